@@ -28,9 +28,9 @@ from .views import (
     ModuleHistory,
     ModuleState,
     Move,
-    Series,
     StateChange,
     StateRow,
+    StateSeries,
     StateTable,
 )
 
@@ -537,13 +537,13 @@ class _History:
             changes=tuple(self._changes),
         )
 
-    def _series(self) -> Iterator[Series]:
+    def _series(self) -> Iterator[StateSeries]:
         """Resources, then the counts that were not the same throughout."""
         for name in (*self._capacities, *(one for one in _COUNTS if one not in self._capacities)):
             values = tuple(self._values.get(name, {}).get(cycle) for cycle in self._cycles)
             if name in self._capacities or len(set(values) - {None}) > 1:
                 capacity = self._capacities.get(name)
-                yield Series(name=in_a_line(name, _NAME), values=values, capacity=capacity)
+                yield StateSeries(name=in_a_line(name, _NAME), values=values, capacity=capacity)
 
 
 def _is_grave(change: StateChange) -> bool:

@@ -106,7 +106,7 @@ def first_snapshots(index: TraceIndex) -> Iterator[tuple[int, int]]:
 def cycle_snapshots(index: TraceIndex) -> list[tuple[int, int]]:
     """Of each cycle its number and the position of the snapshot that it began with, in order.
 
-    What arrived before the cycle is in it. Of a cycle that was begun anew the last one counts.
+    What arrived before the cycle is in it. Of a repeated cycle the last one counts.
     """
     found: dict[int, int] = {}
     for position in index.positions(RecordKind.SNAPSHOT):

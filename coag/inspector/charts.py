@@ -31,7 +31,7 @@ from .shapes import (
     wrapped,
     written,
 )
-from .views import CycleRow, Lane, LaneSpan, ModuleHistory, Series
+from .views import CycleRow, Lane, LaneSpan, ModuleHistory, StateSeries
 from .why import Edge, Node, NodeSort, WhyGraph
 
 _NOTHING = "There is no cycle yet."
@@ -335,7 +335,7 @@ _HEIGHT = 170.0
 _BARS = 60
 """Cycles up to which there is room between their bars."""
 _PLACES = 160
-"""Places of a long run; each stands for the mean of a few cycles."""
+"""Places of a long run; each shows the mean of a few cycles."""
 _LAYERS = (
     ("prompt, from the cache", Ink.CACHED),
     ("prompt", Ink.PROMPT),
@@ -539,7 +539,7 @@ def _outlined(ink: Ink) -> dict[str, str]:
     return {"fill": "none", "stroke": ink.value, "stroke-dasharray": "4 2"}
 
 
-def _draw_series(plot: _Plot, series: Series, top: float) -> None:
+def _draw_series(plot: _Plot, series: StateSeries, top: float) -> None:
     """A line with a step at each change; where nothing is known it has a gap."""
     known = [value for value in series.values if _is_drawn(value)]
     last = next((value for value in reversed(series.values) if value is not None), None)

@@ -113,7 +113,7 @@ def cause_of(diagnosis: Diagnosis) -> Finding:
 
 
 def _merged(violations: Sequence[Violation]) -> Iterator[tuple[Violation, str]]:
-    """Each with its text; of lines that do not fit their hashes the first stands for all."""
+    """Each with its text; lines that do not fit their hashes are merged into the first."""
     chained = [one for one in violations if one.rule is Rule.CHAIN and one.seq is not None]
     others = folded(chained)[0][len(str(chained[0])) :] if chained else ""
     for violation in violations:

@@ -133,7 +133,7 @@ _COUNTED = frozenset({RecordKind.MODEL_CALL, RecordKind.TURN_END})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunTotals:
+class TraceTotals:
     """Sums over a whole trace."""
 
     cycles: int = 0
@@ -167,10 +167,10 @@ class TraceCounter:
         self._index = TraceIndex(self.path)
         self._counted = 0
         """Lines that were counted."""
-        self._totals = RunTotals()
+        self._totals = TraceTotals()
 
     @property
-    def totals(self) -> RunTotals | None:
+    def totals(self) -> TraceTotals | None:
         """The sums; None until the whole trace was read once."""
         return self._totals if self._whole else None
 
@@ -219,7 +219,7 @@ class TraceCounter:
             elif entry is not None:
                 goal = asked_in(entry.body)
         self._counted = positions.stop
-        self._totals = RunTotals(
+        self._totals = TraceTotals(
             cycles=index.last_cycle, calls=calls, usage=usage, ended=ended, goal=goal
         )
 
@@ -235,7 +235,7 @@ def card_of(
     key: str,
     folder: str,
     info: RunInfo | None,
-    totals: RunTotals | None,
+    totals: TraceTotals | None,
     trouble: Trouble | None,
 ) -> RunCard:
     """The card of a run.
@@ -275,7 +275,7 @@ def _outcome(info: RunInfo | None) -> TaskOutcome:
             return TaskOutcome.UNKNOWN
 
 
-def _ending(info: RunInfo | None, totals: RunTotals | None) -> str:
+def _ending(info: RunInfo | None, totals: TraceTotals | None) -> str:
     summary = _result(info).get("summary")
     if isinstance(summary, str) and summary:
         return in_a_line(summary)
@@ -323,7 +323,7 @@ class RunEntry:
     trouble: Trouble | None
     counter: TraceCounter
     name: str
-    """Its id, or what stands for it; the one known before while `run.json` is half written."""
+    """Its id, or a replacement; the one known before while `run.json` is half written."""
     key: str = ""
     failed: bool = False
     """True if it could not be counted, for an unexpected reason: it is not tried again."""

@@ -245,8 +245,8 @@ def _environment(index: TraceIndex, before: int) -> Any:
 def _inherited(snapshot: Snapshot, cycle: int) -> tuple[Outcome, ...]:
     if snapshot.reason is not SnapshotReason.FORKED:
         return ()
-    held = _mapping(snapshot.working_memory.get("cognitive_state")).values()
-    found = [_valid(_OUTCOME, item) for item in held if item is not None]
+    saved = _mapping(snapshot.working_memory.get("cognitive_state")).values()
+    found = [_valid(_OUTCOME, item) for item in saved if item is not None]
     return tuple(outcome for outcome in found if outcome is not None and outcome.cycle == cycle)
 
 
@@ -259,14 +259,14 @@ def _text(value: Any) -> str:
 
 
 def _percepts(value: Any) -> tuple[Percept, ...]:
-    """What working memory held as just perceived; what is no percept is passed over."""
-    held = cast("list[Any]", value) if isinstance(value, list) else []
-    found = [_valid(_PERCEPT, item) for item in held]
+    """The newest percepts in working memory; what is no percept is left out."""
+    saved = cast("list[Any]", value) if isinstance(value, list) else []
+    found = [_valid(_PERCEPT, item) for item in saved]
     return tuple(percept for percept in found if percept is not None)
 
 
 def _valid(kind: TypeAdapter[_T], value: Any) -> _T | None:
-    """What working memory held, as a snapshot has it; None for what is none."""
+    """A value of working memory, as a snapshot has it; None for what is not valid."""
     try:
         return kind.validate_json(to_json(value))
     except ValidationError:
@@ -503,8 +503,8 @@ class OpenRun:
     def troubles(self) -> tuple[Trouble, ...]:
         """What is wrong with the trace, as far as it was scanned."""
         with self._lock:
-            goes_on = self._card().is_open
-            return self._scan.troubles(goes_on=goes_on)
+            is_open = self._card().is_open
+            return self._scan.troubles(is_open=is_open)
 
     # ---- one cycle ----
 

@@ -17,7 +17,7 @@ from pydantic_core import from_json
 
 from coag.schema import ModelCall, Trust, estimate_tokens
 
-from .views import CallView, MessageView, PartKind, PromptPart
+from .views import CallView, MessageView, PartKind, PromptPiece
 
 _OPENED = re.compile(
     r"^(?:#{1,6} (?P<title>[^\n]{0,400})\n)?"
@@ -50,23 +50,23 @@ def message_text(message: Mapping[str, Any]) -> str:
 
 def parts_of(
     message: Mapping[str, Any], *, delimited: bool, same: int = 0
-) -> tuple[PromptPart, ...]:
+) -> tuple[PromptPiece, ...]:
     """The pieces of a recorded message; one after the other they are its `message_text`.
 
     Args:
         message: As a model call has it.
-        delimited: True if working memory rendered it, so that data stands between delimiters.
+        delimited: True if working memory rendered it, so that data is between delimiters.
         same: Characters at its beginning that are part of the prefix which the request shares
             with the one before it.
     """
-    parts: list[PromptPart] = []
+    parts: list[PromptPiece] = []
     before = 0
     for title, text in _texts(message):
         for piece, end in _ends(_pieces(str(message.get("role")), title, text, delimited), text):
             whole = text[piece.begin : end]
             shared = min(max(same - before - piece.begin, 0), len(whole))
             parts.append(
-                PromptPart(
+                PromptPiece(
                     kind=piece.kind,
                     title=piece.title,
                     text=whole,
@@ -167,7 +167,7 @@ def call_views(calls: Sequence[ModelCall], earlier: Sequence[ModelCall]) -> list
     """The requests of a cycle as they are shown.
 
     Each is compared with the request before it, and with the last one of its phase; what it
-    shares most with is what a server's cache can have held.
+    shares most with may have been in a server's cache.
 
     Args:
         calls: In order.

@@ -32,7 +32,7 @@ from .views import (
     MessageView,
     PartKind,
     PhaseView,
-    PromptPart,
+    PromptPiece,
     RunCard,
     Trouble,
 )
@@ -108,7 +108,7 @@ class _Repetitions:
         return replace(call, messages=messages)
 
     def _message(self, message: MessageView, where: str) -> MessageView:
-        parts: list[PromptPart] = []
+        parts: list[PromptPiece] = []
         for part in message.parts:
             found = self._part(part, where)
             if parts and found.shown_in and parts[-1].shown_in == found.shown_in:
@@ -117,14 +117,14 @@ class _Repetitions:
                 parts.append(found)
         return replace(message, parts=tuple(parts))
 
-    def _part(self, part: PromptPart, where: str) -> PromptPart:
+    def _part(self, part: PromptPiece, where: str) -> PromptPiece:
         if len(part.text) <= _SHORT:
             return part
         before = self._seen.setdefault(part.text, where)
         return part if before == where else replace(part, shown_in=before)
 
 
-def _both(first: PromptPart, second: PromptPart) -> PromptPart:
+def _both(first: PromptPiece, second: PromptPiece) -> PromptPiece:
     """Neighbouring pieces that are shown elsewhere, as one."""
     alike = first.kind is second.kind and (first.source, first.trust) == (
         second.source,

@@ -51,7 +51,7 @@ def value_in_a_line(value: Any, limit: int = LINE) -> str:
 def fields_in_a_line(text: str, limit: int = LINE) -> str:
     """A result on one line; of a JSON object its fields, as `ok true · battery 17`.
 
-    Fields without a value are left out; an ellipsis stands for what follows the object. Other texts
+    Fields without a value are left out; an ellipsis replaces what follows the object. Other texts
     are not changed.
     """
     head = text[:_READ].lstrip()

@@ -173,22 +173,22 @@ class TraceScan:
         self._notices: list[str] = []
         """What happened to the trace while it was read."""
         self._failed = ""
-        """Why the trace cannot be read on; empty where it can."""
+        """Why the trace cannot be read further; empty where it can."""
         self.whole = False
-        """True if the last scan came to the end, or cannot go on."""
+        """True if the last scan came to the end, or cannot continue."""
         self.index = TraceIndex(self._path)
-        """Where its records stand, as far as it was scanned."""
+        """Where its records are, as far as it was scanned."""
         self.timeline = Timeline(self.index)
         """The cycles in it."""
 
     @property
     def share(self) -> float:
-        """How much of the trace was scanned; all where it cannot be read on."""
+        """How much of the trace was scanned; all where it cannot be read further."""
         size = self.index.size
         return 1.0 if self.whole or not size else self.index.scanned / size
 
     def extend(self) -> bool:
-        """Scans a piece more; False at the end, or where it cannot be read on."""
+        """Scans a piece more; False at the end, or where it cannot be read further."""
         self._failed, more = "", False
         try:
             if self._path.is_symlink():
@@ -207,7 +207,7 @@ class TraceScan:
         """Scans a piece more; of a file that replaced the trace the first piece.
 
         Raises:
-            TraceError: It cannot be read on.
+            TraceError: It cannot be read further.
         """
         try:
             return self.index.extend(_PIECE)
@@ -254,11 +254,11 @@ class TraceScan:
             if known > 1 and self.timeline.cycle(known - 1) > cycle:
                 return
 
-    def troubles(self, *, goes_on: bool) -> tuple[Trouble, ...]:
+    def troubles(self, *, is_open: bool) -> tuple[Trouble, ...]:
         """What is wrong with the trace, as far as it was scanned.
 
         Args:
-            goes_on: True if the run has not ended.
+            is_open: True if the run has not ended.
         """
         if not self.index.scanned:
             self.extend()
@@ -269,7 +269,7 @@ class TraceScan:
         if not self._failed and not self.index.lines and not self.index.torn:
             found.append(Trouble(text="No record has been written to its trace.", grave=True))
         if self.index.torn:
-            found.append(Trouble(text=_torn(goes_on)))
+            found.append(Trouble(text=_torn(is_open)))
         if damaged:
             found.append(Trouble(text=self._damaged(damaged)))
         return tuple(found)
@@ -282,7 +282,7 @@ class TraceScan:
         return f"{lines} cannot be read and left out. The first: {why}"
 
 
-def _torn(goes_on: bool) -> str:
-    if goes_on:
-        return "The last line is half written: the run goes on, or it was killed."
+def _torn(is_open: bool) -> str:
+    if is_open:
+        return "The last line is half written: the run continues, or it was killed."
     return "The last line is half written, though the run has ended: its end was lost."

@@ -67,7 +67,7 @@ class Finding:
     follows: int | None = None
     """An earlier cycle whose finding it may only follow from; None for none."""
     cycles: tuple[int, ...] = ()
-    """Of one that stands for the same in several cycles: all of them, in order; else empty."""
+    """If it was found in several cycles: all of them, in order; otherwise empty."""
 
 
 class CheckProgress(StrEnum):
@@ -186,7 +186,7 @@ class CycleRow:
     """What was done, with arguments, on one line; empty for none."""
     internal: bool = False
     status: str = ""
-    """`done`, `failed`, `refused`, `none` (an impasse), or empty while it goes on."""
+    """`done`, `failed`, `refused`, `none` (an impasse), or empty during the cycle."""
     result: str = ""
     """What came back, on one line."""
     decided_by: str = ""
@@ -215,11 +215,11 @@ class PartKind(StrEnum):
     ANSWER = "answer"
     """What the model itself said before."""
     PLAIN = "plain"
-    """Prompts of other agents have no delimiters: what a piece is cannot be told."""
+    """Prompts of other agents have no delimiters: what a piece is, is not known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PromptPart:
+class PromptPiece:
     """A piece of a prompt, exactly as sent."""
 
     kind: PartKind
@@ -244,7 +244,7 @@ class MessageView:
     """One message of a prompt."""
 
     role: str
-    parts: tuple[PromptPart, ...]
+    parts: tuple[PromptPiece, ...]
     tokens: int = 0
     """Estimated."""
 
@@ -432,7 +432,7 @@ class RunPage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordView:
-    """One record as it stands in the trace."""
+    """One record as it is in the trace."""
 
     run: str
     """Key of the run."""
@@ -441,7 +441,7 @@ class RecordView:
     kind: str
     """What it is, such as `outcome`; empty where it cannot be read."""
     cycle: int | None
-    """Its cycle; None for what stands before the first one."""
+    """Its cycle; None for what is before the first one."""
     phase: Phase | None
     """Its phase, where it has one."""
     of: int
@@ -553,7 +553,7 @@ class Lane:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Series:
+class StateSeries:
     """A number over the cycles."""
 
     name: str
@@ -591,7 +591,7 @@ class ModuleHistory:
     lanes: tuple[Lane, ...] = ()
     """Goals, transitions, attention; those that are drawn."""
     lanes_of: int = 0
-    series: tuple[Series, ...] = ()
+    series: tuple[StateSeries, ...] = ()
     """Resources, then counts that are not the same throughout."""
     changes: tuple[CycleChange, ...] = ()
     """One for each cycle looked at, except the first."""

@@ -18,7 +18,7 @@ from .texts import fields_in_a_line
 
 
 class NodeSort(StrEnum):
-    """What a node stands for; also its column, from left to right."""
+    """What a node is; also its column, from left to right."""
 
     PERCEPT = "percept"
     RECORD = "record"
@@ -68,7 +68,7 @@ class WhyGraph:
     left_out: int = 0
     """Nodes beyond those there is room for."""
     trouble: str = ""
-    """Why it cannot be told, where that is so."""
+    """Why it is not known, if so."""
     sentences: tuple[str, ...] = ()
     """The same in words, for whoever cannot see it."""
 

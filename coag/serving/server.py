@@ -78,7 +78,7 @@ class ServingError(CoagError):
 
 
 class _Uvicorn(uvicorn.Server):
-    """A server that tells when it answers requests, and when it is told to stop."""
+    """A server with an event for when it answers requests, and a callback for when it stops."""
 
     def __init__(self, config: uvicorn.Config, closing: Callable[[], None] | None) -> None:
         super().__init__(config)
@@ -94,7 +94,7 @@ class _Uvicorn(uvicorn.Server):
         self.close()
 
     def close(self) -> None:
-        """Ends it, once what is under way is answered."""
+        """Ends it after the requests under way are answered."""
         self.should_exit = True
         if self._closing is not None:
             self._closing()
@@ -104,7 +104,7 @@ def listen(host: str, port: int) -> socket.socket:
     """A socket on which requests may arrive at once; port 0 takes a free one.
 
     Raises:
-        OSError: The address is not to be had.
+        OSError: The address cannot be had.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listening = socket.create_server((host, port), family=family)
@@ -143,24 +143,24 @@ def serve_until_stopped(
     Args:
         app: The application.
         listening: Where, from `listen`.
-        has_lifespan: Whether the application is to be told of its start and end.
-        closing: Called when it is told to stop, so that open streams can end.
+        has_lifespan: Whether the application handles its start and end (ASGI lifespan).
+        closing: Called before it stops, so that open streams can end.
     """
     _server(app, closing, has_lifespan=has_lifespan).run(sockets=[listening])
 
 
 class Served:
-    """An application that answers requests from when this is made until it is stopped.
+    """An application, served from a background thread until it is stopped.
 
     Args:
         app: The application.
         host: The address to serve.
         port: The port; 0 takes a free one.
-        has_lifespan: Whether the application is to be told of its start and end.
-        closing: Called, from any thread, when it is told to stop, so that open streams can end.
+        has_lifespan: Whether the application handles its start and end (ASGI lifespan).
+        closing: Called, from any thread, before it stops, so that open streams can end.
 
     Raises:
-        OSError: The address is not to be had.
+        OSError: The address cannot be had.
         ServingError: The server did not start.
     """
 

@@ -106,7 +106,7 @@ class Subject:
 
 
 def provider_of(*, client: object | None = None, model: str = "") -> str:
-    """Who serves a model, in OpenTelemetry's words; `_OTHER` if it cannot be told.
+    """Who serves a model, in OpenTelemetry's words; `_OTHER` if it is not known.
 
     Args:
         client: The AutoGen client that speaks to it, recognised by the name of its class.

@@ -35,7 +35,7 @@ OTHER = "_OTHER"
 """OpenTelemetry's word for what has no name of its own."""
 
 SPAN_KIND = "openinference.span.kind"
-"""How Phoenix is told what to show; it knows the kinds of OpenTelemetry's operations itself."""
+"""What Phoenix shows; it knows the kinds of OpenTelemetry's operations itself."""
 CHAIN = "CHAIN"
 
 RUN_ID = "coag.run.id"

@@ -1,7 +1,7 @@
 """Views at the terminal: a console for streams, and a live view of runs.
 
 `PhaseConsole` shows a stream of AutoGen's events phase by phase, where its `Console` shows
-messages. `Board` follows the traces of many runs, of any process, and keeps how each stands;
+messages. `Board` follows the traces of many runs, of any process, and keeps the status of each;
 `snapshot` gives that as text, and `coag.ui.top` shows it live (it alone needs textual, and so is
 imported by its own name).
 

@@ -256,7 +256,7 @@ _STATES = {
     RunState.READING: "its trace is being read",
     RunState.RUNNING: "running",
     RunState.WAITING: "waiting for the model",
-    RunState.ACTING: "an action goes on",
+    RunState.ACTING: "an action is running",
     RunState.IDLE: "waiting for the next turn",
     RunState.ENDED: "ended",
     RunState.BROKE_OFF: "broke off: it has not ended, and its process is gone",

@@ -50,7 +50,7 @@ Each row is a run: an agent, or one agent of a team. It is read from the run's l
 
 state       what the run is doing: running; waiting (for the model); acting (an action
             has begun); idle (between turns); ended; broke off (its process is gone)
-phase, for  the phase that goes on, and for how long; of an ended run, why it ended
+phase, for  the current phase, and for how long; of an ended run, why it ended
 cyc         cycles
 vet, imp    candidates that a constraint or a check rejected; cycles in which none survived"""
 

@@ -1,4 +1,4 @@
-"""How a run stands, read from its trace as it grows."""
+"""The status of a run, read from its trace as it grows."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ _OTHERS = "others"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunStatus:
-    """How a run stands after some of its records: sums, and what its latest cycle came to.
+    """The status of a run after some of its records: sums, and what its latest cycle came to.
 
     Its texts are cleaned and short, except for those of `considered`.
     """
@@ -333,7 +333,7 @@ class RunWatch:
         return not (self._read_all or self._fatal)
 
     def view(self, now: datetime, held: frozenset[int] | None) -> RunView:
-        """The run as it stands.
+        """The run as it is now.
 
         Args:
             now: The time.

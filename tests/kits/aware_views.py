@@ -12,9 +12,9 @@ from coag.inspector.views import (
     ModuleHistory,
     ModuleState,
     Move,
-    Series,
     StateChange,
     StateRow,
+    StateSeries,
     StateTable,
 )
 
@@ -93,7 +93,7 @@ def history(say: Say = as_it_is, **fields: Any) -> ModuleHistory:
             Lane(kind="attention", label=say("threat: Smoke"), spans=seen),
         ),
         "lanes_of": 6,
-        "series": (Series(name=say("energy"), values=(40, 30, None, 20), capacity=100),),
+        "series": (StateSeries(name=say("energy"), values=(40, 30, None, 20), capacity=100),),
         "changes": (
             CycleChange(cycle=2, counts=(1, 0, 0), main=(change(say, Move.ADDED),)),
             CycleChange(cycle=3),

@@ -32,7 +32,7 @@ from coag.inspector.views import (
     MessageView,
     PartKind,
     PhaseView,
-    PromptPart,
+    PromptPiece,
     RejectedRow,
     RunCard,
     RunList,
@@ -309,11 +309,11 @@ def record(number: int, say: Say = as_it_is) -> Record:
     )
 
 
-def _parts(say: Say) -> tuple[PromptPart, ...]:
-    def part(kind: PartKind, title: str, text: str, same: bool | int, **rest: Any) -> PromptPart:
+def _parts(say: Say) -> tuple[PromptPiece, ...]:
+    def part(kind: PartKind, title: str, text: str, same: bool | int, **rest: Any) -> PromptPiece:
         shown = say(text)
         shared = len(shown) if same is True else int(same)
-        return PromptPart(
+        return PromptPiece(
             kind=kind, title=say(title), text=shown, tokens=len(text) // 4, same=shared, **rest
         )
 
@@ -387,7 +387,7 @@ def call_view(
             MessageView(role="user", parts=parts[1:], tokens=230),
             MessageView(
                 role=say("assistant"),
-                parts=(PromptPart(kind=PartKind.ANSWER, title="", text=say("I will clean.")),),
+                parts=(PromptPiece(kind=PartKind.ANSWER, title="", text=say("I will clean.")),),
             ),
         ),
         same_tokens=180,

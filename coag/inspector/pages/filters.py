@@ -28,7 +28,7 @@ from coag.inspector.views import (
     Finding,
     FindingSort,
     Move,
-    PromptPart,
+    PromptPiece,
     RunCard,
     TaskOutcome,
 )
@@ -103,11 +103,11 @@ def named(text: object, limit: int = 80) -> str:
 
     Args:
         text: Any text out of a log.
-        limit: Characters of it that are kept; an ellipsis tells of more.
+        limit: Characters of it that are kept; an ellipsis replaces the rest.
     """
     whole = str(text)
-    kept = whole if len(whole) <= limit else f"{whole[:limit]}\u2026"
-    return _UNSEEN.sub(lambda found: f"[U+{ord(found.group()):04X}]", kept)
+    shown = whole if len(whole) <= limit else f"{whole[:limit]}\u2026"
+    return _UNSEEN.sub(lambda found: f"[U+{ord(found.group()):04X}]", shown)
 
 
 # ---- Numbers, times and values ----
@@ -261,7 +261,7 @@ def beginning(text: str, lines: int = 3, limit: int = 240) -> tuple[str, str]:
 
 
 def _laid_out(value: Any, before: str) -> str:
-    """JSON in which what fits on a line stands on one."""
+    """JSON in which what fits on a line is on one."""
     line = json.dumps(value, ensure_ascii=False, default=str)
     if len(before) + len(line) <= _LINE or not isinstance(value, dict | list) or not value:
         return line
@@ -340,14 +340,14 @@ def phase_states(row: CycleRow) -> list[tuple[str, bool]]:
     return [(phase.value, phase in row.phases) for phase in PHASES]
 
 
-def part_class(part: PromptPart) -> str:
+def part_class(part: PromptPiece) -> str:
     """The class that gives a piece of a prompt its colour."""
     if part.kind.value == "data":
         return f"part-data-{part.trust.value}" if part.trust else "part-data"
     return f"part-{part.kind.value}"
 
 
-def part_label(part: PromptPart) -> str:
+def part_label(part: PromptPiece) -> str:
     """What a piece of a prompt is, in words."""
     return f"{part.kind.value} · {part.trust.value}" if part.trust else part.kind.value
 
@@ -386,11 +386,11 @@ def last_same(call: CallView) -> tuple[int, int] | None:
     return ends[-1] if ends else None
 
 
-def halves(part: PromptPart, limit: int) -> tuple[str, str, int]:
+def halves(part: PromptPiece, limit: int) -> tuple[str, str, int]:
     """What is the same as in the request before, what is new, and how much is left out."""
-    kept = part.text[:limit]
-    same = min(part.same, len(kept))
-    return kept[:same], kept[same:], len(part.text) - len(kept)
+    shown = part.text[:limit]
+    same = min(part.same, len(shown))
+    return shown[:same], shown[same:], len(part.text) - len(shown)
 
 
 # ---- Awareness ----

@@ -17,7 +17,7 @@ from kits.hostile import FORBIDDEN, HARM
 from coag.inspector.beliefs import BeliefPoint, BeliefTrack
 from coag.inspector.charts import belief_svg, cost_svg, history_svg, why_svg
 from coag.inspector.shapes import PROPERTIES, ticks
-from coag.inspector.views import CycleRow, Lane, LaneSpan, ModuleHistory, Series
+from coag.inspector.views import CycleRow, Lane, LaneSpan, ModuleHistory, StateSeries
 from coag.inspector.why import Edge, Node, NodeSort, WhyGraph
 from coag.schema import TokenUsage
 
@@ -273,7 +273,7 @@ def test_a_history_of_many_cycles_stays_small() -> None:
         for kind in ("goal", "transition", "attention")
         for _ in range(24)
     )
-    series = tuple(Series(name="n", values=tuple(map(float, cycles))) for _ in range(8))
+    series = tuple(StateSeries(name="n", values=tuple(map(float, cycles))) for _ in range(8))
     svg = history_svg(history(cycles=cycles, lanes=lanes, series=series), 500, prefix="p")
     parsed(svg)
     assert len(svg) < 800_000
@@ -290,7 +290,7 @@ def test_hostile_names_over_the_cycles_stay_short_text(evil: str) -> None:
 @given(st.lists(st.none() | st.floats(), max_size=6))
 @example([1e308, -1e308, None, float("nan"), float("inf")])
 def test_any_numbers_over_the_cycles_can_be_drawn(values: list[float | None]) -> None:
-    series = (Series(name="n", values=tuple(values)),)
+    series = (StateSeries(name="n", values=tuple(values)),)
     cycles = tuple(range(1, len(values) + 1))
     root = parsed(history_svg(history(cycles=cycles, series=series), 1, prefix="p"))
     paths = " ".join(path.get("d", "") for path in root.iter(f"{SVG}path"))

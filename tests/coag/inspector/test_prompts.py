@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coag.inspector.prompts import message_text, parts_of
-from coag.inspector.views import PartKind, PromptPart
+from coag.inspector.views import PartKind, PromptPiece
 from coag.schema import Trust, estimate_tokens
 
 PIECES = [
@@ -47,7 +47,7 @@ RENDERED = (
 )
 
 
-def shown(parts: tuple[PromptPart, ...]) -> list[tuple[PartKind, str, str, Trust | None]]:
+def shown(parts: tuple[PromptPiece, ...]) -> list[tuple[PartKind, str, str, Trust | None]]:
     return [(part.kind, part.title, part.source, part.trust) for part in parts]
 
 
