@@ -233,12 +233,12 @@ class _StoredState:
         self._saved: AwarenessState | None = None
 
     async def restore(self, at: datetime | None = None) -> AwarenessState | None:
-        """The newest stored state that is no later than a time, once; None if there is none."""
+        """The newest stored state from before a time, once; None if there is none."""
         if self.restored or self._store is None:
             return None
         history = await self._store.history(self._key, _HISTORY)
         self.restored = True
-        found = next((one for one in history if at is None or one.state.at <= at), None)
+        found = next((one for one in history if at is None or one.state.at < at), None)
         self._saved = found.state if found else None
         return self._saved
 
