@@ -1,0 +1,500 @@
+"""What is not named any more fades and leaves; priorities follow how goals went."""
+
+from __future__ import annotations
+
+import math
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from coag.awareness import (
+    Attention,
+    AttentionItem,
+    AttentionType,
+    AwarenessState,
+    Belief,
+    DecaySettings,
+    Entity,
+    FailureNote,
+    Goal,
+    GoalGraph,
+    GoalSource,
+    GoalStatus,
+    LearningSettings,
+    NameResolver,
+    Observation,
+    Relationship,
+    SelfModel,
+    Tally,
+    TallyOf,
+    Trajectory,
+    Transition,
+    TransitionType,
+    WorldModel,
+    updated,
+)
+from coag.awareness.dynamics import (
+    base_level,
+    decayed,
+    effective_priorities,
+    expected_rate,
+    goal_type,
+    learned,
+    learned_priority,
+    weighed,
+    weighed_goals,
+)
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+SETTINGS, LEARNING = DecaySettings(), LearningSettings()
+ONE, TWO, THREE, FOUR = (f"{number:08x}" for number in range(1, 5))
+
+
+def close_to(value: float) -> object:
+    """Equal to a number but for rounding."""
+    return pytest.approx(value, rel=1e-9)  # pyright: ignore[reportUnknownMemberType]
+
+
+def state(step: int, **modules: object) -> AwarenessState:
+    return AwarenessState(domain="test", step=step, at=NOW).model_copy(update=modules)
+
+
+def things(*names: str, step: int = 0, mentions: int = 1) -> tuple[Entity, ...]:
+    fields = {"type": "thing", "last_step": step, "mentions": mentions}
+    return tuple(Entity.model_validate({"name": name, **fields}) for name in names)
+
+
+def world_of(*names: str) -> WorldModel:
+    return WorldModel(entities=things(*names))
+
+
+def goal(id: str, description: str = "Tidy up", *, step: int = 0, **fields: object) -> Goal:
+    base = {"id": id, "description": description, "created_step": step, "updated_step": step}
+    return Goal.model_validate({**base, **fields})
+
+
+def graph_of(*goals: Goal) -> GoalGraph:
+    return GoalGraph(goals=goals)
+
+
+def attending(*texts: str) -> Attention:
+    kind = AttentionType.THREAT
+    items = (AttentionItem(id=text, type=kind, description=text) for text in texts)
+    return Attention(items=tuple(items))
+
+
+def names(after: AwarenessState) -> list[str]:
+    return [one.name for one in after.world.entities]
+
+
+def ids(after: AwarenessState) -> list[str]:
+    return [one.id for one in after.goals.goals]
+
+
+# ---- decay of things ----
+
+
+def test_a_thing_that_was_mentioned_once_leaves_after_55_steps_and_often_later() -> None:
+    world = world_of("fox")
+    assert names(decayed(state(53, world=world), SETTINGS).state) == ["fox"]
+    gone = decayed(state(54, world=world), SETTINGS)
+    assert (names(gone.state), gone.left.entities) == ([], world.entities)
+    more = WorldModel(entities=(*things("fox"), *things("owl", step=10, mentions=8)))
+    assert names(decayed(state(200, world=more), SETTINGS).state) == ["owl"]
+    early = state(5, world=world)
+    assert decayed(early, SETTINGS).state == early
+
+
+@pytest.mark.parametrize("mentions", [1, 2])
+def test_base_level_is_that_of_act_r_for_one_mention_and_two(mentions: int) -> None:
+    uses = [9.0, 4.0][-mentions:]
+    exact = math.log(sum(age**-0.5 for age in uses))
+    assert base_level(mentions, uses[0], uses[-1], 0.5) == close_to(exact)
+
+
+@given(st.integers(1, 50), st.integers(1, 200), st.integers(0, 200), st.floats(0.1, 0.9))
+def test_activation_falls_with_age_and_rises_with_mentions(
+    mentions: int, last: int, span: int, decay: float
+) -> None:
+    now = base_level(mentions, last + span, last, decay)
+    assert base_level(mentions, last + span + 1, last + 1, decay) < now
+    assert base_level(mentions + 1, last + span, last, decay) > now
+
+
+@pytest.mark.parametrize(
+    "text", ["Find the red fox", "find the RED-FOXES!", "Ask about redfox", "Où est le Red Fox?"]
+)
+def test_what_an_open_goal_or_attention_names_stays(text: str) -> None:
+    world = world_of("red fox", "owl")
+    wanted, closed = goal(ONE, text, step=900), goal(ONE, text, status="abandoned", step=899)
+    for modules in ({"attention": attending(text)}, {"goals": graph_of(wanted)}):
+        assert names(decayed(state(900, world=world, **modules), SETTINGS).state) == ["red fox"]
+    over = state(900, world=world, goals=graph_of(closed))
+    assert names(decayed(over, SETTINGS).state) == []
+
+
+def test_a_fresh_relationship_holds_what_it_leads_to_however_far() -> None:
+    edges = (("a", "b", 80), ("c", "b", 80), ("d", "a", 1), ("user", "e", 80), ("user", "a", 80))
+    world = WorldModel(
+        entities=(*things("a", step=90), *things("b", "c", "d", "e")),
+        relationships=tuple(
+            Relationship(source=source, type="near", target=target, step=step)
+            for source, target, step in edges
+        ),
+    )
+    result = decayed(state(90, world=world), SETTINGS)
+    assert names(result.state) == ["a", "b", "c"]
+    left = [(one.source, one.target) for one in result.left.relationships]
+    assert left == [("d", "a"), ("user", "e")]
+
+
+def test_an_old_relationship_between_two_that_stay_stays() -> None:
+    edge = Relationship(source="a", type="near", target="b", step=0)
+    world = WorldModel(entities=things("a", "b", step=90), relationships=(edge,))
+    assert decayed(state(90, world=world), SETTINGS).state.world.relationships == (edge,)
+
+
+def test_what_failures_and_discoveries_name_fades_more_slowly() -> None:
+    kinds = (TransitionType.FAILURE, TransitionType.DISCOVERY, TransitionType.PIVOT)
+    texts = ("The fox ran off", "Found", "To the hen")
+    transitions = tuple(
+        Transition(step=1, type=kind, description=text, detail={"what": "owl"} if place else {})
+        for place, (kind, text) in enumerate(zip(kinds, texts, strict=True))
+    )
+    note = FailureNote(step=1, action="catch", lesson="Fear the bee")
+    before = state(
+        300,
+        world=world_of("fox", "owl", "bee", "hen"),
+        trajectory=Trajectory(transitions=transitions),
+        self_model=SelfModel(failures=(note,)),
+    )
+    assert names(decayed(before, SETTINGS).state) == ["fox", "owl", "bee"]
+    assert names(decayed(before.model_copy(update={"step": 1000}), SETTINGS).state) == []
+
+
+def test_the_bounds_keep_the_urgent_the_open_and_the_latest() -> None:
+    bounds = DecaySettings(most_beliefs=2, most_attention=1, most_transitions=1)
+    items = tuple(
+        AttentionItem(id=id, type=AttentionType.THREAT, description=id, urgency=urgency)
+        for id, urgency in (("a", 0.2), ("b", 0.9))
+    )
+    transitions = tuple(
+        Transition(step=step, type=TransitionType.FAILURE, description="x") for step in (1, 2)
+    )
+    unknowns = (Belief(text="a"), Belief(text="b", step=3, resolved=4), Belief(text="c", step=2))
+    before = state(
+        5,
+        world=WorldModel(unknowns=unknowns),
+        attention=Attention(items=items),
+        trajectory=Trajectory(transitions=transitions),
+    )
+    after, left = decayed(before, bounds).state, decayed(before, bounds).left
+    assert [one.text for one in after.world.unknowns] == ["a", "c"]
+    assert (after.attention.items, left.attention) == (items[1:], items[:1])
+    assert (after.trajectory.transitions, left.transitions) == (transitions[1:], transitions[:1])
+
+
+# ---- decay of goals ----
+
+
+def test_a_goal_counts_half_after_its_half_life_and_fully_when_it_or_its_part_is_named() -> None:
+    graph = graph_of(goal(ONE, priority=0.8, source="inferred"))
+    weights = [effective_priorities(graph, step, SETTINGS)[ONE] for step in (20, 40)]
+    assert weights == [close_to(0.4), close_to(0.2)]
+    assert weighed(state(40, goals=graph), SETTINGS).goals.get(ONE).priority == close_to(0.2)
+    named = graph.reprioritise(ONE, 0.8, 40)
+    part = graph_of(*graph.goals, goal(TWO, "Sweep", step=40, parent_id=ONE))
+    for fresh in (named, part):
+        assert effective_priorities(fresh, 40, SETTINGS)[ONE] == close_to(0.8)
+
+
+def test_a_closed_goal_leaves_after_a_while_and_an_open_one_when_it_faded() -> None:
+    graph = graph_of(
+        goal(ONE, step=80, status="completed", closed_step=80),
+        goal(TWO, step=81, status="completed", closed_step=81),
+        goal(THREE, source="inferred", priority=0.6),
+        goal(FOUR, source="explicit", priority=0.6),
+    )
+    result = decayed(state(100, goals=graph), SETTINGS)
+    assert ids(result.state) == [TWO, FOUR]
+    assert [one.id for one in result.left.goals] == [ONE, THREE]
+    staying = decayed(state(100, goals=graph), SETTINGS, staying=[THREE]).state
+    assert ids(staying) == [TWO, THREE, FOUR]
+
+
+def test_a_goal_that_attention_names_does_not_fade_away() -> None:
+    graph = graph_of(goal(ONE, "Feed the hen", source="inferred"))
+    before = state(500, goals=graph, attention=attending("feed  the HEN: now"))
+    assert ids(decayed(before, SETTINGS).state) == [ONE]
+    assert ids(decayed(state(500, goals=graph), SETTINGS).state) == []
+
+
+def test_a_goal_stays_while_one_that_stays_serves_it_or_waits_for_it() -> None:
+    last = goal(FOUR, step=99, parent_id=TWO, depends_on=(ONE, THREE), status="blocked")
+    done = {"status": "completed", "closed_step": 0}
+    graph = graph_of(
+        goal(ONE, status="abandoned", closed_step=0), goal(TWO, **done), goal(THREE, **done), last
+    )
+    after = decayed(state(100, goals=graph), SETTINGS).state
+    assert ids(after) == [ONE, TWO, FOUR]
+    assert after.goals.get(FOUR).depends_on == (ONE,)
+    assert after.goals.get(FOUR).status is GoalStatus.BLOCKED
+
+
+def test_beyond_the_bound_the_closed_go_first_and_what_waited_for_them_waits_no_more() -> None:
+    graph = graph_of(
+        goal(ONE, step=9, priority=0.9),
+        goal(TWO, step=9, priority=0.1),
+        goal(THREE, step=9, status="abandoned", closed_step=9),
+        goal(FOUR, step=9, depends_on=(TWO,), status="blocked"),
+    )
+    kept = {most: decayed(state(9, goals=graph), DecaySettings(most_goals=most)) for most in (3, 1)}
+    assert ids(kept[3].state) == [ONE, TWO, FOUR]
+    assert ids(kept[1].state) == [TWO]
+    assert {one.id for one in kept[1].left.goals} == {ONE, THREE, FOUR}
+
+
+WORDS = st.sampled_from(["fox", "owl", "bee", "hen", "red fox", "C++", "🦊", "src/a.py", "cat's"])
+
+
+@st.composite
+def _states(draw: st.DrawFn) -> AwarenessState:
+    step = draw(st.integers(0, 1000))
+    steps = st.integers(0, step)
+    entities = [
+        Entity(name=name, type="thing", last_step=draw(steps))
+        for name in draw(st.lists(WORDS, unique=True))
+    ]
+    edges = draw(
+        st.lists(st.builds(Relationship, source=WORDS, type=st.just("x"), target=WORDS, step=steps))
+    )
+    goals = (
+        goal(f"{place:08x}", f"Go to {name} now", step=draw(steps), source=GoalSource.INFERRED)
+        for place, name in enumerate(draw(st.lists(WORDS, max_size=3)))
+    )
+    return state(
+        step,
+        world=WorldModel(entities=tuple(entities), relationships=tuple(edges)),
+        goals=graph_of(*goals),
+        attention=attending(*draw(st.lists(WORDS, max_size=2, unique=True))),
+    )
+
+
+@given(_states(), st.integers(0, 5))
+def test_nothing_that_is_named_ever_leaves(before: AwarenessState, most: int) -> None:
+    result = decayed(before, DecaySettings(most_entities=most))
+    after, left = result.state, {one.name for one in result.left.entities}
+    for one in after.goals.active_goals:
+        assert one.description.removeprefix("Go to ").removesuffix(" now") not in left
+    assert not left & {item.id for item in after.attention.items}
+    for edge in after.world.relationships:
+        assert not {edge.source, edge.target} & left
+    assert left | set(names(after)) == set(names(before))
+    known = {one.name for one in before.world.entities}
+    for edge in result.left.relationships:
+        assert {edge.source, edge.target} & left or not {edge.source, edge.target} & known
+    assert AwarenessState.model_validate_json(after.model_dump_json()) == after
+
+
+@given(_states())
+def test_decay_right_after_decay_changes_nothing(before: AwarenessState) -> None:
+    once = decayed(before, SETTINGS).state
+    assert decayed(once, SETTINGS).state == once
+
+
+TURN = st.fixed_dictionaries(
+    {
+        "new": st.integers(0, 4),
+        "old": st.integers(0, 3),
+        "source": st.sampled_from(["explicit", "inferred", "none"]),
+        "chain": st.booleans(),
+        "close": st.booleans(),
+        "sticky": st.booleans(),
+        "forever": st.booleans(),
+    }
+)
+
+
+def _observation(turn: dict[str, int], step: int, goals: GoalGraph) -> Observation:
+    new = [f"thing {step} {place}" for place in range(turn["new"])]
+    old = [f"thing {step - back * 7} 0" for back in range(1, turn["old"] + 1) if step > back * 7]
+    source = str(turn["source"])
+    last = [one.description for one in goals.goals if one.is_open][-1:]
+    wanted = {
+        "description": f"Reach the place {step}",
+        "source": source,
+        "depends_on": last if turn["chain"] else [],
+    }
+    closed = [{"goal": one, "status": "completed"} for one in last] if turn["close"] else []
+    danger = {"type": "threat", "description": f"Danger {step}"}
+    kind = "failure" if turn["sticky"] else "progress"
+    return Observation.parse(
+        {
+            "entities": [{"name": name, "type": "thing"} for name in new + old],
+            "relationships": [
+                {"source": one, "type": "near", "target": other}
+                for one, other in zip(new, old, strict=False)
+            ],
+            "goals": [] if source == "none" else [wanted],
+            "goal_changes": closed,
+            "attention_items": [danger] if turn["forever"] else [],
+            "assumptions": [f"It is {step}"],
+            "unknowns": [f"Why {step}?"],
+            "event": {"type": kind, "description": f"It was {step}"},
+        }
+    )
+
+
+@settings(max_examples=2, deadline=None)
+@given(st.lists(TURN, min_size=1, max_size=4))
+def test_a_long_dialogue_stays_bounded(turns: list[dict[str, int]]) -> None:
+    chosen = DecaySettings(most_entities=100, most_goals=60, most_relationships=100)
+    resolver, now, sizes = NameResolver(), state(0), list[int]()
+    for step in range(1, 701):
+        seen = _observation(turns[step % len(turns)], step, now.goals)
+        now = updated(now, seen, NOW, resolver=resolver)
+        if step % chosen.every == 0:
+            now = decayed(now, chosen).state
+            sizes.append(len(now.model_dump_json()))
+            assert len(now.goals.goals) <= 60
+            assert len(now.world.entities) <= 100 + 2 * 100 + 60 + 50
+            assert len(now.world.relationships) <= 100
+            assert max(len(now.attention.items), len(now.trajectory.transitions)) <= 50
+            assert len(now.world.assumptions) <= 100
+    assert max(sizes[35:]) <= 1.3 * max(sizes[:35])
+
+
+# ---- learning ----
+
+
+def after(*raw: dict[str, object], chosen: LearningSettings = LEARNING) -> AwarenessState:
+    """The state after these observations, learning from each."""
+    now = state(0)
+    for one in raw:
+        seen = Observation.parse(one)
+        before, now = now, updated(now, seen, NOW, resolver=NameResolver())
+        now = learned(before.goals, now, chosen)
+    return now
+
+
+def counts(now: AwarenessState) -> dict[str, tuple[int, int]]:
+    return {one.name: (one.successes, one.failures) for one in now.self_model.tallies}
+
+
+def wanted(description: str, source: str = "inferred") -> dict[str, object]:
+    return {"goals": [{"description": description, "source": source}]}
+
+
+def change(goal: str, **what: object) -> dict[str, object]:
+    return {"goal_changes": [{"goal": goal, **what}]}
+
+
+def test_outcomes_and_ends_are_counted_once_by_source_and_type() -> None:
+    now = after(
+        wanted("Answer: why?"),
+        wanted("Build a boat", "explicit"),
+        change("Answer: why?", succeeded=True),
+        {},
+        change("Answer: why?", status="completed"),
+        {},
+        change("Build a boat", succeeded=False),
+        change("Build a boat", status="abandoned"),
+        {**wanted("Cook", "emergent"), **change("Cook", status="completed")},
+    )
+    assert counts(now) == {
+        "inferred": (2, 0),
+        "answer": (2, 0),
+        "explicit": (0, 2),
+        "build": (0, 2),
+        "emergent": (1, 0),
+        "cook": (1, 0),
+    }
+    assert AwarenessState.model_validate_json(now.model_dump_json()) == now
+    assert learned(now.goals, now, LEARNING) is now
+
+
+def test_the_expected_rate_is_the_mean_of_a_beta_with_the_sources_rate_as_the_types_prior() -> None:
+    tallies = (
+        Tally(of=TallyOf.SOURCE, name="inferred", successes=6, failures=0),
+        Tally(of=TallyOf.TYPE, name="build", successes=0, failures=6),
+    )
+    source_rate = (6 + 2) / (6 + 4)
+    assert expected_rate(GoalSource.INFERRED, "Cook", tallies, LEARNING) == close_to(source_rate)
+    both = (0 + 4 * source_rate) / (6 + 4)
+    assert expected_rate(GoalSource.INFERRED, "Build it", tallies, LEARNING) == close_to(both)
+    assert expected_rate(GoalSource.EMERGENT, "Cook", tallies, LEARNING) == 0.5
+
+
+def test_new_goals_of_a_type_that_fails_matter_less_and_of_one_that_succeeds_more() -> None:
+    raw: list[dict[str, object]] = []
+    for n in range(9):
+        raw += [wanted(f"Build {n}"), change(f"Build {n}", status="abandoned")]
+        raw += [wanted(f"Answer {n}", "emergent"), change(f"Answer {n}", status="completed")]
+    goals = (("Build a boat", "inferred"), ("Answer me", "emergent"), ("Build a house", "explicit"))
+    seen = Observation.parse(
+        {"goals": [{"description": text, "source": source} for text, source in goals]}
+    )
+    boat, answer, house = weighed_goals(seen, after(*raw), LEARNING).goals
+    assert 0.3 <= boat.priority < 0.36
+    assert 0.64 < answer.priority <= 0.7
+    assert 0.4 <= house.priority < 0.5
+    assert weighed_goals(seen, after(), LEARNING) is seen
+
+
+def test_a_type_is_the_first_word_and_the_one_counted_longest_ago_is_removed_first() -> None:
+    texts = ["Answer: what?", "answer this", "  Build!", "🦊"]
+    assert [goal_type(one) for one in texts] == ["answer", "answer", "build", "other"]
+    raw = [
+        {**wanted(f"{word} it"), **change(f"{word} it", status="completed")}
+        for word in ("build", "cook", "build", "sing")
+    ]
+    now = after(*raw, chosen=LearningSettings(most_types=2))
+    types = [one.name for one in now.self_model.tallies if one.of is TallyOf.TYPE]
+    assert types == ["build", "sing"]
+
+
+COUNTS = st.integers(0, 10_000)
+TALLIES = st.builds(
+    Tally,
+    of=st.sampled_from(TallyOf),
+    name=st.sampled_from(["build", *GoalSource]),
+    successes=COUNTS,
+    failures=COUNTS,
+)
+BOUNDS = st.builds(
+    LearningSettings,
+    influence=st.floats(0, 1),
+    explicit_influence=st.floats(0, 1),
+    prior_successes=st.floats(0.1, 50),
+    prior_failures=st.floats(0.1, 50),
+)
+
+
+@given(st.floats(0, 1), st.sampled_from(GoalSource), st.lists(TALLIES), BOUNDS)
+def test_no_experience_moves_a_priority_by_more_than_its_bound(
+    priority: float, source: GoalSource, tallies: list[Tally], bounds: LearningSettings
+) -> None:
+    moved = learned_priority(priority, source, "Build a boat", tuple(tallies), bounds)
+    explicit = source is GoalSource.EXPLICIT
+    most = bounds.explicit_influence if explicit else bounds.influence
+    assert 0.0 <= moved <= 1.0
+    assert abs(moved - priority) <= most + 1e-9
+
+
+@given(st.floats(0, 1), st.sampled_from(GoalSource), COUNTS, COUNTS)
+def test_one_more_success_never_lessens_a_priority(
+    priority: float, source: GoalSource, won: int, lost: int
+) -> None:
+    fewer, more = (
+        learned_priority(
+            priority,
+            source,
+            "Build",
+            (Tally(of=TallyOf.TYPE, name="build", successes=number, failures=lost),),
+            LEARNING,
+        )
+        for number in (won, won + 1)
+    )
+    assert more >= fewer
