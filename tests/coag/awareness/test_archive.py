@@ -280,7 +280,8 @@ def test_anything_returns_as_it_left_by_any_of_its_names(
 
 
 async def test_what_left_later_than_a_state_is_not_found_by_it() -> None:
-    store, late = archive(), {"step": 120, "at": LATER}
+    store = archive()
+    late: dict[str, Any] = {"step": 120, "at": LATER}
     items: list[Any] = [ArchivedGoal(goal=SCRAPER, **late), ArchivedEntity(entity=FOX, **late)]
     await store.put(items)
     both = wants(SCRAPER.description).plus(entities=mentions("vixen").entities)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -233,7 +234,7 @@ def test_a_goal_that_attention_names_does_not_fade_away() -> None:
 
 def test_a_goal_stays_while_one_that_stays_serves_it_or_waits_for_it() -> None:
     last = goal(FOUR, step=99, parent_id=TWO, depends_on=(ONE, THREE), status="blocked")
-    done = {"status": "completed", "closed_step": 0}
+    done: dict[str, Any] = {"status": "completed", "closed_step": 0}
     graph = graph_of(
         goal(ONE, status="abandoned", closed_step=0), goal(TWO, **done), goal(THREE, **done), last
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import subprocess
 import sys
 
@@ -27,6 +28,21 @@ def test_every_name_is_there_and_listed() -> None:
     assert set(face.__all__) <= set(dir(face))
     with pytest.raises(AttributeError, match=r"'coag\.awareness' has no attribute 'Nonsense'"):
         _ = face.Nonsense
+
+
+@pytest.mark.parametrize(
+    ("home", "old", "new"),
+    [
+        ("dynamics", "SharedEngine", "SharedEngine"),
+        ("perception", "Domain", "PerceptionDomain"),
+    ],
+)
+def test_a_name_that_moved_is_found_with_a_warning(home: str, old: str, new: str) -> None:
+    module = importlib.import_module(f"coag.awareness.{home}")
+    with pytest.warns(DeprecationWarning, match=old):
+        assert getattr(module, old) is getattr(face, new)
+    with pytest.raises(AttributeError, match="Nonsense"):
+        _ = module.Nonsense
 
 
 def test_the_module_stands_at_the_very_top() -> None:

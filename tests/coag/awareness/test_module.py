@@ -194,7 +194,8 @@ async def test_failures_in_a_row_need_attention_until_the_action_succeeds() -> N
         await lived(module, failed("unlock"))
         (item,) = module.state.attention.items
         urgencies.append(item.urgency)
-    assert item.description == "unlock fails again and again: find out why, or take another way"
+        text = "unlock fails again and again: find out why, or take another way"
+        assert item.description == text
     assert urgencies[0] < urgencies[1]
     await lived(module, executed("unlock"))
     assert attention(module) == []
@@ -635,7 +636,7 @@ def test_a_run_that_is_taken_up_anywhere_comes_to_the_same_within_its_bounds(
     happened: list[Happening], at: int, dynamic: bool
 ) -> None:
     def made(archive: Archive) -> Awareness:
-        more = {"dynamics": QUICK, "archive": archive} if dynamic else {}
+        more: dict[str, Any] = {"dynamics": QUICK, "archive": archive} if dynamic else {}
         return narrow(settings=TIGHT, self_model=DECLARED, **more)
 
     async def live() -> None:

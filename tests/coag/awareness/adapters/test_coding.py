@@ -1,4 +1,9 @@
+"""Work on software: errors with their life, growing scope, and the parts of a project."""
+
+from __future__ import annotations
+
 from collections.abc import Mapping
+from typing import Any
 
 import pytest
 
@@ -12,159 +17,139 @@ from coag.awareness import (
 from coag.errors import ObservationError
 from coag.schema import SteppingClock
 
+THREAT, ANOMALY = AttentionType.THREAT, AttentionType.ANOMALY
+A: dict[str, Any] = {"errors": ["A"]}
+FIXED: dict[str, Any] = {"fixed": ["A"]}
+B = {"errors": ["B"]}
+OTHER = {"files": ["a.py"]}
+REGRESSION = (THREAT, "Regression: B right after the fix of A", 0.9)
+DISCOVERY = (TransitionType.DISCOVERY, "New issue after fix of A: B")
 
-def _after(*turns: Mapping[str, object]) -> AwarenessState:
+
+def after(*turns: Mapping[str, object]) -> AwarenessState:
     engine = AwarenessEngine(CodingAdapter(), clock=SteppingClock())
     for turn in turns:
         engine.step(turn)
     return engine.state
 
 
-def _last_event(state: AwarenessState) -> tuple[TransitionType, str]:
+@pytest.mark.parametrize(
+    ("turns", "event", "foremost", "statuses"),
+    [
+        ([A], (TransitionType.FAILURE, "Failed: A"), (THREAT, "Error: A", 0.8), "u"),
+        ([A, A], (TransitionType.FAILURE, "Still failing: A"), (THREAT, "Error: A", 0.8), "u"),
+        ([A, FIXED], (TransitionType.PROGRESS, "Resolved: A"), (THREAT, "Error: A", 0.1), "r"),
+        ([A, FIXED | B], DISCOVERY, REGRESSION, "ru"),
+        ([A, FIXED, B], DISCOVERY, REGRESSION, "ru"),
+        (
+            [A, FIXED, OTHER, B],
+            (TransitionType.FAILURE, "Failed: B"),
+            (THREAT, "Error: B", 0.8),
+            "ru",
+        ),
+        (
+            [A, FIXED, OTHER, {"errors": ["a"]}],
+            (TransitionType.REVERSAL, "Back again: a"),
+            (THREAT, "Error came back: a", 0.9),
+            "u",
+        ),
+        (
+            [A, FIXED | A],
+            (TransitionType.FAILURE, "Still failing: A"),
+            (THREAT, "Error: A", 0.8),
+            "u",
+        ),
+        (
+            [{"errors": ["A", "B"]}, {"errors": ["a"]}],
+            (TransitionType.FAILURE, "Still failing: a"),
+            (THREAT, "Error: B", 0.8),
+            "uu",
+        ),
+        (
+            [A, {"goals": ["Write the login"]}],
+            (TransitionType.BRANCH, "Scope expansion: Write the login"),
+            (THREAT, "Error: A", 0.8),
+            "u",
+        ),
+    ],
+)
+def test_errors_are_raised_fixed_and_back_and_new_goals_meanwhile_widen_the_scope(
+    turns: list[dict[str, Any]],
+    event: tuple[TransitionType, str],
+    foremost: tuple[AttentionType, str, float],
+    statuses: str,
+) -> None:
+    state = after(*turns)
     last = state.trajectory.transitions[-1]
-    return last.type, last.description
-
-
-def _visible(state: AwarenessState) -> list[tuple[AttentionType, str, float]]:
-    return [(item.type, item.description, item.urgency) for item in state.attention.visible]
-
-
-def _status(state: AwarenessState) -> dict[str, object]:
-    return {one.name: one.state["error_status"] for one in state.world.of_type("error")}
-
-
-def test_a_new_error_is_a_failure_and_a_threat() -> None:
-    state = _after({"errors": ["KeyError"]})
-    assert _last_event(state) == (TransitionType.FAILURE, "Failed: KeyError")
-    assert _visible(state) == [(AttentionType.THREAT, "Error: KeyError", 0.8)]
-    assert _status(state) == {"KeyError": "unresolved"}
-
-
-def test_an_error_that_lasts_is_no_second_threat() -> None:
-    state = _after({"errors": ["KeyError"]}, {"errors": ["KeyError"]})
-    assert _last_event(state) == (TransitionType.FAILURE, "Still failing: KeyError")
-    assert len(state.attention.items) == 1
-
-
-def test_a_fixed_error_is_resolved_and_its_threat_no_longer_urgent() -> None:
-    state = _after({"errors": ["KeyError"]}, {"fixed": ["KeyError"]})
-    assert _last_event(state) == (TransitionType.PROGRESS, "Resolved: KeyError")
-    assert _status(state) == {"KeyError": "resolved"}
-    assert _visible(state) == [(AttentionType.THREAT, "Error: KeyError", 0.1)]
+    assert (last.type, last.description) == event
+    first = state.attention.visible[0]
+    assert (first.type, first.description, first.urgency) == foremost
+    kinds = {"u": "unresolved", "r": "resolved"}
+    found = [one.state["error_status"] for one in state.world.of_type("error")]
+    assert found == [kinds[one] for one in statuses]
+    assert len(state.attention.items) <= len(turns) + 1
 
 
 @pytest.mark.parametrize(
-    "turns",
+    ("turns", "expected"),
     [
-        [{"errors": ["A"]}, {"fixed": ["A"], "errors": ["B"]}],
-        [{"errors": ["A"]}, {"fixed": ["A"]}, {"errors": ["B"]}],
+        (
+            [A, {"goals": ["Write the login"]}],
+            (ANOMALY, "Scope expansion: Write the login while unresolved: A", 0.6),
+        ),
+        (
+            [{"conflicts": ["numpy 2 and pandas 1.5"]}],
+            (ANOMALY, "Dependency conflict: numpy 2 and pandas 1.5", 0.7),
+        ),
     ],
 )
-def test_an_error_right_after_a_fix_is_a_discovery_and_more_urgent(
-    turns: list[dict[str, object]],
+def test_new_scope_and_conflicts_are_anomalies(
+    turns: list[dict[str, Any]], expected: tuple[AttentionType, str, float]
 ) -> None:
-    state = _after(*turns)
-    assert _last_event(state) == (TransitionType.DISCOVERY, "New issue after fix of A: B")
-    assert _visible(state)[0] == (
-        AttentionType.THREAT,
-        "Regression: B right after the fix of A",
-        0.9,
-    )
-
-
-def test_an_error_long_after_a_fix_is_a_failure() -> None:
-    state = _after({"errors": ["A"]}, {"fixed": ["A"]}, {"files": ["a.py"]}, {"errors": ["B"]})
-    assert _last_event(state)[0] is TransitionType.FAILURE
-
-
-def test_a_resolved_error_that_comes_back_is_a_reversal() -> None:
-    state = _after({"errors": ["A"]}, {"fixed": ["A"]}, {"files": ["a.py"]}, {"errors": ["a"]})
-    assert _last_event(state) == (TransitionType.REVERSAL, "Back again: a")
-    assert _visible(state)[0] == (AttentionType.THREAT, "Error came back: a", 0.9)
-    assert _status(state) == {"A": "unresolved"}
-
-
-def test_an_error_that_is_said_to_be_fixed_and_shows_is_unresolved() -> None:
-    state = _after({"errors": ["A"]}, {"fixed": ["A"], "errors": ["A"]})
-    assert _status(state) == {"A": "unresolved"}
-
-
-def test_new_goals_while_an_older_error_is_unresolved_widen_the_scope() -> None:
-    state = _after({"errors": ["KeyError"]}, {"goals": ["Add a login"]})
-    assert _last_event(state) == (TransitionType.BRANCH, "Scope expansion: Add a login")
-    assert (
-        AttentionType.ANOMALY,
-        "Scope expansion: Add a login while unresolved: KeyError",
-        0.6,
-    ) in _visible(state)
+    last = after(*turns).attention.items[-1]
+    assert (last.type, last.description, last.urgency) == expected
 
 
 @pytest.mark.parametrize(
     "second",
     [
-        {"goals": ["Fix keyerror in the parser"]},
+        {"goals": ["Fix a in the parser"]},
         {"goals": [{"description": "Read the log", "parent": "Make it run"}]},
         {"goals": ["Make it run"]},
-        {"goals": ["Add a login"], "fixed": ["KeyError"]},
+        {"goals": ["Write the login"], "fixed": ["A"]},
         {"questions": ["Why?"]},
     ],
 )
 def test_what_serves_the_work_at_hand_widens_no_scope(second: dict[str, object]) -> None:
-    state = _after({"errors": ["KeyError"], "goals": ["Make it run"]}, second)
-    assert _last_event(state)[0] is TransitionType.PROGRESS
+    state = after(A | {"goals": ["Make it run"]}, second)
+    assert state.trajectory.transitions[-1].type is TransitionType.PROGRESS
 
 
-def test_versions_that_do_not_go_together_are_an_anomaly() -> None:
-    state = _after({"conflicts": ["numpy 2 and pandas 1.5"]})
-    assert _visible(state) == [
-        (AttentionType.ANOMALY, "Dependency conflict: numpy 2 and pandas 1.5", 0.7)
-    ]
-
-
-def test_errors_of_two_names_are_two_and_of_two_spellings_one() -> None:
-    state = _after({"errors": ["KeyError", "TypeError"]}, {"errors": ["keyerror"]})
-    assert _status(state) == {"KeyError": "unresolved", "TypeError": "unresolved"}
-
-
-def test_an_error_may_have_the_name_of_something_else() -> None:
+def test_an_error_may_have_the_name_of_something_else_and_a_failure_has_a_lesson() -> None:
     engine = AwarenessEngine(CodingAdapter(), clock=SteppingClock())
     engine.step({"concepts": ["Timeout"]})
     text = engine.step({"errors": [{"name": "timeout", "message": "after 30 s"}]})
     assert "[unresolved] Timeout: after 30 s" in text
-    assert "[resolved] Timeout: after 30 s" in engine.step({"fixed": ["Timeout"]})
-
-
-def test_a_failure_teaches_a_lesson() -> None:
-    engine = AwarenessEngine(CodingAdapter(), clock=SteppingClock())
-    text = engine.step({"failure": {"action": "pinned numpy", "lesson": "pin pandas too"}})
+    failure = {"action": "pinned numpy", "lesson": "pin pandas too"}
+    text = engine.step({"fixed": ["Timeout"], "failure": failure})
+    assert "[resolved] Timeout: after 30 s" in text
     assert "LESSONS:\n  - pinned numpy: pin pandas too\n" in text
 
 
-def test_nothing_said_is_no_event() -> None:
-    assert _after({}).trajectory.transitions == ()
-
-
-def test_a_projects_parts_stand_by_kind_with_the_latest_first() -> None:
+def test_a_projects_parts_are_shown_by_kind_with_the_latest_first() -> None:
     files = [f"part{n}.py" for n in range(10)]
-    state = _after({"files": files}, {"files": ["last.py"], "libraries": ["numpy"]})
+    state = after({"files": files}, {"files": ["last.py"], "libraries": ["numpy"]})
     text = CodingAdapter().format_for_injection(state, 500)
     assert "PROJECT:\n  files: last.py, part9.py, part8.py" in text
     assert "part4.py, part3.py and 3 more\n  libraries: numpy\n" in text
 
 
-def test_a_wrong_analysis_is_refused_with_its_place() -> None:
-    with pytest.raises(ObservationError) as caught:
-        _after({"errors": ["A", {"message": "no name"}]})
-    assert caught.value.path == "errors[1].name"
-
-
 def test_the_domain_has_the_types_and_patterns_of_the_paper() -> None:
     adapter = CodingAdapter()
-    assert len(adapter.define_entity_types()) == 8
-    assert len(adapter.define_relationship_types()) == 8
-    assert [pattern.name for pattern in adapter.define_scan_patterns()] == [
-        "error recurrence",
-        "scope creep",
-        "dependency conflict",
-        "solution regression",
-    ]
+    assert len(adapter.define_entity_types()) == len(adapter.define_relationship_types()) == 8
+    patterns = "error recurrence, scope creep, dependency conflict, solution regression"
+    assert ", ".join(one.name for one in adapter.define_scan_patterns()) == patterns
+    assert after({}).trajectory.transitions == ()
+    with pytest.raises(ObservationError) as caught:
+        after({"errors": ["A", {"message": "no name"}]})
+    assert caught.value.path == "errors[1].name"
