@@ -22,7 +22,7 @@ import asyncio
 import re
 from collections.abc import AsyncGenerator, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from heapq import heapify, heappop, heappush
 from itertools import islice
 
@@ -121,93 +121,6 @@ def _names(text: str) -> Iterator[str]:
         yield " ".join(run)
 
 
-# ---- How activation spreads over a network of entities and records: a pure rule ----
-#
-# Each entity that is woken shares what it has out among the records that mention it, so that one
-# which everything mentions says little of each (the fan effect, Anderson 1983). Each record
-# shares what reached it, lessened by a decay, out among the entities that it mentions; these wake
-# in turn (Collins and Loftus 1975). An entity wakes once: activation does not run in circles.
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Activation:
-    """How awake everything is that was reached; the rest is not awake at all."""
-
-    entities: Mapping[str, float]
-    """By entity, above 0; those that began have what they began with, all together 1."""
-    records: Mapping[str, float]
-    """By record id, above 0."""
-    via: Mapping[str, str]
-    """By record id, the entity from which it has most."""
-
-    def best(self, most: int) -> list[str]:
-        """The records that are most awake, best first; equal ones by id."""
-        return _strongest(self.records, most)
-
-
-ASLEEP = Activation(entities={}, records={}, via={})
-"""Nothing is awake."""
-
-
-def spread(
-    seeds: Mapping[str, float],
-    network: SemanticNetwork,
-    *,
-    steps: int = 2,
-    decay: float = 0.5,
-    least: float = 1e-4,
-    most: int = 64,
-) -> Activation:
-    """What wakes when some entities are thought of.
-
-    Args:
-        seeds: The entities that begin, with weights above 0; only their proportions count.
-        network: What is tied to what.
-        steps: How many records deep it goes; 2 for what two records together tell.
-        decay: What is left of the activation when it leaves a record, 0..1.
-        least: An entity with less does not wake others.
-        most: At each step only so many entities wake others, the strongest ones.
-    """
-    whole = sum(weight for _, weight in sorted(seeds.items()) if weight > 0.0)
-    firing = {one: weight / whole for one, weight in seeds.items() if weight > 0.0}
-    entities = dict(firing)
-    records: dict[str, float] = {}
-    strongest: dict[str, tuple[float, str]] = {}
-    for _ in range(steps):
-        reached: dict[str, float] = {}
-        for entity in sorted(_strongest(firing, most, least)):
-            among = network.records_of(entity)
-            for one in among:
-                given = firing[entity] / len(among)
-                reached[one] = reached.get(one, 0.0) + given
-                strongest[one] = max(strongest.get(one, (0.0, "")), (given, entity))
-        for one, given in reached.items():
-            records[one] = records.get(one, 0.0) + given
-        firing = _woken(reached, network, decay, entities)
-        entities.update(firing)
-    via = {one: entity for one, (_, entity) in strongest.items()}
-    return Activation(entities=entities, records=records, via=via)
-
-
-def _woken(
-    reached: Mapping[str, float], network: SemanticNetwork, decay: float, awake: Collection[str]
-) -> dict[str, float]:
-    """The entities that these records wake, besides those that are awake."""
-    woken: dict[str, float] = {}
-    for one in sorted(reached):
-        mentioned = network.mentioned_in(one)
-        for entity in mentioned:
-            if entity not in awake:
-                given = decay * reached[one] / len(mentioned)
-                woken[entity] = woken.get(entity, 0.0) + given
-    return {entity: given for entity, given in woken.items() if given > 0.0}
-
-
-def _strongest(of: Mapping[str, float], most: int, least: float = 0.0) -> list[str]:
-    enough: Iterable[str] = (one for one, given in of.items() if given >= least)
-    return sorted(enough, key=lambda one: (-of[one], one))[:most]
-
-
 # ---- The network of one scope: which records mention which entities ----
 
 
@@ -226,15 +139,10 @@ class NetworkLimits(Value):
 
 DEFAULT_LIMITS = NetworkLimits()
 _SLACK = 1000
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Neighbour:
-    """An entity that is tied to another one."""
-
-    entity: str
-    records: tuple[str, ...]
-    """Ids of the records that mention both, in their order."""
+_LEAST_ACTIVATION = 1e-4
+"""An entity with less activates no others."""
+_MOST_FIRING = 64
+"""At each step only so many entities activate others, the strongest ones."""
 
 
 class SemanticNetwork:
@@ -307,15 +215,15 @@ class SemanticNetwork:
             start += 1
         return tuple(found)
 
-    def neighbours(self, entity: str) -> tuple[Neighbour, ...]:
-        """The entities that some record mentions together with this one, in their order."""
+    def neighbours(self, entity: str) -> dict[str, tuple[str, ...]]:
+        """The entities that some record mentions together with this one, and these records' ids."""
         tied: dict[str, list[str]] = {}
         own = entity_named(entity)
         for one in sorted(self._records.get(own, ())):
             for other in self._mentioned[one]:
                 if other != own:
                     tied.setdefault(other, []).append(one)
-        return tuple(Neighbour(entity=other, records=tuple(tied[other])) for other in sorted(tied))
+        return {other: tuple(tied[other]) for other in sorted(tied)}
 
     def ties(self, one: str, other: str) -> tuple[str, ...]:
         """Ids of the records that mention both entities, in their order."""
@@ -328,25 +236,52 @@ class SemanticNetwork:
         share = self.limits.common * len(self._mentioned)
         return found if len(found) <= max(share, self.limits.never_common) else frozenset[str]()
 
-    def mentioned_in(self, record_id: str) -> Collection[str]:
-        """The entities that a record mentions."""
-        return self._mentioned.get(record_id, ())
-
     def activation(
         self, seeds: str | Mapping[str, float], *, steps: int = 2, decay: float = 0.5
-    ) -> Activation:
-        """What wakes at the thought of something, see `spread`.
+    ) -> dict[str, float]:
+        """The activation of every entity that is reached from some, above 0; the seeds' sum is 1.
+
+        Each entity shares what it has out among the records that mention it, so that one which
+        everything mentions says little of each (the fan effect). Each record shares what reached
+        it, lessened by the decay, out among the entities that it mentions; these are the next to
+        share. An entity is activated once: activation does not run in circles.
 
         Args:
             seeds: A text, of which every known entity that it names begins alike; or entities
-                with their weights, of which unknown ones do nothing.
+                with weights above 0, of which only the proportions count.
             steps: How many records deep it goes.
             decay: What is left of the activation when it leaves a record, 0..1.
         """
         weights = dict.fromkeys(self.named_in(seeds), 1.0) if isinstance(seeds, str) else seeds
-        named = ((entity_named(one), weight) for one, weight in weights.items())
-        known = {one: weight for one, weight in named if one in self._records}
-        return spread(known, self, steps=steps, decay=decay) if known else ASLEEP
+        named = sorted((entity_named(one), weight) for one, weight in weights.items())
+        known = {one: weight for one, weight in named if weight > 0.0 and one in self._records}
+        whole = sum(known.values())
+        firing = {one: weight / whole for one, weight in known.items()}
+        reached = dict(firing)
+        for _ in range(steps):
+            firing = self._fired(firing, reached, decay)
+            reached.update(firing)
+        return reached
+
+    def _fired(
+        self, firing: Mapping[str, float], reached: Collection[str], decay: float
+    ) -> dict[str, float]:
+        """The entities that these activate through the records that mention both."""
+        records: dict[str, float] = {}
+        enough = [one for one, given in firing.items() if given >= _LEAST_ACTIVATION]
+        strongest = sorted(enough, key=lambda one: (-firing[one], one))[:_MOST_FIRING]
+        for entity in sorted(strongest):
+            among = self.records_of(entity)
+            for one in among:
+                records[one] = records.get(one, 0.0) + firing[entity] / len(among)
+        fired: dict[str, float] = {}
+        for one in sorted(records):
+            mentioned = self._mentioned[one]
+            for entity in mentioned:
+                if entity not in reached:
+                    given = decay * records[one] / len(mentioned)
+                    fired[entity] = fired.get(entity, 0.0) + given
+        return {entity: given for entity, given in fired.items() if given > 0.0}
 
     def _of(self, entity: str) -> set[str]:
         return self._records.get(entity_named(entity), set())
@@ -380,11 +315,11 @@ class Association(Value):
     weight: float = Field(default=0.85, ge=0.0, le=1.0)
     """What a score counts that was found by way of an entity which the query does not name."""
     bridges: int = Field(default=3, ge=1)
-    """By way of so many entities recall goes, those that are most awake."""
+    """By way of so many entities recall goes, the most active ones."""
     each: int = Field(default=2, ge=1)
     """By way of each at most so many further records are found, the best ones."""
     begin_with: int = Field(default=1, ge=0)
-    """The entities of so many of the best records wake too, by their scores."""
+    """The entities of so many of the best records are activated too, by their scores."""
     steps: int = Field(default=2, ge=1)
     """How many records deep activation goes; 2 for what two records together tell."""
     decay: float = Field(default=0.5, ge=0.0, le=1.0)
@@ -406,7 +341,7 @@ class AssociativeStore(WrappedStore):
     """Another store, with a semantic network of each scope beside it.
 
     Hybrid recall is asked as it is. Then activation spreads from what the query names, and from
-    what the best record mentions; the entities that are most awake besides are bridges. The
+    what the best record mentions; the most active entities besides are bridges. The
     query is put to each of them, the bridge standing in the place of what led to it, and the
     best further records that mention it come in by their scores, lessened. A search without a
     ranking, or without a text, is the other store's alone.
@@ -511,7 +446,7 @@ class AssociativeStore(WrappedStore):
     def _bridges(
         self, network: SemanticNetwork, text: str, hits: Sequence[RecalledRecord]
     ) -> list[tuple[str, str]]:
-        """What is most awake besides what the query names, and the query put to it."""
+        """The most active entities besides those the query names, and the query put to each."""
         how = self.association
         named = network.named_in(text)
         seeds = dict.fromkeys(named, 1.0)
@@ -519,9 +454,9 @@ class AssociativeStore(WrappedStore):
             mentioned = network.entities(hit.record.id)
             for entity in mentioned:
                 seeds[entity] = seeds.get(entity, 0.0) + hit.score / len(mentioned)
-        awake = network.activation(seeds, steps=how.steps, decay=how.decay).entities
-        leading = [one for one in awake if one not in named and len(network.records_of(one)) > 1]
-        best = sorted(leading, key=lambda one: (-awake[one], one))[: how.bridges]
+        active = network.activation(seeds, steps=how.steps, decay=how.decay)
+        leading = [one for one in active if one not in named and len(network.records_of(one)) > 1]
+        best = sorted(leading, key=lambda one: (-active[one], one))[: how.bridges]
         return [(one, _put_to(network, text, named, one)) for one in best]
 
     async def _by_way(
@@ -535,7 +470,7 @@ class AssociativeStore(WrappedStore):
         entity, text = bridge
         found = await self.store.search(replace(search, text=text, scopes=(network.scope,)))
         new = (hit for hit in found if hit.record.id not in known)
-        good = (hit for hit in new if entity in network.mentioned_in(hit.record.id))
+        good = (hit for hit in new if entity in network.entities(hit.record.id))
         less = (_lessened(hit, self.association.weight) for hit in good)
         least = 0.0 if search.min_score is None else search.min_score
         return [hit for hit in islice(less, self.association.each) if hit.score >= least]

@@ -135,7 +135,9 @@ async def plan_reembedding(
         ConfigurationError: A re-embedding for another embedder was begun and not completed.
         RecordStoreError: There is no such store, it is of a newer format, or it failed.
     """
-    return await _done(location, collection, lambda work: work.plan(embedder))
+    plan = await _done(location, collection, lambda work: work.plan(embedder))
+    assert plan is not None  # it is for an embedder
+    return plan
 
 
 async def unfinished_reembedding(
@@ -146,7 +148,7 @@ async def unfinished_reembedding(
     Raises:
         RecordStoreError: There is no such store, or it failed.
     """
-    return await _done(location, collection, lambda work: work.unfinished())
+    return await _done(location, collection, lambda work: work.plan(None))
 
 
 async def abandon_reembedding(location: Path | str, *, collection: str = "coag") -> bool:
@@ -208,37 +210,26 @@ class _Reembedding:
             if self._client is not None:
                 close_client(self._client)
 
-    def plan(self, embedder: Embedder) -> ReembedPlan:
-        found = self._checked(embedder)
-        sources = [s for s in _sources(found) if not is_made_with(s, embedder)]
-        begun = any(one.next is not None or one.old is not None for one in found)
-        copied = sum(self._count(one.next) for one in found if one.next is not None)
-        left = max(0, sum(map(self._count, sources)) - copied)
-        return ReembedPlan(
-            state="half_way" if begun else "needed" if sources else "done",
-            made_with=tuple(sorted(set(map(_made_by, _sources(found))))),
-            embedder=embedder.name,
-            records=sum(map(self._count, _sources(found))),
-            left=left,
-            seconds=left * self._seconds_each(sources, embedder) if left else 0.0,
-        )
-
-    def unfinished(self) -> ReembedPlan | None:
-        found = self._found()
+    def plan(self, embedder: Embedder | None) -> ReembedPlan | None:
+        """What is to be done for an embedder, or for None what was begun and is not done."""
+        found = self._found() if embedder is None else self._checked(embedder)
+        stored = [one.source for one in found if one.source is not None]
         begun = [one.target for one in found if one.target is not None]
-        if not begun:
+        if embedder is None and not begun:
             return None
-        embedder, sources = _made_by(begun[0]), _sources(found)
-        finished = [one.live for one in found if one.target is None and one.live is not None]
-        done = [*begun, *(one for one in finished if _made_by(one) == embedder)]
-        records = sum(map(self._count, sources))
+        name = embedder.name if embedder is not None else _made_by(begun[0])
+        others = [one for one in stored if _made_by(one) != name]
+        finished = [one for one in stored if _made_by(one) == name and one not in begun]
+        records = sum(map(self._count, stored))
+        left = max(0, records - sum(map(self._count, [*begun, *finished])))
+        seconds = self._seconds_each(others, embedder) if embedder is not None and left else 0.0
         return ReembedPlan(
-            state="half_way",
-            made_with=tuple(sorted(set(map(_made_by, sources)))),
-            embedder=embedder,
+            state="half_way" if begun else "needed" if others else "done",
+            made_with=tuple(sorted(set(map(_made_by, stored)))),
+            embedder=name,
             records=records,
-            left=max(0, records - sum(map(self._count, done))),
-            seconds=0.0,
+            left=left,
+            seconds=left * seconds,
         )
 
     def abandon(self) -> bool:
@@ -264,7 +255,7 @@ class _Reembedding:
             if (source := one.source) is not None and not is_made_with(source, embedder)
         ]
         sources = [source for _, source, _ in moving]
-        others = [one for one in _sources(found) if one not in sources]
+        others = [one.source for one in found if one.source not in (None, *sources)]
         done = sum(map(self._count, others))
         for _, source, target in moving:
             copied = 0
@@ -361,7 +352,7 @@ class _Reembedding:
     def _checked(self, embedder: Embedder) -> list[_Collections]:
         """The collections of each kind, if they can be re-embedded for this embedder."""
         found = self._found()
-        if not _sources(found):
+        if all(one.source is None for one in found):
             raise RecordStoreError(
                 f"There are no collections {self._collection!r} at {self._location} to re-embed."
             )
@@ -422,10 +413,6 @@ def _portions(rows: Sequence[_Row]) -> Iterator[list[_Row]]:
         size += len(row[1])
     if portion:
         yield portion
-
-
-def _sources(found: Sequence[_Collections]) -> list[Collection]:
-    return [one.source for one in found if one.source is not None]
 
 
 def _made_by(collection: Collection) -> str:

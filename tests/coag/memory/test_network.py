@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from pathlib import Path
 
 import pytest
@@ -24,7 +24,6 @@ from coag.memory.network import (
     SemanticNetwork,
     entities_of,
     entity_named,
-    spread,
 )
 from coag.models import ScriptedReply, ScriptedRequest
 from coag.schema import Event, Fact, Record
@@ -111,12 +110,8 @@ def _network(*records: Record, **limits: int) -> SemanticNetwork:
 
 def _told(network: SemanticNetwork) -> object:
     """All that it answers."""
-    awake = [network.activation(name, steps=3) for name in _NAMES]
-    return (
-        network.entities(),
-        [network.neighbours(name) for name in _NAMES],
-        [(dict(one.records), dict(one.entities), dict(one.via)) for one in awake],
-    )
+    active = [network.activation(name, steps=3) for name in _NAMES]
+    return network.entities(), [network.neighbours(name) for name in _NAMES], active
 
 
 @given(_RECORDS, st.randoms(use_true_random=False), st.integers(3, 12))
@@ -149,11 +144,10 @@ def test_another_scopes_record_is_refused() -> None:
 def test_neighbours_and_ties_name_the_records_that_say_so() -> None:
     one, two = _record("Anna", "Bert", 1), _record("Bert", "Cleo", 2)
     network = _network(one, two)
-    found = {near.entity: near.records for near in network.neighbours("BERT's")}
-    assert found == {"anna": (one.id,), "cleo": (two.id,)}
+    assert network.neighbours("BERT's") == {"anna": (one.id,), "cleo": (two.id,)}
     assert network.ties("anna", "bert") == (one.id,)
     assert network.ties("anna", "cleo") == ()
-    assert network.neighbours("nobody") == ()
+    assert network.neighbours("nobody") == {}
 
 
 def test_the_longest_name_in_a_text_counts() -> None:
@@ -164,8 +158,8 @@ def test_the_longest_name_in_a_text_counts() -> None:
 def test_what_very_many_records_mention_wakes_nothing() -> None:
     met = [_record("Anna", name, number) for number, name in enumerate(_NAMES[1:])]
     network = _network(*met, never_common=3)
-    assert not network.activation("Anna").records
-    assert network.activation("Bert").records
+    assert network.activation("Anna") == {"anna": 1.0}
+    assert "anna" in network.activation("Bert")
 
 
 def test_of_too_many_records_the_newest_are_known() -> None:
@@ -184,8 +178,7 @@ def test_records_written_again_and_again_take_no_more_room() -> None:
 
 def test_unknown_seeds_and_records_are_nothing() -> None:
     network = _network(_record("Anna", "Bert"))
-    assert not network.activation("").entities
-    assert not network.activation({"nobody": 1.0}).records
+    assert network.activation("") == network.activation({"nobody": 1.0}) == {}
     assert network.entities("no such record") == ()
     network.drop(["no such record"])
     assert len(network) == 1
@@ -196,89 +189,54 @@ def test_unknown_seeds_and_records_are_nothing() -> None:
 
 Pairs = frozenset[tuple[str, str]]
 _PAIRS = st.frozensets(
-    st.tuples(st.sampled_from("ABCDEF"), st.sampled_from("uvwxyz")), min_size=1, max_size=20
+    st.tuples(st.sampled_from(_NAMES), st.sampled_from("uvwxyz")), min_size=1, max_size=20
 )
-_SEEDS = st.dictionaries(st.sampled_from("ABCDEF"), st.floats(0.1, 5.0), min_size=1)
+_SEEDS = st.dictionaries(st.sampled_from(_NAMES), st.floats(0.1, 5.0), min_size=1)
 
 
-class _Tied(SemanticNetwork):
-    """A network of pairs of entity and record, kept in the order of the pairs."""
-
-    def __init__(self, pairs: Collection[tuple[str, str]]) -> None:
-        super().__init__("anyone")
-        self._of_entity: dict[str, list[str]] = {}
-        self._of_record: dict[str, list[str]] = {}
-        for entity, record in pairs:
-            self._of_entity.setdefault(entity, []).append(record)
-            self._of_record.setdefault(record, []).append(entity)
-
-    def records_of(self, entity: str) -> Collection[str]:
-        return self._of_entity.get(entity, [])
-
-    def mentioned_in(self, record_id: str) -> Collection[str]:
-        return self._of_record[record_id]
-
-
-def _rounded(awake: Mapping[str, float]) -> dict[str, float]:
-    return {one: round(value, 12) for one, value in awake.items()}
+def _tied(pairs: Collection[tuple[str, str]]) -> SemanticNetwork:
+    """A network of pairs of an entity and the record that mentions it."""
+    network, mentioned = SemanticNetwork("alice"), dict[str, list[str]]()
+    for entity, record in pairs:
+        mentioned.setdefault(record, []).append(entity)
+    for record, entities in mentioned.items():
+        network.put([remembered(f"{record}: {', '.join(entities)}")])
+    return network
 
 
 @given(_PAIRS, _SEEDS, st.integers(1, 4), st.floats(0.0, 1.0))
 def test_activation_is_never_negative_and_never_more_than_was_put_in(
     pairs: Pairs, seeds: dict[str, float], steps: int, decay: float
 ) -> None:
-    awake = spread(seeds, _Tied(sorted(pairs)), steps=steps, decay=decay, least=0.0)
-    assert all(value >= 0.0 for value in (*awake.entities.values(), *awake.records.values()))
-    put_in = sum(decay**step for step in range(steps))
-    assert sum(awake.records.values()) <= put_in + 1e-9
-    assert set(awake.via) == set(awake.records)
+    active = _tied(sorted(pairs)).activation(seeds, steps=steps, decay=decay)
+    assert all(value > 0.0 for value in active.values())
+    assert sum(active.values()) <= sum(decay**step for step in range(steps + 1)) + 1e-9
 
 
 @given(_PAIRS, _SEEDS)
 def test_the_order_in_which_ties_came_makes_no_difference(
     pairs: Pairs, seeds: dict[str, float]
 ) -> None:
-    one = spread(seeds, _Tied(sorted(pairs)))
-    other = spread(dict(reversed(seeds.items())), _Tied(sorted(pairs, reverse=True)))
-    assert _rounded(one.records) == _rounded(other.records)
-    assert one.via == other.via
+    one = _tied(sorted(pairs)).activation(seeds)
+    other = _tied(sorted(pairs, reverse=True)).activation(dict(reversed(seeds.items())))
+    assert {n: round(v, 12) for n, v in one.items()} == {n: round(v, 12) for n, v in other.items()}
 
 
-@given(st.integers(1, 6), st.integers(0, 4), st.floats(0.1, 1.0))
-def test_along_a_chain_each_record_is_less_awake_than_the_one_before(
-    length: int, fan: int, decay: float
-) -> None:
-    chain = [(f"e{at:02}", f"r{at:02}") for at in range(length)]
-    chain += [(f"e{at + 1:02}", f"r{at:02}") for at in range(length)]
-    chain += [("e00", f"other{number}") for number in range(fan)]
-    awake = spread({"e00": 1.0}, _Tied(chain), steps=length, decay=decay, least=0.0)
-    along = [awake.records[f"r{at:02}"] for at in range(length)]
-    assert along == sorted(along, reverse=True)
-    assert len(set(along)) == len(along)
+def test_along_a_chain_each_entity_is_less_active_than_the_one_before_and_steps_end_it() -> None:
+    chain = _tied([(name, f"r{at}") for at in range(4) for name in _NAMES[at : at + 2]])
+    active = chain.activation({"Anna": 1.0}, steps=3)
+    values = [active[name.lower()] for name in _NAMES[:4]]
+    assert values == sorted(values, reverse=True)
+    assert len(set(values)) == 4
+    assert "emil" not in active
+    assert chain.activation({"Anna": 0.0}) == {}
 
 
 def test_the_more_records_mention_an_entity_the_less_each_has_of_it() -> None:
-    few = spread({"A": 1.0}, _Tied([("A", "u"), ("A", "v")]))
-    many = spread({"A": 1.0}, _Tied([("A", one) for one in "uvwxyz"]))
-    assert few.records["u"] == 1 / 2
-    assert many.records["u"] == 1 / 6
-
-
-def test_nothing_is_reached_farther_than_the_steps_say() -> None:
-    chain = _Tied([("A", "u"), ("B", "u"), ("B", "v"), ("C", "v"), ("C", "w")])
-    assert set(spread({"A": 1.0}, chain, steps=1).records) == {"u"}
-    assert set(spread({"A": 1.0}, chain, steps=2).records) == {"u", "v"}
-    assert spread({"A": 1.0}, chain, steps=2).via == {"u": "A", "v": "B"}
-
-
-def test_entities_that_are_hardly_awake_wake_nothing() -> None:
-    chain = _Tied([("A", "u"), ("B", "u"), ("B", "v")])
-    assert "v" not in spread({"A": 1.0}, chain, steps=2, least=0.3).records
-    assert "v" in spread({"A": 1.0}, chain, steps=2, least=0.2).records
-
-
-def test_without_weight_nothing_wakes() -> None:
-    assert not spread({"A": 0.0}, _Tied([("A", "u")])).records
+    both = [("Anna", "u"), ("Bert", "u")]
+    few = _tied(both).activation({"Anna": 1.0})
+    many = _tied([*both, ("Anna", "v"), ("Anna", "w")]).activation({"Anna": 1.0})
+    assert 0.0 < many["bert"] < few["bert"]
 
 
 # ---- Recall over the network ----
