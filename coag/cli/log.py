@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
@@ -70,16 +70,7 @@ _INTERVAL = 0.2
 """Seconds between two looks at the file."""
 
 
-def wait() -> None:
-    """Lets some time pass before the next look."""
-    time.sleep(_INTERVAL)
-
-
-def followed(
-    folder: RunFolder,
-    entry_of: Callable[[TraceLine], Entry | None],
-    pause: Callable[[], None] = wait,
-) -> Iterator[Entry]:
+def followed(folder: RunFolder, entry_of: Callable[[TraceLine], Entry | None]) -> Iterator[Entry]:
     """The records that are there and then those that come, until the run ends or Ctrl-C.
 
     A run that was killed has not ended: it is waited for, and may be resumed.
@@ -87,7 +78,6 @@ def followed(
     Args:
         folder: The run; it need not have begun its trace.
         entry_of: What to show of a line.
-        pause: Is called when there is nothing new.
 
     Raises:
         TraceError: If the run cannot be read.
@@ -103,7 +93,7 @@ def followed(
         if ended:
             return
         try:
-            pause()
+            time.sleep(_INTERVAL)
         except KeyboardInterrupt:
             return
 
@@ -111,50 +101,39 @@ def followed(
 # ---- What a run cost ----
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True)
 class RunTotals:
     """Sums over the records of a run."""
 
     cycles: int = 0
-    """How many cycles came to their end. Those of a plain run leave no record of it; there,
-    count the cycles that records are of."""
+    """How many cycles were finished. Those of a plain run leave no record of it; there, count the
+    cycles that records are of."""
     actions: int = 0
     """External actions begun."""
     model_calls: int = 0
     """Requests to models, failed ones included."""
     usage: TokenUsage = field(default_factory=TokenUsage)
 
-    def with_record(self, record: TraceRecord) -> RunTotals:
-        """The sums with one more record."""
+    def take(self, record: TraceRecord) -> None:
+        """Adds a record."""
         if isinstance(record, ModelCall):
-            return replace(self, model_calls=self.model_calls + 1, usage=self.usage + record.usage)
-        if isinstance(record, Intent):
-            return replace(self, actions=self.actions + 1)
-        if isinstance(record, ExecutionOutcome):
-            return replace(self, cycles=self.cycles + 1)
-        return self
+            self.model_calls += 1
+            self.usage += record.usage
+        self.actions += isinstance(record, Intent)
+        self.cycles += isinstance(record, ExecutionOutcome)
 
-    def sentence(self) -> str:
-        """The sums of a whole run for a person."""
-        return (
-            f"{count(self.cycles, 'cycle')}, {count(self.actions, 'external action')}, "
-            f"{count(self.model_calls, 'model call')}, {self._tokens()}"
-        )
-
-    def shown(self) -> str:
-        """The sums of a part of a run: what it does not hold is left out, as it says nothing."""
-        told = [count(self.cycles, "cycle")]
-        told += [count(self.actions, "external action")] if self.actions else []
-        if self.model_calls:
-            told += [count(self.model_calls, "model call"), self._tokens()]
-        return ", ".join(told)
-
-    def _tokens(self) -> str:
-        usage = self.usage
-        return (
-            f"{usage.prompt_tokens:,} prompt tokens ({usage.cached_tokens:,} cached), "
-            f"{usage.completion_tokens:,} completion tokens"
-        )
+    def sentence(self, *, partly: bool) -> str:
+        """The sums for a person; of a part of a run without those that are 0."""
+        parts = [count(self.cycles, "cycle")]
+        if self.actions or not partly:
+            parts.append(count(self.actions, "external action"))
+        if self.model_calls or not partly:
+            parts += [
+                count(self.model_calls, "model call"),
+                f"{self.usage.prompt_tokens:,} prompt tokens ({self.usage.cached_tokens:,} cached)",
+                f"{self.usage.completion_tokens:,} completion tokens",
+            ]
+        return f"{'shown' if partly else 'total'}: {', '.join(parts)}"
 
 
 # ---- A run's records as lines for a person ----
@@ -189,11 +168,8 @@ class RunLines:
         self._actions: dict[str, str] = {}
         self._result = ""
 
-    def of(self, record: TraceRecord) -> list[Text]:
+    def of(self, record: TraceRecord) -> Iterator[Text]:
         """The record's lines; none for a turn's start, nor for a snapshot of what came before."""
-        return list(self._of(record))
-
-    def _of(self, record: TraceRecord) -> Iterator[Text]:
         match record:
             case ModelCall():
                 yield from _model_call(record)
@@ -345,8 +321,7 @@ def _effect(record: Intent | Receipt) -> Text:
 
 
 def _call(candidate: Candidate) -> str:
-    arguments = candidate.raw_arguments
-    return f"{candidate.action} {arguments}"
+    return f"{candidate.action} {candidate.raw_arguments}"
 
 
 def _line(what: str, text: str, style: str = "") -> Text:
@@ -377,23 +352,14 @@ class _Shown:
     """True if the options ask for it."""
 
 
-class _Problems:
-    """What is wrong with the trace that is shown, told below it."""
-
-    def __init__(self) -> None:
-        self._first: list[TraceProblem] = []
-        self._count = 0
-
-    def take(self, problem: TraceProblem) -> None:
-        self._count += 1
-        if len(self._first) < _LISTED:
-            self._first.append(problem)
+class _Problems(list[TraceProblem]):
+    """What is wrong with the trace that is shown, reported below it."""
 
     def show(self) -> None:
-        for problem in self._first:
+        for problem in self[:_LISTED]:
             say(f"{problem.text}{_MEANS.get(problem.kind, '')}.", "yellow")
-        if self._count > len(self._first):
-            say(f"… and {self._count - len(self._first)} more lines like that.", "yellow")
+        if len(self) > _LISTED:
+            say(f"… and {len(self) - _LISTED} more lines like that.", "yellow")
 
 
 def log(
@@ -464,29 +430,23 @@ def show_run(
     if cycle is not None and not follow:
         _check_cycle(folder, cycle)
     problems = _Problems()
-    entries = _select(_entries(folder, problems, follow=follow), cycle, wanted)
+    if follow:
+        found = followed(folder, lambda line: entry_of(line, problems.append))
+    else:
+        found = read_trace(folder.trace_path, problems.append)
+    entries = _select(found, cycle, wanted)
     try:
         if json_lines:
-            _print_json(entries)
+            for shown in entries:
+                if shown.selected:
+                    write_json(shown.entry.model_dump_json())
+                    sys.stdout.flush()
         else:
             _print_run(folder, entries, partly=cycle is not None or wanted is not None)
     except KeyboardInterrupt:
         if not follow:
             raise
     problems.show()
-
-
-def _entries(folder: RunFolder, problems: _Problems, *, follow: bool) -> Iterator[Entry]:
-    if follow:
-        return followed(folder, lambda line: entry_of(line, problems.take))
-    return read_trace(folder.trace_path, problems.take)
-
-
-def _print_json(entries: Iterator[_Shown]) -> None:
-    for shown in entries:
-        if shown.selected:
-            write_json(shown.entry.model_dump_json())
-            sys.stdout.flush()
 
 
 def _phase(text: str) -> Phase:
@@ -536,10 +496,10 @@ def _print_run(folder: RunFolder, entries: Iterator[_Shown], *, partly: bool) ->
     cycle: int | None = None
     cycles: set[int] = set()
     for shown in entries:
-        texts = lines.of(shown.entry.body)
+        texts = list(lines.of(shown.entry.body))
         if not shown.selected:
             continue
-        totals = totals.with_record(shown.entry.body)
+        totals.take(shown.entry.body)
         if texts and shown.cycle > 0:
             cycles.add(shown.cycle)
         if shown.cycle != cycle and texts and shown.cycle > 0:
@@ -548,10 +508,8 @@ def _print_run(folder: RunFolder, entries: Iterator[_Shown], *, partly: bool) ->
         for text in texts:
             console.print(text, soft_wrap=True)
     if partly or plain:
-        totals = replace(totals, cycles=len(cycles))
-    summed = f"shown: {totals.shown()}" if partly else f"total: {totals.sentence()}"
-    end = f"\n{summed}"
-    console.print(Text(end, style="bold"), soft_wrap=True)
+        totals.cycles = len(cycles)
+    console.print(Text(f"\n{totals.sentence(partly=partly)}", style="bold"), soft_wrap=True)
 
 
 def _head(info: RunInfo) -> Iterator[Text]:
