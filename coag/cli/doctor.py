@@ -152,15 +152,15 @@ def _code(report: Report) -> list[str]:
     """What to write, in Python."""
     advised = report.recommendation
     wrong = {
-        key: told for key, told in advised.model_info.items() if report.claimed.get(key) != told
+        key: value for key, value in advised.model_info.items() if report.claimed.get(key) != value
     }
     agent = f'agent = CoagAgent("assistant", client, proposal="{advised.proposal}")'
     if not wrong:
         return [agent]
     lines = [
-        f"    {json.dumps(key)}: {cleaned(_literal(told))},"
+        f"    {json.dumps(key)}: {cleaned(_literal(value))},"
         + (f"  # the client claims {report.claimed.get(key)}" if key in wrong else "")
-        for key, told in advised.model_info.items()
+        for key, value in advised.model_info.items()
     ]
     return ["model_info = {", *lines, "}  # give it to the client", agent]
 

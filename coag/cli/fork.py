@@ -1,4 +1,4 @@
-"""`coag fork`: goes on from a phase of a run otherwise, and shows both side by side."""
+"""`coag fork`: continues from a phase of a run with something changed; shows both side by side."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ At = Annotated[
     str,
     typer.Option(
         metavar="CYCLE.PHASE",
-        help="The first phase to run anew, e.g. `3.evaluation`; `3` means its retrieval.",
+        help="The first phase to run again, e.g. `3.evaluation`; `3` means its retrieval.",
     ),
 ]
 OtherModel = Annotated[str | None, typer.Option(metavar="SPEC", help="Continue with this model.")]
@@ -203,6 +203,6 @@ def _cell(story: CycleResult, others: Sequence[str]) -> Text:
         cell.append(f"{one_line(death.constraint)}: {reason}", "red")
     if story.status not in (None, "none"):
         style = "green" if story.status == "done" else "red"
-        told = result_beside(story.result, *others)
-        cell.append(f"\n{story.status}: {told}", style)
+        result = result_beside(story.result, *others)
+        cell.append(f"\n{story.status}: {result}", style)
     return cell

@@ -63,7 +63,7 @@ from .options import Logs
 from .output import DIM, as_json, count, say, screen, write_json
 from .runs import found_run, runs_below, show_runs
 
-# ---- A run while it goes on ----
+# ---- A run while it is written ----
 
 
 _INTERVAL = 0.2
@@ -157,7 +157,7 @@ class RunLines:
     """Turns records into lines, in the order of the trace.
 
     It must see every record, also those that are not shown: a later one names the candidates
-    of an earlier one by their ids, and what an action brought back is shown once, in its receipt.
+    of an earlier one by their ids, and what an action returned is shown once, in its receipt.
 
     Args:
         plain: The run is that of a plain agent, which has no cycles and so no impasses either.
@@ -288,10 +288,10 @@ def _execution(outcome: ExecutionOutcome, result: str) -> Iterator[Text]:
 def _model_call(call: ModelCall) -> Iterator[Text]:
     usage = call.usage
     again = "" if call.attempt == 1 else f", attempt {call.attempt}"
-    mended = ", repaired" if call.repaired else ""
+    repaired = ", repaired" if call.repaired else ""
     yield _line(
         "model",
-        f"{call.model} by {call.rung}{again}{mended}: {usage.prompt_tokens} prompt "
+        f"{call.model} by {call.rung}{again}{repaired}: {usage.prompt_tokens} prompt "
         f"({usage.cached_tokens} cached), {usage.completion_tokens} completion tokens, "
         f"{call.seconds:.1f} s",
         DIM,
@@ -337,7 +337,7 @@ def _item(text: str, style: str = "") -> Text:
 
 _LISTED = 5
 """How many problems are listed one by one."""
-_MEANS = {ProblemKind.TRUNCATED: ": the run was killed, or still goes on"}
+_MEANS = {ProblemKind.TRUNCATED: ": the run was killed, or is not finished"}
 """What a problem means for the run, where its sentence does not say."""
 
 

@@ -52,7 +52,7 @@ def domain_of(name: str | None) -> Domain | None:
     return found
 
 
-# ---- What actions brought back, in a few words that two runs can be compared by ----
+# ---- The results of actions, in a few words by which two runs can be compared ----
 
 
 _LONGEST = 160
@@ -63,7 +63,7 @@ def result_beside(result: str, *others: str) -> str:
     """A result, cleaned and cut, beside others that it is compared with.
 
     Of a JSON object, the fields in which it differs from the first of the others that is one and
-    differs; where there is none, its end, as the beginning is mostly alike. What stands behind an
+    differs; where there is none, its end, as the beginning is mostly alike. What follows an
     object is left out. Of a text the beginning.
 
     Args:
@@ -166,7 +166,7 @@ def found_run(name: str, logs: Path) -> RunFolder:
 
     Raises:
         UnknownNameError: If no run is meant.
-        ConfigurationError: If several are meant (tells where each lies), or there is no folder
+        ConfigurationError: If several are meant (says where each is), or there is no folder
             of logs.
         TraceError: For `latest`, if a run's `run.json` is damaged.
     """
@@ -242,7 +242,7 @@ class Damage:
                 f"All about that: {coag_command()} verify {as_typed(self._folder.path)}"
             )
         elif self._torn is not None:
-            _warn(f"{self._torn.text}: the run was killed, or still goes on.")
+            _warn(f"{self._torn.text}: the run was killed, or is not finished.")
 
 
 def _warn(text: str) -> None:

@@ -50,7 +50,7 @@ def unread_output() -> Generator[None]:
     """Ends the program quietly, with exit code 1, where nobody reads what it has printed.
 
     Where standard output was closed from the start, what is printed is dropped. Where it cannot
-    be written, the disk being full say, that is told on standard error, with exit code 2.
+    be written, the disk being full say, an error is reported with exit code 2.
     """
     with open(os.devnull, "w", encoding="utf-8") as nowhere:
         closed = cast("TextIO | None", sys.stdout) is None
@@ -72,7 +72,7 @@ def unread_output() -> Generator[None]:
 def _flush(nowhere: TextIO, *, probe: bool = False) -> None:
     """Writes what is held back, and with `probe` finds out whether standard output can be."""
     try:
-        if probe:  # where nothing is held back, only a write tells
+        if probe:  # where nothing is held back, only a write can
             sys.stdout.write("\n")
         sys.stdout.flush()
     except BrokenPipeError:

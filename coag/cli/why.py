@@ -47,8 +47,8 @@ def show_decisions(folder: RunFolder) -> None:
     """
     info = read_run(folder.path)
     records = (entry.body for entry in read_trace(folder.trace_path, lambda problem: None))
-    told = _of_cycles(records) if info.kind == "coag" else _of_turns(records)
-    lines = [one_line(line, _LINE) for line in told]
+    decisions = _of_cycles(records) if info.kind == "coag" else _of_turns(records)
+    lines = [one_line(line, _LINE) for line in decisions]
     what = "cycle" if info.kind == "coag" else "turn"
     show([Text(f"{one_line(info.id)}: which {what}?", style="bold")])
     show(f"  {line}" for line in lines or [f"There is no {what} in it yet."])
@@ -129,8 +129,8 @@ def why(
 
     if as_json:
         results = [each.model_dump(mode="json") for each in again(lambda _: None)]
-        told = explanation.model_dump(mode="json")
-        write_json({"explanation": told, "counterfactuals": results})
+        shown = explanation.model_dump(mode="json")
+        write_json({"explanation": shown, "counterfactuals": results})
         return
     show(_lines(explanation))
     if counterfactual:
@@ -138,41 +138,43 @@ def why(
         again(lambda result: show([_again(result)]))
 
 
-def _lines(told: Explanation) -> Iterator[Text]:
-    what = "cycle" if told.kind == "coag" else "turn"
-    yield Text(f"{one_line(told.run)}, {what} {told.cycle}: {_decision(told)}", style="bold")
-    if told.goal:
-        yield _item(f"goal: {told.goal}")
-    yield from _part("percepts since the last action", map(_percept, told.percepts))
-    yield from _part(f"recalled for {one_line(told.query, 120)!r}", _recalled(told))
-    yield from _part("procedures", _procedures(told))
-    if told.constraints:
+def _lines(reasons: Explanation) -> Iterator[Text]:
+    what = "cycle" if reasons.kind == "coag" else "turn"
+    yield Text(
+        f"{one_line(reasons.run)}, {what} {reasons.cycle}: {_decision(reasons)}", style="bold"
+    )
+    if reasons.goal:
+        yield _item(f"goal: {reasons.goal}")
+    yield from _part("percepts since the last action", map(_percept, reasons.percepts))
+    yield from _part(f"recalled for {one_line(reasons.query, 120)!r}", _recalled(reasons))
+    yield from _part("procedures", _procedures(reasons))
+    if reasons.constraints:
         yield _head("constraints in force")
-        yield _item(", ".join(told.constraints))
-    if told.situation:
-        yield _head("situation" if told.kind == "coag" else "what the model said")
-        yield _item(told.situation)
-        for risk in told.risks:
+        yield _item(", ".join(reasons.constraints))
+    if reasons.situation:
+        yield _head("situation" if reasons.kind == "coag" else "what the model said")
+        yield _item(reasons.situation)
+        for risk in reasons.risks:
             yield _item(f"risk: {risk}")
-    if told.state:
+    if reasons.state:
         yield _head("state that the rules read")
-        yield _item(_json(told.state))
-    if told.considered:
-        yield _head("candidates" if told.kind == "coag" else "actions")
-        for one in told.considered:
-            yield from _considered(one, told.state)
-    if told.result:
+        yield _item(_json(reasons.state))
+    if reasons.considered:
+        yield _head("candidates" if reasons.kind == "coag" else "actions")
+        for one in reasons.considered:
+            yield from _considered(one, reasons.state)
+    if reasons.result:
         yield _head("what came of it")
-        yield _item(f"{told.status}: {told.result}" if told.status else told.result)
-    yield from _part("notes", (_item(note, "yellow") for note in told.notes))
+        yield _item(f"{reasons.status}: {reasons.result}" if reasons.status else reasons.result)
+    yield from _part("notes", (_item(note, "yellow") for note in reasons.notes))
 
 
-def _decision(told: Explanation) -> str:
-    chosen = "; ".join(str(choice) for choice in told.chosen)
+def _decision(reasons: Explanation) -> str:
+    chosen = "; ".join(str(choice) for choice in reasons.chosen)
     if not chosen:
-        return "an impasse" if told.status == "none" else "nothing was done"
-    by = f", decided by {told.decided_by}" if told.decided_by else ""
-    reason = f": {told.reason}" if told.reason else ""
+        return "an impasse" if reasons.status == "none" else "nothing was done"
+    by = f", decided by {reasons.decided_by}" if reasons.decided_by else ""
+    reason = f": {reasons.reason}" if reasons.reason else ""
     return one_line(f"{chosen}{by}{reason}")
 
 
@@ -191,11 +193,11 @@ def _percept(percept: Percept) -> Text:
     return _item(f"{about}: {percept.content}", "magenta")
 
 
-def _recalled(told: Explanation) -> Iterator[Text]:
-    for hit in told.recalled:
+def _recalled(reasons: Explanation) -> Iterator[Text]:
+    for hit in reasons.recalled:
         yield from _record(hit)
-    if told.left_out:
-        names = ", ".join(name[:12] for name in told.left_out)
+    if reasons.left_out:
+        names = ", ".join(name[:12] for name in reasons.left_out)
         yield _item(f"no room in the prompt for: {names}", DIM)
 
 
@@ -207,8 +209,8 @@ def _record(hit: RecalledRecord) -> Iterator[Text]:
         yield _item(f"why: {because}", DIM, depth=2)
 
 
-def _procedures(told: Explanation) -> Iterator[Text]:
-    for used in told.procedures:
+def _procedures(reasons: Explanation) -> Iterator[Text]:
+    for used in reasons.procedures:
         by = f" by {used.author}: {used.reason}" if used.version > 1 else ""
         yield _item(f"{used.name}@{used.version}{by}")
 
@@ -233,24 +235,24 @@ def _considered(one: Considered, state: Mapping[str, Any]) -> Iterator[Text]:
         yield _item(f"allowed by: {', '.join(said)}", DIM, depth=2)
 
 
-def _again(told: Counterfactual) -> Text:
-    if told.record is None:
+def _again(result: Counterfactual) -> Text:
+    if result.record is None:
         without = "with everything as it was"
     else:
-        record = told.record.record
+        record = result.record.record
         without = f"without {record.id[:12]} {one_line(record.text, 100)}"
-    if not told.changed:
-        return _item(f"{without}: the same choice{_times(told)}")
+    if not result.changed:
+        return _item(f"{without}: the same choice{_times(result)}")
     others = " or ".join(
-        "; ".join(str(choice) for choice in other) or "an impasse" for other in told.others
+        "; ".join(str(choice) for choice in other) or "an impasse" for other in result.others
     )
-    return _item(f"{without}: {others}{_times(told)}", "yellow")
+    return _item(f"{without}: {others}{_times(result)}", "yellow")
 
 
-def _times(told: Counterfactual) -> str:
-    if told.times == 1:
+def _times(result: Counterfactual) -> str:
+    if result.times == 1:
         return ""
-    return f" ({told.changed} of {told.times} times another one)"
+    return f" ({result.changed} of {result.times} times another one)"
 
 
 def _head(title: str) -> Text:

@@ -5,10 +5,10 @@ trust, and recalls them by similarity. `ProceduralMemory` keeps the prompts of t
 versioned procedures. The agent decides what is worth remembering by the internal actions of
 `MemoryActions`; nothing is remembered behind its back.
 
-Two rules keep memory from becoming a way in. Records are always data: they carry the trust of
-what they rest on, and a text that quotes an untrusted one is untrusted. And procedures, which
-do stand as instruction, change only through a gate that refuses quotations from outside, lost
-placeholders, repetitions and growth without bound; every version stays, with the way back.
+Two rules keep attackers out. Records are always data: they carry the trust of what they were
+concluded from, and a text that quotes an untrusted one is untrusted. Procedures, which are
+instructions, change only through a gate that refuses quotations from outside, lost placeholders,
+repetitions and growth without bound; every version is kept, and can be rolled back.
 """
 
 import warnings

@@ -41,7 +41,7 @@ class _Arguments(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", str_strip_whitespace=True)
 
 
-class _Kept(_Arguments):
+class _RecordArguments(_Arguments):
     """What goes into a memory of records."""
 
     scope: str = Field(
@@ -49,7 +49,7 @@ class _Kept(_Arguments):
     )
 
 
-class EpisodicArguments(_Kept):
+class EpisodicArguments(_RecordArguments):
     """What happened."""
 
     summary: str = Field(
@@ -61,7 +61,7 @@ class EpisodicArguments(_Kept):
     about: str = Field(default="", max_length=80, description="Thing or place it is about.")
 
 
-class SemanticArguments(_Kept):
+class SemanticArguments(_RecordArguments):
     """What holds."""
 
     fact: str = Field(
@@ -79,7 +79,7 @@ class SemanticArguments(_Kept):
     )
 
     def as_fact(self) -> Fact | None:
-        """The fact in parts; None if it is told in words only.
+        """The fact in parts; None if it is in words only.
 
         Raises:
             ValueError: If only some of the parts are there.
@@ -150,14 +150,14 @@ def _scope_last(property: tuple[str, Any]) -> bool:
     return property[0] == "scope"
 
 
-# ---- The moment in which an agent remembers something, and what its words rest on ----
+# ---- The moment in which an agent remembers something, and what its words depend on ----
 
 
 USER = "user"
 """The name under which the user speaks, in AutoGen's messages and in provenances."""
 
 _PLACES = ("place", "location", "position", "room", "cell")
-"""Keys of a domain's metadata under which it tells where the agent is."""
+"""Keys of a domain's metadata that say where the agent is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,7 +172,7 @@ class MemorySituation:
     metadata: dict[str, Scalar] = field(default_factory=dict[str, Scalar])
     """What the domain adds to every record made now, e.g. the position."""
     event: Event | None = None
-    """What happens now: every record made now tells it. Not shown to models."""
+    """What happens now: it is part of every record made now. Not shown to models."""
     recalled: tuple[Record, ...] = ()
     """What was recalled in this cycle."""
     untrusted: tuple[str, ...] = ()
@@ -192,7 +192,7 @@ class MemorySituation:
     def __post_init__(self) -> None:
         if self.trust is Trust.DEVELOPER:
             raise ValueError(
-                "What a model concludes must not stand as instruction: "
+                "What a model concludes must not be an instruction: "
                 "trust is Trust.USER or Trust.UNTRUSTED."
             )
 
@@ -201,7 +201,7 @@ class MemorySituation:
         """Whether the activity was shown untrusted text, so that what it concludes is that too."""
         return bool(self.untrusted or self.sources or self.records)
 
-    def rests_on_user(self, text: str, *parts: str) -> bool:
+    def states_user(self, text: str, *parts: str) -> bool:
         """Whether a text says what the user said himself, and the parts name nothing else."""
         return restates(text, self.said, *parts)
 
@@ -215,7 +215,7 @@ class MemorySituation:
             text: What is to be remembered.
             parts: What it names: a thing, an attribute, a value.
         """
-        own = self.rests_on_user(text, *parts)
+        own = self.states_user(text, *parts)
         tainted = self.tainted and not own
         return Provenance(
             run=self.run,
@@ -242,13 +242,13 @@ class MemorySituation:
         )
 
     def grounds(self, *texts: str) -> tuple[str, ...]:
-        """Ids of the records on which a conclusion in these words rests.
+        """Ids of the records on which a conclusion in these words depends.
 
         Those recalled in this cycle that it quotes, and every untrusted one that the activity was
         shown: one may say in other words what such a record made one believe. What the user said
-        himself rests on none.
+        themselves depends on none.
         """
-        if self.rests_on_user(*texts):
+        if self.states_user(*texts):
             return ()
         recalled = (
             record
@@ -259,9 +259,9 @@ class MemorySituation:
 
 
 def place_of(metadata: Mapping[str, Scalar]) -> str:
-    """Where the agent is, as far as a domain's metadata tell; empty if they do not."""
-    told: Iterable[Scalar] = (metadata[key] for key in _PLACES if key in metadata)
-    place = next((str(value) for value in told if not isinstance(value, bool)), "")
+    """Where the agent is, as far as a domain's metadata say; else empty."""
+    named: Iterable[Scalar] = (metadata[key] for key in _PLACES if key in metadata)
+    place = next((str(value) for value in named if not isinstance(value, bool)), "")
     if not place and {"x", "y"} <= metadata.keys():
         place = f"({metadata['x']},{metadata['y']})"
     return place
@@ -359,7 +359,7 @@ class MemoryActions:
             derived_from=[one.id for one in await self._grounds(memory, now, given.summary)],
             scope=given.scope or None,
         )
-        return await self._told(memory, remembered)
+        return await self._result(memory, remembered)
 
     async def _remember_fact(self, call: ActionCall, memory: LongTermMemory) -> ActionResult:
         given = SemanticArguments.model_validate(call.arguments)
@@ -380,18 +380,18 @@ class MemoryActions:
             derived_from=[one.id for one in grounds],
             scope=given.scope or None,
         )
-        return await self._told(memory, remembered)
+        return await self._result(memory, remembered)
 
     async def _grounds(
         self, memory: LongTermMemory, now: MemorySituation, text: str, *parts: str
     ) -> list[Record]:
-        """Those of the records on which a conclusion rests that this memory holds.
+        """Those of the records on which a conclusion depends that this memory holds.
 
         Where untrusted text was shown, those that it quotes are among them, recalled or not: an
         earlier note of the same activity may hold what the agent repeats.
         """
         ids = list(now.grounds(text, *parts))
-        if now.tainted and not now.rests_on_user(text, *parts):
+        if now.tainted and not now.states_user(text, *parts):
             for kind in MemoryKind:
                 search = Search(text=text, kind=kind, k=_ALIKE, scopes=memory.scopes.readable)
                 hits = await memory.store.search(search)
@@ -419,7 +419,7 @@ class MemoryActions:
         del memory
         given = ProceduralArguments.model_validate(call.arguments)
         now = self._situation()
-        own = bool(given.rule) and now.rests_on_user(given.rule)
+        own = bool(given.rule) and now.states_user(given.rule)
         sources = () if own else now.sources
         made = self._procedural.change_rule(
             given.procedure,
@@ -444,7 +444,7 @@ class MemoryActions:
             data={"procedure": given.procedure, "version": made.version},
         )
 
-    async def _told(self, memory: LongTermMemory, remembered: Remembered) -> ActionResult:
+    async def _result(self, memory: LongTermMemory, remembered: Remembered) -> ActionResult:
         record = remembered.record
         if remembered.new:
             self._written(remembered.written())

@@ -519,7 +519,7 @@ class Held:
 def with_earlier(record: Record, new: Record, known: Record, others: Iterable[Record]) -> Record:
     """A known text that was said again, with the intervals in which it held before.
 
-    The best trusted of its sources tell these. A statement of higher trust than all before starts
+    The best trusted of its sources state these. A statement of higher trust than all before starts
     without earlier intervals; one of lower trust adds none.
 
     Args:

@@ -142,7 +142,7 @@ def rewritten(
     """Carries out a request that passes the gate, or lets it wait.
 
     Args:
-        held: All histories as they stand.
+        held: All current histories.
         procedure: Which procedure is to change.
         request: How.
         seen: The newest version that the author can have read.
@@ -150,7 +150,7 @@ def rewritten(
         at: Now.
 
     Raises:
-        ProcedureRejected: If the gate refuses, or a newer version stands than was read.
+        ProcedureRejected: If the gate refuses, or there is a newer version than was read.
     """
     name, history = procedure.name, held.procedures[procedure.name]
     done = _done_before(held, name, request)
@@ -351,7 +351,7 @@ def in_force(history: History) -> list[int]:
     """The versions whose changes are part of the newest text, oldest first.
 
     A version with the text of an earlier one is a way back to it: what came between is undone.
-    One that rests on records of its own is a change like any other, whatever its text.
+    One that depends on records of its own is a change like any other, whatever its text.
     """
     first_with: dict[str, int] = {}
     parts: list[list[int]] = []

@@ -25,6 +25,7 @@ from coag.store import (
 )
 
 from .facts import in_force, unbounded
+from .writing import Matter, matter_of
 
 _AT_ONCE = 1000
 _NAMED = 3
@@ -49,34 +50,33 @@ class _Tally:
         self._at = at
         self.ids: dict[str, bytes] = {}
         """Of every record a digest of all it says."""
-        self.kinds: Counter[MemoryKind] = Counter()
         self.scopes: Counter[tuple[str, MemoryKind]] = Counter()
         self.types: Counter[str] = Counter()
         self.trust: Counter[Trust] = Counter()
+        self.times: tuple[datetime, datetime] | None = None
+        """When the oldest and the newest record was stored."""
+        self.probes: dict[MemoryKind, Record] = {}
+        """Of each kind a current record."""
         self.superseded: dict[str, str] = {}
         """By what, by id."""
         self.duplicates = 0
         self.foreign_ids: list[str] = []
         """Records whose id is not that of their kind, scope and text."""
-        self.oldest: datetime | None = None
-        self.newest: datetime | None = None
         self._texts: set[bytes] = set()
         self._contradicts: dict[str, tuple[str, ...]] = {}
         self._not_now: set[str] = set()
         """What nothing superseded and does not hold yet, or no longer."""
         self._derived: dict[str, tuple[str, ...]] = {}
-        self._facts: dict[tuple[str, str, str], list[_Stated]] = {}
+        self._facts: dict[Matter, list[_Stated]] = {}
 
     def take(self, record: Record) -> None:
         """Counts a record."""
         self.ids[record.id] = _digest_of(record)
-        self.kinds[record.kind] += 1
         self.scopes[record.scope, record.kind] += 1
         self.types[record.type] += 1
         self.trust[record.provenance.trust] += 1
-        made = record.created_at
-        self.oldest = made if self.oldest is None else min(self.oldest, made)
-        self.newest = made if self.newest is None else max(self.newest, made)
+        oldest, newest = self.times or (record.created_at, record.created_at)
+        self.times = min(oldest, record.created_at), max(newest, record.created_at)
         if not is_own_id(record):
             self.foreign_ids.append(record.id)
         if record.lineage.derived_from:
@@ -89,20 +89,24 @@ class _Tally:
             self._take_current(record)
 
     def _take_current(self, record: Record) -> None:
+        self.probes.setdefault(record.kind, record)
         said = "\x1f".join((record.kind, record.scope, folded(record.text)))
         text = blake2b(said.encode("utf-8", "surrogatepass"), digest_size=12).digest()
         self.duplicates += text in self._texts
         self._texts.add(text)
-        fact = record.fact
+        matter = matter_of(record)
         if not in_force(record, self._at):
             self._not_now.add(record.id)
-        elif fact is not None and record.kind is MemoryKind.SEMANTIC and folded(fact.attribute):
-            matter = (record.scope, folded(fact.subject), folded(fact.attribute))
-            one = (record.id, folded(fact.value), record.lineage.contradicts)
+        elif record.fact is not None and matter is not None and matter[0] is MemoryKind.SEMANTIC:
+            one = (record.id, folded(record.fact.value), record.lineage.contradicts)
             self._facts.setdefault(matter, []).append(one)
 
+    def of_kind(self, kind: MemoryKind) -> int:
+        """How many records of a kind there are."""
+        return sum(count for (_, one), count in self.scopes.items() if one is kind)
+
     def contradictions(self) -> int:
-        """Pairs that say otherwise and both hold now."""
+        """Pairs that contradict each other and both hold now."""
         over = self.superseded.keys() | self._not_now
         pairs = {
             frozenset((one, other))
@@ -122,8 +126,7 @@ class _Tally:
 
     def orphans(self) -> int:
         """Records that were concluded from something that is gone."""
-        found = (any(n not in self.ids for n in names) for names in self._derived.values())
-        return sum(found)
+        return sum(any(n not in self.ids for n in names) for names in self._derived.values())
 
 
 def _differ_unnamed(stated: list[_Stated]) -> bool:
@@ -149,7 +152,7 @@ class IndexHealth(Value):
     extra: int = 0
     """Records that it knows and that are gone."""
     pending: int = 0
-    """Records whose writing was broken off; they are looked at again at the next opening."""
+    """Records whose writing was interrupted; they are looked at again at the next opening."""
     problem: str = ""
     """Why it cannot be read; empty if it can."""
 
@@ -205,7 +208,7 @@ class MemoryHealth(Value):
         bad = sum(one.level == "bad" for one in self.findings)
         look = len(self.findings) - bad
         if bad:
-            return f"not healthy: {bad} thing(s) to mend, {look} to look at"
+            return f"not healthy: {bad} thing(s) to repair, {look} to look at"
         return f"healthy, {look} thing(s) to look at" if look else "healthy"
 
 
@@ -222,33 +225,33 @@ async def examine_memory(store: RecordStore, *, clock: Clock | None = None) -> M
         RecordStoreError: If the store cannot be reached.
     """
     tally = _Tally((clock or SystemClock()).now())
-    probes: dict[MemoryKind, Record] = {}
     async for records in store.scan():
         for record in records:
             tally.take(record)
-            if record.kind not in probes and record.superseded_by is None:
-                probes[record.kind] = record
     counts = {kind: await store.count(kind) for kind in MemoryKind}
     words = store.words_file if isinstance(store, ChromaStore) else None
     index = None if words is None else await asyncio.to_thread(_examine_index, words, tally.ids)
-    unfound = [kind for kind, probe in probes.items() if not await _is_found(store, probe)]
+    unfound = [kind for kind, one in tally.probes.items() if not await _is_found(store, one)]
     findings = (
         *_of_records(tally, counts, unfound),
         *(_of_index(index) if index is not None else ()),
         *_to_look_at(tally),
     )
+    scopes: dict[str, dict[str, int]] = {}
+    for (scope, kind), count in sorted(tally.scopes.items()):
+        scopes.setdefault(scope, {})[kind.value] = count
     embedder = store.embedder if isinstance(store, ChromaStore | InMemoryStore) else None
     return MemoryHealth(
-        episodic=tally.kinds[MemoryKind.EPISODIC],
-        semantic=tally.kinds[MemoryKind.SEMANTIC],
+        episodic=tally.of_kind(MemoryKind.EPISODIC),
+        semantic=tally.of_kind(MemoryKind.SEMANTIC),
         superseded=len(tally.superseded),
-        scopes=_by_scope(tally),
+        scopes=scopes,
         types=dict(tally.types.most_common()),
         trust={one.value: tally.trust[one] for one in Trust},
         contradictions=tally.contradictions(),
         duplicates=tally.duplicates,
-        oldest=tally.oldest,
-        newest=tally.newest,
+        oldest=tally.times[0] if tally.times else None,
+        newest=tally.times[1] if tally.times else None,
         embedder=None if embedder is None else embedder.name,
         dimension=None if embedder is None else embedder.dimension,
         size=None if words is None else await asyncio.to_thread(_size_of, words.parent),
@@ -309,8 +312,8 @@ def _of_records(
     tally: _Tally, counts: dict[MemoryKind, int], unfound: list[MemoryKind]
 ) -> Iterator[HealthFinding]:
     for kind, count in counts.items():
-        if count != tally.kinds[kind]:
-            text = f"The store counts {count} {kind} records and gives {tally.kinds[kind]}."
+        if count != tally.of_kind(kind):
+            text = f"The store counts {count} {kind} records and gives {tally.of_kind(kind)}."
             yield HealthFinding(level="bad", text=f"{text} Was it written to just now? Look again.")
     for kind in unfound:
         text = f"The search by meaning finds no {kind} record by its own text: its index is broken."
@@ -336,13 +339,13 @@ def _of_index(index: IndexHealth) -> Iterator[HealthFinding]:
     else:
         parts = (
             (index.missing, "record(s) are not in it"),
-            (index.stale, "stand in it as they were"),
+            (index.stale, "are in it as they were"),
             (index.extra, "in it are gone"),
-            (index.pending, "were being written when it broke off"),
+            (index.pending, "were being written when that was interrupted"),
         )
         said = ", ".join(f"{count} {text}" for count, text in parts if count) + "."
     yield HealthFinding(
-        level="bad", text=f"The index of words: {said} `stats --mend` makes it anew."
+        level="bad", text=f"The index of words: {said} `stats --mend` makes it again."
     )
 
 
@@ -357,13 +360,6 @@ def _to_look_at(tally: _Tally) -> Iterator[HealthFinding]:
     for count, text in found:
         if count:
             yield HealthFinding(level="look", text=f"{count} {text}.")
-
-
-def _by_scope(tally: _Tally) -> dict[str, dict[str, int]]:
-    found: dict[str, dict[str, int]] = {}
-    for (scope, kind), count in sorted(tally.scopes.items()):
-        found.setdefault(scope, {})[kind.value] = count
-    return found
 
 
 def _named(ids: list[str]) -> str:

@@ -43,7 +43,7 @@ class LongTermMemory:
     """What one agent remembers: events and facts, superseded but never overwritten.
 
     Args:
-        store: Where the records rest; closed by `close`.
+        store: Where the records are; closed by `close`.
         scope: Whose memory this is, or `Scopes` if it also reads or writes those of others, e.g.
             a team's. Records of scopes that are not named are neither seen nor touched.
         clock: Tells when a record was made.
@@ -290,7 +290,7 @@ class LongTermMemory:
         Args:
             name: Id or unique short id of the record; a whole id of one that is gone is no error.
             reason: Why, in one sentence.
-            procedures: The memory of procedures that rest on these records, if there is one.
+            procedures: The memory of procedures that depend on these records, if there is one.
 
         Raises:
             ValueError: If the reason is empty, the name is no id, or the record's scope may not

@@ -82,7 +82,7 @@ def entities_of(record: Record, most: int) -> tuple[str, ...]:
 
 
 def with_name(text: str, old: str, new: str) -> str:
-    """A text in which one entity stands for another; behind it, where it names the other nowhere.
+    """A text with one entity in the place of another, or behind it if the other is not named.
 
     Args:
         text: What is said, in any writing.
@@ -321,7 +321,7 @@ class Association(Value):
     begin_with: int = Field(default=1, ge=0)
     """The entities of so many of the best records are activated too, by their scores."""
     steps: int = Field(default=2, ge=1)
-    """How many records deep activation goes; 2 for what two records together tell."""
+    """How many records deep activation goes; 2 for what two records say together."""
     decay: float = Field(default=0.5, ge=0.0, le=1.0)
     """What is left of the activation when it leaves a record."""
 
@@ -351,7 +351,7 @@ class AssociativeStore(WrappedStore):
     known from the next opening on.
 
     Args:
-        store: Where the records rest; closed by `close`.
+        store: Where the records are; closed by `close`.
         association: How far recall follows.
         limits: How large each network may grow.
     """
@@ -370,7 +370,7 @@ class AssociativeStore(WrappedStore):
         self._changing = asyncio.Lock()
 
     def wrapping(self) -> Associating | None:
-        """See `WrappedStore.wrapping`; the networks are built anew from the records."""
+        """See `WrappedStore.wrapping`; the networks are built again from the records."""
         if type(self) is not AssociativeStore:
             return None
         return Associating(association=self.association, limits=self.limits)
@@ -491,7 +491,7 @@ class AssociativeStore(WrappedStore):
 
     @asynccontextmanager
     async def _change(self) -> AsyncGenerator[None]:
-        """One write at a time; after one that was broken off, the networks are built anew."""
+        """One write at a time; after one that failed, the networks are built again."""
         async with self._changing:
             done = False
             try:

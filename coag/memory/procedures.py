@@ -25,7 +25,7 @@ _PLACEHOLDER = re.compile(r"\{([a-z][a-z0-9_]*)\}")
 
 
 class _FrontMatter(Value):
-    """What may stand between the fences at the top of a procedure's file."""
+    """What may be between the fences at the top of a procedure's file."""
 
     description: str = ""
     placeholders: tuple[str, ...] = ()
@@ -37,7 +37,7 @@ class Procedure(Value):
     name: str = Field(min_length=1)
     text: str = Field(min_length=1)
     placeholders: tuple[str, ...] = ()
-    """Names that stand in braces in the text; every version must keep them."""
+    """Names in braces in the text; every version must keep them."""
     description: str = ""
     """What it is for, in one sentence."""
 
@@ -56,8 +56,8 @@ class ProcedureVersion(Value):
     diff: str
     """What changed from the version before, as a unified diff; empty for the first."""
     origins: tuple[str, ...] = ()
-    """Ids of the records of long-term memory on which the change rests, and `source:NAME` for each
-    source of untrusted text that had been shown."""
+    """Ids of the records of long-term memory on which the change depends, and `source:NAME` for
+    each source of untrusted text that had been shown."""
     undoes: tuple[int, ...] = ()
     """Versions whose changes this one took back, since what they rested on was revoked."""
 
@@ -99,7 +99,7 @@ def parse_procedure(name: str, source: str) -> Procedure:
 
     Raises:
         ConfigurationError: If the front matter is malformed, the text is empty, or a listed
-            placeholder does not stand in it.
+            placeholder is not in it.
     """
     head, text = _split(name, source)
     try:
@@ -122,7 +122,7 @@ def parse_procedure(name: str, source: str) -> Procedure:
 
 
 def missing_placeholders(procedure: Procedure, text: str) -> list[str]:
-    """Which of the procedure's placeholders do not stand in the text."""
+    """Which of the procedure's placeholders are not in the text."""
     used = set(_PLACEHOLDER.findall(text))
     return [name for name in procedure.placeholders if name not in used]
 
@@ -244,7 +244,7 @@ class RuleChange(Value):
 
 
 def rule_line(rule: str) -> str:
-    """A rule as it stands in the list: on one line, without a marker of its own."""
+    """A rule as it is in the list: on one line, without a marker of its own."""
     line = " ".join(rule.split())
     while marker := _MARKER.match(line):
         line = line[marker.end() :]

@@ -180,7 +180,7 @@ class Plan:
         return [self.changed.get(one.id, one) for one in found if one.id not in gone]
 
     async def remove(self, roots: Sequence[str], *, dependents: bool = True) -> None:
-        """Records go, and unless told otherwise all that is derived from them.
+        """Records go and, unless `dependents` is false, all that is derived from them.
 
         What stays no longer names them, and what only they had superseded holds again.
         """
@@ -427,7 +427,7 @@ async def retracted(
         scopes: Whose records may be changed; what others concluded stays.
         what: What is taken back.
         at: Now.
-        procedures: The memory of procedures that may rest on it.
+        procedures: The memory of procedures that may depend on it.
         known: The records that have the source; None to look for them.
         dry_run: Make the plan only; procedures are not looked at.
 

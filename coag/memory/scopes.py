@@ -13,7 +13,7 @@ from coag.errors import ConfigurationError
 from coag.schema import Provenance, Trust, Value
 from coag.store import ChromaStore, RecordStore, WrappedStore
 
-# ---- One writer at a time for each place where records rest ----
+# ---- One writer at a time for each place of records ----
 
 
 _LOOK_AGAIN = 0.002
@@ -125,7 +125,7 @@ class Scopes(Value):
     """Whose records a memory may read and write; no others exist for it."""
 
     own: str
-    """Where it writes unless told otherwise."""
+    """Where it writes unless a call names another one."""
     reads: tuple[str, ...] = Field(default=())
     """Further scopes that it reads."""
     writes: tuple[str, ...] = Field(default=())

@@ -280,8 +280,8 @@ async def import_records(
                 raise work.ended_by(problem)
             if progress is not None:
                 progress(work.done.lines)
-    told, done = source.header.records, work.done
-    return replace(done, missing=0 if told is None else max(0, told - done.lines))
+    expected, done = source.header.records, work.done
+    return replace(done, missing=0 if expected is None else max(0, expected - done.lines))
 
 
 def check_import(file: Path, scope: str | None) -> None:

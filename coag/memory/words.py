@@ -30,7 +30,7 @@ _FRAME = frozenset(
         *("a", "an", "the", "please", "remember", "note", "that"),
     )
 )
-"""Words that do not tell whether two sentences of a speaker, or about him, say the same."""
+"""Words that do not decide whether two sentences of a speaker, or about one, say the same."""
 _SENTENCE_END = re.compile(r"(?<=[.!?;])\s+")
 
 _LETTERS = 16
@@ -91,22 +91,22 @@ def shared_run(
     Args:
         text: The text to check.
         others: The texts that it must not quote.
-        known: Runs that stand in this text do not count.
+        known: Runs that are in this text do not count.
         length: How many words make a run.
     """
     foreign = [words(other) for other in others]
-    suspect = {run for heard in foreign for run in _runs(heard, length)} - runs(known, length)
+    suspect = {run for one in foreign for run in _runs(one, length)} - runs(known, length)
     spoken = words(text)
     for start in range(len(spoken) - length + 1):
         run = tuple(spoken[start : start + length])
         if run in suspect:
             return " ".join(run)
-    hidden = {run for heard in foreign for run in _long_runs(heard, length)}
+    hidden = {run for one in foreign for run in _long_runs(one, length)}
     return _hidden_run("".join(spoken), hidden, "".join(words(known)))
 
 
 def quotes(text: str, others: Iterable[str]) -> bool:
-    """Whether a text shares a run with one of the others, or, being shorter, stands in it."""
+    """Whether a text shares a run with one of the others, or, being shorter, is in it."""
     length = min(RUN_LENGTH, len(words(text)))
     return length > 0 and shared_run(text, others, length=length) is not None
 
@@ -138,9 +138,9 @@ def _sentences(text: str) -> list[str]:
 
 
 def _stems(sentence: str) -> list[str]:
-    """The words of a sentence that tell what it says, without an `s` at their ends."""
-    told = [word for word in words(sentence) if word not in _FRAME]
-    return [word[:-1] if len(word) > 3 and word.endswith("s") else word for word in told]
+    """The words of a sentence that carry its meaning, without an `s` at their ends."""
+    found = [word for word in words(sentence) if word not in _FRAME]
+    return [word[:-1] if len(word) > 3 and word.endswith("s") else word for word in found]
 
 
 def near_equal(one: str, other: str) -> bool:
@@ -191,7 +191,7 @@ def _long_runs(spoken: Sequence[str], length: int) -> Iterable[Run]:
 
 
 def _hidden_run(letters: str, hidden: Iterable[Run], known: str) -> str | None:
-    """The first run whose letters stand in a text's, and not in those of what is known."""
+    """The first run whose letters are among a text's, and not among those of what is known."""
     starts = {letters[at : at + _LETTERS] for at in range(len(letters) - _LETTERS + 1)}
     found: list[tuple[int, Run]] = []
     for run in hidden if starts else ():

@@ -505,7 +505,7 @@ def _is_old_call(new: Record, known: Record, since: Iterable[Record]) -> bool:
     The time that it states decides, if it states one (`valid_from`, or the event's `at`). Else its
     cycle does, within one run and activity: cycles only count up. An agent says a thing once a
     cycle, so it repeats its call where others spoke in between, in runs of their own. Where
-    nothing tells the two apart, it is a new call, later than what was said before.
+    the two cannot be told apart, it is a new call, later than what was said before.
 
     Args:
         new: The statement.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator, Sequence, Set
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
@@ -13,6 +12,7 @@ import click
 import typer
 
 from coag.cli.options import AsJson
+from coag.cli.output import as_json as json_of
 from coag.cli.output import say, write_json
 from coag.errors import ConfigurationError
 from coag.memory import (
@@ -52,23 +52,6 @@ from .place import (
 
 _NEVER = "never"
 _STANDARD_INPUT = "-"
-_FIELDS = ("type", "metadata", "fact")
-
-
-@dataclass(frozen=True, slots=True)
-class _Change:
-    """One thing that will be other than it was."""
-
-    what: str
-    """Which thing, in one word; the memory's log keeps this alone."""
-    before: str
-    now: str
-
-    @property
-    def shown(self) -> str:
-        return f"{self.what}: {line(self.before)} -> {line(self.now)}"
-
-
 NewText = Annotated[
     str | None,
     typer.Option(metavar="TEXT", help="What it is to say; `-` reads standard input."),
@@ -148,9 +131,9 @@ async def _edited(
                 say("Nothing is to be changed: it says so already.")
                 return
             say(f"{short_id(record.id)} {line(record.text, 100)}", "bold")
-            for one in changes:
-                say(f"  {one.shown}")
-                if one.what == "text":
+            for what, before, after in changes:
+                say(f"  {what}: {line(before)} -> {line(after)}")
+                if what == "text":
                     say("    (a new record of yours, in the place of this one)")
             ask("Change it?", yes=yes)
             memory = LongTermMemory(store, scope=record.scope)
@@ -159,7 +142,7 @@ async def _edited(
             raise
         except ValueError as error:
             raise ConfigurationError(f"{error} Nothing was changed.") from error
-    details = {"changed": [one.what for one in changes]}
+    details = {"changed": [what for what, _, _ in changes]}
     note(place, "edited", by=by, records=tuple(dict.fromkeys((record.id, now.id))), details=details)
     if now.id == record.id:
         typer.echo(f"{now.id} was changed.")
@@ -186,23 +169,22 @@ def _check(record: Record, wanted: Correction) -> None:
     )
 
 
-def _changes(record: Record, wanted: Correction) -> Iterator[_Change]:
-    """What will be, each thing."""
+def _changes(record: Record, wanted: Correction) -> Iterator[tuple[str, str, str]]:
+    """Each thing that will be different, in one word, with its value before and after."""
     after = amended(record, wanted)
     if wanted.text is not None and wanted.text != record.text:
-        yield _Change("text", record.text, wanted.text)
-    for name in _FIELDS:
+        yield "text", record.text, wanted.text
+    for name in ("type", "metadata", "fact"):
         before, now = _plain(record, name), _plain(after, name)
         if before != now:
-            yield _Change(name, before, now)
-    before, now = record.dynamics.importance, after.dynamics.importance
-    if before != now:
-        yield _Change("importance", f"{before:g}", f"{now:g}")
+            yield name, before, now
+    old, new = record.dynamics.importance, after.dynamics.importance
+    if old != new:
+        yield "importance", f"{old:g}", f"{new:g}"
 
 
 def _plain(record: Record, name: str) -> str:
-    dumped = record.model_dump(mode="json", include={name}, exclude_defaults=name == "fact")
-    return json.dumps(dumped.get(name), ensure_ascii=False)
+    return json_of(record.model_dump(mode="json", exclude_defaults=name == "fact").get(name))
 
 
 def _as_typed(record: Record) -> Correction:
@@ -263,7 +245,7 @@ def _moment(given: str) -> datetime:
 
 
 _SHOWN = 20
-"""Records that are told of many."""
+"""Records that are shown of many."""
 
 
 def forget(
@@ -374,11 +356,11 @@ def _say_records(records: Sequence[Record], count: int | None = None) -> None:
         say(f"  … and {more:,} more")
 
 
-# ---- The procedures that stand beside a memory's records ----
+# ---- The procedures beside a memory's records ----
 
 
 def procedures_of(place: MemoryPlace) -> ProceduralMemory | None:
-    """The procedures beside the records, as they stand in their file; None without one.
+    """The procedures beside the records, as they are in their file; None without one.
 
     The developer's own texts are taken from the file, so that none of them is changed.
     """
@@ -394,7 +376,7 @@ def procedures_of(place: MemoryPlace) -> ProceduralMemory | None:
 def _as_stored(name: str, versions: list[dict[str, str]]) -> Procedure:
     """A procedure whose developer's text is the one in the file.
 
-    Of the placeholders that coag's own one has, those count that stand in the text that holds.
+    Of the placeholders that coag's own one has, those count that are in the current text.
     """
     seeds = [version["text"] for version in versions if version["author"] == "seed"]
     text = seeds[-1] if seeds else versions[0]["text"]
@@ -513,7 +495,7 @@ async def _planned(
 
 
 async def _whole(store: RecordStore, name: str | None, scope: str | None) -> str | None:
-    """The whole id that is meant; also that of a record that is gone, its revocation broken off."""
+    """The whole id that is meant; also of a record that is gone, to complete its revocation."""
     if name is None:
         return None
     try:
@@ -558,7 +540,7 @@ async def _show_plan(
 
 
 def _rules_on(procedures: ProceduralMemory, gone: set[str]) -> list[str]:
-    """The changes of procedures that rest on what goes and are not undone yet."""
+    """The changes of procedures that depend on what goes and are not undone yet."""
     found: list[str] = []
     for name in procedures.names():
         versions = procedures.versions(name)

@@ -1,4 +1,4 @@
-"""Commands that tell how a record came to be, and how a memory is."""
+"""`coag memory history` and `stats`: how a record came to be, and the state of a memory."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def _row(
     *,
     current: bool = False,
 ) -> Text:
-    """A record in a line, with when it held, if that is told."""
+    """A record in a line, with when it held, if that is known."""
     mark = marks_of(record)
     text = Text(">" if current else " ", style="bold").append(" ")
     text.append(f"{short_id(record.id)} {day(record.created_at)} ", style="cyan")
@@ -237,8 +237,8 @@ async def _examined(place: MemoryPlace) -> MemoryHealth:
 
 def _unfinished(begun: ReembedPlan) -> dict[str, object]:
     done = begun.records - begun.left
-    told = {"embedder": begun.embedder, "done": done, "records": begun.records}
-    return {**told, "notice": _notice(begun)}
+    figures = {"embedder": begun.embedder, "done": done, "records": begun.records}
+    return {**figures, "notice": _notice(begun)}
 
 
 def _notice(begun: ReembedPlan) -> str:

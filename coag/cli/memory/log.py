@@ -33,7 +33,7 @@ class LoggedChange(Value):
     """Ids of the records that it was done to; the one that was named comes first."""
     reason: str = ""
     details: dict[str, Any] = Field(default_factory=dict)
-    """What else there is to tell, by the sort of action."""
+    """Further details, by the sort of action."""
 
 
 def note(
@@ -110,6 +110,6 @@ def _touched(done: LoggedChange) -> list[str]:
 
 
 def _ids(done: LoggedChange, detail: str) -> list[str]:
-    told = done.details.get(detail)
-    names = cast("list[Any]", told) if isinstance(told, list) else []
+    found = done.details.get(detail)
+    names = cast("list[Any]", found) if isinstance(found, list) else []
     return [one for one in names if isinstance(one, str)]

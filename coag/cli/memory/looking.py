@@ -208,8 +208,8 @@ def _details(record: Record) -> Iterator[tuple[str, str]]:
     for name in ("event", "fact"):
         part = getattr(record, name)
         if part is not None:
-            told = part.model_dump(mode="json", exclude_defaults=True)
-            yield name, json.dumps(told, ensure_ascii=False)
+            dumped = part.model_dump(mode="json", exclude_defaults=True)
+            yield name, json.dumps(dumped, ensure_ascii=False)
     yield "importance", f"{record.dynamics.importance:g}"
     if record.dynamics.accesses:
         yield "recalled", f"{record.dynamics.accesses} times"

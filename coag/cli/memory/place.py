@@ -218,7 +218,7 @@ def ask(question: str, *, yes: bool) -> None:
 
 @contextmanager
 def shown_progress(what: str, total: int | None) -> Generator[Callable[[int], None]]:
-    """Something to tell how far it is; a line now and then without a terminal."""
+    """Yields what shows how far it is: a bar, or a line now and then without a terminal."""
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -246,7 +246,7 @@ def shown_progress(what: str, total: int | None) -> Generator[Callable[[int], No
 
 
 _MANY = 20
-"""Records of one short id that are told apart."""
+"""Records of one short id that are listed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -270,7 +270,7 @@ class RecordFilter:
         superseded: bool,
         where: str | None,
     ) -> RecordFilter:
-        """The filters that options stand for.
+        """The filters that options mean.
 
         Raises:
             ConfigurationError: If `where` is no filter.

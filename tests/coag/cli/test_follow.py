@@ -189,15 +189,6 @@ def test_ctrl_c_while_it_waits_still_shows_the_total(
     assert said.out.splitlines()[-1].startswith("total: ")
 
 
-def test_a_run_that_has_ended_is_shown_and_left(
-    leave_run: Callable[..., RunFolder], say: Say, script: Callable[..., None]
-) -> None:
-    run = leave_run([note("one")])
-    run.finish(at=NOW)
-    script()
-    assert say("log", "run-1", "--follow").out == say("log", "run-1").out
-
-
 def test_damage_is_one_sentence(
     leave_run: Callable[..., RunFolder], say: Say, script: Callable[..., None]
 ) -> None:
@@ -207,10 +198,3 @@ def test_damage_is_one_sentence(
     assert said.code == 2
     assert said.err.count("\n") == 1
     assert "was cut" in said.err
-
-
-def test_a_folder_of_runs_cannot_be_followed(leave_run: Callable[..., RunFolder], say: Say) -> None:
-    leave_run([])
-    said = say("log", "logs", "--follow")
-    assert said.code == 2
-    assert "holds runs and is none itself" in said.err

@@ -147,15 +147,8 @@ def test_a_phase_without_a_run_is_that_of_the_latest(
         assert say("log", *options) == say("log", "run-1", *options)
 
 
-def test_a_phase_without_any_run_is_refused(tmp_path: Path, say: Say) -> None:
-    (tmp_path / "logs").mkdir()
-    said = say("log", "--phase", "evaluation")
-    assert (said.code, said.out) == (2, "")
-    assert "'latest'" in said.err
-
-
 def test_a_phase_of_a_cycle_can_be_shown_alone(coag_run: RunFolder, say: Say) -> None:
-    lines = say("log", "run-1", "--cycle", "1", "--phase", "evaluation").out.splitlines()
+    lines = say("log", "run-1", "--cycle", "1", "--phase", "Evaluation").out.splitlines()
     assert lines[4:] == [
         "cycle 1",
         "  evaluation 2 judged",
@@ -187,25 +180,27 @@ def test_json_of_a_cycle_holds_what_the_cycle_brought_about(coag_run: RunFolder,
     assert bodies[-1]["kind"] == "impasse"
 
 
-def test_an_unknown_phase_lists_the_phases(coag_run: RunFolder, say: Say) -> None:
-    said = say("log", "run-1", "--phase", "dreaming")
-    assert (said.code, said.out) == (2, "")
-    assert said.err.count("\n") == 1
-    assert "'dreaming'" in said.err
-    assert all(phase in said.err for phase in PHASES)
-
-
-def test_an_unknown_run_lists_the_runs_in_one_line(coag_run: RunFolder, say: Say) -> None:
-    said = say("log", "walk")
-    assert (said.code, said.out) == (2, "")
-    assert said.err == "There is no run named 'walk'. Known: run-1.\n"
-
-
-def test_a_missing_folder_of_logs_is_named(say: Say) -> None:
-    assert say("log").err.startswith("There is no folder of logs at 'logs'.")
-    assert say("log", "latest", "--logs", "there").err.startswith(
-        "There is no folder of logs at 'there'."
-    )
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["run-1", "--phase", "dreaming"], ["'dreaming'", *PHASES]),
+        (["walk"], ["There is no run named 'walk'. Known: "]),
+        (["run-1", "--cycle", "99"], ["Run 'run-1' has cycles up to 3: no cycle 99."]),
+        (["latest", "--logs", "there"], ["There is no folder of logs at 'there'."]),
+        (["demo", "--cycle", "1"], ["holds runs and is none itself"]),
+        (["run-5"], ["demo/case-a/run-5-a, demo/case-b/run-5-b"]),
+        (["--phase", "evaluation", "--logs", "empty"], ["'latest'"]),
+    ],
+)
+@pytest.mark.usefixtures("cases")
+def test_what_is_wrongly_called_is_one_line_with_what_there_is(
+    tmp_path: Path, say: Say, words: list[str], said: list[str]
+) -> None:
+    (tmp_path / "empty").mkdir()
+    told = say("log", *words)
+    assert (told.code, told.out) == (2, "")
+    assert told.err.count("\n") == 1
+    assert all(one in told.err for one in said)
 
 
 def test_a_truncated_trace_is_shown_with_a_warning(coag_run: RunFolder, say: Say) -> None:
@@ -215,7 +210,7 @@ def test_a_truncated_trace_is_shown_with_a_warning(coag_run: RunFolder, say: Say
     assert said.code == 0
     assert said.out.splitlines() == EXPECTED.splitlines()
     assert (
-        said.err == "line 27, the last one, is truncated: the run was killed, or still goes on.\n"
+        said.err == "line 27, the last one, is truncated: the run was killed, or is not finished.\n"
     )
 
 
@@ -228,26 +223,11 @@ def test_a_foreign_trace_is_one_sentence(coag_run: RunFolder, say: Say) -> None:
 
 
 def test_text_in_a_log_cannot_steer_the_terminal(hostile_run: RunFolder, say: Say) -> None:
-    lines = say("log", "run-1").out.splitlines()
     expected = "message from mallory (user): abcdef [link=x]g[/link] :smile:"
-    assert lines[3] == f"  percept    {expected}"
-
-
-def test_json_for_the_terminal_is_equal_but_harmless(hostile_run: RunFolder, say: Say) -> None:
+    assert say("log", "run-1").out.splitlines()[3] == f"  percept    {expected}"
     out = say("log", "run-1", "--json").out
     assert not set("\x1b\x9b\r\u202e") & set(out)
     assert [ENTRY.validate_json(out)] == list(read_trace(hostile_run.trace_path))
-
-
-def test_a_long_text_is_cut_and_says_so(
-    leave_run: Callable[..., RunFolder], coag_run: RunFolder, say: Say
-) -> None:
-    message = next(read_trace(coag_run.trace_path))
-    percept = list(read_trace(coag_run.trace_path))[1].body.model_copy(
-        update={"content": "x" * 5_000}
-    )
-    leave_run([message.body, percept], "run-9")
-    assert "[… 4,726 more]" in say("log", "run-9").out
 
 
 def test_without_a_run_all_runs_are_listed(
@@ -290,28 +270,17 @@ def test_a_folder_of_runs_lists_them_by_the_folders_they_lie_in(
     ]
 
 
-def test_a_folder_of_runs_has_no_cycles(cases: Path, say: Say) -> None:
-    said = say("log", "demo", "--cycle", "1")
-    assert said.code == 2
-    assert "holds runs and is none itself" in said.err
-
-
-def test_runs_of_the_same_beginning_are_told_with_their_folders(cases: Path, say: Say) -> None:
-    said = say("log", "run-5")
-    assert said.code == 2
-    assert "demo/case-a/run-5-a, demo/case-b/run-5-b" in said.err
-
-
-def test_a_cycle_that_there_is_not_tells_how_many_there_are(coag_run: RunFolder, say: Say) -> None:
-    said = say("log", "run-1", "--cycle", "99")
-    assert (said.code, said.out) == (2, "")
-    assert said.err == "Run 'run-1' has cycles up to 3: no cycle 99.\n"
-
-
-def test_the_case_of_a_phase_does_not_matter(coag_run: RunFolder, say: Say) -> None:
-    lower = say("log", "run-1", "--phase", "selection").out
-    assert say("log", "run-1", "--phase", "Selection").out == lower
-    assert "shown: 3 cycles" in lower
+def test_long_texts_and_unusable_answers_are_cut_and_say_so(
+    leave_run: Callable[..., RunFolder], coag_run: RunFolder, say: Say
+) -> None:
+    bodies = [entry.body for entry in read_trace(coag_run.trace_path)]
+    percept = bodies[1].model_copy(update={"content": "x" * 5_000})
+    unusable = [one for one in bodies if isinstance(one, ModelCall) and one.error]
+    calls = [call.model_copy(update={"raw": "y" * 300}) for call in unusable]
+    leave_run([bodies[0], percept, *calls], "run-9")
+    out = say("log", "run-9").out
+    assert "[… 4,726 more]" in out
+    assert f"answer: {'y' * 200} [… 100 more]" in out
 
 
 def test_a_long_result_is_shown_once(
@@ -329,29 +298,13 @@ def test_a_long_result_is_shown_once(
     assert out.count("[the receipt's result]") == 3
 
 
-def test_an_unusable_answer_is_shown_by_its_beginning(
-    leave_run: Callable[..., RunFolder], coag_run: RunFolder, say: Say
-) -> None:
-    calls = [
-        entry.body.model_copy(update={"raw": "y" * 300})
-        for entry in read_trace(coag_run.trace_path)
-        if isinstance(entry.body, ModelCall) and entry.body.error
-    ]
-    leave_run(calls, "run-9")
-    out = say("log", "run-9").out
-    assert f"answer: {'y' * 200} [… 100 more]" in out
-
-
 def test_all_runs_as_json_are_their_run_json(
     coag_run: RunFolder, plain_run: RunFolder, say: Say
 ) -> None:
+    (coag_run.path.parents[1] / "empty").mkdir()
+    assert say("log", "--logs", "empty").out == "There are no runs in empty yet.\n"
     found = [json.loads(line) for line in say("log", "--json").out.splitlines()]
     assert found == [json.loads(run.info_path.read_text()) for run in (coag_run, plain_run)]
-
-
-def test_an_empty_folder_of_logs_has_no_runs(tmp_path: Path, say: Say) -> None:
-    (tmp_path / "logs").mkdir()
-    assert say("log").out == "There are no runs in logs yet.\n"
 
 
 def _first_line(run: RunFolder) -> str:

@@ -140,7 +140,7 @@ async def test_what_is_concluded_after_an_untrusted_text_is_untrusted(
 
 
 def test_models_conclusion_cannot_have_a_developers_trust() -> None:
-    with pytest.raises(ValueError, match="must not stand as instruction"):
+    with pytest.raises(ValueError, match="must not be an instruction"):
         MemorySituation(run="r", activity="a", cycle=1, agent="x", trust=Trust.DEVELOPER)
 
 

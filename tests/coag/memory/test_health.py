@@ -55,7 +55,7 @@ async def test_a_record_superseded_by_one_that_is_gone_is_damage() -> None:
     health = await health_of(DOOR.model_copy(update={"superseded_by": "gone"}))
     assert not health.healthy
     assert "1 record(s) are superseded by records that are gone" in said(health, "bad")
-    assert health.verdict == "not healthy: 1 thing(s) to mend, 0 to look at"
+    assert health.verdict == "not healthy: 1 thing(s) to repair, 0 to look at"
 
 
 async def test_an_id_that_is_not_that_of_its_text_is_damage() -> None:

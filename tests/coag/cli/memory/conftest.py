@@ -9,17 +9,10 @@ from pathlib import Path
 
 import pytest
 from kits.remembered import START, remembered
+from kits.statements import origin
 
 from coag.memory import LongTermMemory, ProceduralMemory, RuleChange
-from coag.schema import (
-    Event,
-    Fact,
-    MemoryKind,
-    Provenance,
-    Record,
-    SteppingClock,
-    Trust,
-)
+from coag.schema import Event, Fact, MemoryKind, Record, SteppingClock, Trust
 from coag.store import ChromaStore, HashEmbedder
 
 EMBEDDER = "hash-64"
@@ -37,14 +30,7 @@ async def _filled(folder: Path) -> dict[str, str]:
         told = await memory.remember(
             MemoryKind.SEMANTIC,
             text,
-            provenance=Provenance(
-                run="run-1",
-                activity="main",
-                cycle=1,
-                source=more.get("source", "alice"),
-                source_kind="agent",
-                trust=trust,
-            ),
+            provenance=origin(more.get("source", "alice"), trust, "agent", run="run-1"),
             fact=Fact(subject="charger", attribute="place", value=more["value"])
             if "value" in more
             else None,

@@ -105,10 +105,6 @@ def test_the_health_of_a_memory_is_a_table_with_a_verdict(say: Say) -> None:
     assert told["healthy"] is True
 
 
-def _gone(words: Path) -> None:
-    words.unlink()
-
-
 def _nonsense(words: Path) -> None:
     words.write_bytes(b"nonsense" * 1000)
 
@@ -129,20 +125,20 @@ def _stale(words: Path) -> None:
 @pytest.mark.parametrize(
     ("damage", "said"),
     [
-        (_gone, "There is no such file."),
+        (Path.unlink, "There is no such file."),
         (_nonsense, "file is not a database"),
-        (_of_another, "2 record(s) are not in it, 1 were being written when it broke off"),
-        (_stale, "1 stand in it as they were"),
+        (_of_another, "2 record(s) are not in it, 1 were being written when that was interrupted"),
+        (_stale, "1 are in it as they were"),
     ],
 )
 def test_an_index_that_is_not_in_line_is_told_and_mended(
-    say: Say, own: Path, damage: Callable[[Path], None], said: str
+    say: Say, own: Path, damage: Callable[[Path], object], said: str
 ) -> None:
     damage(own / WORDS)
     told = say("memory", "stats")
     assert told.code == 1
     assert f"The index of words: {said}" in " ".join(told.out.split()) or said in told.out
-    assert "not healthy: 1 thing(s) to mend" in told.out
+    assert "not healthy: 1 thing(s) to repair" in told.out
     assert say("memory", "stats", "--mend").code == 0
     assert say("memory", "stats").code == 0
 
@@ -183,7 +179,7 @@ def test_a_file_that_is_cut_off_is_said_to_end_in_the_middle(say: Say, tmp_path:
     file.write_bytes(file.read_bytes()[:-40])
     said = say("memory", "import", str(file), "-m", str(tmp_path / "other"))
     assert "ends in the middle" in said.err
-    assert "Mend the line" not in said.err
+    assert "Correct the line" not in said.err
     assert said.err.count("--skip-bad") == 1
 
 
