@@ -325,8 +325,16 @@ def window_of(client: ChatCompletionClient) -> int | None:
 
 
 def with_window(client: ChatCompletionClient, window: int) -> ChatCompletionClient:
-    """The client, whose `model_info` tells its window from now on."""
-    cast("dict[str, Any]", client.model_info)[CONTEXT_WINDOW] = window
+    """The client, whose `model_info` tells its window from now on.
+
+    Clients of one model may share the dictionary, e.g. AutoGen's table: this one gets a copy.
+    """
+    info = cast("dict[str, Any]", client.model_info)
+    for name, value in vars(client).items():
+        if value is info:
+            setattr(client, name, {**info, CONTEXT_WINDOW: window})
+            return client
+    info[CONTEXT_WINDOW] = window
     return client
 
 

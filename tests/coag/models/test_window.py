@@ -32,7 +32,9 @@ def test_nobody_tells_the_window_of_a_scripted_model() -> None:
 
 
 def test_the_model_info_tells_it_first() -> None:
+    other = ScriptedModel(hello)
     assert window_of(with_window(ScriptedModel(hello), 9_000)) == 9_000
+    assert window_of(other) is None
 
 
 def test_autogens_table_tells_it_for_the_models_that_it_knows() -> None:
