@@ -246,13 +246,13 @@ class Checks:
             return known.findings()
 
     def close(self) -> None:
-        """Ends the process at once. Nothing is checked afterwards."""
+        """Ends the process, at the latest when it has started. Nothing is checked afterwards."""
         with self._lock:
             self._closed = True
             pool, self._pool = self._pool, None
         if pool is not None and self._process is not None:
-            pool.shutdown(wait=False, cancel_futures=True)
             self._process.add_done_callback(_kill)
+            pool.shutdown(cancel_futures=True)
 
     def _submit(self, folder: RunFolder) -> _Checked:
         for _ in range(2):
