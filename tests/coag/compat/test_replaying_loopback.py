@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from autogen_core import CancellationToken
 from autogen_core.models import ChatCompletionClient, CreateResult, LLMMessage, UserMessage
 from autogen_core.tools import FunctionTool
 from autogen_ext.models.openai import OpenAIChatCompletionClient
@@ -218,22 +216,3 @@ async def test_refused_and_late_requests_fail_again_at_once(
     number = getattr(live_error.value, "status_code", None)
     assert getattr(caught.value.__cause__, "status_code", None) == number
     assert (await replayed.create(messages)).content == "Hello."
-
-
-async def test_cancelled_request_is_cancelled_again(
-    served: FakeServer, live: ChatCompletionClient, tmp_path: Path
-) -> None:
-    served.behave = hang
-    recorder = Recorder(tmp_path, agent="clerk")
-    messages, _ = asked("Hello?")
-    token = CancellationToken()
-    asking = asyncio.create_task(
-        RecordingClient(live, recorder).create(messages, cancellation_token=token)
-    )
-    await asyncio.to_thread(served.arrived.wait, 5)
-    token.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await asking
-    recorder.close()
-    with pytest.raises(asyncio.CancelledError):
-        await ReplayingClient(recorder.folder).create(messages)

@@ -1,9 +1,8 @@
-"""Tools that answer out of a recorded run."""
+"""Tools that answer from a recorded run."""
 
 from __future__ import annotations
 
 import asyncio
-import json
 import runpy
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from pathlib import Path
@@ -31,6 +30,7 @@ from autogen_core.tools import (
 )
 from hypothesis import given
 from hypothesis import strategies as st
+from kits.stock import only, pull, push, pushes, recorder, written
 from PIL.Image import new as new_image
 from pydantic import BaseModel
 
@@ -48,28 +48,14 @@ from coag.compat import (
 from coag.errors import ConfigurationError, RecordedToolError, ReplayDivergenceError
 from coag.models import ScriptedModel, scripted_answers
 from coag.schema import (
-    ENTRY,
     ActionsListed,
-    Entry,
     Intent,
     Note,
     Receipt,
     ReceiptStatus,
-    SteppingClock,
-    TraceRecord,
 )
 
-
-def push(button: str, hard: bool = False) -> str:
-    """Pushes a button."""
-    if button == "red":
-        raise ValueError("not that one")
-    return json.dumps({"ok": button == "green"})
-
-
-def pull(lever: int) -> str:
-    """Pulls a lever."""
-    return f"pulled {lever}"
+GREEN = ("push", {"button": "green"})
 
 
 class Nothing(BaseModel):
@@ -118,23 +104,19 @@ class Shelf(StaticWorkbench):
         return result
 
 
-def recorder(logs: Path | None = None) -> Recorder:
-    return Recorder(logs, agent="clerk", clock=SteppingClock())
-
-
-def written(recorded: Recorder) -> list[TraceRecord]:
-    """The records as a file would give them back."""
-    lines = [Entry(seq=0, body=record).model_dump_json() for record in recorded.records]
-    return [ENTRY.validate_json(line).body for line in lines]
-
-
-def only(recorded: Recorder, kind: type[Any]) -> list[Any]:
-    return [each for each in recorded.records if isinstance(each, kind)]
-
-
 async def use(workbench: Workbench, *calls: tuple[str, dict[str, Any]]) -> list[ToolResult]:
     await workbench.list_tools()
     return [await workbench.call_tool(name, arguments) for name, arguments in calls]
+
+
+async def taped(
+    inner: Workbench | Sequence[Any], *calls: tuple[str, dict[str, Any]], logs: Path | None = None
+) -> Recorder:
+    """The record of some calls of tools or of a workbench."""
+    recorded = recorder(logs)
+    await use(RecordingWorkbench(inner, recorded), *calls)
+    recorded.close()
+    return recorded
 
 
 async def streamed(workbench: StaticStreamWorkbench, name: str) -> list[Any]:
@@ -218,7 +200,7 @@ async def test_tools_that_change_are_listed_as_they_were_between_two_calls() -> 
         seen: list[str] = []
         for _ in range(2):
             seen += [schema.get("description", "") for schema in await workbench.list_tools()]
-            await workbench.call_tool("push", {"button": "green"})
+            await workbench.call_tool(*GREEN)
         return seen
 
     recorded = recorder()
@@ -231,7 +213,7 @@ async def test_tools_that_change_are_listed_as_they_were_between_two_calls() -> 
 async def test_two_workbenches_share_a_run_and_each_is_replayed_by_its_names() -> None:
     recorded = recorder()
     pushing, pulling = (RecordingWorkbench([tool], recorded) for tool in (push, pull))
-    await use(pushing, ("push", {"button": "green"}))
+    await use(pushing, GREEN)
     await use(pulling, ("pull", {"lever": 1}))
     replayed = ReplayingWorkbench(written(recorded), tools=["pull"])
     assert await replayed.list_tools() == await pulling.list_tools()
@@ -241,6 +223,8 @@ async def test_two_workbenches_share_a_run_and_each_is_replayed_by_its_names() -
     assert [schema["name"] for schema in both] == ["push"]
     with pytest.raises(ConfigurationError, match="fly"):
         ReplayingWorkbench(written(recorded), tools=["fly"])
+    with pytest.raises(ConfigurationError, match="RecordingWorkbench"):
+        ReplayingWorkbench([])
 
 
 async def test_what_a_tool_shows_is_shown_again(tmp_path: Path) -> None:
@@ -253,6 +237,17 @@ async def test_what_a_tool_shows_is_shown_again(tmp_path: Path) -> None:
         "ToolResult",
     ]
     assert await streamed(ReplayingWorkbench(recorded.folder), "drum") == items
+
+    class Talking(StaticStreamWorkbench):
+        async def call_tool_stream(self, *_args: Any, **_kwargs: Any) -> AsyncGenerator[Any, None]:
+            yield "boom"
+            yield ToolResult(name="drum", result=[])
+
+    talk = recorder()
+    items = await streamed(RecordingWorkbench(Talking([Drum()]), talk), "drum")
+    assert await streamed(ReplayingWorkbench(written(talk)), "drum") == items
+    other = [item async for item in ReplayingWorkbench(written(talk)).call_tool_stream("x")]
+    assert [item.is_error for item in other] == [True]
 
 
 @pytest.mark.parametrize("streaming", [False, True])
@@ -273,7 +268,7 @@ async def test_renamed_tools_and_workbenches_that_do_not_stream_are_recorded(
 async def test_guarded_tools_are_replayed_as_they_were() -> None:
     recorded = recorder()
     guarded = RecordingWorkbench(ConstrainedWorkbench([push]), recorded)
-    calls = [("push", {"button": "green"}), ("push", {"button": 1}), ("push", {"button": "red"})]
+    calls = [GREEN, ("push", {"button": 1}), ("push", {"button": "red"})]
     results = await use(guarded, *calls)
     assert {type(result) for result in results} == {GuardedResult}
     assert await use(ReplayingWorkbench(written(recorded)), *calls) == results
@@ -295,18 +290,16 @@ async def test_workbench_within_is_started_stopped_reset_and_described() -> None
 
 
 async def test_equal_calls_are_answered_in_their_order_and_others_in_any() -> None:
-    recorded = recorder()
     texts = ["1", "2", "3"]
     results = [ToolResult(name="pull", result=[TextResultContent(content=t)]) for t in texts]
     calls = [("pull", {"lever": lever}) for lever in (1, 2, 1)]
-    await use(RecordingWorkbench(Shelf(*results), recorded), *calls)
+    recorded = await taped(Shelf(*results), *calls)
     again = await use(ReplayingWorkbench(written(recorded)), calls[1], calls[0], calls[2])
     assert [result.to_text() for result in again] == ["2", "1", "3"]
 
 
 async def test_call_that_differs_is_an_error_that_is_kept_and_raised_at_the_end() -> None:
-    recorded = recorder()
-    await use(RecordingWorkbench([push], recorded), ("push", {"button": "green"}))
+    recorded = await taped([push], GREEN)
     replayed = ReplayingWorkbench(written(recorded))
     (result,) = await use(replayed, ("push", {"button": "blue"}))
     assert result.is_error
@@ -321,15 +314,14 @@ async def test_call_that_differs_is_an_error_that_is_kept_and_raised_at_the_end(
     fresh = ReplayingWorkbench(written(recorded))
     with pytest.raises(ReplayDivergenceError, match="all 1 recorded tool calls"):
         async with fresh:
-            await use(fresh, *[("push", {"button": "green"})] * 2)
+            await use(fresh, *[GREEN] * 2)
 
 
 async def test_assistant_does_not_hang_in_a_replay_that_diverges() -> None:
-    recorded = recorder()
-    await use(RecordingWorkbench([push], recorded), ("push", {"button": "green"}))
+    recorded = await taped([push], GREEN)
     replayed = ReplayingWorkbench(written(recorded))
-    call = FunctionCall(id="1", name="push", arguments='{"button": "blue"}')
-    agent = AssistantAgent("a", ScriptedModel(scripted_answers([[call]])), workbench=replayed)
+    model = ScriptedModel(scripted_answers([[pushes("blue")]]))
+    agent = AssistantAgent("a", model, workbench=replayed)
     async with asyncio.timeout(5):
         result = await agent.run(task="go")
     assert "The replay differs" in result.messages[-1].to_text()
@@ -337,14 +329,12 @@ async def test_assistant_does_not_hang_in_a_replay_that_diverges() -> None:
 
 @pytest.mark.broken_trace("it cuts the trace as a crash does")
 async def test_call_that_a_crash_broke_off_has_no_result(tmp_path: Path) -> None:
-    recorded = recorder(tmp_path)
-    await use(RecordingWorkbench([push], recorded), ("push", {"button": "green"}))
-    recorded.close()
+    recorded = await taped([push], GREEN, logs=tmp_path)
     trace = recorded.folder.trace_path
     lines = trace.read_bytes().splitlines(keepends=True)
     trace.write_bytes(b"".join(lines[:-1]) + lines[-1][:30])
     replayed = ReplayingWorkbench(recorded.folder)
-    await use(replayed, ("push", {"button": "green"}))
+    await use(replayed, GREEN)
     with pytest.raises(ReplayDivergenceError, match="not yet at its end"):
         replayed.check()
 
@@ -427,19 +417,6 @@ async def test_stream_that_ends_without_a_result_or_is_left_has_a_receipt() -> N
     assert statuses == [ReceiptStatus.FAILED, ReceiptStatus.CANCELLED]
 
 
-async def test_text_that_a_tool_shows_is_shown_again() -> None:
-    class Talking(StaticStreamWorkbench):
-        async def call_tool_stream(self, *_args: Any, **_kwargs: Any) -> AsyncGenerator[Any, None]:
-            yield "boom"
-            yield ToolResult(name="drum", result=[])
-
-    recorded = recorder()
-    items = await streamed(RecordingWorkbench(Talking([Drum()]), recorded), "drum")
-    assert await streamed(ReplayingWorkbench(written(recorded)), "drum") == items
-    other = [item async for item in ReplayingWorkbench(written(recorded)).call_tool_stream("x")]
-    assert [item.is_error for item in other] == [True]
-
-
 async def test_tools_get_the_models_call_id_or_that_of_the_intent() -> None:
     class Ids(Shelf):
         async def call_tool(self, *args: Any, **kwargs: Any) -> ToolResult:
@@ -455,10 +432,8 @@ async def test_tools_get_the_models_call_id_or_that_of_the_intent() -> None:
 
 
 async def test_secrets_stand_in_no_replays_way(tmp_path: Path) -> None:
-    recorded = recorder(tmp_path)
     call = ("push", {"button": "sk-abcdefghijklmnop0123456789"})
-    await use(RecordingWorkbench([push], recorded), call)
-    recorded.close()
+    recorded = await taped([push], call, logs=tmp_path)
     assert "sk-abc" not in recorded.folder.trace_path.read_text()
     replayed = ReplayingWorkbench(recorded.folder)
     await use(replayed, call)
@@ -475,10 +450,7 @@ async def play(client: Any, workbench: Workbench, recorded: Recorder) -> Sequenc
 
 
 async def test_recorded_agent_and_workbench_write_each_call_once(tmp_path: Path) -> None:
-    calls = [
-        FunctionCall(id="1", name="push", arguments=json.dumps({"button": button}))
-        for button in ("green", "blue")
-    ]
+    calls = [pushes("green"), pushes("blue")]
     unknown = FunctionCall(id="2", name="fly", arguments="{}")
     model = ScriptedModel(scripted_answers([[*calls, unknown], "Done."]))
     recorded, again = recorder(tmp_path / "a"), recorder(tmp_path / "b")
@@ -508,49 +480,36 @@ def test_example_replays_a_team_to_the_same_messages(capsys: pytest.CaptureFixtu
 
 
 async def test_component_names_the_folder_and_the_tools(tmp_path: Path) -> None:
-    recorded = recorder(tmp_path)
-    await use(RecordingWorkbench([push], recorded), ("push", {"button": "green"}))
-    recorded.close()
+    recorded = await taped([push], GREEN, logs=tmp_path)
     replayed = ReplayingWorkbench(recorded.folder, tools=["push"])
     await replayed.reset()
     await replayed.load_state(await replayed.save_state())
     loaded = Workbench.load_component(replayed.dump_component())
     assert isinstance(loaded, ReplayingWorkbench)
-    (result,) = await use(loaded, ("push", {"button": "green"}))
+    (result,) = await use(loaded, GREEN)
     assert not read_result(result.to_text()).is_error
     with pytest.raises(ConfigurationError, match="records in RAM"):
         ReplayingWorkbench(written(recorded)).dump_component()
-
-
-async def test_run_that_lists_no_tools_is_no_tape() -> None:
-    with pytest.raises(ConfigurationError, match="RecordingWorkbench"):
-        ReplayingWorkbench([])
 
 
 async def test_class_of_a_result_that_is_nowhere_is_refused_before_anything_runs() -> None:
     class LocalResult(ToolResult):
         extra: int = 1
 
-    recorded = recorder()
     result = LocalResult(name="pull", result=[])
-    await use(RecordingWorkbench(Shelf(result), recorded), ("pull", {"lever": 1}))
+    recorded = await taped(Shelf(result), ("pull", {"lever": 1}))
     with pytest.raises(ConfigurationError):
         ReplayingWorkbench(written(recorded))
     (receipt,) = only(recorded, Receipt)
-    elsewhere = receipt.returned.model_copy(update={"type": "nowhere.at_all:Result"})
-    records = [
-        record.model_copy(update={"returned": elsewhere}) if record is receipt else record
-        for record in recorded.records
-    ]
-    with pytest.raises(ConfigurationError, match=r"Import 'nowhere\.at_all'"):
-        ReplayingWorkbench(records)
-    no_result = receipt.returned.model_copy(update={"type": "coag.schema:Intent"})
-    records = [
-        record.model_copy(update={"returned": no_result}) if record is receipt else record
-        for record in recorded.records
-    ]
-    with pytest.raises(ConfigurationError, match="no ToolResult"):
-        ReplayingWorkbench(records)
+    for kind, problem in (
+        ("nowhere.at_all:Result", r"Import 'nowhere\.at_all'"),
+        ("coag.schema:Intent", "no ToolResult"),
+    ):
+        returned = receipt.returned.model_copy(update={"type": kind})
+        changed = receipt.model_copy(update={"returned": returned})
+        records = [changed if each is receipt else each for each in recorded.records]
+        with pytest.raises(ConfigurationError, match=problem):
+            ReplayingWorkbench(records)
 
 
 @pytest.mark.parametrize("written", ['["a"]', '"a"', "3", "true"])
