@@ -1,9 +1,9 @@
-"""The seam: modules observe and contribute, and never break a turn."""
+"""Modules observe and contribute, and never break a turn."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -28,25 +28,36 @@ from coag.schema import (
     Verdict,
 )
 
-RESPOND = ("respond", '{"text": "Done."}')
+RESPOND, GREET, RING = ("respond", '{"text": "Done."}'), ("greet", "{}"), ("ring", "{}")
+CALL = ActionCall(id="i1", action="ring", arguments={})
 
 
-class Notebook:
-    """A module that writes down what it is told and hands in one section."""
+def raising(error: BaseException) -> Callable[..., Any]:
+    async def later(*given: Any) -> Any:
+        raise error
 
-    def __init__(self, name: str = "notebook", text: str = "Mind the step.") -> None:
+    return later
+
+
+async def hang(*given: Any) -> Any:
+    await asyncio.Event().wait()
+
+
+class Module:
+    """Writes down what it observes and contributes one section, or does as its methods say."""
+
+    def __init__(self, name: str = "module", **methods: Callable[..., Any]) -> None:
         self.name = name
-        self.text = text
         self.events: list[Percept | Outcome] = []
-        self.situations: list[Situation] = []
         self.loaded: Mapping[str, Any] | None = None
+        vars(self).update(methods)
 
     async def observe(self, event: Percept | Outcome) -> None:
         self.events.append(event)
 
     async def contribute(self, phase: Phase, situation: Situation, budget: int) -> Section | None:
-        self.situations.append(situation)
-        return Section(title=f"From {self.name}", text=self.text, source=self.name, budget=9_000)
+        text = f"From {self.name}"
+        return Section(title=text, text="Mind the step.", source=self.name, budget=9_000)
 
     def save_state(self) -> Mapping[str, Any]:
         return {"events": len(self.events)}
@@ -74,11 +85,8 @@ async def greet() -> str:
     return "hello"
 
 
-GREET = ("greet", "{}")
-
-
-async def test_a_module_is_told_of_everything_in_the_order_of_the_trace() -> None:
-    module = Notebook()
+async def test_a_module_observes_everything_in_the_order_of_the_trace() -> None:
+    module = Module()
     mind = make_mind(answers((GREET,), (RESPOND,)), tools=[greet], modules=[module])
     await mind.turn("Greet.")
     written = [r for r in mind.trace.records if r.record == "percept" or r.record == "outcome"]  # noqa: PLR1714 - narrows the type
@@ -91,85 +99,43 @@ async def test_a_module_is_told_of_everything_in_the_order_of_the_trace() -> Non
 # ---- modules that fail ----
 
 
-class Broken(Notebook):
-    """Raises whenever it is called."""
-
-    def __init__(self) -> None:
-        super().__init__("broken")
-
-    async def observe(self, event: Percept | Outcome) -> None:
-        raise KeyError("observe")
-
-    async def contribute(self, phase: Phase, situation: Situation, budget: int) -> Section | None:
-        raise ZeroDivisionError("contribute")
-
-    def save_state(self) -> Mapping[str, Any]:
-        raise OSError("save")
+def at_once(*given: Any) -> Any:
+    raise ZeroDivisionError("contribute")
 
 
-class BrokenAtOnce(Broken):
-    """Raises before there is anything to wait for."""
-
-    def observe(self, event: Percept | Outcome) -> Any:
-        raise KeyError("observe")
-
-    def contribute(self, phase: Phase, situation: Situation, budget: int) -> Any:
-        raise ZeroDivisionError("contribute")
-
-
-class Late(Notebook):
-    """Takes for ever to contribute."""
-
-    async def contribute(self, phase: Phase, situation: Situation, budget: int) -> Section | None:
-        await asyncio.Event().wait()
-        return None
-
-
-class Cancelling(Notebook):
-    """Cancels itself."""
-
-    async def contribute(self, phase: Phase, situation: Situation, budget: int) -> Section | None:
-        raise asyncio.CancelledError
-
-
-class Impatient(Notebook):
-    """Raises a time-out of its own."""
-
-    async def contribute(self, phase: Phase, situation: Situation, budget: int) -> Section | None:
-        raise TimeoutError("the weather service")
-
-
-class Talking(Notebook):
-    """Gives a text where a section is wanted."""
-
-    async def contribute(self, phase: Phase, situation: Situation, budget: int) -> Any:
-        return "words"
+async def words(*given: Any) -> Any:
+    return "words"
 
 
 @pytest.mark.parametrize(
-    ("module", "problem"),
+    ("contribute", "problem"),
     [
-        (Broken(), "contribute raised ZeroDivisionError: contribute"),
-        (BrokenAtOnce(), "contribute raised ZeroDivisionError: contribute"),
-        (Late("late"), "contribute took longer than 0.05 s"),
-        (Cancelling("cancelling"), "contribute was cancelled by itself"),
-        (Impatient("impatient"), "contribute raised TimeoutError: the weather service"),
-        (Talking("talking"), "contribute gave a str instead of a Section"),
+        (raising(ZeroDivisionError("contribute")), "raised ZeroDivisionError: contribute"),
+        (at_once, "raised ZeroDivisionError: contribute"),
+        (hang, "took longer than 0.05 s"),
+        (raising(asyncio.CancelledError()), "was cancelled by itself"),
+        (raising(TimeoutError("the weather service")), "raised TimeoutError: the weather service"),
+        (words, "gave a str instead of a Section"),
     ],
 )
-async def test_a_module_that_fails_is_left_out_and_named(module: Notebook, problem: str) -> None:
-    mind = make_mind(answers((RESPOND,)), modules=[module, Notebook("sound")], module_seconds=0.05)
+async def test_a_module_that_fails_is_left_out_and_named(contribute: Any, problem: str) -> None:
+    modules = [Module("faulty", contribute=contribute), Module("sound")]
+    mind = make_mind(answers((RESPOND,)), modules=modules, module_seconds=0.05)
     _, result = await mind.turn()
-    assert result.reason == "respond"
-    assert result.failed_modules == (module.name,)
-    assert f"{module.name} {problem}" in mind.problems
+    assert (result.reason, result.failed_modules) == ("respond", ("faulty",))
+    assert f"faulty contribute {problem}" in mind.problems
     for _, prompt in mind.asking.asked:
         assert "From sound" in prompt[-1].content
-        assert f"From {module.name}" not in prompt[-1].content
+        assert "From faulty" not in prompt[-1].content
 
 
 async def test_a_module_that_cannot_be_saved_is_left_out_of_the_snapshot() -> None:
-    mind = make_mind(answers((RESPOND,)), modules=[Broken(), Notebook("sound")])
+    def save_state() -> Any:
+        raise OSError("save")
+
+    mind = make_mind(
+        answers((RESPOND,)), modules=[Module("broken", save_state=save_state), Module("sound")]
+    )
     await mind.turn()
     (snapshot,) = (r for r in mind.trace.records if r.record == "snapshot")
     assert snapshot.modules == {"sound": {"events": 1}}
@@ -177,53 +143,33 @@ async def test_a_module_that_cannot_be_saved_is_left_out_of_the_snapshot() -> No
 
 
 def test_saved_states_go_back_to_their_modules() -> None:
-    one, two = Notebook("one"), Notebook("two")
+    one, two = Module("one"), Module("two")
     ModuleHost([one, two]).load_state({"one": {"events": 7}, "gone": {}})
     assert one.loaded == {"events": 7}
     assert two.loaded is None
 
 
-class Forgetful(Notebook):
-    """One that can be reset, or says that it cannot."""
+def test_modules_that_can_be_reset_are_and_one_that_fails_is_named_afterwards() -> None:
+    reset: list[str] = []
 
-    def __init__(self, name: str, problem: Exception | None = None) -> None:
-        super().__init__(name)
-        self.problem = problem
-        self.reset = 0
+    def jam() -> None:
+        raise OSError("jammed")
 
-    def reset_state(self) -> None:
-        if self.problem is not None:
-            raise self.problem
-        self.reset += 1
-
-
-def test_modules_that_can_be_reset_are_and_the_others_go_on() -> None:
-    forgetful, old = Forgetful("forgetful"), Notebook("old")
-    ModuleHost([old, forgetful]).reset_state()
-    assert forgetful.reset == 1
-
-
-def test_a_module_that_cannot_forget_is_told_of_once_the_others_have() -> None:
-    broken, sound = Forgetful("broken", OSError("jammed")), Forgetful("sound")
+    broken = Module("broken", reset_state=jam)
+    sound = Module("sound", reset_state=lambda: reset.append("sound"))
+    ModuleHost([Module("old"), sound]).reset_state()
     with pytest.raises(StateError, match=r"Module 'broken' has not forgotten: .*jammed"):
         ModuleHost([broken, sound]).reset_state()
-    assert sound.reset == 1
+    assert reset == ["sound", "sound"]
 
 
 # ---- modules that bring constraints and actions ----
 
 
-class Warden(Notebook):
+class Warden(Module):
     """Forbids greeting from its second cycle on."""
 
-    def __init__(self) -> None:
-        super().__init__("warden")
-        self.fails = False
-
     def constraints(self) -> Sequence[Constraint]:
-        if self.fails:
-            raise LookupError("the rule book")
-
         def silence(candidate: Candidate, state: Any, projection: Any | None) -> Verdict:
             return Verdict.forbid("hush") if candidate.action == "greet" else Verdict.allow()
 
@@ -234,177 +180,145 @@ async def test_a_modules_constraints_are_in_force_from_the_next_cycle() -> None:
     mind = make_mind(answers((GREET,), (GREET, RESPOND)), tools=[greet], modules=[Warden()])
     _, result = await mind.turn()
     assert result.reason == "respond"
-    pinned = [
-        r.constraints
-        for r in mind.trace.records
-        if r.record == "outcome" and r.phase is Phase.RETRIEVAL
-    ]
+    outcomes = [r for r in mind.trace.records if r.record == "outcome"]
+    pinned = [r.constraints for r in outcomes if r.phase is Phase.RETRIEVAL]
     assert pinned == [(), ("silence",)]
 
 
-async def test_where_a_module_cannot_tell_its_constraints_nothing_passes() -> None:
-    warden = Warden()
-    warden.fails = True
+async def test_where_a_module_cannot_give_its_constraints_nothing_passes() -> None:
+    def constraints() -> Any:
+        raise LookupError("the rule book")
+
+    warden = Warden("warden", constraints=constraints)
     mind = make_mind(answers(*[(GREET, RESPOND)] * 3), tools=[greet], modules=[warden])
     _, result = await mind.turn()
-    assert result.reason == "impasses"
-    assert result.failed_modules == ("warden",)
+    assert (result.reason, result.failed_modules) == ("impasses", ("warden",))
     assert not mind.records("intent")
     (rejection, *_) = mind.context.working_memory.rejections
     assert rejection.constraint == "warden_constraints"
     assert "LookupError: the rule book" in rejection.reason
 
 
-class Bell(Notebook):
+class Bell(Module):
     """Brings an action of its own."""
 
-    def __init__(self, problem: Exception | None = None) -> None:
-        super().__init__("bell")
-        self.problem = problem
-        self.offers = True
+    def __init__(self, repeatable: bool = False, **methods: Callable[..., Any]) -> None:
+        super().__init__("bell", **methods)
+        self.spec = ActionSpec(
+            name="ring", description="Rings.", internal=True, repeatable=repeatable
+        )
 
     def action_specs(self) -> Sequence[ActionSpec]:
-        if not self.offers:
-            raise LookupError("no bell")
-        return [ActionSpec(name="ring", description="Rings.", internal=True)]
+        return [self.spec]
 
     async def run_action(self, call: ActionCall) -> ActionResult:
-        if self.problem is not None:
-            raise self.problem
         return ActionResult(content="ding")
 
 
-RING = ("ring", "{}")
+def last_action(mind: TestMind) -> tuple[str, str, str]:
+    past = mind.context.working_memory.deeds[0]
+    return past.action, past.status.value, past.result
 
 
-def last_deed(mind: TestMind) -> tuple[str, str, str]:
-    deed = mind.context.working_memory.deeds[0]
-    return deed.action, deed.status.value, deed.result
+def percepts(mind: TestMind) -> list[PerceptKind]:
+    return [one.kind for one in mind.trace.records if isinstance(one, Percept)]
 
 
 async def test_a_modules_action_runs_between_intent_and_receipt_and_is_no_percept() -> None:
     mind = make_mind(answers((RING,), (RESPOND,)), modules=[Bell()])
     await mind.turn()
-    assert last_deed(mind) == ("ring", "done", "ding")
+    assert last_action(mind) == ("ring", "done", "ding")
     (intent,), (receipt,) = mind.records("intent"), mind.records("receipt")
     assert intent.record == "intent"
     assert receipt.record == "receipt"
     assert (intent.action, intent.internal) == ("ring", True)
     assert (receipt.intent_id, receipt.content) == (intent.id, "ding")
-    heard = [one.kind for one in mind.trace.records if isinstance(one, Percept)]
-    assert heard == [PerceptKind.MESSAGE]
+    assert percepts(mind) == [PerceptKind.MESSAGE]
 
 
 async def test_a_modules_repeatable_action_needs_no_intent() -> None:
-    class Poster(Bell):
-        def action_specs(self) -> Sequence[ActionSpec]:
-            return [spec.model_copy(update={"repeatable": True}) for spec in super().action_specs()]
-
-    mind = make_mind(answers((RING,), (RESPOND,)), modules=[Poster()])
+    mind = make_mind(answers((RING,), (RESPOND,)), modules=[Bell(repeatable=True)])
     await mind.turn()
-    assert last_deed(mind) == ("ring", "done", "ding")
+    assert last_action(mind) == ("ring", "done", "ding")
     assert not mind.records("intent")
 
 
 async def test_a_modules_action_that_never_returns_is_given_up_with_unknown_outcome() -> None:
-    class Hanging(Bell):
-        async def run_action(self, call: ActionCall) -> ActionResult:
-            await asyncio.Event().wait()
-            raise AssertionError
-
-    mind = make_mind(answers((RING,), (RESPOND,)), modules=[Hanging()], action_seconds=0.05)
+    bell = Bell(run_action=hang)
+    mind = make_mind(answers((RING,), (RESPOND,)), modules=[bell], action_seconds=0.05)
     async with asyncio.timeout(5):
         _, result = await mind.turn()
     assert result.reason == "respond"
-    deed = ("ring", "failed", "ring gave no answer within 0.05 s; it may have acted.")
-    assert last_deed(mind) == deed
-    heard = [one.kind for one in mind.trace.records if isinstance(one, Percept)]
-    assert heard == [PerceptKind.MESSAGE, PerceptKind.UNKNOWN_OUTCOME]
+    late = "ring gave no answer within 0.05 s; it may have acted."
+    assert last_action(mind) == ("ring", "failed", late)
+    assert percepts(mind) == [PerceptKind.MESSAGE, PerceptKind.UNKNOWN_OUTCOME]
 
 
-async def test_a_modules_action_that_raises_is_a_failed_action() -> None:
-    mind = make_mind(answers((RING,), (RESPOND,)), modules=[Bell(ValueError("cracked"))])
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (ValueError("cracked"), "ring raised ValueError: cracked"),
+        (asyncio.CancelledError(), "ring was cancelled by itself."),
+    ],
+)
+async def test_a_modules_action_that_raises_is_a_failed_action(
+    error: BaseException, said: str
+) -> None:
+    mind = make_mind(answers((RING,), (RESPOND,)), modules=[Bell(run_action=raising(error))])
     _, result = await mind.turn()
     assert result.reason == "respond"
-    assert last_deed(mind) == ("ring", "failed", "ring raised ValueError: cracked")
+    assert last_action(mind) == ("ring", "failed", said)
 
 
 async def test_an_error_of_our_own_in_an_action_is_not_hidden() -> None:
-    mind = make_mind(answers((RING,)), modules=[Bell(RecordStoreError("disk full"))])
+    bell = Bell(run_action=raising(RecordStoreError("disk full")))
+    mind = make_mind(answers((RING,)), modules=[bell])
     with pytest.raises(RecordStoreError, match="disk full"):
         await mind.turn()
     assert not mind.context.working_memory.in_cycle
 
 
 async def test_a_module_that_cannot_list_its_actions_offers_none() -> None:
-    bell = Bell()
-    bell.offers = False
-    mind = make_mind(answers((RING, RESPOND)), modules=[bell])
+    def action_specs() -> Any:
+        raise LookupError("no bell")
+
+    mind = make_mind(answers((RING, RESPOND)), modules=[Bell(action_specs=action_specs)])
     _, result = await mind.turn()
     assert (result.reason, result.failed_modules) == ("respond", ("bell",))
     rejected = mind.context.working_memory.rejections
-    assert [gone.constraint for gone in rejected] == ["action_exists"]
+    assert [one.constraint for one in rejected] == ["action_exists"]
 
 
 async def test_an_action_that_nobody_offers_any_more_fails() -> None:
-    call = ActionCall(id="i1", action="ring", arguments={})
-    result = await ModuleHost([Notebook()]).run_action(call)
-    assert result.is_error
-    assert result.content == "No module offers 'ring' any more."
-
-
-# ---- modules that do not stop ----
-
-
-class Stubborn(Notebook):
-    """Swallows its cancellation."""
-
-    def __init__(self) -> None:
-        super().__init__("stubborn")
-        self.let_go = asyncio.Event()
-
-    async def contribute(self, phase: Phase, situation: Situation, budget: int) -> Section | None:
-        try:
-            await asyncio.Event().wait()
-        except asyncio.CancelledError:
-            await self.let_go.wait()
-        return None
+    result = await ModuleHost([Module()]).run_action(CALL)
+    assert (result.is_error, result.content) == (True, "No module offers 'ring' any more.")
 
 
 async def test_a_module_that_swallows_its_cancellation_is_given_up_all_the_same() -> None:
-    module, problems = Stubborn(), list[str]()
-    seam = ModuleHost(
-        [module, Notebook()], seconds=0.05, on_problem=lambda _, p: problems.append(p)
-    )
+    let_go, problems = asyncio.Event(), list[str]()
+
+    async def contribute(*given: Any) -> Any:
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            await let_go.wait()
+
+    modules = [Module("stubborn", contribute=contribute), Module()]
+    host = ModuleHost(modules, seconds=0.05, on_problem=lambda _, p: problems.append(p))
     situation = Situation(activity="main", goal="", cycle=1, phase=Phase.REASONING, query="")
     async with asyncio.timeout(5):
-        sections = await seam.contribute(Phase.REASONING, situation, 100)
-    module.let_go.set()
-    assert [section.source for section in sections] == ["notebook"]
+        sections = await host.contribute(Phase.REASONING, situation, 100)
+    let_go.set()
+    assert [section.source for section in sections] == ["module"]
     assert problems == ["contribute took longer than 0.05 s"]
 
 
-async def test_a_modules_action_that_cancels_itself_is_a_failed_action() -> None:
-    class Quitter(Bell):
-        async def run_action(self, call: ActionCall) -> ActionResult:
-            raise asyncio.CancelledError
-
-    result = await ModuleHost([Quitter()]).run_action(
-        ActionCall(id="i", action="ring", arguments={})
-    )
-    assert result.is_error
-    assert result.content == "ring was cancelled by itself."
-
-
 async def test_what_a_module_does_to_the_arguments_of_its_action_stays_with_it() -> None:
-    class Scribbler(Notebook):
-        def action_specs(self) -> Sequence[ActionSpec]:
-            return (ActionSpec(name="note", description="Notes.", internal=True),)
+    async def run_action(call: ActionCall) -> ActionResult:
+        call.arguments["lines"].append("scribble")
+        return ActionResult(content="noted")
 
-        async def run_action(self, call: ActionCall) -> ActionResult:
-            call.arguments["lines"].append("scribble")
-            return ActionResult(content="noted")
-
-    call = ActionCall(id="1", action="note", arguments={"lines": []})
-    assert (await ModuleHost([Scribbler()]).run_action(call)).content == "noted"
+    call = CALL.model_copy(update={"arguments": {"lines": []}})
+    host = ModuleHost([Bell(run_action=run_action)])
+    assert (await host.run_action(call)).content == "noted"
     assert call.arguments == {"lines": []}
