@@ -6,7 +6,6 @@ import inspect
 import json
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from enum import Enum
 from math import isfinite
 from pathlib import Path
@@ -263,28 +262,21 @@ class CoagContextConfig(BaseModel):
     """What else a subclass's constructor was given, by name, as `to_part` writes it."""
 
 
-@dataclass(frozen=True, slots=True)
-class ConstructorArguments:
-    """What a context's constructor was given."""
-
-    positional: tuple[Any, ...] = ()
-    named: Mapping[str, Any] = field(default_factory=dict[str, Any])
-
-
 class ContextComponent(ChatCompletionContext, Component[CoagContextConfig]):
-    """A context whose component tells what its constructor was given."""
+    """A context whose component holds what its constructor was given."""
 
     component_config_schema = CoagContextConfig
-    _given: ConstructorArguments
+    _given: tuple[tuple[Any, ...], dict[str, Any]]
+    """What the constructor was given, by position and by name."""
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
-        """Keeps what the constructor is given, so that a component tells of it as it was."""
+        """Keeps what the constructor is given, so that a component holds it as it was."""
         context = super().__new__(cls)
-        context._given = ConstructorArguments(args, kwargs)
+        context._given = (args, kwargs)
         return context
 
     def dump_component(self) -> ComponentModel:
-        """The component of this very class: how to make the context, never what was said.
+        """The component of this very class: how to make the context, never its dialogue.
 
         Raises:
             ConfigurationError: The class, its schema or an argument cannot be imported.
@@ -298,109 +290,70 @@ class ContextComponent(ChatCompletionContext, Component[CoagContextConfig]):
 
     def _named_arguments(self) -> dict[str, Any]:
         """The constructor's arguments by name."""
-        return given_to(type(self), self._given)
+        kind, (positional, keywords) = type(self), self._given
+        signature = inspect.signature(kind.__init__)
+        named: dict[str, Any] = {}
+        bound = signature.bind(None, *positional, **keywords).arguments
+        for name, value in list(bound.items())[1:]:
+            match signature.parameters[name].kind:
+                case inspect.Parameter.VAR_KEYWORD:
+                    named |= value
+                case inspect.Parameter.POSITIONAL_ONLY | inspect.Parameter.VAR_POSITIONAL:
+                    raise ConfigurationError(
+                        f"{kind.__name__} takes {name!r} by position only, which a component "
+                        "cannot give. Let its constructor take it by name."
+                    )
+                case _:
+                    named[name] = value
+        return named
 
     def _to_config(self) -> CoagContextConfig:
-        return context_config(self._named_arguments(), type(self), self._state_schema)
+        """Counters of ids are state and not part of it; the machine's clock is the default."""
+        kind = type(self).__name__
+        typed: dict[str, Any] = {"perceptual_state_schema": import_name(self._state_schema)}
+        further: dict[str, Any] = {}
+        for name, value in self._named_arguments().items():
+            where = f"{name} of {kind}"
+            match name, value:
+                case ("ids", _) | ("clock", SystemClock()):
+                    continue
+                case "rendering", str():
+                    typed[name] = Rendering(value)
+                case ("budgets", Budgets()) | ("activity", str()):
+                    typed[name] = value
+                case "dialogue", ChatCompletionContext():
+                    typed[name] = nested_component(cast("object", value), where)
+                case "clock", _ if value is not None:
+                    typed[name] = Imported.of(value)
+                case _:
+                    further[name] = to_part(value, where)
+        check_public(further, f"The component of {kind}")
+        return CoagContextConfig(**typed, arguments=further)
 
     @classmethod
     def _from_config(cls, config: CoagContextConfig) -> Self:
-        context = cls(**context_arguments(config, cls))
-        check_schema(config, cls, context._state_schema)
+        named = {name: from_part(part) for name, part in config.arguments.items()}
+        typed = {
+            "rendering": config.rendering,
+            "budgets": config.budgets,
+            "activity": config.activity,
+            "dialogue": config.dialogue and load_context(config.dialogue),
+            "clock": config.clock and config.clock.get(),
+        }
+        named |= {name: value for name, value in typed.items() if value is not None}
+        parameters = inspect.signature(cls).parameters
+        open_ended = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values())
+        unknown = sorted(set(named) - set(parameters))
+        if unknown and not open_ended:
+            raise ConfigurationError(
+                f"This component gives {cls.__name__} {unknown}, which it does not take. Dump it "
+                "again, or let the constructor take them."
+            )
+        context = cls(**named)
+        schema = config.perceptual_state_schema
+        if schema is not None and from_import_name(schema) is not context._state_schema:
+            raise ConfigurationError(
+                f"This component is of a {cls.__name__} whose perceptual state is {schema!r}; now "
+                f"it is {import_name(context._state_schema)!r}. Dump the context again."
+            )
         return context
-
-
-def given_to(kind: type, given: ConstructorArguments) -> dict[str, Any]:
-    """The arguments by name.
-
-    Raises:
-        ConfigurationError: Some have no name to give them by.
-    """
-    signature = inspect.signature(kind.__init__)
-    bound = signature.bind(None, *given.positional, **given.named).arguments
-    named: dict[str, Any] = {}
-    for name, value in list(bound.items())[1:]:
-        match signature.parameters[name].kind:
-            case inspect.Parameter.VAR_KEYWORD:
-                named |= value
-            case inspect.Parameter.POSITIONAL_ONLY | inspect.Parameter.VAR_POSITIONAL:
-                raise ConfigurationError(
-                    f"{kind.__name__} takes {name!r} by position only, which a component cannot "
-                    "give. Let its constructor take it by name."
-                )
-            case _:
-                named[name] = value
-    return named
-
-
-def context_config(named: Mapping[str, Any], kind: type, schema: type) -> CoagContextConfig:
-    """The declarative form of a context.
-
-    Counters of ids are state and not part of it; the machine's clock is the default.
-
-    Args:
-        named: The constructor's arguments by name.
-        kind: The context's class.
-        schema: Its schema of the perceptual state.
-
-    Raises:
-        ConfigurationError: The schema or an argument cannot be written down.
-    """
-    typed: dict[str, Any] = {"perceptual_state_schema": import_name(schema)}
-    further: dict[str, Any] = {}
-    for name, value in named.items():
-        where = f"{name} of {kind.__name__}"
-        match name, value:
-            case ("ids", _) | ("clock", SystemClock()):
-                continue
-            case "rendering", str():
-                typed[name] = Rendering(value)
-            case ("budgets", Budgets()) | ("activity", str()):
-                typed[name] = value
-            case "dialogue", ChatCompletionContext():
-                typed[name] = nested_component(cast("object", value), where)
-            case "clock", _ if value is not None:
-                typed[name] = Imported.of(value)
-            case _:
-                further[name] = to_part(value, where)
-    check_public(further, f"The component of {kind.__name__}")
-    return CoagContextConfig(**typed, arguments=further)
-
-
-def context_arguments(config: CoagContextConfig, kind: type) -> dict[str, Any]:
-    """The constructor's arguments for `kind`, besides the schema, which the class has itself.
-
-    Raises:
-        ConfigurationError: Something that the component names does not exist any more.
-    """
-    named = {name: from_part(part) for name, part in config.arguments.items()}
-    for name in ("rendering", "budgets", "activity"):
-        if (value := getattr(config, name)) is not None:
-            named[name] = value
-    if config.dialogue is not None:
-        named["dialogue"] = load_context(config.dialogue)
-    if config.clock is not None:
-        named["clock"] = config.clock.get()
-    parameters = inspect.signature(kind).parameters
-    open_ended = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values())
-    unknown = sorted(set(named) - set(parameters))
-    if unknown and not open_ended:
-        raise ConfigurationError(
-            f"This component gives {kind.__name__} {unknown}, which it does not take. Dump it "
-            "again, or let the constructor take them."
-        )
-    return named
-
-
-def check_schema(config: CoagContextConfig, kind: type, schema: type) -> None:
-    """Refuses a component of a context with another perceptual state.
-
-    Raises:
-        ConfigurationError: The class has another schema now, or the schema is gone.
-    """
-    name = config.perceptual_state_schema
-    if name is not None and from_import_name(name) is not schema:
-        raise ConfigurationError(
-            f"This component is of a {kind.__name__} whose perceptual state is {name!r}; now it "
-            f"is {import_name(schema)!r}. Dump the context again."
-        )
