@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
-from copy import deepcopy
 from datetime import datetime
 from typing import Any
 
@@ -68,7 +67,7 @@ async def list_actions(context: AnyContext, deps: Deps) -> None:
     """Says in the trace which external actions there are, if that has changed."""
     specs = await deps.actions.specs()
     external = tuple(spec for spec in specs.values() if not spec.internal)
-    if not deps.actions.closing and deps.snapshots.changed("actions", deepcopy(external)):
+    if not deps.actions.closing and deps.snapshots.changed("actions", external):
         cycle = context.working_memory.cycle
         deps.trace.write(ActionsListed(at=deps.clock.now(), cycle=cycle, specs=external))
         for rule, action in deps.constraints.without_action(specs):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Generic, Protocol, TypeVar
@@ -52,8 +53,10 @@ class SnapshotDeltas:
 
     def changed(self, what: str, value: Any) -> bool:
         """Whether a value differs from the last of its kind; it is the last from now on."""
-        before, self._last[what] = self._last.get(what), value
-        return before != value
+        if self._last.get(what) == value:
+            return False
+        self._last[what] = deepcopy(value)  # its owner may change it in place
+        return True
 
 
 AnyContext = CoagContext[Any]
