@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import inspect
-import sys
 import uuid
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from importlib import import_module
 from pathlib import Path
 from typing import Any, cast
 from urllib.parse import quote
@@ -18,7 +16,7 @@ from autogen_agentchat.messages import TextMessage
 
 from coag.agent import CoagAgent
 from coag.errors import ConfigurationError
-from coag.schema import TurnEnd
+from coag.schema import TurnEnd, from_import_name, import_name
 from coag.tracing import Recipe, RunFolder, read_run
 
 from .journal import PlaceOpened, TurnBegun, TurnJournal
@@ -96,15 +94,12 @@ def load_factory(name: str) -> AgentFactory:
     Raises:
         ConfigurationError: There is none.
     """
-    module, colon, function = name.partition(":")
-    if not (module and colon and function):
-        raise ConfigurationError(f"A factory is named MODULE:FUNCTION, not {name!r}.")
     try:
-        found: Any = getattr(import_module(module), function)
-    except (ImportError, AttributeError) as error:
+        found = from_import_name(name)
+    except ConfigurationError as error:
         raise ConfigurationError(
-            f"The factory {name!r} cannot be imported: {error}. It must be importable where the "
-            "worker runs: install its package, or start the worker beside it."
+            f"The factory {name!r} (MODULE:FUNCTION) cannot be used: {error} It must be importable "
+            "where the worker runs: install its package, or start the worker beside it."
         ) from error
     if not callable(found):
         raise ConfigurationError(f"{name!r} is {found!r}, which cannot be called.")
@@ -113,11 +108,11 @@ def load_factory(name: str) -> AgentFactory:
 
 def name_of(factory: AgentFactory) -> str | None:
     """The factory as `module:function`, where another process can import it so."""
-    module = getattr(factory, "__module__", "__main__")
-    name = getattr(factory, "__qualname__", "")
-    if module == "__main__" or getattr(sys.modules.get(module), name, None) is not factory:
+    try:
+        name = import_name(factory)
+    except ConfigurationError:
         return None
-    return f"{module}:{name}"
+    return None if name.startswith("__main__:") else name
 
 
 def folder_of(logs: Path, type: str, key: str) -> Path:

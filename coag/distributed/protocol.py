@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from importlib import import_module
 from typing import Annotated, Any, Literal, Self, get_args
 
 from autogen_agentchat.messages import (
@@ -18,7 +17,7 @@ from autogen_agentchat.messages import (
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, model_validator
 
 from coag.errors import ConfigurationError
-from coag.schema import Value
+from coag.schema import Value, from_import_name
 
 GRPC_MARGIN = 64 * 1024
 """Bytes that gRPC's own limit is above ours: addresses and headers of a message."""
@@ -78,13 +77,7 @@ def load_message_type(name: str) -> type[Message]:
     Raises:
         ConfigurationError: There is none.
     """
-    module, _, attribute = name.partition(":")
-    try:
-        found: Any = getattr(import_module(module), attribute)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise ConfigurationError(
-            f"The message type {name!r} (MODULE:NAME) cannot be imported: {error}."
-        ) from error
+    found: Any = from_import_name(name)
     if isinstance(found, type) and issubclass(found, BaseAgentEvent | BaseChatMessage):
         return found
     if isinstance(found, type) and issubclass(found, BaseModel):
