@@ -18,7 +18,7 @@ from autogen_core.memory import (
 )
 from autogen_core.model_context import ChatCompletionContext
 from autogen_core.models import LLMMessage, UserMessage
-from pydantic import BaseModel, TypeAdapter
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from coag.context import wrap_as_data
 from coag.errors import RecordStoreError
@@ -75,40 +75,25 @@ def value_of(text: str, mime_type: str) -> str | dict[str, Any]:
     return cast("dict[str, Any]", value) if isinstance(value, dict) else text
 
 
-def fact_of(content: MemoryContent) -> Fact | None:
-    """The fact that a content's metadata hold; None unless all three parts are there.
+def fact_of(content: MemoryContent) -> tuple[Fact | None, tuple[str, ...]]:
+    """The fact that a content's metadata hold, and what they lack of one that they begin.
 
-    That is, unless `subject`, `attribute` and `value` are all texts that show something; a value
-    may be a number or a truth value, too, and is taken as text.
+    A fact needs `subject`, `attribute` and `value`, texts that show something; a value may be a
+    number or a truth value, too, and is taken as text. What is lacking is named with the value
+    that is no text, if there is one, e.g. `value (is None)`; nothing is lacking where neither
+    subject nor attribute is named.
     """
-    parts = _fact_parts(content)
-    return None if _lacking(parts) else Fact.model_validate(parts)
-
-
-def lacking_of_fact(content: MemoryContent) -> tuple[str, ...]:
-    """What a content's metadata lack of a fact of which they name the subject or attribute.
-
-    Each with the value that is no text, if there is one, e.g. `value (is None)`.
-    """
-    parts = _fact_parts(content)
-    if parts["subject"] is None and parts["attribute"] is None:
-        return ()
-    metadata = content.metadata or {}
-    return tuple(
-        f"{name} (is {metadata[name]!r})" if name in metadata else name for name in _lacking(parts)
-    )
-
-
-def _fact_parts(content: MemoryContent) -> dict[str, Any]:
     metadata = content.metadata or {}
     parts = {name: metadata.get(name) for name in ("subject", "attribute", "value")}
     if isinstance(parts["value"], bool | int | float):
         parts["value"] = json.dumps(parts["value"])
-    return parts
-
-
-def _lacking(parts: Mapping[str, Any]) -> list[str]:
-    return [name for name, part in parts.items() if not (isinstance(part, str) and part.strip())]
+    lacking = [name for name, part in parts.items() if not (isinstance(part, str) and part.strip())]
+    if not lacking:
+        return Fact.model_validate(parts), ()
+    if parts["subject"] is None and parts["attribute"] is None:
+        return None, ()
+    named = (f"{name} (is {metadata[name]!r})" if name in metadata else name for name in lacking)
+    return None, tuple(named)
 
 
 def metadata_for(content: MemoryContent) -> dict[str, Scalar]:
@@ -134,27 +119,19 @@ def metadata_for(content: MemoryContent) -> dict[str, Scalar]:
 def metadata_from(metadata: Mapping[str, Scalar]) -> tuple[str, dict[str, Any]]:
     """The type and the metadata that `metadata_for` was given."""
     plain: dict[str, Any] = dict(metadata)
-    unpacked = _unpacked(plain.get(_REST))
-    if unpacked is None:
+    try:
+        packed = _Packed.model_validate_json(str(plain.get(_REST, "")))
+    except ValidationError:  # nothing was packed, or somebody else uses our key
         return MemoryMimeType.TEXT.value, plain
     del plain[_REST]
-    mime_type, rest = unpacked
-    return mime_type, {**plain, **rest}
+    return packed.mime_type, {**plain, **packed.rest}
 
 
-def _unpacked(packed: object) -> tuple[str, dict[str, Any]] | None:
-    """What `metadata_for` packed; None for what somebody else keeps under its key."""
-    try:
-        value: object = json.loads(packed) if isinstance(packed, str) else None
-    except ValueError:
-        return None
-    if not isinstance(value, dict):
-        return None
-    parts = cast("dict[str, Any]", value)
-    mime_type, rest = parts.get("mime_type"), parts.get("rest")
-    if not isinstance(mime_type, str) or not isinstance(rest, dict):
-        return None
-    return mime_type, cast("dict[str, Any]", rest)
+class _Packed(BaseModel):
+    """What is under our key in a record's metadata."""
+
+    mime_type: str
+    rest: dict[str, Any]
 
 
 def _mime(content: MemoryContent) -> str:
@@ -342,7 +319,7 @@ class AutoGenMemory(NamedComponent, Memory, Component[AutoGenMemoryConfig]):
             RecordStoreError: The store cannot be reached or refuses.
         """
         text = text_of(content)
-        fact = fact_of(content) if self._kind is MemoryKind.SEMANTIC else None
+        fact, lacking = fact_of(content) if self._kind is MemoryKind.SEMANTIC else (None, ())
         adding = self._memory.remember(
             self._kind,
             text,
@@ -358,7 +335,7 @@ class AutoGenMemory(NamedComponent, Memory, Component[AutoGenMemoryConfig]):
             fact=fact,
         )
         await cancellable(adding, cancellation_token)
-        if self._kind is MemoryKind.SEMANTIC and (lacking := lacking_of_fact(content)):
+        if lacking:
             _LOG.warning(_NO_FACT, text[:_QUOTED], " and ".join(lacking))
 
     async def query(

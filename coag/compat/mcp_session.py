@@ -33,7 +33,7 @@ from coag._util.json_schemas import value_fault
 from coag.errors import CoagError, ConfigurationError
 from coag.schema import REDACTED, Redactor, is_secret_setting
 
-from .mcp_tools import RawResult, ToolDefinition
+from .mcp_tools import ToolDefinition
 
 MCP_BOUND = "mcp>=1.21.2,<2"
 """Older ones fail with today's pydantic; 2.0 took away what AutoGen 0.7 imports."""
@@ -290,15 +290,11 @@ class McpSession:
         ]
         return tools, page.nextCursor
 
-    async def call_tool(self, name: str, arguments: dict[str, Any]) -> RawResult:
-        """What the tool returned."""
+    async def call_tool(self, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        """What the tool returned, as MCP's JSON has it."""
         with _translated():
             result = await self._session.call_tool(name, arguments)
-        return RawResult(
-            contents=[content.model_dump(mode="json") for content in result.content],
-            structured=result.structuredContent,
-            is_error=result.isError,
-        )
+        return result.model_dump(mode="json")
 
     async def other(self, method: str, arguments: dict[str, Any]) -> Any:
         """What AutoGen's workbench may ask besides: prompts and resources."""

@@ -186,18 +186,6 @@ _NAMED = 200
 """Characters of an address or a type that are shown."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RawResult:
-    """What a tool of a server returned, in MCP's own form."""
-
-    contents: Sequence[Mapping[str, Any]]
-    """Content blocks as MCP's JSON has them."""
-    structured: Any
-    """The structured result, or None."""
-    is_error: bool
-    """Whether the tool says that it failed."""
-
-
 class McpToolResult(ToolResult):
     """What a call of an MCP tool came to.
 
@@ -224,17 +212,23 @@ def failed_result(name: str, text: str, *, may_have_happened: bool = False) -> M
     )
 
 
-def mcp_result(name: str, returned: RawResult, limits: McpLimits) -> McpToolResult:
+def mcp_result(name: str, raw: Mapping[str, Any], limits: McpLimits) -> McpToolResult:
     """The result within the limits: its texts, its images, and a line for whatever else.
 
     The structured result is shown where there is no other; by the protocol it says the same.
+
+    Args:
+        name: The tool's name, as the model knows it.
+        raw: What the tool returned, as MCP's JSON has it.
+        limits: The bounds.
     """
-    contents = returned.contents
-    if not contents and returned.structured is not None:
-        contents = [{"type": "text", "text": json.dumps(returned.structured, ensure_ascii=False)}]
+    contents: Sequence[Mapping[str, Any]] = raw["content"]
+    structured: Any = raw.get("structuredContent")
+    if not contents and structured is not None:
+        contents = [{"type": "text", "text": json.dumps(structured, ensure_ascii=False)}]
     parts = [part for content in contents for part in _parts(content, limits)]
     shown = _cut(parts, limits.text_characters)
-    return McpToolResult(name=name, result=shown, is_error=returned.is_error)
+    return McpToolResult(name=name, result=shown, is_error=bool(raw.get("isError")))
 
 
 def _parts(content: Mapping[str, Any], limits: McpLimits) -> list[Content]:

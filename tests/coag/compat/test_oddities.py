@@ -27,7 +27,7 @@ from PIL import Image as Picture
 from coag.compat import AutoGenMemory, RecordedAgent, Recorder
 from coag.compat.approval_web import WebApprover
 from coag.compat.components import check_program
-from coag.compat.mcp_tools import McpLimits, RawResult, ToolDefinition, make_offer, mcp_result
+from coag.compat.mcp_tools import McpLimits, ToolDefinition, make_offer, mcp_result
 from coag.compat.recorder import AnnouncedCalls
 from coag.compat.recording import StockRun
 from coag.errors import ConfigurationError
@@ -39,8 +39,7 @@ from coag.store import HashEmbedder, InMemoryStore
 
 
 def shown(*content: dict[str, Any]) -> list[str]:
-    returned = RawResult(contents=content, structured=None, is_error=False)
-    result = mcp_result("look", returned, McpLimits())
+    result = mcp_result("look", {"content": content}, McpLimits())
     return [part.content for part in result.result if isinstance(part.content, str)]
 
 
