@@ -31,7 +31,7 @@ _QUIET = "opacity:.75;"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HtmlTable:
-    """A table; what stands in it is any value, and shown as text."""
+    """A table; its cells may be any values and are shown as text."""
 
     columns: tuple[str, ...]
     rows: Sequence[Sequence[object]]

@@ -19,7 +19,7 @@ _DEEP = 100
 
 
 class _Absent:
-    """What stands where there is no value; JSON's null is a value."""
+    """Takes the place of a missing value; JSON's null is a value."""
 
     def __repr__(self) -> str:
         return "nothing"
@@ -73,7 +73,7 @@ def differences(
         same: Whether two values that are not both objects or both lists are equal.
         in_lists: Whether lists are compared item by item; else a list differs as a whole.
         depth: Levels below which values are compared as a whole.
-        missing: What a key that only one object has stands for in the other.
+        missing: The value that a key of only one object has in the other.
     """
 
     def walk(old: Any, new: Any, path: str, levels: int) -> Iterator[JsonDifference]:

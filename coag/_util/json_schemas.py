@@ -2,8 +2,8 @@
 
 A schema of 3 kB can ask for more work than a day has: definitions that refer to two others each,
 or a pattern such as `^(a+)+$`. Three bounds end that. A schema is looked at when it arrives; each
-check has an amount of work, after which it is broken off; and patterns are matched by Rust's
-engine, which takes linear time. That engine has no lookaround: what stands at a pattern's
+check has an amount of work, after which it is stopped; and patterns are matched by Rust's
+engine, which takes linear time. That engine has no lookaround: one at a pattern's
 beginning, as in `^(?!.*--)`, is matched by itself, and any other is refused.
 """
 
@@ -102,8 +102,8 @@ def value_fault(value: Mapping[str, Any], schema: str) -> str | None:
     except _TooMuchWork:
         return "it takes too much work to check them by the action's schema: give fewer or shorter"
     except _BROKEN as broken:
-        told = str(broken).partition(chr(10))[0]
-        return f"the action's own schema is invalid: {type(broken).__name__}: {told}"[:300]
+        reason = str(broken).partition(chr(10))[0]
+        return f"the action's own schema is invalid: {type(broken).__name__}: {reason}"[:300]
     if error is None:
         return None
     where = ".".join(str(part) for part in error.absolute_path)
@@ -238,8 +238,8 @@ def _pattern(pattern: str) -> tuple[int, tuple[tuple[bool, SchemaValidator], ...
         try:
             conditions.append((wanted, SchemaValidator(schema)))
         except PatternError as error:
-            told = [line.strip(" ^") for line in str(error).splitlines() if line.strip(" ^")]
-            raise ValueError(told[-1].rpartition("Error: ")[2].removeprefix("error: ")) from error
+            lines = [line.strip(" ^") for line in str(error).splitlines() if line.strip(" ^")]
+            raise ValueError(lines[-1].rpartition("Error: ")[2].removeprefix("error: ")) from error
     return signs, tuple(conditions)
 
 

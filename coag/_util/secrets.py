@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Self, cast
 
 REDACTED = "[redacted]"
-"""What stands in a log in the place of a secret."""
+"""Takes the place of a secret in a log."""
 
 _SECRET_SETTING = re.compile(
     r"(?:^|[_-]|api|access|auth|private|secret|signing)key$"
@@ -62,10 +62,10 @@ _Change = Callable[[re.Match[str]], str]
 def _basic(found: re.Match[str]) -> str:
     """Blacks out `user:password` in base64, and leaves words as in `Basic understanding`."""
     try:
-        said = base64.b64decode(found[1] + "=" * (-len(found[1]) % 4))
+        decoded = base64.b64decode(found[1] + "=" * (-len(found[1]) % 4))
     except binascii.Error:
         return found[0]
-    return f"asic {REDACTED}" if b":" in said else found[0]
+    return f"asic {REDACTED}" if b":" in decoded else found[0]
 
 
 def _key(found: re.Match[str]) -> str:
@@ -95,7 +95,7 @@ def _lines(found: re.Match[str]) -> str:
 
 
 # Each begins with letters that every match holds, which are looked for first: that is many times
-# faster than the pattern. The letter of an escape such as `\n` may stand before a key.
+# faster than the pattern. The letter of an escape such as `\n` may come before a key.
 _SHAPES: tuple[tuple[str, re.Pattern[str], str | _Change], ...] = (
     (
         "PRIVATE KEY-----",
@@ -145,7 +145,7 @@ _SHAPES: tuple[tuple[str, re.Pattern[str], str | _Change], ...] = (
 )
 
 _FIELD = re.compile(rf"(?<!\\)(\\*)([\"'])({_NAME})\1\2\s*:\s*(?:\[\s*)?\1\2")
-"""The beginning of a secret field that stands as text within a text, however often escaped."""
+"""The beginning of a secret field that is text within a text, however often escaped."""
 _NEXT = re.compile(r"(\\*)([\"'])\s*,\s*\1\2")
 """From one text of a list to the next."""
 _QUOTE = re.compile(r"(?<!\\)(\\*)([\"'])|\n")
@@ -156,7 +156,7 @@ _ASSIGNED = re.compile(
 )
 """`password=…` in a command, an address or a program."""
 _LETTER = r"[^\s'\"\\,;&]"
-_SAID = (
+_STATED = (
     re.compile(
         rf"(?<![\w.-])({_NAME}[ \t]?:[ \t]+)"
         rf"(?!\[redacted\]|[Bb](?:earer|asic)\b|(?<=\bPWD: ){_PLACE})"
@@ -190,7 +190,7 @@ _ENDS = tuple(
 
 
 def suspicious(text: str) -> bool:
-    """Whether a text, or one that stands in it as JSON, may hold a secret; quick, and cautious."""
+    """Whether a text, or a JSON text within it, may hold a secret; quick, and cautious."""
     for start, pattern, _ in _SHAPES:  # a loop: this runs for every record
         if start in text and pattern.search(text):
             return True
@@ -207,19 +207,19 @@ def suspicious(text: str) -> bool:
 
 def _names_a_secret(place: bytes) -> bool:
     there = place.decode("utf-8", "replace")
-    return any(shape.search(there) for shape in (_FIELD, _ASSIGNED, *_SAID))
+    return any(shape.search(there) for shape in (_FIELD, _ASSIGNED, *_STATED))
 
 
 def without_secrets(text: str) -> str:
-    """The text without what looks like a key or stands in a field that is named like one."""
+    """The text without what looks like a key or is in a field named like one."""
     if not suspicious(text):
         return text
     for start, pattern, change in _SHAPES:
         if start in text:
             text = pattern.sub(change, text)
     text = _ASSIGNED.sub(rf"\1\2{REDACTED}", _without_fields(text))
-    for said in _SAID:
-        text = said.sub(rf"\1\2{REDACTED}", text)
+    for pattern in _STATED:
+        text = pattern.sub(rf"\1\2{REDACTED}", text)
     return text
 
 
@@ -271,7 +271,7 @@ class SecretRedactor:
         # A text may itself be JSON, as the arguments that models write are.
         once = secrets.union(*map(_written_forms, secrets))
         forms = once.union(*map(_written_forms, once))
-        # Longest first, so that a secret within another does not leave the rest standing.
+        # Longest first, so that a secret within another does not leave the rest.
         self._values = tuple(sorted(forms, key=len, reverse=True))
         self._written = tuple({_in_json(form) for form in forms})
 
@@ -350,12 +350,12 @@ class SecretRedactor:
 
 
 def _in_json(text: str) -> str:
-    """The text as it stands in a JSON string."""
+    """The text as it is within a JSON string."""
     return json.dumps(text, ensure_ascii=False)[1:-1]
 
 
 def _written_forms(text: str) -> set[str]:
-    """The text as it may stand in a JSON string, with or without its signs beyond ASCII."""
+    """The text as it may be within a JSON string, with or without its signs beyond ASCII."""
     ascii_only = json.dumps(text)[1:-1]
     escaped = re.sub(r"\\u[0-9a-f]{4}", lambda found: r"\u" + found[0][2:].upper(), ascii_only)
     return {_in_json(text), ascii_only, escaped}

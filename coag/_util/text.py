@@ -41,7 +41,7 @@ def visible(text: str, limit: int | None = None, *, joined: bool = False) -> str
 
     Args:
         text: Any text.
-        limit: Characters kept; how many are missing is said.
+        limit: Characters kept; the number of missing ones is added.
         joined: Whether joiners after a letter or a sign stay, which Persian and emoji need.
     """
     pattern = _JOINED if joined else _UNSEEN
@@ -82,7 +82,7 @@ def in_a_line(text: str) -> str:
 
 
 def one_line(text: str, limit: int = 300) -> str:
-    """The beginning of a foreign text, cleaned, on one line; how much is missing is said."""
+    """The beginning of a foreign text, cleaned, on one line; missing characters are counted."""
     return clip(in_a_line(cleaned(text)), limit)
 
 

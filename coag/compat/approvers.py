@@ -228,9 +228,7 @@ def prediction_text(request: ApprovalRequest, limit: int) -> str:
 
 
 def _json_line(value: object, limit: int) -> str:
-    text = json.dumps(value, ensure_ascii=False)
-    missing = len(text) - limit
-    return visible(text[:limit]) + (f" [{missing} more characters]" if missing > 0 else "")
+    return visible(json.dumps(value, ensure_ascii=False), limit)
 
 
 def _one_line(text: str) -> str:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 from typing import Any, Literal, cast
 
+from coag._util.text import ellipsis
 from coag.memory import Recall
 from coag.schema import (
     ActionSpec,
@@ -301,9 +302,7 @@ def _action_line(spec: ActionSpec, room: int | None = None, arguments: int | Non
 
 
 def _shortened(text: str, room: int | None) -> str:
-    if room is None or len(text) <= room:
-        return text
-    return f"{text[: room - 1]}…" if room > 1 else ""
+    return text if room is None else ellipsis(text, room) if room > 1 else ""
 
 
 def _signature(spec: ActionSpec) -> str:

@@ -16,12 +16,13 @@ from pathlib import Path
 from threading import Lock, RLock
 from typing import Any, cast
 
+from coag._util.text import clip
 from coag.errors import CoagError, ConfigurationError, TraceError, UnknownNameError
 from coag.schema import Clock, ModelCall, SystemClock, TokenUsage, TurnEnd
 from coag.tracing import RecordKind, RunFolder, RunInfo, TraceIndex, asked_in, read_run
 
 from .open_run import OpenRun
-from .texts import clip, in_a_line
+from .texts import in_a_line
 from .trace_scan import FileStamp, file_stamp, within_run
 from .views import Filters, RunCard, RunList, RunPage, TaskOutcome, Trouble
 

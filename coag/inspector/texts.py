@@ -8,6 +8,7 @@ from itertools import islice
 from typing import Any, cast
 
 from coag._util.json_diff import differences
+from coag._util.text import clip
 
 from .views import Change
 
@@ -20,27 +21,11 @@ _READ = 20_000
 _DECODER = json.JSONDecoder()
 
 
-def clip(text: str, limit: int) -> str:
-    """The beginning of a text, with a note of how much is missing.
-
-    It costs the same however long the text is. Control characters stay: whoever shows it must
-    make them visible.
-
-    Args:
-        text: Any text out of a log.
-        limit: Characters kept.
-    """
-    if len(text) <= limit:
-        return text
-    return f"{text[:limit]} [… {len(text) - limit:,} more characters]"
-
-
 def in_a_line(text: str, limit: int = LINE) -> str:
     """The beginning of a text with every run of blanks and line breaks as one blank."""
-    if len(text) <= 2 * limit:
-        return clip(" ".join(text.split()), limit)
     line = " ".join(text[: 2 * limit].split())
-    return f"{line[:limit]} [… {len(text) - limit:,} more characters]"
+    whole = len(text) <= 2 * limit
+    return clip(line, limit) if whole else f"{line[:limit]} [… {len(text) - limit:,} more]"
 
 
 def value_in_a_line(value: Any, limit: int = LINE) -> str:

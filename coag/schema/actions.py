@@ -1,4 +1,4 @@
-"""Actions: what there is, what is proposed, what is begun and what came of it."""
+"""Actions: what there is, what is proposed, what was started, and its result."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class ActionCall(Value):
 
 
 class ActionResult(Value):
-    """What running an action brought back."""
+    """The result of running an action."""
 
     content: str
     data: Any = None
@@ -80,7 +80,7 @@ class UnsettledAction(Value):
     cycle: int
     """The cycle in which it began."""
     memory_scope: str = ""
-    """For whom it began, where the domain tells people apart."""
+    """For whom it began, where the domain separates people."""
 
 
 Reconciliation = Literal["happened", "did_not_happen", "unknown"]
@@ -149,7 +149,7 @@ class Evaluation(Value):
         """What ranking goes by: the score and the gain together.
 
         Args:
-            unscored: What stands for a score that was not given.
+            unscored: Takes the place of a score that was not given.
         """
         return (unscored if self.score is None else self.score) + (self.gain or 0.0)
 
@@ -167,7 +167,7 @@ class Evaluation(Value):
 def numbered(evaluations: Iterable[Evaluation]) -> tuple[Evaluation, ...]:
     """The survivors in the order of their numbers in prompts: by predicted gain, the best first.
 
-    Small models favour what stands first in a list, whatever is said of it; so what the domain
+    Small models favour the first item of a list, whatever its text; so what the domain
     foresees decides what does. Without gains it is the order of the proposal.
     """
     survivors = (judged for judged in evaluations if judged.survived)
@@ -216,7 +216,7 @@ class ReceiptStatus(StrEnum):
 
 
 class Returned(Value):
-    """What a tool gave back that the text of its receipt does not tell."""
+    """The part of a tool's result that the text of its receipt does not show."""
 
     type: str | None = None
     """Import name of the result's class; None for AutoGen's `ToolResult`."""

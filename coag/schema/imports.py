@@ -21,7 +21,7 @@ from coag.errors import ConfigurationError
 
 from .values import Value
 
-# ---- Values that are told of by the name under which they can be imported ----
+# ---- Values that are described by the name under which they can be imported ----
 
 
 _NAME = re.compile(r"(?P<module>[^\W\d][\w.]*):(?P<path>[^\W\d]\w*(?:\.[^\W\d]\w*)*)")
@@ -52,7 +52,7 @@ def import_name(value: object) -> str:
 
     Raises:
         ConfigurationError: It is a lambda, is made within a function, has no name, or something
-            else stands under its name; the message says what to do.
+            else has its name; the message says what to do.
     """
     module, path = getattr(value, "__module__", None), getattr(value, "__qualname__", None)
     if not isinstance(module, str) or not isinstance(path, str):
@@ -73,19 +73,19 @@ def import_name(value: object) -> str:
         if _is(_found(home, path), value):
             return f"{home}:{path}"
     raise ConfigurationError(
-        f"{path!r} is not found in {module} under its own name. Give what stands in the module "
-        "under that name, or set its __module__ and __qualname__ to where it stands."
+        f"{path!r} is not found in {module} under its own name. Give what the module has "
+        "under that name, or set its __module__ and __qualname__ to where it is."
     )
 
 
 def from_import_name(name: str) -> Any:
-    """What stands under an import name; its module is imported, which runs its code.
+    """What an import name names; its module is imported, which runs its code.
 
     Where the variable `AUTOGEN_ALLOWED_PROVIDER_NAMESPACES` is set, only modules of the packages
     that it lists, of AutoGen and of coag are imported, and the script itself.
 
     Raises:
-        ConfigurationError: It is no import name, it is not allowed, or nothing stands there.
+        ConfigurationError: It is no import name, it is not allowed, or nothing has that name.
     """
     parts = _NAME.fullmatch(name)
     if parts is None:
@@ -107,14 +107,14 @@ def from_import_name(name: str) -> Any:
 
 
 def from_run(name: str, trust: Iterable[str] = (), *, programs_own: bool = False) -> Any:
-    """What stands under an import name that a run gives, if the user trusts its module.
+    """What an import name that a run gives names, if the user trusts its module.
 
     A run may be a stranger's, and importing runs code. So nothing is imported but modules that
     the user named, and of the project's own packages nothing but the factories of its case study.
 
     Args:
         name: The import name.
-        trust: Modules that the user named; a package stands for its modules as well. Those of
+        trust: Modules that the user named; a package includes its modules. Those of
             the variable `COAG_TRUST` are added.
         programs_own: Whether modules count as named that this program has imported already, or
             was started with; those of Python and of installed packages do not.
@@ -255,7 +255,7 @@ def provider_name(component: type) -> str:
         module, _, name = import_name(component).partition(":")
         if "." in name:
             raise ConfigurationError(
-                f"{name!r} stands within another class, where no component can be loaded from. "
+                f"{name!r} is defined within another class, from where no component can be loaded. "
                 f"Move it to the top level of {module}."
             )
         provider = f"{module}.{name}"
@@ -324,13 +324,13 @@ _HEAP_TYPE = 1 << 9
 
 @runtime_checkable
 class Declarable(Protocol):
-    """An object that tells what it was made from, and is made from it again; without its state."""
+    """An object that gives the arguments it was made from, to be made from them again."""
 
     def to_arguments(self) -> Mapping[str, Any]:
         """What it was made from, as JSON.
 
         Raises:
-            ConfigurationError: It cannot be told; names what, and says what to do.
+            ConfigurationError: They are no JSON; the message says which, and what to do.
         """
         ...
 
@@ -345,24 +345,24 @@ class Declarable(Protocol):
 
 
 class Imported(Value):
-    """What stands under an import name, or what the class there makes of some arguments."""
+    """What an import name names, or what the class there makes of some arguments."""
 
     name: str = Field(pattern=r"^[^:\s]+:[^:\s]+$")
     """`module:qualname`."""
     arguments: dict[str, Any] | None = None
-    """The class's arguments as JSON; None means what stands under the name itself."""
+    """The class's arguments as JSON; None means the named value itself."""
 
     @classmethod
     def of(cls, value: object) -> Self:
         """How to get a value again.
 
-        A function or class is told of by its name. An object of a pydantic model or a dataclass
+        A function or class is described by its name. An object of a pydantic model or a dataclass
         by its class and its fields (`init=False` fields and private attributes are taken for
-        its state and left out); a `Declarable` by what it tells; one of another class if it
+        its state and left out); a `Declarable` by its arguments; one of another class if it
         holds nothing.
 
         Raises:
-            ConfigurationError: It cannot be told of so that the same comes back.
+            ConfigurationError: It cannot be described so that the same comes back.
         """
         if hasattr(value, "__qualname__"):
             check_own_code(value, name := import_name(value))
@@ -380,8 +380,8 @@ class Imported(Value):
     def get(self) -> Any:
         """The value; its module is imported, which runs its code.
 
-        Only what `of` tells of is made: a pydantic model, a dataclass, a `Declarable`, or an
-        object that holds nothing. Any other class would be called with whatever stands in a file.
+        Only what `of` describes is made: a pydantic model, a dataclass, a `Declarable`, or an
+        object that holds nothing. Any other class would be called with whatever is in a file.
 
         Raises:
             ConfigurationError: There is no such thing, it is Python's own, or it is not made
@@ -415,7 +415,7 @@ def _make(kind: type[Any], arguments: Mapping[str, Any]) -> Any:
 
 
 def _built_in(kind: type) -> bool:
-    """Whether a class is, or derives from, one that keeps what no attribute tells of."""
+    """Whether a class is, or derives from, one that keeps what no attribute shows."""
     return any(not base.__flags__ & _HEAP_TYPE for base in kind.__mro__[:-1])
 
 

@@ -36,7 +36,7 @@ class RequestDetails(Value):
     json_output: bool | str | None = None
     """As it was given; of a type, a hash of its schema."""
     arguments: dict[str, Any] = Field(default_factory=dict)
-    """The further arguments of the request, as JSON; what is no JSON is told by its type."""
+    """The further arguments of the request, as JSON; of what is no JSON, its type."""
     stream: bool = False
     """True if the answer was asked for as a stream."""
     model_info: dict[str, Any] | None = None
@@ -49,7 +49,7 @@ class AnswerDetails(Value):
     ended: Literal["text", "calls", "nothing", "raised", "cancelled"]
     """What the request came to; `nothing` is a stream that ended without a result."""
     thought: str | None = None
-    """The model's own thought, where its client tells one apart."""
+    """The model's own thought, where its client separates it."""
     cached: bool = False
     """True if the client says that the answer came out of a cache."""
     pieces: tuple[int, ...] | None = None
@@ -59,7 +59,7 @@ class AnswerDetails(Value):
     """The text of all pieces, where it is not `raw`."""
     logprobs: tuple[Any, ...] | None = None
     """Of each token of the answer its text, log probability, bytes and, as pairs of probability
-    and bytes, its rivals; where the client told them, and the answer holds no secret."""
+    and bytes, its rivals; where the client gave them, and the answer holds no secret."""
     exact: dict[str, Any] | None = None
     """`content`, `thought`, `stream` and `logprobs` with half characters (lone surrogates)
     escaped, where there are any: they can be in no UTF-8 file."""
@@ -103,7 +103,7 @@ class ModelCall(Value):
     """The tool calls in the answer: `id`, `name`, `arguments`."""
     usage: TokenUsage
     usage_estimated: bool = False
-    """True if the client told no usage that can be; the tokens are estimated from the texts."""
+    """True if the client gave no possible usage; the tokens are estimated from the texts."""
     finish_reason: str | None = None
     repaired: bool = False
     """True if the raw answer was no valid JSON and could be repaired."""
@@ -115,4 +115,4 @@ class ModelCall(Value):
     asked: RequestDetails | None = None
     """The rest of the request; None where a phase asked, and in records of version 1."""
     given: AnswerDetails | None = None
-    """The rest of the answer; None where there is none to tell, and in records of version 1."""
+    """The rest of the answer; None where there is none, and in records of version 1."""

@@ -21,7 +21,7 @@ class TokenUsage(Value):
     prompt_tokens: int = 0
     completion_tokens: int = 0
     cached_tokens: int = 0
-    """How many of the prompt tokens the server took from its cache, where it tells."""
+    """How many of the prompt tokens the server took from its cache, where it says so."""
     calls: int = 0
     cost: float = 0.0
     """In the currency of the prices that the agent was given; 0 without prices."""
@@ -84,7 +84,7 @@ class RetrievalOutcome(_OutcomeBase):
     """The metadata filter that the domain set on episodic recall."""
     memory_scope: str | None = None
     """Whose records were asked for besides the agent's own, and are written in this cycle. Empty if
-    nobody is known; None where the domain does not tell people apart."""
+    nobody is known; None where the domain does not separate people."""
     records: tuple[RecalledRecord, ...] = ()
     left_out: tuple[str, ...] = ()
     """Ids of records that were recalled too, for which the prompt had no room; best first."""
@@ -106,7 +106,7 @@ class ReasoningOutcome(_OutcomeBase):
     risks: tuple[str, ...] = ()
     goal_status: GoalStatus = GoalStatus.OPEN
     thought: str = ""
-    """The model's own thought where its client tells one apart (`proposal="native"`)."""
+    """The model's own thought where its client separates it (`proposal="native"`)."""
     drafts: tuple[Candidate, ...] = ()
     """With `depth="compact"`: the candidates that the same model call gave."""
 
@@ -117,7 +117,7 @@ class ProposalOutcome(_OutcomeBase):
     phase: Literal[Phase.PROPOSAL] = Phase.PROPOSAL
     candidates: tuple[Candidate, ...] = ()
     thought: str = ""
-    """The model's own thought where its client tells one apart (`proposal="native"`)."""
+    """The model's own thought where its client separates it (`proposal="native"`)."""
     proposed_by: Literal["model", "native", "grounded", "draft", "nobody"] = "model"
     """`native`: as tool calls or plain text; `grounded`: from the domain's legal actions;
     `draft`: from Reasoning's call; `nobody`: the model's answer was unusable (a note in the
@@ -175,14 +175,14 @@ class Executed(Value):
     status: ExecutionStatus
     internal: bool = False
     intent_id: str | None = None
-    """The intent's id, for external actions that were begun."""
+    """The intent's id, for external actions that were started."""
     result: str = ""
 
 
 class ExecutionOutcome(_OutcomeBase):
-    """What was run and what it brought back; the world's answer is in the queued percepts.
+    """What was run and its result; the world's answer is in the queued percepts.
 
-    Where a batch was run, the fields of a single action tell of its first one.
+    Where a batch was run, the fields of a single action are those of its first one.
     """
 
     phase: Literal[Phase.EXECUTION] = Phase.EXECUTION

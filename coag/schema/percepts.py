@@ -13,7 +13,7 @@ from .values import Moment, Value
 
 
 class Trust(StrEnum):
-    """How far a text may steer the agent. Only `DEVELOPER` text stands as instruction."""
+    """How far a text may steer the agent. Only `DEVELOPER` text counts as instruction."""
 
     DEVELOPER = "developer"
     """Written with the agent: system message, procedures, the framework's own sentences."""
@@ -75,7 +75,7 @@ class Percept(Value):
     images: dict[str, str] = Field(default_factory=dict)
     """Images of a message by their hash, as data URIs."""
     caused_by: str | None = None
-    """Id of the intent whose execution brought this about."""
+    """Id of the intent whose execution caused this."""
     arguments: dict[str, Any] | None = None
     """For a tool return: what the tool was called with."""
     is_error: bool = False

@@ -1,4 +1,4 @@
-"""Sections of a prompt, and the situation that modules are told."""
+"""Sections of a prompt, and the situation that modules get."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ class Section(Value):
     source: str
     """Name of the module, memory or part that the text comes from."""
     trust: Trust = Trust.DEVELOPER
-    """Whether the text may stand as instruction; everything untrusted is delimited as data."""
+    """Whether the text may count as instruction; everything untrusted is delimited as data."""
     budget: int = Field(default=500, gt=0)
-    """At most this many tokens (estimated); the rest is cut with a note."""
+    """At most this many tokens (estimated); what is more is cut with a note."""
 
 
 class Situation(Value):
-    """The few values that a module is told when it contributes."""
+    """The few values that a module gets when it contributes."""
 
     activity: str
     goal: str

@@ -110,7 +110,7 @@ class CognitiveModule(Protocol):
     name: str
 
     async def observe(self, event: Percept | Outcome) -> None:
-        """Is told of everything that is committed or perceived, in order."""
+        """Gets everything that is committed or perceived, in order."""
         ...
 
     async def contribute(self, phase: Phase, situation: Situation, budget: int) -> Section | None:
@@ -122,13 +122,13 @@ class CognitiveModule(Protocol):
         ...
 
     def load_state(self, state: Mapping[str, Any]) -> None:
-        """Goes on from a saved state."""
+        """Continues from a saved state."""
         ...
 
 
 @runtime_checkable
 class Resettable(Protocol):
-    """A cognitive module that is told when its agent is reset; another goes on as it is."""
+    """A cognitive module that is notified when its agent is reset; others keep their state."""
 
     def reset_state(self) -> None:
         """Forgets the dialogue and the activity; what the module keeps for good stays."""
@@ -136,7 +136,7 @@ class Resettable(Protocol):
 
 
 class Environment(Protocol):
-    """What an agent acts in, where it can tell its whole state and be put back into it.
+    """What an agent acts in, where it can give its whole state and be put back into it.
 
     The agent never sees that state: it goes into the trace's snapshots, for replays and forks.
     One that a fork may act in has a member `is_copy` that is True: what is done in it is done
@@ -146,7 +146,7 @@ class Environment(Protocol):
     async def snapshot(self) -> Any:
         """The whole state now, as JSON.
 
-        What it raises is noted in the trace; the turn goes on.
+        What it raises is noted in the trace; the turn continues.
         """
         ...
 

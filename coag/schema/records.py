@@ -32,7 +32,7 @@ class Provenance(Value):
     source: str
     """Who or what the content was learned from: the agent's name, a tool, a sender."""
     source_kind: str
-    """`agent` for the agent's own conclusion, otherwise the kind of percept it rests on."""
+    """`agent` for the agent's own conclusion, otherwise the kind of percept it is based on."""
     trust: Trust
     shown: tuple[str, ...] = ()
     """For a conclusion: the tools, senders and sensors whose untrusted text its activity had been
@@ -40,7 +40,7 @@ class Provenance(Value):
 
 
 class Event(Value):
-    """What happened, and where it stands among what else happened (episodic memory)."""
+    """What happened, and its place among other events (episodic memory)."""
 
     at: Moment | None = None
     """When it happened; None for when the record was made."""
@@ -57,7 +57,7 @@ class Event(Value):
 
 
 class Fact(Value):
-    """What is so, said so that a later word on the same thing can be told (semantic memory)."""
+    """What is so (semantic memory), in a form that a later statement can be compared with."""
 
     subject: str = Field(min_length=1)
     """What it is about."""
@@ -99,7 +99,7 @@ class ValidityInterval(Value):
 
     since: Moment
     until: Moment | None = None
-    """When it ceased, where that was told; None for until another value held."""
+    """When it ceased, where that is known; None for until another value held."""
 
 
 class Lineage(Value):
@@ -112,7 +112,7 @@ class Lineage(Value):
     also_from: tuple[Provenance, ...] = ()
     """Further origins of the same text, oldest first."""
     earlier: tuple[ValidityInterval, ...] = ()
-    """When its fact held before the time that the fact tells of, oldest first: a value returned in
+    """When its fact held before the time of the fact, oldest first: a value returned in
     the same words."""
 
 
@@ -141,7 +141,7 @@ class Record(Value):
 
     @property
     def happened_at(self) -> datetime:
-        """When what it tells happened, as far as is known."""
+        """When it happened, as far as is known."""
         at = None if self.event is None else self.event.at
         return self.created_at if at is None else at
 
@@ -175,7 +175,7 @@ def folded(text: str) -> str:
 
 
 _LEAST_TOLD = 0.005
-"""A part of a score that adds less is not told."""
+"""A part of a score that adds less is not shown."""
 
 
 class ScoreParts(Value):
@@ -189,7 +189,7 @@ class ScoreParts(Value):
     lexical: float = 0.0
     """Share of the query's words, the rare ones counting most, weighed."""
     neighbours: float = 0.0
-    """What stands before and after it in its episode."""
+    """Its neighbours in its episode."""
     episode: float = 0.0
     """How well its episode as a whole answers the query."""
     source: float = 0.0
@@ -211,7 +211,7 @@ class ScoreParts(Value):
 
 
 class RecalledRecord(Value):
-    """A record that a query brought back."""
+    """A record that a query found."""
 
     record: Record
     score: float = Field(ge=0.0, le=1.0)

@@ -47,7 +47,7 @@ class Snapshot(Value):
     modules: dict[str, Any] = Field(default_factory=dict)
     detector: dict[str, Any] = Field(default_factory=dict)
     ids: dict[str, int] = Field(default_factory=dict)
-    """Counts of the id source, so that a resumed run goes on numbering."""
+    """Counts of the id source, so that a resumed run continues the numbers."""
     random: Any = None
     """State of the run's random source, where it has changed since the snapshot before."""
     environment: Any = None
@@ -65,7 +65,7 @@ class ActionsListed(Value):
 
 
 RESUMED = "resume"
-"""What the note is about with which a further process goes on with a run."""
+"""The subject of the note with which another process continues a run."""
 
 
 class Note(Value):
@@ -132,7 +132,7 @@ TraceRecord = Annotated[
     | Written,
     Field(discriminator="record"),
 ]
-"""Everything that can stand in a trace, tagged by `record`."""
+"""Every kind of record in a trace, tagged by `record`."""
 
 
 class Entry(Value):
@@ -154,7 +154,7 @@ ENTRY: TypeAdapter[Entry] = TypeAdapter(Entry)
 class Redactor(SecretRedactor):
     """Takes secrets out of what is logged, and leaves the words of the trace's own format.
 
-    A field name, tag or enumeration is never replaced where it stands alone, even if someone's
+    A field name, tag or enumeration is never replaced where it is the whole text, even if someone's
     password is one of them: the trace would become unreadable.
     """
 

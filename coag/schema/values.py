@@ -36,7 +36,7 @@ def _placed(moment: datetime) -> datetime:
         try:
             moment.astimezone(UTC)
         except OverflowError as error:
-            raise ValueError("is no time that UTC can tell") from error
+            raise ValueError("is no time that UTC can express") from error
     return moment
 
 
@@ -81,7 +81,7 @@ class CountingIds:
 
     Args:
         prefix: Stands before every id, e.g. a run's id, where ids must be unique across runs.
-        counts: Where to go on counting (see `save`).
+        counts: Where to continue (see `save`).
     """
 
     def __init__(self, prefix: str = "", counts: dict[str, int] | None = None) -> None:
@@ -95,11 +95,11 @@ class CountingIds:
         return f"{self._prefix}{kind}-{count:06d}"
 
     def save(self) -> dict[str, int]:
-        """The counts so far, to go on from."""
+        """The counts so far, to continue from."""
         return dict(self._counts)
 
     def load(self, counts: dict[str, int]) -> None:
-        """Goes on from saved counts, never back behind those already used."""
+        """Continues from saved counts, never below those already used."""
         for kind, count in counts.items():
             self._counts[kind] = max(count, self._counts.get(kind, 0))
 
@@ -144,7 +144,7 @@ class SystemClock:
 
 
 class SteppingClock:
-    """A clock for tests and replays: starts where it is told and moves one step per look."""
+    """A clock for tests and replays: starts at a given time and moves one step per look."""
 
     def __init__(
         self,

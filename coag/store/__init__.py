@@ -1,4 +1,4 @@
-"""Where records of long-term memory rest.
+"""Stores of the records of long-term memory.
 
 A `RecordStore` keeps records and finds them again by similarity. `InMemoryStore` is exact and
 gone with the process; `ChromaStore` is a real Chroma, a folder or a server. Both pass the same

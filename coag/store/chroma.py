@@ -89,7 +89,7 @@ def make_collection(client: Client, name: str, metadata: dict[str, Any]) -> Coll
 
 
 def known_functions() -> Mapping[str, Callable[..., Any]]:
-    """The classes of the embedding functions that Chroma knows by name; sparse ones are not told.
+    """The classes of the embedding functions that Chroma knows by name; sparse ones are left out.
 
     What somebody registered with Chroma in this process is among them.
     """
@@ -100,7 +100,7 @@ def known_functions() -> Mapping[str, Callable[..., Any]]:
 
 
 def metadata_of(collection: Collection | None) -> Mapping[str, Any]:
-    """What was said of a collection when it was made; nothing where there is none."""
+    """The metadata of a collection; empty where there is no collection."""
     found: Mapping[str, Any] | None = None if collection is None else collection.metadata
     return found or {}
 
@@ -288,7 +288,7 @@ class ChromaTable:
     def update(self, rows: Sequence[StoredRow], stored: Mapping[str, Record]) -> None:
         """Writes over all of records but their texts and vectors; `stored` is what there is.
 
-        Chroma keeps metadata keys of which nothing is said, so those that went are named.
+        Chroma keeps metadata keys that are not given, so those to be removed are named.
         """
         for kind, batch in self._batches(rows):
             gone = [dict.fromkeys(flat_fields(stored[row.record.id])) for row in batch]

@@ -14,7 +14,7 @@ from .location import public_location
 from .named_embedders import embedder_of, name_of_embedder
 from .protocol import RecordStore, WrappedStore
 
-# ---- How to open a store again: where its records rest, never what they say ----
+# ---- How to open a store again: where its records are, never what they say ----
 
 
 class StoreConfig(Value):
@@ -53,7 +53,7 @@ class StoreConfig(Value):
             )
         raise ConfigurationError(
             f"A {type(store).__name__} cannot be written down. Give a store of coag.store, a "
-            "WrappedStore around one that tells its wrapping(), or build the memory in code and "
+            "WrappedStore around one that gives its wrapping(), or build the memory in code and "
             "hand it to the loaded agent as memory=."
         )
 
@@ -83,7 +83,7 @@ def _wrapping_of(store: WrappedStore) -> Imported:
     if how is None:
         kind = type(store).__name__
         raise ConfigurationError(
-            f"A {kind} cannot be written down: its wrapping() tells nothing. Let it give what puts "
+            f"A {kind} cannot be written down: its wrapping() gives None. Let it give what puts "
             f"a {kind} around another store (a class of a module will do), or build the memory in "
             "code and hand it to the loaded agent as memory=."
         )
@@ -93,7 +93,7 @@ def _wrapping_of(store: WrappedStore) -> Imported:
 def _put_around(store: RecordStore, how: Imported) -> WrappedStore:
     wrapping: object = how.get()
     refused = ConfigurationError(
-        f"{how.name!r} puts no store around another one. What stands in `wrapped` is what "
+        f"{how.name!r} puts no store around another one. An entry of `wrapped` is what "
         "WrappedStore.wrapping() gives."
     )
     try:
@@ -105,7 +105,7 @@ def _put_around(store: RecordStore, how: Imported) -> WrappedStore:
     return around
 
 
-# ---- The store that a location stands for ----
+# ---- The store at a location ----
 
 
 def open_store(

@@ -29,7 +29,7 @@ class Embedder(Protocol):
 
     @property
     def name(self) -> str:
-        """Names the model exactly; kept with a collection and compared at opening."""
+        """Names the model exactly; stored with a collection and compared at opening."""
         ...
 
     @property
@@ -127,7 +127,7 @@ def _load() -> _Model:
     with _root_logger_left_alone():
         import wordllama
 
-    # The loader looks for the weights next to the wrong package unless it is told.
+    # The loader looks for the weights next to the wrong package unless it is given the right one.
     folder = Path(wordllama.__file__).parent
     model = wordllama.WordLlama.load(cache_dir=folder, disable_download=True)
     return cast("_Model", model)

@@ -32,7 +32,7 @@ class Condition:
     matches: Callable[[Fields], bool]
     """Whether a record with these flat fields passes."""
     where: Where | None
-    """None stands for a filter that everything passes, which Chroma cannot write."""
+    """None means a filter that everything passes, which Chroma cannot write."""
 
 
 EVERYTHING = Condition(lambda _: True, None)

@@ -1,4 +1,4 @@
-"""Recall by meaning and by words together: how candidates are found, ranked and told apart.
+"""Recall by meaning and by words together: how candidates are found, ranked and freed from repeats.
 
 The form of the score, its parts and their weights were found on two conversations of LoCoMo and
 measured on others (see docs/memory.md and `benchmarks/memory`). Each part is a general rule over
@@ -101,7 +101,7 @@ def _own(candidate: RankCandidate, ranking: Ranking) -> float:
 
 
 class _Surroundings:
-    """What is around each candidate in its episode.
+    """The neighbours of each candidate in its episode.
 
     Args:
         candidates: All that is known.
@@ -250,7 +250,7 @@ class Hybrid:
         shelves: Sequence[str],
         ranking: Ranking,
     ) -> list[RankCandidate]:
-        """What may answer, with its neighbours; what is on other shelves has no say in it."""
+        """What may answer, with its neighbours; what is on other shelves has no influence."""
         wanted = frozenset(shelves)
         there = [hit for hit in hits if hit.entry.shelf in wanted]
         near = [dense[hit.entry.id] for hit in there if hit.entry.id in dense]
@@ -282,8 +282,8 @@ def without_repeats(
     """The first k records that are there; those that say much the same as a better one come last.
 
     So none of them takes the place of what says something else, and none is hidden where there is
-    room. A trusted record never stands back behind one that is not. Mostly the first k are told
-    apart, so no more are fetched at first.
+    room. A trusted record never comes after an untrusted one for that reason. Mostly the first
+    k all say something else, so no more are fetched at first.
 
     Args:
         ranked: Best first.

@@ -1,4 +1,4 @@
-"""Where records rest: the protocol, and a store around a store."""
+"""The protocol of record stores, and a store around a store."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .search import Search
 
 
 class RecordStore(Protocol):
-    """A place where records rest, found again by similarity.
+    """A place where records are stored and found again by similarity.
 
     The text of a record never changes: another text is another record, which may supersede it.
     What else is known of a record can be updated. Every method raises `RecordStoreError` if the
@@ -36,7 +36,7 @@ class RecordStore(Protocol):
     async def supersede(self, old_id: str, new: Record) -> Record:
         """Stores `new` in the place of an older record, which stays and is marked, at once.
 
-        If `new` was known and itself superseded, it becomes current again: its text holds anew.
+        If `new` was known and itself superseded, it becomes current again: its text holds again.
         Doing the same twice does no harm.
 
         Returns:
@@ -134,7 +134,7 @@ class Wrapping(Protocol):
 
 
 class WrappedStore:
-    """Hands everything on to another store; what shall differ is overridden.
+    """Passes everything on to another store; override what is to differ.
 
     Args:
         store: The other one; closed by `close`.

@@ -8,6 +8,7 @@ from itertools import islice
 from pathlib import Path
 from typing import cast
 
+from coag._util.text import clip
 from coag.errors import TraceError, UnknownNameError
 from coag.schema import Entry, HtmlTable, TraceRecord, html_card, one_line
 
@@ -180,12 +181,7 @@ def _folder_of(run: RunFolder | Path | str) -> RunFolder:
 
 
 def _cut(row: Row, limit: int) -> Row:
-    return {
-        name: f"{value[:limit]} [… {len(value) - limit} more]"
-        if isinstance(value, str) and len(value) > limit
-        else value
-        for name, value in row.items()
-    }
+    return {n: clip(value, limit) if isinstance(value, str) else value for n, value in row.items()}
 
 
 def _totals(rows: Sequence[Row]) -> list[tuple[str, object]]:

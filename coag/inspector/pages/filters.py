@@ -16,8 +16,8 @@ from typing import Any, cast
 
 from markupsafe import Markup, escape
 
-from coag._util.text import UNSEEN
-from coag.inspector.texts import bounded, changes, clip, value_in_a_line
+from coag._util.text import UNSEEN, clip
+from coag.inspector.texts import bounded, changes, value_in_a_line
 from coag.inspector.views import (
     AwarenessView,
     CallView,
