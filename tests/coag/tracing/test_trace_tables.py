@@ -141,7 +141,7 @@ def test_what_is_no_run_is_refused(tmp_path: Path) -> None:
 
 def test_long_texts_are_cut_unless_they_are_asked_for() -> None:
     trace = Trace([Note(at=AT, cycle=1, about="bound", text="x" * 5_000)])
-    assert trace.table("notes")[0]["text"] == "x" * 2_000 + " [… 3000 more]"
+    assert trace.table("notes")[0]["text"] == "x" * 2_000 + " [… 3,000 more]"
     assert trace.table("notes", text=None)[0]["text"] == "x" * 5_000
     assert next(trace.rows("notes"))["text"] == "x" * 5_000
 
