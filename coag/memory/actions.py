@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -109,45 +107,31 @@ class ProceduralArguments(_Arguments):
     )
 
 
-def json_schema(
-    arguments: type[_Arguments], names: Mapping[str, Sequence[str]] | None = None
-) -> dict[str, Any]:
-    """The JSON schema of the arguments, without titles.
+def json_schema(arguments: type[_Arguments], **names: Sequence[str]) -> dict[str, Any]:
+    """The JSON schema of the arguments, without titles, `scope` last.
 
     Args:
         arguments: Whose schema.
         names: The values that a property may have, for those that are known only now. A property
             that may be left out and has no choice is not shown.
     """
-    schema: dict[str, Any] = json.loads(_plain_schema(arguments))
-    for name, values in (names or {}).items():
-        if len(values) < 2 and name not in schema["required"]:
-            del schema["properties"][name]
-        else:
-            schema["properties"][name]["enum"] = list(values)
-    return schema
-
-
-@cache
-def _plain_schema(arguments: type[_Arguments]) -> str:
-    """As JSON text: asked for in every cycle, and pydantic takes a millisecond to make it."""
     schema = arguments.model_json_schema()
-    properties = {
-        name: {key: value for key, value in property.items() if key != "title"}
-        for name, property in sorted(schema["properties"].items(), key=_scope_last)
+    properties: dict[str, dict[str, Any]] = schema["properties"]
+    required: list[str] = schema["required"]
+    shown: dict[str, dict[str, Any]] = {}
+    for name in sorted(properties, key=lambda one: one == "scope"):
+        values = names.get(name)
+        if values is not None and len(values) < 2 and name not in required:
+            continue
+        shown[name] = {key: value for key, value in properties[name].items() if key != "title"}
+        if values is not None:
+            shown[name]["enum"] = list(values)
+    return {
+        "type": "object",
+        "properties": shown,
+        "required": required,
+        "additionalProperties": False,
     }
-    return json.dumps(
-        {
-            "type": "object",
-            "properties": properties,
-            "required": schema["required"],
-            "additionalProperties": False,
-        }
-    )
-
-
-def _scope_last(property: tuple[str, Any]) -> bool:
-    return property[0] == "scope"
 
 
 # ---- The moment in which an agent remembers something, and what its words depend on ----
@@ -479,29 +463,23 @@ class MemoryActions:
 
 
 def _specs(scopes: Sequence[str], procedures: Sequence[str]) -> tuple[ActionSpec, ...]:
-    kept = {"scope": scopes}
-    return (
-        ActionSpec(
-            name=EPISODIC_ACTION,
-            description="Remember something that happened and may matter later.",
-            parameters=json_schema(EpisodicArguments, kept),
-            internal=True,
-            repeatable=True,
+    event = json_schema(EpisodicArguments, scope=scopes)
+    fact = json_schema(SemanticArguments, scope=scopes)
+    rule = json_schema(ProceduralArguments, procedure=procedures)
+    offered = (
+        (EPISODIC_ACTION, "Remember something that happened and may matter later.", event),
+        (SEMANTIC_ACTION, "Remember a fact that will still hold later.", fact),
+        (
+            PROCEDURAL_ACTION,
+            "Add, replace or remove a standing rule of how you think and act.",
+            rule,
         ),
+    )
+    return tuple(
         ActionSpec(
-            name=SEMANTIC_ACTION,
-            description="Remember a fact that will still hold later.",
-            parameters=json_schema(SemanticArguments, kept),
-            internal=True,
-            repeatable=True,
-        ),
-        ActionSpec(
-            name=PROCEDURAL_ACTION,
-            description="Add, replace or remove a standing rule of how you think and act.",
-            parameters=json_schema(ProceduralArguments, {"procedure": procedures}),
-            internal=True,
-            repeatable=True,
-        ),
+            name=name, description=text, parameters=parameters, internal=True, repeatable=True
+        )
+        for name, text, parameters in offered
     )
 
 

@@ -141,13 +141,7 @@ def rewritten(
 ) -> tuple[Histories, ProcedureVersion | PendingRewrite]:
     """Carries out a request that passes the gate, or lets it wait.
 
-    Args:
-        held: All current histories.
-        procedure: Which procedure is to change.
-        request: How.
-        seen: The newest version that the author can have read.
-        gate: How strict to be.
-        at: Now.
+    `seen` is the newest version that the author can have read.
 
     Raises:
         ProcedureRejected: If the gate refuses, or there is a newer version than was read.

@@ -127,7 +127,7 @@ class _Links:
         return not gone.isdisjoint(one for one in others if one is not None)
 
 
-class Plan:
+class RetractionPlan:
     """What a retraction would change.
 
     Args:
@@ -152,7 +152,7 @@ class Plan:
         """Those of `lowered` that have the source itself among their origins."""
 
     @classmethod
-    async def over(cls, store: RecordStore, scopes: Sequence[str]) -> Plan:
+    async def over(cls, store: RecordStore, scopes: Sequence[str]) -> RetractionPlan:
         """An empty plan; reads all records once and keeps their links.
 
         Raises:
@@ -453,7 +453,7 @@ async def retracted(
                 raise ValueError(f"Nothing in {_one_of(scopes)} stems from {source!r}.")
         whole = [one.id for one in said if without_source(one, source) is None]
         stay = [one.id for one in said if one.id not in set(whole)]
-    plan = await Plan.over(store, scopes)
+    plan = await RetractionPlan.over(store, scopes)
     if whole:
         await plan.remove(whole)
     if source is not None:
@@ -477,7 +477,7 @@ async def forgotten(store: RecordStore, scopes: Sequence[str], name: str) -> boo
     record = await own_record(store, scopes, name)
     if record is None:
         return False
-    plan = await Plan.over(store, [record.scope])
+    plan = await RetractionPlan.over(store, [record.scope])
     await plan.remove([name], dependents=False)
     return bool(await plan.carry_out())
 

@@ -137,11 +137,9 @@ class Draft:
         return self._known_on(record)
 
     async def relevant(self, statement: Record, others: Sequence[Record]) -> Sequence[Record]:
-        """All that matters to the place of a statement: superseded ones where it is not the last.
+        """What matters to the place of a statement: superseded ones too where it is not the last.
 
-        Args:
-            statement: The statement.
-            others: What is current on its matter.
+        `others` is what is current on its matter.
         """
         if is_last(statement, others):
             return others
@@ -423,6 +421,9 @@ def _with_time(how: Placement, new: Record, decision: WriteDecision) -> WriteDec
 
 
 # ---- A known text that is said again ----
+#
+# `new` is the statement, `known` what is stored of its text, `record` the same with the new
+# origin, and `others` what else is current on its matter.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -438,12 +439,6 @@ async def restated(
     draft: Draft, new: Record, known: Record, others: Sequence[Record]
 ) -> Restatement:
     """Gives a known text its place now that it is said again.
-
-    Args:
-        draft: What there is.
-        new: The statement.
-        known: What is stored of it.
-        others: What else is current on its matter.
 
     Raises:
         RecordStoreError: If the store cannot be reached.
@@ -474,13 +469,7 @@ def _holds_anew(new: Record, known: Record, by: Record | None, others: Sequence[
     """Whether a known text is said to hold since another time than before.
 
     It has one current interval: the last that the best trusted of its sources state. A statement
-    of higher trust than all before begins its own.
-
-    Args:
-        new: The statement.
-        known: What is stored of it.
-        by: What took its place, if something did.
-        others: What else is current on the matter.
+    of higher trust than all before begins its own. `by` is what took its place, if something did.
     """
     trust, was, at = new.provenance.trust, trust_of(known), new.created_at
     if not is_matter(known.fact) or not at_least(trust, was):
@@ -505,12 +494,8 @@ def _is_old_call(new: Record, known: Record, since: Iterable[Record]) -> bool:
     The time that it states decides, if it states one (`valid_from`, or the event's `at`). Else its
     cycle does, within one run and activity: cycles only count up. An agent says a thing once a
     cycle, so it repeats its call where others spoke in between, in runs of their own. Where
-    the two cannot be told apart, it is a new call, later than what was said before.
-
-    Args:
-        new: The statement.
-        known: What is stored of it, superseded by now.
-        since: What was said with another value since.
+    the two cannot be told apart, it is a new call, later than what was said before. `since` is
+    what was said with another value since.
     """
     if is_dated(new) or (new.event is not None and new.event.at is not None):
         return begin_of(new) <= begin_of(known)
@@ -531,12 +516,7 @@ async def _moved(
 ) -> Placement | None:
     """The text as it holds since another time; None if what holds stays.
 
-    Args:
-        draft: What there is.
-        new: The statement.
-        known: What is stored of it.
-        record: The same with the new origin.
-        certain: Whether it has a place for sure, beside what is trusted more.
+    With `certain`, it has a place for sure, beside what is trusted more.
     """
     every = await draft.all_on_matter(record)
     moved, rest = record, list(every)

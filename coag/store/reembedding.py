@@ -84,6 +84,11 @@ class ReembedPlan:
     seconds: float
     """About how long it takes, as measured on some of the records."""
 
+    @property
+    def done(self) -> int:
+        """Records that have vectors of this embedder."""
+        return self.records - self.left
+
 
 async def reembed(
     location: Path | str,

@@ -236,17 +236,16 @@ async def _examined(place: MemoryPlace) -> MemoryHealth:
 
 
 def _unfinished(begun: ReembedPlan) -> dict[str, object]:
-    done = begun.records - begun.left
-    figures = {"embedder": begun.embedder, "done": done, "records": begun.records}
+    figures = {"embedder": begun.embedder, "done": begun.done, "records": begun.records}
     return {**figures, "notice": _notice(begun)}
 
 
 def _notice(begun: ReembedPlan) -> str:
     """What to say of a re-embedding that was begun and is not done."""
-    name, done = line(begun.embedder, 100), begun.records - begun.left
+    name = line(begun.embedder, 100)
     return (
-        f"A re-embedding is half way: {done:,} of {begun.records:,} record(s) have vectors of "
-        f"{name}. `coag memory reembed --to {name}` continues, `coag memory reembed --abandon` "
+        f"A re-embedding is half way: {begun.done:,} of {begun.records:,} record(s) have vectors "
+        f"of {name}. `coag memory reembed --to {name}` continues, `coag memory reembed --abandon` "
         "gives it up."
     )
 
