@@ -106,11 +106,12 @@ test-model: $(READY_TO_WORK) ## Run the tests that need a real language model
 matrix: ## Run the fast tests with the lowest and the newest dependencies (SETS=lowest: only that)
 	@python=$$($(find_python)) || exit 1; "$$python" requirements/matrix.py $(SETS)
 
-check: $(READY_TO_WORK) ## Check format, lint, types and layers
+check: $(READY_TO_WORK) ## Check format, lint, types, layers, sizes, names, dead code, budgets
 	@$(BIN)/ruff format --check
 	@$(BIN)/ruff check
 	@$(BIN)/pyright
 	@$(BIN)/lint-imports
+	@$(BIN)/python .ci/house.py
 
 format: $(READY_TO_WORK) ## Put the code into its format
 	@$(BIN)/ruff format

@@ -1,4 +1,4 @@
-"""What `make check` holds of the tree: sizes, unique class names, no import circles, line budgets.
+"""What `make check` holds of the tree: sizes, unique class names, no circles, no dead code, budgets.
 
     python .ci/house.py
 
@@ -13,11 +13,23 @@ import tomllib
 from collections import defaultdict
 from collections.abc import Iterator
 from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
 
 from measure import ROOT, imported_by, lines, modules, name_of, room_of
+from vulture import Vulture
 
 MODULE_LINES, CLASS_LINES, FUNCTION_LINES = 800, 300, 60
 PACKAGES = ("coag", "vacuum_world", "case_study")
+USERS = (*PACKAGES, "tests", "benchmarks", "examples")
+CALLED_BY_OTHERS = [
+    "__*__", "test_*", "_to_config", "_from_config", "component_*", "on_*", "action_*", "pytest_*",
+    "compose", "_repr_html_", "build_from_config", "default_space", "supported_spaces", "is_legacy",
+    "_get_compatible_context", "_add_messages_to_context", "list_commands", "_validate_tool_result",
+]  # fmt: skip
+"""Names by which libraries call our code."""
+REGISTERED = ["@pytest.*", "@*.command*", "@*.callback*", "@field_*", "@model_validator*", "@*.get",
+    "@robots.*", "@control.*", "@anybody.*", "@rule*", "@tool*", "@property", "@*measure*"]  # fmt: skip
+"""Decorators that hand a function over to somebody who calls it."""
 
 
 def sizes() -> Iterator[str]:
@@ -68,6 +80,19 @@ def circles() -> Iterator[str]:
             yield f"Modules import each other: {' > '.join(error.args[1])}."
 
 
+def dead_code() -> Iterator[str]:
+    """Functions, methods, classes and imports that nobody uses, tests and examples included.
+
+    Fields are left out: many are read only where a value is written as JSON.
+    """
+    vulture = Vulture(ignore_names=CALLED_BY_OTHERS, ignore_decorators=REGISTERED)
+    vulture.scavenge([str(ROOT / user) for user in USERS])
+    for item in vulture.get_unused_code(min_confidence=60):
+        where = Path(item.filename).relative_to(ROOT)
+        if where.parts[0] in PACKAGES and item.typ in ("function", "method", "class", "import"):
+            yield f"{where}:{item.first_lineno} nobody uses the {item.typ} {item.name}."
+
+
 def budgets() -> Iterator[str]:
     """Rooms with more lines than their budget, or with none."""
     allowed = tomllib.loads((ROOT / ".ci" / "lines.toml").read_text(encoding="utf-8"))["lines"]
@@ -85,11 +110,11 @@ def budgets() -> Iterator[str]:
 
 def main() -> None:
     """Prints what does not hold, and exits with 1 where anything does not."""
-    problems = [*sizes(), *class_names(), *circles(), *budgets()]
+    problems = [*sizes(), *class_names(), *circles(), *dead_code(), *budgets()]
     sys.stdout.writelines(f"{problem}\n" for problem in problems)
     if problems:
         sys.exit(1)
-    sys.stdout.write("Sizes, class names, imports and budgets of lines hold.\n")
+    sys.stdout.write("Sizes, class names, imports, use and budgets of lines hold.\n")
 
 
 if __name__ == "__main__":
