@@ -27,8 +27,10 @@ CALLED_BY_OTHERS = [
     "_get_compatible_context", "_add_messages_to_context", "list_commands", "_validate_tool_result",
 ]  # fmt: skip
 """Names by which libraries call our code."""
-REGISTERED = ["@pytest.*", "@*.command*", "@*.callback*", "@field_*", "@model_validator*", "@*.get",
-    "@robots.*", "@control.*", "@anybody.*", "@rule*", "@tool*", "@property", "@*measure*"]  # fmt: skip
+REGISTERED = [
+    "@pytest.*", "@*.command*", "@*command", "@*.callback*", "@field_*", "@model_validator*",
+    "@*.get", "@robots.*", "@control.*", "@anybody.*", "@rule*", "@tool*", "@property", "@*measure*",
+]  # fmt: skip
 """Decorators that hand a function over to somebody who calls it."""
 
 
