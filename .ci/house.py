@@ -29,7 +29,8 @@ CALLED_BY_OTHERS = [
 """Names by which libraries call our code."""
 REGISTERED = [
     "@pytest.*", "@*.command*", "@*command", "@*.callback*", "@field_*", "@model_validator*",
-    "@*.get", "@robots.*", "@control.*", "@anybody.*", "@rule*", "@tool*", "@property", "@*measure*",
+    "@*.get", "@robots.*", "@control.*", "@anybody.*", "@rule*", "@tool*", "@property",
+    "@*measure*",
 ]  # fmt: skip
 """Decorators that hand a function over to somebody who calls it."""
 
