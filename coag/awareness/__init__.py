@@ -8,7 +8,7 @@ and the adapter renders a state as text within a token budget.
 
 `AwarenessEngine` does this in a loop, `Awareness` as a module of an agent. `dynamics` is how a
 state changes by itself over long runs, `archive` where it is found again, `stores` where states
-are stored. Names of `stores` and of the perceptions are imported on first use.
+are stored. `ModelPerception` is imported on first use.
 """
 
 from __future__ import annotations
@@ -68,6 +68,7 @@ from .observation import (
     Spent,
     load_state,
 )
+from .perception import Perception, PerceptionDomain, RulePerception
 from .state import (
     STATE_VERSION,
     STICKY,
@@ -95,39 +96,24 @@ from .state import (
     TransitionType,
     WorldModel,
 )
+from .stores import (
+    FolderStateStore,
+    InMemoryStateStore,
+    PostgresStateStore,
+    SqliteStateStore,
+    StaleStateError,
+    StateStore,
+    StateStoreError,
+    StoredState,
+    change_stored,
+)
 from .updating import updated
 
 if TYPE_CHECKING:
     from .model_perception import ModelPerception, PerceptionSettings, summary_of
-    from .perception import Perception, PerceptionDomain, RulePerception
-    from .stores import (
-        FolderStateStore,
-        InMemoryStateStore,
-        PostgresStateStore,
-        SqliteStateStore,
-        StaleStateError,
-        StateStore,
-        StateStoreError,
-        StoredState,
-        change_stored,
-    )
 
-_LAZY = {
-    "perception": ("Perception", "PerceptionDomain", "RulePerception"),
-    "model_perception": ("ModelPerception", "PerceptionSettings", "summary_of"),
-    "stores": (
-        "StateStore",
-        "StoredState",
-        "InMemoryStateStore",
-        "FolderStateStore",
-        "SqliteStateStore",
-        "PostgresStateStore",
-        "change_stored",
-        "StateStoreError",
-        "StaleStateError",
-    ),
-}
-_HOMES = {name: f"coag.awareness.{home}" for home, names in _LAZY.items() for name in names}
+_LAZY = ("ModelPerception", "PerceptionSettings", "summary_of")
+"""Names of `model_perception`, which imports `coag.models`."""
 
 __all__ = [
     "CodingAdapter",
@@ -227,13 +213,12 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """Imports a lazy name on first use (PEP 562)."""
-    home = _HOMES.get(name)
-    if home is None:
+    if name not in _LAZY:
         raise AttributeError(f"module 'coag.awareness' has no attribute {name!r}")
-    value = getattr(import_module(home), name)
+    value = getattr(import_module("coag.awareness.model_perception"), name)
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_HOMES])
+    return sorted([*globals(), *_LAZY])

@@ -232,13 +232,12 @@ def effective_priorities(graph: GoalGraph, step: int, settings: DecaySettings) -
     It halves with each half-life since the goal, or an open goal that serves it, was last named or
     changed; a mention restores the priority itself.
     """
-    latest = last_mentions(graph)
-    half_lives = {GoalSource.EXPLICIT: settings.explicit_half_life}
-    return {
-        goal.id: goal.priority
-        * 0.5 ** (max(0, step - latest[goal.id]) / half_lives.get(goal.source, settings.half_life))
-        for goal in graph.goals
-    }
+    latest, own, stated = last_mentions(graph), settings.half_life, settings.explicit_half_life
+    weights: dict[str, float] = {}
+    for goal in graph.goals:
+        half_life = stated if goal.source is GoalSource.EXPLICIT else own
+        weights[goal.id] = goal.priority * 0.5 ** (max(0, step - latest[goal.id]) / half_life)
+    return weights
 
 
 def weighed(state: AwarenessState, settings: DecaySettings) -> AwarenessState:

@@ -10,7 +10,7 @@ from asyncio import Lock as AsyncLock
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from threading import Lock
-from typing import Protocol
+from typing import Protocol, TypedDict, Unpack
 
 from coag.errors import AwarenessError, ObservationError
 from coag.schema import Clock, SystemClock, Value, estimate_tokens, folded
@@ -291,6 +291,15 @@ def _without_settled(observation: Observation, world: WorldModel) -> Observation
 # ---- The engines ----
 
 
+class EngineOptions(TypedDict, total=False):
+    """What every engine takes besides its domain; see `AwarenessEngine`."""
+
+    clock: Clock | None
+    embedder: Embedder | None
+    settings: EngineSettings | None
+    state: AwarenessState | None
+
+
 class _Engine:
     """What all engines share: a domain, a state, and how it is read and shown."""
 
@@ -383,26 +392,13 @@ class SharedEngine(AwarenessEngine):
     Args:
         adapter: The domain; engines of one world may have different ones.
         shared: The world.
-        clock: Gives the time of each step.
-        embedder: Recognises names by meaning; None recognises them by their form only.
-        settings: How names are recognised and how much is kept.
-        state: The state to start from, for all but the world; None for a new one.
-
-    Raises:
-        AwarenessError: The state is of another domain than the adapter's.
+        options: See `AwarenessEngine`; the world of a given state is not used.
     """
 
     def __init__(
-        self,
-        adapter: Adapter,
-        shared: SharedWorld,
-        *,
-        clock: Clock | None = None,
-        embedder: Embedder | None = None,
-        settings: EngineSettings | None = None,
-        state: AwarenessState | None = None,
+        self, adapter: Adapter, shared: SharedWorld, **options: Unpack[EngineOptions]
     ) -> None:
-        super().__init__(adapter, clock=clock, embedder=embedder, settings=settings, state=state)
+        super().__init__(adapter, **options)
         self._shared = shared
 
     @property
@@ -433,13 +429,7 @@ class DynamicEngine(_Engine):
         adapter: The domain.
         dynamics: What is on.
         archive: Where goals and things are stored that left; None loses them.
-        clock: Gives the time of each step.
-        embedder: Recognises names by meaning; None recognises them by their form only.
-        settings: How names are recognised and how much is kept.
-        state: The state to start from; None for a new one.
-
-    Raises:
-        AwarenessError: The state is of another domain than the adapter's.
+        options: See `AwarenessEngine`.
     """
 
     def __init__(
@@ -448,12 +438,9 @@ class DynamicEngine(_Engine):
         dynamics: DynamicsSettings | None = None,
         *,
         archive: Archive | None = None,
-        clock: Clock | None = None,
-        embedder: Embedder | None = None,
-        settings: EngineSettings | None = None,
-        state: AwarenessState | None = None,
+        **options: Unpack[EngineOptions],
     ) -> None:
-        super().__init__(adapter, clock=clock, embedder=embedder, settings=settings, state=state)
+        super().__init__(adapter, **options)
         self._dynamics = dynamics or DynamicsSettings()
         self._archive = archive
         self._one_at_a_time = AsyncLock()

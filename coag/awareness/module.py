@@ -13,9 +13,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, is_dataclass
 from datetime import datetime
-from enum import Enum
 from inspect import isawaitable, signature
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import Any, Self
 
 from pydantic import ValidationError
 
@@ -58,11 +57,9 @@ from .fields import Names
 from .goals import Goal
 from .names import NameResolver
 from .observation import Observation, load_state, where_wrong
+from .perception import Perception
 from .state import AwarenessState, CanI, SelfModel
-
-if TYPE_CHECKING:
-    from .perception import Perception
-    from .stores import StateStore
+from .stores import StateStore
 
 __all__ = [
     "Awareness",
@@ -570,10 +567,10 @@ _PARTS = ("adapter", "embedder", "clock", "archive", "reads", "store")
 
 
 def _dumped(name: str, value: object) -> Any:
+    if isinstance(value, Value) and name in _VALUES:
+        return value.model_dump(mode="json", exclude_defaults=True)
     if name not in _PARTS:
-        return (
-            _plain(value.model_dump(exclude_defaults=True)) if isinstance(value, Value) else value
-        )
+        return value
     kind = type(value)
     by_class = name == "adapter" and not (  # an adapter without arguments holds no state
         is_dataclass(kind) or isinstance(value, Declarable) or signature(kind).parameters
@@ -593,15 +590,3 @@ def _loaded(name: str, dumped: Any) -> Any:
         return dumped
     found = Imported.model_validate(dumped).get()
     return found() if name == "adapter" and isinstance(found, type) else found
-
-
-def _plain(value: object) -> Any:
-    """As JSON; a set sorted, so that equal values give equal JSON."""
-    if isinstance(value, Mapping):
-        items = cast("Mapping[str, object]", value).items()
-        return {key: _plain(one) for key, one in items}
-    if isinstance(value, frozenset):
-        return sorted(_plain(one) for one in cast("frozenset[object]", value))
-    if isinstance(value, tuple | list):
-        return [_plain(one) for one in cast("tuple[object, ...]", value)]
-    return value.value if isinstance(value, Enum) else value

@@ -8,9 +8,9 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Annotated, Generic, NamedTuple, TypeVar
 
-from pydantic import Field
+from pydantic import Field, PlainSerializer
 
 from coag.schema import Value
 from coag.store import Embedder
@@ -24,15 +24,18 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
+SortedSet = Annotated[frozenset[str], PlainSerializer(sorted, when_used="json")]
+
+
 class EngineSettings(Value):
     """How names are recognised and how much is kept."""
 
     name_threshold: float = Field(default=0.75, ge=0.0, le=1.0)
     """Cosine from which two names mean one entity; for the default embedder of `coag.store`."""
-    loose_types: frozenset[str] = frozenset({"topic", "concept"})
+    loose_types: SortedSet = frozenset({"topic", "concept"})
     """Types (without their namespace) whose names are words of a language. Only these are
     recognised by meaning: `config.py` and `test_config.py` are near in meaning, and two files."""
-    generic_words: frozenset[str] = frozenset(
+    generic_words: SortedSet = frozenset(
         {"programming", "language", "coding", "development", "topic", "subject"}
     )
     """Words that say nothing of their own beside another: `Python programming` is Python."""

@@ -15,10 +15,10 @@ import coag.awareness as face
 def test_the_rooms_that_take_their_time_are_loaded_when_they_are_first_used() -> None:
     code = (
         "import sys, coag.awareness as face\n"
-        "rooms = ('coag.awareness.stores', 'coag.awareness.perception', 'autogen_core')\n"
+        "rooms = ('coag.awareness.model_perception', 'psycopg', 'autogen_core')\n"
         "assert not [one for one in rooms if one in sys.modules]\n"
-        "from coag.awareness import FolderStateStore, RulePerception\n"
-        "assert face.FolderStateStore is FolderStateStore\n"
+        "from coag.awareness import ModelPerception\n"
+        "assert face.ModelPerception is ModelPerception\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=50)
 
