@@ -1,7 +1,11 @@
-"""What situational awareness costs; `python -m benchmarks.awareness` measures it."""
+"""What situational awareness costs, and how far it agrees with its paper and with people.
 
-from ._langgraph import installed, savers
-from ._steps import growth, stepping
-from ._talk import talked, turn, with_many
+`python -m benchmarks.awareness` measures the cost, `python -m benchmarks.awareness.paper` computes
+the paper's tables again, `python -m benchmarks.awareness.agreement` compares perceptions.
+"""
+
+from .checkpoints import installed, savers
+from .steps import growth, stepping
+from .talk import talked, turn, with_many
 
 __all__ = ["growth", "installed", "savers", "stepping", "talked", "turn", "with_many"]

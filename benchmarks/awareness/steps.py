@@ -1,13 +1,18 @@
-"""Steps of engines whose states hold little and much, and how a state grows."""
+"""Steps of engines whose states hold little and much, how a state grows, and peak memory."""
 
 from __future__ import annotations
 
 import gc
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Sequence
+from importlib import import_module
+from importlib.util import find_spec
 from statistics import median
 from typing import Any
 
+from benchmarks._peak import peak
 from coag.awareness import (
     AwarenessEngine,
     ConversationAdapter,
@@ -17,8 +22,8 @@ from coag.awareness import (
 )
 from coag.awareness.dynamics import decayed
 
-from ._talk import BUDGET, TURNS, talked, turn, with_many
-from ._timing import REPEATS, WARM_UP, Row, medians, timed
+from .checkpoints import in_memory_saver, put_and_get
+from .talk import BUDGET, REPEATS, TURNS, WARM_UP, Row, medians, talked, timed, turn, with_many
 
 MOST_GOALS = 10_000
 """A state with as many goals as things is measured up to here."""
@@ -67,4 +72,39 @@ async def growth(turns: int) -> dict[str, Any]:
                 size = len(engine.state.model_dump_json()) / 1e3
                 sizes[str(number + 1)] = {"kB": size, "step": median(taken[-REPEATS:])}
         found[name] = sizes
+    return found
+
+
+PEAKS = ("nothing", "coag, decay", "coag, no decay", "coag, things", "LangGraph in RAM")
+"""What is kept: a talk with and without decay, many things, a checkpoint of 50 turns each turn."""
+
+
+async def grown(name: str, turns: int, things: int) -> float:
+    """Megabytes that a contender adds to the peak of this process."""
+    before = peak()
+    if name == "coag, things":
+        with_many(things, 100).inject(BUDGET)
+    elif name == "LangGraph in RAM":
+        if find_spec("langgraph") is not None:
+            base, saver = import_module("langgraph.checkpoint.base"), in_memory_saver()
+            before, plain = peak(), talked(TURNS).state.model_dump(mode="json")
+            put, _ = put_and_get(base, saver, plain)
+            for _ in range(turns):
+                put()
+    elif name != "nothing":
+        on = DynamicsSettings.all_on() if name == "coag, decay" else DynamicsSettings()
+        engine = DynamicEngine(ConversationAdapter(), on)
+        for number in range(turns):
+            await engine.step(turn(number), BUDGET)
+    return peak() - before
+
+
+def peaks(turns: int, things: int) -> dict[str, float]:
+    """The memory of each contender, in a process of its own."""
+    found: dict[str, float] = {}
+    for name in PEAKS:
+        sizes = ["--turns", str(turns), "--things", str(things)]
+        asked = [sys.executable, "-m", "benchmarks.awareness", "--peak-of", name, *sizes]
+        done = subprocess.run(asked, capture_output=True, check=True)
+        found[name] = float(done.stdout)
     return found
