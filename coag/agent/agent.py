@@ -72,6 +72,7 @@ class CoagAgent(ReadableAgent, BaseChatAgent, Component[CoagAgentConfig]):
 
     @takes_arguments(AgentArguments)
     def __init__(self, arguments: AgentArguments) -> None:
+        """Makes an agent; see `AgentArguments` for what it takes."""
         super().__init__(arguments.name, arguments.description)
         self._mind = build_agent(arguments)
         self.metadata = dict(arguments.metadata or {})

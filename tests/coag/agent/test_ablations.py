@@ -51,3 +51,13 @@ def test_its_component_leaves_out_the_same() -> None:
     config = agent.dump_component()
     assert config.config["deliberation"]["ablations"] == ["evaluation", "rewriting"]
     assert CoagAgent.load_component(config).dump_component() == config
+
+
+def test_the_earlier_name_without_is_still_taken() -> None:
+    with pytest.warns(DeprecationWarning, match="without= is now ablations="):
+        agent = _agent(ScriptedModel(echo), without=["rewriting"])
+    assert agent.mind.deps.settings.ablations == {"rewriting"}
+    config = agent.dump_component()
+    config.config["deliberation"] = {"without": ["reasoning"]}
+    loaded = CoagAgent.load_component(config)
+    assert loaded.mind.deps.settings.ablations == {"reasoning"}
