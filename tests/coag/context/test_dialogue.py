@@ -8,16 +8,20 @@ from typing import Any
 from autogen_agentchat.messages import MultiModalMessage
 from autogen_core import Image
 from autogen_core.model_context import UnboundedChatCompletionContext
-from autogen_core.models import UserMessage
+from autogen_core.models import (
+    AssistantMessage,
+    SystemMessage,
+    UserMessage,
+)
 from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image as PILImage
 
 from coag.agent.inbox import TOO_LARGE, message_percepts
-from coag.context import CoagContext, named_images
+from coag.context import CoagContext, PhaseMaterial, named_images
 from coag.context.dialogue import IMAGES_LIMIT, Images
 from coag.context.working_memory import Utterance, WorkingMemory
-from coag.schema import CountingIds, Phase, PromptMessage, SteppingClock, Trust
+from coag.schema import CountingIds, Phase, PromptMessage, RetrievalOutcome, SteppingClock, Trust
 
 PROMPT = (
     PromptMessage(role="system", content="Be brief."),
@@ -83,3 +87,16 @@ async def test_an_image_that_is_added_or_shown_by_another_context_is_seen() -> N
         await context.refresh_dialogue()
         assert context.images.save() == named_images([picture().data_uri])
         assert context.working_memory.dialogue[-1].images == tuple(context.images.save())
+
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+async def test_a_growing_prompt_gives_the_answers_back_as_the_assistants() -> None:
+    context = CoagContext[Any](rendering="growing")
+    material = PhaseMaterial(instructions={}, forms={})
+    context.commit(RetrievalOutcome(cycle=1, at=NOW, query="q"))
+    context.build_prompt(Phase.REASONING, material)
+    context.build_prompt(Phase.PROPOSAL, material)
+    kinds = [type(message) for message in await context.get_messages()]
+    assert kinds == [SystemMessage, UserMessage, AssistantMessage, UserMessage]

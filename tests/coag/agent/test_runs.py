@@ -1,0 +1,215 @@
+"""What an agent with `logs=` leaves, and what it does where it cannot."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from autogen_agentchat.messages import TextMessage
+from autogen_core import CancellationToken
+from kits.brains import brain, respond
+from kits.porters import ANSWER, TASK, porter
+
+from coag import CoagAgent
+from coag.agent import twin
+from coag.errors import ConfigurationError, TraceError
+from coag.models import ScriptedModel
+from coag.schema import (
+    Note,
+    Snapshot,
+    SnapshotReason,
+    SteppingClock,
+    TraceRecord,
+)
+from coag.tracing import MemoryTrace, Recipe, read_run, read_trace
+
+FULL = Path("/dev/full")
+
+
+def run_in(logs: Path) -> Path:
+    (folder,) = logs.iterdir()
+    return folder
+
+
+async def say(agent: CoagAgent) -> str:
+    said = await agent.on_messages(
+        [TextMessage(content="Wave.", source="user")], CancellationToken()
+    )
+    return said.chat_message.to_text()
+
+
+async def test_a_run_leaves_its_description_its_trace_and_its_pages(tmp_path: Path) -> None:
+    recipe = Recipe(factory="kits.porters:porter", arguments={"log": "x"})
+    agent = CoagAgent(
+        "waver", brain(respond()), logs=tmp_path, recipe=recipe, seed=7, proposal="json"
+    )
+    await say(agent)
+    assert agent.run_folder is not None
+    await agent.close()
+    folder = run_in(tmp_path)
+    assert folder == agent.run_folder.path
+    info = read_run(folder)
+    assert (info.kind, info.agent, info.model, info.seed) == ("coag", "waver", "scripted", 7)
+    assert info.recipe == recipe
+    assert info.ended_at is not None
+    assert info.configuration["settings"]["depth"] == "full"
+    tags = {entry.body.record for entry in read_trace(folder / "trace.jsonl")}
+    assert {"turn_start", "percept", "snapshot", "outcome", "model_call", "turn_end"} <= tags
+    pages = sorted(page.name for page in (folder / "cycles" / "0001").iterdir())
+    assert pages[0] == "1-retrieval.json"
+    assert json.loads((folder / "cycles" / "0001" / pages[-1]).read_text())
+
+
+async def test_where_no_log_can_be_kept_it_stops_before_it_acts(tmp_path: Path) -> None:
+    acted: list[str] = []
+
+    async def wave() -> str:
+        """Waves."""
+        acted.append("wave")
+        return "waved"
+
+    blocked = tmp_path / "logs"
+    blocked.write_text("I am a file.")
+    model = brain(("wave", "{}"))
+    agent = CoagAgent("waver", model, tools=[wave], logs=blocked, proposal="json")
+    with pytest.raises(TraceError, match="cannot be made"):
+        await say(agent)
+    assert acted == []
+    assert model.calls == 0
+    assert agent.turn == 0
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="There is no full device here.")
+async def test_on_a_disk_that_is_full_it_stops_before_it_acts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    acted: list[str] = []
+
+    async def wave() -> str:
+        """Waves."""
+        acted.append("wave")
+        return "waved"
+
+    model = brain(("wave", "{}"))
+    agent = CoagAgent("waver", model, tools=[wave], logs=tmp_path, proposal="json")
+    monkeypatch.setattr("coag.tracing.folder.RunFolder.trace_path", FULL)
+    with pytest.raises(TraceError, match="No space left"):
+        await say(agent)
+    assert acted == []
+    assert model.calls == 0
+    await agent.close()
+
+
+# ---- What a run's snapshots hold, and how an agent is built again from them ----
+
+
+class Yard:
+    """An environment that counts how often it was looked at, and changes every second time."""
+
+    def __init__(self) -> None:
+        self.looks = 0
+        self.problem: Exception | None = None
+
+    async def snapshot(self) -> Any:
+        self.looks += 1
+        if self.problem is not None:
+            raise self.problem
+        return {"stones": self.looks // 2}
+
+    async def restore(self, state: Any) -> None:
+        self.looks = state["stones"] * 2
+
+    async def close(self) -> None:
+        return None
+
+
+async def say_snapshots(agent: CoagAgent, text: str) -> str:
+    message = TextMessage(content=text, source="user")
+    response = await agent.on_messages([message], CancellationToken())
+    return response.chat_message.to_text()
+
+
+def snapshots(records: tuple[TraceRecord, ...]) -> list[Snapshot]:
+    return [record for record in records if isinstance(record, Snapshot)]
+
+
+async def with_yard(tmp_path: Path, yard: Yard) -> CoagAgent:
+    return twin(porter(log=str(tmp_path / "calls.txt")), environment=yard)
+
+
+async def test_a_run_begins_with_the_state_it_begins_with(tmp_path: Path) -> None:
+    agent = porter(log=str(tmp_path / "calls.txt"))
+    await say_snapshots(agent, TASK)
+    first = agent.trace[0]
+    assert isinstance(first, Snapshot)
+    assert first.reason is SnapshotReason.OPENED
+    assert first.working_memory["cycle"] == 0
+    assert "state" in first.procedures
+    assert first.random is not None
+
+
+async def test_an_environment_is_told_where_it_has_changed(tmp_path: Path) -> None:
+    yard = Yard()
+    agent = await with_yard(tmp_path, yard)
+    await say_snapshots(agent, TASK)
+    told = [one.environment for one in snapshots(agent.trace)]
+    assert yard.looks == agent.context.working_memory.cycle == 4
+    assert told == [None, {"stones": 0}, {"stones": 1}, None, {"stones": 2}]
+
+
+async def test_an_environment_that_cannot_tell_is_noted_and_the_turn_goes_on(
+    tmp_path: Path,
+) -> None:
+    yard = Yard()
+    yard.problem = OSError("the yard is shut")
+    agent = await with_yard(tmp_path, yard)
+    assert await say_snapshots(agent, TASK) == ANSWER
+    notes = [r for r in agent.trace if isinstance(r, Note) and r.about == "environment"]
+    assert len(notes) == 4
+    assert "OSError: the yard is shut" in notes[0].text
+
+
+def test_what_can_do_nothing_is_no_environment(tmp_path: Path) -> None:
+    agent = porter(log=str(tmp_path / "calls.txt"))
+    with pytest.raises(ConfigurationError, match=r"environment takes an object with snapshot"):
+        twin(agent, environment=object())
+
+
+async def test_a_twin_has_what_the_first_was_given_but_for_what_is_named(tmp_path: Path) -> None:
+    clock = SteppingClock()
+    first = porter(log=str(tmp_path / "calls.txt"))
+    second = twin(first, clock=clock, seed=7)
+    assert second.name == first.name
+    assert second.arguments.seed == 7
+    assert second.arguments.deliberation == first.arguments.deliberation
+    assert second.mind.deps.clock is clock
+    assert await say_snapshots(second, TASK) == ANSWER
+
+
+# ---- A further sink beside an agent's trace ----
+
+
+def _agent(logs: Path | None = None) -> CoagAgent:
+    answer = {"action": "respond", "arguments": {"text": "Hello."}, "score": 1.0}
+    model = ScriptedModel(lambda _: {"situation": "A greeting.", "candidates": [answer]})
+    return CoagAgent("greeter", model, depth="compact", proposal="json", logs=logs)
+
+
+async def test_a_watcher_is_told_of_every_record_that_the_trace_has() -> None:
+    agent, watcher = _agent(), MemoryTrace()
+    agent.watch(watcher)
+    await agent.run(task="Hello!")
+    assert watcher.records == agent.trace
+
+
+async def test_a_watcher_that_left_is_told_nothing_more() -> None:
+    agent, first, second = _agent(), MemoryTrace(), MemoryTrace()
+    leave = agent.watch(first)
+    agent.watch(second)
+    leave()
+    leave()
+    await agent.run(task="Hello!")
+    assert first.records == ()
+    assert second.records == agent.trace
