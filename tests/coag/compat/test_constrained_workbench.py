@@ -20,11 +20,9 @@ from autogen_core import CancellationToken, ComponentModel, FunctionCall
 from autogen_core.models import FunctionExecutionResult
 from autogen_core.tools import (
     BaseStreamTool,
-    BaseTool,
     FunctionTool,
     StaticStreamWorkbench,
     StaticWorkbench,
-    ToolOverride,
     ToolResult,
     ToolSchema,
     Workbench,
@@ -237,23 +235,6 @@ async def test_no_two_threads_are_judged_by_one_state() -> None:
     assert all("pay was not run. Another event loop or thread" in told for told in others)
     assert "one call is enough" in (await bench.call_tool("pay", {})).to_text()
     assert ran == [1]
-
-
-async def test_a_call_that_failed_for_good_is_not_repeated() -> None:
-    count = 0
-
-    def press() -> str:
-        """Presses."""
-        nonlocal count
-        count += 1
-        return json.dumps({"ok": False, "failure": "deterministic", "reason": "locked"})
-
-    bench = ConstrainedWorkbench([press])
-    ended = await stock(bench, calls(("press", {})), calls(("press", {}))).run(task="Press.")
-    first, second = results(ended)
-    assert first.is_error
-    assert "The rule 'progress' forbids it: it failed once" in second.content
-    assert count == 1
 
 
 @pytest.mark.parametrize("raw", ["[1]", '"a"', "null", '{"price": "x"}', '{"price": NaN}', "{}"])
@@ -473,23 +454,6 @@ async def test_tools_that_come_later_are_offered_and_can_be_called() -> None:
     await bench.call_tool("triple", {"number": 1})
     assert [tool["name"] for tool in await bench.list_tools()] == ["triple", "triple1"]
     assert (await bench.call_tool("triple1", {"number": 2})).to_text() == "6"
-
-
-@pytest.mark.parametrize("kind", [StaticWorkbench, StaticStreamWorkbench])
-async def test_overridden_names_are_offered_and_can_be_called(kind: type[StaticWorkbench]) -> None:
-    tool: BaseTool[Any, Any] = FunctionTool(triple, "Triples.")
-    override = ToolOverride(name="thrice", description="Three times.")
-    bench = ConstrainedWorkbench(kind([tool], {"triple": override}), constraints=[AtMost(3)])
-    assert [tool["name"] for tool in await bench.list_tools()] == ["thrice"]
-    assert (await bench.call_tool("thrice", {"number": 2})).to_text() == "6"
-
-
-async def test_several_workbenches_and_tools_stand_behind_one_guard() -> None:
-    inner = StaticWorkbench([FunctionTool(triple, "Triples."), FunctionTool(triple, "", name="b")])
-    bench = ConstrainedWorkbench([FunctionTool(triple, "First."), inner])
-    offered = {tool["name"]: tool.get("description") for tool in await bench.list_tools()}
-    assert offered == {"triple": "First.", "b": ""}
-    assert (await bench.call_tool("b", {"number": 2})).to_text() == "6"
 
 
 class Leaving(StaticWorkbench):

@@ -60,19 +60,6 @@ async def test_a_host_says_when_it_is_ready_and_ends_on_a_signal(number: signal.
     assert await process.wait() == 0
 
 
-@pytest.mark.slow
-async def test_a_worker_serves_until_it_is_stopped(tmp_path: Path) -> None:
-    agents = {"puppet": "kits.remote_agents:puppet"}
-    paths = [TESTS, TESTS.parent]
-    async with (
-        processes(tmp_path, agents, path=paths) as running,
-        connect(running.address) as remote,
-    ):
-        agent = await remote.agent("puppet")
-        assert (await agent.run(task="Hello.")).messages[-1].to_text() == "Hello."
-    assert "stopped" in (tmp_path / "puppet.log").read_text()
-
-
 def test_a_worker_whose_host_is_gone_ends_and_says_so(capsys: pytest.CaptureFixture[str]) -> None:
     hasty = RemoteLimits(patience=0.6, resend=0.2, poll=0.1)
     agents = {"puppet": "kits.remote_agents:puppet"}

@@ -90,13 +90,6 @@ async def test_a_remote_agent_tells_its_events_and_its_answer_as_a_local_one_doe
     assert response.inner_messages == [thought]
 
 
-async def test_run_gives_the_same_as_with_the_agent_itself(remote: RemoteConnection) -> None:
-    agent = await remote.agent("puppet")
-    there = await agent.run(task="Hello.")
-    here = await Puppet().run_stream(task="Hello.").__anext__()
-    assert [type(message) for message in there.messages] == [type(here), ThoughtEvent, TextMessage]
-
-
 async def test_an_agent_bears_here_the_name_that_it_is_given_here(remote: RemoteConnection) -> None:
     agent = await remote.agent("puppet", name="echo", description="Repeats.")
     result = await agent.run(task="Hello.")
@@ -146,41 +139,6 @@ async def test_handoffs_and_structured_answers_travel(stage: Stage) -> None:
     assert isinstance(handoff.messages[-1], HandoffMessage)
 
 
-async def test_an_error_tells_its_type_its_text_and_the_worker(
-    stage: Stage, remote: RemoteConnection
-) -> None:
-    thought = ThoughtEvent(content="hm", source="puppet")
-    playing(stage, says(thought, KeyError("no such stone")))
-    agent = await remote.agent("puppet")
-    stream = agent.on_messages_stream([], CancellationToken())
-    assert await anext(stream) == thought
-    with pytest.raises(RemoteAgentError, match="raised KeyError: 'no such stone'") as caught:
-        await anext(stream)
-    assert (caught.value.kind, caught.value.error_type) == ("raised", "KeyError")
-    assert caught.value.worker
-    assert caught.value.worker in str(caught.value)
-    stage.puppet.acts = says(Response(chat_message=text("better")))
-    assert (await agent.run(task="Again.")).messages[-1].to_text() == "better"
-
-
-@pytest.mark.parametrize("answers", [[], [text("no response")]], ids=["nothing", "a message"])
-async def test_a_stream_without_a_response_is_an_error(
-    stage: Stage, remote: RemoteConnection, answers: list[TextMessage]
-) -> None:
-    playing(stage, says(*answers))
-    with pytest.raises(RemoteAgentError, match="ended without a response"):
-        await (await remote.agent("puppet")).run(task="Hello.")
-
-
-async def test_a_cancelled_error_of_the_agent_itself_is_an_error_and_no_hang(
-    stage: Stage, remote: RemoteConnection
-) -> None:
-    playing(stage, says(asyncio.CancelledError("a tool said so")))
-    with pytest.raises(RemoteAgentError) as caught:
-        await (await remote.agent("puppet")).run(task="Hello.")
-    assert caught.value.kind == "cancelled"
-
-
 async def test_a_factory_that_fails_is_an_error_and_is_tried_again(
     stage: Stage, remote: RemoteConnection
 ) -> None:
@@ -192,86 +150,6 @@ async def test_a_factory_that_fails_is_an_error_and_is_tried_again(
         await remote.agent("puppet")
     stage.next = Puppet
     assert (await remote.agent("puppet")).name == "puppet"
-
-
-async def test_cancelling_by_token_cancels_the_turn_where_it_runs(
-    stage: Stage, remote: RemoteConnection
-) -> None:
-    signals = Signals()
-    playing(stage, signals)
-    agent, token = await remote.agent("puppet"), CancellationToken()
-    turn = asyncio.create_task(agent.run(task="Hello.", cancellation_token=token))
-    await signals.inside.wait()
-    token.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await turn
-    assert signals.cancelled.is_set()
-    stage.puppet.acts = says(Response(chat_message=text("free again")))
-    assert (await agent.run(task="Again.")).messages[-1].to_text() == "free again"
-
-
-async def test_cancelling_the_task_or_leaving_the_stream_cancels_the_turn_too(
-    stage: Stage, remote: RemoteConnection
-) -> None:
-    signals = Signals()
-    playing(stage, signals)
-    agent = await remote.agent("puppet")
-    turn = asyncio.create_task(agent.run(task="Hello."))
-    await signals.inside.wait()
-    turn.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await turn
-    assert signals.cancelled.is_set()
-
-    stage.puppet.acts = again = Signals()
-    async with aclosing(agent.on_messages_stream([], CancellationToken())) as stream:
-        await anext(stream)
-        await again.inside.wait()
-    assert again.cancelled.is_set()
-
-
-async def test_a_token_that_was_cancelled_before_sends_nothing(
-    stage: Stage, remote: RemoteConnection
-) -> None:
-    agent, token = await remote.agent("puppet"), CancellationToken()
-    token.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await agent.run(task="Hello.", cancellation_token=token)
-    assert stage.puppet.done == []
-
-
-async def test_pause_and_resume_reach_an_agent_in_its_turn(
-    stage: Stage, remote: RemoteConnection
-) -> None:
-    signals = Signals()
-    playing(stage, signals)
-    agent = await remote.agent("puppet")
-    turn = asyncio.create_task(agent.run(task="Hello."))
-    await signals.inside.wait()
-    await agent.on_pause(CancellationToken())
-    await agent.on_resume(CancellationToken())
-    signals.go.set()
-    await turn
-    assert stage.puppet.done == ["turn", "pause", "resume"]
-
-
-async def test_state_is_the_agents_own_and_loads_here_and_there(
-    stage: Stage, remote: RemoteConnection
-) -> None:
-    agent = await remote.agent("puppet")
-    await agent.run(task="Hello.")
-    assert await agent.save_state() == {"seen": 1}
-    await agent.load_state({"seen": 7})
-    assert stage.puppet.state == {"seen": 7}
-    await agent.on_reset(CancellationToken())
-    assert await agent.save_state() == {"seen": 0}
-
-
-async def test_a_state_that_is_no_json_is_an_error(stage: Stage, remote: RemoteConnection) -> None:
-    agent = await remote.agent("puppet")
-    stage.puppet.state["seen"] = object()
-    with pytest.raises(RemoteAgentError, match="what JSON cannot"):
-        await agent.save_state()
 
 
 async def test_what_takes_longer_than_patience_is_done_once_and_waited_for(stage: Stage) -> None:
@@ -309,19 +187,6 @@ async def test_an_agent_that_takes_long_to_make_is_waited_for(stage: Stage) -> N
         assert not done
         made.set()
         assert (await asking).name == "puppet"
-
-
-async def test_what_an_agent_raises_outside_turns_is_told_too(
-    stage: Stage, remote: RemoteConnection
-) -> None:
-    class Stateless(Puppet):
-        async def save_state(self) -> Mapping[str, Any]:
-            raise NotImplementedError("no state")
-
-    stage.next = Stateless
-    agent = await remote.agent("puppet")
-    with pytest.raises(RemoteAgentError, match="raised NotImplementedError: no state"):
-        await agent.save_state()
 
 
 async def test_close_closes_the_agent_once_and_its_place_is_taken_anew(
@@ -371,18 +236,6 @@ async def test_a_second_turn_at_the_same_time_is_refused(
     assert stage.puppet.done == ["turn"]
 
 
-async def test_reset_ends_a_turn_that_goes_on(stage: Stage, remote: RemoteConnection) -> None:
-    signals = Signals()
-    playing(stage, signals)
-    agent = await remote.agent("puppet")
-    turn = asyncio.create_task(agent.run(task="Hello."))
-    await signals.inside.wait()
-    await agent.on_reset(CancellationToken())
-    with pytest.raises(RemoteAgentError, match="The agent was reset"):
-        await turn
-    assert stage.puppet.done == ["turn", "reset"]
-
-
 async def test_a_message_that_is_too_large_is_refused_on_either_side_and_breaks_nothing(
     stage: Stage, remote: RemoteConnection
 ) -> None:
@@ -420,3 +273,96 @@ async def test_more_events_than_are_kept_wait_for_the_client(stage: Stage) -> No
     agent = await (await stage.connect()).agent("puppet")
     items = [item async for item in agent.on_messages_stream([], CancellationToken())]
     assert items[:-1] == thoughts
+
+
+# ---- errors, cancellation, life ----
+
+
+@pytest.mark.parametrize(
+    ("items", "problem", "kind"),
+    [
+        ([KeyError("no such stone")], "raised KeyError: 'no such stone'", "raised"),
+        ([asyncio.CancelledError("a tool said so")], "a tool said so", "cancelled"),
+        ([], "ended without a response", "raised"),
+        ([text("no response")], "ended without a response", "raised"),
+    ],
+)
+async def test_what_goes_wrong_there_is_an_error_here_and_the_agent_serves_on(
+    stage: Stage, remote: RemoteConnection, items: list[Any], problem: str, kind: str
+) -> None:
+    thought = ThoughtEvent(content="hm", source="puppet")
+    playing(stage, says(thought, *items))
+    agent = await remote.agent("puppet")
+    stream = agent.on_messages_stream([], CancellationToken())
+    assert await anext(stream) == thought
+    with pytest.raises(RemoteAgentError, match=re.escape(problem)) as caught:
+        [item async for item in stream]
+    assert caught.value.kind == kind
+    assert caught.value.worker
+    assert caught.value.worker in str(caught.value)
+    stage.puppet.acts = says(Response(chat_message=text("better")))
+    assert (await agent.run(task="Again.")).messages[-1].to_text() == "better"
+
+
+@pytest.mark.parametrize("how", ["token", "task", "stream"])
+async def test_however_a_turn_is_cancelled_here_it_is_cancelled_where_it_runs(
+    stage: Stage, remote: RemoteConnection, how: str
+) -> None:
+    signals = Signals()
+    playing(stage, signals)
+    agent, token = await remote.agent("puppet"), CancellationToken()
+    if how == "stream":
+        async with aclosing(agent.on_messages_stream([], token)) as stream:
+            await anext(stream)
+            await signals.inside.wait()
+    else:
+        turn = asyncio.create_task(agent.run(task="Hello.", cancellation_token=token))
+        await signals.inside.wait()
+        (token if how == "token" else turn).cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await turn
+    assert signals.cancelled.is_set()
+    stage.puppet.acts = says(Response(chat_message=text("free again")))
+    assert (await agent.run(task="Again.")).messages[-1].to_text() == "free again"
+    if how == "token":  # which sends nothing any more
+        with pytest.raises(asyncio.CancelledError):
+            await agent.run(task="Hello.", cancellation_token=token)
+    assert stage.puppet.done == ["turn", "turn"]
+
+
+async def test_pause_resume_and_reset_reach_an_agent_in_its_turn(
+    stage: Stage, remote: RemoteConnection
+) -> None:
+    signals = Signals()
+    playing(stage, signals)
+    agent = await remote.agent("puppet")
+    turn = asyncio.create_task(agent.run(task="Hello."))
+    await signals.inside.wait()
+    await agent.on_pause(CancellationToken())
+    await agent.on_resume(CancellationToken())
+    await agent.on_reset(CancellationToken())
+    with pytest.raises(RemoteAgentError, match="The agent was reset"):
+        await turn
+    assert stage.puppet.done == ["turn", "pause", "resume", "reset"]
+
+
+async def test_state_is_the_agents_own_and_loads_here_and_there(
+    stage: Stage, remote: RemoteConnection
+) -> None:
+    class Stateless(Puppet):
+        async def save_state(self) -> Mapping[str, Any]:
+            raise NotImplementedError("no state")
+
+    agent = await remote.agent("puppet")
+    await agent.run(task="Hello.")
+    assert await agent.save_state() == {"seen": 1}
+    await agent.load_state({"seen": 7})
+    assert stage.puppet.state == {"seen": 7}
+    await agent.on_reset(CancellationToken())
+    assert await agent.save_state() == {"seen": 0}
+    stage.puppet.state["seen"] = object()
+    with pytest.raises(RemoteAgentError, match="what JSON cannot"):
+        await agent.save_state()
+    stage.next = Stateless
+    with pytest.raises(RemoteAgentError, match="raised NotImplementedError: no state"):
+        await (await remote.agent("puppet", key="other")).save_state()
