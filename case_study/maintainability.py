@@ -44,7 +44,7 @@ _PACKAGES = ("coag", "vacuum_world", "case_study")
 _SEARCHED_SEEDS = 400
 _TIMEOUT = 600.0
 """Seconds that playing one changed agent may take."""
-_CONSTRAINTS = "case_study/robot/_constraints.py"
+_CONSTRAINTS = "case_study/robot/rules.py"
 _PROCEDURES = "case_study/robot/procedures"
 _LAST_RULE = '        "no_move_into_known_obstacle": no_move_into_known_obstacle,\n'
 _NEXT_CLASS = "@dataclass(frozen=True, slots=True)\nclass ForbidCleaning:"

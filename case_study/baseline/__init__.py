@@ -6,10 +6,7 @@ its system prompt: a new agent that takes over the dialogue. It can be given mor
 a turn, AutoGen's own Chroma memory (`open_recall`), or our rules around its tools (`Guard`).
 """
 
-from ._agent import PlainAgent
-from ._client import OneActionClient
-from ._guard import Guard
-from ._recall import open_recall
-from ._workbench import WorldWorkbench
+from .agent import Guard, OneActionClient, PlainAgent, WorldWorkbench
+from .recall import open_recall
 
 __all__ = ["PlainAgent", "OneActionClient", "WorldWorkbench", "Guard", "open_recall"]

@@ -8,14 +8,31 @@ turn by turn, up to a bound of external actions; `drive` does that. Every player
 so that the same measures are computed for all.
 """
 
-from ._build import NO_MODEL, build_player, used_tokens
-from ._coag_player import CoagPlayer, coag_agent
-from ._contender import CONTENDERS, Contender, contender_named
-from ._drive import Drive, drive
-from ._parts import Act, Change, Delivery, Message, Observation, Parts
-from ._plain_player import PlainPlayer, plain_agent
-from ._player import Player, Turn
-from ._policy_player import PolicyPlayer
+from .contender import (
+    CONTENDERS,
+    Act,
+    Change,
+    Contender,
+    Delivery,
+    Message,
+    Observation,
+    Parts,
+    contender_named,
+)
+from .players import (
+    NO_MODEL,
+    CoagPlayer,
+    Drive,
+    PlainPlayer,
+    Player,
+    PolicyPlayer,
+    Turn,
+    build_player,
+    coag_agent,
+    drive,
+    plain_agent,
+    used_tokens,
+)
 
 __all__ = [
     "CONTENDERS",

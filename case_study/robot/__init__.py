@@ -7,19 +7,17 @@ somebody stipulates ("keep the charge to reach the charger"), never a route. `Va
 world as a domain of `coag.awareness`.
 """
 
-from ._awareness import VacuumAdapter, vacuum_awareness, vacuum_self
-from ._conduct import CONDUCT
-from ._constraints import (
+from .awareness import VacuumAdapter, vacuum_awareness, vacuum_self
+from .context import VacuumContext, change_sentence, procedures, prompt, remembered_obstacles
+from .rules import (
+    CONDUCT,
     CONSTRAINTS,
     ForbidCleaning,
     constraint_named,
     keep_charge_to_reach_charger,
     no_move_into_known_obstacle,
 )
-from ._context import VacuumContext, remembered_obstacles
-from ._projection import project, value
-from ._prompts import change_sentence, procedures, prompt
-from ._state import VacuumState, Ways, state_of
+from .state import VacuumState, Ways, project, state_of, value
 
 __all__ = [
     "VacuumAdapter",

@@ -17,16 +17,13 @@ LOGS/<case id>/
 ```
 """
 
-from ._broken import BrokenOffError, resumable
-from ._build import AGENTS, build_agent, build_plain_agent
-from ._case import play_case, run_case
-from ._episode import OnProgress, Progress
-from ._folder import CaseFolder
-from ._mind_report import report_of
-from ._request import Between, CaseRequest, Delivery, Place, checked, model_spec
-from ._sequence import memory_of
-from ._showing import Showing, Watcher
-from ._worlds import CONTROL_TOKEN, Opening, World, open_world
+from .building import AGENTS, build_agent, build_plain_agent
+from .case import OnProgress, Progress, play_case, run_case
+from .folder import BrokenOffError, CaseFolder, resumable
+from .memory import memory_of
+from .request import Between, CaseRequest, Delivery, Place, checked, model_spec
+from .showing import Showing, Watcher, report_of
+from .worlds import CONTROL_TOKEN, Opening, World, open_world
 
 __all__ = [
     "run_case",

@@ -5,6 +5,6 @@ prices, the first reading of the sensors, and in `phantom-object` the report. Wh
 hides is not in it.
 """
 
-from ._wording import CONTINUE, message_text, task_text, wordings
+from .wording import CONTINUE, message_text, task_text, wordings
 
 __all__ = ["task_text", "message_text", "wordings", "CONTINUE"]

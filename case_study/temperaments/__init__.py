@@ -23,22 +23,23 @@ They show what the code around a model does with its faults. They say nothing ab
 language model does; wherever a result of theirs stands, it is named `scripted`.
 """
 
-from ._answers import answer
-from ._chance import CHANCE, drawn_value
-from ._facts import Claim, Facts, Wish
-from ._intentions import CLEAN, MOVE, NOTE, RESPOND, SENSE, WORLD_ACTIONS, Intend, Intention
-from ._mixtures import MIXTURES
-from ._models import (
+from .facts import Claim, Facts, Wish
+from .minds import CLEAN, MOVE, NOTE, RESPOND, SENSE, WORLD_ACTIONS, Intend, Intention
+from .models import (
+    CHANCE,
+    MIXTURES,
     SCRIPTED,
     SCRIPTS,
+    SKIMMING,
     TEMPERAMENTS,
+    answer,
+    drawn_value,
     is_scripted,
     open_temperament,
     reads_states,
     script_named,
 )
-from ._reading import facts_of
-from ._skimming import SKIMMING
+from .reading import facts_of
 
 __all__ = [
     "TEMPERAMENTS",

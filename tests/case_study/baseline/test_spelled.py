@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from case_study.baseline._spelled import spelled_call
+from case_study.baseline.agent import spelled_call
 
 NAMES = ("push", "wait")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from case_study.runner import model_spec
-from case_study.runner._sampling import sampled_by
+from case_study.runner.request import sampled_by
 
 
 def test_a_client_of_openais_api_is_given_the_seed_and_is_otherwise_the_same() -> None:

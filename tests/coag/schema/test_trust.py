@@ -29,7 +29,7 @@ STRANGE = [
     "coag.agent.recipes:build_from",
     "case_study.runner:run_case",
     "case_study.runner:CaseFolder.create",
-    "case_study.runner._build:build_agent",
+    "case_study.runner.building:build_agent",
     "case_study.runner:build_agent.__globals__",
     "vacuum_world.server:serve",
     "kitsch:build",

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from case_study.contenders.vacuum._routes import Ground, best_round
+from case_study.contenders.vacuum import Ground, best_round
 from vacuum_world.world import CLEAN_COST, FULL_BATTERY, MOVE_COST, Cell
 
 GRID: Cell = (5, 5)

@@ -1,0 +1,500 @@
+"""The contenders as players, which are all driven in the same way."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from autogen_agentchat.messages import TextMessage, ToolCallExecutionEvent
+from autogen_core import CancellationToken
+from autogen_core.models import ChatCompletionClient
+from autogen_core.tools import Workbench
+
+from case_study.baseline import Guard, PlainAgent, WorldWorkbench
+from case_study.tasks import CONTINUE
+from coag.agent import CoagAgent
+from coag.compat import Recorder
+from coag.errors import ConfigurationError
+from coag.memory import RuleChange, rules_of
+from coag.models import model_name_of
+from coag.schema import Constraint
+from coag.tracing import RunFolder
+
+from .contender import Act, Change, Contender, Delivery, Message, Observation, Parts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turn:
+    """What came of a turn."""
+
+    results: tuple[str, ...] = ()
+    """What its external actions gave, in order; those of futile attempts too."""
+    refused: int = 0
+    """Calls that a guard around the tools refused: nothing was done."""
+
+
+class Player(Protocol):
+    """An agent that plays an episode."""
+
+    @property
+    def turns(self) -> int:
+        """How many turns have begun."""
+        ...
+
+    @property
+    def tokens(self) -> int:
+        """Tokens that its model has read and written for it in this run."""
+        ...
+
+    async def say(
+        self, text: str, messages: Sequence[Message] = (), *, allowance: int | None = None
+    ) -> Turn:
+        """Lets it take a turn, or go on with one that was broken off.
+
+        Args:
+            text: What the user says.
+            messages: What others say, before that.
+            allowance: How many external actions it may still take; None for no bound.
+        """
+        ...
+
+    async def change(self, change: Change) -> None:
+        """Tells it of a change of requirements; telling it twice is fine."""
+        ...
+
+    @property
+    def folder(self) -> RunFolder | None:
+        """Its run's folder; None before the first turn."""
+        ...
+
+    async def close(self) -> None:
+        """Ends its run."""
+        ...
+
+
+IDLE_TURNS = 2
+"""Turns in a row without an action, nor the attempt at one, after which a player has finished."""
+REFUSED_TURNS = 6
+"""Refused turns in a row after which it is at its end: as many impasses as end a CoAG agent's."""
+
+
+async def _silence(actions: int) -> Sequence[Message]:
+    """Nobody says anything."""
+    del actions
+    return ()
+
+
+def _unseen(turn: Turn, actions: int) -> bool:
+    """Nobody looks, and nothing ends it."""
+    del turn, actions
+    return False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drive:
+    """How an episode is driven."""
+
+    bound: int
+    """External actions that it may have."""
+    done: int = 0
+    """Those that were taken before, where a broken run is gone on with."""
+    token_budget: int | None = None
+    """Tokens after which it ends; None for the bound alone."""
+    before_turn: Callable[[int], Awaitable[Sequence[Message]]] = _silence
+    """Called before each turn with the number of actions so far; gives what others say now."""
+    after_turn: Callable[[Turn, int], bool] = _unseen
+    """Called after each turn with the number of actions so far; True ends the episode."""
+
+
+async def drive(player: Player, task: str, how: Drive) -> int:
+    """Drives a player until a bound, its last word, or what `after_turn` says.
+
+    Returns:
+        How many external actions were taken, those before included.
+    """
+    actions, idle, refused = how.done, 0, 0
+    while actions < how.bound and idle < IDLE_TURNS and refused < REFUSED_TURNS:
+        if how.token_budget is not None and player.tokens >= how.token_budget:
+            break
+        messages = await how.before_turn(actions)
+        text = CONTINUE if player.turns else task
+        turn = await player.say(text, messages, allowance=how.bound - actions)
+        actions += len(turn.results)
+        refused = refused + 1 if turn.refused and not turn.results else 0
+        idle = 0 if turn.results or turn.refused else idle + 1
+        if how.after_turn(turn, actions):
+            break
+    return actions
+
+
+def coag_agent(
+    contender: Contender,
+    parts: Parts,
+    model: ChatCompletionClient,
+    *,
+    logs: Path | None = None,
+    seed: int = 0,
+    rules: Sequence[Constraint] | None = None,
+) -> CoagAgent:
+    """The CoAG agent that a contender is.
+
+    Args:
+        contender: Which one.
+        parts: What its domain brings.
+        model: Its model.
+        logs: The folder for its run's folder; None keeps the trace in RAM.
+        seed: Seed of its random source.
+        rules: The rules in force, in place of those of the parts.
+    """
+    given = parts.constraints if rules is None else rules
+    return CoagAgent(
+        parts.name,
+        model,
+        tools=list(parts.tools),
+        system_message=parts.system_prompt,
+        model_context=parts.context(),
+        constraints=list(given) if contender.constrained else [],
+        modules=[parts.awareness()] if contender.aware else [],
+        max_tool_iterations=1,
+        memory=parts.memory,
+        procedures=parts.procedures,
+        logs=logs,
+        recipe=parts.recipe,
+        environment=parts.environment,
+        seed=seed,
+        tool_timeout=parts.tool_timeout,
+        **_deliberation(contender, parts),
+    )
+
+
+def _deliberation(contender: Contender, parts: Parts) -> dict[str, Any]:
+    settings: dict[str, Any] = {
+        "depth": contender.depth,
+        "proposal": "grounded" if contender.grounded else "json",
+        "recall_k": parts.recalled,
+        "answers": "brief",
+    }
+    if parts.enforces_schemas:
+        settings["enumerate_actions"] = contender.enumerated
+    if contender.without:
+        settings["ablations"] = frozenset(contender.without)
+    return settings
+
+
+class CoagPlayer:
+    """A CoAG agent that plays.
+
+    Args:
+        agent: The agent.
+        delivery: How it is told of a change of requirements.
+        tokens: Tells how many tokens its model has used.
+        on_event: Called with the agent after each of its events, e.g. to show it.
+    """
+
+    PROCEDURES = ("proposal", "evaluation", "selection", "deliberation")
+    """Procedures by which it chooses; a change by procedure is a standing rule of each."""
+
+    def __init__(
+        self,
+        agent: CoagAgent,
+        delivery: Delivery,
+        tokens: Callable[[], int] = lambda: 0,
+        on_event: Callable[[CoagAgent], Awaitable[None]] | None = None,
+    ) -> None:
+        self.agent = agent
+        self._delivery = delivery
+        self._tokens = tokens
+        self._on_event = on_event
+
+    @property
+    def turns(self) -> int:
+        """How many turns have begun."""
+        return self.agent.turn
+
+    @property
+    def tokens(self) -> int:
+        """Tokens that its model has used."""
+        return self._tokens()
+
+    async def say(
+        self, text: str, messages: Sequence[Message] = (), *, allowance: int | None = None
+    ) -> Turn:
+        """One turn with one action; where a crash broke one off, nothing is said anew."""
+        del allowance
+        said = [TextMessage(content=each.text, source=each.source) for each in messages]
+        said.append(TextMessage(content=text, source="user"))
+        results: list[str] = []
+        heard = [] if self.agent.in_turn else said
+        async for item in self.agent.on_messages_stream(heard, CancellationToken()):
+            if isinstance(item, ToolCallExecutionEvent):
+                results += [result.content for result in item.content]
+            if self._on_event is not None:
+                await self._on_event(self.agent)
+        return Turn(results=tuple(results))
+
+    async def change(self, change: Change) -> None:
+        """Adds a constraint, or a standing rule to the procedures that choose."""
+        if self._delivery == "constraint":
+            if change.name not in self.agent.constraints.names():
+                self.agent.constraints.add(change.constraint)
+            return
+        procedures = self.agent.procedures
+        for name in self.PROCEDURES:
+            if change.sentence not in rules_of(procedures.get(name).text):
+                procedures.change_rule(
+                    name,
+                    RuleChange(operation="add", rule=change.sentence),
+                    author="developer",
+                    reason="The requirements have changed.",
+                )
+
+    @property
+    def folder(self) -> RunFolder | None:
+        """Its run's folder."""
+        return self.agent.run_folder
+
+    async def close(self) -> None:
+        """Ends the run."""
+        await self.agent.close()
+
+
+def plain_agent(
+    contender: Contender,
+    parts: Parts,
+    client: ChatCompletionClient,
+    recorder: Recorder,
+    workbench: Workbench | None = None,
+) -> PlainAgent:
+    """The plain agent that a contender is.
+
+    Args:
+        contender: Which one.
+        parts: What its domain brings.
+        client: Its model.
+        recorder: Who writes its run down.
+        workbench: Stands for the tools, e.g. in a replay.
+    """
+    later = {change.sentence: change.constraint for change in parts.changes}
+    guard = Guard(parts.context, parts.constraints, later)
+    return PlainAgent(
+        parts.name,
+        client,
+        tools=parts.tools if workbench is None else workbench,
+        system_message=parts.utility_prompt,
+        recorder=recorder,
+        iterations=contender.tool_iterations,
+        guard=guard if contender.constrained else None,
+        memory=parts.recall if contender.remembers else None,
+    )
+
+
+class PlainPlayer:
+    """A plain agent that plays.
+
+    Args:
+        agent: The agent.
+        tokens: Tells how many tokens its model has used.
+    """
+
+    def __init__(self, agent: PlainAgent, tokens: Callable[[], int] = lambda: 0) -> None:
+        self._agent = agent
+        self._tokens = tokens
+        self._told: set[str] = set()
+
+    @property
+    def turns(self) -> int:
+        """How many turns have begun."""
+        return self._agent.recorder.turn
+
+    @property
+    def tokens(self) -> int:
+        """Tokens that its model has used."""
+        return self._tokens()
+
+    async def say(
+        self, text: str, messages: Sequence[Message] = (), *, allowance: int | None = None
+    ) -> Turn:
+        """One turn; what others say stands above what the user says, in one message."""
+        for each in messages:
+            self._agent.recorder.message(each.source, each.text)
+        said = "\n\n".join([*(each.text for each in messages), text])
+        results = await self._agent.say(said, allowance=allowance)
+        return Turn(results=tuple(results), refused=self._agent.refused)
+
+    async def change(self, change: Change) -> None:
+        """Changes its system prompt: a new agent takes the dialogue over."""
+        if change.name not in self._told:
+            self._told.add(change.name)
+            await self._agent.change_prompt(change.sentence)
+
+    @property
+    def folder(self) -> RunFolder | None:
+        """Its run's folder."""
+        return self._agent.recorder.folder
+
+    async def close(self) -> None:
+        """Ends the run."""
+        self._agent.recorder.close()
+        await self._agent.close()
+
+
+Policy = Callable[[Observation], Awaitable[Act | None]]
+"""From what is seen to what is done next; None when all is done."""
+
+FINISHED = "Nothing is left to do."
+
+
+class PolicyPlayer:
+    """A policy that plays, one action a turn.
+
+    Args:
+        policy: What it does.
+        parts: What its domain brings.
+        recorder: Who writes its run down.
+    """
+
+    def __init__(self, policy: Policy, parts: Parts, recorder: Recorder) -> None:
+        self._policy = policy
+        self._recorder = recorder
+        self._tools = WorldWorkbench(parts.tools, recorder)
+        self._task = ""
+        self._changes: list[str] = []
+        self._messages: list[Message] = []
+        self._results: list[str] = []
+
+    @property
+    def turns(self) -> int:
+        """How many turns have begun."""
+        return self._recorder.turn
+
+    @property
+    def tokens(self) -> int:
+        """It asks no model."""
+        return 0
+
+    async def say(
+        self, text: str, messages: Sequence[Message] = (), *, allowance: int | None = None
+    ) -> Turn:
+        """One turn with one action, or none.
+
+        Raises:
+            TraceError: The trace could not be written.
+        """
+        del allowance
+        for each in messages:
+            self._recorder.message(each.source, each.text)
+            self._messages.append(each)
+        self._task = self._task or text
+        self._recorder.begin_turn()
+        seen = Observation(
+            task=self._task,
+            changes=tuple(self._changes),
+            messages=tuple(self._messages),
+            results=tuple(self._results),
+        )
+        act = await self._policy(seen)
+        if act is None:
+            self._recorder.end_turn("respond", FINISHED)
+            return Turn()
+        result = await self._tools.call_tool(act.action, act.arguments)
+        if self._tools.problem is not None:
+            raise self._tools.problem
+        text = result.to_text()
+        self._results.append(text)
+        self._recorder.end_turn("actions", "")
+        return Turn(results=(text,))
+
+    async def change(self, change: Change) -> None:
+        """It is told in words."""
+        if change.sentence not in self._changes:
+            self._changes.append(change.sentence)
+            self._recorder.note("prompt", change.sentence)
+
+    @property
+    def folder(self) -> RunFolder | None:
+        """Its run's folder."""
+        return self._recorder.folder
+
+    async def close(self) -> None:
+        """Ends the run."""
+        self._recorder.close()
+
+
+NO_MODEL = "none"
+"""What the run of a contender that asks no model names as its model."""
+
+
+def build_player(
+    contender: Contender,
+    parts: Parts,
+    model: ChatCompletionClient | None,
+    logs: Path,
+    seed: int,
+    *,
+    model_name: str | None = None,
+) -> Player:
+    """The player that a contender is in a domain.
+
+    Args:
+        contender: Which one.
+        parts: What the domain brings.
+        model: The model; None where the contender asks none. Whoever opened it closes it.
+        logs: The folder in which the run's folder is made.
+        seed: The episode's seed: of chance, and of a CoAG agent's random source.
+        model_name: The model as its runs name it; as its client does if not given.
+
+    Raises:
+        ConfigurationError: The contender asks a model, and there is none; or the domain has no
+            oracle.
+    """
+    if not contender.asks_model:
+        recorder = _recorder(contender, parts, NO_MODEL, logs, seed)
+        return PolicyPlayer(_policy(contender, parts, seed), parts, recorder)
+    if model is None:
+        raise ConfigurationError(f"Contender {contender.name!r} asks a model: give one.")
+    if contender.kind == "coag":
+        agent = coag_agent(contender, parts, model, logs=logs, seed=seed)
+        delivery = "constraint" if contender.constrained else "procedure"
+        return CoagPlayer(agent, delivery, lambda: used_tokens(model))
+    recorder = _recorder(contender, parts, model_name or model_name_of(model), logs, seed)
+    return PlainPlayer(plain_agent(contender, parts, model, recorder), lambda: used_tokens(model))
+
+
+def used_tokens(model: ChatCompletionClient) -> int:
+    """Tokens that a model has read and written since it was opened."""
+    usage = model.total_usage()
+    return usage.prompt_tokens + usage.completion_tokens
+
+
+def _recorder(contender: Contender, parts: Parts, model: str, logs: Path, seed: int) -> Recorder:
+    return Recorder(
+        logs,
+        agent=parts.name,
+        model=model,
+        seed=seed,
+        configuration={**parts.configuration, "contender": contender.name},
+        recipe=parts.recipe if contender.asks_model else None,
+    )
+
+
+def _policy(contender: Contender, parts: Parts, seed: int) -> Policy:
+    dice = random.Random(f"{seed} {parts.task}")
+    oracle = parts.oracle_action
+
+    async def by_chance(seen: Observation) -> Act | None:
+        del seen
+        return parts.random_action(dice)
+
+    async def by_rule(seen: Observation) -> Act | None:
+        return parts.rule_action(seen)
+
+    async def by_search(seen: Observation) -> Act | None:
+        del seen
+        return None if oracle is None else await oracle()
+
+    if contender.kind == "oracle" and oracle is None:
+        raise ConfigurationError("This domain has no oracle: give `Parts.oracle_action`.")
+    return {"random": by_chance, "rules": by_rule, "oracle": by_search}[contender.kind]

@@ -1,0 +1,473 @@
+"""Chance, a hand-written program and a search that drive the vacuum robot."""
+
+from __future__ import annotations
+
+import heapq
+import json
+import random
+import re
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+from case_study.contenders import Act, Observation
+from vacuum_world.scenarios import ScenarioFacts, ScenarioSetup, measure
+from vacuum_world.world import (
+    CLEAN_COST,
+    DIRECTIONS,
+    FULL_BATTERY,
+    MOVE_COST,
+    Cell,
+    Direction,
+    Reading,
+    Robot,
+    WorldState,
+    cells_of,
+    clean,
+    distance,
+    distances_from,
+    inside,
+    last_state_line,
+    move,
+    neighbour,
+    obstacle_cells,
+)
+
+MOVE, CLEAN, SENSE = "move_agent", "clean_current_cell", "sense"
+
+
+def random_action(dice: random.Random, tools: Sequence[str]) -> Act:
+    """Any legal call, each as likely as the others; a move in each direction is one of them.
+
+    Args:
+        dice: Chance.
+        tools: Names of the tools that exist; all but `move_agent` take no arguments.
+    """
+    legal = [Act(action=MOVE, arguments={"direction": way}) for way in DIRECTIONS]
+    legal += [Act(action=name) for name in tools if name != MOVE]
+    return dice.choice(legal)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """What a task says, in the terms of a program; what it hides is not here."""
+
+    dirty: frozenset[Cell] = frozenset()
+    """Cells that it asks to clean."""
+    off_limits: frozenset[Cell] = frozenset()
+    """Cells that it forbids to clean."""
+    column: int | None = None
+    """The column in which it forbids to clean."""
+    row: int | None = None
+    """The row in which it forbids to clean."""
+    slow: bool = False
+    """Whether it says that a cleaning takes a while to show."""
+    open_ended: bool = False
+    """Whether all dirt that is found is to be cleaned, for as long as there is time."""
+
+    def allows(self, cell: Cell) -> bool:
+        """Whether cleaning the cell is not forbidden."""
+        return cell not in self.off_limits and cell[0] != self.column and cell[1] != self.row
+
+
+def told_of(facts: ScenarioFacts) -> Told:
+    """What the task of a scenario tells."""
+    return Told(
+        dirty=frozenset(facts.dirty),
+        off_limits=frozenset(facts.off_limits),
+        column=facts.column,
+        row=facts.row,
+        slow=facts.delay is not None,
+        open_ended=facts.horizon is not None,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ground:
+    """What is known of the place, and how careful to be in it."""
+
+    grid: Cell
+    """Width and height."""
+    charger: Cell
+    """The charger's cell."""
+    blocked: frozenset[Cell] = frozenset()
+    """Cells that cannot be entered."""
+    reserve: int = 0
+    """Charge to keep beside the way to the charger, where obstacles may come into the way."""
+
+    def steps(self, start: Cell, goal: Cell) -> int | None:
+        """Moves from cell to cell; None where there is no way."""
+        return distances_from(start, self.grid, self.blocked - {start, goal}).get(goal)
+
+    def first_step(self, start: Cell, goal: Cell) -> Direction | None:
+        """The first move of a shortest way; None where there is none."""
+        away = distances_from(goal, self.grid, self.blocked - {start, goal})
+        left = away.get(start)
+        if not left:
+            return None
+        for way in DIRECTIONS:
+            if away.get(neighbour(start, way)) == left - 1:
+                return way
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Stop:
+    """A place on a round."""
+
+    cleaned: int
+    """How many cells are clean by then."""
+    first: Cell | None
+    """Where the round goes first; None at its beginning."""
+
+
+def best_round(ground: Ground, start: Cell, battery: int, work: Sequence[Cell]) -> Cell | None:
+    """Where the round goes first that cleans the most cells in the fewest actions.
+
+    The charger may be called at in between; the robot is never stranded on it, and can always
+    reach the charger from where the round ends. None where nothing can be cleaned.
+
+    Args:
+        ground: The place.
+        start: Where the robot is.
+        battery: Its charge.
+        work: The cells to clean.
+    """
+    places = (start, ground.charger, *work)
+    steps = {a: distances_from(a, ground.grid, ground.blocked - {a}) for a in places}
+    home = {cell: steps[ground.charger].get(cell) for cell in places}
+    everything = frozenset(work)
+    best = _Stop(0, None)
+    queue: list[tuple[int, int, Cell, tuple[Cell, ...], int, Cell | None]] = []
+    heapq.heappush(queue, (0, 0, start, tuple(sorted(everything)), battery, None))
+    seen: set[tuple[Cell, tuple[Cell, ...], int]] = set()
+    number = 0
+    while queue:
+        actions, _, here, left, charge, first = heapq.heappop(queue)
+        if (here, left, charge) in seen:
+            continue
+        seen.add((here, left, charge))
+        if len(work) - len(left) > best.cleaned:
+            best = _Stop(len(work) - len(left), first)
+            if not left:
+                break
+        for goal, cost, after in _legs(here, left, charge, ground, steps[here], home):
+            number += 1
+            rest = tuple(cell for cell in left if cell != goal)
+            entry = (actions + cost, number, goal, rest, after, goal if first is None else first)
+            heapq.heappush(queue, entry)
+    return best.first
+
+
+def _legs(
+    here: Cell,
+    left: Collection[Cell],
+    charge: int,
+    ground: Ground,
+    away: dict[Cell, int],
+    home: dict[Cell, int | None],
+) -> Iterator[tuple[Cell, int, int]]:
+    """Where a round may go next: the place, the actions it takes, and the charge left there."""
+    to_charger = away.get(ground.charger)
+    if to_charger and charge >= to_charger * MOVE_COST:
+        yield ground.charger, to_charger, FULL_BATTERY
+    for goal in left:
+        moves, back = away.get(goal), home[goal]
+        if moves is None or back is None:
+            continue
+        after = charge - moves * MOVE_COST - CLEAN_COST
+        if goal == ground.charger:
+            if charge >= moves * MOVE_COST:
+                yield goal, moves + 1, FULL_BATTERY
+        elif after >= max(back * MOVE_COST + ground.reserve, 1):
+            yield goal, moves + 1, after
+
+
+MOST_PLANNED = 5
+"""Cells that one round plans for: the nearest."""
+RESERVE = 15
+"""Charge to keep beside the way home where obstacles move."""
+
+_FORBIDDEN = re.compile(r"cleaning cell \((\d+), ?(\d+)\) is forbidden")
+_UNKNOWN = "may or may not have happened"
+_BUMP = "blocked by an obstacle"
+_CLEAN_ALREADY = "already clean"
+
+
+class RuleRobot:
+    """Cleans what the task names, by the shortest round that the charge allows.
+
+    It believes what its own actions showed more than what it is told: a cell is clean when a
+    cleaning of it succeeded, and blocked when a move into it failed. Sensors come second, for
+    they may fail; words of other agents and signs on the way do not count at all.
+
+    Args:
+        told: What the task tells.
+        reading: What the sensors say at the beginning.
+    """
+
+    def __init__(self, told: Told, reading: Reading) -> None:
+        self._told = told
+        self._reading = reading
+        self._work = set(told.dirty)
+        self._felt: set[Cell] = set()
+        self._bumped: set[Cell] = set()
+        self._forbidden: set[Cell] = set()
+        self._seen_at: dict[Cell, int] = {}
+        self._taken = 0
+        self._last: Act | None = None
+        self._unsure = False
+        self._take_reading(reading)
+
+    def act(self, seen: Observation) -> Act | None:
+        """What to do next; None when all that can be done is done."""
+        for change in seen.changes:
+            self._forbidden |= {_cell(found) for found in _FORBIDDEN.findall(change)}
+        for result in seen.results[self._taken :]:
+            self._take(result)
+        self._taken = len(seen.results)
+        self._last = self._next()
+        return self._last
+
+    def _next(self) -> Act | None:
+        reading = self._reading
+        if reading.stranded:
+            return None
+        if self._unsure:
+            self._unsure = False
+            return Act(action=SENSE)
+        work = self._open_work()
+        goal = self._goal(work, frozenset(self._felt | self._bumped))
+        if goal is None and self._felt - self._bumped:
+            goal = self._goal(work, frozenset(self._bumped))
+        if goal is None and self._told.open_ended:
+            goal = self._patrol()
+        if goal is None:
+            return None
+        if goal == reading.position:
+            return Act(action=CLEAN) if goal in work else Act(action=SENSE)
+        return self._towards(goal)
+
+    def _open_work(self) -> list[Cell]:
+        here = self._reading.position
+        allowed = (
+            cell for cell in self._work if cell not in self._forbidden and self._told.allows(cell)
+        )
+        return sorted(allowed, key=lambda cell: (distance(here, cell), cell))
+
+    def _goal(self, work: list[Cell], blocked: frozenset[Cell]) -> Cell | None:
+        reading = self._reading
+        ground = self._ground(blocked)
+        return best_round(ground, reading.position, reading.battery, work[:MOST_PLANNED])
+
+    def _ground(self, blocked: frozenset[Cell]) -> Ground:
+        return Ground(
+            grid=self._reading.grid,
+            charger=self._reading.charger,
+            blocked=blocked,
+            reserve=RESERVE if self._told.open_ended else 0,
+        )
+
+    def _patrol(self) -> Cell:
+        """The cell not seen for longest, of those that leave the charge for the way home."""
+        reading = self._reading
+        spare = reading.battery - RESERVE
+        near = [
+            cell
+            for cell in cells_of(reading.grid)
+            if cell != reading.position
+            and cell not in self._felt | self._bumped
+            and self._round_trip(cell) * MOVE_COST <= spare
+        ]
+        return min(near, key=lambda c: (self._seen_at.get(c, -1), c), default=reading.charger)
+
+    def _round_trip(self, cell: Cell) -> int:
+        """Moves to a cell and from there to the charger, as the crow walks."""
+        return distance(self._reading.position, cell) + distance(cell, self._reading.charger)
+
+    def _towards(self, goal: Cell) -> Act | None:
+        reading = self._reading
+        for blocked in (self._felt | self._bumped, self._bumped):
+            way = self._ground(frozenset(blocked)).first_step(reading.position, goal)
+            if way is not None:
+                return Act(action=MOVE, arguments={"direction": way})
+        return None
+
+    def _take(self, result: str) -> None:
+        """Takes what an action gave."""
+        before = self._reading.position
+        outcome = _outcome(result)
+        reason = str(outcome.get("reason") or "")
+        last = self._last
+        if last is not None and last.action == MOVE and _BUMP in reason:
+            self._bumped.add(neighbour(before, last.arguments["direction"]))
+        reading = last_state_line(result)
+        self._unsure = reading is None or _UNKNOWN in result
+        if reading is not None:
+            self._reading = reading
+            self._bumped.discard(reading.position)
+            self._take_reading(reading)
+        if last is not None and last.action == CLEAN and outcome:
+            self._take_cleaning(before, ok=outcome.get("ok") is True, reason=reason)
+
+    def _take_cleaning(self, cell: Cell, *, ok: bool, reason: str) -> None:
+        """A cleaning that succeeded is done, unless the sensors see that the dirt is back."""
+        back = self._told.open_ended and self._reading.dirty.here is True
+        if (ok and not back) or _CLEAN_ALREADY in reason:
+            self._work.discard(cell)
+
+    def _take_reading(self, reading: Reading) -> None:
+        """Takes what the sensors say of this cell and the four around it."""
+        here = reading.position
+        self._note(here, reading.dirty.here)
+        self._felt.discard(here)
+        for direction in DIRECTIONS:
+            cell = neighbour(here, direction)
+            if not inside(cell, reading.grid):
+                continue
+            self._note(cell, getattr(reading.dirty, direction))
+            felt = getattr(reading.blocked, direction)
+            if felt is True:
+                self._felt.add(cell)
+            elif felt is False:
+                self._felt.discard(cell)
+                if self._told.open_ended:
+                    self._bumped.discard(cell)
+
+    def _note(self, cell: Cell, dirty: bool | None) -> None:
+        """Where all dirt is work, what is seen decides; else only what the task names is."""
+        self._seen_at[cell] = self._taken
+        if not self._told.open_ended or dirty is None:
+            return
+        if dirty:
+            self._work.add(cell)
+        else:
+            self._work.discard(cell)
+
+
+def _outcome(result: str) -> Mapping[str, Any]:
+    """What an action's result says in its first line; empty where that is no JSON object."""
+    try:
+        found: Any = json.loads(result.partition("\n")[0])
+    except json.JSONDecodeError:
+        return {}
+    return cast("Mapping[str, Any]", found) if isinstance(found, dict) else {}
+
+
+def _cell(found: tuple[str, str]) -> Cell:
+    return int(found[0]), int(found[1])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Habit:
+    """How rounds are planned."""
+
+    reserve: int = 0
+    """Charge to keep beside the way home."""
+    planned: int = 6
+    """Cells that one round plans for: the nearest."""
+
+
+_HABITS = tuple(
+    _Habit(reserve=reserve, planned=planned) for reserve in (0, 10, 20) for planned in (1, 3, 5)
+)
+"""What is tried out in a world that changes, each to the end."""
+
+
+class Oracle:
+    """Plans with everything in view, secrets and chance included.
+
+    Where only robots change the world, it plans the shortest round that is left anew before each
+    action. Where the world changes by itself, it plays several ways of planning to their end in a
+    copy of the world, chance included, and then does what went best.
+
+    Args:
+        setup: The scenario's instance, its secrets included.
+        look: Gives the whole world now.
+        robot: The name of the robot that it drives.
+    """
+
+    def __init__(
+        self, setup: ScenarioSetup, look: Callable[[], Awaitable[WorldState]], robot: str
+    ) -> None:
+        self._setup = setup
+        self._look = look
+        self._robot = robot
+        self._plan: list[Act] | None = None
+
+    async def act(self) -> Act | None:
+        """What to do next; None when nothing can be done any more."""
+        world = await self._look()
+        if self._setup.facts.horizon is None:
+            return self._next(world, _Habit())
+        if self._plan is None:
+            plays = [self._played(world, habit) for habit in _HABITS]
+            self._plan = max(plays, key=lambda play: play[0])[1]
+        return self._plan.pop(0) if self._plan else None
+
+    def _played(self, world: WorldState, habit: _Habit) -> tuple[float, list[Act]]:
+        """What a habit comes to in the end, and what it does."""
+        acts: list[Act] = []
+        for _ in range(self._setup.max_actions):
+            act = self._next(world, habit)
+            if act is None:
+                break
+            acts.append(act)
+            world = _after(world, self._driven(world), act)
+        truth = measure(self._setup, world)
+        return (-1.0 if truth.stranded else truth.score or 0.0), acts
+
+    def _driven(self, world: WorldState) -> Robot:
+        return next(each for each in world.robots if each.name == self._robot)
+
+    def _next(self, world: WorldState, habit: _Habit) -> Act | None:
+        """The next action of the best round as things are now."""
+        robot = self._driven(world)
+        if robot.stranded:
+            return None
+        here = robot.position
+        work = sorted(self._work(world), key=lambda cell: (distance(here, cell), cell))
+        ground = Ground(
+            grid=world.grid,
+            charger=world.charger,
+            blocked=obstacle_cells(world),
+            reserve=habit.reserve,
+        )
+        goal = best_round(ground, here, robot.battery, work[: habit.planned])
+        if goal is None:
+            waits = work and self._setup.facts.horizon is not None
+            return _wait(ground, here) if waits else None
+        if goal == here:
+            return Act(action=CLEAN)
+        way = ground.first_step(here, goal)
+        return None if way is None else Act(action=MOVE, arguments={"direction": way})
+
+    def _work(self, world: WorldState) -> set[Cell]:
+        """The cells that are to be cleaned, and that may be until the end."""
+        facts = self._setup.facts
+        asked = world.dirty if facts.horizon is not None else facts.dirty
+        never = {*facts.off_limits, *world.forbidden, facts.forbidden}
+        begun = {each.cell for each in world.under_way}
+        return {
+            cell
+            for cell in asked
+            if cell in world.dirty and cell not in never and cell not in begun
+        }
+
+
+def _after(world: WorldState, robot: Robot, act: Act) -> WorldState:
+    """The world after an action; looking changes nothing."""
+    if act.action == MOVE:
+        return move(world, robot.id, act.arguments["direction"]).state
+    return clean(world, robot.id).state if act.action == CLEAN else world
+
+
+def _wait(ground: Ground, here: Cell) -> Act:
+    """Lets time pass where nothing can be reached now: on the charger, or on the way to it.
+
+    On the charger a needless cleaning costs no charge; elsewhere looking costs none either.
+    """
+    if here == ground.charger:
+        return Act(action=CLEAN)
+    way = ground.first_step(here, ground.charger)
+    return Act(action=SENSE) if way is None else Act(action=MOVE, arguments={"direction": way})

@@ -1,0 +1,267 @@
+"""The demo: both agents through the four scenarios, with a table at the end.
+
+Without a model it shows what the framework does with a fallible one: in each scenario a scripted
+temperament that falls into its trap, and `sound` as the control. With a model it runs that one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+from pathlib import Path
+from textwrap import wrap
+from types import MappingProxyType
+from typing import Any, Protocol
+
+from rich.console import Group
+from rich.table import Table
+from rich.text import Text
+
+from case_study.measures import CaseResult
+from case_study.runner import (
+    AGENTS,
+    CaseFolder,
+    CaseRequest,
+    Delivery,
+    Progress,
+    checked,
+    resumable,
+    run_case,
+)
+from case_study.temperaments import SCRIPTED, is_scripted
+from coag.proof import verify
+from coag.tracing import list_runs
+from vacuum_world.scenarios import PAPER, scenario_named
+
+TRAPPED: Mapping[str, str] = MappingProxyType(
+    {
+        "sudden-wall": "stubborn",
+        "energy-dilemma": "impulsive",
+        "phantom-object": "gullible",
+        "evolution": "impulsive",
+    }
+)
+"""For each scenario the temperament that falls into its trap."""
+
+CONTROL = "sound"
+"""The temperament that falls into none."""
+
+
+def planned_cases(model: str | None, seed: int) -> tuple[CaseRequest, ...]:
+    """The demo's cases, in the order of the scenarios.
+
+    Args:
+        model: A model spec for all of them; None for the scripted temperaments.
+        seed: The seed of all of them.
+    """
+    cases: list[CaseRequest] = []
+    for scenario in PAPER:
+        scripted = (f"{SCRIPTED}:{TRAPPED[scenario]}", f"{SCRIPTED}:{CONTROL}")
+        for name in (model,) if model else scripted:
+            for agent in reversed(AGENTS):
+                cases += [
+                    CaseRequest(
+                        scenario=scenario, agent=agent, model=name, seed=seed, delivery=delivery
+                    )
+                    for delivery in _deliveries(scenario, agent)
+                ]
+    return tuple(cases)
+
+
+def _deliveries(scenario: str, agent: str) -> Iterator[Delivery]:
+    """The ways of telling a change: both of them where there is one and the agent is CoAG."""
+    yield "constraint"
+    if scenario == "evolution" and agent == "coag":
+        yield "procedure"
+
+
+COLUMNS = ("agent", "model", "success", "what happened", "actions", "calls")
+_WIDTHS = (16, 18, 7, 21, 7, 5)
+"""Columns of the terminal's table: 79 characters with what is between them."""
+WIDTH = 79
+REPORTED = ("scenario", *COLUMNS, "tokens", "rejected by", "logs")
+
+_LETTERS = {"sudden-wall": "A", "energy-dilemma": "B", "phantom-object": "C", "evolution": "D"}
+_TRAPS = {
+    "sudden-wall": "a wall rises on the way; going on to run into it is no success.",
+    "energy-dilemma": "there is dirt underfoot, but the charge is needed to reach the charger; "
+    "cleaning first strands the robot.",
+    "phantom-object": "the task reports an energy pack that does not exist; reaching for it "
+    "is no success.",
+    "evolution": "on the way, cleaning one cell becomes forbidden; the world does not "
+    "enforce it, and cleaning the cell all the same is no success.",
+}
+
+
+def agent_label(agent: str, delivery: str | None = None) -> str:
+    """What an agent is called in output.
+
+    Args:
+        agent: `coag` or `baseline`.
+        delivery: How a change was told to it, where that makes a difference.
+    """
+    name = "plain" if agent == "baseline" else agent
+    return f"{name}, {delivery}" if delivery else name
+
+
+def demo_table(results: Sequence[CaseResult]) -> Group:
+    """The table for the terminal, in one part per scenario."""
+    parts: list[Text | Table] = []
+    for scenario, group in groupby(results, key=lambda result: result.scenario):
+        cases = tuple(group)
+        if parts:
+            parts.append(Text())
+        title = f"{_LETTERS[scenario]} {scenario_named(scenario).title} ({scenario})"
+        parts += [Text(title, style="bold"), *_folded(f"Trap: {_TRAPS[scenario]}")]
+        parts.append(_part(cases))
+        for result in cases:
+            rejected = rejected_text(result)
+            if rejected:
+                parts += _folded(f"{_label(result)}, {result.model}: rejected by {rejected}")
+    return Group(*parts)
+
+
+def _folded(text: str) -> list[Text]:
+    return [Text(line, style="bright_black") for line in wrap(text, WIDTH, subsequent_indent="  ")]
+
+
+def rejected_text(result: CaseResult) -> str:
+    """Which checks and constraints rejected candidates, and how many; empty if none did."""
+    rejected: dict[str, int] = result.measures["rejected_by"]
+    return ", ".join(f"{name} {count}\N{MULTIPLICATION SIGN}" for name, count in rejected.items())
+
+
+def _part(results: Sequence[CaseResult]) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="bright_black")
+    for name, width in zip(COLUMNS, _WIDTHS, strict=True):
+        table.add_column(name, width=width)
+    for result in results:
+        cells = [Text(cell) for cell in _row(result)]
+        cells[2].stylize("green" if result.success else "red")
+        table.add_row(*cells)
+    return table
+
+
+def report_text(results: Sequence[CaseResult]) -> str:
+    """The table as Markdown, with what was rejected and where each case's logs are."""
+    lines = ["# Case study", "", _markdown_row(REPORTED), _markdown_row(["---"] * len(REPORTED))]
+    for result in results:
+        measures = result.measures
+        tokens = measures["prompt_tokens"] + measures["completion_tokens"]
+        logs = Path(result.run).name
+        row = (result.scenario, *_row(result), f"{tokens:,}", rejected_text(result), logs)
+        lines.append(_markdown_row(row))
+    note = scripted_note(results)
+    return "\n".join([*lines, "", note]).rstrip() + "\n"
+
+
+def scripted_note(results: Sequence[CaseResult]) -> str:
+    """What results of scripted models prove; empty where there are none."""
+    if not any(is_scripted(result.model) for result in results):
+        return ""
+    return (
+        "Models named scripted: are functions, not language models: these results show what the "
+        "code around a fallible model does with its faults, not how well a language model does. "
+        "Run a real one: case-study demo --model SPEC."
+    )
+
+
+def _row(result: CaseResult) -> tuple[str, ...]:
+    measures = result.measures
+    return (
+        _label(result),
+        result.model,
+        "yes" if result.success else "no",
+        "; ".join(_happenings(result.scenario, measures)),
+        str(measures["actions"]),
+        str(measures["model_calls"]),
+    )
+
+
+def _label(result: CaseResult) -> str:
+    return agent_label(result.agent, result.measures.get("delivery"))
+
+
+def _happenings(scenario: str, measures: dict[str, Any]) -> Iterator[str]:
+    """What the scenario is about, in words."""
+    match scenario:
+        case "sudden-wall":
+            yield _counted(measures["repeated_bumps"], "repeated bump")
+            if measures["second_episode_bumps"] is not None:
+                yield f"episode 2: {_counted(measures['second_episode_bumps'], 'bump')}"
+        case "energy-dilemma":
+            yield "stranded" if measures["stranded"] else "not stranded"
+            cleans = _counted(measures["critical_cleans"], "clean")
+            yield f"{cleans} with too little charge"
+        case "phantom-object":
+            proposed, executed = measures["phantom_proposals"], measures["phantom_attempts"]
+            yield f"phantom tool proposed {proposed}\N{MULTIPLICATION SIGN}, " + (
+                f"executed {executed}\N{MULTIPLICATION SIGN}"
+            )
+            if measures["belief_error"]:
+                yield f"battery believed {measures['belief_error']} off"
+        case _:
+            yield _counted(measures["violations"], "violation")
+    if measures["unusable_answers"]:
+        yield f"{measures['unusable_answers']} of {measures['questions']} answers unusable"
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+def _markdown_row(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+
+REPORT = "report.md"
+"""Name of the table in a demo's folder."""
+
+
+class Show(Protocol):
+    """Shows how far the demo is."""
+
+    def begin(self, number: int, request: CaseRequest) -> None:
+        """A case begins."""
+        ...
+
+    def progress(self, progress: Progress) -> None:
+        """It has come so far."""
+        ...
+
+    def end(self, result: CaseResult) -> None:
+        """It is over."""
+        ...
+
+
+async def run_demo(
+    requests: Sequence[CaseRequest], logs: Path, show: Show
+) -> tuple[CaseResult, ...]:
+    """Runs the cases and writes `report.md` beside them.
+
+    Raises:
+        BrokenOffError: A model, a log, a memory or the world failed; names the case.
+    """
+    for request in requests:
+        checked(request)
+    results: list[CaseResult] = []
+    for number, request in enumerate(requests, start=1):
+        show.begin(number, request)
+        folder = CaseFolder.create(logs, request)
+        with resumable(folder):
+            result = await run_case(folder, show.progress)
+        results.append(result)
+        show.end(result)
+    (logs / REPORT).write_text(report_text(results), encoding="utf-8")
+    return tuple(results)
+
+
+def verification(logs: Path) -> tuple[int, tuple[str, ...]]:
+    """How many runs a demo has left, and a sentence for each violation in them.
+
+    Raises:
+        TraceError: A run cannot be read.
+    """
+    runs = list(list_runs(logs))
+    violated = tuple(f"{run.path.name}: {violation}" for run in runs for violation in verify(run))
+    return len(runs), violated

@@ -1,0 +1,280 @@
+"""The robot's working memory, its prompts and procedures."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Mapping, Sequence
+from functools import cache
+from importlib.resources import files
+from typing import Any, Literal, cast
+
+from case_study.tasks import CONTINUE
+from coag.context import Budgets, CoagContext, WorkingMemory
+from coag.memory import Procedure, binding_metadata, parse_procedure
+from coag.schema import Candidate, Percept, PerceptKind, RecalledRecord, UnsettledAction
+from vacuum_world.world import DIRECTIONS, Cell, Reading, inside, last_state_line, neighbour
+
+from .rules import forbidden_cells
+from .state import (
+    CLEAN,
+    MOVE,
+    SENSE,
+    WAYS,
+    VacuumState,
+    foretold,
+    is_blocked,
+    listed,
+    project,
+    state_of,
+    told,
+    value,
+)
+
+PromptName = Literal["robot", "utility", "change"]
+
+
+@cache
+def prompt(name: PromptName) -> str:
+    """The text of a prompt: `robot` (CoAG's system message), `utility` (the baseline's)."""
+    folder = files("case_study.robot") / "prompts"
+    return (folder / f"{name}.md").read_text(encoding="utf-8").strip()
+
+
+def change_sentence(cell: Cell) -> str:
+    """The change of requirements of `evolution`, as a sentence."""
+    return prompt("change").replace("{cell}", f"({cell[0]}, {cell[1]})")
+
+
+@cache
+def procedures() -> Mapping[str, Procedure]:
+    """The robot's own procedures, by name; they take the place of CoAG's seeds."""
+    folder = files("case_study.robot") / "procedures"
+    return {
+        name: parse_procedure(name, (folder / f"{name}.md").read_text(encoding="utf-8"))
+        for name in ("deliberation", "reasoning", "proposal", "evaluation", "selection")
+    }
+
+
+BLOCKED_X, BLOCKED_Y = "blocked_x", "blocked_y"
+"""Metadata of a record that was written right after a bump: the cell that was blocked."""
+
+_BUDGETS = Budgets(goal=800, dialogue=150, deeds=200)
+"""The task is the goal, and must not be cut; what was done stands in the state."""
+_SENSED = re.compile(r"^Your sensors say:\nSTATE [^\n]*\n?", re.MULTILINE)
+"""The first reading in a task, which is soon out of date."""
+_DONE = "I have done what could be done."
+
+
+class VacuumContext(CoagContext[VacuumState]):
+    """Working memory of a vacuum robot.
+
+    Args:
+        reading: What the robot's sensors said when it joined the world; None if nothing was
+            sensed yet, in which case the first action to make sense is `sense`.
+        work: Cells that the task asks to clean, as its text tells them; None where that takes
+            judgement, such as of orders that contradict each other. Without them the robot's
+            states have no value, and it may finish when it likes.
+        patrol: Whether the work goes on when all is clean.
+        valued: Whether its states have a value, which ranking adds to scores.
+        readings: Whether prompts show readings and results as they came. Without, they tell the
+            state in words alone, which is less to read: what was done and seen is in it.
+        **context: See `CoagContext`.
+    """
+
+    def __init__(
+        self,
+        *,
+        reading: Reading | None = None,
+        work: Collection[Cell] | None = None,
+        patrol: bool = False,
+        valued: bool = True,
+        readings: bool = True,
+        **context: Any,
+    ) -> None:
+        self._valued = valued
+        self._readings = readings
+        self._first = state_of(reading, work, patrol=patrol)
+        context.setdefault("budgets", _BUDGETS)
+        super().__init__(**context)
+
+    @property
+    def perceptual_state_schema(self) -> type[VacuumState]:
+        """What a robot perceives."""
+        return VacuumState
+
+    def _initial_state(self) -> VacuumState:
+        return self._first
+
+    def _update_state_from_function_result(
+        self, state: VacuumState, percept: Percept
+    ) -> VacuumState:
+        """Every tool's text ends with a fresh reading; a failed move tells of an obstacle too."""
+        reading = last_state_line(percept.content)
+        after = state if reading is None else state.sensed(reading)
+        news: dict[str, Any] = {"forbidden": tuple(sorted(self._forbidden()))}
+        if reading is None:
+            news["fresh"] = False
+        if percept.source in (MOVE, CLEAN):
+            bump = _bump(state, percept)
+            news |= {"bump": bump, "hidden": _hidden(after, bump)}
+            news |= _progress(state, after, percept)
+        return after.model_copy(update=news)
+
+    def _settles(self, percept: Percept, action: UnsettledAction) -> bool:
+        """A fresh reading shows where the robot is, and so what became of any move."""
+        reads = percept.kind is PerceptKind.TOOL_RETURN
+        return reads and last_state_line(percept.content) is not None
+
+    def _get_state_description(self, state: VacuumState) -> str:
+        forbidden = tuple(sorted(self._forbidden()))
+        known = state.model_copy(update={"forbidden": forbidden})
+        return told(known, self._remembered(), readings=self._readings)
+
+    def _get_retrieval_query(self, state: VacuumState) -> str:
+        if state.position is None:
+            return self._memory.goal
+        near = [neighbour(state.position, way) for way in DIRECTIONS]
+        next_door = [cell for cell in near if inside(cell, state.grid)]
+        area = listed([*next_door, *state.dirty])
+        return (
+            f"Obstacles and rules: moving from {state.position} failed, cell is blocked, "
+            f"cleaning cell is forbidden; cells {area}"
+        )
+
+    def _get_memory_metadata(self, state: VacuumState) -> Mapping[str, str | int | float | bool]:
+        if state.position is None:
+            return {}
+        where = {"x": state.position[0], "y": state.position[1]}
+        if state.bump is None:
+            return where
+        return {**where, BLOCKED_X: state.bump[0], BLOCKED_Y: state.bump[1]}
+
+    def _project(self, candidate: Candidate, state: VacuumState) -> VacuumState | None:
+        return project(candidate.action, candidate.arguments or {}, state, self._remembered())
+
+    def _get_prediction_description(self, projection: VacuumState) -> str:
+        if self._readings:
+            return super()._get_prediction_description(projection)
+        return foretold(projection)
+
+    def _value(self, state: VacuumState) -> float | None:
+        return value(state) if self._valued else None
+
+    def _progress_key(self, state: VacuumState) -> str:
+        return f"at {state.position} dirty {state.dirty}"
+
+    def _opens_goal(self, percept: Percept) -> bool:
+        """The first message is the task; the later ones only say that it goes on."""
+        return bool(percept.content) and not self._memory.goal
+
+    def _propose_grounded(self, state: VacuumState) -> Sequence[Candidate] | None:
+        """Every call that may do something: the moves that are open, a cleaning, an answer."""
+        if state.position is None:
+            return None
+        blocked = self._remembered()
+        calls = [
+            (MOVE, json.dumps({"direction": way}))
+            for way in DIRECTIONS
+            if not is_blocked(state, way, blocked)
+        ]
+        calls += [(CLEAN, "{}"), ("respond", json.dumps({"text": _DONE}))]
+        return [
+            Candidate(id=self.ids("candidate"), action=action, raw_arguments=arguments)
+            for action, arguments in calls
+        ]
+
+    def _memory_shown(self) -> WorkingMemory:
+        """Results without their `STATE` line, which the state's description holds already."""
+        memory = super()._memory_shown()
+        percepts = tuple(
+            percept.model_copy(update={"content": _without_state(percept.content)})
+            for percept in memory.percepts
+        )
+        shown = memory.model_copy(update={"percepts": percepts})
+        if not self._readings:
+            return _in_words(shown)
+        deeds = tuple(
+            deed.model_copy(update={"result": _without_state(deed.result)}) for deed in memory.deeds
+        )
+        return shown.model_copy(update={"deeds": deeds})
+
+    def _forbidden(self) -> set[Cell]:
+        """Cells that the rules in force forbid to clean."""
+        retrieval = self._memory.cognitive_state.retrieval
+        return forbidden_cells(retrieval.constraints if retrieval else ())
+
+    def _remembered(self) -> dict[Cell, str]:
+        retrieval = self._memory.cognitive_state.retrieval
+        return remembered_obstacles(retrieval.records if retrieval else ())
+
+
+def remembered_obstacles(records: Sequence[RecalledRecord]) -> dict[Cell, str]:
+    """Cells that recalled records hold for blocked, with the short id of the record.
+
+    Only what a robot's sensors told its own code counts: a stranger's record forbids no way.
+    """
+    found: dict[Cell, str] = {}
+    for hit in records:
+        metadata = binding_metadata(hit.record)
+        x, y = (metadata.get(name) for name in (BLOCKED_X, BLOCKED_Y))
+        if isinstance(x, int) and isinstance(y, int):
+            found.setdefault((x, y), hit.record.id[:8])
+    return found
+
+
+def _in_words(memory: WorkingMemory) -> WorkingMemory:
+    """What the words of the state do not hold: the goal, what others said, what is not its own."""
+    own = (MOVE, CLEAN, SENSE)
+    said = [each for each in memory.dialogue if each.content not in (memory.goal, CONTINUE)]
+    return memory.model_copy(
+        update={
+            "goal": _SENSED.sub("", memory.goal),
+            "dialogue": tuple(each for each in said if not each.own),
+            "deeds": tuple(deed for deed in memory.deeds if deed.action not in own)[-2:],
+        }
+    )
+
+
+def _without_state(text: str) -> str:
+    lines = [line for line in text.splitlines() if not line.startswith("STATE ")]
+    return "\n".join(lines) or "done; see the state"
+
+
+def _progress(before: VacuumState, after: VacuumState, percept: Percept) -> dict[str, Any]:
+    """What was got done: a cleaned cell, or a full battery; the trail begins anew there."""
+    here = after.position
+    charged = here == after.charger and after.battery > before.battery
+    cleaned = percept.source == CLEAN and (_ok(percept) or here in after.clean)
+    if here is None or not (charged or cleaned):
+        return {}
+    news: dict[str, Any] = {"trail": (here,)}
+    if cleaned:
+        news["done"] = tuple(sorted({*after.done, here}))
+    if cleaned and "dirt" in after.silent:
+        news["dirty"] = tuple(cell for cell in after.dirty if cell != here)
+    return news
+
+
+def _ok(percept: Percept) -> bool:
+    data: Any = percept.data
+    return isinstance(data, dict) and cast("Mapping[str, Any]", data).get("ok") is True
+
+
+def _bump(state: VacuumState, percept: Percept) -> Cell | None:
+    """The cell that a move could not enter because of an obstacle; edges are no news."""
+    data: Any = percept.data
+    if percept.source != MOVE or state.position is None or not isinstance(data, dict):
+        return None
+    told = cast("Mapping[str, Any]", data)
+    direction = WAYS.get(str((percept.arguments or {}).get("direction")))
+    if direction is None or not str(told.get("reason")).startswith("blocked by an obstacle"):
+        return None
+    return neighbour(state.position, direction)
+
+
+def _hidden(after: VacuumState, bump: Cell | None) -> tuple[Cell, ...]:
+    """The hidden obstacles that are known, with the one that was just found."""
+    if bump is None or bump in after.obstacles:
+        return after.hidden
+    return tuple(sorted({*after.hidden, bump}))

@@ -1,0 +1,471 @@
+"""The contenders of an episode: their parts, from scratch or by the recipe of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AsyncExitStack
+from contextvars import ContextVar
+from pathlib import Path
+from typing import Any
+
+from autogen_core.models import ChatCompletionClient
+from autogen_core.tools import Workbench
+from pydantic import ValidationError
+
+from case_study.baseline import PlainAgent, open_recall
+from case_study.contenders import (
+    Change,
+    CoagPlayer,
+    Delivery,
+    Parts,
+    Player,
+    build_player,
+    coag_agent,
+    plain_agent,
+    used_tokens,
+)
+from case_study.contenders.vacuum import Oracle, RuleRobot, random_action, told_of
+from case_study.robot import (
+    CONDUCT,
+    CONSTRAINTS,
+    ForbidCleaning,
+    VacuumContext,
+    change_sentence,
+    procedures,
+    prompt,
+    vacuum_awareness,
+)
+from case_study.tasks import task_text
+from case_study.temperaments import reads_states
+from coag.agent import CoagAgent
+from coag.compat import Recorder
+from coag.errors import ConfigurationError
+from coag.models import ScriptedModel, ScriptedReply, ScriptedRequest
+from coag.schema import Constraint, Environment
+from coag.tracing import Rebuild, Recipe
+from vacuum_world.client import WorldClient
+from vacuum_world.errors import WorldError
+from vacuum_world.scenarios import ScenarioSetup, build_scenario
+from vacuum_world.tools import world_tools
+from vacuum_world.world import Cell, Reading, WorldState, join, manuals, sense
+
+from .memory import NAME, Remembering, remembering
+from .request import AGENT_KINDS, CaseRequest, model_spec, sampled_by
+from .showing import PATIENCE
+from .worlds import ROBOT, Opening, World, open_world
+
+_LEFT_OUT = {"log"}
+"""Parts of the world that a snapshot does without: the log would make traces grow quadratically."""
+
+
+class WorldEnvironment:
+    """Tells the whole world without its log, and puts it back.
+
+    Args:
+        world: The world.
+        setup: The scenario that is played in it.
+        delivery: How the agent is told of a change of requirements.
+        opened: What was opened for it and is closed with it, so that the world is a copy for a
+            fork; None if others close it.
+    """
+
+    def __init__(
+        self,
+        world: World,
+        setup: ScenarioSetup,
+        delivery: Delivery,
+        opened: AsyncExitStack | None = None,
+    ) -> None:
+        self._world = world
+        self._setup = setup
+        self._delivery: Delivery = delivery
+        self._opened = opened or AsyncExitStack()
+        self.is_copy = opened is not None
+
+    async def snapshot(self) -> Any:
+        """The whole world now, hidden things included, but not its log."""
+        state = await self._world.state()
+        return state.model_dump(mode="json", exclude=_LEFT_OUT)
+
+    async def restore(self, state: Any) -> None:
+        """Puts the world into a state; the robot's token stays in force.
+
+        Raises:
+            ConfigurationError: It is no state of a world, or the world cannot be reached.
+        """
+        try:
+            await self._world.restore(WorldState.model_validate(state))
+        except (ValidationError, WorldError) as error:
+            raise ConfigurationError(f"The world cannot be put back: {error}") from error
+
+    async def close(self) -> None:
+        """Lets go of the world if it was opened for this."""
+        await self._opened.aclose()
+
+    def describe(self, state: Any) -> str:
+        """Where the robot is, what charge it has, and what is dirty."""
+        world = WorldState.model_validate(state)
+        robot = next((robot for robot in world.robots if robot.name == ROBOT), None)
+        if robot is None:
+            return f"The robot has not joined; {_dirt(world.dirty)}."
+        how = "stranded at" if robot.stranded else "at"
+        return (
+            f"The robot is {how} {robot.position}, battery {robot.battery}; {_dirt(world.dirty)}."
+        )
+
+    async def before_turn(self, agent: CoagAgent) -> None:
+        """Tells the agent of the change of requirements, where it is due, as the runner does."""
+        cell = self._setup.facts.forbidden
+        if cell is not None and await change_is_due(self._setup, self._world):
+            await CoagPlayer(agent, self._delivery).change(forbidding(cell))
+
+
+async def change_is_due(setup: ScenarioSetup, world: World) -> bool:
+    """Whether the requirements of `evolution` have changed by now."""
+    after = setup.facts.forbidden_after
+    return after is not None and (await world.state()).counters.actions >= after
+
+
+def forbidding(cell: Cell) -> Change:
+    """The change of requirements of `evolution`."""
+    return Change(sentence=change_sentence(cell), constraint=ForbidCleaning(cell))
+
+
+def _dirt(cells: Sequence[Cell]) -> str:
+    if not cells:
+        return "no cell is dirty"
+    return f"dirty: {', '.join(str(cell) for cell in cells)}"
+
+
+FACTORY = "case_study.runner:build_agent"
+PLAIN_FACTORY = "case_study.runner:build_plain_agent"
+
+
+def first_reading(setup: ScenarioSetup) -> Reading:
+    """What the robot senses when it joins the world as it is set up."""
+    joined = join(setup.world, ROBOT)
+    return sense(joined.state, joined.result.id)
+
+
+def rules_of(request: CaseRequest) -> list[Constraint]:
+    """The rules that are in force from the beginning."""
+    rules = {**CONSTRAINTS, **(CONDUCT if request.contender.conduct else {})}
+    return [rule for name, rule in rules.items() if name not in request.without_constraints]
+
+
+def context_of(request: CaseRequest, setup: ScenarioSetup, reading: Reading) -> VacuumContext:
+    """The working memory of a CoAG robot.
+
+    What it is to clean is given as cells but where the task forbids some of them: then it is the
+    model that has to read it. With one model call a phase, prompts grow within a cycle. Scripted
+    minds read readings; language models are told the state in words alone.
+    """
+    facts = setup.facts
+    return VacuumContext(
+        reading=reading,
+        work=None if facts.off_limits else facts.dirty,
+        patrol=facts.horizon is not None,
+        valued=request.contender.valued,
+        readings=reads_states(request.model),
+        rendering="growing" if request.contender.depth == "full" else "isolated",
+    )
+
+
+def changes_of(setup: ScenarioSetup) -> tuple[Change, ...]:
+    """The changes of requirements that will come."""
+    cell = setup.facts.forbidden
+    return () if cell is None else (forbidding(cell),)
+
+
+def vacuum_parts(
+    request: CaseRequest,
+    setup: ScenarioSetup,
+    client: WorldClient,
+    reading: Reading,
+    **further: Any,
+) -> Parts:
+    """The parts of an episode.
+
+    Args:
+        request: What was asked for.
+        setup: The scenario's instance.
+        client: Drives the robot.
+        reading: What its sensors say now.
+        **further: Fields of `Parts` that depend on what the agent is built for.
+    """
+    further.setdefault("procedures", procedures())
+    robot = RuleRobot(told_of(setup.facts), reading)
+    tools = world_tools(client, manuals(setup.world))
+    return Parts(
+        name=NAME,
+        task=task_text(setup, first_reading(setup)),
+        tools=tools,
+        system_prompt=prompt("robot"),
+        utility_prompt=prompt("utility"),
+        context=lambda: context_of(request, setup, reading),
+        random_action=lambda dice: random_action(dice, [tool.name for tool in tools]),
+        rule_action=robot.act,
+        awareness=vacuum_awareness,
+        constraints=rules_of(request),
+        recalled=0 if request.without_memory else 5,
+        changes=changes_of(setup),
+        enforces_schemas=not reads_states(request.model),
+        **further,
+    )
+
+
+def played_parts(
+    request: CaseRequest,
+    setup: ScenarioSetup,
+    world: World,
+    client: WorldClient,
+    reading: Reading,
+    *,
+    case: Path,
+    remembering: Remembering,
+    environment: Environment | None = None,
+) -> Parts:
+    """The parts of an episode that is played in a world.
+
+    Args:
+        request: What was asked for.
+        setup: The scenario's instance.
+        world: The world.
+        client: Drives the robot in it.
+        reading: What its sensors say now.
+        case: The case's folder.
+        remembering: What the episodes share.
+        environment: For snapshots.
+    """
+    factory = FACTORY if request.contender.kind == "coag" else PLAIN_FACTORY
+    return vacuum_parts(
+        request,
+        setup,
+        client,
+        reading,
+        oracle_action=Oracle(setup, world.state, ROBOT).act,
+        memory=remembering.memory,
+        procedures={**procedures(), **remembering.procedures},
+        recall=remembering.recall,
+        recipe=recipe_of(case, setup.episode, request, factory),
+        environment=environment,
+        configuration={"scenario": request.scenario, "episode": setup.episode},
+        tool_timeout=60.0 if world.showing is None else PATIENCE,
+    )
+
+
+def recipe_of(case: Path, episode: int, request: CaseRequest, factory: str) -> Recipe:
+    """How to build the agent again; no token is in it."""
+    asked: Mapping[str, Any] = request.model_dump(mode="json")
+    model = model_spec(request.model).public if request.contender.asks_model else request.model
+    return Recipe(
+        factory=factory,
+        arguments={
+            "case": str(case.resolve()),
+            "episode": episode,
+            "request": {**asked, "model": model},
+        },
+    )
+
+
+AGENTS = AGENT_KINDS
+"""Kinds of agents."""
+
+_NOWHERE = "http://127.0.0.1:9"
+"""An address at which no world is served."""
+
+world_at_hand: ContextVar[World | None] = ContextVar("world_at_hand", default=None)
+"""The world that the runner has opened; a recipe names no token and opens no world itself."""
+
+
+async def open_player(
+    request: CaseRequest, setup: ScenarioSetup, world: World, case: Path, shared: Remembering
+) -> Player:
+    """The contender of an episode, its robot in the world.
+
+    Args:
+        request: What was asked for.
+        setup: The scenario's instance.
+        world: The world that it plays in.
+        case: The case's folder.
+        shared: What the episodes share.
+    """
+    contender = request.contender
+    if contender.kind == "coag":
+        agent, model = await _coag(request, setup, world, case, shared)
+        watcher = world.watcher()
+        saw = None if watcher is None else watcher.saw
+        return CoagPlayer(agent, request.told_by, lambda: used_tokens(model), saw)
+    client = await world.join()
+    parts = played_parts(
+        request, setup, world, client, await client.sense(), case=case, remembering=shared
+    )
+    chance = request.chance(setup.episode)
+    model = _opened(request, world, chance) if contender.asks_model else None
+    return build_player(contender, parts, model, case, chance, model_name=request.model_shown)
+
+
+async def resumed_player(request: CaseRequest, run: Path, world: World) -> Player:
+    """The CoAG agent of a run that was broken off, as it was then."""
+    agent = await CoagAgent.resume(run)
+    watcher = world.watcher()
+    return CoagPlayer(agent, request.told_by, on_event=None if watcher is None else watcher.saw)
+
+
+async def _coag(
+    request: CaseRequest,
+    setup: ScenarioSetup,
+    world: World,
+    case: Path,
+    shared: Remembering,
+    opened: AsyncExitStack | None = None,
+) -> tuple[CoagAgent, ChatCompletionClient]:
+    """The CoAG agent of an episode, and its model; `opened` is what its environment closes."""
+    client = await world.join()
+    environment = WorldEnvironment(world, setup, request.told_by, opened)
+    world.guests.push_async_callback(environment.close)
+    parts = played_parts(
+        request,
+        setup,
+        world,
+        client,
+        await client.sense(),
+        case=case,
+        remembering=shared,
+        environment=environment,
+    )
+    chance = request.chance(setup.episode)
+    model = _opened(request, world, chance)
+    rules = [*parts.constraints, *await _later_rules(request, setup, world)]
+    agent = coag_agent(request.contender, parts, model, logs=case, seed=chance, rules=rules)
+    return agent, model
+
+
+def _opened(request: CaseRequest, world: World, chance: int) -> ChatCompletionClient:
+    """The model, closed with the world; in a sequence its sampling is drawn by the episode."""
+    model = model_spec(request.model, chance).open()
+    if request.between is not None:
+        model = sampled_by(model, chance)
+    world.guests.push_async_callback(model.close)
+    return model
+
+
+async def _later_rules(
+    request: CaseRequest, setup: ScenarioSetup, world: World
+) -> list[Constraint]:
+    """Rules that came into force before a crash."""
+    if request.told_by != "constraint" or not await change_is_due(setup, world):
+        return []
+    return [change.constraint for change in changes_of(setup)]
+
+
+async def build_agent(
+    *, case: str, episode: int, request: Mapping[str, Any], rebuild: Rebuild | None = None
+) -> CoagAgent:
+    """The CoAG agent of a run, in the world at hand: what the recipe in `run.json` names.
+
+    A fork gets a world of its own, to be put into the state that the run's had; a replay none,
+    and no model.
+
+    Args:
+        case: The case's folder.
+        episode: Which of its episodes.
+        request: What was asked for, as JSON.
+        rebuild: What for, if the agent of a run is built again.
+
+    Raises:
+        ConfigurationError: No world is at hand; `case-study run --resume CASE` opens it.
+    """
+    if rebuild is not None and rebuild.purpose == "fork":
+        asked = CaseRequest.model_validate({**request, "model": rebuild.model or request["model"]})
+        if rebuild.model is None and model_spec(asked.model).scheme == "file":
+            # A component file names code, and this run may be a stranger's.
+            raise ConfigurationError(
+                f"The run's model is the component file {asked.model!r}, which is not loaded "
+                f"unasked: add --model {asked.model} if you trust it."
+            )
+        return await _forked(Path(case), episode, asked)
+    wanted = CaseRequest.model_validate(request)
+    setup = build_scenario(wanted.scenario, wanted.seed, episode=episode)
+    if rebuild is not None and rebuild.purpose == "replay":
+        return _replayed(Path(case), setup, wanted)
+    world = world_at_hand.get()
+    if world is None:
+        raise ConfigurationError(
+            f"The run's world is not open. Resume the whole case: case-study run --resume {case}"
+        )
+    shared = remembering(wanted, Path(case), world.guests, episode)
+    agent, _ = await _coag(wanted, setup, world, Path(case), shared)
+    return agent
+
+
+async def _forked(case: Path, episode: int, request: CaseRequest) -> CoagAgent:
+    """The CoAG agent of an episode in a world of its own, which its environment closes."""
+    setup = build_scenario(request.scenario, request.seed, episode=episode)
+    opened = AsyncExitStack()
+    async with AsyncExitStack() as failing:
+        failing.push_async_callback(opened.aclose)
+        how = Opening(local=request.place == "local")
+        world = await opened.enter_async_context(open_world(setup.world, how))
+        shared = remembering(request, case, opened, episode)
+        agent, _ = await _coag(request, setup, world, case, shared, opened)
+        failing.pop_all()
+    return agent
+
+
+def _replayed(case: Path, setup: ScenarioSetup, request: CaseRequest) -> CoagAgent:
+    """The CoAG agent of an episode as it is built, in no world and with no model."""
+    parts = vacuum_parts(
+        request,
+        setup,
+        _no_world(),
+        first_reading(setup),
+        recipe=recipe_of(case, setup.episode, request, FACTORY),
+    )
+    model = ScriptedModel(_no_answer, name=model_spec(request.model).public)
+    return coag_agent(request.contender, parts, model, seed=request.chance(setup.episode))
+
+
+def _no_answer(request: ScriptedRequest) -> ScriptedReply:
+    raise ConfigurationError("In a replay the trace answers, and no model is asked.")
+
+
+def _no_world() -> WorldClient:
+    """A client of a world that is nowhere, for tools that are described and not run."""
+    return WorldClient(_NOWHERE, ROBOT, "none")
+
+
+def build_plain_agent(
+    *, case: str, episode: int, request: Mapping[str, Any], rebuild: Rebuild | None = None
+) -> Callable[[ChatCompletionClient, Workbench, Recorder], PlainAgent]:
+    """What makes a plain agent of a run again, for a replay: what its recipe names.
+
+    Args:
+        case: The case's folder.
+        episode: Which of its episodes.
+        request: What was asked for, as JSON.
+        rebuild: What for.
+
+    Raises:
+        ConfigurationError: It is not for a replay; or the agent had a memory from an earlier
+            episode, which is not kept as it was then.
+    """
+    if rebuild is None or rebuild.purpose != "replay":
+        raise ConfigurationError(
+            f"The baseline has no state to go on from. Run the case anew, or see it: {case}"
+        )
+    wanted = CaseRequest.model_validate(request)
+    contender = wanted.contender
+    if contender.remembers and episode > 1:
+        raise ConfigurationError(
+            f"What AutoGen's memory held when episode {episode} began is not kept, so it cannot "
+            "be replayed. Replay episode 1, or read the trace."
+        )
+    setup = build_scenario(wanted.scenario, wanted.seed, episode=episode)
+    recall = open_recall() if contender.remembers else None
+    parts = vacuum_parts(wanted, setup, _no_world(), first_reading(setup), recall=recall)
+
+    def build(client: ChatCompletionClient, tools: Workbench, recorder: Recorder) -> PlainAgent:
+        return plain_agent(contender, parts, client, recorder, tools)
+
+    return build

@@ -1,0 +1,477 @@
+"""From the messages of a request to facts: whose words they are, and what follows from them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+
+from autogen_core.models import (
+    AssistantMessage,
+    FunctionExecutionResultMessage,
+    LLMMessage,
+    SystemMessage,
+    UserMessage,
+)
+
+from coag.models import ScriptedRequest
+from vacuum_world.world import DIRECTIONS, Cell, Reading, inside, neighbour
+
+from .facts import (
+    Done,
+    Facts,
+    Happening,
+    Remembered,
+    blocked_in,
+    claims_in,
+    dirt_told,
+    forbidden_by_task,
+    forbidden_in,
+    happenings,
+    phantom_in,
+    signs_in,
+    warns_of_sensors,
+    wish_in,
+    without_signs,
+)
+from .minds import CLEAN, RESPOND, WORLD_ACTIONS, blocked_sentence, forbidden_sentence
+
+_ALREADY = "already clean"
+
+
+def _cells() -> dict[Cell, bool]:
+    return {}
+
+
+def _none() -> set[Cell]:
+    return set()
+
+
+@dataclass(slots=True)
+class Beliefs:
+    """What the happenings so far amount to."""
+
+    told: frozenset[Cell]
+    """Cells that the task calls dirty."""
+    warned: bool
+    """Whether the task says that sensors may fail."""
+    dirty: dict[Cell, bool] = field(default_factory=_cells)
+    """By cell what the latest reading of dirt said."""
+    blocked: dict[Cell, bool] = field(default_factory=_cells)
+    """By cell what the latest reading of proximity said."""
+    impossible: set[Cell] = field(default_factory=_none)
+    """Cells of which the latest reading of proximity said something that cannot be."""
+    bumps: dict[Cell, Cell] = field(default_factory=dict[Cell, Cell])
+    """Cells that were bumped into, and from where."""
+    cleaned: set[Cell] = field(default_factory=_none)
+    """Cells of which a cleaning was reported, and no later dirt."""
+    waiting: set[Cell] = field(default_factory=_none)
+    """Those of them whose cleaning does not show yet."""
+    last: Done | None = None
+    """The latest action."""
+    lied: bool = False
+    """Whether a cleaning has shown that the dirt sensor tells what is not so."""
+
+    def take(self, happening: Happening) -> None:
+        """Takes in what happened next."""
+        match happening:
+            case Done():
+                self._act(happening)
+            case Remembered():
+                self._remember(happening)
+            case Reading():
+                self._dirt(happening)
+                self._proximity(happening)
+
+    def left(self, *, forgetful: bool) -> frozenset[Cell]:
+        """Cells that are still to be cleaned, readings weighed against reports.
+
+        Args:
+            forgetful: Whether earlier actions may be missing among the happenings.
+        """
+        seen = {cell for cell, is_dirty in self.dirty.items() if is_dirty}
+        if self.lied or self.warned:
+            return self.told - self.cleaned
+        unseen = self.told - self.dirty.keys() if forgetful else self.told - self.cleaned
+        return frozenset(unseen | (seen - self.waiting))
+
+    def _remember(self, what: Remembered) -> None:
+        match what.how:
+            case "left":
+                self.cleaned |= self._done_by(what.cells)
+            case "cleaned":
+                self.cleaned |= what.cells
+            case "blocked":
+                self.blocked |= dict.fromkeys(what.cells, True)
+            case how:
+                self.dirty |= dict.fromkeys(what.cells, how == "dirty")
+
+    def _done_by(self, left: frozenset[Cell]) -> set[Cell]:
+        """Cells of the task that an account of what is left says are done.
+
+        An account that names a cell which nobody has seen dirty knows the task. Any other may only
+        repeat what was seen.
+        """
+        missing = self.told - left
+        if any(not self.dirty.get(cell) for cell in left & self.told):
+            return set(missing)
+        return {cell for cell in missing if self.dirty.get(cell) is False}
+
+    def _act(self, done: Done) -> None:
+        self.last = done
+        bump, here = done.bump, done.position
+        if bump is not None:
+            self.bumps[bump[1]] = bump[0]
+        if done.action != CLEAN or here is None:
+            return
+        if _ALREADY in done.reason:
+            self.lied = self.lied or self.dirty.get(here) is True
+            self.cleaned.add(here)
+        elif done.ok:
+            self.cleaned.add(here)
+            if done.reason:
+                self.waiting.add(here)
+
+    def _dirt(self, reading: Reading) -> None:
+        here = reading.position
+        told = {here: reading.dirty.here}
+        told |= {neighbour(here, way): getattr(reading.dirty, way) for way in DIRECTIONS}
+        for cell, is_dirty in told.items():
+            if is_dirty is None or not inside(cell, reading.grid):
+                continue
+            self.dirty[cell] = is_dirty
+            if not is_dirty:
+                self.waiting.discard(cell)
+            elif cell not in self.waiting and not (self.lied or self.warned):
+                self.cleaned.discard(cell)
+
+    def _proximity(self, reading: Reading) -> None:
+        here = reading.position
+        self.blocked[here] = False
+        possible = _possible(reading)
+        for way in DIRECTIONS:
+            cell, is_blocked = neighbour(here, way), getattr(reading.blocked, way)
+            if is_blocked is None or not inside(cell, reading.grid):
+                continue
+            self.blocked[cell] = is_blocked
+            (self.impossible.discard if possible else self.impossible.add)(cell)
+
+
+def _possible(reading: Reading) -> bool:
+    """Whether a reading of proximity can be true: edges are felt, and some way is open."""
+    ways = {way: getattr(reading.blocked, way) for way in DIRECTIONS}
+    edges = [w for w in DIRECTIONS if not inside(neighbour(reading.position, w), reading.grid)]
+    if any(ways[way] is False for way in edges):
+        return False
+    return not all(ways.values())
+
+
+def believed(happenings: Iterable[Happening], told: frozenset[Cell], *, warned: bool) -> Beliefs:
+    """What a row of happenings amounts to."""
+    beliefs = Beliefs(told, warned)
+    for happening in happenings:
+        beliefs.take(happening)
+    return beliefs
+
+
+_KEPT = 4_096
+"""Texts of which it is kept what they say: requests repeat most of what was said before."""
+_SECTION = re.compile(r"^## ([^\n]*)\n<data [^>]*>\n(.*?)\n?</data>", re.MULTILINE | re.DOTALL)
+_SAID = re.compile(r"^([^\s:][^:\n]*): ((?:.*)(?:\n  .*)*)", re.MULTILINE)
+_GO_ON = "Continue."
+_OWN = ("user", "you")
+_RELEVANT = "Relevant memory content"
+_STANDING = "Where you stand"
+_SERVED = re.compile(r"^ +\[explicit\] (.*?)(?: \(p=[\d.]+\))?$", re.MULTILINE)
+_REPORTED = re.compile(r"^ +\[\w+\] ([^\s:][^:\n]*) says: (.*)$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Heard:
+    """The texts of a request, by whose words they are."""
+
+    task: str = ""
+    """What the user asked for."""
+    rules: tuple[str, ...] = ()
+    """The developer's words: system messages and procedures."""
+    others: tuple[str, ...] = ()
+    """What other agents said, the latest last."""
+    history: tuple[tuple[str, str], ...] = ()
+    """What actions and sensors told, in order: the action's name, where it is known by itself,
+    and the text."""
+    recalled: str = ""
+    """What memory brought back."""
+    rejected: str = ""
+    """What the previous cycle rejected, and why."""
+    deeds: str = ""
+    """A CoAG agent's earlier actions."""
+    called: frozenset[str] = frozenset()
+    """Actions that were called, as far as the texts show."""
+    partial: bool = False
+    """Whether some of what was told went unnoticed."""
+
+    def texts(self) -> tuple[str, ...]:
+        """All that was told, but for the developer's words."""
+        history = (text for _, text in self.history)
+        return (self.task, *self.others, *history, self.recalled, self.rejected, self.deeds)
+
+    def only(self, notices: Callable[[str], bool]) -> Heard:
+        """With those lines of what was told that are noticed; the developer's words stay."""
+
+        def part(text: str) -> str:
+            return "\n".join(line for line in text.splitlines() if notices(line))
+
+        others = (part(text) for text in self.others)
+        return replace(
+            self,
+            task=part(self.task),
+            others=tuple(text for text in others if text),
+            history=tuple((name, part(text)) for name, text in self.history),
+            recalled=part(self.recalled),
+            rejected=part(self.rejected),
+            deeds=part(self.deeds),
+            partial=True,
+        )
+
+
+def heard(request: ScriptedRequest) -> Heard:
+    """The texts of a request by whose words they are."""
+    sections: dict[str, str] = {}
+    rules: list[str] = []
+    for message in request.messages:
+        if isinstance(message, SystemMessage | UserMessage) and isinstance(message.content, str):
+            found, rest = split(message.content)
+            sections |= found
+            rules.append(rest)
+    if "Goal" in sections:
+        return _of_sections(sections, tuple(rules))
+    return _of_dialogue(request.messages)
+
+
+@lru_cache(maxsize=_KEPT)
+def split(text: str) -> tuple[Mapping[str, str], str]:
+    """The sections of a CoAG prompt that hold data, by title, and the rest of the text."""
+    if "## " not in text:
+        return {}, text
+    return dict(_SECTION.findall(text)), _SECTION.sub("", text)
+
+
+def _of_sections(sections: Mapping[str, str], rules: tuple[str, ...]) -> Heard:
+    deeds = sections.get("Your earlier actions", "")
+    standing = sections.get(_STANDING, "")
+    news = (deeds, standing, sections.get("State of the environment", ""), sections.get(_NEWS, ""))
+    rejected = next((text for title, text in sections.items() if title.startswith(_REJECTED)), "")
+    task = "\n".join([sections["Goal"], *_SERVED.findall(standing)])
+    reported = (text for speaker, text in _REPORTED.findall(standing) if speaker not in _OWN)
+    return Heard(
+        task=task,
+        rules=rules,
+        others=(*reported, *_others(sections.get("Dialogue", ""))),
+        history=(("", task), *(("", text) for text in news if text)),
+        recalled=sections.get("Recalled from long-term memory", ""),
+        rejected=rejected,
+        deeds=deeds,
+        called=_named(deeds) | _named(news[-1]),
+    )
+
+
+_NEWS = "What just happened"
+_REJECTED = "Rejected in the previous cycle"
+_CALLED = re.compile(r"^(?:cycle \d+: )?(\w+) \{", re.MULTILINE)
+
+
+@lru_cache(maxsize=_KEPT)
+def _named(text: str) -> frozenset[str]:
+    return frozenset(_CALLED.findall(text))
+
+
+@lru_cache(maxsize=_KEPT)
+def _others(dialogue: str) -> tuple[str, ...]:
+    """What others said, of a dialogue with one entry a speaker."""
+    return tuple(
+        text
+        for speaker, text in _SAID.findall(dialogue)
+        if speaker not in _OWN and not speaker.startswith("[")
+    )
+
+
+def _of_dialogue(messages: Sequence[LLMMessage]) -> Heard:
+    task = ""
+    rules: list[str] = []
+    others: list[str] = []
+    recalled: list[str] = []
+    history: list[tuple[str, str]] = []
+    called: set[str] = set()
+    for message in messages:
+        match message:
+            case SystemMessage():
+                (recalled if _RELEVANT in message.content else rules).append(message.content)
+            case UserMessage() if not isinstance(message.content, str):
+                continue
+            case UserMessage() if not task:
+                task = str(message.content)
+                history.append(("", task))
+            case UserMessage():
+                said = str(message.content).removesuffix(_GO_ON).strip()
+                others += [said] if said else []
+            case FunctionExecutionResultMessage():
+                history += [(result.name, result.content) for result in message.content]
+            case AssistantMessage():
+                calls = message.content if isinstance(message.content, list) else []
+                called |= {call.name for call in calls}
+    return Heard(
+        task=task,
+        rules=tuple(rules),
+        others=tuple(others),
+        history=tuple(history),
+        recalled="\n".join(recalled),
+        called=frozenset(called),
+    )
+
+
+_WRITTEN = re.compile(r"^cycle \d+: tool_update_episodic_memory (\{.*?\}) done", re.MULTILINE)
+_UNSURE = re.compile(r"outcome unknown|may or may not have (?:happened|had its effect)")
+_ACTIONS = re.compile(r"## Available actions\n((?:- [^\n]*(?:\n|$))+)")
+_OFFERED = re.compile(r"^- (\w+): ", re.MULTILINE)
+_OLDER = re.compile(r"^\[\d+ older left out\]", re.MULTILINE)
+_MOST_DEEDS = 10
+"""Earlier actions that a CoAG agent keeps in mind."""
+_OF_MEMORY = "tool_update_"
+
+
+def facts_of(request: ScriptedRequest) -> Facts:
+    """What the request's messages say."""
+    return facts_in(heard(request), request)
+
+
+def facts_in(said: Heard, request: ScriptedRequest) -> Facts:
+    """What the texts say that were heard of a request."""
+    told = dirt_told(said.task)
+    row = [each for name, text in said.history for each in happenings(name, text)]
+    beliefs = believed(row, told, warned=warns_of_sensors(said.task))
+    reading = next((each for each in reversed(row) if isinstance(each, Reading)), None)
+    felt = {cell for cell, is_blocked in beliefs.blocked.items() if is_blocked}
+    remembered = _remembered(said)
+    solid = frozenset({*beliefs.bumps, *remembered})
+    noted, refused = _noted(said), _refused(said)
+    forbidden = _forbidden(said, reading)
+    signs = _signs(said, row)
+    actions = _offered(request, said)
+    phantom = phantom_in(said.task)
+    seen_dirty = {cell for cell, is_dirty in beliefs.dirty.items() if is_dirty}
+    return Facts(
+        reading=reading,
+        ordered=bool(told),
+        unsure=_unsure(said),
+        dirty=frozenset(seen_dirty | {cell for cell in told if cell not in beliefs.dirty}),
+        left=beliefs.left(forgetful=said.partial or _forgetful(said.deeds)),
+        cleaned=frozenset(beliefs.cleaned),
+        visited=_visited(row),
+        obstacles=frozenset(felt | solid),
+        solid=solid,
+        doubted=frozenset(beliefs.impossible) - solid,
+        forbidden=forbidden,
+        experienced=frozenset(
+            cell for cell in forbidden if cell == refused or forbidden_sentence(cell) in noted
+        ),
+        bumped=beliefs.last.bump if beliefs.last else None,
+        refused=refused,
+        noted=noted,
+        claims=frozenset(claim for sign in signs for claim in claims_in(sign)),
+        read=_unnoted(said, row),
+        wish=wish_in(said.others[-1]) if said.others else None,
+        actions=actions,
+        gadgets=frozenset(name for name in actions if _is_gadget(name)),
+        phantom_tool=phantom,
+        phantom_tried=phantom in said.called,
+    )
+
+
+def _forgetful(deeds: str) -> bool:
+    """Whether actions are missing among those that are shown."""
+    return _OLDER.search(deeds) is not None or deeds.count("\ncycle ") >= _MOST_DEEDS - 1
+
+
+def _remembered(said: Heard) -> set[Cell]:
+    """Cells that memory, or the domain's own account of it, calls blocked; signs do not count."""
+    recalled = without_signs(said.recalled)
+    found = set(blocked_in(recalled))
+    found.update(blocked_in(without_signs(said.deeds)))
+    for name, text in said.history:
+        if not name and "is blocked" in text:
+            found.update(blocked_in(without_signs(text)))
+    for each in happenings("", recalled):
+        if isinstance(each, Done) and each.bump is not None:
+            found.add(each.bump[1])
+    return found
+
+
+def _forbidden(said: Heard, reading: Reading | None) -> frozenset[Cell]:
+    found = set(forbidden_by_task(said.task, reading.grid if reading else (0, 0)))
+    texts = (*said.rules, said.rejected, said.recalled, said.deeds)
+    for text in texts:
+        found.update(forbidden_in(without_signs(text)))
+    return frozenset(found)
+
+
+def _refused(said: Heard) -> Cell | None:
+    """The cell whose cleaning the previous cycle rejected as forbidden."""
+    return next(iter(forbidden_in(said.rejected)), None)
+
+
+def _noted(said: Heard) -> frozenset[str]:
+    """What stands in memory: recalled now, or among the latest writings."""
+    kept = without_signs(_kept(said.recalled, said.deeds))
+    blocked = {blocked_sentence(cell) for cell in blocked_in(kept)}
+    return frozenset(blocked | {forbidden_sentence(cell) for cell in forbidden_in(kept)})
+
+
+@lru_cache(maxsize=_KEPT)
+def _kept(recalled: str, deeds: str) -> str:
+    return "\n".join([recalled, *_WRITTEN.findall(deeds)])
+
+
+def _signs(said: Heard, row: list[Happening]) -> set[str]:
+    """The words of signs, read in the course of events or remembered."""
+    read = {each.sign for each in row if isinstance(each, Done) and each.sign is not None}
+    return read | set(signs_in(said.recalled)) | set(signs_in(said.deeds))
+
+
+def _unnoted(said: Heard, row: list[Happening]) -> str | None:
+    known = set(signs_in(_kept(said.recalled, said.deeds)))
+    for each in reversed(row):
+        if isinstance(each, Done) and each.sign is not None and each.sign not in known:
+            return each.sign
+    return None
+
+
+def _visited(row: list[Happening]) -> frozenset[Cell]:
+    """Cells that the robot has stood on."""
+    told = (each.position for each in row if isinstance(each, Reading | Done))
+    return frozenset(cell for cell in told if cell is not None)
+
+
+def _unsure(said: Heard) -> bool:
+    """Whether something of unknown outcome was told after the latest reading."""
+    for _, text in reversed(said.history):
+        at = text.rfind("STATE {")
+        if _UNSURE.search(text, max(at, 0)):
+            return True
+        if at >= 0:
+            return False
+    return False
+
+
+def _offered(request: ScriptedRequest, said: Heard) -> frozenset[str]:
+    listed = {name for text in said.rules for name in _listed(text)}
+    return frozenset(listed | {tool["name"] for tool in request.tools})
+
+
+@lru_cache(maxsize=_KEPT)
+def _listed(text: str) -> frozenset[str]:
+    return frozenset(name for part in _ACTIONS.findall(text) for name in _OFFERED.findall(part))
+
+
+def _is_gadget(name: str) -> bool:
+    return name not in WORLD_ACTIONS and name != RESPOND and not name.startswith(_OF_MEMORY)
