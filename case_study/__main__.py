@@ -337,12 +337,6 @@ def _awareness() -> None:
 @awareness.command()
 def coverage(  # noqa: PLR0913 - options of a command
     *,
-    reader: Annotated[
-        str | None,
-        typer.Option(
-            metavar="SPEC", help="A model that answers the questions; rules if not given."
-        ),
-    ] = None,
     model: Annotated[
         str | None,
         typer.Option(
@@ -374,12 +368,6 @@ def coverage(  # noqa: PLR0913 - options of a command
     timeout: Annotated[
         float, typer.Option(min=1.0, metavar="SECONDS", help="Time limit of a call.")
     ] = 600.0,
-    answers: Annotated[
-        Path,
-        typer.Option(
-            metavar="FILE", help="With --reader: answers are kept here; they are asked once."
-        ),
-    ] = _AWARENESS_LOGS / "answers.jsonl",
     readings: Annotated[
         Path, typer.Option(metavar="FILE", help="With --model: what it reads is kept here.")
     ] = _AWARENESS_LOGS / "readings.jsonl",
@@ -398,7 +386,6 @@ def coverage(  # noqa: PLR0913 - options of a command
     from case_study.awareness import CoverageRequest, measured  # heavy, and for this one alone
 
     request = CoverageRequest(
-        reader=reader,
         model=model,
         trusted=trusted,
         limit=limit,
@@ -406,7 +393,6 @@ def coverage(  # noqa: PLR0913 - options of a command
         questions=tuple(id.strip() for id in questions.split(",")) if questions else (),
         budget=budget,
         timeout=timeout,
-        answers=answers,
         readings=readings,
         data=data,
     )

@@ -39,7 +39,7 @@ from coag.inspector import write_report as write_run_report
 from coag.schema import TraceRecord, from_import_name
 from coag.tracing import RunFolder, read_trace
 from vacuum_world.errors import WorldError
-from vacuum_world.scenarios import ADVERSARIAL, PAPER, SCENARIOS, build_scenario
+from vacuum_world.scenarios import ADVERSARIAL, SCENARIOS, build_scenario
 from vacuum_world.world import WorldState
 
 VACUUM, EPISODES = "vacuum", "episodes"
@@ -409,7 +409,5 @@ def report_profile(domain: str) -> ReportProfile:
         label=lettered,
         describe=described,
         is_scripted=is_scripted,
-        target=("scenarios A to D", PAPER, 0.9) if domain == VACUUM else None,
-        cache_target=0.7,
         write_run_page=write_page,
     )

@@ -4,8 +4,7 @@ The paper scored by hand how many of 20 kinds of information a raw buffer, a rol
 its own injection hold, on one scenario. Here a `Reader` answers 20 questions from the text alone,
 and code scores the answers against right ones that were written from the messages, on the
 paper's scenario and on further dialogues. `RuleReader` finds what a text says by the words in which
-it says it, the same for every text; `ModelReader` asks a language model. `cover` asks all of it,
-`coverage_page` writes the tables.
+it says it, the same for every text. `cover` asks all of it, `coverage_page` writes the tables.
 """
 
 from .coverage import (
@@ -27,6 +26,7 @@ from .coverage import (
 )
 from .dialogues import (
     CONVERSATION,
+    CachedPerception,
     Dialogue,
     DialogueRun,
     load_dialogues,
@@ -52,7 +52,6 @@ from .exams import (
     says,
     score,
 )
-from .model_reader import AnswerFile, CachedPerception, KeptAnswer, ModelReader, reading_prompt
 from .rule_reader import RuleReader
 from .statements import Outline, Section, parseable, read_outline, write_outline
 
@@ -76,10 +75,6 @@ __all__ = [
     "Reader",
     "Claim",
     "RuleReader",
-    "ModelReader",
-    "reading_prompt",
-    "AnswerFile",
-    "KeptAnswer",
     "CachedPerception",
     "CONVERSATION",
     "Dialogue",

@@ -13,7 +13,6 @@ from typing import Protocol
 
 from pydantic import Field
 
-from case_study.awareness.dialogues import DialogueRun, run_analyses, run_perception
 from coag.awareness import (
     ConversationAdapter,
     ModelPerception,
@@ -23,9 +22,10 @@ from coag.awareness import (
 )
 from coag.errors import ConfigurationError
 from coag.evals import FEWEST_PAIRS, Interval, paired_bootstrap
-from coag.models import AskSettings, ModelSpec, StructuredModel
+from coag.models import ModelSpec, StructuredModel
 from coag.schema import Value, estimate_tokens
 
+from .dialogues import CachedPerception, DialogueRun, run_analyses, run_perception
 from .exams import (
     PAPER,
     QUESTIONS,
@@ -40,7 +40,6 @@ from .exams import (
     questions_named,
     score,
 )
-from .model_reader import AnswerFile, CachedPerception, ModelReader
 from .rule_reader import RuleReader
 from .statements import parseable
 
@@ -610,14 +609,11 @@ def _grid(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 DATA = Path(__file__).parent
 """The folder of the further dialogues and of the right answers."""
-ANSWER_TOKENS = 300
 
 
 class CoverageRequest(Value):
-    """Which dialogues and questions, who reads and who perceives."""
+    """Which dialogues and questions, and who perceives."""
 
-    reader: str | None = None
-    """The spec of a model that reads; rules if not given."""
     model: str | None = None
     """The spec of a model that perceives, for one more injection."""
     trusted: bool = False
@@ -632,8 +628,6 @@ class CoverageRequest(Value):
     """Tokens of injections and of the buffer that is cut."""
     timeout: float = Field(default=600.0, gt=0)
     """Seconds until a call is given up."""
-    answers: Path
-    """Where the reader's answers are kept."""
     readings: Path
     """Where the perception's readings are kept."""
     data: Path | None = None
@@ -643,7 +637,6 @@ class CoverageRequest(Value):
         """The command that asks for it; it names no folder and holds no secret."""
         words = ["case-study", "awareness", "coverage"]
         given = {
-            "--reader": _public(self.reader),
             "--model": _public(self.model),
             "--limit": self.limit,
             "--questions": ",".join(self.questions) or None,
@@ -670,35 +663,16 @@ async def measured(request: CoverageRequest, on_answer: OnAnswer) -> str:
         raise ConfigurationError("--trusted: only with --model, which it is about. Leave it out.")
     questions = questions_named(request.questions)
     exams = exams_named(exams_in(request.data or DATA), request.dialogues)[: request.limit]
-    async with _reader(request) as reader, _perception(request) as perception:
+    async with _perception(request) as perception:
         found = await cover(
             exams,
-            reader,
+            RuleReader(),
             questions,
             budget=request.budget,
             perception=perception,
             on_answer=on_answer,
         )
     return coverage_page(found, request.command())
-
-
-@asynccontextmanager
-async def _reader(request: CoverageRequest) -> AsyncGenerator[Reader]:
-    if request.reader is None:
-        yield RuleReader()
-        return
-    spec = ModelSpec.parse(request.reader)
-    answers = AnswerFile(request.answers)
-    client = spec.open()
-    try:
-        yield ModelReader(
-            StructuredModel(client, limit_name=spec.limit_name),
-            name=spec.public,
-            answers=answers,
-            settings=AskSettings(max_tokens=ANSWER_TOKENS, timeout=request.timeout),
-        )
-    finally:
-        await client.close()
 
 
 @asynccontextmanager

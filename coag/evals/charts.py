@@ -283,34 +283,6 @@ def scatter_chart(spots: Sequence[tuple[str, float, float, str]], text: ChartTex
     return Chart(str(picture), text.caption, width, height)
 
 
-def step_chart(curves: Sequence[Series], text: ChartText, *, logarithmic: bool = False) -> Chart:
-    """Which share got somewhere by how much; at most six lines of at least one point each."""
-    width, height = 600.0, 270.0
-    picture = text.picture(width, height)
-    values = [x for curve in curves for x, _ in curve.points]
-    if logarithmic:
-        low, high = max(1.0, min(values) / 1.3), max(2.0, max(values) * 1.1)
-        marks = _log_marks(low, high)
-    else:
-        low, high = 0.0, max(1.0, *values) * 1.04
-        step = next(one for one in (1, 2, 5, 10, 20, 50, 100, 1000) if high / one <= 8 or one > 500)
-        marks = [float(mark) for mark in range(0, int(high) + 1, step)]
-    area = (44, 16, 370, 210)
-    axes = _Axes(picture=picture, area=area, across=(low, high), logarithmic=logarithmic)
-    axes.draw(marks, number, SHARES, _as_percent, text.unit)
-    ends: list[tuple[Point, str, str]] = []
-    for curve, ink, dash in zip(curves, LINES, _DASHES, strict=False):
-        path, share = [axes.at(low, 0)], 0.0
-        for x, reached in curve.points:
-            path += [axes.at(max(x, low), share), axes.at(max(x, low), reached)]
-            share = reached
-        path.append(axes.at(high, share))
-        picture.line(path, ink, width=2, dash=dash)
-        ends.append(((high, share), curve.name, ink))
-    axes.label_ends(ends)
-    return Chart(str(picture), text.caption, width, height)
-
-
 def episode_chart(
     lines: Sequence[Series], text: ChartText, name_row: Callable[[float], str]
 ) -> Chart:

@@ -337,14 +337,6 @@ def cohens_h(first: float, second: float) -> float:
     return 2 * asin(sqrt(second)) - 2 * asin(sqrt(first))
 
 
-def discordant_odds(first_only: int, second_only: int) -> float | None:
-    """Odds ratio of paired trials: pairs that only the second won, over those of the first.
-
-    Above 1 the second is better; None where the first alone never won.
-    """
-    return second_only / first_only if first_only else None
-
-
 def paired_d(differences: Sequence[float]) -> float | None:
     """Standardised mean of paired differences: 0.2 is small, 0.5 medium, 0.8 large.
 
@@ -441,19 +433,6 @@ def worst_of_k(successes: int, n: int, k: int) -> float:
     """
     _check(successes, n, k)
     return comb(successes, k) / comb(n, k)
-
-
-def expected_worst(values: Sequence[float], k: int, *, more_is_better: bool = True) -> float:
-    """The mean of the worst of k values that are drawn without putting back.
-
-    Raises:
-        ValueError: It is not 1 <= k <= the number of values.
-    """
-    n = len(values)
-    _check(0, n, k)
-    worst_first = sorted(values, reverse=not more_is_better)
-    weights = [comb(n - 1 - place, k - 1) for place in range(n)]
-    return sum(w * v for w, v in zip(weights, worst_first, strict=True)) / comb(n, k)
 
 
 def _check(successes: int, n: int, k: int) -> None:

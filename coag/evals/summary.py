@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from math import ceil
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
@@ -44,7 +42,6 @@ Pair = tuple[str, int]
 _KS = (3, 5, 10)
 """How often a scenario is thought to be played, for what can be relied on."""
 _RESAMPLES = 999
-_CURVE_POINTS, _BUDGETS = 60, 6
 _LISTED_FAILURES = 120
 DECIDERS = ("model", "rank", "only_survivor")
 
@@ -83,10 +80,6 @@ class ReportProfile:
     describe: Callable[[str], str] = lambda contender: ""
     """What a contender is, in a sentence."""
     is_scripted: Callable[[str], bool] = lambda model: model.startswith("scripted:")
-    target: tuple[str, Sequence[str], float] | None = None
-    """A target: what its scenarios are called, the scenarios, the share that is to succeed."""
-    cache_target: float | None = None
-    """Share of later prompt tokens that is to come from a server's cache."""
     write_run_page: Callable[[Any, Any], None] | None = None
     """Writes a page of some runs to a file, for failed trials that a report links."""
 
@@ -116,29 +109,6 @@ class Gap:
     pairs: int
     mean: float | None = None
     interval: Interval | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Curve:
-    """Which share of trials got somewhere by how much."""
-
-    of: int
-    """Trials."""
-    values: list[float]
-    """Sorted, of the trials that got there."""
-
-    @property
-    def points(self) -> list[tuple[float, float]]:
-        """Value and share reached by it; of many steps only each few."""
-        last = {value: place / self.of for place, value in enumerate(self.values, start=1)}
-        steps = [(value, round(share, 4)) for value, share in last.items()]
-        every = max(1, ceil(len(steps) / _CURVE_POINTS))
-        kept = steps[::every]
-        return [*kept, steps[-1]] if steps and kept[-1] != steps[-1] else kept
-
-    def at(self, value: float) -> float:
-        """The share that is reached by a value."""
-        return bisect_right(self.values, value) / self.of
 
 
 def data_frame(trials: Assessment | Iterable[Trial]) -> pandas.DataFrame:
@@ -284,54 +254,12 @@ class Panel:
         interval = paired_bootstrap(differences, resamples=_RESAMPLES) if enough else None
         return Gap(pairs=len(differences), mean=fmean(differences), interval=interval)
 
-    # -- costs, reliability, adaptation, causes --
+    # -- costs, reliability, causes --
 
     def price(self, contender: str, measure: str) -> float | None:
         """What each success cost: the sum over all trials by the number of successes."""
         won = self.rates[contender].successes
         return self.total(contender, measure) / won if won else None
-
-    @cached_property
-    def budget_curves(self) -> dict[str, Curve]:
-        """Of contenders that use tokens: which share had succeeded within how many."""
-        curves: dict[str, Curve] = {}
-        for name in self.contenders:
-            spent, won = self.values(name, "tokens"), self.successes(name)
-            if any(spent.values()):
-                tokens = sorted(value for pair, value in spent.items() if won[pair])
-                curves[name] = Curve(of=len(spent), values=tokens)
-        return curves
-
-    @cached_property
-    def budgets(self) -> list[float]:
-        """Round numbers of tokens between the least and the most that were spent."""
-        spent = [v for name in self.budget_curves for v in self.values(name, "tokens").values()]
-        if not any(spent):
-            return []
-        least, most = min(value for value in spent if value > 0), max(spent)
-        rounds = [float(head * 10**power) for power in range(1, 10) for head in (1, 2, 5)]
-        within = [value for value in rounds if least <= value < most]
-        above = next(value for value in rounds if value >= most or value == rounds[-1])
-        every = max(1, ceil(len(within) / (_BUDGETS - 1)))
-        return [*within[::-1][::every][::-1], above]
-
-    @cached_property
-    def adaptation_curves(self) -> dict[str, Curve]:
-        """Over trials in which an action failed: by how many actions one worked again."""
-        curves: dict[str, Curve] = {}
-        for name in self.contenders:
-            latencies, stuck = (self.values(name, m) for m in ("adaptation_actions", "unadapted"))
-            if latencies:
-                adapted = sorted(v for pair, v in latencies.items() if not stuck.get(pair))
-                curves[name] = Curve(of=len(latencies), values=adapted)
-        return curves
-
-    def adaptation_seconds(self, contender: str) -> float | None:
-        """Mean seconds to the next action that worked, of the trials that adapted."""
-        stuck = self.values(contender, "unadapted")
-        took = self.values(contender, "adaptation_seconds")
-        adapted = [value for pair, value in took.items() if not stuck.get(pair)]
-        return fmean(adapted) if adapted else None
 
     def reliability(self, contender: str, k: int) -> tuple[float, float] | None:
         """Chance that at least one, and that all of k trials succeed; means over scenarios."""
@@ -390,7 +318,7 @@ class Panel:
         """What is to be said first, as sentences."""
         if not self.claimed:
             return [f"{name} succeeded in {rate}." for name, rate in self.rates.items() if rate.n]
-        return [*self._losses(), *self._gains(), *self._targets(), *self._parts()]
+        return [*self._losses(), *self._gains(), *self._parts()]
 
     def brief_findings(self) -> Iterator[str]:
         """A sentence on losses and one on successes."""
@@ -467,32 +395,6 @@ class Panel:
                 f"({points_span(result.interval)}, {counted(result.pairs, 'pair')}, "
                 f"{p_words(result)})."
             )
-
-    def _targets(self) -> Iterator[str]:
-        target, cached = self.profile.target, self.profile.cache_target
-        if target is not None and set(target[1]) <= set(self.scenarios):
-            label, scenarios, share = target
-            parts: list[str] = []
-            for name in self.claimed:
-                won = [w for scenario in scenarios for w in self.successes(name, scenario).values()]
-                rate = Rate(won)
-                if not rate.n:
-                    parts.append(f"{name} was not played")
-                    continue
-                met = "met" if rate.successes >= share * rate.n else "missed"
-                parts.append(
-                    f"{name} {rate.successes:,} of {rate.n:,} ({percent(rate.share)}, 95 % "
-                    f"interval {span(rate.interval)} %, {met})"
-                )
-            yield f"On {label}, with a target of {percent(share)}: {listed(parts)}."
-        for name in self.claimed if cached is not None and not self.scripted else ():
-            share = self.mean(name, "later_cached_share")
-            if share is not None and cached is not None:
-                met = "met" if share >= cached else "missed"
-                yield (
-                    f"Of {name}'s prompt tokens after a cycle's first call {percent(share)} came "
-                    f"from the server's cache (target {percent(cached)}: {met})."
-                )
 
     def _parts(self) -> Iterator[str]:
         """Parts whose contribution is not shown, and those that took successes away."""

@@ -15,21 +15,18 @@ from .charts import (
     Chart,
     ChartText,
     IntervalRow,
-    Series,
     interval_chart,
     round_marks,
     scatter_chart,
-    step_chart,
 )
 from .measures import NO_FAILURE_FOUND, NOT_ATTRIBUTABLE
 from .statistics import PairedComparison
-from .summary import DECIDERS, Curve, Panel, Rate
+from .summary import DECIDERS, Panel, Rate
 from .wording import (
     NONE,
     comparison_words,
     contribution_words,
     counted,
-    listed,
     number,
     number_span,
     p_value,
@@ -37,13 +34,11 @@ from .wording import (
     points,
     points_span,
     seconds,
-    shown,
     signed,
     span,
 )
 
 DECIDED = "decided by: model / rank / only survivor"
-_DRAWN_LINES = 6
 _IN_COST_TABLE = frozenset(
     {
         *("actions", "model_calls", "prompt_tokens", "completion_tokens", "cached_tokens"),
@@ -176,9 +171,7 @@ class PanelTables:
             self._compared(),
             self._contributions(),
             self._costs(),
-            self._budgets(),
             self._reliability(),
-            self._adaptation(),
             self._causes(),
             self._measures(),
         ):
@@ -461,45 +454,6 @@ class PanelTables:
         )
         return [scatter_chart(spots, text)]
 
-    def _steps(self, curves: Mapping[str, Curve], title: str, unit: str, part: str) -> list[Chart]:
-        order = [*self.panel.claimed, *(name for name in curves if name not in self.panel.claimed)]
-        names = [name for name in order if name in curves and curves[name].points]
-        drawn = [Series(name, curves[name].points) for name in names[:_DRAWN_LINES]]
-        if not drawn:
-            return []
-        text = ChartText(
-            title=title,
-            caption=f"{title}. Shown: {listed([shown(s.name, 40) for s in drawn])}; all are in "
-            "the table.",
-            description="; ".join(
-                f"{s.name} {percent(s.points[-1][1])} by {number(s.points[-1][0])}" for s in drawn
-            ),
-            unit=unit,
-            prefix=f"{self.anchor}-{part}-p",
-        )
-        return [step_chart(drawn, text, logarithmic=part == "tokens")]
-
-    def _budgets(self) -> ReportBlock:
-        panel = self.panel
-        cells = {
-            name: [number_cell(curve.of), *(_share_cell(curve.at(b)) for b in panel.budgets)]
-            for name, curve in panel.budget_curves.items()
-        }
-        title = "Trials that had succeeded by so many tokens"
-        return ReportBlock(
-            anchor=f"{self.anchor}-tokens",
-            title="Who is ahead at equal tokens?",
-            charts=self._steps(panel.budget_curves, title, "tokens, logarithmic", "tokens"),
-            tables=self._by_contender(
-                "Trials that had succeeded with no more than so many tokens, in percent",
-                ["n (trials)", *(f"{number(budget)} tokens" for budget in panel.budgets)],
-                cells,
-                note="Read from these trials, not played again: a success counts for a budget if "
-                "the whole trial took no more. A trial that is stopped at the budget could only "
-                "do better.",
-            ),
-        )
-
     def _reliability(self) -> ReportBlock:
         panel = self.panel
         cells: dict[str, list[Cell]] = {}
@@ -519,36 +473,6 @@ class PanelTables:
                 [*titles, "n (scenarios)"],
                 cells,
                 note="Estimated from the trials of each scenario, drawn without replacement.",
-            ),
-        )
-
-    def _adaptation(self) -> ReportBlock:
-        panel = self.panel
-        cells: dict[str, list[Cell]] = {}
-        for name, curve in panel.adaptation_curves.items():
-            middle = -(-curve.of // 2)
-            half = curve.values[middle - 1] if middle <= len(curve.values) else None
-            cells[name] = [
-                number_cell(curve.of),
-                number_cell(len(curve.values)),
-                _share_cell(len(curve.values) / curve.of),
-                number_cell(half),
-                number_cell(panel.adaptation_seconds(name), seconds),
-            ]
-        title = "Trials in which an action worked again after one that failed"
-        unit = "actions since the failed one, mean of a trial"
-        titles = ["n (trials in which an action failed)", "one worked again each time"]
-        titles += ["the same, in percent", "actions by which half had adapted", "time to it"]
-        return ReportBlock(
-            anchor=f"{self.anchor}-adaptation",
-            title="How soon does it adapt after a failure?",
-            charts=self._steps(panel.adaptation_curves, title, unit, "adaptation"),
-            tables=self._by_contender(
-                "How soon an action worked again after one that had failed",
-                titles,
-                cells,
-                note="A trial that ended before an action worked again counts as not adapted. "
-                "Actions and time are means within a trial; a dash: fewer than half had adapted.",
             ),
         )
 

@@ -12,8 +12,8 @@ from coag.evals import write_report
 
 pytestmark = pytest.mark.browser
 
-PLOTS = 7
-"""Success three times, parts, cost, tokens and adaptation."""
+PLOTS = 5
+"""Success three times, parts and cost."""
 SIZES = {"wide": (1440, 900), "phone": (390, 844)}
 
 

@@ -37,9 +37,7 @@ def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
         "    if 'Conversation' in form:\n"
         "        return {'topics': ['fence'], 'references_previous': False, 'entities': [],\n"
         "                'sentiment': 'neutral', 'goals': ['Paint the fence'], 'questions': []}\n"
-        "    if 'Pairs' in form:\n"
-        "        return {'items': []}\n"
-        "    return {'items': ['paint the fence']}\n"
+        "    raise OSError(form)\n"
     )
     component = {
         "provider": "coag.models.ScriptedModel",
@@ -63,20 +61,20 @@ def test_the_page_is_printed_and_written(
     assert str(tmp_path) not in out
 
 
-def test_a_model_reads_and_perceives_and_a_second_run_asks_it_nothing(
+def test_a_model_perceives_and_a_second_run_asks_it_nothing(
     run: Run, model: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    kept = ["--answers", str(tmp_path / "a.jsonl"), "--readings", str(tmp_path / "r" / "r.jsonl")]
-    words = ["--reader", model, "--model", model, "--questions", "explicit_goals,urgency"]
-    assert run(*words, "--dialogue", "a fence", *kept) == 0
+    readings = tmp_path / "r" / "r.jsonl"
+    words = ["--model", model, "--questions", "explicit_goals,urgency", "--dialogue", "a fence"]
+    kept = ["--readings", str(readings)]
+    assert run(*words, *kept) == 0
     first = capsys.readouterr().out
     assert "awareness by model" in first
     assert "model.json" in first
-    answers = (tmp_path / "a.jsonl").read_text().splitlines()
-    assert len(answers) > 0
+    assert len(readings.read_text().splitlines()) > 0
     (tmp_path / "coverage_script.py").write_text("def answer(request): raise OSError('no')\n")
     sys.modules.pop("coverage_script", None)
-    assert run(*words, "--dialogue", "a fence", *kept) == 0
+    assert run(*words, *kept) == 0
     assert capsys.readouterr().out == first
 
 
@@ -86,7 +84,7 @@ def test_a_model_reads_and_perceives_and_a_second_run_asks_it_nothing(
         (["--questions", "weather"], "no question named 'weather'"),
         (["--dialogue", "a wall"], "no dialogue named 'a wall'"),
         (["--trusted"], "--trusted: only with --model"),
-        (["--reader", "nobody"], "form of model spec named 'nobody'"),
+        (["--model", "nobody"], "form of model spec named 'nobody'"),
     ],
 )
 def test_what_cannot_be_done_is_told_in_a_line(

@@ -95,7 +95,6 @@ def test_a_contender_without_a_model_is_in_the_panel_of_every_model() -> None:
     assert sum(one.decided_by("plain").values()) == pytest.approx(1)
     alone = panel_of(made_up(FOLDER, contenders=("random", "rules"), seeds=2))
     assert alone.model == "none"
-    assert alone.budget_curves == {}
 
 
 def test_a_price_is_the_sum_over_all_trials_by_the_successes(panel: Panel) -> None:
@@ -106,32 +105,6 @@ def test_a_price_is_the_sum_over_all_trials_by_the_successes(panel: Panel) -> No
     assert price * rate.successes == pytest.approx(tokens * rate.n)
     never = panel_of(with_outcomes(made_up(FOLDER, contenders=("plain",)), {"plain": False}))
     assert never.price("plain", "tokens") is None
-
-
-def test_at_equal_tokens_a_success_counts_only_within_the_budget(panel: Panel) -> None:
-    for name, curve in panel.budget_curves.items():
-        shares = [curve.at(budget) for budget in panel.budgets]
-        assert shares == sorted(shares)
-        assert shares[-1] == pytest.approx(panel.rates[name].share)
-
-
-def test_a_trial_in_which_nothing_worked_again_counts_as_not_adapted() -> None:
-    made = made_up(FOLDER, contenders=("plain",), scenarios=("evolution",), seeds=4, broken=0)
-    measures = [
-        {"adaptation_actions": 2.0, "unadapted": 0.0, "adaptation_seconds": 1.0},
-        {"adaptation_actions": 5.0, "unadapted": 1.0, "adaptation_seconds": 9.0},
-        {"adaptation_actions": None, "unadapted": 0.0, "adaptation_seconds": None},
-        {"adaptation_actions": 1.0, "unadapted": 0.0, "adaptation_seconds": 3.0},
-    ]
-    trials = tuple(
-        trial.model_copy(update={"measures": values})
-        for trial, values in zip(made.trials, measures, strict=True)
-    )
-    found = panel_of(Assessment(folder=FOLDER, plan=made.plan, trials=trials))
-    curve = found.adaptation_curves["plain"]
-    assert (curve.of, curve.values) == (3, [1.0, 2.0])
-    assert curve.points == [(1.0, 0.3333), (2.0, 0.6667)]
-    assert found.adaptation_seconds("plain") == 2.0
 
 
 def test_what_the_reference_won_and_ours_lost_comes_first_among_the_failures() -> None:
@@ -230,23 +203,6 @@ def test_a_rival_without_deliberation_is_named_and_an_oracle_is_none() -> None:
     rival = place(said, "Without deliberation, plain-guarded (100 % of 32)")
     assert rival < place(said, "coag-full succeeded in")
     assert not any("oracle" in sentence for sentence in said)
-
-
-def test_targets_are_met_or_missed_where_all_their_scenarios_were_played() -> None:
-    target = "On scenarios A to D, with a target of 90 %: coag-full "
-    outcomes = {"plain": False, "coag-full": True}
-    assert f"{target}32 of 32 (100 %, 95 % interval 89 to 100 %, met)." in findings(outcomes)
-    missed = f"{target}24 of 32 (75 %, 95 % interval 58 to 87 %, missed)."
-    assert missed in findings(outcomes, lost_in="evolution")
-    for model, judged in (("local#made-up", True), ("scripted:sound", False)):
-        made = made_up(FOLDER, contenders=("coag-full",), models=(model,))
-        trials = tuple(
-            trial.model_copy(update={"measures": {**trial.measures, "later_cached_share": 0.6}})
-            for trial in made.trials
-        )
-        found = panel_of(Assessment(folder=FOLDER, plan=made.plan, trials=trials)).findings
-        text = "60 % came from the server's cache (target 70 %: missed)"
-        assert any(text in sentence for sentence in found) is judged
 
 
 def test_parts_that_add_nothing_and_those_that_add_successes_are_named() -> None:
