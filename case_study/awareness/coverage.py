@@ -6,7 +6,6 @@ import shlex
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from enum import StrEnum
-from operator import attrgetter
 from pathlib import Path
 from statistics import fmean
 from typing import Protocol
@@ -21,7 +20,7 @@ from coag.awareness import (
     RulePerception,
 )
 from coag.errors import ConfigurationError
-from coag.evals import FEWEST_PAIRS, Interval, paired_bootstrap
+from coag.evals import compare
 from coag.models import ModelSpec, StructuredModel
 from coag.schema import Value, estimate_tokens
 
@@ -311,99 +310,54 @@ _COMPUTED: dict[str, Callable[[str, int], float]] = {
 
 SEED = 2026
 """What the resamples of the bootstrap are drawn by."""
+_PRINTED_KINDS = ("buffer", "summary", "SAGEN")
+_TABLE_6 = (
+    ("tokens", 0, "92", "43", "176"),
+    ("coverage", 1, "2.1", "4.1", "19.7"),
+    ("coverage, %", 1, "10.5", "20.5", "98.5"),
+    ("coverage, recall only", 1, "", "", ""),
+    ("coverage per 100 tokens", 2, "2.28", "9.59", "11.23"),
+    ("full", 1, "1", "4", "20"),
+    ("partial", 1, "3", "3", "0"),
+    ("none", 1, "16", "13", "0"),
+)
+"""Rows of table 6, the digits of a mean, and what the paper prints."""
+_COMPARED = {
+    "coverage": "coverage",
+    "coverage, recall only": "recall only",
+    "coverage per 100 tokens": "per 100 tokens",
+}
+_SAME = 0.005
+"""Scores that differ by less are told as the same."""
 
 
-class Figures(Value):
-    """Table 6 of one kind of memory: of one dialogue, or the mean of several."""
-
-    tokens: float
-    covered: float
-    """Coverage, of as many as there are questions."""
-    recalled: float
-    """The same where claiming too much costs nothing."""
-    density: float
-    """Coverage per 100 tokens."""
-    full: float
-    partial: float
-    none: float
-
-
-class Difference(Value):
-    """How far one kind of memory is before another, over dialogues."""
-
-    mean: float
-    interval: Interval | None
-    """None below `FEWEST_PAIRS` dialogues: so few tell nothing of others."""
-    better: int
-    """In how many dialogues it is."""
-    worse: int
-
-
-Measure = Callable[[Figures], float]
-
-
-def figures(coverage: Coverage, dialogue: str, kind: Kind) -> Figures:
-    """Table 6 of one memory of one dialogue."""
+def figures(coverage: Coverage, dialogue: str, kind: Kind) -> dict[str, float]:
+    """Table 6 of one memory of one dialogue, by the names of its rows."""
     scored = coverage.of(dialogue, kind)
-    tokens = coverage.tokens(dialogue, kind)
-    covered = sum(one.value for one in scored)
+    tokens, covered = coverage.tokens(dialogue, kind), coverage.total(dialogue, kind)
     marks = [one.mark for one in scored]
-    return Figures(
-        tokens=tokens,
-        covered=covered,
-        recalled=sum(one.recall for one in scored),
-        density=100 * covered / tokens if tokens else 0.0,
-        full=marks.count(Mark.FULL),
-        partial=marks.count(Mark.PARTIAL),
-        none=marks.count(Mark.NONE),
-    )
+    return {
+        "tokens": tokens,
+        "coverage": covered,
+        "coverage, %": 100 * covered / len(coverage.questions),
+        "coverage, recall only": sum(one.recall for one in scored),
+        "coverage per 100 tokens": 100 * covered / tokens if tokens else 0.0,
+        "full": marks.count(Mark.FULL),
+        "partial": marks.count(Mark.PARTIAL),
+        "none": marks.count(Mark.NONE),
+    }
 
 
-def mean_figures(coverage: Coverage, dialogues: Sequence[str], kind: Kind) -> Figures:
-    """The means over dialogues."""
-    each = [figures(coverage, dialogue, kind).model_dump() for dialogue in dialogues]
-    return Figures.model_validate({name: fmean(one[name] for one in each) for name in each[0]})
-
-
-def difference(
-    coverage: Coverage, dialogues: Sequence[str], measure: Measure, one: Kind, other: Kind
-) -> Difference:
-    """How far `one` is before `other`, paired by dialogue."""
-    apart = [
-        measure(figures(coverage, dialogue, one)) - measure(figures(coverage, dialogue, other))
-        for dialogue in dialogues
-    ]
-    return Difference(
-        mean=fmean(apart),
-        interval=paired_bootstrap(apart, SEED) if len(apart) >= FEWEST_PAIRS else None,
-        better=sum(value > 0 for value in apart),
-        worse=sum(value < 0 for value in apart),
-    )
-
-
-def question_mean(coverage: Coverage, dialogues: Sequence[str], kind: Kind, question: str) -> float:
-    """The mean score of one question over dialogues."""
+def _question_mean(
+    coverage: Coverage, kind: Kind, question: Question, dialogues: Sequence[str] | None = None
+) -> float:
+    """The mean score of one question over dialogues; over all but the paper's if not given."""
+    among = coverage.further if dialogues is None else dialogues
     return fmean(
         one.value
         for one in coverage.scored
-        if one.kind is kind and one.question == question and one.dialogue in dialogues
+        if one.kind is kind and one.question == question.id and one.dialogue in among
     )
-
-
-_PRINTED_KINDS = ("buffer", "summary", "SAGEN")
-_TABLE_6 = (
-    ("tokens", "92", "43", "176"),
-    ("coverage", "2.1", "4.1", "19.7"),
-    ("coverage, %", "10.5", "20.5", "98.5"),
-    ("coverage, recall only", "", "", ""),
-    ("coverage per 100 tokens", "2.28", "9.59", "11.23"),
-    ("full", "1", "4", "20"),
-    ("partial", "3", "3", "0"),
-    ("none", "16", "13", "0"),
-)
-"""What the paper prints."""
-_SAME = 0.005
-"""Scores that differ by less are told as the same."""
 
 
 def coverage_page(coverage: Coverage, command: str) -> str:
@@ -451,51 +405,44 @@ def _table_6(coverage: Coverage, dialogues: Sequence[str]) -> str:
     """The paper's numbers stand beside what is about the same dialogue and all questions."""
     one = dialogues == (PAPER,)
     printed = one and len(coverage.questions) == len(QUESTIONS)
-    columns = [mean_figures(coverage, dialogues, kind) for kind in coverage.kinds]
-    values = [_cells(column, len(coverage.questions), one=one) for column in columns]
+    columns = [
+        [figures(coverage, dialogue, kind) for dialogue in dialogues] for kind in coverage.kinds
+    ]
     head = ["", *coverage.kinds, *(f"paper: {kind}" for kind in _PRINTED_KINDS if printed)]
-    rows = [
-        [name, *(column[place] for column in values), *(paper if printed else ())]
-        for place, (name, *paper) in enumerate(_TABLE_6)
-    ]
+    rows: list[list[str]] = []
+    for name, digits, *paper in _TABLE_6:
+        whole = one and name in ("full", "partial", "none")
+        means = [fmean(each[name] for each in column) for column in columns]
+        cells = [f"{mean:.{0 if whole else digits}f}" for mean in means]
+        rows.append([name, *cells, *(paper if printed else ())])
     return _grid(head, rows)
-
-
-def _cells(found: Figures, asked: int, *, one: bool) -> list[str]:
-    digits = 0 if one else 1
-    return [
-        f"{found.tokens:.0f}",
-        f"{found.covered:.1f}",
-        f"{100 * found.covered / asked:.1f}",
-        f"{found.recalled:.1f}",
-        f"{found.density:.2f}",
-        f"{found.full:.{digits}f}",
-        f"{found.partial:.{digits}f}",
-        f"{found.none:.{digits}f}",
-    ]
 
 
 def _differences(coverage: Coverage) -> str:
     """Mean differences with their intervals, of coverage and of density."""
+    by_kind = {
+        kind: {dialogue: figures(coverage, dialogue, kind) for dialogue in coverage.further}
+        for kind in coverage.kinds
+    }
     rows: list[list[str]] = []
-    for mine in (kind for kind in AWARENESS if kind in coverage.kinds):
+    for mine in _aware(coverage):
         for other in BASELINES:
             cells = [f"{mine} - {other}"]
-            for measure in (attrgetter("covered"), attrgetter("recalled"), attrgetter("density")):
-                found = difference(coverage, coverage.further, measure, mine, other)
-                cells.append(f"{found.mean:+.2f}{_interval(found.interval)}")
-                cells.append(f"{found.better} / {found.worse}")
+            for name in _COMPARED:
+                sides = [
+                    {dialogue: float(found[name]) for dialogue, found in by_kind[kind].items()}
+                    for kind in (other, mine)
+                ]
+                found = compare(*sides, seed=SEED)
+                span = found.interval
+                within = f" ({span.low:+.2f} to {span.high:+.2f})" if span else ""
+                cells += [f"{found.difference:+.2f}{within}", f"{found.higher} / {found.lower}"]
             rows.append(cells)
-    head = ["", "coverage", "better / worse", "recall only", "better / worse"]
-    head += ["per 100 tokens", "better / worse"]
+    head = ["", *(part for name in _COMPARED.values() for part in (name, "better / worse"))]
     return _grid(head, rows) + (
         "\n\nMean and 95 % interval (bootstrap over the further dialogues, seeded; none below "
         "six), and in how many of them it is better or worse."
     )
-
-
-def _interval(interval: Interval | None) -> str:
-    return f" ({interval.low:+.2f} to {interval.high:+.2f})" if interval else ""
 
 
 def _per_dialogue(coverage: Coverage) -> str:
@@ -503,9 +450,8 @@ def _per_dialogue(coverage: Coverage) -> str:
         [
             dialogue,
             *(
-                f"{found.covered:.1f} ({found.tokens:.0f})"
+                f"{coverage.total(dialogue, kind):.1f} ({coverage.tokens(dialogue, kind)})"
                 for kind in coverage.kinds
-                for found in [figures(coverage, dialogue, kind)]
             ),
         ]
         for dialogue in coverage.dialogues
@@ -523,7 +469,7 @@ def _table_7(coverage: Coverage) -> str:
         parts.append(_grid(head, [_marked(coverage, one) for one in asked]))
     if coverage.further:
         rows = [
-            [one.label, *(f"{_mean(coverage, kind, one):.2f}" for kind in coverage.kinds)]
+            [one.label, *(f"{_question_mean(coverage, kind, one):.2f}" for kind in coverage.kinds)]
             for one in asked
         ]
         parts.append(_grid(["further dialogues, mean score", *coverage.kinds], rows))
@@ -531,7 +477,7 @@ def _table_7(coverage: Coverage) -> str:
 
 
 def _marked(coverage: Coverage, question: Question) -> list[str]:
-    scores = [question_mean(coverage, (PAPER,), kind, question.id) for kind in coverage.kinds]
+    scores = [_question_mean(coverage, kind, question, (PAPER,)) for kind in coverage.kinds]
     printed = question.printed
     return [
         question.label,
@@ -546,10 +492,10 @@ def _losses(coverage: Coverage) -> str:
     """The questions in which a baseline tells as much as awareness or more, in the mean."""
     rows: list[list[str]] = []
     for question in questions_named(coverage.questions):
-        best = max(BASELINES, key=lambda kind: _mean(coverage, kind, question))
-        theirs = _mean(coverage, best, question)
+        best = max(BASELINES, key=lambda kind: _question_mean(coverage, kind, question))
+        theirs = _question_mean(coverage, best, question)
         cells = [question.label, f"{best} {theirs:.2f}"]
-        mine = [(kind, _mean(coverage, kind, question)) for kind in _aware(coverage)]
+        mine = [(kind, _question_mean(coverage, kind, question)) for kind in _aware(coverage)]
         cells += [f"{score:.2f} ({_against(score, theirs)})" for _, score in mine]
         if any(score < theirs + _SAME for _, score in mine):
             rows.append(cells)
@@ -591,10 +537,6 @@ def _failures(coverage: Coverage) -> str:
 
 def _aware(coverage: Coverage) -> tuple[Kind, ...]:
     return tuple(kind for kind in AWARENESS if kind in coverage.kinds)
-
-
-def _mean(coverage: Coverage, kind: Kind, question: Question) -> float:
-    return question_mean(coverage, coverage.further, kind, question.id)
 
 
 def _dialogues(count: int) -> str:

@@ -24,7 +24,7 @@ from case_study.contenders import (
     plain_agent,
     used_tokens,
 )
-from case_study.contenders.vacuum import Oracle, RuleRobot, random_action, told_of
+from case_study.policies import Oracle, RuleRobot, random_action, told_of
 from case_study.robot import (
     CONDUCT,
     CONSTRAINTS,

@@ -30,13 +30,13 @@ from .learning import DRAWN, LearningSummary
 from .summary import Panel, ReportProfile, caveats, failures_first, panels_of
 from .tables import (
     Cell,
-    PanelTables,
     ReportBlock,
     ReportCell,
     ReportSection,
     ReportTable,
     columns_of,
     number_cell,
+    panel_blocks,
 )
 from .trials import NO_MODEL, Assessment, Trial
 from .wording import NONE, counted, listed, shown
@@ -232,7 +232,7 @@ class _Report:
             learning = self.learning[place].block(anchor, self.figures.get(place + 1, ""))
             blocks = [
                 *([learning] if learning.tables else []),
-                *PanelTables(panel, anchor).blocks(),
+                *panel_blocks(panel, anchor),
             ]
             counts = (
                 f"{counted(len(panel.trials), 'trial')} that are evidence, "

@@ -158,25 +158,11 @@ def _points_cell(result: PairedComparison) -> Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class PanelTables:
-    """The blocks of one panel: each a question, with the tables and charts that answer it."""
+class _PanelBlocks:
+    """What the blocks of one panel share."""
 
     panel: Panel
     anchor: str
-
-    def blocks(self) -> Iterator[ReportBlock]:
-        """All blocks that have something to show, in order."""
-        for block in (
-            self._success(),
-            self._compared(),
-            self._contributions(),
-            self._costs(),
-            self._reliability(),
-            self._causes(),
-            self._measures(),
-        ):
-            if block.tables:
-                yield block
 
     def _decided(self, contender: str) -> Cell:
         shares = self.panel.decided_by(contender)
@@ -200,6 +186,17 @@ class PanelTables:
         rows = [(Cell(name), *row, self._decided(name)) for name, row in cells.items()]
         columns = columns_of("contender", *titles, DECIDED, words=(0, *words))
         return (ReportTable(caption=caption, columns=columns, rows=rows, note=note, folded=folded),)
+
+    def _ink(self, contender: str) -> str:
+        return LINES[0] if contender in self.panel.claimed else LINES[1]
+
+
+class SuccessTables(_PanelBlocks):
+    """How often contenders succeeded, how they compare, and what each part adds."""
+
+    def blocks(self) -> Iterator[ReportBlock]:
+        """The blocks, each a question with what answers it."""
+        yield from (self._success(), self._compared(), self._contributions())
 
     def _success(self) -> ReportBlock:
         panel = self.panel
@@ -258,9 +255,6 @@ class PanelTables:
             marks=SHARES,
             name_mark=lambda share: f"{100 * share:.0f}",
         )
-
-    def _ink(self, contender: str) -> str:
-        return LINES[0] if contender in self.panel.claimed else LINES[1]
 
     def _compared(self) -> ReportBlock:
         panel = self.panel
@@ -395,6 +389,14 @@ class PanelTables:
             width=640,
         )
         return [chart]
+
+
+class CostTables(_PanelBlocks):
+    """What contenders cost, whether they can be relied on, and where failures come from."""
+
+    def blocks(self) -> Iterator[ReportBlock]:
+        """The blocks, each a question with what answers it."""
+        yield from (self._costs(), self._reliability(), self._causes(), self._measures())
 
     def _costs(self) -> ReportBlock:
         panel = self.panel
@@ -569,3 +571,9 @@ class PanelTables:
             more += f"; {number_span(gap.interval)}" if gap.interval is not None else ""
         mean = panel.mean(contender, name)
         return Cell(number(mean), more, value=mean)
+
+
+def panel_blocks(panel: Panel, anchor: str) -> Iterator[ReportBlock]:
+    """All blocks of a panel that have something to show, in order."""
+    for tables in (SuccessTables(panel, anchor), CostTables(panel, anchor)):
+        yield from (block for block in tables.blocks() if block.tables)

@@ -1,23 +1,177 @@
-"""The diagnosis of a run names the component that was broken in it."""
+"""Faults, and what the vacuum world tells a diagnosis."""
 
 from __future__ import annotations
+
+from collections.abc import AsyncGenerator
 
 import pytest
 
 from case_study.faults import (
+    PLAIN_CAUSES,
+    STAGES,
+    VARIANTS,
+    AgentKind,
+    Experiment,
     Fault,
     Ground,
     Injection,
     Measured,
     StageName,
+    Tally,
+    Trial,
+    VacuumDomain,
     attributed,
     measure_faults,
+    open_ground,
     play,
     replaced,
     stage_of,
     tables,
 )
-from coag.proof import Cause
+from coag.proof import Cause, Circumstances, Claim
+
+
+@pytest.fixture
+async def ground() -> AsyncGenerator[Ground]:
+    """A served world."""
+    async with open_ground() as opened:
+        yield opened
+
+
+DOMAIN = VacuumDomain()
+STATE = {
+    "position": [1, 1],
+    "battery": 50,
+    "charger": [0, 0],
+    "grid": [5, 5],
+    "blocked": {"north": False, "east": True, "south": False, "west": False},
+    "dirty": [[1, 2]],
+    "clean": [[1, 1], [0, 1], [1, 0]],
+    "obstacles": [[2, 1]],
+}
+GOAL = "Goal: clean all cells with dirt: (1, 2), (4, 4).\n"
+
+
+def test_facts_are_what_the_sensors_say_now() -> None:
+    facts = DOMAIN.facts(STATE)
+    assert facts["position"] == [1, 1]
+    assert facts["dirty (1, 2)"] is True
+    assert facts["felt (2, 1)"] is True
+    assert "dirty (4, 4)" not in facts
+
+
+@pytest.mark.parametrize(
+    ("text", "facts"),
+    [
+        ("I am at (2, 0). My battery is 90. Next: move_agent.", ["position", "battery"]),
+        ("Obstacle: moving from (2, 0) failed, cell (2, 1) is blocked.", ["blocked (2, 1)"]),
+        ("An obstacle stands at (3, 3).", ["blocked (3, 3)"]),
+        ("Rule: cleaning cell (2, 1) is forbidden.", ["forbidden (2, 1)"]),
+        ("I must not clean cell (2, 1).", ["forbidden (2, 1)"]),
+        ("There is dirt at (3, 4).", ["dirty (3, 4)"]),
+        ("Cell (3, 4) is still dirty.", ["dirty (3, 4)"]),
+        ("Dirty cells: (1, 3), (2, 2).", ["dirty (1, 3)", "dirty (2, 2)"]),
+        ("It is dirty in (3, 4), but clean in (2, 3).", ["dirty (3, 4)"]),
+        ("The robot likes (0, 0), and dirty cells come first.", []),
+        ("The goal is to clean all cells with dirt: (2, 1), (2, 2).", []),
+        ("All cells are clean now.", ["any dirt"]),
+    ],
+)
+def test_claims_are_read_where_the_words_stand_next_to_the_cells(
+    text: str, facts: list[str]
+) -> None:
+    assert [claim.fact for claim in DOMAIN.claims(text)] == facts
+
+
+@pytest.mark.parametrize(
+    ("claim", "remembered", "holds"),
+    [
+        (Claim(fact="battery", value=50), False, True),
+        (Claim(fact="position", value=[2, 2]), False, False),
+        (Claim(fact="dirty (1, 2)"), True, True),
+        (Claim(fact="dirty (1, 0)"), True, False),
+        (Claim(fact="dirty (3, 3)"), True, False),
+        (Claim(fact="dirty (4, 4)"), True, True),
+        (Claim(fact="blocked (3, 3)"), True, None),
+        (Claim(fact="blocked (1, 1)"), True, False),
+        (Claim(fact="blocked (3, 3)"), False, False),
+        (Claim(fact="blocked (2, 1)"), False, True),
+        (Claim(fact="forbidden (1, 2)"), True, False),
+        (Claim(fact="forbidden (4, 4)"), True, True),
+        (Claim(fact="any dirt", value=False), False, False),
+    ],
+)
+def test_claims_are_judged_by_state_goal_and_rules(
+    claim: Claim, remembered: bool, holds: bool | None
+) -> None:
+    now = Circumstances(state=STATE, goal=GOAL, constraints=("forbid_cleaning_4_4",))
+    assert DOMAIN.holds(claim, now, remembered=remembered) is holds
+
+
+def test_the_way_to_the_goal_is_counted_in_actions() -> None:
+    now = Circumstances(state=STATE, goal=GOAL, constraints=("forbid_cleaning_4_4",))
+    assert DOMAIN.remaining(now) == 2
+
+
+def test_there_is_no_way_round_what_is_remembered_as_blocked() -> None:
+    walls = tuple(Claim(fact=f"blocked {cell}") for cell in ((1, 2), (0, 2), (2, 2), (1, 3)))
+    now = Circumstances(
+        state=STATE, goal=GOAL, constraints=("forbid_cleaning_4_4",), recalled=walls
+    )
+    assert DOMAIN.remaining(now) == float("inf")
+
+
+def test_dirt_comes_back_only_where_it_was_cleaned() -> None:
+    assert DOMAIN.may_change("dirty (1, 1)", False, True, True)
+    assert not DOMAIN.may_change("dirty (1, 1)", False, True, False)
+    assert not DOMAIN.may_change("dirty (1, 1)", True, False, True)
+
+
+async def _injections(ground: Ground, agent: AgentKind, each: int) -> list[Injection]:
+    return [found async for found in Experiment(ground, 1, agent).inject(each)]
+
+
+async def test_without_a_fault_nothing_goes_wrong(ground: Ground) -> None:
+    for name in STAGES:
+        trial = await play(stage_of(name, 5), None, ground)
+        assert trial.tally.harm(Tally(actions=99, idle_turns=2)) == ()
+        assert trial.struck == ()
+
+
+@pytest.mark.long
+async def test_every_component_breaks_and_its_breaking_does_harm(ground: Ground) -> None:
+    found = await _injections(ground, "coag", 2)
+    assert {one.fault.cause for one in found if one.harm} == set(Cause)
+    assert all(one.trial.struck for one in found if one.harm)
+
+
+@pytest.mark.long
+async def test_a_plain_agent_has_fewer_components(ground: Ground) -> None:
+    found = await _injections(ground, "baseline", 1)
+    assert {one.fault.cause for one in found} == set(PLAIN_CAUSES)
+
+
+async def test_the_same_fault_strikes_in_the_same_cycles(ground: Ground) -> None:
+    fault = Fault(cause=Cause.FAILED_EXECUTION, variant="raises", cycle=2, cycles=1, seed=7)
+    trials = [await play(stage_of("phantom-object", 3), fault, ground) for _ in range(2)]
+    assert trials[0].struck == trials[1].struck == (2,)
+    assert trials[0].tally == trials[1].tally
+
+
+@pytest.mark.parametrize("cause", [Cause.MISPERCEPTION, Cause.MISSED_RETRIEVAL])
+async def test_the_trace_does_not_name_the_fault(ground: Ground, cause: Cause) -> None:
+    for variant in VARIANTS[cause][:3]:
+        fault = Fault(cause=cause, variant=variant, cycle=1, cycles=9, seed=7)
+        trial = await play(stage_of("sudden-wall", 3), fault, ground)
+        assert trial.struck
+        text, sound = _text(trial), _text(await play(stage_of("sudden-wall", 3), None, ground))
+        assert variant not in text or variant in sound
+        assert cause.value not in text
+
+
+def _text(trial: Trial) -> str:
+    return "".join(record.model_dump_json() for record in trial.records)
+
 
 Broken = tuple[Cause, str, StageName, int, int, int, int]
 """Cause, variant, stage and its seed, first cycle, cycles, seed of the details."""

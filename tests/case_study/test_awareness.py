@@ -1,0 +1,800 @@
+"""Coverage of awareness: dialogues, exams, the reader, scores, the page and its command."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from case_study.__main__ import main
+from case_study.awareness import (
+    BASELINES,
+    DATA,
+    PAPER,
+    QUESTIONS,
+    CachedPerception,
+    Claim,
+    Coverage,
+    Form,
+    Kind,
+    Mark,
+    Question,
+    RuleReader,
+    Section,
+    content_words,
+    cover,
+    coverage_page,
+    exams_in,
+    exams_named,
+    memories_of,
+    parseable,
+    questions_named,
+    read_outline,
+    says,
+    score,
+    write_outline,
+)
+from coag.awareness import AwarenessState, ConversationAdapter, RulePerception, new_state
+from coag.errors import ConfigurationError, ModelAnswerError, UnknownNameError
+from coag.schema import SteppingClock, estimate_tokens
+
+ANSWERS: dict[str, Any] = {
+    "explicit_goals": [["paint the fence"]],
+    "goal_hierarchy": [["buy paint", "paint the fence"]],
+}
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """A folder with one small dialogue beside the paper's, and the key to both."""
+    folder = tmp_path / "data"
+    folder.mkdir()
+    turns = [
+        {"message": "I want to paint the fence.", "goals": ["Paint the fence"]},
+        {"message": "What colour?", "questions": ["What colour?"]},
+    ]
+    _write(folder / "dialogues.json", [{"name": "a fence", "turns": turns}])
+    papers = json.loads((DATA / "questions.json").read_bytes())[PAPER]
+    key = {
+        "replies": ["Good.", "Green."],
+        "summary": "The user wants to paint the fence and asked what colour.",
+        "answers": {
+            one.id: ANSWERS.get(one.id, []) for one in QUESTIONS if one.form is not Form.COMPUTED
+        },
+    }
+    _write(folder / "questions.json", {PAPER: papers, "a fence": key})
+    return folder
+
+
+def _write(path: Path, what: object) -> None:
+    path.write_text(json.dumps(what), encoding="utf-8")
+
+
+@pytest.fixture
+def keys(data: Path) -> dict[str, Any]:
+    """The key of the small folder, to be spoiled and written again."""
+    return json.loads((data / "questions.json").read_bytes())
+
+
+@pytest.fixture
+def save(data: Path) -> Callable[[object], None]:
+    """Writes another key into the small folder."""
+    return lambda keys: _write(data / "questions.json", keys)
+
+
+Keys = dict[str, Any]
+Save = Callable[[object], None]
+
+
+def test_the_papers_dialogue_comes_first_and_ten_others_follow() -> None:
+    exams = exams_in(DATA)
+    assert exams[0].name == PAPER
+    assert len(exams) >= 11
+
+
+def test_an_exam_knows_its_messages_and_its_right_answers(data: Path) -> None:
+    _, fence = exams_in(data)
+    (goals,) = questions_named(["explicit_goals"])
+    assert fence.messages == ("I want to paint the fence.", "What colour?")
+    assert fence.right(goals) == (("paint the fence",),)
+
+
+def test_a_key_without_a_question_is_refused_by_name(data: Path, keys: Keys, save: Save) -> None:
+    del keys["a fence"]["answers"]["urgency"]
+    save(keys)
+    with pytest.raises(ConfigurationError, match=r"'a fence': no answer to 'urgency'"):
+        exams_in(data)
+
+
+def test_an_answer_to_no_question_is_refused_with_the_known_ones(
+    data: Path, keys: Keys, save: Save
+) -> None:
+    keys["a fence"]["answers"]["weather"] = []
+    save(keys)
+    with pytest.raises(UnknownNameError, match=r"question named 'weather'.*urgency"):
+        exams_in(data)
+
+
+def test_answers_for_no_dialogue_and_a_dialogue_without_answers_are_refused(
+    data: Path, keys: Keys, save: Save
+) -> None:
+    save({**keys, "a wall": keys["a fence"]})
+    with pytest.raises(ConfigurationError, match="'a wall', which is no dialogue"):
+        exams_in(data)
+    del keys["a fence"]
+    save(keys)
+    with pytest.raises(ConfigurationError, match="no answers for 'a fence'"):
+        exams_in(data)
+
+
+def test_answers_of_the_wrong_form_and_missing_replies_are_refused(
+    data: Path, keys: Keys, save: Save
+) -> None:
+    keys["a fence"]["answers"]["callbacks"] = [["fence", "paint"]]
+    save(keys)
+    with pytest.raises(ConfigurationError, match=r"'callbacks' is one phrase, not \['fence'"):
+        exams_in(data)
+    keys["a fence"]["answers"]["callbacks"] = []
+    keys["a fence"]["replies"] = ["Good."]
+    save(keys)
+    with pytest.raises(ConfigurationError, match="1 replies to 2 turns"):
+        exams_in(data)
+
+
+def test_a_file_that_is_something_else_or_not_there_is_refused_with_its_place(
+    data: Path, save: Save
+) -> None:
+    save({"a fence": {"replies": 1}})
+    with pytest.raises(ConfigurationError, match=r"wrong at a fence > replies"):
+        exams_in(data)
+    (data / "questions.json").unlink()
+    with pytest.raises(ConfigurationError, match="cannot be read"):
+        exams_in(data)
+
+
+def test_an_unknown_dialogue_or_question_is_refused_with_the_known_ones(data: Path) -> None:
+    exams = exams_in(data)
+    with pytest.raises(UnknownNameError, match=r"dialogue named 'a wall'.*a fence"):
+        exams_named(exams, ["a wall"])
+    with pytest.raises(UnknownNameError, match="question named 'weather'"):
+        questions_named(["weather"])
+    assert [exam.name for exam in exams_named(exams, ["a fence"])] == ["a fence"]
+
+
+RIGHT = (("learn Python",), ("build a web scraper|scraper",))
+
+
+def test_the_score_is_f1_over_the_items() -> None:
+    found = score([("I want to learn Python",), ("and to cook",), ("and to sleep",)], RIGHT)
+    assert found.recall == 0.5
+    assert found.value == pytest.approx(2 * 0.5 * (1 / 3) / (0.5 + 1 / 3))
+    assert score([("learning Python, building scrapers",)], RIGHT).value == 1
+
+
+def test_claiming_nothing_is_right_where_nothing_is_to_be_told_and_any_claim_is_wrong() -> None:
+    assert score([], ()).value == 1
+    assert score([("something",)], ()).value == 0
+    assert score([], RIGHT).value == 0
+
+
+def test_no_answer_is_worth_nothing_even_where_nothing_is_to_be_told() -> None:
+    assert score(None, ()).value == 0
+    assert score(None, RIGHT).recall == 0
+
+
+def test_claims_beyond_a_sample_cost_nothing() -> None:
+    claims = [("learn Python",), ("build a scraper",), ("cook",)]
+    assert score(claims, RIGHT, sampled=True).value == 1
+    assert score(claims, RIGHT).value < 1
+
+
+def test_pairs_count_in_their_order_only() -> None:
+    right = (("Python", "cooking"),)
+    assert score([("about Python", "then cooking")], right).value == 1
+    assert score([("cooking", "Python")], right).value == 0
+    assert score([("Python and cooking",)], right).value == 0
+    assert score([("Python", "a nap", "cooking")], right).value == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "phrase", "there"),
+    [
+        ("She is learning Python.", "learn Python", True),
+        ("Errors in BeautifulSoup", "BeautifulSoup error", True),
+        ("Python", "learn Python", False),
+        ("the frustration grows", "frustrated", True),
+        ("asked about pasta", "make pasta carbonara", False),
+        ("a good carbonara with pasta", "make pasta carbonara", True),
+        ("the libraries", "library", True),
+        ("anything", "|", False),
+    ],
+)
+def test_a_phrase_is_said_where_its_words_are_whatever_their_endings(
+    text: str, phrase: str, there: bool
+) -> None:
+    assert says(text, phrase) is there
+
+
+def test_of_words_that_say_little_all_count_where_there_are_no_others() -> None:
+    assert content_words("to do") == {"to", "do"}
+    assert content_words("to learn") == {"learn"}
+
+
+def test_marks_are_those_of_the_paper() -> None:
+    assert [Mark.of(value).value for value in (0.7, 0.69, 0.3, 0.29)] == ["Y", "~", "~", "-"]
+
+
+@given(
+    st.lists(st.tuples(st.text(max_size=20)), max_size=5),
+    st.lists(st.tuples(st.text(min_size=1, max_size=20)), max_size=5),
+    st.booleans(),
+)
+def test_scores_are_shares(
+    claims: list[tuple[str]], right: list[tuple[str]], sampled: bool
+) -> None:
+    found = score(claims, right, sampled=sampled)
+    assert 0 <= found.value <= 1
+    assert 0 <= found.recall <= 1
+
+
+OUTLINE = """\
+<notes>
+GOALS:
+  [explicit] Learn Python (p=0.7)
+    Install it
+  Cook, soon
+
+TOPICS: {'a', 'b'}, "one, two", three
+[2 more left out]
+</notes>
+"""
+
+
+def test_sections_and_items_come_back() -> None:
+    goals, topics = read_outline(OUTLINE).sections
+    assert goals == Section(
+        heading="GOALS",
+        items=("[explicit] Learn Python (p=0.7)", "Install it", "Cook, soon"),
+        depths=(0, 2, 0),
+    )
+    assert topics.items == ("{'a', 'b'}", '"one, two"', "three")
+    assert parseable(OUTLINE) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "worth"),
+    [
+        ("", 0.0),
+        ("They want to learn Python.", 0.0),
+        ("GOALS:\n  Learn\nand then some prose", 0.0),
+        ("User: Hello.\nAssistant: Hello.\nUser: Bye.", 0.5),
+        ("Goal: learn\nMood: happy", 1.0),
+        ("Goals:\n- learn\n- cook", 1.0),
+    ],
+)
+def test_prose_is_not_parsed_a_transcript_in_part_and_an_outline_whole(
+    text: str, worth: float
+) -> None:
+    assert parseable(text) == worth
+
+
+_WORDS = st.text(st.sampled_from("abcdefgh XYZ"), min_size=1, max_size=12).map(str.strip)
+_ITEMS = st.lists(_WORDS.filter(bool), min_size=1, max_size=4)
+
+
+@given(st.dictionaries(_WORDS.filter(bool), _ITEMS, min_size=1, max_size=4))
+def test_what_is_written_as_an_outline_is_read_back(sections: dict[str, list[str]]) -> None:
+    text = "\n".join(
+        "\n".join([f"{heading}:", *(f"  {item}" for item in items)])
+        for heading, items in sections.items()
+    )
+    outline = read_outline(text)
+    assert {one.heading: list(one.items) for one in outline.sections} == sections
+    assert write_outline(outline) == text
+
+
+BUFFER = """\
+User: I want to learn Python and build a web scraper.
+Assistant: Gladly. Do you want to begin with loops?
+User: By the way, how do you make carbonara?
+Assistant: Eggs, pecorino, no cream.
+User: Going back to Python: my sister Anna says it is easy. I am not sure which library she means.
+Assistant: BeautifulSoup, probably.
+User: It keeps crashing! I am so frustrated. What can I do by tomorrow?
+"""
+SUMMARY = (
+    "The user wants to learn Python in order to build a web scraper. They then asked about "
+    "carbonara, returned to Python, and are now frustrated because BeautifulSoup keeps failing. "
+    "It is unclear which error they get; they assume that it is a bug. The report is due tomorrow."
+)
+INJECTION = """\
+<sagen>
+ACTIVE GOALS:
+  [explicit] Learn Python (p=0.7, part of: Build a web scraper)
+  [inferred] Answer: How do you make carbonara? (p=0.6)
+
+ATTENTION:
+  [threat] User sentiment: frustrated (urgency=0.8)
+  [opportunity] Callback to earlier topic: {'Python'}
+
+ACTIVE TOPICS: Python, BeautifulSoup
+
+UNKNOWNS:
+  - which error it gives
+
+ASSUMPTIONS:
+  - it is a bug
+
+TRAJECTORY:
+  [pivot] Pivoted from {'Python'} to {'carbonara'}
+  [failure] BeautifulSoup crashed
+
+CLOSED GOALS:
+  [completed] Install Python
+
+KNOWN: Anna (person)
+
+WATCHING FOR: emotional escalation
+[2 more left out]
+</sagen>
+"""
+
+
+def read(text: str, question: str) -> tuple[Claim, ...]:
+    (asked,) = questions_named([question])
+    claims = asyncio.run(RuleReader().read(text, asked))
+    assert claims is not None
+    return claims
+
+
+def told(text: str, question: str) -> str:
+    return " | ".join(" -> ".join(claim) for claim in read(text, question))
+
+
+@pytest.mark.parametrize("text", [BUFFER, SUMMARY, INJECTION])
+@pytest.mark.parametrize(
+    ("question", "word"),
+    [
+        ("explicit_goals", "Python"),
+        ("active_topics", ""),
+        ("callbacks", "Python"),
+        ("sentiment", "frustrated"),
+        ("transition_order", "Python"),
+        ("transition_types", "failure"),
+        ("compression", "scraper"),
+    ],
+)
+def test_what_every_kind_of_text_says_is_read_from_each(
+    text: str, question: str, word: str
+) -> None:
+    assert read(text, question)
+    assert word in told(text, question)
+
+
+@pytest.mark.parametrize("text", [SUMMARY, INJECTION])
+def test_which_goal_serves_which_is_read_from_prose_and_from_a_marker(text: str) -> None:
+    ((child, parent),) = read(text, "goal_hierarchy")
+    assert "earn Python" in child
+    assert "scraper" in parent
+
+
+@pytest.mark.parametrize("text", [BUFFER, INJECTION])
+def test_a_turn_to_something_else_is_read_from_speech_and_from_a_marker(text: str) -> None:
+    ((left, new),) = read(text, "topic_pivots")
+    assert "Python" in left
+    assert "carbonara" in new
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "They switched from Python to cooking.",
+        "They asked about Python. By the way, they want to cook.",
+        "TRAJECTORY:\n  Topic shift: Python -> cooking",
+    ],
+)
+def test_turns_are_read_in_any_phrasing(text: str) -> None:
+    ((left, new),) = read(text, "topic_pivots")
+    assert "Python" in left
+    assert "cook" in new
+
+
+def test_what_an_assistant_says_is_no_goal_and_no_feeling_of_the_user() -> None:
+    text = "User: Hello.\nAssistant: I want to help. I am so happy. Learn Python!"
+    assert read(text, "explicit_goals") == ()
+    assert read(text, "sentiment") == ()
+
+
+def test_inferred_and_closed_goals_are_not_stated_and_open_ones() -> None:
+    assert read(INJECTION, "explicit_goals") == (
+        ("[explicit] Learn Python (p=0.7, part of: Build a web scraper)",),
+    )
+    assert "carbonara" in told(INJECTION, "implied_goals")
+
+
+def test_only_the_last_message_asks_what_is_still_open() -> None:
+    assert "carbonara" not in told(BUFFER, "implied_goals")
+    assert "by tomorrow" in told(BUFFER, "implied_goals")
+
+
+def test_statuses_are_read_from_headings_tags_and_words() -> None:
+    assert ("[completed] Install Python", "completed") in read(INJECTION, "goal_lifecycle")
+    text = "Lisbon was dropped. The hotel is booked. They still want to find a flight."
+    assert {status for _, status in read(text, "goal_lifecycle")} == {
+        "abandoned",
+        "completed",
+        "open",
+    }
+    assert read("It is not finished.", "goal_lifecycle") == ()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "GOALS:\n  Learn Python (p=0.9)\n  Cook (p=0.2)",
+        "Learning Python is more important than to cook.",
+        "Above all they want to learn Python; to cook can wait.",
+    ],
+)
+def test_a_ranking_is_read_from_numbers_and_from_words(text: str) -> None:
+    (ranking,) = read(text, "goal_priorities")
+    assert "Python" in ranking[0]
+    assert "ook" in ranking[-1]
+
+
+def test_equal_numbers_rank_nothing() -> None:
+    assert read("GOALS:\n  Learn Python (p=0.7)\n  Cook (p=0.7)", "goal_priorities") == ()
+
+
+def test_topics_now_are_those_of_the_last_message_or_of_their_list() -> None:
+    ((last,),) = read(BUFFER, "active_topics")
+    assert last.startswith("It keeps crashing!")
+    assert read(INJECTION, "active_topics") == (("Python",), ("BeautifulSoup",))
+
+
+def test_a_feeling_that_is_denied_or_past_is_not_felt_now() -> None:
+    assert read("They are not worried.", "sentiment") == ()
+    assert read("At first they were angry.", "sentiment") == ()
+    assert read("They were anxious, but now they are happy.", "sentiment")[0][0].startswith("happy")
+
+
+def test_the_highest_number_of_urgency_is_what_presses_most() -> None:
+    text = "ATTENTION:\n  [threat] A (urgency=0.9)\n  [threat] B (urgency=0.7)"
+    assert read(text, "urgency") == (("[threat] A (urgency=0.9)",),)
+    assert "due tomorrow" in told(SUMMARY, "urgency")
+
+
+def test_kinds_are_read_from_brackets_and_from_words_but_not_from_numbers() -> None:
+    kinds = read(INJECTION, "entity_types")
+    assert ("Anna", "person") in kinds
+    assert not any("p=0" in kind for _, kind in kinds)
+    assert any("Anna" in name and kind == "person" for name, kind in read(BUFFER, "entity_types"))
+
+
+def test_what_is_unknown_or_assumed_is_read_from_prose_speech_and_headings() -> None:
+    assert "which error" in told(SUMMARY, "unknowns")
+    assert "not sure which library" in told(BUFFER, "unknowns")
+    assert "- which error it gives" in told(INJECTION, "unknowns")
+    assert "it is a bug" in told(SUMMARY, "assumptions")
+    assert read(INJECTION, "assumptions") == (("- it is a bug",),)
+
+
+def test_what_is_watched_for_has_not_happened() -> None:
+    text = "WATCHING FOR: failure of the build, callback to Python"
+    assert read(text, "watch_list") == (("failure of the build",), ("callback to Python",))
+    assert read(text, "sticky_failures") == ()
+    assert read(text, "callbacks") == ()
+
+
+@pytest.mark.parametrize("question", ["sentiment", "watch_list", "assumptions", "goal_priorities"])
+def test_a_text_that_does_not_say_the_role_claims_nothing(question: str) -> None:
+    assert read("Python is a snake. User: The snake sleeps.", question) == ()
+
+
+def test_nothing_is_read_from_nothing() -> None:
+    for question in questions_named([])[:-2]:
+        assert read("", question.id) == ()
+
+
+RULES = RuleReader()
+
+
+async def papers() -> Coverage:
+    return await cover(exams_named(exams_in(DATA), [PAPER]), RULES, QUESTIONS)
+
+
+async def test_on_the_papers_scenario_awareness_covers_more_than_both_baselines_as_in_table_6() -> (
+    None
+):
+    found = await papers()
+    by_hand = found.total(PAPER, Kind.BY_HAND)
+    assert by_hand > found.total(PAPER, Kind.BUFFER)
+    assert by_hand > found.total(PAPER, Kind.SUMMARY)
+
+
+async def test_the_page_has_our_numbers_beside_the_papers(data: Path) -> None:
+    page = coverage_page(await papers(), "case-study awareness coverage")
+    assert "| tokens | 0 | 150 |" in page
+    assert "| 92 | 43 | 176 |" in page
+    assert "| Goal lifecycle tracking |" in page
+    both = coverage_page(await cover(exams_in(data), RULES, QUESTIONS), "it")
+    assert "## Table 6: 1 dialogue, means" in both
+    assert "awareness by hand - summary" in both
+    some = coverage_page(
+        await cover(exams_in(data), RULES, questions_named(["urgency"])), "command"
+    )
+    assert "| 92 | 43 | 176 |" not in some
+
+
+async def test_every_kind_of_memory_is_made_of_the_same_messages(data: Path) -> None:
+    _, fence = exams_in(data)
+    memories = {memory.kind: memory for memory in await memories_of(fence, 300)}
+    assert set(memories) == set(Kind) - {Kind.BY_MODEL}
+    assert memories[Kind.NOTHING].text == ""
+    assert memories[Kind.BUFFER].text == (
+        "User: I want to paint the fence.\nAssistant: Good.\nUser: What colour?\nAssistant: Green."
+    )
+    assert memories[Kind.CUT].text == memories[Kind.BUFFER].text
+    assert memories[Kind.SUMMARY].text == fence.key.summary
+    assert "[explicit] Paint the fence" in memories[Kind.BY_HAND].text
+    assert "aint the fence" in memories[Kind.BY_RULES].text
+
+
+@pytest.mark.parametrize("budget", [1, 12, 20, 300])
+async def test_the_buffer_that_is_cut_keeps_whole_newest_lines_within_the_budget(
+    data: Path, budget: int
+) -> None:
+    _, fence = exams_in(data)
+    memories = {memory.kind: memory for memory in await memories_of(fence, budget)}
+    cut = memories[Kind.CUT]
+    assert estimate_tokens(cut.text) <= budget
+    assert memories[Kind.BUFFER].text.endswith(cut.text)
+    assert memories[Kind.BY_HAND].tokens <= budget
+
+
+async def test_what_is_computed_of_the_text_needs_no_reader(data: Path) -> None:
+    found = await cover(
+        exams_in(data)[1:],
+        _Silent(),
+        questions_named(["token_budget", "machine_parseable"]),
+        budget=15,
+    )
+    values = {(one.kind, one.question): one.value for one in found.scored}
+    assert values[Kind.BUFFER, "token_budget"] == 0
+    assert values[Kind.SUMMARY, "token_budget"] == 1
+    assert values[Kind.BUFFER, "machine_parseable"] == 0.5
+    assert values[Kind.SUMMARY, "machine_parseable"] == 0
+    assert not any(one.failed for one in found.scored)
+
+
+async def test_answers_that_fail_are_worth_nothing_and_counted_in_the_page(data: Path) -> None:
+    found = await cover(exams_in(data)[1:], _Silent(), questions_named(["watch_list"]))
+    assert all(one.failed and one.value == 0 for one in found.scored)
+    assert "| no usable answer, scored 0 | 1 | 1 |" in coverage_page(found, "it")
+
+
+async def test_a_perception_of_its_own_adds_an_injection_and_progress_is_told(data: Path) -> None:
+    told: list[tuple[int, int]] = []
+    found = await cover(
+        exams_in(data),
+        RULES,
+        questions_named(["watch_list", "urgency"]),
+        perception=RulePerception(),
+        on_answer=lambda what, done, total: told.append((done, total)),
+    )
+    assert Kind.BY_MODEL in found.kinds
+    assert told == sorted(told)
+    assert {total for _, total in told} == {len(found.scored)}
+
+
+async def test_no_text_is_right_where_nothing_is_to_be_told_and_nowhere_else(data: Path) -> None:
+    found = await cover(exams_in(data)[1:], RULES, QUESTIONS[:-2])
+    nothing = found.of("a fence", Kind.NOTHING)
+    assert [one.value for one in nothing] == [float(not one.right) for one in nothing]
+    assert Kind.NOTHING in BASELINES
+
+
+class _Silent:
+    """A reader that never answers."""
+
+    @property
+    def name(self) -> str:
+        return "silent"
+
+    async def read(self, text: str, question: Question) -> tuple[Claim, ...] | None:
+        return None
+
+
+Run = Callable[..., int]
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, data: Path) -> Run:
+    """Runs the command on the small folder; gives its exit code."""
+
+    def call(*words: str) -> int:
+        command = ["case-study", "awareness", "coverage", "--data", str(data), *words]
+        monkeypatch.setattr(sys, "argv", command)
+        with pytest.raises(SystemExit) as ended:
+            main()
+        code = ended.value.code
+        return code if isinstance(code, int) else 0
+
+    return call
+
+
+@pytest.fixture
+def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A component file of a scripted model, as a spec."""
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    (tmp_path / "coverage_script.py").write_text(
+        "def answer(request):\n"
+        "    form = request.schema_name or ''\n"
+        "    if 'Conversation' in form:\n"
+        "        return {'topics': ['fence'], 'references_previous': False, 'entities': [],\n"
+        "                'sentiment': 'neutral', 'goals': ['Paint the fence'], 'questions': []}\n"
+        "    raise OSError(form)\n"
+    )
+    component = {
+        "provider": "coag.models.ScriptedModel",
+        "component_type": "model",
+        "config": {"script": {"name": "coverage_script:answer"}},
+    }
+    path = tmp_path / "model.json"
+    path.write_text(json.dumps(component))
+    return str(path)
+
+
+def test_the_page_is_printed_and_written(
+    run: Run, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    page = tmp_path / "page.md"
+    assert run("-o", str(page)) == 0
+    out = capsys.readouterr().out
+    assert page.read_text() == out
+    assert "read by rules" in out
+    assert "case-study awareness coverage --data DIR" in out
+    assert str(tmp_path) not in out
+
+
+def test_a_model_perceives_and_a_second_run_asks_it_nothing(
+    run: Run, model: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    readings = tmp_path / "r" / "r.jsonl"
+    words = ["--model", model, "--questions", "explicit_goals,urgency", "--dialogue", "a fence"]
+    kept = ["--readings", str(readings)]
+    assert run(*words, *kept) == 0
+    first = capsys.readouterr().out
+    assert "awareness by model" in first
+    assert "model.json" in first
+    assert len(readings.read_text().splitlines()) > 0
+    (tmp_path / "coverage_script.py").write_text("def answer(request): raise OSError('no')\n")
+    sys.modules.pop("coverage_script", None)
+    assert run(*words, *kept) == 0
+    assert capsys.readouterr().out == first
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--questions", "weather"], "no question named 'weather'"),
+        (["--dialogue", "a wall"], "no dialogue named 'a wall'"),
+        (["--trusted"], "--trusted: only with --model"),
+        (["--model", "nobody"], "form of model spec named 'nobody'"),
+    ],
+)
+def test_what_cannot_be_done_is_told_in_a_line(
+    run: Run, capsys: pytest.CaptureFixture[str], words: list[str], told: str
+) -> None:
+    assert run(*words) == 2
+    assert told in " ".join(capsys.readouterr().err.split())
+
+
+def test_a_limit_keeps_the_papers_dialogue(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("--limit", "1") == 0
+    out = capsys.readouterr().out
+    assert "a fence" not in out
+    assert "paper: SAGEN" in out
+
+
+TEXT = "I want to learn Python."
+
+
+class Counting:
+    """Reads by rules, counts, and finds nothing usable in what it is told to."""
+
+    def __init__(self, fails_on: str = "") -> None:
+        self.asked: list[str] = []
+        self._fails_on = fails_on
+
+    async def perceive(self, text: str, state: AwarenessState) -> Mapping[str, object]:
+        self.asked.append(text)
+        if text == self._fails_on:
+            raise ModelAnswerError(expected="conversation", problem="no JSON", raw="?", attempts=2)
+        return await RulePerception().perceive(text, state)
+
+
+@pytest.fixture
+def state() -> AwarenessState:
+    return new_state(ConversationAdapter(), SteppingClock())
+
+
+async def test_what_was_read_is_not_asked_again_by_another_process(
+    tmp_path: Path, state: AwarenessState
+) -> None:
+    file = tmp_path / "readings.jsonl"
+    first = await CachedPerception(Counting(), file, "one").perceive(TEXT, state)
+    later = Counting()
+    assert await CachedPerception(later, file, "one").perceive(TEXT, state) == first
+    assert later.asked == []
+
+
+async def test_another_reader_or_another_state_is_asked(
+    tmp_path: Path, state: AwarenessState
+) -> None:
+    file, counting = tmp_path / "readings.jsonl", Counting()
+    await CachedPerception(counting, file, "one").perceive(TEXT, state)
+    other = CachedPerception(counting, file, "another")
+    await other.perceive(TEXT, state)
+    await other.perceive(f"{TEXT} Now.", state)
+    assert len(counting.asked) == 3
+    assert len(file.read_text().splitlines()) == 3
+
+
+async def test_a_reading_that_failed_fails_alike_without_being_asked_again(
+    tmp_path: Path, state: AwarenessState
+) -> None:
+    file, counting = tmp_path / "readings.jsonl", Counting(fails_on=TEXT)
+    said: list[str] = []
+    for _ in range(2):
+        with pytest.raises(ModelAnswerError, match="no JSON") as caught:
+            await CachedPerception(counting, file, "one").perceive(TEXT, state)
+        said.append(str(caught.value))
+    assert counting.asked == [TEXT]
+    assert said[0] == said[1]
+
+
+async def test_a_line_that_was_cut_off_is_read_again(
+    tmp_path: Path, state: AwarenessState, caplog: pytest.LogCaptureFixture
+) -> None:
+    file = tmp_path / "readings.jsonl"
+    await CachedPerception(Counting(), file, "one").perceive(TEXT, state)
+    file.write_bytes(file.read_bytes()[:-9])
+    counting = Counting()
+    await CachedPerception(counting, file, "one").perceive(TEXT, state)
+    assert counting.asked == [TEXT]
+    assert "was cut off" in caplog.text
+    later = Counting()
+    await CachedPerception(later, file, "one").perceive(TEXT, state)
+    assert later.asked == []
+
+
+@pytest.mark.parametrize("text", ["hello\n", '{"my": "config"}', "one\ntwo", "\n\n", "\udc80"])
+def test_a_file_of_something_else_is_refused_and_left_as_it_is(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "notes.txt"
+    file.write_bytes(held := text.encode(errors="surrogateescape"))
+    with pytest.raises(ConfigurationError, match=r"holds no readings.*Give another file"):
+        CachedPerception(Counting(), file, "one")
+    assert file.read_bytes() == held
+
+
+async def test_texts_with_any_line_separators_are_read_again(
+    tmp_path: Path, state: AwarenessState
+) -> None:
+    file, text = tmp_path / "readings.jsonl", "I want to learn\u2028Python.\x85Now."
+    await CachedPerception(Counting(), file, "one").perceive(text, state)
+    later = Counting()
+    await CachedPerception(later, file, "one").perceive(text, state)
+    assert later.asked == []
+
+
+def test_what_cannot_be_read_is_told(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="Readings cannot be read"):
+        CachedPerception(Counting(), tmp_path, "one")

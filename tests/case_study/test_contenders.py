@@ -1,0 +1,294 @@
+"""Contenders: who they are, how they are driven, and those that ask no model."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from case_study.contenders import (
+    CONTENDERS,
+    Act,
+    Change,
+    Drive,
+    Message,
+    Observation,
+    Turn,
+    contender_named,
+    drive,
+)
+from case_study.policies import Ground, Oracle, RuleRobot, best_round, random_action, told_of
+from case_study.robot import change_sentence
+from coag.errors import UnknownNameError
+from vacuum_world.scenarios import (
+    ADVERSARIAL,
+    ScenarioSetup,
+    ScenarioTruth,
+    build_scenario,
+    measure,
+)
+from vacuum_world.world import (
+    CLEAN_COST,
+    FULL_BATTERY,
+    MOVE_COST,
+    Cell,
+    WorldState,
+    clean,
+    join,
+    move,
+    sense,
+    state_line,
+)
+
+
+def test_there_are_twenty_two_contenders_in_the_order_in_which_they_are_shown() -> None:
+    assert list(CONTENDERS)[:3] == ["random", "rules", "oracle"]
+    assert len(CONTENDERS) == 22
+    assert all(name == each.name for name, each in CONTENDERS.items())
+    assert [c.name for c in CONTENDERS.values() if not c.asks_model] == list(CONTENDERS)[:3]
+
+
+def test_unknown_contender_is_answered_with_those_that_exist() -> None:
+    with pytest.raises(UnknownNameError, match="coag-without-rewriting"):
+        contender_named("nope")
+
+
+def test_each_ablation_is_the_full_agent_but_for_one_part() -> None:
+    full = CONTENDERS["coag-full"]
+    for name, contender in CONTENDERS.items():
+        if not name.startswith("coag-without-"):
+            continue
+        part = name.removeprefix("coag-without-")
+        told = full.model_dump(exclude={"name", "title", "summary"})
+        other = contender.model_dump(exclude={"name", "title", "summary"})
+        differs = {field for field in told if told[field] != other[field]}
+        switches = {
+            "constraints": "constrained",
+            "conduct": "conduct",
+            "value": "valued",
+            "enumeration": "enumerated",
+            "masking": "enumerated",
+        }
+        assert differs == {switches.get(part, "without")}
+        assert contender.without == (() if part in switches else (part,))
+
+
+def test_headline_is_with_proposals_of_the_model() -> None:
+    grounded = [name for name, each in CONTENDERS.items() if each.grounded]
+    assert grounded == ["coag-compact-grounded", "coag-full-grounded"]
+
+
+@pytest.mark.parametrize("name", ["coag-compact", "coag-full"])
+def test_aware_contender_is_the_same_agent_but_for_awareness(name: str) -> None:
+    told = CONTENDERS[name].model_dump(exclude={"name", "title", "summary"})
+    aware = CONTENDERS[f"{name}-aware"].model_dump(exclude={"name", "title", "summary"})
+    assert {field for field in told if told[field] != aware[field]} == {"aware"}
+
+
+class Puppet:
+    """A player whose turns are given in advance; the last one comes again and again."""
+
+    def __init__(self, *turns: Turn, tokens: int = 0) -> None:
+        self._coming = list(turns)
+        self._each = tokens
+        self.heard: list[str] = []
+        self.allowed: list[int | None] = []
+        self.turns = 0
+        self.tokens = 0
+        self.folder = None
+
+    async def say(
+        self, text: str, messages: Sequence[Message] = (), *, allowance: int | None = None
+    ) -> Turn:
+        self.heard += [*(each.text for each in messages), text]
+        self.allowed.append(allowance)
+        self.turns += 1
+        self.tokens += self._each
+        return self._coming.pop(0) if len(self._coming) > 1 else self._coming[0]
+
+    async def change(self, change: Change) -> None: ...
+
+    async def close(self) -> None: ...
+
+
+ACTED = Turn(results=("done",))
+IDLE = Turn()
+REFUSED = Turn(refused=1)
+
+
+async def test_task_comes_first_and_then_continue() -> None:
+    player = Puppet(ACTED)
+    assert await drive(player, "Do it.", Drive(bound=3)) == 3
+    assert player.heard == ["Do it.", "Continue.", "Continue."]
+    assert player.allowed == [3, 2, 1]
+
+
+async def test_two_idle_turns_in_a_row_end_it() -> None:
+    player = Puppet(IDLE, ACTED, IDLE, IDLE, ACTED)
+    assert await drive(player, "Do it.", Drive(bound=9)) == 1
+    assert player.turns == 4
+
+
+async def test_refused_calls_are_no_actions_and_end_it_as_impasses_would() -> None:
+    player = Puppet(REFUSED)
+    assert await drive(player, "Do it.", Drive(bound=9)) == 0
+    assert player.turns == 6
+
+
+async def test_it_ends_when_the_tokens_are_used_up() -> None:
+    player = Puppet(ACTED, tokens=40)
+    assert await drive(player, "Do it.", Drive(bound=9, token_budget=100)) == 3
+
+
+async def test_what_others_say_comes_before_what_the_user_says() -> None:
+    async def said(actions: int) -> Sequence[Message]:
+        return [Message(source="dock", text="Stop!")] if actions == 1 else []
+
+    player = Puppet(ACTED)
+    await drive(player, "Do it.", Drive(bound=3, before_turn=said))
+    assert player.heard == ["Do it.", "Stop!", "Continue.", "Continue."]
+
+
+async def test_actions_before_a_crash_count() -> None:
+    player = Puppet(Turn(results=("a", "b")))
+    assert await drive(player, "Do it.", Drive(bound=5, done=3)) == 5
+
+
+Begin = Callable[[str, int], Any]
+TOOLS = ["move_agent", "clean_current_cell", "sense", "quick_charge"]
+
+
+@dataclass
+class Stage:
+    """A world that is played in."""
+
+    world: WorldState
+
+    async def look(self) -> WorldState:
+        """The whole of it."""
+        return self.world
+
+
+def done(world: WorldState, act: Act) -> tuple[WorldState, str]:
+    """The world after an action, and what the robot is told, as its tools tell it."""
+    if act.action == "move_agent":
+        step = move(world, "r1", act.arguments["direction"])
+    elif act.action == "clean_current_cell":
+        step = clean(world, "r1")
+    else:
+        return world, state_line(sense(world, "r1"))
+    told = step.result.result.model_dump_json()
+    return step.state, f"{told}\n{state_line(sense(step.state, 'r1'))}"
+
+
+def test_every_legal_call_is_as_likely_as_the_others() -> None:
+    dice = random.Random(1)
+    acts = Counter(repr(random_action(dice, TOOLS)) for _ in range(7_000))
+    assert len(acts) == 7
+    assert all(800 < count < 1200 for count in acts.values())
+
+
+async def ended(setup: ScenarioSetup, policy: str) -> ScenarioTruth:
+    """What comes of an episode that rules or an oracle play."""
+    stage = Stage(join(setup.world, "robot").state)
+    robot = RuleRobot(told_of(setup.facts), sense(stage.world, "r1"))
+    oracle = Oracle(setup, stage.look, "robot")
+    results: list[str] = []
+    for taken in range(setup.max_actions):
+        seen = Observation(task="", changes=changes_by(setup, taken), results=tuple(results))
+        act = robot.act(seen) if policy == "rules" else await oracle.act()
+        if act is None:
+            break
+        stage.world, told = done(stage.world, act)
+        results.append(told)
+    return measure(setup, stage.world)
+
+
+def changes_by(setup: ScenarioSetup, taken: int) -> tuple[str, ...]:
+    """The changes of requirements that are told after so many actions."""
+    cell, after = setup.facts.forbidden, setup.facts.forbidden_after
+    if cell is None or after is None or taken < after:
+        return ()
+    return (change_sentence(cell),)
+
+
+@pytest.mark.parametrize("scenario", ADVERSARIAL)
+@pytest.mark.parametrize("policy", ["rules", "oracle"])
+async def test_rules_and_oracle_succeed_where_it_can_be_done(scenario: str, policy: str) -> None:
+    for seed in range(4):
+        truth = await ended(build_scenario(scenario, seed), policy)
+        assert truth.success, seed
+
+
+async def test_where_the_world_changes_the_oracle_knows_what_will_come() -> None:
+    setup = build_scenario("open-world-easy", 1)
+    rules, oracle = await ended(setup, "rules"), await ended(setup, "oracle")
+    assert not rules.stranded
+    assert rules.score is not None
+    assert oracle.score is not None
+    assert oracle.score > rules.score
+
+
+def test_rules_look_again_where_an_outcome_is_unknown(start: Begin) -> None:
+    setup, world, reading = start("phantom-object", 1)
+    robot = RuleRobot(told_of(setup.facts), reading)
+    first = robot.act(Observation(task=""))
+    assert first is not None
+    unknown = "it may or may not have happened: sense before you repeat it"
+    again = robot.act(Observation(task="", results=(unknown,)))
+    assert again == Act(action="sense")
+    assert world.counters.actions == 0
+
+
+GRID: Cell = (5, 5)
+CELLS = st.tuples(st.integers(0, 4), st.integers(0, 4))
+PLACE = Ground(grid=GRID, charger=(0, 0))
+
+
+def test_round_goes_to_the_nearest_first_and_home_is_never_out_of_reach() -> None:
+    assert best_round(PLACE, (1, 0), 100, [(4, 0), (2, 0)]) == (2, 0)
+    assert best_round(PLACE, (2, 0), 15, [(2, 0)]) == (0, 0)
+    assert best_round(PLACE, (2, 0), 20, [(2, 0)]) == (2, 0)
+
+
+def test_nothing_is_begun_where_nothing_can_be_cleaned() -> None:
+    assert best_round(PLACE, (4, 4), 10, [(4, 4)]) is None
+    assert best_round(PLACE, (1, 1), 100, []) is None
+    walled = Ground(grid=GRID, charger=(0, 0), blocked=frozenset({(3, 4), (4, 3)}))
+    assert best_round(walled, (1, 1), 100, [(4, 4)]) is None
+
+
+@given(
+    start=CELLS,
+    battery=st.integers(1, FULL_BATTERY),
+    work=st.sets(CELLS, max_size=4),
+    blocked=st.sets(CELLS, max_size=5),
+)
+def test_a_robot_that_follows_its_rounds_is_never_stranded(
+    start: Cell, battery: int, work: set[Cell], blocked: set[Cell]
+) -> None:
+    ground = Ground(grid=GRID, charger=(0, 0), blocked=frozenset(blocked - {start, (0, 0)}))
+    here, left = start, set(work)
+    for _ in range(80):
+        goal = best_round(ground, here, battery, sorted(left))
+        if goal is None:
+            return
+        if goal == here and goal in left:
+            battery -= CLEAN_COST
+            left.discard(goal)
+        else:
+            assert ground.first_step(here, goal) is not None
+            steps = ground.steps(here, goal)
+            assert steps is not None
+            battery -= steps * MOVE_COST
+            here = goal
+        assert battery > 0 or here == ground.charger
+        if here == ground.charger:
+            battery = FULL_BATTERY
+    raise AssertionError("it went round for ever")
