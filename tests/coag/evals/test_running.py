@@ -154,6 +154,7 @@ def test_the_spec_that_opens_a_model_stays_out_of_the_trials(tmp_path: Path) -> 
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(300)
 def test_processes_play_what_one_would_and_those_that_die_break_no_other_job(
     tmp_path: Path,
 ) -> None:
