@@ -6,7 +6,8 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Generic, Literal, TypeVar
+from operator import is_
+from typing import Any, Literal, TypeVar
 
 from coag.errors import WindowTooSmallError
 from coag.schema import (
@@ -50,7 +51,7 @@ from .working_memory import Utterance, WorkingMemory
 PartT = TypeVar("PartT")
 
 
-class RenderCache(Generic[PartT]):
+class RenderCache:
     """The latest part of each sort, and the very values that it was made from.
 
     Within a cycle most of what a prompt shows does not change from phase to phase. All that
@@ -58,20 +59,16 @@ class RenderCache(Generic[PartT]):
     """
 
     def __init__(self) -> None:
-        self._parts: dict[str, tuple[tuple[Any, ...], PartT]] = {}
+        self._parts: dict[str, tuple[tuple[Any, ...], Any]] = {}
 
     def part(self, sort: str, made_from: tuple[Any, ...], make: Callable[[], PartT]) -> PartT:
         """The part that was made from these values last, or a new one."""
-        known = self._parts.get(sort)
-        if known is not None and _same(known[0], made_from):
-            return known[1]
+        known, part = self._parts.get(sort, ((), None))
+        if len(known) == len(made_from) and all(map(is_, known, made_from)) and known:
+            return part
         part = make()
         self._parts[sort] = (made_from, part)
         return part
-
-
-def _same(known: tuple[Any, ...], now: tuple[Any, ...]) -> bool:
-    return len(known) == len(now) and all(a is b for a, b in zip(known, now, strict=True))
 
 
 # ---- The dialogue as messages of their own, for models that are offered the actions as tools ----
@@ -320,14 +317,11 @@ class Renderer:
     rendering: Rendering
     originals: Originals = field(default_factory=Originals)
     """Where texts that a prompt shows in part are kept whole."""
-    _parts: RenderCache[RenderPart | None] = field(default_factory=RenderCache[RenderPart | None])
-    _texts: RenderCache[str] = field(default_factory=RenderCache[str])
+    _cache: RenderCache = field(default_factory=RenderCache)
     _lines: dict[int, tuple[Utterance, str]] = field(
         default_factory=dict[int, tuple[Utterance, str]]
     )
     _chat: Chat = field(default_factory=Chat)
-    _sizes: RenderCache[int] = field(default_factory=RenderCache[int])
-    _goals: RenderCache[Section] = field(default_factory=RenderCache[Section])
     _grown: list[PromptMessage] = field(default_factory=list[PromptMessage])
     _grown_for: tuple[int, Phase] | None = None
 
@@ -352,7 +346,7 @@ class Renderer:
     ) -> Prompt:
         system = self._system(instruction, memory, material)
         room = self._room_beside(system.content, memory, material)
-        said = self._parts.part(
+        said = self._cache.part(
             "chat", (memory.dialogue, memory.goal), lambda: self._chat.part(memory, self.budgets)
         )
         earlier, rest = self._earlier(memory), self._moving(memory, material)
@@ -395,7 +389,7 @@ class Renderer:
             shown = ([one.name, one.description, one.parameters] for one in offered)
             return sum(estimate_tokens(json.dumps(one)) for one in shown)
 
-        return self._sizes.part("tools", tuple(offered), size)
+        return self._cache.part("tools", tuple(offered), size)
 
     def _system(
         self,
@@ -433,7 +427,7 @@ class Renderer:
         return tuple(self._grown)
 
     def _actions(self, actions: Sequence[ActionSpec], room: int) -> str:
-        return self._texts.part(
+        return self._cache.part(
             "actions", tuple(actions), lambda: render_section(actions_section(actions, room))
         )
 
@@ -472,7 +466,7 @@ class Renderer:
         self, memory: WorkingMemory, material: PhaseMaterial
     ) -> list[RenderPart | Section | None]:
         """What the cycle starts from beside goal and dialogue."""
-        past_actions = self._parts.part(
+        past_actions = self._cache.part(
             "deeds",
             (memory.deeds, memory.percepts, memory.dialogue, memory.cycle),
             lambda: past_actions_part(memory, self.budgets),
@@ -527,23 +521,23 @@ class Renderer:
 
     def _goal(self, memory: WorkingMemory) -> Section:
         made_from = (memory.goal, memory.goal_trust)
-        return self._goals.part(
+        return self._cache.part(
             "goal", made_from, lambda: goal_section(memory, self.budgets, self.originals.keep)
         )
 
     def _earlier(self, memory: WorkingMemory) -> RenderPart | None:
-        return self._parts.part("earlier", (memory.earlier,), lambda: earlier_part(memory))
+        return self._cache.part("earlier", (memory.earlier,), lambda: earlier_part(memory))
 
     def _dialogue(self, memory: WorkingMemory) -> RenderPart | None:
         made_from = (memory.dialogue, memory.goal)
-        return self._parts.part(
+        return self._cache.part(
             "dialogue", made_from, lambda: dialogue_part(memory, self.budgets, self._lines)
         )
 
     def _recalled(self, memory: WorkingMemory) -> RenderPart | None:
         retrieval = memory.cognitive_state.retrieval
         records = retrieval.records if retrieval else ()
-        return self._parts.part(
+        return self._cache.part(
             "recalled", (records,), lambda: recalled_part(records, self.budgets)
         )
 
