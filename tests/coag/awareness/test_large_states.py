@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
-
 from coag.awareness import (
     AwarenessEngine,
     AwarenessState,
     Belief,
     ConversationAdapter,
-    DecaySettings,
     Entity,
     Goal,
     GoalGraph,
@@ -19,7 +16,6 @@ from coag.awareness import (
     load_state,
     updated,
 )
-from coag.awareness.dynamics import decayed
 from coag.schema import SteppingClock, estimate_tokens
 
 
@@ -54,16 +50,6 @@ def _check(engine: AwarenessEngine, things: int) -> None:
 
 def test_a_thousand_things_are_told_apart_and_shown_within_the_budget() -> None:
     _check(_engine(1_000), 1_000)
-
-
-@pytest.mark.long
-def test_a_hundred_thousand_things_are_told_apart_and_shown_within_the_budget() -> None:
-    engine = _engine(100_000)
-    _check(engine, 100_000)
-    late = engine.state.model_copy(update={"step": 200})
-    kept = decayed(late, DecaySettings()).state.world.entities
-    named = ["thing 7", "thing 99999", "something new"]  # by the goal and by attention items
-    assert [one.name for one in kept] == named
 
 
 def test_what_an_update_keeps_for_the_next_one_changes_no_result() -> None:
