@@ -12,14 +12,13 @@ from __future__ import annotations
 
 from coag._util.deprecation import renamed
 
-from .approvers import ConsoleApprover, ScriptedAnswer, ScriptedApprover
+from .approvers import ConsoleApprover, ScriptedApprover
 from .autogen_memory import AutoGenMemory
 from .clients import ModelClient, ModelRequest, WrappedClient, cancellable
 from .components import (
     ConstraintConfig,
     ImportedTool,
     Part,
-    RuleUnderName,
     SourceTool,
     constraint_config,
     from_constraint_config,
@@ -30,7 +29,7 @@ from .components import (
     tool_component,
     workbench_component,
 )
-from .constrained_workbench import ConstrainedWorkbench, ConstrainedWorkbenchConfig
+from .constrained_workbench import ConstrainedWorkbench
 from .exchanges import status_of
 from .guarded_calls import GuardedResult
 from .recorder import Attempt, Recorder
@@ -42,7 +41,7 @@ from .recording import (
     record,
     stock_run,
 )
-from .repair import RepairedArguments, repair_arguments
+from .repair import repair_arguments
 from .replaying import (
     ReplayingClient,
     ReplayingClientConfig,
@@ -50,24 +49,19 @@ from .replaying import (
     ReplayingWorkbenchConfig,
 )
 from .resilient_client import Exchange, ResilientClient
-from .tool_runner import OUTPUT_CHARACTERS, RESERVED, ToolRunner, cap_text, read_result
-from .tools import Reconcile, Tool, ToolEffects, effects_of, tool
+from .tool_runner import RESERVED, ToolRunner, read_result
+from .tools import Tool, ToolEffects, tool
 
 __all__ = [
     "ToolRunner",
     "Tool",
     "tool",
     "ToolEffects",
-    "effects_of",
-    "Reconcile",
     "RESERVED",
     "read_result",
-    "cap_text",
-    "OUTPUT_CHARACTERS",
     "AutoGenMemory",
     "ConsoleApprover",
     "ScriptedApprover",
-    "ScriptedAnswer",
     "ImportedTool",
     "SourceTool",
     "tool_component",
@@ -75,19 +69,16 @@ __all__ = [
     "workbench_component",
     "load_workbench",
     "ConstrainedWorkbench",
-    "ConstrainedWorkbenchConfig",
     "GuardedResult",
     "Part",
     "part_of",
     "get_part",
     "ConstraintConfig",
-    "RuleUnderName",
     "constraint_config",
     "from_constraint_config",
     "ResilientClient",
     "Exchange",
     "repair_arguments",
-    "RepairedArguments",
     "record",
     "StockRun",
     "stock_run",
@@ -112,7 +103,6 @@ __getattr__ = renamed(
     {
         "SteadyClient": "ResilientClient",
         "mend_arguments": "repair_arguments",
-        "Mended": "RepairedArguments",
         "WrappingClient": "WrappedClient",
     },
 )

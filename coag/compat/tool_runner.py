@@ -97,11 +97,6 @@ DATA_DEPTH = 50
 """Levels of lists and objects that a tool's structured data may have; deeper data is not kept."""
 
 
-def cap_text(text: str, limit: int = OUTPUT_CHARACTERS) -> str:
-    """The text, or its beginning and its end with a note of how much was left out."""
-    return shortened(text, limit)
-
-
 def read_result(
     text: str,
     *,
