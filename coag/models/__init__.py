@@ -10,8 +10,7 @@ make a client from one word such as `openai:gpt-5-mini`; `ScriptedModel` is a cl
 function. The providers' packages are imported only when a spec of theirs is opened.
 """
 
-import warnings
-from typing import Any
+from coag._util.deprecation import renamed
 
 from .call_record import CallContext, CallRecord, is_refusal, reason_of
 from .messages import continued, merged_system, one_system_message, sent_messages, to_autogen
@@ -105,20 +104,14 @@ __all__ = [
     "correction",
 ]
 
-_RENAMED = {
-    "Asker": "StructuredModel",
-    "Offered": "ToolAnswer",
-    "UnformedCall": "CallRecord",
-    "Heard": "UsageCapture",
-    "listening": "capture_usage",
-    "tell_usage": "publish_usage",
-}
-"""Old names, which still work with a warning."""
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _RENAMED:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    new = _RENAMED[name]
-    warnings.warn(f"coag.models.{name} is now coag.models.{new}.", DeprecationWarning, stacklevel=2)
-    return globals()[new]
+__getattr__ = renamed(
+    __name__,
+    {
+        "Asker": "StructuredModel",
+        "Offered": "ToolAnswer",
+        "UnformedCall": "CallRecord",
+        "Heard": "UsageCapture",
+        "listening": "capture_usage",
+        "tell_usage": "publish_usage",
+    },
+)

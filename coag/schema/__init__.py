@@ -9,9 +9,7 @@ by *verdicts* into *evaluations*; one is selected and run as an *action*, bracke
 Nothing here does input or output, and nothing here knows AutoGen.
 """
 
-import warnings
-from typing import Any
-
+from coag._util.deprecation import renamed
 from coag._util.html_cards import HtmlTable, html_card, html_text
 from coag._util.json_diff import diff_patch, merge_patch
 from coag._util.secrets import REDACTED, is_secret_setting
@@ -265,13 +263,6 @@ __all__ = [
     "is_secret_setting",
 ]
 
-_RENAMED = {"Rung": "OutputMode", "Asked": "RequestDetails", "Given": "AnswerDetails"}
-"""Old names, which still work with a warning."""
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _RENAMED:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    new = _RENAMED[name]
-    warnings.warn(f"coag.schema.{name} is now coag.schema.{new}.", DeprecationWarning, stacklevel=2)
-    return globals()[new]
+__getattr__ = renamed(
+    __name__, {"Rung": "OutputMode", "Asked": "RequestDetails", "Given": "AnswerDetails"}
+)

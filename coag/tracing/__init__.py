@@ -15,8 +15,6 @@ Secrets are replaced before anything is written. The format is described in
 `docs/log-format.md`.
 """
 
-from coag._util.files import replace_file
-from coag._util.locks import try_lock
 from coag.schema import REDACTED, Redactor
 
 from .anchors import (
@@ -128,9 +126,7 @@ __all__ = [
     "Statement",
     "statement_of",
     "cycle_of",
-    "replace_file",
     "KeptLines",
-    "try_lock",
     "REDACTED",
     "Redactor",
 ]
