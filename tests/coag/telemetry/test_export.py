@@ -55,15 +55,6 @@ async def test_an_export_is_one_trace_and_belongs_to_nobodys_span(
     assert CUP not in kept.everything()
 
 
-async def test_an_export_holds_content_where_it_is_asked_for(
-    kept: Any, make_butler: MakeButler, tmp_path: Path
-) -> None:
-    folder = await _run(make_butler, tmp_path)
-    export_run(folder, tracer_provider=kept.tracers, record_content=True)
-    (turn,) = kept.named("invoke_agent butler")
-    assert CUP in turn.attributes["gen_ai.output.messages"]
-
-
 @pytest.mark.broken_trace("it tears the log's last line")
 async def test_a_torn_run_is_exported_up_to_where_it_is_torn(
     kept: Any, make_butler: MakeButler, tmp_path: Path
