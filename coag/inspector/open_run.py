@@ -317,6 +317,11 @@ def _cycle_view(
         phases=() if plain else tuple(_phases(summary, own, calls, notes, began)),
         calls=tuple(call for call in calls if plain or call.call.phase is None),
         notes=tuple(notes.get(None, ())),
+        projected={
+            one.candidate.id: changes(start.state, one.evaluation.projection)
+            for one in summary.candidates
+            if one.evaluation and one.evaluation.projection is not None
+        },
         environment=start.environment,
         unreadable=_unreadable(lines),
     )

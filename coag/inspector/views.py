@@ -5,7 +5,7 @@ Everything in them comes out of logs, so every text is untrusted.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
@@ -297,6 +297,8 @@ class CycleView:
     """Those of no phase."""
     changed: tuple[Change, ...] = ()
     """What percepts changed in the perceptual state since the cycle before."""
+    projected: Mapping[str, tuple[Change, ...]] = field(default_factory=dict)
+    """By the id of a candidate what it was predicted to change in the perceptual state."""
     environment: Any = None
     """The true state of the environment at its beginning, where the trace has it."""
     before: int | None = None

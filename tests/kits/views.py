@@ -19,6 +19,7 @@ from coag.inspector.memory import (
     RecallRow,
     RecordRow,
 )
+from coag.inspector.texts import changes
 from coag.inspector.views import (
     CallView,
     Change,
@@ -591,6 +592,11 @@ def cycle_view(say: Say = as_it_is, *, plain: bool = False, **fields: Any) -> Cy
         "calls": (call_view(say, phase=None),) if plain else (),
         "notes": (Note(at=at(42), cycle=4, about=say("bound"), text=say("Output was cut.")),),
         "changed": (Change(path=say("battery"), before=36, after=34),),
+        "projected": {
+            one.candidate.id: changes(STATE, one.evaluation.projection)
+            for one in candidates(say)
+            if one.evaluation and one.evaluation.projection is not None
+        },
         "environment": {"battery": 9, "position": [3, 4], "words": say("in truth")},
         "before": 3,
         "after": 5,

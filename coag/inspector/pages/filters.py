@@ -17,11 +17,10 @@ from typing import Any, cast
 from markupsafe import Markup, escape
 
 from coag._util.text import UNSEEN, clip
-from coag.inspector.texts import bounded, changes, value_in_a_line
+from coag.inspector.texts import bounded, value_in_a_line
 from coag.inspector.views import (
     AwarenessView,
     CallView,
-    Change,
     CycleChange,
     CycleRow,
     CycleView,
@@ -33,7 +32,6 @@ from coag.inspector.views import (
     TaskOutcome,
 )
 from coag.schema import PHASES
-from coag.tracing import CandidateSummary
 
 # ---- Foreign text, with every character visible ----
 
@@ -369,12 +367,6 @@ def named_by(findings: Sequence[Finding], record: str) -> bool:
     )
 
 
-def projected(one: CandidateSummary, view: CycleView) -> tuple[Change, ...]:
-    """What a candidate was predicted to change in the perceptual state."""
-    projection = one.evaluation.projection if one.evaluation else None
-    return () if projection is None else changes(view.summary.state, projection)
-
-
 def last_same(call: CallView) -> tuple[int, int] | None:
     """Message and piece with which the prefix ends that the request before had too."""
     ends = [
@@ -461,7 +453,6 @@ FILTERS: Mapping[str, Callable[..., Any]] = {
             phase_states,
             part_class,
             part_label,
-            projected,
             step_cells,
             halves,
             last_same,
