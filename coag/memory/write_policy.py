@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -28,6 +29,8 @@ from .words import unseen
 MAX_TEXT = 20_000
 """Characters of a record's text; what is longer is no record but a document."""
 
+_HALF = re.compile("[\ud800-\udfff]")
+"""Half of a character, which no file can hold."""
 _QUOTES = str.maketrans("\u2018\u2019\u201c\u201d", "''\"\"")
 
 
@@ -125,7 +128,7 @@ def refusal(text: str) -> str | None:
             f"The text has {len(text)} characters, and a record has at most {MAX_TEXT}; "
             "remember what matters of it."
         )
-    if any("\ud800" <= sign <= "\udfff" for sign in text):
+    if _HALF.search(text):
         return f"The text is no valid Unicode: {text[:40]!r}."
     if all(sign.isspace() or unseen(sign) for sign in text):
         return f"There is nothing to remember: the text shows nothing, {text[:40]!r}."

@@ -180,7 +180,8 @@ class Draft:
         """
         held = [record for record in self._now.values() if record is not None]
         new = [record for record in held if record.id not in self._stored]
-        changed = [r for r in held if r.id in self._stored and r != self._stored[r.id]]
+        there = [(record, self._stored.get(record.id)) for record in held]
+        changed = [one for one, was in there if was is not None and one is not was and one != was]
         if len(new) == 1 and self._supersedes_now(new[0]):
             await self._store.supersede(new[0].supersedes or "", new[0])
         elif new:
