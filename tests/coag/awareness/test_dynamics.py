@@ -104,6 +104,7 @@ def test_a_thing_that_was_mentioned_once_leaves_after_55_steps_and_often_later()
     assert (names(gone.state), gone.left.entities) == ([], world.entities)
     more = WorldModel(entities=(*things("fox"), *things("owl", step=10, mentions=8)))
     assert names(decayed(state(200, world=more), SETTINGS).state) == ["owl"]
+    assert names(decayed(state(10_000, world=more), SETTINGS).state) == []
     early = state(5, world=world)
     assert decayed(early, SETTINGS).state == early
 

@@ -158,6 +158,8 @@ def test_each_module_has_its_first_items_before_one_has_its_further_ones() -> No
     text = render_injection([goals, block("ATTENTION", 2, "[threat] fire")], 40)
     assert "[threat] fire" in text
     assert "goal number 2" in text
+    few = render_injection([goals, block("ATTENTION", 2, "[threat] fire")], 21)
+    assert re.findall(r"goal number \d|fire", few) == ["goal number 0", "goal number 1", "fire"]
 
 
 def test_a_text_is_shown_by_the_very_budget_that_it_takes_and_by_none_less() -> None:
