@@ -11,7 +11,7 @@ from math import inf
 from typing import Any, cast
 
 from case_study.robot import remembered_obstacles
-from coag.proof import Circumstances, Claim, Domain
+from coag.proof import Circumstances, Claim, DomainKnowledge
 from coag.schema import RecalledRecord, Record
 from vacuum_world.world import (
     CLEAN_COST,
@@ -112,7 +112,7 @@ _RULE = re.compile(r"forbid_cleaning_(\d+)_(\d+)")
 ANY_DIRT = "any dirt"
 
 
-class VacuumDomain(Domain):
+class VacuumDomain(DomainKnowledge):
     """Facts are what the sensors say now; ways are counted in moves and cleanings."""
 
     complete = True
@@ -189,7 +189,7 @@ class VacuumDomain(Domain):
         return told
 
     def holds(self, claim: Claim, now: Circumstances, *, remembered: bool) -> bool | None:
-        """See `Domain.holds`; an obstacle that is not felt may stand there nevertheless."""
+        """An obstacle that is not felt may stand there nevertheless."""
         here = _cell_of(now.state.get("position"))
         if here is None:
             return None

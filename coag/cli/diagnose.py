@@ -14,8 +14,7 @@ from rich.text import Text
 
 from coag._util.text import cleaned, one_line
 from coag.errors import TraceError
-from coag.proof import Diagnosis, Evidence, diagnoses
-from coag.proof import Domain as KnownDomain
+from coag.proof import Diagnosis, DomainKnowledge, Evidence, diagnoses
 from coag.tracing import RunFolder, read_trace
 
 from .options import Domain, Logs, RunOrRuns
@@ -60,7 +59,7 @@ def diagnose(
     raise typer.Exit(_FAILED if failed else 0)
 
 
-def _shown(run: RunFolder, domain: KnownDomain | None, *, json_lines: bool) -> int:
+def _shown(run: RunFolder, domain: DomainKnowledge | None, *, json_lines: bool) -> int:
     """Prints the failures of a run, a summary first; returns how many there are."""
     damage = Damage(run)
     found = diagnoses(read_trace(run.trace_path, damage.take), domain=domain)

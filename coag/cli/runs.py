@@ -12,7 +12,7 @@ from rich.text import Text
 
 from coag._util.text import cleaned, one_line
 from coag.errors import ConfigurationError, TraceError, UnknownNameError
-from coag.proof import Domain
+from coag.proof import DomainKnowledge
 from coag.schema import Imported
 from coag.tracing import (
     ProblemKind,
@@ -31,7 +31,7 @@ from .terminal import as_typed, coag_command
 # ---- The domain that a person names for a command ----
 
 
-def domain_of(name: str | None) -> Domain | None:
+def domain_of(name: str | None) -> DomainKnowledge | None:
     """The domain under an import name.
 
     Raises:
@@ -45,10 +45,10 @@ def domain_of(name: str | None) -> Domain | None:
             "e.g. case_study.faults:VacuumDomain."
         )
     found: object = Imported(name=name).get()
-    if isinstance(found, type) and issubclass(found, Domain):
+    if isinstance(found, type) and issubclass(found, DomainKnowledge):
         return found()
-    if not isinstance(found, Domain):
-        raise ConfigurationError(f"{name!r} is no coag.proof.Domain.")
+    if not isinstance(found, DomainKnowledge):
+        raise ConfigurationError(f"{name!r} is no coag.proof.DomainKnowledge.")
     return found
 
 

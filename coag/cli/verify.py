@@ -14,7 +14,7 @@ from rich.text import Text
 from coag._util.text import one_line
 from coag.agent import load_factory, rebuild
 from coag.errors import ConfigurationError, TraceError
-from coag.proof import Examination, Remark, examine, folded
+from coag.proof import Examination, TraceRemark, examine, folded
 from coag.schema import SystemClock
 from coag.tracing import Rebuild, RunFolder, Witness, list_runs, new_key, read_run, sign_run
 
@@ -24,7 +24,7 @@ from .runs import found_run, runs_below, runs_named
 
 _LISTED = 100
 """Sentences about one run's violations that are printed."""
-_NO_HOOKS = Remark(
+_NO_HOOKS = TraceRemark(
     seq=None, text="--hooks did nothing here: a plain agent's run has no hooks of a domain."
 )
 _VIOLATED = 1

@@ -32,7 +32,7 @@ from .components import (
 from .constrained_workbench import ConstrainedWorkbench
 from .exchanges import status_of
 from .guarded_calls import GuardedResult
-from .recorder import Attempt, Recorder
+from .recorder import Recorder, ToolAttempt
 from .recording import (
     RecordedAgent,
     RecordingClient,
@@ -95,7 +95,7 @@ __all__ = [
     "ModelRequest",
     "WrappedClient",
     "cancellable",
-    "Attempt",
+    "ToolAttempt",
 ]
 
 __getattr__ = renamed(
@@ -104,5 +104,6 @@ __getattr__ = renamed(
         "SteadyClient": "ResilientClient",
         "mend_arguments": "repair_arguments",
         "WrappingClient": "WrappedClient",
+        "Attempt": "ToolAttempt",
     },
 )

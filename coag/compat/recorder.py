@@ -55,7 +55,7 @@ from .exchanges import plain_json
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Attempt:
+class ToolAttempt:
     """A tool call that is being run."""
 
     intent: Intent
@@ -77,22 +77,22 @@ def in_form(arguments: object) -> dict[str, Any]:
 
 
 class AnnouncedCalls:
-    """Calls that an agent has announced, and whose ends are not told yet.
+    """Calls that an agent has announced and that have not ended yet.
 
     An agent's announcement and a recording workbench would both write the same call down: who
-    runs it takes it over from here, and then its end is theirs to tell.
+    runs it takes it over from here, and then they record its end.
     """
 
     def __init__(self) -> None:
-        self._waiting: dict[str, list[Attempt]] = defaultdict(list)
+        self._waiting: dict[str, list[ToolAttempt]] = defaultdict(list)
 
-    def announce(self, call_id: str, attempt: Attempt) -> None:
+    def announce(self, call_id: str, attempt: ToolAttempt) -> None:
         """A call is about to be run, by whoever does."""
         self._waiting[call_id].append(attempt)
 
     def claim(
         self, call_id: str | None, action: str, arguments: Mapping[str, Any]
-    ) -> Attempt | None:
+    ) -> ToolAttempt | None:
         """Takes over a call in order to run it; None if nobody announced such a one."""
         for attempt in self._waiting.get(call_id or "", ()):
             known = attempt.intent.arguments
@@ -102,8 +102,8 @@ class AnnouncedCalls:
                 return attempt
         return None
 
-    def settle(self, call_id: str, attempt: Attempt) -> bool:
-        """Strikes a call off; False if somebody has taken it over or told of its end already."""
+    def settle(self, call_id: str, attempt: ToolAttempt) -> bool:
+        """Strikes a call off; False if somebody has taken it over or ended it already."""
         waiting = self._waiting.get(call_id, [])
         if attempt not in waiting:
             return False
@@ -156,7 +156,7 @@ class ListedTools:
         self._write(ActionsListed(at=at, cycle=cycle, specs=specs))
         pairs = zip(specs, listed.values(), strict=True)
         beside = {spec.name: _beside(spec, schema) for spec, schema in pairs}
-        details = {name: told for name, told in beside.items() if told is not None}
+        details = {name: fields for name, fields in beside.items() if fields is not None}
         if details:
             text = "Schemas of tools that are not as their specs have them."
             self._write(Note(at=at, cycle=cycle, about=SCHEMAS_NOTE, text=text, details=details))
@@ -173,25 +173,25 @@ def schemas_of(specs: Sequence[ActionSpec], beside: Mapping[str, Any]) -> list[T
     return [_restored(spec, beside.get(spec.name)) for spec in specs]
 
 
-def _restored(spec: ActionSpec, told: Mapping[str, Any] | None) -> ToolSchema:
+def _restored(spec: ActionSpec, details: Mapping[str, Any] | None) -> ToolSchema:
     plain = cast("dict[str, Any]", _plain(spec))
-    if told is None:
+    if details is None:
         return _plain(spec)
     restored = {
         key: plain[key] if key in _IN_SPEC and value is _SAME else value
-        for key, value in told.items()
+        for key, value in details.items()
     }
     return cast("ToolSchema", restored | {"name": spec.name})
 
 
 def _spec(schema: ToolSchema) -> ActionSpec:
-    told: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "name": schema["name"],
         "description": plain_json(schema.get("description", "")),
     }
     if "parameters" in schema:
-        told["parameters"] = plain_json(schema["parameters"])
-    return ActionSpec.model_validate(told)
+        fields["parameters"] = plain_json(schema["parameters"])
+    return ActionSpec.model_validate(fields)
 
 
 def _plain(spec: ActionSpec) -> ToolSchema:
@@ -360,7 +360,7 @@ class Recorder:
         now = self.clock.now()
         self._trace.write(Note(at=now, cycle=self.turn, about=about, text=well_formed(text)))
 
-    def begin(self, action: str, arguments: Mapping[str, Any]) -> Attempt:
+    def begin(self, action: str, arguments: Mapping[str, Any]) -> ToolAttempt:
         """Writes and flushes the intent right before an action.
 
         Raises:
@@ -375,11 +375,11 @@ class Recorder:
             arguments=dict(arguments),
         )
         self._trace.write(intent)
-        return Attempt(intent=intent, begun=self.clock.monotonic())
+        return ToolAttempt(intent=intent, begun=self.clock.monotonic())
 
     def end(
         self,
-        attempt: Attempt,
+        attempt: ToolAttempt,
         status: ReceiptStatus,
         content: str,
         failure: Failure | None = None,

@@ -54,7 +54,7 @@ from coag.schema import (
 
 from .clients import ModelRequest, WrappedClient
 from .exchanges import asked_of, given_of, given_up, returned_of, status_of, text_of
-from .recorder import Attempt, Recorder, in_form
+from .recorder import Recorder, ToolAttempt, in_form
 from .tool_runner import read_result, streams
 from .tools import Tool, as_tool
 
@@ -82,7 +82,7 @@ class RecordingClient(WrappedClient):
         super().__init__(client)
         self._recorder = recorder
         self._model = recorder.model or model_name_of(client)
-        self._told: ModelInfo | None = None
+        self._known_info: ModelInfo | None = None
 
     async def answer(self, request: ModelRequest) -> CreateResult:
         """Asks the client; raises what it raises.
@@ -91,9 +91,9 @@ class RecordingClient(WrappedClient):
             TraceError: The request could not be written down.
         """
         call = self._begin(request)
-        with capture_usage() as heard, _failing(call, heard.usage):
+        with capture_usage() as captured, _failing(call, captured.usage):
             result = await request.send(self._client)
-            usage = heard.usage(result.usage)
+            usage = captured.usage(result.usage)
         call.answered(result, usage, details=given_of(result, None))
         return result
 
@@ -132,8 +132,8 @@ class RecordingClient(WrappedClient):
 
     def _begin(self, request: ModelRequest) -> CallRecord:
         info = self._client.model_info
-        news = None if info == self._told else info
-        self._told = info
+        news = None if info == self._known_info else info
+        self._known_info = info
         return CallRecord.of(
             request.messages,
             request.tools,
@@ -292,12 +292,12 @@ class RecordingWorkbench(StaticStreamWorkbench):
         """The workbench within."""
         return self._inner.dump_component()
 
-    def _call_id(self, attempt: Attempt, call_id: str | None) -> str | None:
+    def _call_id(self, attempt: ToolAttempt, call_id: str | None) -> str | None:
         return attempt.intent_id if self._intent_ids else call_id
 
     def _begin(
         self, name: str, arguments: Mapping[str, Any] | None, call_id: str | None
-    ) -> Attempt | None:
+    ) -> ToolAttempt | None:
         """The call with its intent written, by us or by who announced it; None if it cannot be."""
         given = in_form(arguments)
         try:
@@ -308,7 +308,7 @@ class RecordingWorkbench(StaticStreamWorkbench):
             return None
 
     @contextmanager
-    def _failing(self, attempt: Attempt, shown: Sequence[object] = ()) -> Generator[None]:
+    def _failing(self, attempt: ToolAttempt, shown: Sequence[object] = ()) -> Generator[None]:
         """Writes a call down that raises; what it raises goes on its way."""
         try:
             yield
@@ -323,14 +323,14 @@ class RecordingWorkbench(StaticStreamWorkbench):
             self._write(attempt, status, reason, Returned(is_error=True, raised=reason))
             raise
 
-    def _end(self, attempt: Attempt, result: ToolResult, shown: Sequence[object] = ()) -> None:
+    def _end(self, attempt: ToolAttempt, result: ToolResult, shown: Sequence[object] = ()) -> None:
         status = self._status_of(result)
         returned = returned_of(result, attempt.intent.action, status, shown)
         self._write(attempt, status, text_of(result), returned, is_error=result.is_error)
 
     def _write(
         self,
-        attempt: Attempt,
+        attempt: ToolAttempt,
         status: ReceiptStatus,
         text: str,
         returned: Returned | None = None,
@@ -510,7 +510,7 @@ class _Turn:
     def __init__(self, agent: str, recorder: Recorder) -> None:
         self._agent = agent
         self._recorder = recorder
-        self._open: dict[str, deque[Attempt]] = defaultdict(deque)
+        self._open: dict[str, deque[ToolAttempt]] = defaultdict(deque)
         self._unended = ReceiptStatus.UNKNOWN
         self._reason, self._response = "ended", ""
         self._error: Exception | None = None
@@ -556,7 +556,7 @@ class _Turn:
             return
         attempt = attempts.popleft()
         if not self._recorder.announced.settle(call_id, attempt):
-            return  # a recording workbench has run it and told of its end
+            return  # a recording workbench has run it and recorded its end
         read = read_result(content, is_error=is_error)
         status = ReceiptStatus.FAILED if read.is_error else ReceiptStatus.DONE
         returned = None if read.is_error == is_error else Returned(is_error=is_error)
@@ -592,9 +592,11 @@ class StockRun:
         What an agent raises that is no `CoagError` is not passed on: its turn's end tells of it.
         """
         turn = self._recorder.turn + 1
-        heard = list(_messages(self._records(), turn)) or [TextMessage(content=text, source="user")]
+        messages = list(_messages(self._records(), turn)) or [
+            TextMessage(content=text, source="user")
+        ]
         try:
-            return await self._agent.on_messages(heard, CancellationToken())
+            return await self._agent.on_messages(messages, CancellationToken())
         except CoagError:
             raise
         except Exception:  # an agent may raise anything; the end of its turn was compared

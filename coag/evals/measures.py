@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Literal, Self, TypeVar, cast
 
 from pydantic import AliasChoices, ConfigDict, Field
 
-from coag.proof import Domain, diagnose
+from coag.proof import DomainKnowledge, diagnose
 from coag.schema import (
     RESUMED,
     EvaluationOutcome,
@@ -69,7 +69,7 @@ class TraceEpisode:
     """The fewest actions to success; None where that is not known."""
     bound: int | None = None
     """How many actions were allowed."""
-    domain: Domain = field(default_factory=Domain)
+    domain: DomainKnowledge = field(default_factory=DomainKnowledge)
     """What a diagnosis is told of the domain."""
     where: Callable[[str], object] = _nowhere
     """From a result's text to where the agent then is; None where the text does not tell."""

@@ -19,7 +19,16 @@ from threading import Lock, Thread
 from pydantic import ValidationError
 
 from coag.errors import CoagError, TraceError
-from coag.proof import Cause, Diagnosis, Domain, Rule, Violation, diagnoses, examine, folded
+from coag.proof import (
+    Cause,
+    Diagnosis,
+    DomainKnowledge,
+    Rule,
+    Violation,
+    diagnoses,
+    examine,
+    folded,
+)
 from coag.schema import Intent, ModelCall, Phase, Receipt, TraceRecord
 from coag.tracing import RunFolder, TraceIndex, read_run, read_trace
 
@@ -49,7 +58,7 @@ _OF_THE_WORLD = (Cause.MISPERCEPTION, Cause.CHANGED_ENVIRONMENT)
 """No phase is at fault; they are shown with what came of Execution."""
 
 
-def check_run(folder: RunFolder, domain: Domain | None = None) -> Findings:
+def check_run(folder: RunFolder, domain: DomainKnowledge | None = None) -> Findings:
     """Diagnoses and verifies a run.
 
     Args:
@@ -77,7 +86,9 @@ def check_run(folder: RunFolder, domain: Domain | None = None) -> Findings:
     )
 
 
-def _causes(folder: RunFolder, domain: Domain | None, remarks: list[str]) -> Iterator[Finding]:
+def _causes(
+    folder: RunFolder, domain: DomainKnowledge | None, remarks: list[str]
+) -> Iterator[Finding]:
     """Every failure with its cause, up to where the trace can be read."""
     entries = read_trace(folder.trace_path, lambda problem: None)
     try:
@@ -215,7 +226,7 @@ class Checks:
             user, never by a log.
     """
 
-    def __init__(self, *, domain: Domain | None = None) -> None:
+    def __init__(self, *, domain: DomainKnowledge | None = None) -> None:
         self._domain = domain
         self._lock = Lock()
         self._known: OrderedDict[Path, _Check] = OrderedDict()
@@ -269,7 +280,7 @@ class Checks:
         raise BrokenProcessPool("it ended as soon as it was started")
 
 
-def _check(folder: Path, domain: Domain | None) -> Findings:
+def _check(folder: Path, domain: DomainKnowledge | None) -> Findings:
     """`check_run` in the pool's process; errors are findings, as not every one can be pickled."""
     try:
         return check_run(RunFolder(folder), domain)

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from coag._util.files import replace_file
 from coag.errors import ConfigurationError
-from coag.proof import Domain
+from coag.proof import DomainKnowledge
 from coag.schema import Percept, one_line
 from coag.tracing import RunFolder
 
@@ -185,7 +185,7 @@ def write_report(
     runs: Sequence[RunFolder],
     output: Path,
     *,
-    domain: Domain | None = None,
+    domain: DomainKnowledge | None = None,
     cycles: int = _CYCLES,
     on_progress: Callable[[str], None] | None = None,
 ) -> WrittenReport:
@@ -251,7 +251,9 @@ def _refuse(reported: Sequence[_ReportedRun]) -> None:
         )
 
 
-def _read(folder: RunFolder, domain: Domain | None, cycles: int, prefix: str) -> _ReportedRun:
+def _read(
+    folder: RunFolder, domain: DomainKnowledge | None, cycles: int, prefix: str
+) -> _ReportedRun:
     library = Library(folder.path)
     while library.advance(_SCAN):
         pass

@@ -14,7 +14,7 @@ from typing import TypeVar
 from weakref import WeakKeyDictionary, WeakSet
 
 from coag.errors import CoagError, TraceError, UnknownNameError
-from coag.proof import Domain
+from coag.proof import DomainKnowledge
 from coag.schema import escaped_json
 from coag.tracing import RecordKind, TraceIndex
 
@@ -54,7 +54,7 @@ class RunCache:
         ConfigurationError: There is no such folder.
     """
 
-    def __init__(self, logs: Path, *, domain: Domain | None = None) -> None:
+    def __init__(self, logs: Path, *, domain: DomainKnowledge | None = None) -> None:
         self.library = Library(logs)
         self._checks = Checks(domain=domain)
         self._closing = threading.Event()

@@ -25,7 +25,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from coag.errors import CoagError, UnknownNameError
-from coag.proof import Domain
+from coag.proof import DomainKnowledge
 from coag.serving import SafeHeaders, Served, allowed_hosts, listen, serve_until_stopped, url_of
 
 from .awareness import NOT_AWARE
@@ -304,7 +304,7 @@ def serve_inspector(
     *,
     host: str = "127.0.0.1",
     port: int = 0,
-    domain: Domain | None = None,
+    domain: DomainKnowledge | None = None,
     on_start: Callable[[str], None] | None = None,
 ) -> None:
     """Serves the inspector in this thread until SIGINT or SIGTERM.
@@ -351,7 +351,7 @@ class Inspector:
         *,
         host: str = "127.0.0.1",
         port: int = 0,
-        domain: Domain | None = None,
+        domain: DomainKnowledge | None = None,
     ) -> None:
         self._cache = RunCache(logs, domain=domain)
         self._address = (host, port)

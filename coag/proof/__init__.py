@@ -5,12 +5,12 @@ on the records, `replay` runs the agent again on what they hold, `fork` goes on 
 phases otherwise, `why` tells what a decision rested on, and `diagnose` what a failure came from.
 """
 
-import warnings
+from coag._util.deprecation import renamed
 
 from .boundary import Boundary, Choice, CycleResult, Rejection, cycle_results
-from .causes import Cause, Circumstances, Claim, Diagnosis, Domain, Evidence
+from .causes import Cause, Circumstances, Claim, Diagnosis, DomainKnowledge, Evidence
 from .diagnose import diagnose, diagnoses
-from .findings import Examination, Remark, Rule, Violation, folded
+from .findings import Examination, Rule, TraceRemark, Violation, folded
 from .fork import Counterfactual, ForkReport, counterfactuals, fork
 from .fork_changes import Changes
 from .replay import AgentBuilder, ReplayReport, replay
@@ -23,7 +23,7 @@ __all__ = [
     "diagnoses",
     "Diagnosis",
     "Evidence",
-    "Domain",
+    "DomainKnowledge",
     "Claim",
     "Circumstances",
     "Cause",
@@ -33,7 +33,7 @@ __all__ = [
     "TraceSource",
     "Examination",
     "Violation",
-    "Remark",
+    "TraceRemark",
     "Rule",
     "replay",
     "ReplayReport",
@@ -56,14 +56,12 @@ __all__ = [
     "Counterfactual",
 ]
 
-_RENAMED = {"CycleStory": CycleResult, "Death": Rejection}
-
-
-def __getattr__(name: str) -> object:
-    """Former names, which still work and warn."""
-    if name not in _RENAMED:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    now = _RENAMED[name]
-    text = f"coag.proof.{name} is now called {now.__name__}"
-    warnings.warn(text, DeprecationWarning, stacklevel=2)
-    return now
+__getattr__ = renamed(
+    __name__,
+    {
+        "CycleStory": "CycleResult",
+        "Death": "Rejection",
+        "Domain": "DomainKnowledge",
+        "Remark": "TraceRemark",
+    },
+)

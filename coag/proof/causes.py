@@ -130,7 +130,7 @@ class Claim:
     """What a text says is the case."""
 
     fact: str
-    """The name of a fact, as `Domain.facts` uses it, or a further one of the domain."""
+    """The name of a fact, as `DomainKnowledge.facts` uses it, or a further one of the domain."""
     value: Any = True
     """What the text says of it."""
     text: str = ""
@@ -153,7 +153,7 @@ class Circumstances:
     """The latest observation of every fact so far in this run."""
 
 
-class Domain:
+class DomainKnowledge:
     """What is known of a domain; by default, nothing but what JSON shows.
 
     Subclass it where a domain knows more, and give it to `diagnose`. Every method has a default

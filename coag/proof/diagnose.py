@@ -19,14 +19,14 @@ from coag.schema import (
 )
 from coag.tracing import RunFolder, read_trace
 
-from .causes import Cause, Diagnosis, Domain, ended, quoted, short
+from .causes import Cause, Diagnosis, DomainKnowledge, ended, quoted, short
 from .diagnose_history import AHEAD, ObservedCycle, RunHistory, observed_cycles
 from .diagnose_rules import RULES, not_known, unusable_answer
 from .verify import TraceSource
 
 
 def diagnose(
-    trace: TraceSource, *, domain: Domain | None = None, memory: Iterable[Record] = ()
+    trace: TraceSource, *, domain: DomainKnowledge | None = None, memory: Iterable[Record] = ()
 ) -> list[Diagnosis]:
     """Every failure in a trace, each with its cause; at most one a cycle.
 
@@ -39,7 +39,7 @@ def diagnose(
 
 
 def diagnoses(
-    trace: TraceSource, *, domain: Domain | None = None, memory: Iterable[Record] = ()
+    trace: TraceSource, *, domain: DomainKnowledge | None = None, memory: Iterable[Record] = ()
 ) -> Iterator[Diagnosis]:
     """Every failure in a trace, as it is found, in bounded memory.
 
@@ -51,7 +51,7 @@ def diagnoses(
     Raises:
         TraceError: There is no run in the folder, or its trace cannot be read.
     """
-    run = RunHistory(domain or Domain())
+    run = RunHistory(domain or DomainKnowledge())
     run.know(memory)
     for cycle in observed_cycles(_entries(trace)):
         run.ahead.append(cycle)
@@ -110,7 +110,7 @@ def _diagnose_plain(cycle: ObservedCycle, failed: dict[str, str]) -> Iterator[Di
         cycle: The turn.
         failed: Why calls failed so far, by the call; it is kept up to date.
     """
-    unusable = unusable_answer(None)(cycle, RunHistory(Domain())) or _empty_answer(cycle)
+    unusable = unusable_answer(None)(cycle, RunHistory(DomainKnowledge())) or _empty_answer(cycle)
     if unusable is not None:
         yield unusable
     intents = {intent.id: intent for intent, _ in cycle.summary.effects}

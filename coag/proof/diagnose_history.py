@@ -31,7 +31,7 @@ from coag.schema import (
 )
 from coag.tracing import CycleSummary, summarize_cycle
 
-from .causes import Cause, Circumstances, Claim, Diagnosis, Domain, Evidence, Facts, short
+from .causes import Cause, Circumstances, Claim, Diagnosis, DomainKnowledge, Evidence, Facts, short
 
 AHEAD = 8
 """Cycles that are looked ahead before a change is judged."""
@@ -208,7 +208,7 @@ def observed_cycles(entries: Iterable[Entry | TraceRecord]) -> Iterator[Observed
 
 
 @dataclass(frozen=True, slots=True)
-class Observation:
+class ObservedFact:
     """One observation of a fact."""
 
     cycle: int
@@ -233,7 +233,7 @@ class KnownRecord:
 class RunHistory:
     """The run so far and a few cycles ahead, as far as rules need it."""
 
-    domain: Domain
+    domain: DomainKnowledge
     ahead: deque[ObservedCycle] = field(default_factory=deque[ObservedCycle])
     """The cycles that follow the one that is judged."""
     records: OrderedDict[str, KnownRecord] = field(default_factory=OrderedDict[str, KnownRecord])
@@ -244,8 +244,8 @@ class RunHistory:
     """Facts that own actions changed."""
     misperceived: dict[str, int] = field(default_factory=dict[str, int])
     """The last cycle in which a wrong value of a fact was perceived, by the fact."""
-    _observed: OrderedDict[str, deque[Observation]] = field(
-        default_factory=OrderedDict[str, deque[Observation]]
+    _observed: OrderedDict[str, deque[ObservedFact]] = field(
+        default_factory=OrderedDict[str, deque[ObservedFact]]
     )
     _latest: dict[str, Any] = field(default_factory=dict[str, Any])
     _goal: str = ""
@@ -268,7 +268,7 @@ class RunHistory:
 
     def _observe(self, facts: Facts, cycle: ObservedCycle) -> None:
         for name, value in facts.items():
-            self._note(name, Observation(cycle.cycle, cycle.first, value, own=False))
+            self._note(name, ObservedFact(cycle.cycle, cycle.first, value, own=False))
 
     def end(self, cycle: ObservedCycle) -> None:
         """Adds what a judged cycle brought."""
@@ -278,7 +278,7 @@ class RunHistory:
             before: Facts = self.domain.facts(returned.before) if expected else {}
             for name, value in self.domain.facts(returned.after).items():
                 own = _own(name, value, expected, returned)
-                self._note(name, Observation(cycle.cycle, returned.seq, value, own=own))
+                self._note(name, ObservedFact(cycle.cycle, returned.seq, value, own=own))
                 if own and before.get(name) != value:
                     self.achieved.add(name)
         retrieval = cycle.at(Phase.RETRIEVAL, "")
@@ -304,13 +304,13 @@ class RunHistory:
         observed, wrong = self._observed.get(fact), self.misperceived.get(fact)
         return wrong if observed and observed[-1].cycle == wrong else None
 
-    def history(self, fact: str) -> Sequence[Observation]:
+    def history(self, fact: str) -> Sequence[ObservedFact]:
         """What was observed of a fact so far, the oldest first."""
         return tuple(self._observed.get(fact, ()))
 
-    def later(self, fact: str, cycle: ObservedCycle, after: int) -> list[Observation]:
+    def later(self, fact: str, cycle: ObservedCycle, after: int) -> list[ObservedFact]:
         """What is observed of a fact in the cycles ahead, from a record on."""
-        found: list[Observation] = []
+        found: list[ObservedFact] = []
         for following in (cycle, *self.ahead):
             for returned in following.returns:
                 facts: Facts = {}
@@ -321,7 +321,7 @@ class RunHistory:
                 own = _own(fact, facts[fact], self.expected(following, returned), returned)
                 failed = returned.percept.is_error
                 at = following.cycle, returned.seq
-                found.append(Observation(*at, facts[fact], own=own, failed=failed))
+                found.append(ObservedFact(*at, facts[fact], own=own, failed=failed))
         return found
 
     def settled(self, cycle: ObservedCycle, intent: str | None) -> Settlement | None:
@@ -365,12 +365,12 @@ class RunHistory:
         while len(self.records) > _RECORDS:
             self.records.popitem(last=False)
 
-    def _note(self, name: str, observation: Observation) -> None:
+    def _note(self, name: str, observation: ObservedFact) -> None:
         self._observed.setdefault(name, deque(maxlen=_OBSERVATIONS)).append(observation)
         self._latest[name] = observation.value
         while len(self._observed) > _FACTS:
-            gone, _ = self._observed.popitem(last=False)
-            self._latest.pop(gone, None)
+            oldest, _ = self._observed.popitem(last=False)
+            self._latest.pop(oldest, None)
 
 
 def _essence(cycle: ObservedCycle) -> tuple[set[tuple[str, ...]], list[tuple[str, ...]]]:

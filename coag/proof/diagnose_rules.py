@@ -22,7 +22,7 @@ from coag.schema import (
 from coag.tracing import REDACTED
 
 from .causes import Cause, Claim, Diagnosis, Evidence, Facts, ended, quoted, short, shown
-from .diagnose_history import KnownRecord, Observation, ObservedCycle, Return, RunHistory
+from .diagnose_history import KnownRecord, ObservedCycle, ObservedFact, Return, RunHistory
 
 DiagnosisRule = Callable[[ObservedCycle, RunHistory], Diagnosis | None]
 """From a cycle and the run around it to a failure and its cause, or None."""
@@ -639,7 +639,7 @@ def refuted_belief(cycle: ObservedCycle, run: RunHistory) -> Diagnosis | None:
 def _refuted(
     name: str,
     new: Any,
-    old: Observation,
+    old: ObservedFact,
     cycle: ObservedCycle,
     run: RunHistory,
     returned: Return,
@@ -693,9 +693,9 @@ def _lonely(run: RunHistory, cycle: ObservedCycle, returned: Return) -> Diagnosi
 
 def _surprises(
     run: RunHistory, returned: Return, expected: Facts
-) -> Sequence[tuple[str, Any, Observation]]:
+) -> Sequence[tuple[str, Any, ObservedFact]]:
     """Facts that are perceived otherwise than they were, and not because of the action."""
-    found: list[tuple[str, Any, Observation]] = []
+    found: list[tuple[str, Any, ObservedFact]] = []
     for name, value in run.domain.facts(returned.after).items():
         history = run.history(name)
         if not history or not (run.domain.complete or name in expected):
@@ -703,7 +703,7 @@ def _surprises(
         last = history[-1]
         believed = expected.get(name, last.value)
         if value != believed and not _no_forecast(name, value, run, returned, expected):
-            old = Observation(last.cycle, last.seq, believed, own=name in expected)
+            old = ObservedFact(last.cycle, last.seq, believed, own=name in expected)
             found.append((name, value, old))
     return found
 
@@ -733,7 +733,7 @@ def _items(values: object) -> set[str]:
 def _explained(
     name: str,
     new: Any,
-    old: Observation,
+    old: ObservedFact,
     cycle: ObservedCycle,
     run: RunHistory,
     returned: Return,
@@ -759,7 +759,7 @@ def _explained(
     return Cause.CHANGED_ENVIRONMENT, "Nothing that the agent did explains it, and it stays so."
 
 
-def _was_odd(new: Any, believed: Any, history: Sequence[Observation]) -> bool:
+def _was_odd(new: Any, believed: Any, history: Sequence[ObservedFact]) -> bool:
     """Whether an earlier observation agrees with the new one, and only few between them do not."""
     run = 0
     for seen in reversed(history):

@@ -86,7 +86,7 @@ class Violation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Remark:
+class TraceRemark:
     """What limits a check, or what a reader should know, and is no violation."""
 
     seq: int | None
@@ -107,7 +107,7 @@ class Examination:
     """The hash of the last line, which covers the whole trace: note it down elsewhere, and a later
     check can be given it. Empty where the trace has no hashes."""
     violations: tuple[Violation, ...] = ()
-    remarks: tuple[Remark, ...] = ()
+    remarks: tuple[TraceRemark, ...] = ()
 
     @property
     def holds(self) -> bool:
@@ -195,7 +195,7 @@ class FindingLog:
         self.cycle: int | None = None
         """The cycle it belongs to."""
         self._violations: list[Violation] = []
-        self._remarks: list[Remark] = []
+        self._remarks: list[TraceRemark] = []
         self._unlisted = 0
         self._checkers = tuple(checkers)
         self._handlers: dict[str, list[Callable[[Any], Findings]]] = {}
@@ -225,7 +225,7 @@ class FindingLog:
             seq = place[0] if place else self.seq
             if rule is None:
                 if len(self._remarks) < LISTED:
-                    self._remarks.append(Remark(seq=seq, text=text))
+                    self._remarks.append(TraceRemark(seq=seq, text=text))
             elif len(self._violations) < LISTED:
                 found = Violation(rule=rule, seq=seq, cycle=self.cycle, text=text)
                 self._violations.append(found)

@@ -15,7 +15,7 @@ from collections.abc import (
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, cast, runtime_checkable
 
 from coag.agent import CoagAgent, Mind, RecoveredState, rebuild, takes_rebuild, twin
 from coag.context import WorkingMemory
@@ -179,32 +179,23 @@ async def fork(
         ResumeError: The run's agent cannot be built again.
         CoagError: What a turn may raise: the fork's run is closed then and stays to be read.
     """
-    folder = run if isinstance(run, RunFolder) else RunFolder(Path(run))
     boundary = at if isinstance(at, Boundary) else Boundary.parse(at)
     if turns is not None and turns < 0:
         raise ConfigurationError(f"turns must be 0 or more, not {turns!r}.")
-    past, later = read_past(folder, boundary)
-    if past.info.parent is not None:
-        changes = changes.inheriting(past.info.parent.changes)
+    folder, past, later = _past_of(run, boundary)
+    changes = _inheriting(past, changes)
     where = folder.path.parent if logs is None else Path(logs)
     async with _restored(past, later, changes, logs=where, trust=trust) as restored:
-        own = restored.agent.run_folder
-        if own is None:
-            raise AssertionError("The fork was given a folder of logs.")
         allowed = restored.put_back or live
 
         async def stop(selection: SelectionOutcome) -> str | None:
             names = () if allowed else await restored.acts(selection)
-            if not names:
-                return None
-            return (
-                f"Stopped before the Execution of {', '.join(names)}: {_why_not(restored)} {_LIVE}"
-            )
+            return _stopped(names, restored) if names else None
 
         stopped = await restored.proceed(later.inputs[:turns], stop, acting=allowed)
         trace = (*outcomes_of(restored.begins), *restored.agent.trace)
         return ForkReport(
-            run=own.path,
+            run=cast("RunFolder", restored.agent.run_folder).path,
             parent=folder.path,
             at=boundary,
             changes=changes.listed(),
@@ -215,6 +206,17 @@ async def fork(
             fork_end=await _end(restored) if allowed else None,
             stopped=stopped,
         )
+
+
+def _past_of(run: RunFolder | Path | str, boundary: Boundary) -> tuple[RunFolder, Past, Later]:
+    folder = run if isinstance(run, RunFolder) else RunFolder(Path(run))
+    return folder, *read_past(folder, boundary)
+
+
+def _inheriting(past: Past, changes: Changes) -> Changes:
+    """The changes on top of those that the run is a fork with."""
+    parent = past.info.parent
+    return changes if parent is None else changes.inheriting(parent.changes)
 
 
 def _unheard(one: Counterfactual) -> None:
@@ -250,18 +252,15 @@ async def counterfactuals(
     """
     if repeats < 1:
         raise ConfigurationError(f"repeats must be at least 1, not {repeats!r}.")
-    folder = run if isinstance(run, RunFolder) else RunFolder(Path(run))
-    past, later = read_past(folder, Boundary(cycle=cycle))
+    folder, past, later = _past_of(run, Boundary(cycle=cycle))
     chosen = later.cycles[0].chosen if later.cycles else None
     if chosen is None:
         raise ConfigurationError(f"Nothing was decided in cycle {cycle} of {folder.path.name!r}.")
     trusted = tuple(trust)
     results: list[Counterfactual] = []
     for left_out in (None, *later.retrieved):
-        gone = () if left_out is None else (left_out.record.id,)
-        changes = Changes(model=model, without_records=gone)
-        if past.info.parent is not None:
-            changes = changes.inheriting(past.info.parent.changes)
+        ids = () if left_out is None else (left_out.record.id,)
+        changes = _inheriting(past, Changes(model=model, without_records=ids))
         again = [await _choice(past, later, changes, trusted) for _ in range(repeats)]
         others = [choice for choice in again if choice != chosen]
         distinct = tuple(dict.fromkeys(others))
@@ -290,6 +289,11 @@ async def _choice(
 # ---- What to know before a fork is compared with its parent ----
 
 
+def _stopped(actions: Sequence[str], restored: RestoredRun) -> str:
+    before = f"Stopped before the Execution of {', '.join(actions)}:"
+    return f"{before} {_why_not(restored)} {_LIVE}"
+
+
 def _why_not(restored: RestoredRun) -> str:
     """Why a fork may not act, and what to do about it."""
     if restored.agent.environment is not None and not restored.copied:
@@ -315,7 +319,7 @@ def _notices(
     memory = past.working_memory
     retrieval = memory.cognitive_state.retrieval if memory.in_cycle else None
     recalled = {hit.record.id for hit in (retrieval.records if retrieval else ())}
-    for record in restored.gone:
+    for record in restored.left_out:
         if record.id in recalled:
             yield (
                 f"Record {record.id[:12]} was taken out of this cycle's recall, but the phases "
@@ -380,7 +384,7 @@ class RestoredRun:
     """True if its environment is in the state that it had there."""
     copied: bool
     """True if it has an environment that says it is a copy."""
-    gone: tuple[Record, ...]
+    left_out: tuple[Record, ...]
     """The records that it continues without."""
     procedures: tuple[str, ...]
     """The procedures that have another text."""
@@ -489,11 +493,11 @@ async def _restored(
         copied, put_back = is_copy(environment), False
         if environment is not None:
             opened.push_async_callback(environment.close)
-        records, gone = await _records(built, past, later, changes)
+        records, left_out = await _records(built, past, later, changes)
         if environment is not None and copied and past.knows_environment:
             await _put_back(environment, past)
             put_back = True
-        memory = await own_memory(built.long_term_memory, records.values(), gone)
+        memory = await own_memory(built.long_term_memory, records.values(), left_out)
         opened.push_async_callback(memory.close)
         model = await _model(past, changes.model, trusted, opened)
         agent = twin(built, memory=memory, logs=logs, **model)
@@ -503,7 +507,7 @@ async def _restored(
         opened.push_async_callback(agent.close)
         if copied and isinstance(environment, Accompanied):
             await environment.before_turn(agent)
-        remains = _remains(past, later, changes, gone)
+        remains = _remains(past, later, changes, left_out)
         await agent.restore(remains, _parent(past, changes, logs))
         if agent.run_folder is not None:
             store_remembered(agent.run_folder, records.values())
@@ -513,7 +517,7 @@ async def _restored(
             begins=agent.context.working_memory,
             put_back=put_back,
             copied=copied,
-            gone=tuple(gone.values()),
+            left_out=tuple(left_out.values()),
             procedures=tuple(changes.procedures),
         )
 
@@ -565,7 +569,7 @@ async def _model(
 
 
 def _remains(
-    past: Past, later: Later, changes: Changes, gone: Mapping[str, Record]
+    past: Past, later: Later, changes: Changes, left_out: Mapping[str, Record]
 ) -> RecoveredState:
     """What the agent is restored from; its memory holds the records already."""
     memory = past.working_memory
@@ -578,7 +582,7 @@ def _remains(
         raise AssertionError("A boundary comes after a record.")
 
     def change(mind: Mind) -> None:
-        change_mind(mind, changes, gone=gone, promised=promised, at=at)
+        change_mind(mind, changes, left_out=left_out, promised=promised, at=at)
 
     written = [line for line in past.remains.written if line.what == "procedure"]
     return replace(past.remains, written=written, change=change)

@@ -83,14 +83,14 @@ class Changes(Value):
             ConfigurationError: The parent's model is a component file, which names code; such a
                 one is loaded only if it is given again.
         """
-        told = [text.partition(" ")[::2] for text in listed]
-        models = [value for option, value in told if option == "--model"]
+        options = [text.partition(" ")[::2] for text in listed]
+        models = [value for option, value in options if option == "--model"]
         if self.model is None and models and models[0].endswith(".json"):
             raise ConfigurationError(
                 f"The run went on with the model of the component file {models[0]!r}, which is not "
                 f"loaded unasked: add --model {models[0]} if you trust it."
             )
-        rules = [value for option, value in told if option == "--without-constraint"]
+        rules = [value for option, value in options if option == "--without-constraint"]
         return self.model_copy(
             update={
                 "model": self.model or next(iter(models), None),
@@ -279,14 +279,19 @@ REASON = "A fork was to go on with this text."
 
 
 def change_mind(
-    mind: Mind, changes: Changes, *, gone: Collection[str], promised: Collection[str], at: datetime
+    mind: Mind,
+    changes: Changes,
+    *,
+    left_out: Collection[str],
+    promised: Collection[str],
+    at: datetime,
 ) -> None:
     """Makes the changes; the mind stands at the boundary and has not begun its run.
 
     Args:
         mind: The fork's mind.
         changes: What to change.
-        gone: Ids of the records that are not recalled any more.
+        left_out: Ids of the records that are not recalled any more.
         promised: Constraints that were in force in the boundary's cycle.
         at: When the past ended; the time since then does not count as spent.
 
@@ -309,9 +314,9 @@ def change_mind(
         )
     versions = {name: _rewritten(mind, name, text) for name, text in changes.procedures.items()}
     memory = context.working_memory
-    if gone or memory.in_cycle:
+    if left_out or memory.in_cycle:
         waited = deps.clock.now() - at
-        memory = _with_retrieval(memory, gone, changes.without_constraints, versions, waited)
+        memory = _with_retrieval(memory, left_out, changes.without_constraints, versions, waited)
     if changes.settings:
         schema = context.perceptual_state_schema
         memory = with_settings(memory, schema, changes.settings)
@@ -340,7 +345,7 @@ def _rewritten(mind: Mind, name: str, text: str) -> int:
 
 def _with_retrieval(
     memory: WorkingMemory,
-    gone: Collection[str],
+    left_out: Collection[str],
     constraints: Collection[str],
     versions: Mapping[str, int],
     waited: timedelta,
@@ -351,7 +356,7 @@ def _with_retrieval(
     if was is None:
         return memory
     update: dict[str, object] = {
-        "records": tuple(hit for hit in was.records if hit.record.id not in gone)
+        "records": tuple(hit for hit in was.records if hit.record.id not in left_out)
     }
     if memory.in_cycle:
         update["constraints"] = tuple(name for name in was.constraints if name not in constraints)

@@ -355,13 +355,13 @@ def with_written(held: Mapping[str, Record], lines: Iterable[Written]) -> dict[s
 
 def without_records(held: Mapping[str, Record], names: Iterable[str]) -> dict[str, Record]:
     """The records as if these had never been written: what they superseded is valid again."""
-    gone = set(names)
+    removed = set(names)
     return {
         name: record.model_copy(update={"superseded_by": None})
-        if record.superseded_by in gone
+        if record.superseded_by in removed
         else record
         for name, record in held.items()
-        if name not in gone
+        if name not in removed
     }
 
 
@@ -390,12 +390,14 @@ async def own_memory(
     """A memory in RAM with these records, recalled as the given one recalls."""
     store = InMemoryStore(getattr(memory.store, "embedder", None))
     await store.add(list(records))
-    gone = frozenset(left_out)
+    names = frozenset(left_out)
     return LongTermMemory(
         store,
         scope=memory.scopes,
         clock=memory.clock,
-        sources=[_FilteredSource(one, gone) for one in memory.sources] if gone else memory.sources,
+        sources=[_FilteredSource(one, names) for one in memory.sources]
+        if names
+        else memory.sources,
         source_timeout=memory.source_timeout,
         ranking=memory.ranking,
     )

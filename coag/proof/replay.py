@@ -254,7 +254,7 @@ def _turn_before(run: RunFolder, parent: Parent, sink: CheckingSink) -> _TurnBef
         TraceError: An ancestor's folder is there and cannot be read.
     """
     tape = sink.tape
-    ancestors, gone = _ancestors(run, parent)
+    ancestors, missing = _ancestors(run, parent)
     before = _TurnBefore()
     for folder, seq in reversed(ancestors):
         for entry in read_trace(folder.trace_path, lambda problem: None):
@@ -264,10 +264,10 @@ def _turn_before(run: RunFolder, parent: Parent, sink: CheckingSink) -> _TurnBef
     if before.number is None:
         before.number, before.is_open = _first_turn(tape)
         end = next((record for record in tape.ahead() if isinstance(record, TurnEnd)), None)
-        if gone and end is not None and end.reason not in _NO_BOUNDS:
+        if missing and end is not None and end.reason not in _NO_BOUNDS:
             sink.remark(
-                f"The run that this one was forked from is not in {gone} any more: what its turn "
-                "had done before the fork is not known, and cannot count towards its bounds."
+                f"The run that this one was forked from is not in {missing} any more: what its "
+                "turn had done before the fork is not known, and cannot count towards its bounds."
             )
     if not before.listed:
         listed = next((r for r in tape.ahead() if isinstance(r, ActionsListed)), None)

@@ -581,20 +581,20 @@ class TapeRules(ConstraintSet):
     def _adapted(self, pinned: tuple[str, ...], was: RetrievalOutcome) -> tuple[str, ...]:
         lacking = [name for name in was.constraints if name not in pinned]
         own = [name for name in self._rules.names() if name not in self._gone]
-        gone = [name for name in own if name not in was.constraints]
+        removed = [name for name in own if name not in was.constraints]
         for name in lacking:
             self._rules.add(RecordedRule(name, self._sink.tape), name=name)
             self._sink.remark(
                 f"The constraint {name} was put in force from outside before cycle {was.cycle}; "
                 "its recorded verdicts stand for it."
             )
-        for name in gone:
+        for name in removed:
             self._rules.remove(name)
             self._sink.remark(
                 f"The constraint {name} was taken out of force from outside before cycle "
                 f"{was.cycle}."
             )
-        return self._rules.pin() if lacking or gone else pinned
+        return self._rules.pin() if lacking or removed else pinned
 
     @property
     def pinned(self) -> tuple[str, ...]:

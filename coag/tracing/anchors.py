@@ -11,7 +11,7 @@ import binascii
 import json
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
@@ -24,7 +24,7 @@ from coag._util.locks import try_lock
 from coag.errors import ConfigurationError, TraceError
 from coag.schema import Value
 
-from .files import regular
+from .files import reason_of, regular
 from .lines import canonical, file_hash, info_fields, seal_of
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ def statement_of(run: Path, at: datetime) -> Statement:
             at=at,
         )
     except OSError as error:
-        raise TraceError(run, f"cannot be read: {error.strerror or error}") from error
+        raise TraceError(run, f"cannot be read: {reason_of(error)}") from error
 
 
 # ---- signatures ----
@@ -230,35 +230,41 @@ def _private_key() -> Ed25519PrivateKey:
     from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
     kind = _ed25519().Ed25519PrivateKey
-    key: object
-    try:
-        raw = _raw(from_text)
-        key = kind.from_private_bytes(raw) if len(raw) == 32 else load_pem_private_key(raw, None)
-    except (OSError, ValueError, TypeError) as error:
-        raise ConfigurationError(
-            f"{PRIVATE} is neither the path of a private key in PEM without a password nor 32 "
-            f"bytes in base64 ({type(error).__name__})."
-        ) from error
-    if not isinstance(key, kind):
-        raise ConfigurationError(f"{PRIVATE} holds a key that is not of Ed25519.")
-    return cast("Ed25519PrivateKey", key)
+    loaded = _loaded(kind, kind.from_private_bytes, load_pem_private_key, from_text, PRIVATE)
+    return cast("Ed25519PrivateKey", loaded)
 
 
 def _public_key(given: str) -> Ed25519PublicKey:
-    kind = _ed25519().Ed25519PublicKey
-    key: object
     from cryptography.hazmat.primitives.serialization import load_pem_public_key
 
+    kind = _ed25519().Ed25519PublicKey
+
+    def from_pem(pem: bytes, password: None) -> object:
+        return load_pem_public_key(pem)
+
+    loaded = _loaded(kind, kind.from_public_bytes, from_pem, given, repr(given[:200]))
+    return cast("Ed25519PublicKey", loaded)
+
+
+def _loaded(
+    kind: type[object],
+    from_bytes: Callable[[bytes], object],
+    from_pem: Callable[[bytes, None], object],
+    given: str,
+    name: str,
+) -> object:
+    """A key of a kind: from 32 bytes in base64, or from a PEM file."""
     try:
         raw = _raw(given)
-        key = kind.from_public_bytes(raw) if len(raw) == 32 else load_pem_public_key(raw)
-    except (OSError, ValueError) as error:
+        key = from_bytes(raw) if len(raw) == 32 else from_pem(raw, None)
+    except (OSError, ValueError, TypeError) as error:
         raise ConfigurationError(
-            f"{given[:200]!r} is neither the path of a public key in PEM nor 32 bytes in base64."
+            f"{name} is neither the path of such a key in PEM without a password nor 32 bytes "
+            f"in base64 ({type(error).__name__})."
         ) from error
     if not isinstance(key, kind):
-        raise ConfigurationError(f"{given[:200]!r} holds a key that is not of Ed25519.")
-    return cast("Ed25519PublicKey", key)
+        raise ConfigurationError(f"{name} holds a key that is not of Ed25519.")
+    return key
 
 
 def _raw(given: str) -> bytes:

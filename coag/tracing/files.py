@@ -96,7 +96,7 @@ class LineFile:
         try:
             self._file = FileIO(path, "ab+", opener=private)
         except OSError as error:
-            raise TraceError(path, f"cannot be opened for writing: {_reason(error)}") from error
+            raise TraceError(path, f"cannot be opened for writing: {reason_of(error)}") from error
         try:
             # A lock of Windows would keep readers out as well.
             if sys.platform != "win32" and not try_lock(self._file):
@@ -122,7 +122,7 @@ class LineFile:
             # The reader copes with a torn last line, should the cut fail as well.
             with contextlib.suppress(OSError):
                 self._file.truncate(before)
-            raise TraceError(self._path, f"cannot be written to: {_reason(error)}") from error
+            raise TraceError(self._path, f"cannot be written to: {reason_of(error)}") from error
 
     def check_in_place(self, least: int) -> None:
         """Makes sure that what was appended can be found again.
@@ -140,7 +140,7 @@ class LineFile:
             there = self._place.stat()
         except OSError as error:
             raise TraceError(
-                self._path, f"was taken away while the run goes on: {_reason(error)}"
+                self._path, f"was taken away while the run goes on: {reason_of(error)}"
             ) from error
         if not os.path.samestat(mine, there):
             raise TraceError(self._path, "was replaced by another file while the run goes on")
@@ -183,7 +183,7 @@ class LineFile:
             self._file.truncate(start)
         except OSError as error:
             raise TraceError(
-                self._path, f"its torn last line cannot be cut off: {_reason(error)}"
+                self._path, f"its torn last line cannot be cut off: {reason_of(error)}"
             ) from error
 
     def close(self) -> None:
@@ -221,5 +221,6 @@ def _read(file: FileIO, length: int) -> bytes:
     return b"".join(parts)
 
 
-def _reason(error: OSError) -> str:
+def reason_of(error: OSError) -> str:
+    """What went wrong, for after a colon."""
     return error.strerror or type(error).__name__

@@ -27,7 +27,7 @@ from coag.schema import (
 )
 
 from .anchors import check_environment, seal_by_environment
-from .files import FOLDER, regular
+from .files import FOLDER, reason_of, regular
 from .lines import (
     FIXED,
     closing_hash,
@@ -76,7 +76,7 @@ class RunFolder:
         except FileExistsError as error:
             raise TraceError(folder.path, "exists already; a run needs a new folder") from error
         except OSError as error:
-            raise TraceError(folder.path, f"cannot be made: {_reason(error)}") from error
+            raise TraceError(folder.path, f"cannot be made: {reason_of(error)}") from error
         folder._write(folder._fields(info, redactor))
         return folder
 
@@ -179,7 +179,7 @@ class RunFolder:
         try:
             return file_hash(self.remembered_path)
         except OSError as error:
-            raise TraceError(self.remembered_path, f"cannot be read: {_reason(error)}") from error
+            raise TraceError(self.remembered_path, f"cannot be read: {reason_of(error)}") from error
 
     def _fields(self, info: RunInfo, redactor: Redactor | None) -> dict[str, Any]:
         """What is to stand in `run.json`; what a run began with stays there to the letter."""
@@ -193,7 +193,7 @@ class RunFolder:
         try:
             replace_file(self.info_path, text + "\n", durable=False)
         except OSError as error:
-            raise TraceError(self.info_path, f"cannot be written: {_reason(error)}") from error
+            raise TraceError(self.info_path, f"cannot be written: {reason_of(error)}") from error
 
 
 def read_run(folder: Path | str) -> RunInfo:
@@ -211,7 +211,7 @@ def read_run(folder: Path | str) -> RunInfo:
     except FileNotFoundError as error:
         raise TraceError(folder, f"is no run's folder: it holds no {_INFO}") from error
     except OSError as error:
-        raise TraceError(path, f"cannot be read: {_reason(error)}") from error
+        raise TraceError(path, f"cannot be read: {reason_of(error)}") from error
     return _parse(text, path)
 
 
@@ -261,10 +261,6 @@ class _Version(BaseModel):
     """The one field that every version of `run.json` has."""
 
     v: int
-
-
-def _reason(error: OSError) -> str:
-    return error.strerror or type(error).__name__
 
 
 # ---- Finding a run by what a person types ----

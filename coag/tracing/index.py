@@ -19,7 +19,7 @@ from coag.schema import TRACE_VERSION, Percept, Snapshot, SnapshotReason, TurnSt
 from .files import SameFile, regular
 from .lines import LONGEST_LINE, TraceLine, Unreadable, line_by_itself, parse_line
 
-# ---- What a line of a trace is, told from its beginning: it need not be parsed ----
+# ---- What a line of a trace is, known from its beginning: it need not be parsed ----
 
 
 HEAD = 600
@@ -36,7 +36,7 @@ _SHORTEST = 48
 """Bytes; fewer than those of any record: a number, a body, its kind, a time and a cycle."""
 _NAMES = (b'"seq"', b'"body"', b'"record"')
 """What every record says, unless its names are escaped."""
-_NEVER_TOLD = frozenset({b"turn_start", b"percept"})
+_NAMES_NO_CYCLE = frozenset({b"turn_start", b"percept"})
 """Records whose cycle is not asked for: what they stand before tells it."""
 
 
@@ -76,22 +76,22 @@ def time_of(head: bytes) -> datetime | None:
 _NOTHING = (RecordKind.UNREADABLE, 0, False)
 
 
-def told(line: bytes) -> tuple[RecordKind, int, bool]:
+def line_kind(line: bytes) -> tuple[RecordKind, int, bool]:
     """What a line says it is, which cycle it names (0 for none), and whether a stretch begins."""
     head = line[:HEAD]
     found = _RECORD.match(head)
     if found is None or int(found[1]) != TRACE_VERSION or not line.endswith(b"}}\n"):
-        return _told_otherwise(line)
+        return _parsed_kind(line)
     kind = _KINDS.get(found[2], RecordKind.UNREADABLE)
-    if found[2] in _NEVER_TOLD:
+    if found[2] in _NAMES_NO_CYCLE:
         return kind, 0, kind is RecordKind.TURN_START
     cycle = _CYCLE.match(head, found.end())
     if cycle is None or (kind is RecordKind.SNAPSHOT and cycle[2] is None):
-        return _told_otherwise(line)
+        return _parsed_kind(line)
     return kind, int(cycle[1]), kind is RecordKind.SNAPSHOT and cycle[2] == b"cycle"
 
 
-def _told_otherwise(line: bytes) -> tuple[RecordKind, int, bool]:
+def _parsed_kind(line: bytes) -> tuple[RecordKind, int, bool]:
     """The same of a line that was not written as a writer of this version does it."""
     if _no_record(line):
         return _NOTHING
@@ -229,8 +229,8 @@ class TraceIndex:
         return False
 
     def _take(self, line: bytes) -> None:
-        """Notes one line. What is told of last is what makes it be seen by other threads."""
-        kind, cycle, begins = told(line)
+        """Notes one line. What is added last makes it visible to other threads."""
+        kind, cycle, begins = line_kind(line)
         position = len(self._kinds)
         self._kinds.append(kind)
         self._ours = self._ours or kind is not RecordKind.UNREADABLE

@@ -19,7 +19,7 @@ from pydantic_core import from_json, to_json
 from coag.errors import TraceError
 from coag.schema import ENTRY, TRACE_VERSION, Entry
 
-from .files import backwards, regular
+from .files import backwards, reason_of, regular
 from .run import Seal
 
 # ---- What older versions wrote, as this version would have written it ----
@@ -352,7 +352,7 @@ def seal_of(trace: Path) -> Seal | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise TraceError(trace, f"cannot be read: {error.strerror or error}") from error
+        raise TraceError(trace, f"cannot be read: {reason_of(error)}") from error
     if not tail and not last:
         return Seal(records=0, hash="")
     parsed = parse_line(last)
@@ -439,7 +439,7 @@ def read_lines(path: Path) -> Iterator[TraceLine]:
             for line in _raw_lines(file):
                 yield check.line(line)
     except OSError as error:
-        raise TraceError(path, f"cannot be read: {_reason(error)}") from error
+        raise TraceError(path, f"cannot be read: {reason_of(error)}") from error
 
 
 def line_by_itself(path: Path, number: int, text: bytes) -> TraceLine:
@@ -540,7 +540,3 @@ def _raw_lines(file: BinaryIO) -> Iterator[bytes]:
         yield line
         if len(line) > LONGEST_LINE:
             return
-
-
-def _reason(error: OSError) -> str:
-    return error.strerror or type(error).__name__

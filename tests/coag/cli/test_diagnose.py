@@ -101,7 +101,9 @@ def test_a_domain_is_named_by_import(say: Say, tmp_path: Path) -> None:
     _run(tmp_path / "logs", None)
     assert say("diagnose", "--domain", "case_study.faults:VacuumDomain").code == 0
     assert "module:Class" in say("diagnose", "--domain", "vacuum").err
-    assert "is no coag.proof.Domain" in say("diagnose", "--domain", "coag.proof:diagnose").err
+    assert (
+        "is no coag.proof.DomainKnowledge" in say("diagnose", "--domain", "coag.proof:diagnose").err
+    )
     assert say("diagnose", "--domain", "vacuum").code == 2
 
 

@@ -17,7 +17,7 @@ from kits.tracked import cycles_of, plain_turn, written_run
 from coag.errors import TraceError
 from coag.inspector.checks import Checks, cause_of, check_run
 from coag.inspector.views import CheckProgress, Finding, Findings, FindingSort
-from coag.proof import Cause, Diagnosis, Domain, Evidence
+from coag.proof import Cause, Diagnosis, DomainKnowledge, Evidence
 from coag.schema import Phase
 from coag.tracing import RunFolder
 
@@ -120,7 +120,7 @@ print(found.progress)
 
 
 def test_a_domain_that_no_other_process_can_have_is_reported(tmp_path: Path) -> None:
-    class Local(Domain):
+    class Local(DomainKnowledge):
         """Known to this test only."""
 
     checks = Checks(domain=Local())

@@ -18,7 +18,7 @@ from coag.compat import Recorder
 from coag.context import AssistantState, CoagContext
 from coag.errors import CoagError
 from coag.models import ScriptedModel, ScriptedReply, ScriptedRequest
-from coag.proof import Cause, Circumstances, Claim, Diagnosis, Domain, diagnose
+from coag.proof import Cause, Circumstances, Claim, Diagnosis, DomainKnowledge, diagnose
 from coag.schema import (
     Candidate,
     EvaluationOutcome,
@@ -281,7 +281,7 @@ async def test_a_surprise_about_what_was_misperceived_before_may_only_follow_fro
     assert f"may follow from cycle {lied.cycle}" in surprised.reason
 
 
-class Oven(Domain):
+class Oven(DomainKnowledge):
     """Knows one sentence."""
 
     def claims(self, text: str) -> Sequence[Claim]:
@@ -365,7 +365,7 @@ async def test_a_rejection_that_recurs_while_the_run_goes_on_is_none() -> None:
     assert diagnose(trace) == []
 
 
-class Way(Domain):
+class Way(DomainKnowledge):
     """Knows that looking around leads nowhere."""
 
     def remaining(self, now: Circumstances) -> float | None:

@@ -210,7 +210,7 @@ def test_what_is_no_run_is_an_error_and_nothing_violates_nothing(tmp_path: Path)
 
 
 def test_former_names_still_work_and_warn() -> None:
-    with pytest.warns(DeprecationWarning, match="CycleStory is now called CycleResult"):
+    with pytest.warns(DeprecationWarning, match="CycleStory is now"):
         assert coag.proof.CycleStory is coag.proof.CycleResult
     with pytest.raises(AttributeError, match="no attribute 'Nothing'"):
         coag.proof.Nothing  # noqa: B018

@@ -66,20 +66,14 @@ def test_a_line_is_written_in_the_form_that_the_format_describes(tmp_path: Path)
     assert [entry.hash for entry in read_trace(path)][-1] == head
 
 
-def test_what_is_hashed_is_what_stands_in_the_file_without_the_secrets(tmp_path: Path) -> None:
+def test_a_trace_that_is_continued_stays_one_chain_of_what_stands_in_the_file(
+    tmp_path: Path,
+) -> None:
     path = tmp_path / "trace.jsonl"
-    with opened(path) as writer:
-        writer.write(NOTES[0].model_copy(update={"text": "it is hush-hush"}))
-        writer.write(NOTES[1])
-    assert b"[redacted]" in path.read_bytes()
-    assert kinds(read_lines(path)) == {}
-
-
-def test_a_trace_that_is_gone_on_with_stays_one_chain(tmp_path: Path) -> None:
-    path = tmp_path / "trace.jsonl"
-    for note in NOTES:
+    for note in (NOTES[0].model_copy(update={"text": "it is hush-hush"}), *NOTES):
         with opened(path) as writer:
             writer.write(note)
+    assert b"[redacted]" in path.read_bytes()
     assert kinds(read_lines(path)) == {}
 
 
@@ -218,9 +212,6 @@ def test_what_ends_in_no_whole_line_is_not_sealed(
     make_run: Callable[..., RunFolder], trace_lines: LineMaker, end: bytes
 ) -> None:
     folder = make_run()
+    assert folder.finish(at=NOW).seal is None
     written(folder.trace_path, [*trace_lines(NOTES), end])
     assert folder.finish(at=NOW).seal is None
-
-
-def test_a_run_without_a_trace_is_not_sealed(make_run: Callable[..., RunFolder]) -> None:
-    assert make_run().finish(at=NOW).seal is None

@@ -86,25 +86,19 @@ def test_secrets_do_not_reach_run_json(tmp_path: Path) -> None:
     assert read.result == {"said": "[redacted]"}
 
 
-def test_a_run_needs_a_new_folder(make_run: RunMaker) -> None:
+def test_a_run_needs_a_new_folder_that_can_be_made(make_run: RunMaker, tmp_path: Path) -> None:
     make_run()
     with pytest.raises(TraceError, match="exists already"):
         make_run()
-
-
-def test_logs_that_cannot_be_made_are_an_error_before_anything_runs(tmp_path: Path) -> None:
-    (tmp_path / "logs").write_text("a file where the folder should be")
+    (tmp_path / "file").write_text("a file where the folder should be")
     with pytest.raises(TraceError, match="cannot be made"):
-        RunFolder.create(tmp_path / "logs", info())
+        RunFolder.create(tmp_path / "file", info())
 
 
 @pytest.mark.parametrize("name", ["../escape", "a/b", "", "a b"])
 def test_a_run_id_that_is_no_file_name_is_refused(name: str) -> None:
     with pytest.raises(ValidationError):
         info(name)
-
-
-def test_a_recipe_names_a_module_and_a_function() -> None:
     with pytest.raises(ValidationError):
         Recipe(factory="just_a_function")
 
@@ -162,17 +156,13 @@ def test_a_run_is_found_by_id_beginning_or_being_the_latest(
     assert find_run(text, tmp_path / "logs") == wanted
 
 
-def test_a_run_is_found_by_its_folder_wherever_it_is(make_run: RunMaker, tmp_path: Path) -> None:
-    folder = make_run()
-    assert find_run(str(folder.path), tmp_path / "elsewhere") == folder
-
-
 def test_an_id_is_meant_itself_even_if_another_begins_with_it(
     make_run: RunMaker, tmp_path: Path
 ) -> None:
     short = make_run("robot")
     make_run("robot-2")
     assert find_run("robot", tmp_path / "logs") == short
+    assert find_run(str(short.path), tmp_path / "elsewhere") == short
 
 
 def test_an_unknown_run_lists_those_there_are(make_run: RunMaker, tmp_path: Path) -> None:
@@ -184,17 +174,17 @@ def test_an_unknown_run_lists_those_there_are(make_run: RunMaker, tmp_path: Path
         find_run("rob", tmp_path / "logs")
 
 
-def test_a_long_list_of_runs_names_the_last_ones(make_run: RunMaker, tmp_path: Path) -> None:
+def test_a_long_list_of_runs_names_the_last_ones_and_an_empty_one_none(
+    make_run: RunMaker, tmp_path: Path
+) -> None:
     for number in range(25):
         make_run(f"robot-{number:02}")
     with pytest.raises(UnknownNameError, match="robot-24, … and 5 older ones") as caught:
         find_run("cat", tmp_path / "logs")
     assert "robot-04" not in str(caught.value)
-
-
-def test_without_runs_there_is_no_latest_one(tmp_path: Path) -> None:
+    (tmp_path / "none").mkdir()
     with pytest.raises(UnknownNameError, match="Known: none"):
-        find_run("latest", tmp_path)
+        find_run("latest", tmp_path / "none")
     with pytest.raises(ConfigurationError, match="no folder of logs"):
         find_run("latest", tmp_path / "nowhere")
 

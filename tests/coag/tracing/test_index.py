@@ -54,7 +54,7 @@ def snapshot(cycle: int, environment: object = None, text: str = "") -> Snapshot
     return Snapshot(at=AT, cycle=cycle, working_memory={"goal": text}, environment=environment)
 
 
-def told_of(index: TraceIndex) -> list[tuple[int, int, int]]:
+def described(index: TraceIndex) -> list[tuple[int, int, int]]:
     stretches = [index.stretch(number) for number in range(index.stretches)]
     return [(each.cycle, each.first, each.count) for each in stretches]
 
@@ -84,7 +84,7 @@ def story_path(tmp_path: Path, story: list[TraceRecord], trace_lines: LineMaker)
 
 def test_each_cycle_is_a_stretch_that_begins_with_what_led_to_it(story_path: Path) -> None:
     index = indexed(story_path)
-    assert [cycle for cycle, _, _ in told_of(index)] == [0, 1, 2, 3, 4]
+    assert [cycle for cycle, _, _ in described(index)] == [0, 1, 2, 3, 4]
     first = [index.kind(index.stretch(number).first) for number in range(5)]
     assert first[0] is RecordKind.SNAPSHOT
     assert first[1] is first[3] is RecordKind.TURN_START
@@ -102,10 +102,6 @@ def test_what_an_index_reads_is_what_a_reader_reads(story_path: Path) -> None:
     outcomes = index.read_stretch(2, {RecordKind.OUTCOME})
     assert [line.entry.body.record for line in outcomes if line.entry] == ["outcome"] * 6
     assert len(index.read_stretch(2)) == index.stretch(2).count
-
-
-def test_times_are_told_without_reading_the_lines(story_path: Path) -> None:
-    index = indexed(story_path)
     assert index.times([0, index.lines - 1]) == [AT, AT]
 
 
@@ -121,7 +117,7 @@ def test_snapshots_that_hold_the_environment_are_found_newest_first(story_path: 
 def test_cycles_without_snapshots_are_told_apart_by_their_outcomes(tmp_path: Path) -> None:
     run = hostile_run(tmp_path, cycles=3)
     index = indexed(run.trace_path)
-    assert [cycle for cycle, _, _ in told_of(index) if cycle] == [1, 2, 3]
+    assert [cycle for cycle, _, _ in described(index) if cycle] == [1, 2, 3]
     assert index.count(RecordKind.UNREADABLE) == 0
 
 
@@ -146,7 +142,7 @@ def test_an_index_that_grew_is_one_that_was_made_at_once(
             pass
         assert growing.scanned + growing.torn == end
         assert growing.lines == whole[:end].count(b"\n")
-    assert told_of(growing) == told_of(indexed(path))
+    assert described(growing) == described(indexed(path))
     lines = growing.read(range(growing.lines))
     assert [line.entry.body for line in lines if line.entry] == records
 
@@ -175,7 +171,7 @@ def test_an_index_says_of_each_line_what_a_reader_finds_in_it(
             assert index.read([position])[0].entry == line.entry
         else:
             assert index.read([position])[0].entry is None
-    stretches = told_of(index)
+    stretches = described(index)
     assert sum(count for _, _, count in stretches) == index.lines
     assert all(count > 0 for _, _, count in stretches)
 
@@ -197,7 +193,7 @@ def test_lines_that_another_program_wrote_are_told_as_well(
     other = tmp_path / "other.jsonl"
     lines = story_path.read_bytes().splitlines(keepends=True)
     other.write_bytes(b"".join(rewritten(line) for line in lines))
-    assert told_of(indexed(other)) == told_of(indexed(story_path))
+    assert described(indexed(other)) == described(indexed(story_path))
 
 
 def test_texts_that_look_like_records_mislead_nobody(
@@ -211,7 +207,7 @@ def test_texts_that_look_like_records_mislead_nobody(
     path = tmp_path / "trace.jsonl"
     path.write_bytes(b"".join(trace_lines([snapshot(0, text=evil), heard, noted])))
     index = indexed(path)
-    assert told_of(index) == [(1, 0, 3)]
+    assert described(index) == [(1, 0, 3)]
     kinds = [RecordKind.SNAPSHOT, RecordKind.PERCEPT, RecordKind.NOTE]
     assert [index.kind(at) for at in range(3)] == kinds
 
@@ -230,13 +226,18 @@ def test_a_trace_of_version_1_is_indexed_as_it_is_read(path: Path) -> None:
     )
 
 
-def test_a_half_written_line_is_told_and_not_counted(story_path: Path) -> None:
+def test_a_half_written_line_is_not_counted_and_foreign_ones_make_no_stretch(
+    story_path: Path,
+) -> None:
     whole = indexed(story_path)
     with story_path.open("ab") as file:
-        file.write(b'{"v":2,"se')
-    index = indexed(story_path)
-    assert (index.lines, index.torn) == (whole.lines, 10)
+        file.write(b"\n" * 20_000 + b'{"v":2,"se')
+    index = TraceIndex(story_path)
+    while index.extend():
+        pass
+    assert (index.lines, index.torn) == (whole.lines + 20_000, 10)
     assert index.size == index.scanned + 10
+    assert described(index)[:-1] == described(whole)[:-1]
 
 
 def test_a_trace_that_is_not_there_yet_is_empty(tmp_path: Path) -> None:
@@ -251,16 +252,35 @@ def test_a_trace_that_is_not_there_yet_is_empty(tmp_path: Path) -> None:
         index.read([0])
 
 
-def test_a_trace_that_was_cut_is_an_error(story_path: Path) -> None:
+def rewritten_file(path: Path) -> None:
+    path.write_bytes(b"x" * (path.stat().st_size + 1))
+
+
+def replaced_file(path: Path) -> None:
+    other = path.with_name("other.jsonl")
+    other.write_bytes(path.read_bytes() * 2)
+    other.replace(path)
+
+
+@pytest.mark.parametrize(
+    ("harm", "problem"),
+    [
+        (lambda path: path.write_bytes(b""), "was cut while it was read"),
+        (replaced_file, "was replaced by another file"),
+        (rewritten_file, "was written anew"),
+    ],
+)
+def test_a_trace_that_is_another_now_is_an_error(
+    story_path: Path, harm: Callable[[Path], object], problem: str
+) -> None:
     index = indexed(story_path)
-    story_path.write_bytes(b"")
-    with pytest.raises(TraceError, match="was cut while it was read"):
+    assert index.void == ""
+    harm(story_path)
+    with pytest.raises(TraceError, match=problem):
         index.extend()
-
-
-def test_what_is_no_file_is_no_trace(tmp_path: Path) -> None:
+    assert problem in index.void
     with pytest.raises(TraceError, match="Is a directory"):
-        TraceIndex(tmp_path).extend()
+        TraceIndex(story_path.parent).extend()
 
 
 def test_times_that_are_none_are_not_told(tmp_path: Path) -> None:
@@ -288,17 +308,6 @@ def test_a_file_that_begins_with_foreign_lines_is_given_up(tmp_path: Path, line:
     assert index.lines == index.count(RecordKind.UNREADABLE) == 10_000
 
 
-def test_foreign_lines_after_a_record_are_left_out(story_path: Path) -> None:
-    whole = indexed(story_path)
-    with story_path.open("ab") as file:
-        file.write(b"\n" * 20_000)
-    index = TraceIndex(story_path)
-    while index.extend():
-        pass
-    assert index.lines == whole.lines + 20_000
-    assert told_of(index)[:-1] == told_of(whole)[:-1]
-
-
 def test_the_shortest_record_is_one(tmp_path: Path) -> None:
     path = tmp_path / "trace.jsonl"
     path.write_text(
@@ -307,21 +316,3 @@ def test_the_shortest_record_is_one(tmp_path: Path) -> None:
     )
     index = indexed(path)
     assert [index.kind(at) for at in (0, 1)] == [RecordKind.TURN_START, RecordKind.NOTE]
-
-
-def test_a_trace_that_another_file_replaced_is_an_error(story_path: Path, tmp_path: Path) -> None:
-    index = indexed(story_path)
-    assert index.void == ""
-    other = tmp_path / "other.jsonl"
-    other.write_bytes(story_path.read_bytes() * 2)
-    other.replace(story_path)
-    with pytest.raises(TraceError, match="was replaced by another file"):
-        index.extend()
-    assert "was replaced" in index.void
-
-
-def test_a_trace_that_was_written_anew_is_an_error(story_path: Path) -> None:
-    index = indexed(story_path)
-    story_path.write_bytes(b"x" * (index.scanned + 1))
-    with pytest.raises(TraceError, match="was written anew"):
-        index.extend()

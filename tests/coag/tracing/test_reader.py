@@ -1,17 +1,31 @@
-"""Reading a trace."""
+"""Reading a trace, also while it is written, and lines that a long measurement goes on from."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from coag.errors import TraceError
-from coag.schema import Entry, Note, Percept, PerceptKind, SteppingClock, Trust
-from coag.tracing import TraceProblem, cycle_of, read_trace
+from coag.errors import ConfigurationError, TraceError
+from coag.schema import (
+    Entry,
+    Note,
+    Percept,
+    PerceptKind,
+    SteppingClock,
+    TraceRecord,
+    Trust,
+    Value,
+)
+from coag.tracing import KeptLines, TraceProblem, TraceTail, cycle_of, read_trace
 
+LineMaker = Callable[[Iterable[TraceRecord]], list[bytes]]
 NOW = SteppingClock().now()
 NOTE = Note(at=NOW, cycle=3, about="x", text="y")
+NOTES = [Note(at=NOW, cycle=1, about="x", text=str(n)) for n in range(5)]
 
 
 def line(seq: int, version: int = 1) -> str:
@@ -19,35 +33,32 @@ def line(seq: int, version: int = 1) -> str:
     return Entry(v=version, seq=seq, body=NOTE).model_dump_json(exclude={"hash"}) + "\n"
 
 
-def written(tmp_path: Path, text: str) -> Path:
-    path = tmp_path / "trace.jsonl"
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "trace.jsonl"
+
+
+def numbers(path: Path, text: str) -> list[int]:
     path.write_text(text, encoding="utf-8")
-    return path
+    return [entry.seq for entry in read_trace(path)]
 
 
-def test_a_truncated_last_line_is_told_after_all_whole_ones(tmp_path: Path) -> None:
-    path = written(tmp_path, line(0) + line(1) + line(2)[:20])
+def test_a_truncated_last_line_is_told_after_all_whole_ones_or_raised(path: Path) -> None:
+    path.write_text(line(0) + line(1) + line(2)[:20])
     problems: list[TraceProblem] = []
     assert [entry.seq for entry in read_trace(path, problems.append)] == [0, 1]
     (problem,) = problems
     assert (problem.path, problem.line) == (path, 3)
     assert problem.text == "line 3, the last one, is truncated"
-
-
-def test_a_truncated_last_line_is_raised_where_nobody_listens(tmp_path: Path) -> None:
-    entries = read_trace(written(tmp_path, line(0) + line(1)[:20]))
-    assert next(entries).seq == 0
+    entries = read_trace(path)
+    assert [next(entries).seq, next(entries).seq] == [0, 1]
     with pytest.raises(TraceError, match="truncated"):
         next(entries)
 
 
-def test_a_last_line_that_lacks_only_its_newline_is_read(tmp_path: Path) -> None:
-    entries = read_trace(written(tmp_path, line(0) + line(1).rstrip("\n")))
-    assert [entry.seq for entry in entries] == [0, 1]
-
-
-def test_an_empty_trace_has_no_records(tmp_path: Path) -> None:
-    assert list(read_trace(written(tmp_path, ""))) == []
+def test_a_last_line_may_lack_its_newline_and_a_trace_its_lines(path: Path) -> None:
+    assert numbers(path, line(0) + line(1).rstrip("\n")) == [0, 1]
+    assert numbers(path, "") == []
 
 
 @pytest.mark.parametrize(
@@ -66,30 +77,27 @@ def test_an_empty_trace_has_no_records(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_no_trace_of_this_version_is_refused_with_a_sentence(
-    tmp_path: Path, text: str, sentence: str
+    path: Path, text: str, sentence: str
 ) -> None:
     with pytest.raises(TraceError, match=sentence):
-        list(read_trace(written(tmp_path, text)))
+        numbers(path, text)
 
 
-def test_damage_in_the_middle_is_an_error_even_if_somebody_listens(tmp_path: Path) -> None:
+def test_damage_in_the_middle_is_an_error_even_if_somebody_listens(path: Path) -> None:
     problems: list[TraceProblem] = []
+    path.write_text(line(0) + "{oops\n" + line(1))
     with pytest.raises(TraceError, match="line 2 is not JSON"):
-        list(read_trace(written(tmp_path, line(0) + "{oops\n" + line(1)), problems.append))
+        list(read_trace(path, problems.append))
     assert problems == []
 
 
-def test_a_file_without_lines_cannot_fill_the_memory(tmp_path: Path) -> None:
-    path = tmp_path / "trace.jsonl"
+def test_a_file_without_lines_cannot_fill_the_memory_and_none_is_named(path: Path) -> None:
+    with pytest.raises(TraceError, match=r"trace\.jsonl: cannot be read: No such file"):
+        list(read_trace(path))
     with path.open("wb") as file:
         file.truncate((1 << 26) + 10)
     with pytest.raises(TraceError, match="line 1 is over 67,108,864 bytes"):
         list(read_trace(path))
-
-
-def test_a_missing_trace_is_an_error_that_names_it(tmp_path: Path) -> None:
-    with pytest.raises(TraceError, match=r"trace\.jsonl: cannot be read: No such file"):
-        list(read_trace(tmp_path / "trace.jsonl"))
 
 
 def test_only_a_percept_names_no_cycle() -> None:
@@ -103,3 +111,110 @@ def test_only_a_percept_names_no_cycle() -> None:
     )
     assert cycle_of(percept) is None
     assert cycle_of(NOTE) == 3
+
+
+# ---- a trace while it is written ----
+
+
+@given(cuts=st.lists(st.integers(0, 10_000), max_size=12))
+def test_each_line_is_given_once_and_whole_however_it_arrives(
+    tmp_path_factory: pytest.TempPathFactory, trace_lines: LineMaker, cuts: list[int]
+) -> None:
+    path = tmp_path_factory.mktemp("tail") / "trace.jsonl"
+    whole = b"".join(trace_lines(NOTES))
+    tail = TraceTail(path)
+    seen = [line.entry for line in tail.lines()]
+    ends = [*sorted(cut % len(whole) for cut in cuts), len(whole)]
+    for begin, end in zip([0, *ends], ends, strict=False):
+        with path.open("ab") as file:
+            file.write(whole[begin:end])
+        lines = list(tail.lines())
+        assert all(not line.problems for line in lines)
+        seen += [line.entry for line in lines]
+    assert [entry.body for entry in seen if entry is not None] == NOTES
+
+
+def test_a_half_line_that_is_cut_off_was_never_seen(path: Path, trace_lines: LineMaker) -> None:
+    lines = trace_lines(NOTES)
+    tail = TraceTail(path)
+    path.write_bytes(lines[0] + lines[1][:40])
+    assert len(list(tail.lines())) == 1
+    path.write_bytes(lines[0])
+    assert list(tail.lines()) == []
+    path.write_bytes(b"".join(lines))
+    assert len(list(tail.lines())) == len(NOTES) - 1
+
+
+def test_a_trace_that_is_replaced_is_read_from_its_start_and_one_that_is_cut_is_not(
+    path: Path, trace_lines: LineMaker
+) -> None:
+    path.write_bytes(b"".join(trace_lines(NOTES)))
+    tail = TraceTail(path)
+    assert len(list(tail.lines())) == len(NOTES)
+    other = path.with_name("other.jsonl")
+    other.write_bytes(b"".join(trace_lines([*NOTES, *NOTES])))
+    other.replace(path)
+    with pytest.raises(TraceError, match="was replaced by another file"):
+        list(tail.lines())
+    lines = list(tail.lines())
+    assert len(lines) == 2 * len(NOTES)
+    assert not any(line.problems for line in lines)
+    path.write_bytes(b"")
+    with pytest.raises(TraceError, match="was cut"):
+        list(tail.lines())
+    with pytest.raises(TraceError, match="cannot be read"):
+        list(TraceTail(path.parent).lines())
+
+
+# ---- kept lines ----
+
+
+class Said(Value):
+    said: str
+    turn: int = 0
+
+
+def kept(path: Path) -> KeptLines[Said]:
+    return KeptLines(path, Said, named="note")
+
+
+def test_what_writers_added_is_there_when_it_is_opened_again(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "notes.jsonl"
+    assert kept(path).values == ()
+    assert not path.parent.exists()
+    one, other = kept(path), kept(path)
+    values = [Said(said="two\u2028three", turn=turn) for turn in range(3)]
+    for value in values:
+        one.append(value)
+        other.append(value)
+    assert kept(path).values == tuple(value for value in values for _ in range(2))
+
+
+@pytest.mark.parametrize("whole", [(), (Said(said="whole"),)])
+@pytest.mark.parametrize("torn", [b"{", b'{"said":', b'{"said": "cu'])
+def test_a_line_that_was_cut_off_goes_with_the_next_value_and_not_before(
+    path: Path, whole: tuple[Said, ...], torn: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    for value in whole:
+        kept(path).append(value)
+    with path.open("ab") as file:
+        file.write(torn)
+    held = path.read_bytes()
+    opened = kept(path)
+    assert opened.values == whole
+    assert "was cut off" in caplog.text
+    assert path.read_bytes() == held
+    opened.append(Said(said="next"))
+    opened.append(Said(said="last"))
+    assert kept(path).values == (*whole, Said(said="next"), Said(said="last"))
+
+
+def test_something_else_is_told_with_its_line_and_left_as_it_is(path: Path) -> None:
+    kept(path).append(Said(said="one"))
+    held = path.read_bytes() + b'{"mine": 1}\nno newline'
+    path.write_bytes(held)
+    with pytest.raises(ConfigurationError, match=r"Line 2 of .* is no kept note: .*mine"):
+        kept(path)
+    assert path.read_bytes() == held
+    with pytest.raises(ConfigurationError, match=r"Notes cannot be read from"):
+        kept(path.parent)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -15,8 +16,8 @@ from hypothesis import strategies as st
 
 import coag
 from coag.errors import TraceError
-from coag.schema import Entry, Intent, Note, SteppingClock, TraceRecord, TurnStart
-from coag.tracing import Redactor, RunFolder, TraceWriter, open_trace, read_trace
+from coag.schema import Entry, Intent, Note, SteppingClock, TraceRecord, TraceSink, TurnStart
+from coag.tracing import MemoryTrace, Redactor, RunFolder, TraceWriter, open_trace, read_trace
 
 pytestmark = pytest.mark.broken_trace("its records are made up")
 
@@ -30,6 +31,11 @@ needs_full_device = pytest.mark.skipif(
 )
 
 
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "trace.jsonl"
+
+
 def opened(path: Path, **options: Any) -> TraceWriter:
     return TraceWriter(path, clock=SteppingClock(), redactor=Redactor(), **options)
 
@@ -39,9 +45,8 @@ def bodies(path: Path) -> list[TraceRecord]:
 
 
 def test_what_was_written_is_read_in_order_and_numbered(
-    tmp_path: Path, turn_records: list[TraceRecord]
+    path: Path, turn_records: list[TraceRecord]
 ) -> None:
-    path = tmp_path / "trace.jsonl"
     with opened(path) as writer:
         for record in turn_records:
             writer.write(record)
@@ -52,9 +57,8 @@ def test_what_was_written_is_read_in_order_and_numbered(
 
 
 def test_at_every_boundary_all_before_it_is_in_the_file(
-    tmp_path: Path, turn_records: list[TraceRecord]
+    path: Path, turn_records: list[TraceRecord]
 ) -> None:
-    path = tmp_path / "trace.jsonl"
     with opened(path) as writer:
         for count, record in enumerate(turn_records, start=1):
             writer.write(record)
@@ -62,25 +66,18 @@ def test_at_every_boundary_all_before_it_is_in_the_file(
                 assert len(bodies(path)) == count
 
 
-def test_between_boundaries_records_are_held_back_until_flushed(tmp_path: Path) -> None:
-    path = tmp_path / "trace.jsonl"
+def test_between_boundaries_no_more_than_a_bound_is_held_back_until_flushed(path: Path) -> None:
+    large = NOTE.model_copy(update={"text": "x" * 2_000_000})
     with opened(path) as writer:
         writer.write(NOTE)
         assert bodies(path) == []
         writer.flush()
         assert bodies(path) == [NOTE]
-
-
-def test_not_more_than_a_bound_is_held_back(tmp_path: Path) -> None:
-    path = tmp_path / "trace.jsonl"
-    large = NOTE.model_copy(update={"text": "x" * 2_000_000})
-    with opened(path) as writer:
         writer.write(large)
-        assert bodies(path) == [large]
+        assert bodies(path) == [NOTE, large]
 
 
-def test_closing_writes_what_is_held_back_and_can_be_repeated(tmp_path: Path) -> None:
-    path = tmp_path / "trace.jsonl"
+def test_closing_writes_what_is_held_back_and_can_be_repeated(path: Path) -> None:
     writer = opened(path)
     writer.write(NOTE)
     writer.close()
@@ -90,21 +87,12 @@ def test_closing_writes_what_is_held_back_and_can_be_repeated(tmp_path: Path) ->
         writer.write(NOTE)
 
 
-def test_a_reopened_trace_goes_on_numbering(tmp_path: Path) -> None:
-    path = tmp_path / "trace.jsonl"
-    for _ in range(3):
-        with opened(path) as writer:
-            writer.write(NOTE)
-            writer.write(INTENT)
-    assert [entry.seq for entry in read_trace(path)] == [0, 1, 2, 3, 4, 5]
-
-
-def test_a_long_last_line_is_found_when_reopening(tmp_path: Path) -> None:
-    path = tmp_path / "trace.jsonl"
+def test_a_reopened_trace_goes_on_numbering_also_behind_a_long_line(path: Path) -> None:
     for text in ("first", "x" * 300_000, "y" * 65_536):
         with opened(path) as writer:
+            writer.write(INTENT)
             writer.write(NOTE.model_copy(update={"text": text}))
-    assert len(bodies(path)) == 3
+    assert [entry.seq for entry in read_trace(path)] == [0, 1, 2, 3, 4, 5]
 
 
 @settings(max_examples=60, deadline=None)
@@ -138,9 +126,8 @@ def test_a_trace_cut_anywhere_is_repaired_without_losing_a_whole_line(
 
 
 def test_a_last_line_that_lacks_only_its_newline_is_kept(
-    tmp_path: Path, trace_lines: LineMaker
+    path: Path, trace_lines: LineMaker
 ) -> None:
-    path = tmp_path / "trace.jsonl"
     path.write_bytes(trace_lines([INTENT])[0][:-1])
     with opened(path) as writer:
         writer.write(NOTE)
@@ -148,11 +135,10 @@ def test_a_last_line_that_lacks_only_its_newline_is_kept(
 
 
 def test_the_note_about_a_repair_names_the_cycle_even_behind_percepts(
-    tmp_path: Path,
+    path: Path,
     cycle_records: Callable[[int], list[TraceRecord]],
     trace_lines: LineMaker,
 ) -> None:
-    path = tmp_path / "trace.jsonl"
     percept = cycle_records(4)[0]
     path.write_bytes(b"".join(trace_lines([NOTE, percept, percept])) + b'{"v":1')
     opened(path).close()
@@ -165,8 +151,7 @@ def test_the_note_about_a_repair_names_the_cycle_even_behind_percepts(
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")
-def test_a_killed_process_leaves_everything_up_to_its_intent(tmp_path: Path) -> None:
-    path = tmp_path / "trace.jsonl"
+def test_a_killed_process_leaves_everything_up_to_its_intent(path: Path) -> None:
     code = f"""
 import os, signal
 from pathlib import Path
@@ -184,24 +169,24 @@ os.kill(os.getpid(), signal.SIGKILL)
     assert bodies(path) == [NOTE, INTENT]
 
 
-def test_a_damaged_trace_is_not_written_to(tmp_path: Path) -> None:
-    path = tmp_path / "trace.jsonl"
-    path.write_bytes(b"these are\nmy own notes\n")
-    with pytest.raises(TraceError, match="no trace of coag"):
+@pytest.mark.parametrize(
+    ("held", "problem"),
+    [
+        (b"these are\nmy own notes\n", "no trace of coag"),
+        (Entry(v=3, seq=0, body=NOTE).model_dump_json().encode() + b"\n", "version 3"),
+    ],
+)
+def test_a_damaged_trace_or_a_newer_one_is_not_written_to(
+    path: Path, held: bytes, problem: str
+) -> None:
+    path.write_bytes(held)
+    with pytest.raises(TraceError, match=problem):
         opened(path)
-    assert path.read_bytes() == b"these are\nmy own notes\n"
-
-
-def test_a_trace_of_a_newer_version_is_not_written_to(tmp_path: Path) -> None:
-    path = tmp_path / "trace.jsonl"
-    path.write_text(Entry(v=3, seq=0, body=NOTE).model_dump_json() + "\n")
-    with pytest.raises(TraceError, match="version 3"):
-        opened(path)
+    assert path.read_bytes() == held
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs advisory locks")
-def test_a_trace_has_one_writer_at_a_time(tmp_path: Path) -> None:
-    path = tmp_path / "trace.jsonl"
+def test_a_trace_has_one_writer_at_a_time(path: Path) -> None:
     with opened(path), pytest.raises(TraceError, match="another writer"):
         opened(path)
     opened(path).close()
@@ -233,9 +218,8 @@ def cut(path: Path) -> None:
     [(removed, "was taken away"), (replaced, "was replaced"), (cut, "was cut to 10 of")],
 )
 def test_nothing_is_intended_once_the_trace_is_not_where_it_was(
-    tmp_path: Path, harm: Callable[[Path], None], problem: str
+    path: Path, harm: Callable[[Path], None], problem: str
 ) -> None:
-    path = tmp_path / "trace.jsonl"
     with opened(path) as writer:
         writer.write(INTENT)
         harm(path)
@@ -257,8 +241,7 @@ def test_a_trace_is_found_again_from_another_working_directory(
 
 
 @needs_full_device
-def test_a_full_disk_stops_at_the_intent_and_ever_after(tmp_path: Path) -> None:
-    path = tmp_path / "trace.jsonl"
+def test_a_full_disk_stops_at_the_intent_and_ever_after(path: Path) -> None:
     path.symlink_to("/dev/full")
     with opened(path) as writer:
         with pytest.raises(TraceError, match="No space left"):
@@ -268,11 +251,10 @@ def test_a_full_disk_stops_at_the_intent_and_ever_after(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs a limit on the size of files")
-def test_a_disk_that_fills_up_within_a_line_leaves_no_half_line(tmp_path: Path) -> None:
+def test_a_disk_that_fills_up_within_a_line_leaves_no_half_line(path: Path) -> None:
     import resource
     import signal
 
-    path = tmp_path / "trace.jsonl"
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     with opened(path) as writer:
@@ -289,13 +271,13 @@ def test_a_disk_that_fills_up_within_a_line_leaves_no_half_line(tmp_path: Path) 
     assert bodies(path) == [INTENT]
 
 
-def test_a_record_that_is_no_json_is_refused_by_name(tmp_path: Path) -> None:
+def test_a_record_that_is_no_json_is_refused_by_name(path: Path) -> None:
     odd = Note(at=NOW, cycle=1, about="x", text="y", details={"thing": object()})
-    with opened(tmp_path / "trace.jsonl") as writer:
+    with opened(path) as writer:
         with pytest.raises(TraceError, match="'note' cannot be written as JSON"):
             writer.write(odd)
         writer.write(INTENT)
-    assert bodies(tmp_path / "trace.jsonl") == [INTENT]
+    assert bodies(path) == [INTENT]
 
 
 def test_half_characters_do_not_stop_a_run(
@@ -343,11 +325,11 @@ def test_a_runs_folder_and_its_files_are_their_owners_alone(
 
 
 def test_a_long_run_keeps_nothing_in_memory(
-    tmp_path: Path, cycle_records: Callable[[int], list[TraceRecord]]
+    path: Path, cycle_records: Callable[[int], list[TraceRecord]]
 ) -> None:
     import tracemalloc
 
-    with opened(tmp_path / "trace.jsonl") as writer:
+    with opened(path) as writer:
         tracemalloc.start()
         sizes: list[int] = []
         for cycle in range(1, 61):
@@ -355,14 +337,13 @@ def test_a_long_run_keeps_nothing_in_memory(
                 writer.write(record)
             sizes.append(tracemalloc.get_traced_memory()[0])
         tracemalloc.stop()
-    assert os.path.getsize(tmp_path / "trace.jsonl") > 200_000
+    assert os.path.getsize(path) > 200_000
     assert sizes[-1] - sizes[9] < 50_000
 
 
 def test_a_process_that_was_forked_off_does_not_write_into_the_trace(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = tmp_path / "trace.jsonl"
     with TraceWriter(path, redactor=Redactor()) as writer:
         writer.write(NOTE)
         with monkeypatch.context() as child:
@@ -370,3 +351,99 @@ def test_a_process_that_was_forked_off_does_not_write_into_the_trace(
             with pytest.raises(TraceError, match="agent of its own"):
                 writer.write(NOTE)
     assert len(list(read_trace(path))) == 1
+
+
+# ---- a trace in RAM ----
+
+
+def test_the_oldest_records_in_ram_make_room_and_numbers_go_on(
+    turn_records: list[TraceRecord],
+) -> None:
+    trace = MemoryTrace(limit=3)
+    sink: TraceSink = trace
+    for record in turn_records:
+        sink.write(record)
+    sink.flush()
+    count = len(turn_records)
+    assert list(trace.records) == turn_records[-3:]
+    assert [entry.seq for entry in trace.entries] == [count - 3, count - 2, count - 1]
+    assert trace.dropped == count - 3
+    with pytest.raises(ValueError, match="at least 1"):
+        MemoryTrace(limit=0)
+
+
+def test_a_record_that_is_written_later_is_made_only_when_it_is_read() -> None:
+    trace, made = MemoryTrace(), list[int]()
+
+    def make() -> Note:
+        made.append(1)
+        return NOTE
+
+    trace.write_later(make)
+    assert made == []
+    assert trace.records == (NOTE,)
+    assert [entry.seq for entry in trace.entries] == [0]
+
+
+# ---- pages that are made beside the run ----
+
+
+class Shelf:
+    """Pages that only remember, and wait where they are told to."""
+
+    def __init__(self, *, failing_at: int | None = None) -> None:
+        self.seen: list[TraceRecord] = []
+        self.threads: set[int] = set()
+        self.gate = threading.Event()
+        self.gate.set()
+        self._failing_at = failing_at
+
+    def add(self, record: TraceRecord, text: str) -> None:
+        assert self.gate.wait(30)
+        assert text == record.model_dump_json()
+        self.threads.add(threading.get_ident())
+        self.seen.append(record)
+        if len(self.seen) == self._failing_at:
+            raise OSError("no more paper")
+
+
+def test_pages_get_every_record_in_order_from_another_thread_that_ends(
+    path: Path, cycle_records: Callable[[int], list[TraceRecord]]
+) -> None:
+    shelf = Shelf()
+    records = [record for cycle in range(1, 200) for record in cycle_records(cycle)]
+    with opened(path, pages=shelf) as writer:
+        for record in records:
+            writer.write(record)
+        assert shelf.threads
+        assert threading.get_ident() not in shelf.threads
+    assert shelf.seen == records
+    assert not [each for each in threading.enumerate() if each.name.startswith("coag-pages")]
+
+
+def test_the_trace_does_not_wait_for_a_page(
+    path: Path, cycle_records: Callable[[int], list[TraceRecord]]
+) -> None:
+    shelf = Shelf()
+    shelf.gate.clear()
+    records = cycle_records(1)
+    with opened(path, pages=shelf) as writer:
+        for record in records:
+            writer.write(record)
+        assert bodies(path) == records
+        assert shelf.seen == []
+        shelf.gate.set()
+    assert shelf.seen == records
+
+
+def test_a_page_that_fails_at_the_very_end_is_still_noted(
+    path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with opened(path, pages=Shelf(failing_at=1)) as writer:
+        writer.write(NOTE)
+    first, second = bodies(path)
+    assert first == NOTE
+    assert isinstance(second, Note)
+    assert (second.about, second.cycle) == ("pages", NOTE.cycle)
+    assert "no more paper" in second.text
+    assert [record.message for record in caplog.records] == [second.text]
