@@ -5,6 +5,8 @@ parts, `events.py` maps outcomes to AutoGen's events. `serialize.py` writes it d
 its run folder, and `resume.py` and `rebuild.py` bring it back from one.
 """
 
+from coag._util.deprecation import renamed
+
 from .agent import CoagAgent
 from .arguments import SYSTEM_MESSAGE, AgentArguments, MemoryArgument
 from .build import Mind
@@ -37,3 +39,16 @@ __all__ = [
     "recover_state",
     "MemoryArgument",
 ]
+
+__getattr__ = renamed(
+    __name__,
+    {
+        "Remains": "RecoveredState",
+        "read_remains": "recover_state",
+        "taking_up": "reading_trace",
+        "take_up": "restore",
+        "Doubles": "ReplayDoubles",
+        "Answered": "ReplayAnswer",
+        "AnswerSource": "ReplayAnswers",
+    },
+)

@@ -7,6 +7,8 @@ perceptual state, a hook that reads tool returns, a description, a query, and, w
 one, a forward model. `rebuild` gives a working memory back from a trace.
 """
 
+from coag._util.deprecation import renamed
+
 from .budgets import READ_MORE, WINDOW, Budgets, MemoryLimits, name_of, shortened
 from .component import CoagContextConfig, from_part, load_context, nested_component, to_part
 from .context import CoagContext
@@ -62,3 +64,14 @@ __all__ = [
     "check_public",
     "named_images",
 ]
+
+__getattr__ = renamed(
+    __name__,
+    {
+        "Deed": "PastAction",
+        "Rejection": "RejectedCandidate",
+        "Spent": "GoalCost",
+        "Limits": "MemoryLimits",
+        "Earlier": "EarlierDialogue",
+    },
+)

@@ -10,6 +10,8 @@ left, and only Execution acts, at most once. A cycle in which nothing survives i
 and the next cycle perceives it.
 """
 
+from coag._util.deprecation import renamed
+
 from .actions import (
     COMPLETED,
     IDEMPOTENCY_KEY,
@@ -146,3 +148,16 @@ __all__ = [
     "untrusted_texts",
     "return_percept",
 ]
+
+__getattr__ = renamed(
+    __name__,
+    {
+        "Part": "Ablation",
+        "ActionDoor": "ActionExecutor",
+        "Asked": "ModelReply",
+        "Offered": "ToolProposal",
+        "Ran": "ActionRun",
+        "Ended": "BatchResult",
+        "ModuleSeam": "ModuleHost",
+    },
+)
