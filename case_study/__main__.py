@@ -96,80 +96,157 @@ def case_study(
     """A CoAG agent and a plain one in the Dynamic Vacuum World."""
 
 
+Agent = Annotated[
+    str, typer.Option(help=f"coag or baseline, or a contender: {', '.join(CONTENDERS)}.")
+]
+Episodes = Annotated[
+    int | None,
+    typer.Option(min=1, metavar="N", help="Episodes; as many as the scenario has if not given."),
+]
+Resume = Annotated[str | None, typer.Option(help="Continue this case (its folder or name).")]
+WithoutConstraint = Annotated[
+    list[str] | None,
+    typer.Option(metavar="RULE", help="Leave this rule out (CoAG); may be repeated."),
+]
+WithoutMemory = Annotated[
+    bool,
+    typer.Option("--without-memory", help="Recall nothing from long-term memory (CoAG)."),
+]
+Delivery = Annotated[
+    Literal["constraint", "procedure"] | None,
+    typer.Option(
+        metavar="WAY",
+        help="How evolution's change of requirements is given (CoAG): constraint, the "
+        "default, or procedure.",
+    ),
+]
+Depth = Annotated[
+    Literal["full", "compact"] | None,
+    typer.Option(
+        metavar="DEPTH",
+        help="One model call a phase (full, the default), or one a cycle (compact) (CoAG).",
+    ),
+]
+MaxActions = Annotated[
+    int | None,
+    typer.Option(
+        min=1, metavar="N", help="Bound of actions an episode; the scenario's if not given."
+    ),
+]
+World = Annotated[
+    str | None,
+    typer.Option(
+        metavar="URL",
+        help="A served world; its token is taken from VACUUM_WORLD_CONTROL_TOKEN.",
+    ),
+]
+Show = Annotated[
+    bool,
+    typer.Option("--show", help="Serve the world's page for watching the run, and say where."),
+]
+Pace = Annotated[
+    float | None,
+    typer.Option(
+        min=0,
+        metavar="SECONDS",
+        help="With --show: time to look between two phases; 1 for scripted models, else 0.",
+    ),
+]
+Port = Annotated[
+    int | None,
+    typer.Option(
+        min=0, max=65535, metavar="N", help="With --show: where; a free port if not given."
+    ),
+]
+Run = Annotated[
+    str,
+    typer.Argument(
+        metavar="RUN",
+        help="A run's folder, its id, the beginning of it, latest, or a case.",
+    ),
+]
+Output = Annotated[
+    Path | None,
+    typer.Option(
+        "--output",
+        "-o",
+        metavar="FILE",
+        help="The film: .gif, .png or .apng; RUN's id and .gif if not given.",
+    ),
+]
+Fps = Annotated[
+    float | None,
+    typer.Option(metavar="N", help="Pictures a second, each as long as the others."),
+]
+SecondsPerCycle = Annotated[
+    float | None,
+    typer.Option(metavar="S", help="How long a cycle is shown; 5 if nothing is given."),
+]
+Size = Annotated[
+    Literal["small", "medium", "large"],
+    typer.Option(metavar="SIZE", help="small, medium or large."),
+]
+Theme = Annotated[Literal["light", "dark"], typer.Option(metavar="THEME", help="light or dark.")]
+Model = Annotated[
+    str | None,
+    typer.Option(
+        metavar="SPEC", help="A model that also reads the messages, for one more injection."
+    ),
+]
+Trusted = Annotated[
+    bool,
+    typer.Option("--trusted", help="With --model: believe what messages themselves do not show."),
+]
+Limit = Annotated[
+    int | None, typer.Option(min=1, metavar="N", help="Only N dialogues, the paper's first.")
+]
+Dialogue = Annotated[
+    list[str] | None,
+    typer.Option(metavar="NAME", help="Only this dialogue; may be repeated."),
+]
+Questions = Annotated[
+    str | None, typer.Option(metavar="IDS", help="Only these questions, by comma.")
+]
+Budget = Annotated[
+    int,
+    typer.Option(min=1, metavar="N", help="Tokens of injections and of the buffer that is cut."),
+]
+Timeout = Annotated[float, typer.Option(min=1.0, metavar="SECONDS", help="Time limit of a call.")]
+Readings = Annotated[
+    Path, typer.Option(metavar="FILE", help="With --model: what it reads is kept here.")
+]
+Data = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="DIR", help="Other dialogues: a folder of dialogues.json, questions.json."
+    ),
+]
+CoverageOutput = Annotated[
+    Path | None,
+    typer.Option("--output", "-o", metavar="FILE", help="Write the page here, too."),
+]
+
+
 @app.command()
 def run(  # noqa: PLR0913 - options of a command
     *,
     scenario: Annotated[str | None, typer.Argument(help=f"One of: {', '.join(SCENARIOS)}.")] = None,
-    agent: Annotated[
-        str, typer.Option(help=f"coag or baseline, or a contender: {', '.join(CONTENDERS)}.")
-    ] = "coag",
+    agent: Agent = "coag",
     model: Annotated[str, typer.Option(help=f"{_SPEC}.")] = "scripted:sound",
     seed: Seed = 0,
     logs: Logs = Path("logs"),
-    episodes: Annotated[
-        int | None,
-        typer.Option(
-            min=1, metavar="N", help="Episodes; as many as the scenario has if not given."
-        ),
-    ] = None,
-    resume: Annotated[
-        str | None, typer.Option(help="Continue this case (its folder or name).")
-    ] = None,
+    episodes: Episodes = None,
+    resume: Resume = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
-    without_constraint: Annotated[
-        list[str] | None,
-        typer.Option(metavar="RULE", help="Leave this rule out (CoAG); may be repeated."),
-    ] = None,
-    without_memory: Annotated[
-        bool,
-        typer.Option("--without-memory", help="Recall nothing from long-term memory (CoAG)."),
-    ] = False,
-    delivery: Annotated[
-        Literal["constraint", "procedure"] | None,
-        typer.Option(
-            metavar="WAY",
-            help="How evolution's change of requirements is given (CoAG): constraint, the "
-            "default, or procedure.",
-        ),
-    ] = None,
-    depth: Annotated[
-        Literal["full", "compact"] | None,
-        typer.Option(
-            metavar="DEPTH",
-            help="One model call a phase (full, the default), or one a cycle (compact) (CoAG).",
-        ),
-    ] = None,
-    max_actions: Annotated[
-        int | None,
-        typer.Option(
-            min=1, metavar="N", help="Bound of actions an episode; the scenario's if not given."
-        ),
-    ] = None,
-    world: Annotated[
-        str | None,
-        typer.Option(
-            metavar="URL",
-            help="A served world; its token is taken from VACUUM_WORLD_CONTROL_TOKEN.",
-        ),
-    ] = None,
-    show: Annotated[
-        bool,
-        typer.Option("--show", help="Serve the world's page for watching the run, and say where."),
-    ] = False,
-    pace: Annotated[
-        float | None,
-        typer.Option(
-            min=0,
-            metavar="SECONDS",
-            help="With --show: time to look between two phases; 1 for scripted models, else 0.",
-        ),
-    ] = None,
-    port: Annotated[
-        int | None,
-        typer.Option(
-            min=0, max=65535, metavar="N", help="With --show: where; a free port if not given."
-        ),
-    ] = None,
+    without_constraint: WithoutConstraint = None,
+    without_memory: WithoutMemory = False,
+    delivery: Delivery = None,
+    depth: Depth = None,
+    max_actions: MaxActions = None,
+    world: World = None,
+    show: Show = False,
+    pace: Pace = None,
+    port: Port = None,
 ) -> None:
     """Run one agent through one scenario, or continue a case that was interrupted."""
     if resume is not None:
@@ -208,10 +285,8 @@ def run(  # noqa: PLR0913 - options of a command
         typer.echo(result.model_dump_json())
         return
     _print_results([result])
-    _print_lines(
-        f"Case: {as_typed(folder.path)}",
-        *(f"Episode {number}: {command}" for number, command in _looks(folder.path)),
-    )
+    looks = [f"Episode {number}: {command}" for number, command in _looks(folder.path)]
+    _print_lines(f"Case: {as_typed(folder.path)}", *looks)
 
 
 @app.command()
@@ -272,38 +347,13 @@ def faults(
 
 @app.command()
 def film(
-    run: Annotated[
-        str,
-        typer.Argument(
-            metavar="RUN",
-            help="A run's folder, its id, the beginning of it, latest, or a case.",
-        ),
-    ],
+    run: Run,
     *,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="FILE",
-            help="The film: .gif, .png or .apng; RUN's id and .gif if not given.",
-        ),
-    ] = None,
-    fps: Annotated[
-        float | None,
-        typer.Option(metavar="N", help="Pictures a second, each as long as the others."),
-    ] = None,
-    seconds_per_cycle: Annotated[
-        float | None,
-        typer.Option(metavar="S", help="How long a cycle is shown; 5 if nothing is given."),
-    ] = None,
-    size: Annotated[
-        Literal["small", "medium", "large"],
-        typer.Option(metavar="SIZE", help="small, medium or large."),
-    ] = "medium",
-    theme: Annotated[
-        Literal["light", "dark"], typer.Option(metavar="THEME", help="light or dark.")
-    ] = "light",
+    output: Output = None,
+    fps: Fps = None,
+    seconds_per_cycle: SecondsPerCycle = None,
+    size: Size = "medium",
+    theme: Theme = "light",
     logs: Logs = Path("logs"),
 ) -> None:
     """Make a GIF or an animated PNG of a run, from its trace alone."""
@@ -337,50 +387,16 @@ def _awareness() -> None:
 @awareness.command()
 def coverage(  # noqa: PLR0913 - options of a command
     *,
-    model: Annotated[
-        str | None,
-        typer.Option(
-            metavar="SPEC", help="A model that also reads the messages, for one more injection."
-        ),
-    ] = None,
-    trusted: Annotated[
-        bool,
-        typer.Option(
-            "--trusted", help="With --model: believe what messages themselves do not show."
-        ),
-    ] = False,
-    limit: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Only N dialogues, the paper's first.")
-    ] = None,
-    dialogue: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help="Only this dialogue; may be repeated."),
-    ] = None,
-    questions: Annotated[
-        str | None, typer.Option(metavar="IDS", help="Only these questions, by comma.")
-    ] = None,
-    budget: Annotated[
-        int,
-        typer.Option(
-            min=1, metavar="N", help="Tokens of injections and of the buffer that is cut."
-        ),
-    ] = 300,
-    timeout: Annotated[
-        float, typer.Option(min=1.0, metavar="SECONDS", help="Time limit of a call.")
-    ] = 600.0,
-    readings: Annotated[
-        Path, typer.Option(metavar="FILE", help="With --model: what it reads is kept here.")
-    ] = _AWARENESS_LOGS / "readings.jsonl",
-    data: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR", help="Other dialogues: a folder of dialogues.json, questions.json."
-        ),
-    ] = None,
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="Write the page here, too."),
-    ] = None,
+    model: Model = None,
+    trusted: Trusted = False,
+    limit: Limit = None,
+    dialogue: Dialogue = None,
+    questions: Questions = None,
+    budget: Budget = 300,
+    timeout: Timeout = 600.0,
+    readings: Readings = _AWARENESS_LOGS / "readings.jsonl",
+    data: Data = None,
+    output: CoverageOutput = None,
 ) -> None:
     """What a buffer, a summary and awareness tell of a talk: tables 6 and 7 of the paper."""
     from case_study.awareness import CoverageRequest, measured  # heavy, and for this one alone

@@ -69,110 +69,128 @@ _SHOWS_ONLY = ("case_study/results/", "case_study/film.py", "case_study/drawing.
 Assessed = Annotated[Path, typer.Argument(metavar="DIR", help="The assessment's folder.")]
 
 
+Agents = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAMES",
+        help="Contenders by comma, or headline (the default), ablations, all.",
+    ),
+]
+Scenarios = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAMES",
+        help="Scenarios by comma, or letters such as A-D, or all (the default).",
+    ),
+]
+Model = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="SPEC", help="A model spec; may be repeated; scripted:fallible if not given."
+    ),
+]
+Seeds = Annotated[
+    str | None,
+    typer.Option(metavar="N", help="How many seeds, from 0, or which: 6-11. 10 if not given."),
+]
+FewerSeeds = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAME=N", help="This contender plays only the first N seeds; may be repeated."
+    ),
+]
+Output = Annotated[
+    Path,
+    typer.Option(
+        "--output",
+        "-o",
+        metavar="DIR",
+        help="The assessment's folder; an interrupted one is continued.",
+    ),
+]
+PlaceOption = Annotated[
+    Place | None,
+    typer.Option(
+        metavar="PLACE",
+        help="local (the default): world and records in the process; served: HTTP and Chroma.",
+    ),
+]
+KeepOption = Annotated[
+    Keep | None,
+    typer.Option(
+        metavar="RUNS",
+        help="Runs that are kept: all, failures or none. all for a language model, failures "
+        "for scripted ones if not given.",
+    ),
+]
+Processes = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        metavar="N",
+        help="Jobs played at the same time; one a processor for scripted models, else one, if "
+        "not given.",
+    ),
+]
+Retries = Annotated[
+    int,
+    typer.Option(
+        min=0, metavar="N", help="Further tries of a job whose model or world has failed."
+    ),
+]
+TokenBudget = Annotated[
+    int | None,
+    typer.Option(min=1, metavar="N", help="Tokens after which a case ends, for equal costs."),
+]
+MaxActions = Annotated[
+    int | None,
+    typer.Option(
+        min=1, metavar="N", help="Bound of actions an episode; the scenario's if not given."
+    ),
+]
+Episodes = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        metavar="N",
+        help="Play sequences of N episodes in the same world, with a memory that lasts and "
+        "with one that is emptied.",
+    ),
+]
+Extend = Annotated[
+    bool, typer.Option("--extend", help="Add what is asked for to an existing assessment.")
+]
+Again = Annotated[
+    bool,
+    typer.Option(
+        "--measure-again",
+        help="Measure from the kept runs once more, with no model; play nothing.",
+    ),
+]
+Domain = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="vacuum, or module:NAME of another domain."),
+]
+
+
 def assess(  # noqa: PLR0913 - options of a command
     *,
-    agents: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAMES",
-            help="Contenders by comma, or headline (the default), ablations, all.",
-        ),
-    ] = None,
-    scenarios: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAMES",
-            help="Scenarios by comma, or letters such as A-D, or all (the default).",
-        ),
-    ] = None,
-    model: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="SPEC", help="A model spec; may be repeated; scripted:fallible if not given."
-        ),
-    ] = None,
-    seeds: Annotated[
-        str | None,
-        typer.Option(metavar="N", help="How many seeds, from 0, or which: 6-11. 10 if not given."),
-    ] = None,
-    fewer_seeds: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME=N", help="This contender plays only the first N seeds; may be repeated."
-        ),
-    ] = None,
-    output: Annotated[
-        Path,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="DIR",
-            help="The assessment's folder; an interrupted one is continued.",
-        ),
-    ] = _DEFAULT_FOLDER,
-    place: Annotated[
-        Place | None,
-        typer.Option(
-            metavar="PLACE",
-            help="local (the default): world and records in the process; served: HTTP and Chroma.",
-        ),
-    ] = None,
-    keep: Annotated[
-        Keep | None,
-        typer.Option(
-            metavar="RUNS",
-            help="Runs that are kept: all, failures or none. all for a language model, failures "
-            "for scripted ones if not given.",
-        ),
-    ] = None,
-    processes: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            metavar="N",
-            help="Jobs played at the same time; one a processor for scripted models, else one, if "
-            "not given.",
-        ),
-    ] = None,
-    retries: Annotated[
-        int,
-        typer.Option(
-            min=0, metavar="N", help="Further tries of a job whose model or world has failed."
-        ),
-    ] = 2,
-    token_budget: Annotated[
-        int | None,
-        typer.Option(min=1, metavar="N", help="Tokens after which a case ends, for equal costs."),
-    ] = None,
-    max_actions: Annotated[
-        int | None,
-        typer.Option(
-            min=1, metavar="N", help="Bound of actions an episode; the scenario's if not given."
-        ),
-    ] = None,
-    episodes: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            metavar="N",
-            help="Play sequences of N episodes in the same world, with a memory that lasts and "
-            "with one that is emptied.",
-        ),
-    ] = None,
-    extend: Annotated[
-        bool, typer.Option("--extend", help="Add what is asked for to an existing assessment.")
-    ] = False,
-    again: Annotated[
-        bool,
-        typer.Option(
-            "--measure-again",
-            help="Measure from the kept runs once more, with no model; play nothing.",
-        ),
-    ] = False,
-    domain: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="vacuum, or module:NAME of another domain."),
-    ] = None,
+    agents: Agents = None,
+    scenarios: Scenarios = None,
+    model: Model = None,
+    seeds: Seeds = None,
+    fewer_seeds: FewerSeeds = None,
+    output: Output = _DEFAULT_FOLDER,
+    place: PlaceOption = None,
+    keep: KeepOption = None,
+    processes: Processes = None,
+    retries: Retries = 2,
+    token_budget: TokenBudget = None,
+    max_actions: MaxActions = None,
+    episodes: Episodes = None,
+    extend: Extend = False,
+    again: Again = False,
+    domain: Domain = None,
 ) -> None:
     """Play contenders over scenarios and seeds; run again, it plays what is missing."""
     there = read_plan(output) if has_plan(output) else None
@@ -192,9 +210,8 @@ def assess(  # noqa: PLR0913 - options of a command
     }
     conditions = {key: value for key, value in given.items() if value is not None}
     usual = {"place": "local"} | ({"episodes": USUAL_EPISODES} if name == EPISODES else {})
-    asked = asked.model_copy(
-        update={"conditions": {**usual, **(there.conditions if there else {}), **conditions}}
-    )
+    before = there.conditions if there else {}
+    asked = asked.model_copy(update={"conditions": {**usual, **before, **conditions}})
     asked = asked.model_copy(update={"command": _command(asked)})
     scripted = all(one == NO_MODEL or is_scripted(one) for one in asked.models)
     jobs = sum(1 for _ in asked.jobs())

@@ -5,7 +5,7 @@ from functools import partial
 from pathlib import Path
 
 from coag import Candidate, CoagAgent, ScriptedModel, Verdict
-from coag.evals import AgentTasks, Attempt, Contender, Task, run_evaluation, write_report
+from coag.evals import AgentTasks, Contender, Task, TaskRun, run_evaluation, write_report
 
 
 def generous(request: object) -> dict[str, object]:
@@ -36,7 +36,7 @@ def asks(seed: int) -> str:
     return f"Refund me {random.Random(seed).randint(60, 90)} euros."
 
 
-def keeps_limit(attempt: Attempt) -> bool | str:
+def keeps_limit(attempt: TaskRun) -> bool | str:
     """Whether the answer is the limit; a text says what went wrong."""
     return attempt.answer == "50" or f"promised {attempt.answer!r}"
 

@@ -10,7 +10,7 @@ and corrected p-values, and `write_report` writes everything as one page, JSON a
 `EvaluationDomain`.
 """
 
-from .agents import AgentTasks, Attempt, Contender, RunsTasks, Task
+from .agents import AgentTasks, Contender, RunsTasks, Task, TaskRun
 from .measures import (
     NO_FAILURE_FOUND,
     NOT_ATTRIBUTABLE,
@@ -102,7 +102,7 @@ __all__ = [
     "AgentTasks",
     "Task",
     "Contender",
-    "Attempt",
+    "TaskRun",
     "RunsTasks",
     "write_report",
     "ReportFiles",

@@ -32,7 +32,7 @@ class RunsTasks(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Attempt:
+class TaskRun:
     """How an agent came to its answer, for checks that need more than the answer."""
 
     answer: str
@@ -45,7 +45,7 @@ class Attempt:
     """The folder that the agent was built with."""
 
 
-Check = Callable[[Attempt], bool | str]
+Check = Callable[[TaskRun], bool | str]
 """Whether an attempt succeeded; a text says how it failed."""
 
 
@@ -120,7 +120,7 @@ class AgentTasks:
             seconds = time.monotonic() - began
             answer = _text_of(messages[-1]) if messages else ""
             verdict = task.check(
-                Attempt(answer=answer, seed=job.seed, messages=messages, agent=agent, folder=folder)
+                TaskRun(answer=answer, seed=job.seed, messages=messages, agent=agent, folder=folder)
             )
         finally:
             close = getattr(agent, "close", None)

@@ -96,12 +96,6 @@ class SvgPicture:
             stroke_width=width,
         )
 
-    def rectangle(self, corner: Point, width: float, height: float, fill: str) -> None:
-        """A filled rectangle, given by its left upper corner."""
-        x, y = corner
-        sides = {"width": f"{width:.1f}", "height": f"{height:.1f}"}
-        self._add("rect", x=f"{x:.1f}", y=f"{y:.1f}", fill=fill, **sides)
-
     def text(
         self, at: Point, text: str, fill: str, *, size: float = 12, anchor: str = "start"
     ) -> None:

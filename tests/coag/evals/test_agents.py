@@ -9,7 +9,7 @@ from autogen_agentchat.agents import AssistantAgent
 
 from coag import CoagAgent
 from coag.errors import ConfigurationError
-from coag.evals import AgentTasks, Attempt, Contender, Task, measure_again, run_evaluation
+from coag.evals import AgentTasks, Contender, Task, TaskRun, measure_again, run_evaluation
 from coag.models import ScriptedModel, ScriptedReply, ScriptedRequest, scripted_answers
 
 
@@ -28,7 +28,7 @@ def plain(folder: Path, model: str, seed: int) -> AssistantAgent:
     return AssistantAgent("plain", says("4" if seed else "5"))
 
 
-def is_four(attempt: Attempt) -> bool | str:
+def is_four(attempt: TaskRun) -> bool | str:
     return attempt.answer == "4" or f"said {attempt.answer} to seed {attempt.seed}"
 
 
