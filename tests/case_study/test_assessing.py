@@ -64,6 +64,7 @@ def test_a_local_and_a_served_world_are_cross_checked(run: Run, tmp_path: Path) 
 
 @pytest.mark.long
 @pytest.mark.timeout(280)
+@pytest.mark.timeout(300)
 def test_a_served_world_with_chroma_gives_the_outcomes_of_a_local_one(
     run: Run, tmp_path: Path
 ) -> None:
@@ -112,6 +113,7 @@ def test_what_broke_is_told_and_makes_the_exit_code_one(run: Run, tmp_path: Path
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(300)
 def test_a_sweep_that_is_killed_loses_its_running_trials_only_and_goes_on(
     tmp_path: Path,
 ) -> None:
