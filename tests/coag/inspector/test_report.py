@@ -11,9 +11,11 @@ from pathlib import Path
 
 import pytest
 from kits.aware_runs import aware_run
+from kits.banks import Bank, ForeseeingContext, payments
 from kits.hostile import FORBIDDEN, hostile_run
 from kits.porters import porter
 
+from coag import Bounds, CoagAgent, ScriptedModel
 from coag.errors import ConfigurationError
 from coag.inspector.report import write_report
 from coag.tracing import RunFolder, list_runs
@@ -180,3 +182,23 @@ def test_where_the_agent_stood_is_in_the_report_of_a_run_that_keeps_it(tmp_path:
 
 def test_a_report_of_a_run_without_awareness_has_no_such_part(report: str) -> None:
     assert "run-1-awareness" not in _Seen(report).ids
+
+
+async def test_what_a_candidate_would_change_is_told_against_the_whole_state(
+    tmp_path: Path,
+) -> None:
+    answers = iter([payments([5]), payments([6]), payments([7]), "Done."])
+    agent = CoagAgent(
+        "payer",
+        ScriptedModel(lambda _: next(answers)),
+        tools=Bank().tools(),
+        model_context=ForeseeingContext(),
+        depth="compact",
+        bounds=Bounds(cycles=5),
+        logs=tmp_path / "logs",
+    )
+    await agent.run(task="Pay 5, 6 and 7.")
+    await agent.close()
+    write_report(list(list_runs(tmp_path / "logs")), tmp_path / "run.html")
+    text = (tmp_path / "run.html").read_text(encoding="utf-8")
+    assert re.findall(r"it would change (\d+) field", text) == ["1"] * 3
