@@ -64,7 +64,6 @@ def test_a_local_and_a_served_world_are_cross_checked(run: Run, tmp_path: Path) 
 
 @pytest.mark.long
 @pytest.mark.timeout(280)
-@pytest.mark.timeout(300)
 def test_a_served_world_with_chroma_gives_the_outcomes_of_a_local_one(
     run: Run, tmp_path: Path
 ) -> None:
