@@ -150,6 +150,10 @@ class LexiconKeeper:
         """Whether it holds the records whole, as they are in the table."""
         return self._path is not None and not self._behind
 
+    def entries(self, rows: Sequence[StoredRow]) -> list[IndexedRecord]:
+        """What it takes in of records; nothing before it is opened, since it is made from all."""
+        return [] if self._lexicon is None else [self.entry(row) for row in rows]
+
     def entry(self, row: StoredRow) -> IndexedRecord:
         """What it takes in of a record."""
         return indexed(row.record, row.flat, "" if self._path is None else row.rest)
@@ -414,7 +418,7 @@ class IndexedStore(ABC):
         return [updated[record.id] for record in records]
 
     def _store_rows(self, rows: Sequence[StoredRow], write: Callable[[], None]) -> None:
-        entries = [self._words.entry(row) for row in rows]
+        entries = self._words.entries(rows)
         with self._words.noted([row.record.id for row in rows]):
             write()
         self._words.put(entries)

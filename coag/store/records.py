@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
-from typing import NamedTuple
+from functools import cached_property
 
 from coag._util.text import ellipsis
 from coag.errors import RecordStoreError
@@ -117,14 +118,18 @@ def check_metadata(metadata: Mapping[str, Scalar]) -> None:
         exact(value, what=f"Metadata {key!r}")
 
 
-class StoredRow(NamedTuple):
+@dataclass(frozen=True)
+class StoredRow:
     """A record as stores write it: made once, written to every index."""
 
     record: Record
     flat: Fields
     """See `flat_fields`."""
-    rest: str
-    """Everything of it but its text, as JSON."""
+
+    @cached_property
+    def rest(self) -> str:
+        """Everything of it but its text, as JSON; a store in RAM needs none."""
+        return self.record.model_dump_json(exclude={"text"})
 
 
 def row_of(record: Record) -> StoredRow:
@@ -133,7 +138,7 @@ def row_of(record: Record) -> StoredRow:
     Raises:
         ValueError: If it holds what no store could keep exactly.
     """
-    return StoredRow(record, flat_fields(record), record.model_dump_json(exclude={"text"}))
+    return StoredRow(record, flat_fields(record))
 
 
 def from_json(text: str, rest: str) -> Record:
