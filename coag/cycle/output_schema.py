@@ -26,7 +26,7 @@ from coag.schema import (
     ActionSpec,
     Candidate,
     Evaluation,
-    GoalStatus,
+    GoalAssessment,
     Phase,
     Prompt,
     PromptMessage,
@@ -103,7 +103,7 @@ class ReasoningAnswer(BaseModel, frozen=True):
     risks: Annotated[list[Sentence], Field(max_length=4), _cut_list(4)] = Field(
         default_factory=list[str]
     )
-    goal_status: GoalStatus = GoalStatus.OPEN
+    goal_status: GoalAssessment = GoalAssessment.OPEN
 
 
 class CandidateAnswer(BaseModel, frozen=True):
@@ -172,7 +172,7 @@ class DeliberationAnswer(BaseModel, frozen=True):
     risks: Annotated[list[Sentence], Field(max_length=4), _cut_list(4)] = Field(
         default_factory=list[str]
     )
-    goal_status: GoalStatus = GoalStatus.OPEN
+    goal_status: GoalAssessment = GoalAssessment.OPEN
     candidates: Listed[ScoredCandidateAnswer]
 
 
@@ -186,7 +186,7 @@ _UNASKED: Any = (SkipJsonSchema[Sentence], "")
 _SITUATION: dict[str, Any] = {
     "situation": (Remark, ...),
     "risks": (SkipJsonSchema[list[Sentence]], Field(default_factory=list[str])),
-    "goal_status": (SkipJsonSchema[GoalStatus], GoalStatus.OPEN),
+    "goal_status": (SkipJsonSchema[GoalAssessment], GoalAssessment.OPEN),
 }
 BriefReasoningAnswer = _brief(ReasoningAnswer, **_SITUATION)
 BriefCandidateAnswer = _brief(CandidateAnswer, reason=_UNASKED, expected_effect=_UNASKED)

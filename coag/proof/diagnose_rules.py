@@ -13,7 +13,7 @@ from coag.schema import (
     Evaluation,
     ExecutionStatus,
     Failure,
-    GoalStatus,
+    GoalAssessment,
     PerceptKind,
     Phase,
     Settlement,
@@ -298,7 +298,7 @@ def false_situation(cycle: ObservedCycle, run: RunHistory) -> Diagnosis | None:
     left = _remaining(cycle, run, now.recalled)
     if false:
         text = f"It says {quoted(false[0].text)}, and what it was shown does not."
-    elif reasoning.goal_status is not GoalStatus.OPEN and _has_way(left):
+    elif reasoning.goal_status is not GoalAssessment.OPEN and _has_way(left):
         text = f"It calls the goal {reasoning.goal_status}; {left:g} actions would reach it."
     else:
         return None

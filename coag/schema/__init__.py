@@ -64,7 +64,7 @@ from .outcomes import (
     Executed,
     ExecutionOutcome,
     ExecutionStatus,
-    GoalStatus,
+    GoalAssessment,
     Outcome,
     ProposalOutcome,
     ReasoningOutcome,
@@ -185,7 +185,7 @@ __all__ = [
     "PromptMessage",
     "Prompt",
     "TokenUsage",
-    "GoalStatus",
+    "GoalAssessment",
     "DecidedBy",
     "RetrievalOutcome",
     "ReasoningOutcome",
@@ -264,5 +264,11 @@ __all__ = [
 ]
 
 __getattr__ = renamed(
-    __name__, {"Rung": "OutputMode", "Asked": "RequestDetails", "Given": "AnswerDetails"}
+    __name__,
+    {
+        "Rung": "OutputMode",
+        "Asked": "RequestDetails",
+        "Given": "AnswerDetails",
+        "GoalStatus": "GoalAssessment",
+    },
 )

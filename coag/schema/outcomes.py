@@ -48,7 +48,7 @@ class TokenUsage(Value):
         )
 
 
-class GoalStatus(StrEnum):
+class GoalAssessment(StrEnum):
     """What Reasoning says about the goal."""
 
     OPEN = "open"
@@ -104,7 +104,7 @@ class ReasoningOutcome(_OutcomeBase):
     phase: Literal[Phase.REASONING] = Phase.REASONING
     situation: str
     risks: tuple[str, ...] = ()
-    goal_status: GoalStatus = GoalStatus.OPEN
+    goal_status: GoalAssessment = GoalAssessment.OPEN
     thought: str = ""
     """The model's own thought where its client separates it (`proposal="native"`)."""
     drafts: tuple[Candidate, ...] = ()
