@@ -297,7 +297,9 @@ class CycleView:
     """Those of no phase."""
     changed: tuple[Change, ...] = ()
     """What percepts changed in the perceptual state since the cycle before."""
-    projected: Mapping[str, tuple[Change, ...]] = field(default_factory=dict)
+    projected: Mapping[str, tuple[Change, ...]] = field(
+        default_factory=dict[str, tuple[Change, ...]]
+    )
     """By the id of a candidate what it was predicted to change in the perceptual state."""
     environment: Any = None
     """The true state of the environment at its beginning, where the trace has it."""

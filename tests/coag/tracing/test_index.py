@@ -252,6 +252,10 @@ def test_a_trace_that_is_not_there_yet_is_empty(tmp_path: Path) -> None:
         index.read([0])
 
 
+def cut_file(path: Path) -> None:
+    path.write_bytes(b"")
+
+
 def rewritten_file(path: Path) -> None:
     path.write_bytes(b"x" * (path.stat().st_size + 1))
 
@@ -265,7 +269,7 @@ def replaced_file(path: Path) -> None:
 @pytest.mark.parametrize(
     ("harm", "problem"),
     [
-        (lambda path: path.write_bytes(b""), "was cut while it was read"),
+        (cut_file, "was cut while it was read"),
         (replaced_file, "was replaced by another file"),
         (rewritten_file, "was written anew"),
     ],
