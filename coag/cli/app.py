@@ -108,11 +108,11 @@ class _Commands(LazyGroup):
             "Sends a run to a tracing tool, as OpenTelemetry's spans over OTLP/HTTP.",
         ),
         "inspect": (
-            "coag.cli.looking:inspect",
+            "coag.cli.inspect:inspect",
             "Shows runs in the browser: cycles, prompts, verdicts, beliefs, causes, live.",
         ),
         "report": (
-            "coag.cli.looking:report",
+            "coag.cli.inspect:report",
             "Writes runs into one HTML file that opens anywhere, e.g. to be sent by mail.",
         ),
         "top": (

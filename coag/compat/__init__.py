@@ -14,6 +14,7 @@ from coag._util.deprecation import renamed
 
 from .approvers import ConsoleApprover, ScriptedApprover
 from .autogen_memory import AutoGenMemory
+from .call_repair import repair_arguments
 from .clients import ModelClient, ModelRequest, WrappedClient, cancellable
 from .components import (
     ConstraintConfig,
@@ -41,7 +42,6 @@ from .recording import (
     record,
     stock_run,
 )
-from .repair import repair_arguments
 from .replaying import (
     ReplayingClient,
     ReplayingClientConfig,

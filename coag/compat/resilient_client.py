@@ -45,8 +45,8 @@ from coag.models import (
 )
 from coag.schema import ModelCall, TokenUsage, let_others_run
 
+from .call_repair import fault_of, legal_dialogue, repair_answer, with_pieces
 from .clients import ModelRequest, TokenCounts, WrappedClient, cancellable, request_usage
-from .repair import fault_of, legal_dialogue, repair_answer, with_pieces
 
 # ---- One request, sent to the client within as often as it takes ----
 

@@ -17,16 +17,6 @@ Secrets are replaced before anything is written. The format is described in
 
 from coag.schema import REDACTED, Redactor
 
-from .anchors import (
-    Statement,
-    Witness,
-    Witnessed,
-    new_key,
-    seal_problems,
-    sign_run,
-    statement_of,
-    witness_problems,
-)
 from .folder import (
     RunFolder,
     asked_in,
@@ -54,6 +44,16 @@ from .pages import PageFiles, PhasePages, PlainPages, page_text
 from .reader import KeptLines, TraceTail, cycle_of, entry_of, read_trace
 from .run import Parent, Rebuild, Recipe, RunInfo, RunKind, Seal, installed_versions
 from .schemas import log_schemas
+from .seals import (
+    Statement,
+    Witness,
+    Witnessed,
+    new_key,
+    seal_problems,
+    sign_run,
+    statement_of,
+    witness_problems,
+)
 from .summary import (
     ActionSummary,
     CandidateSummary,

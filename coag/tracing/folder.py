@@ -26,7 +26,6 @@ from coag.schema import (
     html_card,
 )
 
-from .anchors import check_environment, seal_by_environment
 from .files import FOLDER, reason_of, regular
 from .lines import (
     FIXED,
@@ -42,6 +41,7 @@ from .lines import (
 from .pages import PhasePages, PlainPages
 from .reader import read_trace
 from .run import RunInfo, run_facts
+from .seals import check_environment, seal_by_environment
 from .writer import TraceWriter
 
 # ---- The folder of one run ----

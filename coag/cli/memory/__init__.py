@@ -18,12 +18,12 @@ _HERE = "coag.cli.memory"
 
 class _MemoryCommands(LazyGroup):
     lazy: ClassVar[Mapping[str, tuple[str, str]]] = {
-        "ls": (f"{_HERE}.looking:ls", "Lists records, the newest first."),
+        "ls": (f"{_HERE}.search:ls", "Lists records, the newest first."),
         "search": (
-            f"{_HERE}.looking:search",
+            f"{_HERE}.search:search",
             "Finds records as the agent would, with the parts of their scores.",
         ),
-        "show": (f"{_HERE}.looking:show", "Shows everything that records say."),
+        "show": (f"{_HERE}.search:show", "Shows everything that records say."),
         "history": (
             f"{_HERE}.history:history",
             "Shows the records before and after one in its chain, and those it is linked to.",
@@ -33,27 +33,27 @@ class _MemoryCommands(LazyGroup):
             "Shows the state of a memory: what it holds, and whether its parts agree.",
         ),
         "edit": (
-            f"{_HERE}.changing:edit",
+            f"{_HERE}.edit:edit",
             "Corrects a record; without options, opens its text in $EDITOR.",
         ),
         "forget": (
-            f"{_HERE}.changing:forget",
+            f"{_HERE}.edit:forget",
             "Removes records for good, and nothing that was concluded from them.",
         ),
         "revoke": (
-            f"{_HERE}.changing:revoke",
+            f"{_HERE}.edit:revoke",
             "Takes back a record and everything concluded from it, rules of procedures included.",
         ),
         "export": (
-            f"{_HERE}.files:export",
+            f"{_HERE}.transfer:export",
             "Writes every record with every field into a file, one JSON object a line.",
         ),
         "import": (
-            f"{_HERE}.files:import_",
+            f"{_HERE}.transfer:import_",
             "Brings the records of an exported file into a memory, which is made if missing.",
         ),
         "reembed": (
-            f"{_HERE}.files:reembed",
+            f"{_HERE}.transfer:reembed",
             "Makes new vectors for all records with another embedder; the texts stay.",
         ),
     }

@@ -27,7 +27,6 @@ from coag.store import (
 )
 
 from .log import LoggedChange, changes_of, lowered_by, note
-from .looking import marks_of, origin_line
 from .options import Embedder, Id, Memory, Scope
 from .place import (
     MemoryPlace,
@@ -40,6 +39,7 @@ from .place import (
     run,
     the_record,
 )
+from .search import marks_of, origin_line
 
 # ---- `coag memory history` ----
 

@@ -73,7 +73,7 @@ def test_declaring_the_commands_imports_nothing_heavy() -> None:
 
 
 def test_looking_at_records_imports_no_more_than_their_store() -> None:
-    code = "import sys, coag.cli.memory.looking; print(*sys.modules)"
+    code = "import sys, coag.cli.memory.search; print(*sys.modules)"
     run = [sys.executable, "-c", code]
     loaded = subprocess.run(run, cwd=ROOT, check=True, capture_output=True, text=True).stdout
     assert not {"coag.memory", "coag.tracing", "autogen_core", "chromadb"} & set(loaded.split())
