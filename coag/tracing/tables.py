@@ -392,7 +392,7 @@ COLUMNS: dict[TableName, tuple[Column, ...]] = {
         _must("kind", str, "episodic or semantic", lambda r: str(r.hit.record.kind)),
         _must("type", str, "the domain's own sort of record", lambda r: r.hit.record.type),
         _must("text", str, "what it says", lambda r: r.hit.record.text),
-        _must("score", float, "similarity to the query: cosine, 0 to 1; it has no other part",
+        _must("score", float, "how well it answers the query: the sum of its parts (`why`)",
               lambda r: r.hit.score),
         _must("query", str, "what memory was asked", lambda r: r.query),
         _must("created_at", datetime, "when the record was made, UTC",
