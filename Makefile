@@ -22,7 +22,7 @@ READY_TO_WORK := $(DEV_STAMP)
 # Tests run side by side, a process for each core; files stay together, for their shared parts.
 PARALLEL := --numprocesses auto --maxprocesses 4 --dist loadfile
 QUICK := "not model and not long and not browser"
-OF_COAG := tests/coag tests/contracts tests/drop_in
+OF_COAG := tests/coag tests/contracts tests/drop_in tests/scenarios tests/docs tests/case_study
 
 # The first Python that runs and is new enough; PYTHON=... names another.
 find_python = for python in $(if $(PYTHON),$(PYTHON),python3.11 python3 python3.12 python3.13); do \
@@ -80,7 +80,7 @@ demo: $(READY_TO_RUN) ## Run both agents through the four scenarios (scripted mo
 test: $(READY_TO_WORK) ## Run the tests
 	@$(BIN)/python -m pytest $(PARALLEL) -m $(QUICK) tests
 
-# Coverage is that of coag by its own tests. Measuring doubles the time, so CI and this target do it.
+# Coverage is that of coag by the tests that use it. Measuring takes long: a job of its own.
 coverage: $(READY_TO_WORK) ## Run the tests of coag, with the floor of 95 % coverage
 	@mkdir -p build
 	@$(BIN)/python -m pytest $(PARALLEL) -m $(QUICK) $(OF_COAG) --cov=coag --cov-branch --cov-fail-under=95 \

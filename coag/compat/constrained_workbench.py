@@ -19,7 +19,7 @@ from coag.context import (
     nested_component,
     to_part,
 )
-from coag.cycle import ApprovalPolicy, ApproveFunction, BoundRule, ConstraintSet, approvals_of
+from coag.cycle import ApprovalPolicy, ApproveFunction, ConstraintSet, OnlyTrusted, approvals_of
 from coag.errors import ConfigurationError, StateError
 from coag.schema import ActionCall, Constraint, Intent, TraceRecord, UnsettledAction
 
@@ -410,4 +410,4 @@ class ConstrainedWorkbench(NamedComponent, StaticStreamWorkbench):
 
 
 def _judges_dialogue(rule: object) -> bool:
-    return isinstance(rule.rule if isinstance(rule, RuleUnderName) else rule, BoundRule)
+    return isinstance(rule.rule if isinstance(rule, RuleUnderName) else rule, OnlyTrusted)

@@ -9,10 +9,10 @@ one, a forward model. `rebuild` gives a working memory back from a trace.
 
 from coag._util.deprecation import renamed
 
-from .budgets import READ_MORE, WINDOW, Budgets, MemoryLimits, name_of, shortened
 from .component import CoagContextConfig, from_part, load_context, nested_component, to_part
 from .context import CoagContext
 from .dialogue import named_images
+from .prompt_budgets import READ_MORE, WINDOW, Budgets, MemoryLimits, name_of, shortened
 from .prompts import DATA_RULE, PhaseMaterial, Rendering
 from .sections import fitting, render_section, wrap_as_data
 from .states import AssistantState, check_public, dump_state, own_copy

@@ -27,7 +27,7 @@ from coag.schema import (
     provider_name,
 )
 
-from .budgets import Budgets
+from .prompt_budgets import Budgets
 from .prompts import Rendering
 from .states import check_public
 

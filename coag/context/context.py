@@ -30,7 +30,6 @@ from coag.schema import (
     Trust,
 )
 
-from .budgets import Budgets, shortened
 from .component import ContextComponent
 from .dialogue import (
     DialogueArchive,
@@ -44,6 +43,7 @@ from .dialogue import (
     utterances,
 )
 from .hooks import ForeseesPercepts
+from .prompt_budgets import Budgets, shortened
 from .prompts import PhaseMaterial, Renderer, Rendering
 from .states import StateT, cannot_change, checked_dump, load_state
 from .working_memory import Utterance, WorkingMemory

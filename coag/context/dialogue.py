@@ -40,7 +40,7 @@ from coag.schema import (
 )
 from coag.store import InMemoryStore, Search
 
-from .budgets import READ_MORE, name_of
+from .prompt_budgets import READ_MORE, name_of
 from .working_memory import DIALOGUE, DIALOGUE_LIMIT, Utterance, WorkingMemory
 
 # ---- Between AutoGen's messages and ours ----

@@ -22,8 +22,8 @@ from coag.schema import (
     estimate_tokens,
 )
 
-from .budgets import FRAME, Budgets, KeepText, RenderPart, allot, newest_of
 from .dialogue import Originals
+from .prompt_budgets import FRAME, Budgets, KeepText, RenderPart, allot, newest_of
 from .sections import (
     actions_section,
     candidates_part,

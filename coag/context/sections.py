@@ -31,7 +31,7 @@ from coag.schema import (
     without_tags,
 )
 
-from .budgets import READ_MORE, Budgets, KeepText, RenderPart, newest
+from .prompt_budgets import READ_MORE, Budgets, KeepText, RenderPart, newest
 from .working_memory import DIALOGUE, Utterance, WorkingMemory
 
 # ---- The sections that working memory itself contributes to prompts ----

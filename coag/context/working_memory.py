@@ -35,7 +35,7 @@ from coag.schema import (
     phase_after,
 )
 
-from .budgets import MemoryLimits
+from .prompt_budgets import MemoryLimits
 
 # ---- What was said before the dialogue that working memory keeps: in short, by rules ----
 

@@ -36,6 +36,7 @@ from .approval import (
     memory_version,
     still_holds,
 )
+from .budget import Bounds, Budget
 from .checks import (
     CURRENT_STATE,
     UNSETTLED,
@@ -71,7 +72,7 @@ from .output_schema import (
     ReasoningAnswer,
     SelectionAnswer,
 )
-from .settings import Ablation, Bounds, Budget, CycleSettings
+from .settings import Ablation, CycleSettings
 from .turn import WITHHELD, TurnResult, run_turn, sayable
 
 __all__ = [

@@ -239,6 +239,7 @@ class ActionRule:
     ) -> None:
         functools.update_wrapper(self, function)
         del self.__dict__["__wrapped__"]  # it is called as a constraint, not as the function
+        self.__dict__.pop("__signature__", None)
         self.name = name
         self.actions = actions
         self._function = function

@@ -562,7 +562,10 @@ async def _completed(
         olds = await draft.get([known.supersedes])
         begun = (old for old in olds if old.superseded_by == known.id)
         changed = [now for old in begun if (now := ended_by(old, known)) != old]
-    return replace(how, changed=tuple(changed))
+    placed_again = how.record
+    if known.supersedes is not None and not is_dated(known):  # the link that was written stays
+        placed_again = placed_again.model_copy(update={"supersedes": known.supersedes})
+    return replace(how, record=placed_again, changed=tuple(changed))
 
 
 def _staying(new: Record, known: Record, record: Record, others: Sequence[Record]) -> Placement:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import inspect
 from datetime import UTC, datetime
 from typing import Any
 
@@ -9,6 +10,7 @@ from kits.banks import Account, AccountContext, Bank
 
 from coag import CoagAgent, ScriptedModel, rule
 from coag.compat import ConstrainedWorkbench
+from coag.cycle import ConstraintSet
 from coag.errors import ConfigurationError
 from coag.models import scripted_answers
 from coag.schema import Candidate, Note, UnsettledAction
@@ -147,6 +149,27 @@ async def test_rules_hold_in_an_agent_and_behind_a_workbench_and_know_the_time()
     assert (await bench.call_tool("pay", {"amount": 51})).is_error
     assert not (await bench.call_tool("pay", {"amount": 10})).is_error
     assert bank.paid == [40, 10]
+
+
+async def test_a_workbench_without_a_context_takes_rules_on_arguments() -> None:
+    bank = Bank()
+    bench = ConstrainedWorkbench(bank.tools(), constraints=[at_most_fifty])
+    assert (await bench.call_tool("pay", {"amount": 51})).is_error
+    assert not (await bench.call_tool("pay", {"amount": 10})).is_error
+    assert bank.paid == [10]
+
+
+def test_a_rule_may_carry_a_signature_of_its_own() -> None:
+    def judge(**given: float) -> str | None:
+        return "too much" if given["amount"] > 50 else None
+
+    wanted = inspect.Parameter("amount", inspect.Parameter.KEYWORD_ONLY)
+    judge.__signature__ = inspect.Signature([wanted])  # type: ignore[attr-defined]
+    limited = rule("pay", name="limited")(judge)
+    ConstraintSet([limited])
+    assert not limited(
+        Candidate(id="c1", action="pay", arguments={"amount": 60}), None, None
+    ).allowed
 
 
 def test_a_rule_that_asks_for_what_its_tool_does_not_take_is_refused_at_once() -> None:

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from kits.statements import memory_over, origin, stored
 
@@ -190,6 +190,20 @@ async def test_batches_leave_what_single_writes_leave(story: list[ToRemember], b
     assert await stored(together) == await stored(one_by_one)
 
 
+@example(
+    story=[
+        told("door is red", value="red"),
+        told("wall is blue", value="blue", about="wall"),
+        told("note 0"),
+        told("door is red", value="red"),
+        told("door is blue", value="blue"),
+        told("wall is red", trust=Trust.UNTRUSTED, value="red", about="wall"),
+        told("door is red", value="red"),
+        told("wall was painted red", value="red", about="wall"),
+    ],
+    batch=1,
+    fails_at=8,
+)
 @given(story=stories, batch=st.integers(1, 5), fails_at=st.integers(1, 8))
 async def test_what_is_broken_off_is_completed_by_repeating(
     story: list[ToRemember], batch: int, fails_at: int
