@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from autogen_agentchat.agents import AssistantAgent, BaseChatAgent
+from autogen_agentchat.agents._assistant_agent import AssistantAgentConfig
 from autogen_agentchat.base import Response
 from autogen_agentchat.messages import (
     BaseAgentEvent,
@@ -35,7 +36,7 @@ from coag.schema import (
 from coag.tracing import Parent, RunFolder
 
 from .arguments import AgentArguments, takes_arguments
-from .assistant import assistant_arguments
+from .assistant import assistant_arguments, config_arguments
 from .build import build_agent
 from .events import Shown, log_event
 from .inbox import Inbox
@@ -272,7 +273,9 @@ class CoagAgent(ReadableAgent, BaseChatAgent, Component[CoagAgentConfig]):
         )
 
     @classmethod
-    def _from_config(cls, config: CoagAgentConfig) -> Self:
+    def _from_config(cls, config: CoagAgentConfig | AssistantAgentConfig) -> Self:
+        if isinstance(config, AssistantAgentConfig):
+            return cls(**config_arguments(config))
         return cls(**from_config(config))
 
     @classmethod

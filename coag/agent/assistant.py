@@ -56,6 +56,11 @@ def assistant_arguments(
             f"This is no component of an AssistantAgent: {where}: {first['msg']}. Give what "
             "its dump_component() gave."
         ) from error
+    return config_arguments(config)
+
+
+def config_arguments(config: AssistantAgentConfig) -> dict[str, Any]:
+    """The arguments of a `CoagAgent` like the AssistantAgent of this configuration."""
     arguments: dict[str, Any] = {name: getattr(config, name) for name in _ALIKE}
     arguments["model_client"] = ChatCompletionClient.load_component(config.model_client)
     if config.model_context is not None:

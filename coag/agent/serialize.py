@@ -118,7 +118,10 @@ def _unchanged(value: Any) -> Any:
 
 
 def _component(where: str, kind: Any) -> FieldForm:
-    return FieldForm(lambda value: nested_component(value, where), kind.load_component)
+    def load(part: Any) -> Any:
+        return kind.load_component(part)  # looked up at each call: tests patch it
+
+    return FieldForm(lambda value: nested_component(value, where), load)
 
 
 def _write_workbenches(given: Workbench | Sequence[Workbench]) -> list[ComponentModel]:

@@ -170,3 +170,20 @@ async def test_a_fresh_state_is_small_and_replaces_what_was_there() -> None:
     assert (await agent.save_state())["random"] is not None
     await agent.load_state(fresh)
     assert await agent.save_state() == fresh
+
+
+def test_a_configuration_of_assistant_agent_makes_an_agent_of_ours(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    client = ScriptedModel(hello)
+
+    def load(part: Any) -> ScriptedModel:
+        return client
+
+    stock = AssistantAgent("a", ScriptedModel(hello), description="Adds.")
+    config: Any = stock._to_config()  # pyright: ignore[reportPrivateUsage]
+    # as the tests of AutoGen's users patch it
+    monkeypatch.setattr("autogen_core.models.ChatCompletionClient.load_component", load)
+    agent = CoagAgent._from_config(config)  # pyright: ignore[reportPrivateUsage]
+    assert (agent.name, agent.description) == ("a", "Adds.")
+    assert agent.arguments.model_client is client
