@@ -52,7 +52,7 @@ async def live(served: FakeServer) -> AsyncIterator[ChatCompletionClient]:
         api_key="sk-local-secret-0123456789",
         model_info=INFO,
         max_retries=0,
-        timeout=0.3,
+        timeout=2.0,
     )
     yield opened
     await opened.close()
