@@ -64,7 +64,8 @@ def test_every_plot_is_drawn_in_colours_of_the_page(page_at: PageAt, address: st
     assert boxes.count() == PLOTS
     seen = page.evaluate(
         "[...document.querySelectorAll('svg.plot')].every(one => one.getBoundingClientRect().width"
-        " > 200 && one.getAttribute('aria-labelledby') && one.querySelector('path, polyline, circle, rect'))"
+        " > 200 && one.getAttribute('aria-labelledby')"
+        " && one.querySelector('path, polyline, circle, rect'))"
     )
     assert seen
     inks = page.evaluate(
