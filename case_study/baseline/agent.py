@@ -8,7 +8,7 @@ import re
 from collections.abc import AsyncGenerator, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 from autogen_agentchat.agents import AssistantAgent
 from autogen_agentchat.base import Response
@@ -19,13 +19,12 @@ from autogen_core.models import (
     ChatCompletionClient,
     CreateResult,
     FunctionExecutionResult,
-    LLMMessage,
 )
 from autogen_core.tools import BaseTool, TextResultContent, Tool, ToolResult, ToolSchema, Workbench
-from pydantic import BaseModel
 
 from coag.compat import (
     ConstrainedWorkbench,
+    ModelRequest,
     Recorder,
     RecordingClient,
     RecordingWorkbench,
@@ -42,27 +41,11 @@ from .recall import done
 
 
 class OnePieceClient(WrappedClient):
-    """Changes whole answers, so that a stream of it is one piece; heirs define `create`."""
+    """Changes whole answers, so that a stream of it is one piece; subclasses define `answer`."""
 
-    async def create_stream(
-        self,
-        messages: Sequence[LLMMessage],
-        *,
-        tools: Sequence[Tool | ToolSchema] = (),
-        tool_choice: Tool | Literal["auto", "required", "none"] = "auto",
-        json_output: bool | type[BaseModel] | None = None,
-        extra_create_args: Mapping[str, Any] | None = None,
-        cancellation_token: CancellationToken | None = None,
-    ) -> AsyncGenerator[str | CreateResult, None]:
-        """The same as `create`."""
-        yield await self.create(
-            messages,
-            tools=tools,
-            tool_choice=tool_choice,
-            json_output=json_output,
-            extra_create_args=extra_create_args or {},
-            cancellation_token=cancellation_token,
-        )
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[str | CreateResult, None]:
+        """The same as `answer`."""
+        yield await self.answer(request)
 
 
 _LINE = re.compile(r"(?im)^\W*action\W*:\W*(\w+)[ \t]*\(([^()\n]*)\)")
@@ -132,26 +115,9 @@ class SpellingClient(OnePieceClient):
         super().__init__(client)
         self._ids = ids
 
-    async def create(
-        self,
-        messages: Sequence[LLMMessage],
-        *,
-        tools: Sequence[Tool | ToolSchema] = (),
-        tool_choice: Tool | Literal["auto", "required", "none"] = "auto",
-        json_output: bool | type[BaseModel] | None = None,
-        extra_create_args: Mapping[str, Any] | None = None,
-        cancellation_token: CancellationToken | None = None,
-    ) -> CreateResult:
+    async def answer(self, request: ModelRequest) -> CreateResult:
         """Asks the client."""
-        result = await self.wrapped.create(
-            messages,
-            tools=tools,
-            tool_choice=tool_choice,
-            json_output=json_output,
-            extra_create_args=extra_create_args or {},
-            cancellation_token=cancellation_token,
-        )
-        return self._called(result, tools)
+        return self._called(await request.send(self.wrapped), request.tools)
 
     def _called(self, result: CreateResult, tools: Sequence[Tool | ToolSchema]) -> CreateResult:
         names = [tool.name if isinstance(tool, Tool) else tool["name"] for tool in tools]
@@ -195,31 +161,20 @@ class OneActionClient(OnePieceClient):
         self._recorder = recorder
         self._limit = _limit(client)
 
-    async def create(
-        self,
-        messages: Sequence[LLMMessage],
-        *,
-        tools: Sequence[Tool | ToolSchema] = (),
-        tool_choice: Tool | Literal["auto", "required", "none"] = "auto",
-        json_output: bool | type[BaseModel] | None = None,
-        extra_create_args: Mapping[str, Any] | None = None,
-        cancellation_token: CancellationToken | None = None,
-    ) -> CreateResult:
+    async def answer(self, request: ModelRequest) -> CreateResult:
         """Asks the client.
 
         Raises:
             ModelCallError: The client could not be asked.
             TraceError: The request could not be written down.
         """
+        asked = replace(
+            request,
+            messages=merged_system(request.messages),
+            arguments={**self._limit, **request.arguments},
+        )
         try:
-            result = await self.wrapped.create(
-                merged_system(messages),
-                tools=tools,
-                tool_choice=tool_choice,
-                json_output=json_output,
-                extra_create_args={**self._limit, **(extra_create_args or {})},
-                cancellation_token=cancellation_token,
-            )
+            result = await asked.send(self.wrapped)
         except TraceError:
             raise
         except Exception as error:  # clients are an open interface: whatever one raises
