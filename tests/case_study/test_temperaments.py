@@ -21,7 +21,7 @@ from autogen_core.models import (
     UserMessage,
 )
 from autogen_core.tools import ToolSchema
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
@@ -255,6 +255,7 @@ class _History:
         ]
         self.context = VacuumContext(reading=reading, work=setup.facts.dirty)
         self._say(task)
+        self.felt_at_first = facts_of(self.plain_request()).obstacles
 
     def _say(self, text: str) -> None:
         self._perceive("user", text, kind=PerceptKind.MESSAGE)
@@ -359,12 +360,18 @@ def _told_by_json(reply: Any) -> tuple[str, str]:
     return first["action"], "" if first["action"] == "respond" else first["arguments"]
 
 
-def _alike(facts: Facts) -> Facts:
-    """The facts without what a CoAG agent's state may know better: what is cleaned already."""
-    return replace(facts, actions=frozenset(), cleaned=frozenset())
+def _alike(facts: Facts, felt_at_first: frozenset[Cell]) -> Facts:
+    """The facts without what the forms may tell differently.
+
+    A CoAG agent's state may know better what is cleaned already. Of an obstacle that wandered off,
+    its prompt repeats the task's reading, and not the later one of an open way.
+    """
+    obstacles = facts.obstacles - felt_at_first
+    return replace(facts, actions=frozenset(), cleaned=frozenset(), obstacles=obstacles)
 
 
 @pytest.mark.parametrize("temperament", TEMPERAMENTS)
+@example(scenario="open-world-medium", seed=49, steps=4, chance=0)  # an obstacle wanders off
 @hypothesis_settings(max_examples=30)
 @given(
     scenario=st.sampled_from(TOLD_ALIKE),
@@ -381,8 +388,10 @@ def test_same_facts_give_the_same_intention_in_either_form(
     intend = TEMPERAMENTS[temperament]
     plain, coag = history.plain_request(), history.coag_request(DeliberationAnswer)
     read, told = facts_of(plain), facts_of(coag)
-    assert _alike(read) == _alike(told)
-    assume(read.cleaned == told.cleaned)  # who knows better may want something else
+    assert _alike(read, history.felt_at_first) == _alike(told, history.felt_at_first)
+    assert read.obstacles <= told.obstacles
+    # who knows better may want something else
+    assume((read.cleaned, read.obstacles) == (told.cleaned, told.obstacles))
     assert _told_by_tool(answer(plain, intend)) == _told_by_json(answer(coag, intend))
 
 
