@@ -13,29 +13,15 @@ from coag._util.files import private
 from coag.errors import TraceError
 from coag.schema import (
     PHASES,
-    EvaluationOutcome,
-    ExecutionOutcome,
     Intent,
     ModelCall,
     Outcome,
-    ProposalOutcome,
-    ReasoningOutcome,
     Receipt,
-    RetrievalOutcome,
-    SelectionOutcome,
     TraceRecord,
 )
 
 from .files import FOLDER
 
-_OUTCOMES = (
-    RetrievalOutcome
-    | ReasoningOutcome
-    | ProposalOutcome
-    | EvaluationOutcome
-    | SelectionOutcome
-    | ExecutionOutcome
-)
 _GROUPS = {
     "percept": "percepts",
     "model_call": "model_calls",
@@ -84,7 +70,7 @@ class PhasePages:
         Raises:
             TraceError: If the page cannot be written.
         """
-        if isinstance(record, _OUTCOMES):
+        if record.record == "outcome":
             self._write(record, from_json(text))
         elif record.record in _GROUPS:
             self._since.append(text)
@@ -151,16 +137,16 @@ class _Files:
         self._made: int | None = None
 
     def write(self, cycle: int, name: str, page: dict[str, Any]) -> None:
-        """Writes one page; a page of the same name is replaced."""
         folder = self._of(cycle)
-        text = page_text(page)
+        rest = memoryview(page_text(page))
         try:
             if cycle != self._made:
                 folder.mkdir(mode=FOLDER, parents=True, exist_ok=True)
                 self._made = cycle
             file = private(f"{folder}/{name}", _NEW)
             try:
-                _write_all(file, text)
+                while rest:
+                    rest = rest[os.write(file, rest) :]
             finally:
                 os.close(file)
         except OSError as error:
@@ -168,7 +154,6 @@ class _Files:
             raise TraceError(folder / name, f"cannot be written: {problem}") from error
 
     def count(self, cycle: int) -> int:
-        """How many pages a cycle has already, e.g. from before a crash."""
         folder = self._of(cycle)
         return sum(1 for _ in folder.iterdir()) if folder.is_dir() else 0
 
@@ -186,23 +171,15 @@ def _shown(record: dict[str, Any]) -> dict[str, Any]:
     if record["record"] != "model_call":
         return _without(record, "record")
     fields = _without(record, "record", "cycle", "phase", "messages", "raw")
-    fields["messages"] = [_lines_of(message) for message in record["messages"]]
+    fields["messages"] = [
+        {key: _lines(value) for key, value in message.items()} for message in record["messages"]
+    ]
     fields["raw"] = _lines(record["raw"])
     return fields
 
 
-def _write_all(file: int, text: bytes) -> None:
-    rest = memoryview(text)
-    while rest:
-        rest = rest[os.write(file, rest) :]
-
-
 def _without(fields: dict[str, Any], *names: str) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if name not in names}
-
-
-def _lines_of(message: dict[str, Any]) -> dict[str, Any]:
-    return {key: _lines(value) for key, value in message.items()}
 
 
 def _lines(value: Any) -> Any:

@@ -6,6 +6,7 @@ this value, so that they all read a trace in the same way.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -44,6 +45,9 @@ from coag.schema import (
 _OutcomeT = TypeVar("_OutcomeT")
 _TURN_STATUS = {"error": "failed", "cancelled": "cancelled"}
 """The status of a turn in which nothing was called, by the reason of its end; otherwise `done`."""
+
+_ACTS = frozenset({"outcome", "model_call", "intent", "receipt", "written"})
+"""Records after which a cycle has begun to act: percepts that follow are what it brought about."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,6 +217,11 @@ class CycleSummary:
         return sum((one.usage for one in used), TokenUsage())
 
     @property
+    def call_usage(self) -> TokenUsage:
+        """Tokens of the requests to models."""
+        return sum((call.usage for call in self.calls), TokenUsage())
+
+    @property
     def seconds(self) -> float | None:
         """Seconds from the first to the last record; None without records."""
         if self.began is None or self.ended is None:
@@ -245,26 +254,41 @@ def summarize_cycle(
         inherited: Outcomes of the same cycle that are not among the records; of a fork, those
             that its parent had committed.
     """
-    parts = _Parts(goal=goal, state=state or {})
-    parts.outcomes.update({outcome.phase: outcome for outcome in inherited})
+    situation = dict(state or {})
+    outcomes = {outcome.phase: outcome for outcome in inherited}
+    receipts: dict[str, Receipt] = {}
+    found: dict[str, list[Any]] = defaultdict(list)
+    times: list[datetime] = []
+    named, acted = 0, False
     for record in records:
-        parts.take(record)
+        times.append(record.at)
+        if not acted:
+            goal, situation = situation_after(record, goal, situation)
+        named = max(named, _named_cycle(record))
+        if record.record == "outcome":
+            outcomes[record.phase] = record
+        elif isinstance(record, Receipt):
+            receipts[record.intent_id] = record
+        else:
+            later = acted and isinstance(record, Percept)
+            found["returned" if later else record.record].append(record)
+        acted = acted or record.record in _ACTS
     return CycleSummary(
-        cycle=parts.cycle if cycle is None else cycle,
-        goal=parts.goal,
-        state=parts.state,
-        began=parts.began,
-        ended=parts.ended,
-        outcomes=parts.outcomes,
-        candidates=_candidates(parts.outcomes),
-        actions=_actions(parts),
-        calls=tuple(parts.calls),
-        effects=tuple((one, parts.receipts.get(one.id)) for one in parts.intents),
-        percepts=tuple(parts.percepts),
-        returned=tuple(parts.returned),
-        written=tuple(parts.written),
-        notes=tuple(parts.notes),
-        turn_end=parts.turn_end,
+        cycle=named if cycle is None else cycle,
+        goal=goal,
+        state=situation,
+        began=times[0] if times else None,
+        ended=times[-1] if times else None,
+        outcomes=outcomes,
+        candidates=_candidates(outcomes),
+        actions=_actions(outcomes.get(Phase.EXECUTION), found["intent"], receipts),
+        calls=tuple(found["model_call"]),
+        effects=tuple((one, receipts.get(one.id)) for one in found["intent"]),
+        percepts=tuple(found["percept"]),
+        returned=tuple(found["returned"]),
+        written=tuple(found["written"]),
+        notes=tuple(found["note"]),
+        turn_end=found["turn_end"][-1] if found["turn_end"] else None,
     )
 
 
@@ -340,57 +364,6 @@ def situation_after(
     return goal, state
 
 
-class _Parts:
-    """The records of a cycle, sorted by what they are."""
-
-    def __init__(self, goal: str, state: Mapping[str, Any]) -> None:
-        self.cycle = 0
-        self.goal = goal
-        self.state = dict(state)
-        self.began: datetime | None = None
-        self.ended: datetime | None = None
-        self.outcomes: dict[Phase, Outcome] = {}
-        self.calls: list[ModelCall] = []
-        self.intents: list[Intent] = []
-        self.receipts: dict[str, Receipt] = {}
-        self.percepts: list[Percept] = []
-        self.returned: list[Percept] = []
-        self.written: list[Written] = []
-        self.notes: list[Note] = []
-        self.turn_end: TurnEnd | None = None
-        self._acted = False
-
-    def take(self, record: TraceRecord) -> None:
-        """Adds the next record."""
-        self.began, self.ended = self.began or record.at, record.at
-        if not self._acted:
-            self.goal, self.state = situation_after(record, self.goal, self.state)
-        self.cycle = max(self.cycle, _named_cycle(record))
-        match record:
-            case Percept():
-                (self.returned if self._acted else self.percepts).append(record)
-                return
-            case Note():
-                self.notes.append(record)
-                return
-            case TurnEnd():
-                self.turn_end = record
-                return
-            case ModelCall():
-                self.calls.append(record)
-            case Intent():
-                self.intents.append(record)
-            case Receipt():
-                self.receipts[record.intent_id] = record
-            case Written():
-                self.written.append(record)
-            case _ if record.record == "outcome":
-                self.outcomes[record.phase] = record
-            case _:
-                return
-        self._acted = True
-
-
 def _candidates(outcomes: Mapping[Phase, Outcome]) -> tuple[CandidateSummary, ...]:
     proposal, evaluation = outcomes.get(Phase.PROPOSAL), outcomes.get(Phase.EVALUATION)
     selection = outcomes.get(Phase.SELECTION)
@@ -404,8 +377,9 @@ def _candidates(outcomes: Mapping[Phase, Outcome]) -> tuple[CandidateSummary, ..
     )
 
 
-def _actions(parts: _Parts) -> tuple[ActionSummary, ...]:
-    execution = parts.outcomes.get(Phase.EXECUTION)
+def _actions(
+    execution: Outcome | None, intents: list[Intent], receipts: Mapping[str, Receipt]
+) -> tuple[ActionSummary, ...]:
     if isinstance(execution, ExecutionOutcome):
         return tuple(
             ActionSummary(
@@ -416,23 +390,23 @@ def _actions(parts: _Parts) -> tuple[ActionSummary, ...]:
                 internal=one.internal,
                 candidate_id=one.candidate_id,
                 intent_id=one.intent_id,
-                seconds=_seconds(parts.receipts.get(one.intent_id or "")),
+                seconds=_seconds(receipts.get(one.intent_id or "")),
             )
             for one in execution.executed
         )
-    return tuple(_begun(one, parts.receipts.get(one.id)) for one in parts.intents)
-
-
-def _begun(intent: Intent, receipt: Receipt | None) -> ActionSummary:
-    return ActionSummary(
-        action=intent.action,
-        arguments=intent.arguments,
-        status=None if receipt is None else receipt.status.value,
-        result="" if receipt is None else receipt.content,
-        internal=intent.internal,
-        candidate_id=intent.candidate_id,
-        intent_id=intent.id,
-        seconds=_seconds(receipt),
+    begun = ((intent, receipts.get(intent.id)) for intent in intents)
+    return tuple(
+        ActionSummary(
+            action=intent.action,
+            arguments=intent.arguments,
+            status=None if receipt is None else receipt.status.value,
+            result="" if receipt is None else receipt.content,
+            internal=intent.internal,
+            candidate_id=intent.candidate_id,
+            intent_id=intent.id,
+            seconds=_seconds(receipt),
+        )
+        for intent, receipt in begun
     )
 
 

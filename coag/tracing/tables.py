@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from functools import partial
 from typing import Any, NamedTuple
 
 from coag.schema import (
@@ -22,7 +23,6 @@ from coag.schema import (
     Receipt,
     RetrievalOutcome,
     SelectionOutcome,
-    TokenUsage,
     TraceRecord,
     Written,
     parsed_arguments,
@@ -255,58 +255,59 @@ _SOURCES: dict[TableName, Callable[[Iterator[_Placed]], Iterator[Any]]] = {
 # ---- The columns ----
 
 
-def _must(name: str, kind: CellType, means: str, value: Callable[[Any], Cell]) -> Column:
-    return Column(name, kind, False, means, value)
+def _column(
+    name: str, kind: CellType, means: str, value: str | Callable[[Any], Cell], *, may: bool = False
+) -> Column:
+    """A column whose value is a path of attributes, with what is None on the way, or a function."""
+    get = _at(value) if isinstance(value, str) else value
+    return Column(name, kind, may, means, get)
 
 
-def _may(name: str, kind: CellType, means: str, value: Callable[[Any], Cell]) -> Column:
-    return Column(name, kind, True, means, value)
+def _at(path: str) -> Callable[[Any], Cell]:
+    names = path.split(".")
+
+    def get(row: Any) -> Cell:
+        for name in names:
+            row = None if row is None else getattr(row, name)
+        return str(row) if isinstance(row, StrEnum) else row
+
+    return get
 
 
-def _usage(get: Callable[[Any], TokenUsage]) -> tuple[Column, ...]:
+_must, _may = _column, partial(_column, may=True)
+
+
+# fmt: off
+def _usage(prefix: str) -> tuple[Column, ...]:
     return (
-        _must("prompt_tokens", int, "tokens sent", lambda r: get(r).prompt_tokens),
-        _must("completion_tokens", int, "tokens answered", lambda r: get(r).completion_tokens),
-        _must(
-            "cached_tokens",
-            int,
-            "those of the tokens sent that came from the server's cache",
-            lambda r: get(r).cached_tokens,
-        ),
-        _must(
-            "cost",
-            float,
-            "in the currency of the prices the agent was given; 0 without prices",
-            lambda r: get(r).cost,
-        ),
+        _must("prompt_tokens", int, "tokens sent", f"{prefix}.prompt_tokens"),
+        _must("completion_tokens", int, "tokens answered", f"{prefix}.completion_tokens"),
+        _must("cached_tokens", int, "those of the tokens sent that came from the server's cache",
+              f"{prefix}.cached_tokens"),
+        _must("cost", float, "in the currency of the prices the agent was given; 0 without prices",
+              f"{prefix}.cost"),
     )
 
 
-_SEQ = _must("seq", int, "number of the record in the trace, from 0", lambda r: r.seq)
-_CYCLE = _must(
-    "cycle",
-    int,
-    "the cycle, from 1; of a plain run the turn; 0 before the first",
-    lambda r: r.cycle,
-)
-_AT = _must("at", datetime, "when it was recorded, UTC", lambda r: r.body.at)
+_SEQ = _must("seq", int, "number of the record in the trace, from 0", "seq")
+_CYCLE = _must("cycle", int, "the cycle, from 1; of a plain run the turn; 0 before the first",
+               "cycle")
+_AT = _must("at", datetime, "when it was recorded, UTC", "body.at")
 
-# fmt: off
 COLUMNS: dict[TableName, tuple[Column, ...]] = {
     TableName.CYCLES: (
         _CYCLE,
-        _must("started_at", datetime, "when its first record was written, UTC", lambda r: r.began),
-        _must("seconds", float, "from its first to its last record, seconds",
-              lambda r: r.seconds),
+        _must("started_at", datetime, "when its first record was written, UTC", "began"),
+        _must("seconds", float, "from its first to its last record, seconds", "seconds"),
         _must("outcomes", int, "phases that came to an outcome; 0 for a plain run",
               lambda r: len(r.outcomes)),
-        _must("recalled", int, "records that were recalled", lambda r: r.recalled),
+        _must("recalled", int, "records that were recalled", "recalled"),
         _must("candidates", int, "candidates that were proposed", lambda r: len(r.candidates)),
         _must("rejected", int, "candidates that did not survive Evaluation",
               lambda r: len(r.rejected)),
-        _must("impasse", bool, "whether no candidate survived", lambda r: r.impasse),
+        _must("impasse", bool, "whether no candidate survived", "impasse"),
         _may("decided_by", str, "model, rank or only_survivor; None if nothing was decided",
-             lambda r: _text(r.decided_by)),
+             "decided_by"),
         _may("action", str, "the action that was executed or begun, of several the first",
              lambda r: _action_of(r)[0]),
         _may("arguments", str, "its arguments, JSON",
@@ -314,151 +315,138 @@ COLUMNS: dict[TableName, tuple[Column, ...]] = {
         _may("status", str, "how it ended: none, done, failed, refused, unknown, cancelled",
              lambda r: _action_of(r)[2]),
         _must("calls", int, "requests to a model", lambda r: len(r.calls)),
-        *_usage(lambda r: sum((call.usage for call in r.calls), TokenUsage())),
+        *_usage("call_usage"),
         _must("written", int, "records and versions of procedures that were written",
               lambda r: len(r.written)),
     ),
     TableName.PHASES: (
         _SEQ,
         _CYCLE,
-        _must("phase", str, "the phase", lambda r: str(r.body.phase)),
+        _must("phase", str, "the phase", "body.phase"),
         _AT,
         _may("seconds", float, "since the outcome before it in its cycle, seconds; None for none",
-             lambda r: r.seconds),
-        _must("calls", int, "requests to a model that its usage counts",
-              lambda r: r.body.usage.calls),
-        *_usage(lambda r: r.body.usage),
+             "seconds"),
+        _must("calls", int, "requests to a model that its usage counts", "body.usage.calls"),
+        *_usage("body.usage"),
     ),
     TableName.CALLS: (
         _SEQ,
         _CYCLE,
-        _may("phase", str, "the phase that asked; None for a plain agent",
-             lambda r: _text(r.body.phase)),
+        _may("phase", str, "the phase that asked; None for a plain agent", "body.phase"),
         _AT,
-        _must("id", str, "id of the call", lambda r: r.body.id),
-        _must("model", str, "the model as it was named", lambda r: r.body.model),
+        _must("id", str, "id of the call", "body.id"),
+        _must("model", str, "the model as it was named", "body.model"),
         _may("expected", str, "name of the answer's type, where one was asked for",
-             lambda r: r.body.expected),
-        _must("rung", str, "how the answer's form was asked for", lambda r: str(r.body.rung)),
+             "body.expected"),
+        _must("rung", str, "how the answer's form was asked for", "body.rung"),
         _must("attempt", int, "1 for the first request, 2 for the one that repeats it",
-              lambda r: r.body.attempt),
+              "body.attempt"),
         _must("messages", int, "messages that were sent", lambda r: len(r.body.messages)),
-        _must("answer", str, "the answer as it came; empty if none came", lambda r: r.body.raw),
+        _must("answer", str, "the answer as it came; empty if none came", "body.raw"),
         _must("tool_calls", int, "tool calls in the answer", lambda r: len(r.body.tool_calls)),
-        *_usage(lambda r: r.body.usage),
+        *_usage("body.usage"),
         _must("usage_estimated", bool, "whether the tokens are estimated from the texts",
-              lambda r: r.body.usage_estimated),
-        _may("finish_reason", str, "why the model stopped, where it tells",
-             lambda r: r.body.finish_reason),
+              "body.usage_estimated"),
+        _may("finish_reason", str, "why the model stopped, where it tells", "body.finish_reason"),
         _must("repaired", bool, "whether the answer was no valid JSON and could be repaired",
-              lambda r: r.body.repaired),
-        _may("error", str, "why the answer could not be used", lambda r: r.body.error),
-        _must("seconds", float, "how long the request took, seconds", lambda r: r.body.seconds),
+              "body.repaired"),
+        _may("error", str, "why the answer could not be used", "body.error"),
+        _must("seconds", float, "how long the request took, seconds", "body.seconds"),
     ),
     TableName.CANDIDATES: (
         _SEQ,
         _CYCLE,
-        _must("id", str, "id of the candidate", lambda r: r.summary.candidate.id),
-        _must("action", str, "name of the action", lambda r: r.summary.candidate.action),
+        _must("id", str, "id of the candidate", "summary.candidate.id"),
+        _must("action", str, "name of the action", "summary.candidate.action"),
         _must("arguments", str, "its arguments, JSON", _arguments),
         _must("proposed_by", str, "model, native, grounded, draft or nobody",
-              lambda r: r.proposal.proposed_by),
-        _must("reason", str, "why it was proposed", lambda r: r.summary.candidate.reason),
+              "proposal.proposed_by"),
+        _must("reason", str, "why it was proposed", "summary.candidate.reason"),
         _must("expected_effect", str, "what it was expected to bring",
-              lambda r: r.summary.candidate.expected_effect),
+              "summary.candidate.expected_effect"),
         _may("allowed", bool, "whether it survived Evaluation; None if it was not evaluated",
-             lambda r: r.summary.survived),
+             "summary.survived"),
         _may("died_of", str, "the check or constraint that forbade it; None for a survivor",
-             lambda r: r.summary.rejected_by and r.summary.rejected_by.constraint),
-        _may("died_because", str, "what that said",
-             lambda r: r.summary.rejected_by and r.summary.rejected_by.reason),
+             "summary.rejected_by.constraint"),
+        _may("died_because", str, "what that said", "summary.rejected_by.reason"),
         _must("verdicts", str, "all that was said of it: JSON list of constraint, allowed, reason",
               _verdicts),
         _may("gain", float, "the predicted gain by the domain's heuristic, -1 to 1; None without",
-             lambda r: r.summary.evaluation and r.summary.evaluation.gain),
+             "summary.evaluation.gain"),
         _may("score", float, "the model's judgement, 0 to 1; None if it gave none",
-             lambda r: r.summary.evaluation and r.summary.evaluation.score),
+             "summary.evaluation.score"),
         _must("judged", str, "the model's judgement in words",
               lambda r: r.summary.evaluation.reason if r.summary.evaluation else ""),
-        _must("chosen", bool, "whether it was selected", lambda r: r.summary.chosen),
+        _must("chosen", bool, "whether it was selected", "summary.chosen"),
         _may("decided_by", str, "of the chosen: model, rank or only_survivor", _decided_by),
     ),
     TableName.RECALLED: (
         _SEQ,
         _CYCLE,
-        _must("rank", int, "place among what was recalled in this cycle, from 1",
-              lambda r: r.rank),
-        _must("id", str, "id of the record", lambda r: r.hit.record.id),
-        _must("kind", str, "episodic or semantic", lambda r: str(r.hit.record.kind)),
-        _must("type", str, "the domain's own sort of record", lambda r: r.hit.record.type),
-        _must("text", str, "what it says", lambda r: r.hit.record.text),
+        _must("rank", int, "place among what was recalled in this cycle, from 1", "rank"),
+        _must("id", str, "id of the record", "hit.record.id"),
+        _must("kind", str, "episodic or semantic", "hit.record.kind"),
+        _must("type", str, "the domain's own sort of record", "hit.record.type"),
+        _must("text", str, "what it says", "hit.record.text"),
         _must("score", float, "how well it answers the query: the sum of its parts (`why`)",
-              lambda r: r.hit.score),
-        _must("query", str, "what memory was asked", lambda r: r.query),
-        _must("created_at", datetime, "when the record was made, UTC",
-              lambda r: r.hit.record.created_at),
-        _must("run", str, "the run it was learned in", lambda r: r.hit.record.provenance.run),
-        _must("source", str, "who or what it was learned from",
-              lambda r: r.hit.record.provenance.source),
+              "hit.score"),
+        _must("query", str, "what memory was asked", "query"),
+        _must("created_at", datetime, "when the record was made, UTC", "hit.record.created_at"),
+        _must("run", str, "the run it was learned in", "hit.record.provenance.run"),
+        _must("source", str, "who or what it was learned from", "hit.record.provenance.source"),
         _must("source_kind", str, "agent, or the kind of percept it rests on",
-              lambda r: r.hit.record.provenance.source_kind),
-        _must("trust", str, "developer, user or untrusted",
-              lambda r: str(r.hit.record.provenance.trust)),
+              "hit.record.provenance.source_kind"),
+        _must("trust", str, "developer, user or untrusted", "hit.record.provenance.trust"),
     ),
     TableName.PERCEPTS: (
         _SEQ,
         _CYCLE,
         _AT,
-        _must("id", str, "id of the percept", lambda r: r.body.id),
+        _must("id", str, "id of the percept", "body.id"),
         _must("kind", str, "message, tool_return, property_change, signal, impasse, ...",
-              lambda r: str(r.body.kind)),
-        _must("source", str, "the sender, tool or sensor it comes from", lambda r: r.body.source),
-        _must("trust", str, "developer, user or untrusted", lambda r: str(r.body.trust)),
-        _must("content", str, "the text as the model may see it", lambda r: r.body.content),
-        _may("caused_by", str, "id of the intent that brought it about",
-             lambda r: r.body.caused_by),
-        _must("is_error", bool, "whether a tool reported a failure", lambda r: r.body.is_error),
-        _may("failure", str, "deterministic or transient, of a failure",
-             lambda r: _text(r.body.failure)),
-        _must("sets_goal", bool, "whether it opened a new goal", lambda r: r.body.sets_goal),
+              "body.kind"),
+        _must("source", str, "the sender, tool or sensor it comes from", "body.source"),
+        _must("trust", str, "developer, user or untrusted", "body.trust"),
+        _must("content", str, "the text as the model may see it", "body.content"),
+        _may("caused_by", str, "id of the intent that brought it about", "body.caused_by"),
+        _must("is_error", bool, "whether a tool reported a failure", "body.is_error"),
+        _may("failure", str, "deterministic or transient, of a failure", "body.failure"),
+        _must("sets_goal", bool, "whether it opened a new goal", "body.sets_goal"),
         _may("state_patch", str, "its change of the perceptual state: JSON merge patch",
              lambda r: None if r.body.state_patch is None else _as_json(r.body.state_patch)),
-        _may("hook_problem", str, "why the domain's hook could not read it",
-             lambda r: r.body.hook_problem),
+        _may("hook_problem", str, "why the domain's hook could not read it", "body.hook_problem"),
     ),
     TableName.ACTIONS: (
         _SEQ,
         _CYCLE,
         _AT,
-        _must("id", str, "id of the intent", lambda r: r.body.id),
+        _must("id", str, "id of the intent", "body.id"),
         _may("candidate_id", str, "the selected candidate; None for a plain agent",
-             lambda r: r.body.candidate_id),
-        _must("action", str, "name of the action", lambda r: r.body.action),
+             "body.candidate_id"),
+        _must("action", str, "name of the action", "body.action"),
         _must("arguments", str, "its arguments, JSON", lambda r: _as_json(r.body.arguments)),
-        _must("internal", bool, "whether it is a module's own action", lambda r: r.body.internal),
+        _must("internal", bool, "whether it is a module's own action", "body.internal"),
         _may("status", str, "done, failed, unknown or cancelled; None: there is no receipt",
-             lambda r: r.receipt and str(r.receipt.status)),
-        _may("result", str, "what it returned", lambda r: r.receipt and r.receipt.content),
-        _may("failure", str, "deterministic or transient, of a failure",
-             lambda r: r.receipt and _text(r.receipt.failure)),
-        _may("seconds", float, "how long it took, seconds",
-             lambda r: r.receipt and r.receipt.seconds),
-        _may("receipt_seq", int, "number of the receipt's record", lambda r: r.receipt_seq),
+             "receipt.status"),
+        _may("result", str, "what it returned", "receipt.content"),
+        _may("failure", str, "deterministic or transient, of a failure", "receipt.failure"),
+        _may("seconds", float, "how long it took, seconds", "receipt.seconds"),
+        _may("receipt_seq", int, "number of the receipt's record", "receipt_seq"),
     ),
     TableName.WRITTEN: (
         _SEQ,
         _CYCLE,
         _AT,
-        _must("what", str, "record or procedure", lambda r: r.body.what),
-        _must("id", str, "the record's id, or NAME@VERSION of a procedure", lambda r: r.body.id),
+        _must("what", str, "record or procedure", "body.what"),
+        _must("id", str, "the record's id, or NAME@VERSION of a procedure", "body.id"),
         _must("content", str, "what was written, JSON", lambda r: _as_json(r.body.content)),
     ),
     TableName.NOTES: (
         _SEQ,
         _CYCLE,
         _AT,
-        _must("about", str, "one word for the sort of note", lambda r: r.body.about),
-        _must("text", str, "what happened", lambda r: r.body.text),
+        _must("about", str, "one word for the sort of note", "body.about"),
+        _must("text", str, "what happened", "body.text"),
         _must("details", str, "more about it, JSON", lambda r: _as_json(r.body.details)),
     ),
 }

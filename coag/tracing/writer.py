@@ -21,21 +21,11 @@ from coag.errors import TraceError
 from coag.schema import (
     Clock,
     Entry,
-    EvaluationOutcome,
-    ExecutionOutcome,
     Intent,
-    ModelCall,
     Note,
-    ProposalOutcome,
-    ReasoningOutcome,
-    Receipt,
     Redactor,
-    RetrievalOutcome,
-    SelectionOutcome,
     SystemClock,
     TraceRecord,
-    TurnEnd,
-    Written,
 )
 
 from .files import LineFile
@@ -63,14 +53,11 @@ def record_text(record: TraceRecord) -> str:
         text = record.model_dump_json()
     except PydanticSerializationError:
         fields = record.model_dump(mode="json")
-        text = _without_halves(json.dumps(fields, ensure_ascii=False, separators=(",", ":")))
+        text = json.dumps(fields, ensure_ascii=False, separators=(",", ":"))
+        text = text.encode("utf-8", "replace").decode()
     if text.count("{") + text.count("[") >= _DEEP:
         from_json(f"[{text}]")  # the line around it is one level more
     return text
-
-
-def _without_halves(text: str) -> str:
-    return text.encode("utf-8", "replace").decode()
 
 
 # ---- Pages that are made beside the run, so that it does not wait for them ----
@@ -117,7 +104,7 @@ class BackgroundPageWriter:
             OSError: The same.
         """
         self._waiting.append((record, text))
-        makes_page = isinstance(record, ModelCall | Receipt) or record.record == "outcome"
+        makes_page = record.record in ("outcome", "model_call", "receipt")
         if self._job is not None and (self._job.done() or len(self._waiting) >= _MOST):
             self._finish(self._job)
         if self._job is None and (makes_page or len(self._waiting) >= _MOST):
@@ -163,18 +150,7 @@ class BackgroundPageWriter:
 # ---- Writing a trace ----
 
 
-_BOUNDARIES = (
-    RetrievalOutcome
-    | ReasoningOutcome
-    | ProposalOutcome
-    | EvaluationOutcome
-    | SelectionOutcome
-    | ExecutionOutcome
-    | Intent
-    | Receipt
-    | Written
-    | TurnEnd
-)
+_BOUNDARIES = frozenset({"outcome", "intent", "receipt", "written", "turn_end"})
 """Records after which everything written so far must survive the death of the process."""
 
 _FULL = 1 << 20
@@ -260,7 +236,7 @@ class TraceWriter:
         if isinstance(record, Intent):
             self._check_in_place()
         text = self._hold(record)
-        if isinstance(record, _BOUNDARIES) or self._held_bytes > _FULL:
+        if record.record in _BOUNDARIES or self._held_bytes > _FULL:
             self.flush()
         if self._pages is not None:
             self._show(self._pages, record, text)
