@@ -27,7 +27,8 @@ from coag.awareness.adapters import (
 )
 from coag.errors import AwarenessError, ConfigurationError, ModelAnswerError
 from coag.schema import SteppingClock, Value, one_line
-from coag.tracing import KeptLines
+
+from .kept_lines import KeptLines
 
 # ---- The paper's talk of four turns ----
 

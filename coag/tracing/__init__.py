@@ -41,7 +41,7 @@ from .lines import (
     seal_of,
 )
 from .pages import PageFiles, PhasePages, PlainPages, page_text
-from .reader import KeptLines, TraceTail, cycle_of, entry_of, read_trace
+from .reader import TraceTail, cycle_of, entry_of, read_trace
 from .run import Parent, Rebuild, Recipe, RunInfo, RunKind, Seal, installed_versions
 from .schemas import log_schemas
 from .seals import (
@@ -126,7 +126,6 @@ __all__ = [
     "Statement",
     "statement_of",
     "cycle_of",
-    "KeptLines",
     "REDACTED",
     "Redactor",
 ]

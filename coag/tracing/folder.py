@@ -36,7 +36,6 @@ from .lines import (
     newer_version,
     opening_hash,
     seal_of,
-    upgraded_run,
 )
 from .pages import PhasePages, PlainPages
 from .reader import read_trace
@@ -249,7 +248,7 @@ def _parse(text: bytes, path: Path) -> RunInfo:
         if version > TRACE_VERSION:
             raise TraceError(path, newer_version(version))
         if is_older(version):
-            text = to_json(upgraded_run(from_json(text)))
+            text = to_json({**from_json(text), "v": TRACE_VERSION})  # it lacks what has defaults
         return RunInfo.model_validate_json(text)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from hashlib import sha256
 from io import FileIO
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any, cast
 
 from pydantic import ValidationError
 from pydantic_core import from_json, to_json
@@ -22,11 +22,9 @@ from coag.schema import ENTRY, TRACE_VERSION, Entry
 from .files import backwards, reason_of, regular
 from .run import Seal
 
-# ---- What older versions wrote, as this version would have written it ----
+# ---- What version 1 wrote, as this version would have written it ----
 #
-# For each version there is a step from it to the next, and a file goes through all that it needs.
-# To raise the version: add a step for lines and one for `run.json`, and a run folder of the
-# version before to the test data.
+# To raise the version: add a step, and a run folder of the version before to the test data.
 
 
 Fields = dict[str, Any]
@@ -39,51 +37,19 @@ def is_older(version: int) -> bool:
 
 
 def upgraded_line(fields: Fields) -> Fields:
-    """A line of an older version as one of this version; what is no record stays as it is."""
-    return _upgraded(fields, _LINES)
+    """A line of version 1, which had no hashes, and snapshots that did not say their reason.
 
-
-def upgraded_run(fields: Fields) -> Fields:
-    """A `run.json` of an older version as one of this version."""
-    return _upgraded(fields, _RUNS)
-
-
-def _upgraded(fields: Fields, steps: Mapping[int, Callable[[Fields], Fields]]) -> Fields:
-    while fields["v"] < TRACE_VERSION:
-        version = fields["v"]
-        fields = {**steps[version](fields), "v": version + 1}
-    return fields
-
-
-def _line_from_1(fields: Fields) -> Fields:
-    """Version 1 had no hashes, and its snapshots did not say why they were written."""
-    body = fields.get("body")
-    if not isinstance(body, dict) or cast("Fields", body).get("record") != "snapshot":
-        return fields
-    snapshot = cast("Fields", body)
-    return {**fields, "body": {**snapshot, "reason": _reason_in_1(fields.get("seq"), snapshot)}}
-
-
-def _reason_in_1(seq: Any, snapshot: Fields) -> str:
-    """`cycle` promises that the records before lead to this state, so it is said where it is sure.
-
-    A loaded state was written with the texts of all procedures; so was the snapshot of a cycle
+    `cycle` promises that the records before lead to this state, so it is said where it is sure. A
+    loaded state was written with the texts of all procedures; so was the snapshot of a cycle
     before which they had changed. Neither is claimed to follow from what was recorded before.
     """
-    if seq == 0:
-        return "opened"
-    procedures = snapshot.get("procedures")
-    whole = isinstance(procedures, dict) and "state" in procedures
-    return "loaded" if whole else "cycle"
-
-
-def _run_from_1(fields: Fields) -> Fields:
-    """Version 1 had neither parent nor seal; what is not there needs no words."""
-    return fields
-
-
-_LINES: Mapping[int, Callable[[Fields], Fields]] = {1: _line_from_1}
-_RUNS: Mapping[int, Callable[[Fields], Fields]] = {1: _run_from_1}
+    body = fields.get("body")
+    if isinstance(body, dict) and cast("Fields", body).get("record") == "snapshot":
+        procedures = cast("Fields", body).get("procedures")
+        whole = isinstance(procedures, dict) and "state" in procedures
+        reason = "opened" if fields.get("seq") == 0 else "loaded" if whole else "cycle"
+        fields = {**fields, "body": {**cast("Fields", body), "reason": reason}}
+    return {**fields, "v": TRACE_VERSION}
 
 
 # ---- One line of a trace, of this version or of an older one ----
@@ -116,11 +82,6 @@ def parse_line(line: bytes) -> ParsedLine | Unreadable:
         return _older(line)
     except ValidationError as error:
         return Unreadable(_why_unreadable(line, error))
-
-
-def is_json(line: bytes) -> bool:
-    """True if the line is whole JSON, so that only its newline can be missing."""
-    return _json(line) is not None
 
 
 def newer_version(version: int) -> str:
@@ -436,8 +397,10 @@ def read_lines(path: Path) -> Iterator[TraceLine]:
     check = LineCheck(path)
     try:
         with open(path, "rb", opener=regular) as file:
-            for line in _raw_lines(file):
+            while line := file.readline(LONGEST_LINE + 1):
                 yield check.line(line)
+                if len(line) > LONGEST_LINE:
+                    return
     except OSError as error:
         raise TraceError(path, f"cannot be read: {reason_of(error)}") from error
 
@@ -485,7 +448,7 @@ class LineCheck:
             if len(text) > LONGEST_LINE:
                 problem = f"{where} is over {LONGEST_LINE:,} bytes, so this is no trace of coag"
                 return self._bad(chain, text, ProblemKind.UNREADABLE, problem)
-            if not is_json(text):
+            if _json(text) is None:
                 problem = f"{where}, the last one, is truncated"
                 return self._bad(chain, text, ProblemKind.TRUNCATED, problem)
         parsed = parse_line(text)
@@ -532,11 +495,3 @@ def _opening_beside(trace: Path) -> str | None:
     """What the `run.json` beside a trace binds it to; None where there is none that can be read."""
     fields = info_fields(trace.with_name("run.json"))
     return None if fields is None else opening_hash(fields)
-
-
-def _raw_lines(file: BinaryIO) -> Iterator[bytes]:
-    """The lines with their newlines; of one that is too long only its beginning, as the last."""
-    while line := file.readline(LONGEST_LINE + 1):
-        yield line
-        if len(line) > LONGEST_LINE:
-            return
