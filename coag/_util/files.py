@@ -8,7 +8,6 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 from tempfile import NamedTemporaryFile
-from types import TracebackType
 from typing import IO, Any, Self
 
 _DRAFT = ".new"
@@ -74,16 +73,9 @@ class AtomicFile:
         Path(self.draft.name).unlink(missing_ok=True)
 
     def __enter__(self) -> Self:
-        """The file itself."""
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Commits, or discards if an error was raised."""
+    def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
         try:
             if kind is None:
                 self.commit()

@@ -17,15 +17,11 @@ CELL = 200
 ROWS = 20
 """Rows that are shown of a table."""
 
-_FACTS = 40
-
+_NARROW = 28
+"""Characters of a text that is never broken."""
 _BOX = "border:1px solid rgba(128,128,128,.4);border-radius:6px;padding:.6em .9em;max-width:64em;"
 _WORDS = "overflow-wrap:anywhere;white-space:normal;"
 _PLACE = "text-align:left;vertical-align:top;padding:.15em 1em .15em 0;"
-_CELL = f"{_PLACE}{_WORDS}min-width:12em;"
-_SHORT = f"{_PLACE}white-space:nowrap;"
-_NARROW = 28
-"""Characters of a text that is never broken."""
 _QUIET = "opacity:.75;"
 
 
@@ -35,8 +31,6 @@ class HtmlTable:
 
     columns: tuple[str, ...]
     rows: Sequence[Sequence[object]]
-    total: int | None = None
-    """How many rows there are, where not all are given."""
 
 
 def html_text(value: object, limit: int = CELL) -> str:
@@ -45,7 +39,7 @@ def html_text(value: object, limit: int = CELL) -> str:
         return ""
     if isinstance(value, float):
         return f"{value:.4g}"
-    return escape(visible(value if isinstance(value, str) else str(value), limit))
+    return escape(visible(str(value), limit))
 
 
 def html_card(
@@ -64,35 +58,28 @@ def html_card(
         table: Below those.
     """
     parts = [f'<div style="{_BOX}"><strong>{html_text(title)}</strong>']
-    shown = [(name, value) for name, value in facts if value is not None][:_FACTS]
+    shown = [(name, value) for name, value in facts if value is not None][: 2 * ROWS]
     if shown:
         cells = "".join(f"<tr>{_cell(name, _QUIET)}{_cell(value)}</tr>" for name, value in shown)
         parts.append(f'<table style="border:0;margin:.4em 0">{cells}</table>')
-    parts += _sentences(lines)
+    sentences = list(lines)
+    style = f"{_WORDS}margin:.3em 0"
+    parts += [f'<div style="{style}">{html_text(one, 600)}</div>' for one in sentences[:ROWS]]
+    parts.append(_more(len(sentences)))
     if table is not None and table.rows:
-        parts.append(_table(table))
+        head = "".join(_cell(name, element="th") for name in table.columns)
+        body = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in table.rows[:ROWS])
+        frame = '<table style="border:0;margin:.5em 0;border-collapse:collapse">'
+        parts.append(f"{frame}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>")
+        parts.append(_more(len(table.rows)))
     return "".join([*parts, "</div>"])
 
 
-def _sentences(lines: Iterable[str]) -> Iterable[str]:
-    shown = list(lines)
-    for line in shown[:ROWS]:
-        yield f'<div style="{_WORDS}margin:.3em 0">{html_text(line, 600)}</div>'
-    if len(shown) > ROWS:
-        yield f'<div style="{_QUIET}">and {len(shown) - ROWS:,} more</div>'
-
-
-def _table(table: HtmlTable) -> str:
-    head = "".join(_cell(name, element="th") for name in table.columns)
-    body = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in table.rows[:ROWS])
-    total = len(table.rows) if table.total is None else table.total
-    left = total - min(len(table.rows), ROWS)
-    more = f'<div style="{_QUIET}">and {left:,} more</div>' if left > 0 else ""
-    frame = '<table style="border:0;margin:.5em 0;border-collapse:collapse">'
-    return f"{frame}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
+def _more(count: int) -> str:
+    return f'<div style="{_QUIET}">and {count - ROWS:,} more</div>' if count > ROWS else ""
 
 
 def _cell(value: object, style: str = "", element: str = "td") -> str:
     text = html_text(value)
-    place = _SHORT if len(text) <= _NARROW else _CELL
-    return f'<{element} style="{place}{style}">{text}</{element}>'
+    wrap = "white-space:nowrap;" if len(text) <= _NARROW else f"{_WORDS}min-width:12em;"
+    return f'<{element} style="{_PLACE}{wrap}{style}">{text}</{element}>'

@@ -16,6 +16,7 @@ _AROUND = 60
 """Characters that are shown before the first one that differs in a long text."""
 _DEEP = 100
 """Levels below which a value is compared as a whole."""
+_Same = Callable[[object, object], bool]
 
 
 class _Absent:
@@ -60,7 +61,7 @@ def differences(
     before: Any,
     after: Any,
     *,
-    same: Callable[[object, object], bool] = same_value,
+    same: _Same = same_value,
     in_lists: bool = True,
     depth: int = _DEEP,
     missing: Any = ABSENT,
@@ -93,11 +94,7 @@ def differences(
 
 
 def first_difference(
-    before: Any,
-    after: Any,
-    *,
-    same: Callable[[object, object], bool] = same_value,
-    missing: Any = ABSENT,
+    before: Any, after: Any, *, same: _Same = same_value, missing: Any = ABSENT
 ) -> JsonDifference | None:
     """The first of the `differences`; None for equal values."""
     return next(differences(before, after, same=same, missing=missing), None)
@@ -111,8 +108,7 @@ def merge_patch(target: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str
             result.pop(key, None)
         elif isinstance(value, Mapping):
             old = result.get(key)
-            empty: Mapping[str, Any] = {}
-            base = cast("Mapping[str, Any]", old) if isinstance(old, Mapping) else empty
+            base = cast("Mapping[str, Any]", old if isinstance(old, Mapping) else {})
             result[key] = merge_patch(base, cast("Mapping[str, Any]", value))
         else:
             result[key] = value

@@ -14,7 +14,7 @@ from html import unescape
 
 UNSEEN = (
     r"\x00-\x08\x0b-\x1f\x7f-\xa0\xad\u061c\u070f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f"
-    r"\u2028-\u202f\u205f-\u206f\u3164\ud800-\uf8ff\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb"
+    r"\u2028-\u202f\u205f-\u206f\u3164\ud800-\uf8ff\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb\ufffe\uffff"
     r"\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff\U000f0000-\U0010ffff"
 )
 """Characters that nobody sees or that steer, for a class of a pattern; not tab and newline.
@@ -45,7 +45,8 @@ def visible(text: str, limit: int | None = None, *, joined: bool = False) -> str
         joined: Whether joiners after a letter or a sign stay, which Persian and emoji need.
     """
     pattern = _JOINED if joined else _UNSEEN
-    return clip(text, limit, pattern.sub(_escaped, text if limit is None else text[:limit]))
+    shown = pattern.sub(lambda found: found[0].encode("unicode_escape").decode(), text[:limit])
+    return clip(text, limit, shown)
 
 
 def without_unseen(text: str) -> str:
@@ -89,13 +90,6 @@ def one_line(text: str, limit: int = 300) -> str:
 def escaped_json(line: str) -> str:
     """A line of JSON of the same value in which no character can steer a terminal."""
     return _CONTROLS.sub(lambda found: f"\\u{ord(found.group()):04x}", line)
-
-
-def _escaped(found: re.Match[str]) -> str:
-    number = ord(found.group())
-    if number < 1 << 8:
-        return f"\\x{number:02x}"
-    return f"\\u{number:04x}" if number < 1 << 16 else f"\\U{number:08x}"
 
 
 # ---- A local estimate of how many tokens a text is; no tokenizer, no network ----

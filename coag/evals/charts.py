@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from html import escape
 from math import ceil, floor, log10
 from typing import NamedTuple
 
-from coag._util.text import ellipsis, in_a_line, visible
+from coag._util.svg import Point, SvgPicture
 
 from .wording import number, shown
 
-Point = tuple[float, float]
 TEXT, QUIET, GRID = "currentColor", "var(--quiet)", "var(--line)"
 GOOD, BAD, OPEN = "var(--good)", "var(--bad)", "var(--open)"
 LINES = tuple(f"var(--c{place})" for place in range(6))
@@ -35,89 +33,6 @@ _ROW, _HEAD, _FOOT, _LABEL_GAP = 19.0, 8.0, 34.0, 15.0
 _NAME = 26
 """Characters of a name that have room."""
 SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
-
-
-class SvgPicture:
-    """An `<svg>` element with a title and a text alternative; all texts are escaped.
-
-    Args:
-        width: In pixels.
-        height: In pixels.
-        title: Its name.
-        description: What it shows, in words.
-        prefix: What its ids begin with, unique in the page.
-    """
-
-    def __init__(
-        self, width: float, height: float, *, title: str, description: str, prefix: str
-    ) -> None:
-        self.width = width
-        self.height = height
-        size = f'width="{width:g}" height="{height:g}" viewBox="0 0 {width:g} {height:g}"'
-        self._parts = [
-            f'<svg xmlns="http://www.w3.org/2000/svg" class="plot" role="img" {size} '
-            f'aria-labelledby="{prefix}-t" aria-describedby="{prefix}-d">',
-            f'<title id="{prefix}-t">{_svg_text(title, 300)}</title>',
-            f'<desc id="{prefix}-d">{_svg_text(description, 2000)}</desc>',
-        ]
-
-    def line(
-        self,
-        points: Sequence[Point],
-        stroke: str,
-        *,
-        width: float = 1,
-        dash: str = "",
-        opacity: float = 1,
-    ) -> None:
-        """A line through points."""
-        path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
-        self._add(
-            "polyline",
-            points=path,
-            fill="none",
-            stroke=stroke,
-            stroke_width=f"{width:g}",
-            stroke_dasharray=dash,
-            stroke_opacity="" if opacity == 1 else f"{opacity:g}",
-        )
-
-    def circle(self, centre: Point, radius: float, fill: str, *, stroke: str = "") -> None:
-        """A disc, or a ring with `fill="none"`."""
-        x, y = centre
-        width = "2" if stroke else ""
-        self._add(
-            "circle",
-            cx=f"{x:.1f}",
-            cy=f"{y:.1f}",
-            r=f"{radius:g}",
-            fill=fill,
-            stroke=stroke,
-            stroke_width=width,
-        )
-
-    def text(
-        self, at: Point, text: str, fill: str, *, size: float = 12, anchor: str = "start"
-    ) -> None:
-        """A few words; `at` is the left, middle or right end of their baseline."""
-        x, y = at
-        self._parts.append(
-            f'<text x="{x:.1f}" y="{y:.1f}" fill="{fill}" font-size="{size:g}" '
-            f'text-anchor="{anchor}">{_svg_text(text, 100)}</text>'
-        )
-
-    def __str__(self) -> str:
-        return "".join([*self._parts, "</svg>"])
-
-    def _add(self, element: str, **attributes: str) -> None:
-        named = {name.replace("_", "-"): value for name, value in attributes.items() if value}
-        written = " ".join(f'{name}="{value}"' for name, value in named.items())
-        self._parts.append(f"<{element} {written}/>")
-
-
-def _svg_text(text: str, limit: int) -> str:
-    """A foreign text as content of an element, on one line."""
-    return escape(visible(ellipsis(in_a_line(text), limit)), quote=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,9 +59,7 @@ class ChartText:
 
     def picture(self, width: float, height: float) -> SvgPicture:
         """An empty picture."""
-        return SvgPicture(
-            width, height, title=self.title, description=self.description, prefix=self.prefix
-        )
+        return SvgPicture((width, height), self.title, self.description, self.prefix)
 
 
 class IntervalRow(NamedTuple):
@@ -205,13 +118,17 @@ class _Axes:
             at = self.at(x, self.upward[0])[0]
             self.picture.line(((at, top), (at, top + height)), GRID)
             name = name_column(x)
-            self.picture.text((at, top + height + 14), name, QUIET, size=11, anchor="middle")
+            self.picture.text(
+                (at, top + height + 14), name, QUIET, font_size=11, text_anchor="middle"
+            )
         for y in rows:
             at = self.at(self.across[0], y)[1]
             self.picture.line(((left, at), (left + width, at)), GRID)
-            self.picture.text((left - 6, at + 4), name_row(y), QUIET, size=11, anchor="end")
-        place = left + width, self.picture.height - 4
-        self.picture.text(place, unit, QUIET, size=11, anchor="end")
+            self.picture.text(
+                (left - 6, at + 4), name_row(y), QUIET, font_size=11, text_anchor="end"
+            )
+        place = left + width, self.picture.size[1] - 4
+        self.picture.text(place, unit, QUIET, font_size=11, text_anchor="end")
 
     def label_ends(self, ends: Sequence[tuple[Point, str, str]]) -> None:
         """Writes names beside the area, each joined to its end by a thin line."""
@@ -219,7 +136,7 @@ class _Axes:
         order = sorted(ends, key=lambda end: self.at(*end[0])[1])
         tops = _spread([self.at(*end[0])[1] for end in order], top + height + 6)
         for (end, name, ink), at in zip(order, tops, strict=True):
-            self.picture.line((self.at(*end), (left + width + 14, at)), ink, opacity=0.6)
+            self.picture.line((self.at(*end), (left + width + 14, at)), ink, stroke_opacity=0.6)
             self.picture.text((left + width + 18, at + 4), shown(name, _NAME), TEXT)
 
 
@@ -256,10 +173,12 @@ def interval_chart(
         y = len(rows) - place - 0.5
         middle = axes.at(0, y)[1]
         name = shown(row.name, _NAME + 14)
-        picture.text((names_width - 8, middle + 4), name, TEXT, anchor="end")
-        picture.line((axes.at(row.low, y), axes.at(row.high, y)), row.ink, width=2, opacity=0.6)
+        picture.text((names_width - 8, middle + 4), name, TEXT, text_anchor="end")
+        picture.line(
+            (axes.at(row.low, y), axes.at(row.high, y)), row.ink, stroke_width=2, stroke_opacity=0.6
+        )
         spot = axes.at(row.value, y)
-        picture.circle(spot, 3.5, row.ink if row.filled else "none", stroke=row.ink)
+        _spot(picture, spot, 3.5, row.ink if row.filled else "none", row.ink)
     return Chart(str(picture), text.caption, width, height)
 
 
@@ -273,7 +192,7 @@ def scatter_chart(spots: Sequence[tuple[str, float, float, str]], text: ChartTex
     axes.draw(_log_marks(low, high), number, SHARES, _as_percent, text.unit)
     axes.label_ends([((x, y), name, QUIET) for name, x, y, _ in spots])
     for _, x, y, ink in spots:
-        picture.circle(axes.at(x, y), 3.5, ink)
+        _spot(picture, axes.at(x, y), 3.5, ink)
     return Chart(str(picture), text.caption, width, height)
 
 
@@ -299,12 +218,12 @@ def episode_chart(
     for place, (line, ink, dash) in enumerate(zip(lines, LINES, _DASHES, strict=False)):
         aside = (place - (len(lines) - 1) / 2) * 0.05
         spots = [axes.at(x + aside, y) for x, y in line.points]
-        picture.line(spots, ink, width=2, dash=dash)
+        picture.line(spots, ink, stroke_width=2, stroke_dasharray=dash)
         for (x, _), spot, interval in zip(line.points, spots, line.intervals, strict=True):
-            picture.circle(spot, 2, ink)
+            _spot(picture, spot, 2, ink)
             if interval is not None:
                 bars = [axes.at(x + aside, end) for end in interval]
-                picture.line(bars, ink, width=1.4, opacity=0.55)
+                picture.line(bars, ink, stroke_width=1.4, stroke_opacity=0.55)
     picture.text((4, 14), shown(text.title, 60), TEXT)
     axes.label_ends(
         [
@@ -313,6 +232,13 @@ def episode_chart(
         ]
     )
     return Chart(str(picture), text.caption, width, height)
+
+
+def _spot(picture: SvgPicture, at: Point, radius: float, fill: str, stroke: str = "") -> None:
+    """A disc, or a ring with `fill` of `none`."""
+    x, y = at
+    width = 2 if stroke else ""
+    picture.add("circle", cx=x, cy=y, r=radius, fill=fill, stroke=stroke, stroke_width=width)
 
 
 def sheet(charts: Sequence[Chart], columns: int) -> str:
