@@ -157,11 +157,7 @@ class _Conversation:
             say(f"  (ended by its bound on {ended_by})", DIM)
 
     def end(self, logs: Path | None) -> None:
-        """Says where to see more.
-
-        Raises:
-            ConfigurationError: Some of the piped messages got no answer.
-        """
+        """Says where to see more."""
         folder = self._agent.run_folder
         if folder is not None and logs is not None:
             command = f"{coag_command()} log {folder.path.name} --logs {as_typed(logs)}"

@@ -122,11 +122,7 @@ def fork(  # noqa: PLR0913, PLR0917 - a command has as many arguments as options
 
 
 def _confirm(folder: RunFolder) -> None:
-    """Asks at the terminal whether a fork may act for real.
-
-    Raises:
-        ConfigurationError: Nobody can be asked, or the answer is no.
-    """
+    """Asks at the terminal whether a fork may act for real."""
     if not sys.stdin.isatty():
         raise ConfigurationError(
             "--live lets the fork act for real, and there is no terminal to ask at: add --yes."

@@ -74,13 +74,6 @@ def followed(folder: RunFolder, entry_of: Callable[[TraceLine], Entry | None]) -
     """The records that are there and then those that come, until the run ends or Ctrl-C.
 
     A run that was killed has not ended: it is waited for, and may be resumed.
-
-    Args:
-        folder: The run; it need not have begun its trace.
-        entry_of: What to show of a line.
-
-    Raises:
-        TraceError: If the run cannot be read.
     """
     tail = TraceTail(folder.trace_path)
     while True:
@@ -158,9 +151,6 @@ class RunLines:
 
     It must see every record, also those that are not shown: a later one names the candidates
     of an earlier one by their ids, and what an action returned is shown once, in its receipt.
-
-    Args:
-        plain: The run is that of a plain agent, which has no cycles and so no impasses either.
     """
 
     def __init__(self, *, plain: bool = False) -> None:
@@ -401,21 +391,7 @@ def show_run(
     json_lines: bool,
     follow: bool = False,
 ) -> None:
-    """Prints one run, or which runs a folder holds.
-
-    Args:
-        name: What the user typed for the run; see `coag.tracing.find_run`. Or a folder of runs.
-        logs: The folder of all runs.
-        cycle: Only this cycle.
-        phase: Only this phase.
-        json_lines: Print the records themselves, one a line.
-        follow: Show what comes as well, until the run ends or Ctrl-C.
-
-    Raises:
-        UnknownNameError: If there is no such run or phase.
-        ConfigurationError: If the run has no such cycle, or several runs may be meant.
-        TraceError: If the run cannot be read.
-    """
+    """Prints one run, or which runs a folder holds."""
     wanted = None if phase is None else _phase(phase)
     holder = runs_below(name, logs)
     if holder is not None:

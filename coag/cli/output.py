@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from rich.console import Console
@@ -30,6 +30,19 @@ def show(lines: Iterable[Text | str]) -> None:
     console = screen()
     for line in lines:
         console.print(Text(line) if isinstance(line, str) else line, soft_wrap=True)
+
+
+def head(title: str) -> Text:
+    """The title of a part."""
+    return Text(title, style="bold")
+
+
+def part(title: str, lines: Iterable[Text]) -> Iterator[Text]:
+    """A part with its title, if it has any lines."""
+    for number, line in enumerate(lines):
+        if number == 0:
+            yield head(title)
+        yield line
 
 
 def write_json(*values: Any) -> None:

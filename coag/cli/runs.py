@@ -32,11 +32,7 @@ from .terminal import as_typed, coag_command
 
 
 def domain_of(name: str | None) -> DomainKnowledge | None:
-    """The domain under an import name.
-
-    Raises:
-        ConfigurationError: There is none.
-    """
+    """The domain under an import name."""
     if name is None:
         return None
     if ":" not in name:
@@ -65,10 +61,6 @@ def result_beside(result: str, *others: str) -> str:
     Of a JSON object, the fields in which it differs from the first of the others that is one and
     differs; where there is none, its end, as the beginning is mostly alike. What follows an
     object is left out. Of a text the beginning.
-
-    Args:
-        result: What came back.
-        others: What came back elsewhere: in the other run, in the cycle before.
     """
     ours = None if len(result) <= _LONGEST else _object(result)
     if ours is None:
@@ -119,16 +111,7 @@ _SHORTEST_GOAL = 24
 
 
 def show_runs(logs: Path, *, json_lines: bool) -> None:
-    """Prints which runs there are, oldest first, under the folders that they lie in.
-
-    Args:
-        logs: The folder of all runs.
-        json_lines: Print each run's `run.json` on a line, instead of a list.
-
-    Raises:
-        ConfigurationError: If there is no such folder.
-        TraceError: With `json_lines`, if a run's `run.json` cannot be read.
-    """
+    """Prints which runs there are, oldest first, under the folders that they lie in."""
     runs = list(list_runs(logs))
     if json_lines:
         for folder in runs:
@@ -140,12 +123,7 @@ def show_runs(logs: Path, *, json_lines: bool) -> None:
 
 
 def runs_below(name: str, logs: Path) -> Path | None:
-    """The folder of this name that holds runs and is none itself, if there is one.
-
-    Args:
-        name: A path, or the name of a folder in `logs`.
-        logs: The folder of all runs.
-    """
+    """The folder of this name that holds runs and is none itself, if there is one."""
     for folder in (Path(name), logs / name):
         is_folder = bool(name) and folder.is_dir() and not RunFolder(folder).exists
         if is_folder and next(list_runs(folder), None) is not None:
@@ -163,12 +141,6 @@ def found_run(name: str, logs: Path) -> RunFolder:
     """The run that a person means, as `coag.tracing.find_run` finds it.
 
     Where `latest` is a fork, says so on standard error: it may not be the run that is meant.
-
-    Raises:
-        UnknownNameError: If no run is meant.
-        ConfigurationError: If several are meant (says where each is), or there is no folder
-            of logs.
-        TraceError: For `latest`, if a run's `run.json` is damaged.
     """
     try:
         found = find_run(name, logs)
@@ -195,11 +167,7 @@ def found_run(name: str, logs: Path) -> RunFolder:
 
 
 def warn_if_changed(folder: RunFolder) -> None:
-    """Says on standard error, in one line, that a trace was changed, or that it is torn.
-
-    Raises:
-        TraceError: If the trace cannot be read.
-    """
+    """Says on standard error, in one line, that a trace was changed, or that it is torn."""
     damage = Damage(folder)
     for _ in read_trace(folder.trace_path, damage.take):
         if damage.is_certain:
@@ -208,11 +176,7 @@ def warn_if_changed(folder: RunFolder) -> None:
 
 
 class Damage:
-    """What is wrong with a trace and can be borne, as it is found while it is read.
-
-    Args:
-        folder: The run.
-    """
+    """What is wrong with a trace and can be borne, as it is found while it is read."""
 
     def __init__(self, folder: RunFolder) -> None:
         self._folder = folder

@@ -27,7 +27,7 @@ from coag.schema import Intent, Percept, RecalledRecord, TraceRecord
 from coag.tracing import RunFolder, cycle_of, read_run, read_trace
 
 from .options import AsJson, Logs, Run, Trust
-from .output import DIM, show, write_json
+from .output import DIM, head, part, show, write_json
 from .output import as_json as _json
 from .runs import found_run, warn_if_changed
 from .terminal import coag_command
@@ -40,11 +40,7 @@ _LINE = 160
 
 
 def show_decisions(folder: RunFolder) -> None:
-    """Prints the cycles of a run, or the turns of a plain one, with what was decided.
-
-    Raises:
-        TraceError: The run cannot be read.
-    """
+    """Prints the cycles of a run, or the turns of a plain one, with what was decided."""
     info = read_run(folder.path)
     records = (entry.body for entry in read_trace(folder.trace_path, lambda problem: None))
     decisions = _of_cycles(records) if info.kind == "coag" else _of_turns(records)
@@ -134,7 +130,7 @@ def why(
         return
     show(_lines(explanation))
     if counterfactual:
-        show([_head("taken again")])
+        show([head("taken again")])
         again(lambda result: show([_again(result)]))
 
 
@@ -145,28 +141,28 @@ def _lines(reasons: Explanation) -> Iterator[Text]:
     )
     if reasons.goal:
         yield _item(f"goal: {reasons.goal}")
-    yield from _part("percepts since the last action", map(_percept, reasons.percepts))
-    yield from _part(f"recalled for {one_line(reasons.query, 120)!r}", _recalled(reasons))
-    yield from _part("procedures", _procedures(reasons))
+    yield from part("percepts since the last action", map(_percept, reasons.percepts))
+    yield from part(f"recalled for {one_line(reasons.query, 120)!r}", _recalled(reasons))
+    yield from part("procedures", _procedures(reasons))
     if reasons.constraints:
-        yield _head("constraints in force")
+        yield head("constraints in force")
         yield _item(", ".join(reasons.constraints))
     if reasons.situation:
-        yield _head("situation" if reasons.kind == "coag" else "what the model said")
+        yield head("situation" if reasons.kind == "coag" else "what the model said")
         yield _item(reasons.situation)
         for risk in reasons.risks:
             yield _item(f"risk: {risk}")
     if reasons.state:
-        yield _head("state that the rules read")
+        yield head("state that the rules read")
         yield _item(_json(reasons.state))
     if reasons.considered:
-        yield _head("candidates" if reasons.kind == "coag" else "actions")
+        yield head("candidates" if reasons.kind == "coag" else "actions")
         for one in reasons.considered:
             yield from _considered(one, reasons.state)
     if reasons.result:
-        yield _head("what came of it")
+        yield head("what came of it")
         yield _item(f"{reasons.status}: {reasons.result}" if reasons.status else reasons.result)
-    yield from _part("notes", (_item(note, "yellow") for note in reasons.notes))
+    yield from part("notes", (_item(note, "yellow") for note in reasons.notes))
 
 
 def _decision(reasons: Explanation) -> str:
@@ -176,15 +172,6 @@ def _decision(reasons: Explanation) -> str:
     by = f", decided by {reasons.decided_by}" if reasons.decided_by else ""
     reason = f": {reasons.reason}" if reasons.reason else ""
     return one_line(f"{chosen}{by}{reason}")
-
-
-def _part(title: str, lines: Iterator[Text]) -> Iterator[Text]:
-    """A part with its lines, if it has any."""
-    first = next(lines, None)
-    if first is not None:
-        yield _head(title)
-        yield first
-        yield from lines
 
 
 def _percept(percept: Percept) -> Text:
@@ -253,10 +240,6 @@ def _times(result: Counterfactual) -> str:
     if result.times == 1:
         return ""
     return f" ({result.changed} of {result.times} times another one)"
-
-
-def _head(title: str) -> Text:
-    return Text(title, style="bold")
 
 
 def _item(text: str, style: str = "", depth: int = 1) -> Text:

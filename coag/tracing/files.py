@@ -29,11 +29,7 @@ _NO_WAITING = getattr(os, "O_NONBLOCK", 0)
 
 
 def regular(path: str, flags: int) -> int:
-    """Opens a regular file. For `open(..., opener=regular)`.
-
-    Raises:
-        OSError: It is a pipe, a socket or a device, or it cannot be opened.
-    """
+    """Opens a regular file. For `open(..., opener=regular)`."""
     file = os.open(path, flags | _NO_WAITING)
     mode = os.fstat(file).st_mode
     if stat.S_ISREG(mode) or stat.S_ISDIR(mode):  # `open` itself tells of a folder
@@ -53,12 +49,7 @@ class SameFile:
         """Device and number of the file."""
 
     def problem(self, file: BinaryIO, read: int) -> str:
-        """What happened to the file, for after its name; empty where it can be read on.
-
-        Args:
-            file: As it was opened now; where it stands is changed.
-            read: How many bytes were read before, up to the end of a line.
-        """
+        """What happened to the file, for after its name; empty where it can be read on."""
         if self.is_other(file):
             return "was replaced by another file while it was read"
         if file.seek(0, os.SEEK_END) < read:
@@ -84,11 +75,7 @@ _BLOCK = 1 << 16
 
 
 class LineFile:
-    """An append-only file of lines, held open by this process alone.
-
-    Raises:
-        TraceError: If the file cannot be opened for writing, or another writer holds it.
-    """
+    """An append-only file of lines, held open by this process alone."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -108,11 +95,7 @@ class LineFile:
             raise
 
     def append(self, lines: bytes) -> None:
-        """Hands lines to the operating system, all of them or none.
-
-        Raises:
-            TraceError: If they cannot be written, e.g. because the disk is full.
-        """
+        """Hands lines to the operating system, all of them or none."""
         before = self.size
         rest = memoryview(lines)
         try:
@@ -125,14 +108,7 @@ class LineFile:
             raise TraceError(self._path, f"cannot be written to: {reason_of(error)}") from error
 
     def check_in_place(self, least: int) -> None:
-        """Makes sure that what was appended can be found again.
-
-        Args:
-            least: Bytes that the file must have.
-
-        Raises:
-            TraceError: If the file was removed, replaced or cut since it was opened.
-        """
+        """Makes sure that what was appended can be found again."""
         if not self._regular:
             return
         mine = os.fstat(self._file.fileno())
@@ -169,11 +145,7 @@ class LineFile:
         return hashed.hexdigest()
 
     def cut_tail(self, length: int, keep_in: Path) -> None:
-        """Moves the last `length` bytes to another file.
-
-        Raises:
-            TraceError: If that file cannot be written; nothing is cut then.
-        """
+        """Moves the last `length` bytes to another file."""
         start = self.size - length
         self._file.seek(start)
         tail = _read(self._file, length)
@@ -195,10 +167,6 @@ def backwards(file: FileIO, size: int) -> Iterator[bytes]:
     """First what stands behind the last newline (often nothing), then the lines, last first.
 
     Lines come without their newline. Reads in blocks, so that a long file is cheap.
-
-    Args:
-        file: Open for reading.
-        size: Bytes from the beginning of which the last is the first to be read.
     """
     position, block = size, _BLOCK
     rest = b""

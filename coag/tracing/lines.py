@@ -165,10 +165,6 @@ class Chain:
     Each line is measured by the hash that stands in the line before, so that what was changed in
     one place is told of once. Lines of version 1 have no hash: the first line that has one takes
     the SHA-256 of all bytes before it for the hash of the line before.
-
-    Args:
-        opening: What `run.json` gives for the hash before the first line; None where there is no
-            `run.json`. Runs of before it was bound have nothing there, which fits too.
     """
 
     def __init__(self, opening: str | None = "") -> None:
@@ -187,13 +183,7 @@ class Chain:
         return self._before.decode() if self._begun and self._before is not None else ""
 
     def fits(self, line: bytes, version: int | None) -> bool:
-        """Takes the next line; true unless its hash is wrong, or is missing where one must be.
-
-        Args:
-            line: The line as it stands in the file, with its newline.
-            version: The version it was written in; None for a line that cannot be read, which
-                fits if nothing speaks against it.
-        """
+        """Takes the next line; true unless its hash is wrong, or is missing where one must be."""
         form = _FORM.match(line)
         if form is None:
             return self._fits_without(line, version)
@@ -406,13 +396,7 @@ def read_lines(path: Path) -> Iterator[TraceLine]:
 
 
 def line_by_itself(path: Path, number: int, text: bytes) -> TraceLine:
-    """One line, whose number and hash are not measured by the line before.
-
-    Args:
-        path: The trace, for problems.
-        number: The line's, from 1.
-        text: The line with its newline.
-    """
+    """One line, whose number and hash are not measured by the line before."""
     parsed = parse_line(text)
     if not isinstance(parsed, Unreadable):
         return TraceLine(number=number, entry=parsed.entry, version=parsed.version)
@@ -423,11 +407,7 @@ def line_by_itself(path: Path, number: int, text: bytes) -> TraceLine:
 
 
 class LineCheck:
-    """Parses and checks the lines of one trace, from its first.
-
-    Args:
-        path: The trace, for problems.
-    """
+    """Parses and checks the lines of one trace, from its first."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -436,11 +416,7 @@ class LineCheck:
         self._seq = 0
 
     def line(self, text: bytes) -> TraceLine:
-        """The next line.
-
-        Args:
-            text: The line with its newline; without one it is the last, as far as it got.
-        """
+        """The next line."""
         self._number += 1
         chain = self._chain = self._chain or Chain(_opening_beside(self._path))
         where = f"line {self._number}"

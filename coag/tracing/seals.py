@@ -134,11 +134,7 @@ def new_key(path: Path) -> Path:
 
 
 def check_environment() -> None:
-    """Makes sure before a run begins that it can be signed at its end, where that is wanted.
-
-    Raises:
-        ConfigurationError: The environment has a key that is none, or the extra is missing.
-    """
+    """Makes sure before a run begins that it can be signed at its end, where that is wanted."""
     if os.environ.get(PRIVATE):
         _private_key()
 

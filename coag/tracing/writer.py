@@ -44,10 +44,6 @@ def record_text(record: TraceRecord) -> str:
 
     Half characters (lone surrogates), which an answer cut off within an escape gives, cannot
     stand in a file; they are written as `?`.
-
-    Raises:
-        PydanticSerializationError: If the record holds something that is no JSON.
-        ValueError: If it is nested so deeply that no reader would take it.
     """
     try:
         text = record.model_dump_json()
@@ -84,9 +80,6 @@ class BackgroundPageWriter:
 
     Most of what a page costs is making its file, which others need not wait for. What goes wrong
     there is raised here later, at the next record or at the end.
-
-    Args:
-        pages: Makes the pages; is used in that thread, and at the end.
     """
 
     def __init__(self, pages: PageMaker) -> None:
@@ -97,12 +90,7 @@ class BackgroundPageWriter:
         self._hurry = Event()
 
     def add(self, record: TraceRecord, text: str) -> None:
-        """Takes note of a record; those that a page is made at wake the thread.
-
-        Raises:
-            TraceError: If an earlier page could not be written.
-            OSError: The same.
-        """
+        """Takes note of a record; those that a page is made at wake the thread."""
         self._waiting.append((record, text))
         makes_page = record.record in ("outcome", "model_call", "receipt")
         if self._job is not None and (self._job.done() or len(self._waiting) >= _MOST):
@@ -113,12 +101,7 @@ class BackgroundPageWriter:
             self._job = self._thread.submit(self._add_waiting)
 
     def close(self) -> None:
-        """Waits until all pages are there, and ends the thread.
-
-        Raises:
-            TraceError: If a page could not be written.
-            OSError: The same.
-        """
+        """Waits until all pages are there, and ends the thread."""
         self._hurry.set()
         try:
             if self._job is not None:

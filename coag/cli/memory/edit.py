@@ -341,12 +341,7 @@ async def _say_restored(store: RecordStore, record: Record, gone: Set[str]) -> N
 
 
 def _say_records(records: Sequence[Record], count: int | None = None) -> None:
-    """Tells the first of some records, each in a line, and how many more there are.
-
-    Args:
-        records: The first of them at least.
-        count: How many they are; None if these are all.
-    """
+    """Tells the first of some records, each in a line, and how many more there are."""
     several = len({one.scope for one in records}) > 1
     for record in records[:_SHOWN]:
         of = f" [{line(record.scope, 20)}]" if several else ""

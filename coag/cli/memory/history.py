@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from coag.cli.options import AsJson
-from coag.cli.output import DIM, say, screen, show, write_json
+from coag.cli.output import DIM, head, part, say, screen, show, write_json
 from coag.memory import held_when
 from coag.memory.correction import RelatedRecords, related_to
 from coag.memory.health import MemoryHealth, examine_memory, repair_chains
@@ -93,19 +93,19 @@ def history(
 
 def _lines(related: RelatedRecords, done: list[LoggedChange]) -> Iterator[Text]:
     own = related.record.id
-    yield _head("in its place, oldest first")
+    yield head("in its place, oldest first")
     for held in held_when(related.chain):
         times = (held.since, held.until)
         yield _row(held.record, times, current=held.record.id == own)
-    yield from _part("concluded from", map(_row, related.sources))
+    yield from part("concluded from", map(_row, related.sources))
     for name in related.lost:
         yield Text(f"  {short_id(name)} (it is gone)", style="yellow")
-    yield from _part("concluded from it", map(_row, related.derived))
-    yield from _part("says otherwise", map(_row, related.contradicts))
-    yield from _part(
+    yield from part("concluded from it", map(_row, related.derived))
+    yield from part("says otherwise", map(_row, related.contradicts))
+    yield from part(
         "where it comes from", (Text(f"  {line(origin_line(one))}") for one in related.origins)
     )
-    yield from _part("changed by hand", (Text(f"  {line(_described(one, own))}") for one in done))
+    yield from part("changed by hand", (Text(f"  {line(_described(one, own))}") for one in done))
 
 
 def _row(
@@ -141,18 +141,6 @@ def _described(done: LoggedChange, name: str) -> str:
     elif not gone:
         verb = "restored by a revocation"
     return line(f"{verb} {minute(done.at)} by {done.by}{reason}".rstrip("."))
-
-
-def _part(title: str, lines: Iterable[Text]) -> Iterator[Text]:
-    """A part with its lines, if it has any."""
-    rows = list(lines)
-    if rows:
-        yield _head(title)
-        yield from rows
-
-
-def _head(title: str) -> Text:
-    return Text(title, style="bold")
 
 
 def _moment(moment: datetime | None) -> str | None:

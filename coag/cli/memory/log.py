@@ -45,11 +45,7 @@ def note(
     reason: str = "",
     details: Mapping[str, Any] | None = None,
 ) -> bool:
-    """Appends what was done to the memory's log; False at a server, which has none.
-
-    Raises:
-        RecordStoreError: If it cannot be written; what was done stays done.
-    """
+    """Appends what was done to the memory's log; False at a server, which has none."""
     if place.folder is None:
         return False
     done = LoggedChange(
@@ -73,15 +69,7 @@ def note(
 
 
 def changes_of(place: MemoryPlace, name: str) -> list[LoggedChange]:
-    """What people did to a record, oldest first; lines that are damaged are passed over.
-
-    Args:
-        place: Whose log to look into.
-        name: The record's id or the beginning of it.
-
-    Raises:
-        RecordStoreError: If the log cannot be read.
-    """
+    """What people did to a record, oldest first; lines that are damaged are passed over."""
     if place.folder is None:
         return []
     path, found = place.folder / LOG_FILE, list[LoggedChange]()

@@ -98,16 +98,7 @@ class MemoryPlace:
 
 
 def place_of(memory: str | None, embedder: str | None, *, make: bool = False) -> MemoryPlace:
-    """The place that options name.
-
-    Args:
-        memory: A folder or a URL.
-        embedder: Name of an embedder; None for the default one.
-        make: Whether it need not be there yet.
-
-    Raises:
-        ConfigurationError: If none is named, or there is no memory.
-    """
+    """The place that options name."""
     if not memory or not memory.strip():
         raise ConfigurationError(
             "Which memory? Give --memory FOLDER, what the agent was given as memory=, or a Chroma "
@@ -136,12 +127,7 @@ def place_of(memory: str | None, embedder: str | None, *, make: bool = False) ->
 
 @asynccontextmanager
 async def opened(place: MemoryPlace) -> AsyncGenerator[RecordStore]:
-    """The records of a place, while a command works with them.
-
-    Raises:
-        ConfigurationError: If another embedder made them, or there is no such embedder.
-        RecordStoreError: If they cannot be reached.
-    """
+    """The records of a place, while a command works with them."""
     store = await _opened(place)
     try:
         yield store
@@ -192,11 +178,7 @@ _SECONDS = 5.0
 
 
 def check_can_ask(*, yes: bool) -> None:
-    """Refuses where nobody can be asked.
-
-    Raises:
-        ConfigurationError: If there is no terminal, and no yes was given.
-    """
+    """Refuses where nobody can be asked."""
     if not yes and not sys.stdin.isatty():
         raise ConfigurationError(
             "This changes the memory and asks first, but there is no terminal to ask at; nothing "
@@ -205,11 +187,7 @@ def check_can_ask(*, yes: bool) -> None:
 
 
 def ask(question: str, *, yes: bool) -> None:
-    """Goes on only after a yes; else leaves with exit code 1.
-
-    Raises:
-        ConfigurationError: If nobody can be asked.
-    """
+    """Goes on only after a yes; else leaves with exit code 1."""
     check_can_ask(yes=yes)
     if not yes and not typer.confirm(question, err=True):
         say("Nothing was changed.")
@@ -270,11 +248,7 @@ class RecordFilter:
         superseded: bool,
         where: str | None,
     ) -> RecordFilter:
-        """The filters that options mean.
-
-        Raises:
-            ConfigurationError: If `where` is no filter.
-        """
+        """The filters that options mean."""
         fields = {"type": type_, "source": source, "trust": trust}
         parts: list[Mapping[str, Any]] = [
             {name: str(value)} for name, value in fields.items() if value is not None
@@ -309,12 +283,7 @@ class RecordFilter:
 
 
 async def the_record(store: RecordStore, name: str, scope: str | None) -> Record:
-    """The record that a person means by an id or the beginning of one.
-
-    Raises:
-        NothingFoundError: If there is none.
-        ConfigurationError: If the name is too short, or several records are meant.
-    """
+    """The record that a person means by an id or the beginning of one."""
     if len(name) < SHORT_ID_LENGTH:
         raise ConfigurationError(
             f"{name!r} is too short for an id; give at least its first {SHORT_ID_LENGTH} "
