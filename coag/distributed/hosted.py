@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 import uuid
-from collections import OrderedDict, deque
 from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing, suppress
+from itertools import accumulate
 from typing import Any
 
 from autogen_agentchat.base import Response
@@ -21,7 +22,6 @@ from .protocol import (
     AgentDescription,
     Answer,
     BeginTurn,
-    FailureKind,
     FollowTurn,
     Message,
     MessageCodec,
@@ -29,16 +29,15 @@ from .protocol import (
     OperationDone,
     RemoteFailure,
     RemoteLimits,
+    RemoteRefusal,
     RemoteState,
     Request,
     RequestFailed,
     StillWorking,
     TurnItem,
     TurnProgress,
+    failure_of,
 )
-
-# ---- One turn of a hosted agent: it runs here, and its client asks for its progress ----
-
 
 TurnStream = AsyncGenerator[Message | Response, None]
 """What `ChatAgent.on_messages_stream` gives."""
@@ -47,19 +46,11 @@ _ENVELOPE = 1_024
 """Bytes of an answer around its items."""
 
 
-def failure_of(error: BaseException) -> RemoteFailure:
-    """What of an exception crosses the wire: its type's name and its text."""
-    kind = "cancelled" if isinstance(error, asyncio.CancelledError) else "raised"
-    problem = str(error) or "(no message)"
-    return RemoteFailure(kind=kind, problem=problem[:10_000], error_type=type(error).__name__)
-
-
 class HostedTurn:
     """Runs a turn and keeps what it brings until the client has it.
 
     Args:
-        turn: The turn's id.
-        epoch: Names this process's numbering of items.
+        id: The turn's id.
         codec: Turns messages into JSON.
         limits: Bounds.
         on_end: Told the turn once, when it has ended and before anybody learns of it.
@@ -67,21 +58,21 @@ class HostedTurn:
 
     def __init__(
         self,
-        turn: str,
-        epoch: str,
+        id: str,
         codec: MessageCodec,
         limits: RemoteLimits,
         on_end: Callable[[HostedTurn], None],
     ) -> None:
-        self.id = turn
+        self.id = id
         self.ended = False
         self.failure: RemoteFailure | None = None
         self.response: TurnItem | None = None
-        self._epoch = epoch
+        self._epoch = uuid.uuid4().hex
         self._codec = codec
         self._limits = limits
         self._on_end = on_end
-        self._items: deque[tuple[TurnItem, int]] = deque()
+        self._items: list[tuple[TurnItem, int]] = []
+        """What the client may lack, with its size."""
         self._first = 0
         self._numbers: dict[str, int] = {}
         self._changed = asyncio.Event()
@@ -118,10 +109,17 @@ class HostedTurn:
         if epoch == self._epoch:
             self._drop_until(after)
         if not self.ended and not self._items:
-            await self._wait_for_change()
+            self._changed.clear()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self._limits.poll):
+                    await self._changed.wait()
         if self.failure is not None and not self._items:
             return RequestFailed(failure=self.failure)
-        return TurnProgress(epoch=self._epoch, first=self._first, items=self._fitting())
+        totals = accumulate(size for _, size in self._items)
+        most = self._limits.max_bytes - _ENVELOPE
+        fitting = sum(total <= most for total in totals)
+        items = tuple(item for item, _ in self._items[: max(1, fitting)])
+        return TurnProgress(epoch=self._epoch, first=self._first, items=items)
 
     async def cancel(self, why: str) -> None:
         """Cancels the turn and returns when it has ended.
@@ -140,38 +138,38 @@ class HostedTurn:
 
     async def _run(self, stream: Callable[[CancellationToken], TurnStream]) -> None:
         try:
-            await self._take_all(stream(self._token))
-            if self.response is None and self.failure is None:
-                problem = "The agent's stream ended without a response."
-                self.failure = RemoteFailure(kind="raised", problem=problem, error_type="TypeError")
-        except (
-            Exception,
-            asyncio.CancelledError,
-        ) as error:  # the outermost guard: the client must learn of it
-            self.failure = self._failure_of(error)
+            async with aclosing(stream(self._token)) as produced:
+                async for one in produced:
+                    await self._take(one)
+                    if self.response is not None:
+                        break
+                else:
+                    raise TypeError("The agent's stream ended without a response.")
+        except (Exception, asyncio.CancelledError) as error:  # the client must learn of it
+            ours = self._why and isinstance(error, asyncio.CancelledError)
+            self.failure = failure_of(RemoteRefusal("cancelled", self._why) if ours else error)
         finally:
             self._end_running()
 
-    def _failure_of(self, error: BaseException) -> RemoteFailure:
-        if self._why and isinstance(error, asyncio.CancelledError):
-            return RemoteFailure(kind="cancelled", problem=self._why)
-        return failure_of(error)
-
-    async def _take_all(self, stream: TurnStream) -> None:
-        try:
-            async for produced in stream:
-                item = self._item(produced)
-                size = _size(item)
-                if size > self._limits.max_bytes - _ENVELOPE:
-                    self.failure = self._too_large(item, size)
-                    return
-                self._add(item, size)
-                if item.response:
-                    self.response = item
-                    return
-                await self._wait_for_room()
-        finally:
-            await stream.aclose()
+    async def _take(self, produced: Message | Response) -> None:
+        """Keeps what the turn brought; waits while the client has enough to take."""
+        item = self._item(produced)
+        size, most = _size(item), self._limits.max_bytes
+        if size > most - _ENVELOPE:
+            raise RemoteRefusal(
+                "too_large",
+                f"A {item.message['type']} of the turn takes {size} bytes; a message may take "
+                f"{most}. Let the agent answer with less or with a reference, "
+                "or give host, workers and clients RemoteLimits(max_bytes=...).",
+            )
+        self._items.append((item, size))
+        self._changed.set()
+        if item.response:
+            self.response = item
+            return
+        while len(self._items) >= self._limits.items:
+            self._room.clear()
+            await self._room.wait()
 
     def _item(self, produced: Message | Response) -> TurnItem:
         if not isinstance(produced, Response):
@@ -180,58 +178,18 @@ class HostedTurn:
         inner: tuple[int | dict[str, Any], ...] | None = None
         if produced.inner_messages is not None:
             inner = tuple(
-                self._numbers[message.id]
-                if message.id in self._numbers
-                else self._codec.dump(message)
-                for message in produced.inner_messages
+                self._numbers[one.id] if one.id in self._numbers else self._codec.dump(one)
+                for one in produced.inner_messages
             )
         return TurnItem(message=self._codec.dump(produced.chat_message), response=True, inner=inner)
-
-    def _too_large(self, item: TurnItem, size: int) -> RemoteFailure:
-        return RemoteFailure(
-            kind="too_large",
-            problem=(
-                f"A {item.message['type']} of the turn takes {size} bytes; a message may take "
-                f"{self._limits.max_bytes}. Let the agent answer with less or with a reference, "
-                "or give host, workers and clients RemoteLimits(max_bytes=...)."
-            ),
-        )
-
-    def _add(self, item: TurnItem, size: int) -> None:
-        self._items.append((item, size))
-        self._changed.set()
-
-    def _fitting(self) -> tuple[TurnItem, ...]:
-        """As many of the items as one answer holds; one at least."""
-        fitting: list[TurnItem] = []
-        room = self._limits.max_bytes - _ENVELOPE
-        for item, size in self._items:
-            room -= size
-            if fitting and room < 0:
-                break
-            fitting.append(item)
-        return tuple(fitting)
 
     def _drop_until(self, number: int) -> None:
         """Forgets items that the client has, but not the response: it may be asked for again."""
         while self._items and self._first < number and self._items[0][0] is not self.response:
-            self._items.popleft()
+            del self._items[0]
             self._first += 1
         if len(self._items) < self._limits.items:
             self._room.set()
-
-    async def _wait_for_room(self) -> None:
-        while len(self._items) >= self._limits.items:
-            self._room.clear()
-            await self._room.wait()
-
-    async def _wait_for_change(self) -> None:
-        self._changed.clear()
-        try:
-            async with asyncio.timeout(self._limits.poll):
-                await self._changed.wait()
-        except TimeoutError:
-            return
 
     def _renew_lease(self) -> None:
         if self._lease is not None:
@@ -266,49 +224,6 @@ def _size(item: TurnItem) -> int:
     return len(text) + text.count('"') + text.count("\\") + 1
 
 
-class TurnBook:
-    """Finds turns by id, so that one which is sent again is not run again.
-
-    Args:
-        limits: How many are kept.
-    """
-
-    def __init__(self, limits: RemoteLimits) -> None:
-        self._limits = limits
-        self._turns: OrderedDict[str, HostedTurn] = OrderedDict()
-        self._forgotten: OrderedDict[str, None] = OrderedDict()
-
-    @property
-    def running(self) -> HostedTurn | None:
-        """The turn that the agent is in."""
-        return next((turn for turn in reversed(self._turns.values()) if turn.running), None)
-
-    def add(self, turn: HostedTurn) -> None:
-        """Takes in a turn; of the oldest ones that have ended only the ids stay."""
-        self._turns[turn.id] = turn
-        over = len(self._turns) - self._limits.turns_kept
-        for old in [turn for turn in self._turns.values() if not turn.running][: max(0, over)]:
-            if old is not turn:
-                del self._turns[old.id]
-                self._forgotten[old.id] = None
-        while len(self._forgotten) > self._limits.ids_kept:
-            self._forgotten.popitem(last=False)
-
-    def find(self, turn: str) -> HostedTurn | None:
-        """The turn with its result, where it is kept."""
-        return self._turns.get(turn)
-
-    def why_unknown(self, turn: str) -> RemoteFailure | None:
-        """Why a turn that is over cannot be given again; None for one never heard of."""
-        if turn not in self._forgotten:
-            return None
-        problem = (
-            f"The turn is over; the results of the last {self._limits.turns_kept} turns are kept, "
-            "and it is an older one. It is not run again."
-        )
-        return RemoteFailure(kind="forgotten", problem=problem)
-
-
 # ---- One hosted agent: what clients may ask of it, and its turns ----
 
 
@@ -317,8 +232,6 @@ _REPLACED = (
     "Another agent has taken its place and knows nothing of the dialogue so far: the worker was "
     "restarted, or the agent closed. Reset the remote agent, or load a saved state, to go on."
 )
-
-
 _LOST = (
     "The worker does not know the turn: it was replaced, and the agent kept no logs. What the turn "
     "did until then is unknown; it is not repeated."
@@ -326,7 +239,7 @@ _LOST = (
 
 
 class HostedAgent:
-    """An agent on this worker, with its turns.
+    """An agent on this worker, with its turns; a turn that is sent again is not run again.
 
     Args:
         opened: The agent in its place.
@@ -351,9 +264,10 @@ class HostedAgent:
         self._codec = codec.extended(opened.agent.produced_message_types)
         self._limits = limits
         self._journal = journal
-        self._epoch = uuid.uuid4().hex
-        self._turns = TurnBook(limits)
-        self._operations: OrderedDict[str, asyncio.Task[Answer]] = OrderedDict()
+        self._turns: dict[str, HostedTurn] = {}
+        self._forgotten: dict[str, None] = {}
+        """Ids of turns that are over and not kept; the oldest first."""
+        self._operations: dict[str, asyncio.Task[Answer]] = {}
         if journal is not None:
             self._take_over(opened, journal)
 
@@ -378,21 +292,34 @@ class HostedAgent:
             raise
 
     async def answer(self, id: str, request: Request) -> Answer:
-        """Answers a request within `RemoteLimits.poll`, if only that it is being worked on."""
+        """Answers a request within `RemoteLimits.poll`, if only that it is being worked on.
+
+        Raises:
+            RemoteRefusal: It cannot be answered.
+            ConfigurationError: A message of it is of a type that is not known here.
+        """
         match request:
             case BeginTurn():
-                return await self._begin(request)
+                return await (self._find(request.turn) or self._begin(request)).progress("", 0)
             case FollowTurn():
-                return await self._follow(request)
+                turn = self._find(request.turn)
+                if turn is None:
+                    raise RemoteRefusal("lost", _LOST)
+                return await turn.progress(request.epoch, request.after)
             case Operation(op="describe"):
-                return self._describe()
+                return AgentDescription(
+                    name=self._agent.name,
+                    description=self._agent.description,
+                    produces=tuple(kind.__name__ for kind in self._agent.produced_message_types),
+                    instance=self._instance,
+                )
             case _:
                 return await self._operate(id, request)
 
     async def close(self, why: str) -> None:
         """Cancels what runs and closes the agent. Its journal stays, for a later worker."""
         self.closed = True
-        if (turn := self._turns.running) is not None:
+        if (turn := self._running) is not None:
             await turn.cancel(why)
         running = [task for task in self._operations.values() if task is not asyncio.current_task()]
         for task in running:
@@ -405,50 +332,41 @@ class HostedAgent:
 
     # ---- turns ----
 
-    async def _begin(self, request: BeginTurn) -> Answer:
-        turn = self._turns.find(request.turn)
-        if turn is None:
-            refused = self._why_not(request)
-            if refused is not None:
-                return refused
-            messages = [self._codec.load_chat(message) for message in request.messages]
-            before = self._agent.turn if isinstance(self._agent, CoagAgent) else None
-            self._write(TurnBegun(turn=request.turn, turns_before=before))
-            turn = self._run(
-                request.turn, lambda token: self._agent.on_messages_stream(messages, token)
+    @property
+    def _running(self) -> HostedTurn | None:
+        return next((turn for turn in self._turns.values() if turn.running), None)
+
+    def _find(self, id: str) -> HostedTurn | None:
+        """The turn, where its result is kept; None for one never heard of."""
+        if id in self._forgotten:
+            raise RemoteRefusal(
+                "forgotten",
+                f"The turn is over; the results of the last {self._limits.turns_kept} turns are "
+                "kept, and it is an older one. It is not run again.",
             )
-        return await turn.progress("", 0)
+        return self._turns.get(id)
 
-    def _why_not(self, request: BeginTurn) -> RequestFailed | None:
-        forgotten = self._turns.why_unknown(request.turn)
-        if forgotten is not None:
-            return RequestFailed(failure=forgotten)
+    def _new(self, id: str) -> HostedTurn:
+        """A new turn; of the oldest ones that have ended only the ids stay."""
+        over = [one for one, turn in self._turns.items() if not turn.running]
+        self._turns[id] = HostedTurn(id, self._codec, self._limits, self._note_end)
+        for old in over[: max(0, len(self._turns) - self._limits.turns_kept)]:
+            del self._turns[old]
+            self._forgotten[old] = None
+        while len(self._forgotten) > self._limits.ids_kept:
+            del self._forgotten[next(iter(self._forgotten))]
+        return self._turns[id]
+
+    def _begin(self, request: BeginTurn) -> HostedTurn:
         if request.instance != self._instance or self.closed:
-            return _failed("replaced", _REPLACED)
-        if self._turns.running is not None:
-            return _failed("busy", "It is in a turn already; one agent takes one at a time.")
-        return None
-
-    async def _follow(self, request: FollowTurn) -> Answer:
-        turn = self._turns.find(request.turn)
-        if turn is not None:
-            return await turn.progress(request.epoch, request.after)
-        forgotten = self._turns.why_unknown(request.turn)
-        return _failed("lost", _LOST) if forgotten is None else RequestFailed(failure=forgotten)
-
-    def _run(self, id: str, stream: Callable[[CancellationToken], TurnStream]) -> HostedTurn:
-        turn = HostedTurn(id, self._epoch, self._codec, self._limits, self._note_end)
-        turn.begin(stream)
-        self._turns.add(turn)
-        return turn
-
-    def _ended(
-        self, id: str, *, response: TurnItem | None = None, failure: RemoteFailure | None = None
-    ) -> HostedTurn:
-        """A turn that is over without having run here."""
-        turn = HostedTurn(id, self._epoch, self._codec, self._limits, self._note_end)
-        turn.end(response=response, failure=failure)
-        self._turns.add(turn)
+            raise RemoteRefusal("replaced", _REPLACED)
+        if self._running is not None:
+            raise RemoteRefusal("busy", "It is in a turn already; one agent takes one at a time.")
+        messages = [self._codec.load_chat(message) for message in request.messages]
+        before = self._agent.turn if isinstance(self._agent, CoagAgent) else None
+        self._write(TurnBegun(turn=request.turn, turns_before=before))
+        turn = self._new(request.turn)
+        turn.begin(lambda token: self._agent.on_messages_stream(messages, token))
         return turn
 
     def _note_end(self, turn: HostedTurn) -> None:
@@ -460,28 +378,20 @@ class HostedAgent:
     def _take_over(self, opened: OpenedAgent, journal: TurnJournal) -> None:
         """Knows the turns that a forerunner took, and settles the one it was in."""
         for line in journal.ended.values():
-            self._ended(line.turn, response=line.response, failure=line.failure)
+            self._new(line.turn).end(response=line.response, failure=line.failure)
         if opened.turn is None:
             return
+        turn = self._new(opened.turn)
         if opened.lost is not None:
-            self._note_end(
-                self._ended(opened.turn, failure=RemoteFailure(kind="lost", problem=opened.lost))
-            )
+            turn.end(failure=RemoteFailure(kind="lost", problem=opened.lost))
         elif opened.answer is not None:
-            item = TurnItem(message=self._codec.dump(opened.answer), response=True)
-            self._note_end(self._ended(opened.turn, response=item))
+            turn.end(response=TurnItem(message=self._codec.dump(opened.answer), response=True))
         else:
-            self._run(opened.turn, lambda token: self._agent.on_messages_stream([], token))
+            turn.begin(lambda token: self._agent.on_messages_stream([], token))
+            return
+        self._note_end(turn)
 
     # ---- the rest of a chat agent ----
-
-    def _describe(self) -> AgentDescription:
-        return AgentDescription(
-            name=self._agent.name,
-            description=self._agent.description,
-            produces=tuple(kind.__name__ for kind in self._agent.produced_message_types),
-            instance=self._instance,
-        )
 
     async def _operate(self, id: str, request: Operation) -> Answer:
         """Does it once, however often it is asked for under this id."""
@@ -506,17 +416,17 @@ class HostedAgent:
             case "cancel":
                 await self._cancel(request.turn or "")
             case "reset":
-                await self._reset()
+                await self._reset(token)
             case "pause":
                 await agent.on_pause(token)
             case "resume":
                 await agent.on_resume(token)
             case "save_state" if request.instance != self._instance:
-                return _failed("replaced", _REPLACED)
+                raise RemoteRefusal("replaced", _REPLACED)
             case "save_state":
                 return RemoteState(state=dict(await agent.save_state()))
-            case "load_state" if self._turns.running is not None:
-                return _failed("busy", "It is in a turn. Cancel it first.")
+            case "load_state" if self._running is not None:
+                raise RemoteRefusal("busy", "It is in a turn. Cancel it first.")
             case "load_state":
                 await agent.load_state(request.state or {})
                 self._write(StateUnknown())
@@ -528,24 +438,22 @@ class HostedAgent:
         return OperationDone(instance=self._instance)
 
     async def _cancel(self, id: str) -> None:
-        turn = self._turns.find(id)
-        if turn is not None:
+        if id in self._forgotten:
+            return
+        if (turn := self._turns.get(id)) is not None:
             await turn.cancel("It was cancelled where it was asked for.")
-        elif self._turns.why_unknown(id) is None:  # it may arrive yet
-            failure = RemoteFailure(kind="cancelled", problem="Before it began.")
-            self._note_end(self._ended(id, failure=failure))
+            return
+        turn = self._new(id)  # it may arrive yet
+        turn.end(failure=RemoteFailure(kind="cancelled", problem="Before it began."))
+        self._note_end(turn)
 
-    async def _reset(self) -> None:
-        if (turn := self._turns.running) is not None:
+    async def _reset(self, token: CancellationToken) -> None:
+        if (turn := self._running) is not None:
             await turn.cancel("The agent was reset.")
-        await self._agent.on_reset(CancellationToken())
+        await self._agent.on_reset(token)
         runs = run_names(self._place.logs)
         self._write(PlaceOpened(instance=self._instance, past_runs=runs))
 
     def _write(self, line: Line) -> None:
         if self._journal is not None:
             self._journal.write(line)
-
-
-def _failed(kind: FailureKind, problem: str) -> RequestFailed:
-    return RequestFailed(failure=RemoteFailure(kind=kind, problem=problem))

@@ -7,7 +7,8 @@ process, not a power loss. It holds the answers of the last turns, word for word
 from __future__ import annotations
 
 import json
-from collections import OrderedDict
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Annotated, Literal
 
@@ -79,7 +80,7 @@ class TurnJournal:
         """The turn that was going on."""
         self.settled = True
         """False where no run holds the state that the agent was in."""
-        self.ended: OrderedDict[str, TurnEnded] = OrderedDict()
+        self.ended: dict[str, TurnEnded] = {}
         self._path = path
         self._kept = kept
         self._lines = 0
@@ -98,7 +99,11 @@ class TurnJournal:
             self._compact()
             return
         self._lines += 1
-        self._append(line)
+        with self._errors("written"):
+            if self._file is None:
+                self._file = self._path.open("a", encoding="ascii")
+            self._file.write(_text(line))
+            self._file.flush()
 
     def close(self) -> None:
         """Lets go of the file."""
@@ -106,23 +111,10 @@ class TurnJournal:
             self._file.close()
             self._file = None
 
-    def _append(self, line: Line) -> None:
-        try:
-            if self._file is None:
-                self._file = self._path.open("a", encoding="ascii")
-            self._file.write(_text(line))
-            self._file.flush()
-        except OSError as error:
-            raise TraceError(self._path, f"cannot be written: {error.strerror}") from error
-
     def _read(self) -> None:
-        try:
+        with self._errors("read"):
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            lines = self._path.read_bytes().splitlines(keepends=True)
-        except FileNotFoundError:
-            return
-        except OSError as error:
-            raise TraceError(self._path, f"cannot be read: {error.strerror}") from error
+            lines = self._path.read_bytes().splitlines(True) if self._path.exists() else []
         for number, text in enumerate(lines, 1):
             if not text.endswith(b"\n"):
                 return  # what was being written when the process died; nothing followed from it
@@ -136,8 +128,7 @@ class TurnJournal:
     def _take(self, line: Line) -> None:
         match line:
             case PlaceOpened():
-                self.opened, self.open_turn = line, None
-                self.settled = True
+                self.opened, self.open_turn, self.settled = line, None, True
             case TurnBegun():
                 self.open_turn, self.settled = line, True
                 if self.opened is not None:
@@ -147,29 +138,26 @@ class TurnJournal:
                     self.open_turn = None
                 self.ended[line.turn] = line
                 while len(self.ended) > self._kept:
-                    self.ended.popitem(last=False)
+                    del self.ended[next(iter(self.ended))]
             case StateUnknown():
                 self.settled = False
 
     def _compact(self) -> None:
         """Replaces the file by what is still needed, in one step."""
         self.close()
-        lines = self._needed()
-        try:
+        lines: list[Line] = [*self.ended.values()]
+        lines += [line for line in (self.opened, self.open_turn) if line is not None]
+        lines += [] if self.settled else [StateUnknown()]
+        with self._errors("written"):
             replace_file(self._path, "".join(map(_text, lines)), durable=False)
-        except OSError as error:
-            raise TraceError(self._path, f"cannot be written: {error.strerror}") from error
         self._lines = len(lines)
 
-    def _needed(self) -> list[Line]:
-        needed: list[Line] = [*self.ended.values()]
-        if self.opened is not None:
-            needed.append(self.opened)
-        if self.open_turn is not None:
-            needed.append(self.open_turn)
-        if not self.settled:
-            needed.append(StateUnknown())
-        return needed
+    @contextmanager
+    def _errors(self, done: str) -> Generator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise TraceError(self._path, f"cannot be {done}: {error.strerror}") from error
 
 
 def _text(line: Line) -> str:

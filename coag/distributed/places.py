@@ -73,11 +73,7 @@ async def build_again(
 
 
 async def make_agent(factory: AgentFactory, place: AgentPlace) -> ChatAgent:
-    """Calls a factory.
-
-    Raises:
-        ConfigurationError: It makes no agent.
-    """
+    """Calls a factory; errors as for `build_again`."""
     made: Any = factory(place)
     if inspect.isawaitable(made):
         made = await made
@@ -121,7 +117,6 @@ def folder_of(logs: Path, type: str, key: str) -> Path:
 
 
 def _file_name(text: str) -> str:
-    """A text as one name in a file system, that no other text has."""
     name = quote(text, safe=" ").replace(".", "%2E")
     if len(name) <= _LONGEST_NAME:
         return name
@@ -170,18 +165,25 @@ async def open_agent(
     """
     if journal is None:
         return OpenedAgent(agent=await make_agent(factory, place), instance=uuid.uuid4().hex)
-    run = _run_to_resume(place, journal)
-    if run is not None:
-        package = factory.__module__.partition(".")[0]
-        return _after_resuming(await CoagAgent.resume(run, trust=[package]), journal)
-    agent = await make_agent(factory, place)
-    open_turn, opened = journal.open_turn, journal.opened
+    run, opened, begun = _run_to_resume(place, journal), journal.opened, journal.open_turn
+    if run is not None and opened is not None:
+        agent = await CoagAgent.resume(run, trust=[factory.__module__.partition(".")[0]])
+        if begun is None:
+            return OpenedAgent(agent=agent, instance=opened.instance)
+        answer = None if agent.in_turn else _answer_in_trace(agent, begun)
+        lost = None
+        if not agent.in_turn and answer is None:
+            lost = _NEVER_BEGUN if begun.turns_before == agent.turn else _ANSWER_GONE
+        return OpenedAgent(
+            agent=agent, instance=opened.instance, turn=begun.turn, answer=answer, lost=lost
+        )
+    made = await make_agent(factory, place)
     if opened is not None and journal.settled and not opened.acted:
-        return OpenedAgent(agent=agent, instance=opened.instance)
+        return OpenedAgent(agent=made, instance=opened.instance)
     instance = uuid.uuid4().hex
     journal.write(PlaceOpened(instance=instance, past_runs=run_names(place.logs)))
-    turn = open_turn and open_turn.turn
-    return OpenedAgent(agent=agent, instance=instance, turn=turn, lost=_LOST if open_turn else None)
+    turn = begun and begun.turn
+    return OpenedAgent(agent=made, instance=instance, turn=turn, lost=_LOST if begun else None)
 
 
 def run_names(logs: Path | None) -> tuple[str, ...]:
@@ -196,34 +198,17 @@ def _run_to_resume(place: AgentPlace, journal: TurnJournal) -> Path | None:
     opened = journal.opened
     if place.logs is None or opened is None or not (journal.settled and opened.acted):
         return None
-    runs = [name for name in run_names(place.logs) if name not in opened.past_runs]
-    if len(runs) != 1 or read_run(place.logs / runs[0]).recipe is None:
+    runs = [place.logs / name for name in run_names(place.logs) if name not in opened.past_runs]
+    return runs[0] if len(runs) == 1 and read_run(runs[0]).recipe is not None else None
+
+
+def _answer_in_trace(agent: CoagAgent, begun: TurnBegun) -> TextMessage | None:
+    if begun.turns_before is None or TextMessage not in agent.produced_message_types:
         return None
-    return place.logs / runs[0]
-
-
-def _after_resuming(agent: CoagAgent, journal: TurnJournal) -> OpenedAgent:
-    if journal.opened is None:
-        raise AssertionError("Only a journal with a dialogue leads to a run.")
-    instance, open_turn = journal.opened.instance, journal.open_turn
-    if open_turn is None:
-        return OpenedAgent(agent=agent, instance=instance)
-    answer = None if agent.in_turn else _answer_in_trace(agent, open_turn)
-    lost = None
-    if not agent.in_turn and answer is None:
-        lost = _NEVER_BEGUN if open_turn.turns_before == agent.turn else _ANSWER_GONE
-    return OpenedAgent(
-        agent=agent, instance=instance, turn=open_turn.turn, answer=answer, lost=lost
-    )
-
-
-def _answer_in_trace(agent: CoagAgent, open_turn: TurnBegun) -> TextMessage | None:
-    if open_turn.turns_before is None or TextMessage not in agent.produced_message_types:
+    number = begun.turns_before + 1
+    ends = (one for one in reversed(agent.trace) if isinstance(one, TurnEnd) and one.turn == number)
+    end = next(ends, None)
+    if end is None or end.reason != "respond":
         return None
-    for record in reversed(agent.trace):
-        if isinstance(record, TurnEnd) and record.turn == open_turn.turns_before + 1:
-            if record.reason != "respond":
-                return None
-            metadata = {"ended_by": record.reason, "taken_from": "trace"}
-            return TextMessage(content=record.response, source=agent.name, metadata=metadata)
-    return None
+    metadata = {"ended_by": end.reason, "taken_from": "trace"}
+    return TextMessage(content=end.response, source=agent.name, metadata=metadata)

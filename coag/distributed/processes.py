@@ -8,10 +8,10 @@ import re
 import shutil
 import sys
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Self, TypeVar
+from typing import Self
 
 from coag.errors import ConfigurationError
 
@@ -22,9 +22,10 @@ _READY_WITHIN = 60.0
 _STOP_WITHIN = 20.0
 _TAIL = 2_000
 _READY = re.compile(r"^ready: .*(?=\n)", re.MULTILINE)
-ResultT = TypeVar("ResultT")
+"""The line by which a process of ours says that it takes work."""
 _LOOK = 0.05
 """Seconds between two looks whether a process is ready."""
+_PROGRAM = (sys.executable, "-m", "coag.distributed")
 
 
 class _Process:
@@ -53,8 +54,8 @@ class _Process:
             raise ConfigurationError(f"{command[0]!r} cannot be started: {error}.") from error
         return cls(process, log, start)
 
-    async def until(self, is_ready: Callable[[str], Awaitable[ResultT | None]]) -> ResultT:
-        """Looks at what it has printed until it is ready; returns what `is_ready` found.
+    async def until_ready(self, port: int | None = None) -> str:
+        """Waits for the line in which it says so, which is returned; or until a port is open.
 
         Raises:
             ConfigurationError: It ended before, or is not ready in time.
@@ -63,9 +64,10 @@ class _Process:
         ended = False
         while not ended and time.monotonic() < deadline:
             ended = self._process.returncode is not None
-            found = await is_ready(self._printed())
-            if found is not None:
-                return found
+            if port is not None and await _listens(port):
+                return ""
+            if port is None and (line := _READY.search(self._printed())):
+                return line[0]
             await asyncio.sleep(_LOOK)
         await self.end()
         what = "ended before it was ready" if ended else f"was not ready in {_READY_WITHIN:g} s"
@@ -88,18 +90,11 @@ class _Process:
         return self._log.read_bytes()[self._start :].decode(errors="replace")
 
 
-async def _ready_line(printed: str) -> str | None:
-    """The line by which a process of ours says that it takes work."""
-    line = _READY.search(printed)
-    return None if line is None else line[0]
-
-
-async def _listens(port: int) -> bool | None:
-    """True once connections to a port are taken."""
+async def _listens(port: int) -> bool:
     try:
         _, writer = await asyncio.open_connection(LOOPBACK, port)
     except OSError:
-        return None
+        return False
     writer.close()
     await writer.wait_closed()
     return True
@@ -128,25 +123,27 @@ class Processes:
 
     async def start_servers(self, *, chroma: bool) -> None:
         """Starts the host and, if wanted, a Chroma server."""
-        command = [sys.executable, "-m", "coag.distributed", "host", "--port", "0"]
-        host = await self._spawn("host", command)
+        host = await self._spawn("host", [*_PROGRAM, "host", "--port", "0"])
         if chroma:
-            await self._start_chroma()
-        self.address = (await host.until(_ready_line)).rpartition(" ")[2]
+            port = free_port()
+            beside = Path(sys.executable).parent / "chroma"
+            command = str(beside) if beside.exists() else shutil.which("chroma") or "chroma"
+            records = ["--path", str(self.folder / "records")]
+            where = ["run", "--host", LOOPBACK, "--port", str(port), *records]
+            await (await self._spawn("chroma", [command, *where])).until_ready(port)
+            self.memory = self._options["memory"] = f"http://{LOOPBACK}:{port}"
+        self.address = (await host.until_ready()).rpartition(" ")[2]
 
     async def start_workers(self, agents: Mapping[str, str]) -> None:
-        """Starts a worker for each agent type; see `start_worker`."""
-        for worker in [await self._spawn_worker(*one) for one in agents.items()]:
-            await worker.until(_ready_line)
-
-    async def _start_chroma(self) -> None:
-        port = free_port()
-        beside = Path(sys.executable).parent / "chroma"
-        command = str(beside) if beside.exists() else shutil.which("chroma") or "chroma"
-        where = ["--host", LOOPBACK, "--port", str(port), "--path", str(self.folder / "records")]
-        server = await self._spawn("chroma", [command, "run", *where])
-        await server.until(lambda printed: _listens(port))
-        self.memory = self._options["memory"] = f"http://{LOOPBACK}:{port}"
+        """Starts a worker for each agent type, all at once; see `start_worker`."""
+        given = [part for one in self._options.items() for part in ("--option", "=".join(one))]
+        given += ["--host", self.address, "--logs", str(self.folder / "logs")]
+        workers = [
+            await self._spawn(type, [*_PROGRAM, "worker", "--type", type, "--agent", name, *given])
+            for type, name in agents.items()
+        ]
+        for worker in workers:
+            await worker.until_ready()
 
     async def start_worker(self, type: str, factory: str) -> None:
         """Starts a worker for an agent type: the first one, or one in a dead one's place.
@@ -166,13 +163,6 @@ class Processes:
         """Ends everything, what was started last first."""
         while self._running:
             await self._running.popitem()[1].end()
-
-    async def _spawn_worker(self, type: str, factory: str) -> _Process:
-        command = ["worker", "--host", self.address, "--type", type, "--agent", factory]
-        command += ["--logs", str(self.folder / "logs")]
-        for name, value in self._options.items():
-            command += ["--option", f"{name}={value}"]
-        return await self._spawn(type, [sys.executable, "-m", "coag.distributed", *command])
 
     async def _spawn(self, name: str, command: Sequence[str]) -> _Process:
         if name in self._running:
@@ -226,7 +216,6 @@ def _made(folder: Path | str) -> Path:
 def _environment(path: Sequence[Path | str]) -> dict[str, str]:
     """This process's, with further folders in which modules are found."""
     found = [str(Path(one).absolute()) for one in path]
-    if inherited := os.environ.get("PYTHONPATH"):
-        found.append(inherited)
+    found += filter(None, [os.environ.get("PYTHONPATH")])
     found_by = {"PYTHONPATH": os.pathsep.join(found)} if found else {}
     return {**os.environ, "PYTHONUNBUFFERED": "1", **found_by}

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Literal, Self, get_args
 
 from autogen_agentchat.messages import (
@@ -94,12 +95,10 @@ class MessageCodec:
         types: Types beyond AgentChat's own: `StructuredMessage[T]`, or classes of yours.
     """
 
-    def __init__(self, types: Sequence[type[Message]] = ()) -> None:
-        self._types: Mapping[str, type[Message]] = {
-            kind.__name__: kind for kind in (*_STOCK, *types)
-        }
+    def __init__(self, types: Iterable[type[Message]] = ()) -> None:
+        self._types = {kind.__name__: kind for kind in (*_STOCK, *types)}
 
-    def extended(self, types: Sequence[type[Message]]) -> MessageCodec:
+    def extended(self, types: Iterable[type[Message]]) -> MessageCodec:
         """One that knows these types too."""
         return MessageCodec([*self._types.values(), *types])
 
@@ -110,7 +109,7 @@ class MessageCodec:
             ConfigurationError: Its type is not known here.
         """
         name = type(message).__name__
-        self._known(name)
+        self.known(name)
         return {"type": name, "message": dict(message.dump())}
 
     def load(self, dumped: Mapping[str, Any]) -> Message:
@@ -120,37 +119,27 @@ class MessageCodec:
             ConfigurationError: Its type is not known here.
             ValueError: It is no such message.
         """
-        return self._known(str(dumped["type"])).load(dumped["message"])
+        return self.known(str(dumped["type"])).load(dumped["message"])
 
     def load_chat(self, dumped: Mapping[str, Any]) -> BaseChatMessage:
-        """The message, which must be one that agents send each other.
-
-        Raises:
-            ConfigurationError: Its type is not known here.
-            ValueError: It is an event, or no such message.
-        """
+        """The message, which must be one that agents send each other; errors as for `load`."""
         message = self.load(dumped)
         if not isinstance(message, BaseChatMessage):
             raise ValueError(f"{type(message).__name__} is an event, not a chat message.")
         return message
 
-    def chat_types(self, names: Iterable[str]) -> tuple[type[BaseChatMessage], ...]:
-        """The types of chat message with these names.
+    def known(self, name: str) -> type[Message]:
+        """The type of this name.
 
         Raises:
-            ConfigurationError: One is not known here.
+            ConfigurationError: It is not known here.
         """
-        known = [self._known(name) for name in names]
-        return tuple(kind for kind in known if issubclass(kind, BaseChatMessage))
-
-    def _known(self, name: str) -> type[Message]:
-        kind = self._types.get(name)
-        if kind is None:
+        if name not in self._types:
             raise ConfigurationError(
                 f"Messages of type {name!r} are not known here. Give message_types=[{name}] "
                 "both where the agent is served and where it is used."
             )
-        return kind
+        return self._types[name]
 
 
 # ---- What travels between a client and a worker ----
@@ -213,6 +202,23 @@ class RemoteFailure(Value):
     problem: str
     error_type: str = ""
     """Name of the type that was raised."""
+
+
+class RemoteRefusal(Exception):
+    """Ends a request in a failure of ours, as it travels; nobody's agent raised it."""
+
+    def __init__(self, kind: FailureKind, problem: str) -> None:
+        super().__init__(problem)
+        self.failure = RemoteFailure(kind=kind, problem=problem)
+
+
+def failure_of(error: BaseException) -> RemoteFailure:
+    """What of an exception crosses the wire: its type's name and its text."""
+    if isinstance(error, RemoteRefusal):
+        return error.failure
+    kind = "cancelled" if isinstance(error, asyncio.CancelledError) else "raised"
+    problem = str(error) or "(no message)"
+    return RemoteFailure(kind=kind, problem=problem[:10_000], error_type=type(error).__name__)
 
 
 class BeginTurn(Value):
@@ -318,34 +324,29 @@ _REQUESTS: TypeAdapter[Request] = TypeAdapter(Request)
 _ANSWERS: TypeAdapter[Answer] = TypeAdapter(Answer)
 
 
-class VersionError(ValueError):
-    """A body of another version of the protocol."""
-
-    def __init__(self, version: int) -> None:
-        super().__init__(
-            f"The other side speaks version {version} of the protocol, this one {PROTOCOL}. "
-            "Install the same version of coag on clients and workers."
-        )
-
-
 def read_request(envelope: CoagRequest) -> Request:
     """The body of a request.
 
     Raises:
-        VersionError: It is of another version.
+        RemoteRefusal: It is of another version.
         ValueError: It is none.
     """
     return _REQUESTS.validate_python(_body(envelope))
 
 
 def read_answer(envelope: CoagAnswer) -> Answer:
-    """The body of an answer.
-
-    Raises:
-        VersionError: It is of another version.
-        ValueError: It is none.
-    """
+    """The body of an answer; errors as for `read_request`."""
     return _ANSWERS.validate_python(_body(envelope))
+
+
+def _body(envelope: _Envelope) -> Any:
+    if envelope.v != PROTOCOL:
+        raise RemoteRefusal(
+            "version",
+            f"The other side speaks version {envelope.v} of the protocol, this one {PROTOCOL}. "
+            "Install the same version of coag on clients and workers.",
+        )
+    return json.loads(envelope.body)
 
 
 def body_of(value: Value) -> str:
@@ -367,9 +368,3 @@ def body_of(value: Value) -> str:
 def size_of(envelope: CoagRequest | CoagAnswer) -> int:
     """Bytes of an envelope as it travels."""
     return len(envelope.model_dump_json())
-
-
-def _body(envelope: _Envelope) -> Any:
-    if envelope.v != PROTOCOL:
-        raise VersionError(envelope.v)
-    return json.loads(envelope.body)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import uuid
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from typing import Any, TypeVar
 
 from autogen_agentchat.agents import BaseChatAgent
@@ -27,7 +27,6 @@ from coag.errors import ConfigurationError, RemoteAgentError
 
 from .protocol import (
     AgentDescription,
-    Answer,
     BeginTurn,
     CoagAnswer,
     CoagRequest,
@@ -36,15 +35,14 @@ from .protocol import (
     MessageCodec,
     Operation,
     OperationDone,
-    RemoteFailure,
     RemoteLimits,
+    RemoteRefusal,
     RemoteState,
     Request,
     RequestFailed,
     StillWorking,
     TurnItem,
     TurnProgress,
-    VersionError,
     body_of,
     read_answer,
     size_of,
@@ -52,6 +50,7 @@ from .protocol import (
 from .service import TOPIC
 
 MessageT = TypeVar("MessageT", bound=Message)
+AnswerT = TypeVar("AnswerT", AgentDescription, TurnProgress, OperationDone, RemoteState)
 
 # ---- `RemoteChatAgent`: an agent on another worker, as if it were here ----
 
@@ -153,9 +152,8 @@ class RemoteChatAgent(BaseChatAgent):
         epoch, count = "", 0
         events: list[Message] = []
         while True:
-            answer = await cancellable(self._connection.ask(self._target, request), token)
-            if not isinstance(answer, TurnProgress):
-                raise AssertionError(f"A turn is answered with progress, not {answer!r}.")
+            asking = self._connection.ask(self._target, request, TurnProgress)
+            answer = await cancellable(asking, token)
             if answer.epoch != epoch:
                 epoch, count = answer.epoch, 0
                 events.clear()
@@ -191,73 +189,63 @@ class RemoteChatAgent(BaseChatAgent):
 
         Where the worker cannot be reached, its lease ends the turn.
         """
-        try:
+        with suppress(TimeoutError, RemoteAgentError):
             async with asyncio.timeout(self._connection.limits.cancel):
-                await self._connection.ask(self._target, Operation(op="cancel", turn=turn))
-        except (TimeoutError, RemoteAgentError):
-            return
+                await self._ask(OperationDone, op="cancel", turn=turn)
 
     # ---- life ----
 
     async def on_reset(self, cancellation_token: CancellationToken) -> None:
         """Resets the remote agent; one that has taken another's place is accepted so."""
-        await cancellable(self._do(Operation(op="reset")), cancellation_token)
+        await cancellable(self._renew(op="reset"), cancellation_token)
 
     async def on_pause(self, cancellation_token: CancellationToken) -> None:
         """Pauses the remote agent."""
-        await cancellable(self._do(Operation(op="pause")), cancellation_token)
+        await cancellable(self._ask(OperationDone, op="pause"), cancellation_token)
 
     async def on_resume(self, cancellation_token: CancellationToken) -> None:
         """Lets the remote agent go on."""
-        await cancellable(self._do(Operation(op="resume")), cancellation_token)
+        await cancellable(self._ask(OperationDone, op="resume"), cancellation_token)
 
     async def save_state(self) -> Mapping[str, Any]:
         """The remote agent's own state, as it would be saved locally."""
         there = await self._known()
-        answer = await self._connection.ask(
-            self._target, Operation(op="save_state", instance=there.instance)
-        )
-        if not isinstance(answer, RemoteState):
-            raise AssertionError(f"A state was asked for, not {answer!r}.")
-        return answer.state
+        return (await self._ask(RemoteState, op="save_state", instance=there.instance)).state
 
     async def load_state(self, state: Mapping[str, Any]) -> None:
         """Gives the remote agent a state, saved there or locally."""
-        await self._do(Operation(op="load_state", state=dict(state)))
+        await self._renew(op="load_state", state=dict(state))
 
     async def close(self) -> None:
         """Closes the remote agent, if it was used from here; the next request makes a new one."""
         there, self._there = self._there, None
         if there is not None:
-            await self._connection.ask(self._target, Operation(op="close", instance=there.instance))
+            await self._ask(OperationDone, op="close", instance=there.instance)
 
     async def _known(self) -> AgentDescription:
         if self._there is None:
-            answer = await self._connection.ask(self._target, Operation(op="describe"))
-            if not isinstance(answer, AgentDescription):
-                raise AssertionError(f"A description was asked for, not {answer!r}.")
-            self._there = answer
+            self._there = await self._ask(AgentDescription, op="describe")
         return self._there
 
-    async def _do(self, request: Operation) -> None:
+    async def _renew(self, **request: Any) -> None:
+        """Does something after which the dialogue is with whatever agent is there now."""
         there = await self._known()
-        answer = await self._connection.ask(self._target, request)
-        if isinstance(answer, OperationDone) and request.op in ("reset", "load_state"):
-            self._there = there.model_copy(update={"instance": answer.instance})
+        done = await self._ask(OperationDone, **request)
+        self._there = there.model_copy(update={"instance": done.instance})
+
+    async def _ask(self, kind: type[AnswerT], **request: Any) -> AnswerT:
+        return await self._connection.ask(self._target, Operation(**request), kind)
 
 
 # ---- A client's way to remote agents: asks, asks again, and gives up in time ----
 
 
 _Waiting = dict[str, "asyncio.Future[CoagAnswer]"]
+"""Who waits for an answer, by the request's id."""
 
 
 class Mailbox(RoutedAgent):
-    """Where answers arrive.
-
-    Args:
-        waiting: Who waits for an answer, by the request's id.
-    """
+    """Where answers arrive."""
 
     def __init__(self, waiting: _Waiting) -> None:
         super().__init__("Takes answers of remote agents.")
@@ -288,13 +276,9 @@ class RemoteConnection:
         self._runtime = runtime
         self._mailbox = mailbox
         self._waiting = waiting
-        self._limits = limits
-        self._closed = False
-
-    @property
-    def limits(self) -> RemoteLimits:
+        self.limits = limits
         """Bounds of what travels and of waiting."""
-        return self._limits
+        self._closed = False
 
     async def agent(
         self,
@@ -318,20 +302,20 @@ class RemoteConnection:
             RemoteAgentError: No worker that serves it can be reached.
             ConfigurationError: It answers with a type of message that is not known here.
         """
-        there = await self.ask(AgentId(type, key), Operation(op="describe"))
-        if not isinstance(there, AgentDescription):
-            raise AssertionError(f"A description was asked for, not {there!r}.")
+        there = await self.ask(AgentId(type, key), Operation(op="describe"), AgentDescription)
+        codec = MessageCodec(message_types)
+        produced = [codec.known(one) for one in there.produces]
         return RemoteChatAgent(
             name or there.name,
             self,
             type=type,
             key=key,
             description=description or there.description,
-            produced_message_types=MessageCodec(message_types).chat_types(there.produces),
+            produced_message_types=[one for one in produced if issubclass(one, BaseChatMessage)],
             message_types=message_types,
         )
 
-    async def ask(self, target: AgentId, request: Request) -> Answer:
+    async def ask(self, target: AgentId, request: Request, kind: type[AnswerT]) -> AnswerT:
         """The answer to a request; asks on while the worker is at work on it.
 
         Raises:
@@ -341,18 +325,16 @@ class RemoteConnection:
         envelope = self._envelope(target, request)
         while True:
             reply = await self._exchange(target, envelope)
-            answer = _read(reply)
+            try:
+                answer = read_answer(reply)
+            except RemoteRefusal as error:
+                answer = RequestFailed(failure=error.failure)
             if isinstance(answer, RequestFailed):
-                failure = answer.failure
-                raise RemoteAgentError(
-                    agent=str(target),
-                    worker=reply.worker,
-                    kind=failure.kind,
-                    problem=failure.problem,
-                    error_type=failure.error_type,
-                )
-            if not isinstance(answer, StillWorking):
+                raise _error(target, worker=reply.worker, **answer.failure.model_dump())
+            if isinstance(answer, kind):
                 return answer
+            if not isinstance(answer, StillWorking):
+                raise AssertionError(f"A {kind.__name__} was asked for, not {answer!r}.")
 
     async def tell(self, target: AgentId, request: Request) -> None:
         """Sends a request whose answer nobody waits for."""
@@ -367,7 +349,7 @@ class RemoteConnection:
                 await self._exchange(me, ping)
             except RemoteAgentError:
                 return
-            await asyncio.sleep(self._limits.resend)
+            await asyncio.sleep(self.limits.resend)
 
     async def close(self) -> None:
         """Lets nobody wait any longer."""
@@ -378,37 +360,31 @@ class RemoteConnection:
 
     def _envelope(self, target: AgentId, request: Request) -> CoagRequest:
         envelope = CoagRequest(id=uuid.uuid4().hex, reply_to=self._mailbox, body=body_of(request))
-        if (size := size_of(envelope)) > self._limits.max_bytes:
-            raise RemoteAgentError(
-                agent=str(target),
-                worker="",
-                kind="too_large",
-                problem=(
-                    f"the request takes {size} bytes; a message may take {self._limits.max_bytes}. "
-                    "It was not sent. Give the agent less at once, or host, workers and clients "
-                    "RemoteLimits(max_bytes=...)."
-                ),
+        if (size := size_of(envelope)) > self.limits.max_bytes:
+            problem = (
+                f"the request takes {size} bytes; a message may take {self.limits.max_bytes}. "
+                "It was not sent. Give the agent less at once, or host, workers and clients "
+                "RemoteLimits(max_bytes=...)."
             )
+            raise _error(target, "too_large", problem)
         return envelope
 
     async def _exchange(self, target: AgentId, envelope: CoagRequest | CoagAnswer) -> CoagAnswer:
         """Sends until an answer is there, and not longer than patience lasts."""
         future = self._waiting[envelope.id] = asyncio.get_running_loop().create_future()
         try:
-            async with asyncio.timeout(self._limits.patience):
+            async with asyncio.timeout(self.limits.patience):
                 while True:
                     await self._send(target, envelope)
-                    done, _ = await asyncio.wait([future], timeout=self._limits.resend)
+                    done, _ = await asyncio.wait([future], timeout=self.limits.resend)
                     if done:
                         return future.result()
         except TimeoutError as error:
             problem = (
-                f"no sign of life for {self._limits.patience:g} s. Is there a worker that serves "
+                f"no sign of life for {self.limits.patience:g} s. Is there a worker that serves "
                 f"{target.type!r} at this host? It may have died; what it did before is not undone."
             )
-            raise RemoteAgentError(
-                agent=str(target), worker="", kind="unreachable", problem=problem
-            ) from error
+            raise _error(target, "unreachable", problem) from error
         finally:
             self._waiting.pop(envelope.id, None)
 
@@ -431,8 +407,7 @@ async def open_connection(
     return RemoteConnection(runtime, mailbox, waiting, limits or RemoteLimits())
 
 
-def _read(reply: CoagAnswer) -> Answer:
-    try:
-        return read_answer(reply)
-    except VersionError as error:
-        return RequestFailed(failure=RemoteFailure(kind="version", problem=str(error)))
+def _error(target: AgentId, kind: str, problem: str, **more: str) -> RemoteAgentError:
+    return RemoteAgentError(
+        **{"agent": str(target), "worker": "", **more}, kind=kind, problem=problem
+    )

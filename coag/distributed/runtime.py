@@ -11,6 +11,7 @@ import asyncio
 import socket
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,7 +21,7 @@ from coag.errors import ConfigurationError, RemoteAgentError
 from .places import AgentFactory
 from .protocol import GRPC_MARGIN, Message, RemoteLimits
 from .remote import RemoteConnection, open_connection
-from .service import serve_agent
+from .service import AgentService, serve_agent
 
 if TYPE_CHECKING:
     from autogen_ext.runtimes.grpc import GrpcWorkerAgentRuntime, GrpcWorkerAgentRuntimeHost
@@ -78,13 +79,8 @@ async def connect(
         RemoteAgentError: No host answers there.
         ConfigurationError: grpc is not installed.
     """
-    limits = limits or RemoteLimits()
-    async with _runtime(address, limits) as runtime:
-        connection = await open_connection(runtime, limits=limits)
-        try:
-            yield connection
-        finally:
-            await connection.close()
+    async with worker(address, {}, limits=limits) as connection:
+        yield connection
 
 
 @asynccontextmanager
@@ -118,62 +114,51 @@ async def worker(
             imported, or grpc is not installed.
     """
     limits = limits or RemoteLimits()
-
-    async def serve(runtime: GrpcWorkerAgentRuntime, stack: AsyncExitStack) -> RemoteConnection:
-        connection = await open_connection(runtime, limits=limits)
-        stack.push_async_callback(connection.close)
-        for type, factory in agents.items():
-            service = await serve_agent(
-                runtime,
-                type,
-                factory,
-                message_types=message_types,
-                logs=logs,
-                options=options,
-                limits=limits,
-            )
-            stack.push_async_callback(service.close)
-        return connection
-
+    serve = partial(
+        serve_agent, message_types=message_types, logs=logs, options=options, limits=limits
+    )
     async with AsyncExitStack() as stack:
-        yield await _serving(address, limits, serve, stack)
-
-
-_Serve = Callable[["GrpcWorkerAgentRuntime", AsyncExitStack], Awaitable[RemoteConnection]]
+        yield await _serving(address, agents, limits, serve, stack)
 
 
 async def _serving(
-    address: str, limits: RemoteLimits, serve: _Serve, whole: AsyncExitStack
+    address: str,
+    agents: Mapping[str, AgentFactory | str],
+    limits: RemoteLimits,
+    serve: Callable[..., Awaitable[AgentService]],
+    whole: AsyncExitStack,
 ) -> RemoteConnection:
     """Serves on a runtime of its own; tries again while another worker holds one of the types.
 
     A runtime cannot take back a registration that failed, so every attempt makes a new one.
     """
+    _need_grpc()
     import grpc.aio
 
     loop = asyncio.get_running_loop()
     deadline = loop.time() + limits.patience
     while True:
-        async with AsyncExitStack() as stack:
-            runtime = await stack.enter_async_context(_runtime(address, limits))
-            try:
-                connection = await serve(runtime, stack)
-            except grpc.aio.AioRpcError as error:
-                if loop.time() > deadline or error.code() != grpc.StatusCode.INVALID_ARGUMENT:
-                    raise ConfigurationError(
-                        f"The host {address} refused to let this worker serve: {error.details()} "
-                        "Stop the worker that serves the type, or serve under another type."
-                    ) from error
-            else:
+        try:
+            async with AsyncExitStack() as stack:
+                runtime = await stack.enter_async_context(_runtime(address, limits))
+                connection = await open_connection(runtime, limits=limits)
+                stack.push_async_callback(connection.close)
+                for type, factory in agents.items():
+                    stack.push_async_callback((await serve(runtime, type, factory)).close)
                 await whole.enter_async_context(stack.pop_all())
                 return connection
+        except grpc.aio.AioRpcError as error:
+            if loop.time() > deadline or error.code() != grpc.StatusCode.INVALID_ARGUMENT:
+                raise ConfigurationError(
+                    f"The host {address} refused to let this worker serve: {error.details()} "
+                    "Stop the worker that serves the type, or serve under another type."
+                ) from error
         await asyncio.sleep(_RETRY)
 
 
 @asynccontextmanager
 async def _runtime(address: str, limits: RemoteLimits) -> AsyncGenerator[GrpcWorkerAgentRuntime]:
     """A runtime that is connected to a host, and is stopped in the end."""
-    _need_grpc()
     from autogen_ext.runtimes.grpc import GrpcWorkerAgentRuntime
 
     await _wait_for_host(address, limits)

@@ -18,9 +18,7 @@ from autogen_core import (
     try_get_known_serializers_for_type,
 )
 
-from coag.errors import CoagError
-
-from .hosted import HostedAgent, failure_of
+from .hosted import HostedAgent
 from .places import AgentFactory, AgentPlace, folder_of, load_factory, name_of
 from .protocol import (
     Answer,
@@ -30,11 +28,11 @@ from .protocol import (
     MessageCodec,
     RemoteFailure,
     RemoteLimits,
-    Request,
+    RemoteRefusal,
     RequestFailed,
     StillWorking,
-    VersionError,
     body_of,
+    failure_of,
     read_request,
     size_of,
 )
@@ -56,18 +54,12 @@ class AgentService:
         factory: Makes them.
         codec: Turns messages into JSON.
         limits: Bounds.
-        worker: What this worker is called in errors.
     """
 
     def __init__(
-        self,
-        place: AgentPlace,
-        factory: AgentFactory,
-        codec: MessageCodec,
-        limits: RemoteLimits,
-        worker: str,
+        self, place: AgentPlace, factory: AgentFactory, codec: MessageCodec, limits: RemoteLimits
     ) -> None:
-        self.worker = worker
+        self._worker = f"{socket.gethostname()}:{os.getpid()}"
         self._place = place
         self._factory = factory
         self._codec = codec
@@ -78,16 +70,10 @@ class AgentService:
     async def answer(self, key: str, envelope: CoagRequest) -> CoagAnswer:
         """Answers a request to the agent of a key; what goes wrong is an answer too."""
         try:
-            answer = await self._answer(key, envelope.id, read_request(envelope))
-        except VersionError as error:
-            answer = RequestFailed(failure=RemoteFailure(kind="version", problem=str(error)))
+            body = body_of(await self._answer(key, envelope))
         except Exception as error:  # the outermost guard: the client must learn of it
-            answer = RequestFailed(failure=failure_of(error))
-        try:
-            body = body_of(answer)
-        except CoagError as error:
             body = body_of(RequestFailed(failure=failure_of(error)))
-        reply = CoagAnswer(id=envelope.id, worker=self.worker, body=body)
+        reply = CoagAnswer(id=envelope.id, worker=self._worker, body=body)
         if (size := size_of(reply)) <= self._limits.max_bytes:
             return reply
         problem = f"The answer takes {size} bytes; a message may take {self._limits.max_bytes}."
@@ -100,39 +86,36 @@ class AgentService:
         opening = list(self._opening.values())
         self._opening.clear()
         for task in opening:
-            if not task.done():
-                task.cancel()
-        if opening:
-            await asyncio.wait(opening)
-        for task in opening:
-            if not task.cancelled() and task.exception() is None:
-                await task.result().close("The worker is shutting down.")
+            task.cancel()
+        for hosted in await asyncio.gather(*opening, return_exceptions=True):
+            if isinstance(hosted, HostedAgent):
+                await hosted.close("The worker is shutting down.")
 
-    async def _answer(self, key: str, id: str, request: Request) -> Answer:
+    async def _answer(self, key: str, envelope: CoagRequest) -> Answer:
+        """The agent's answer; that it is being made, as long as it is.
+
+        Raises:
+            RemoteRefusal: There is no agent, and none is made.
+        """
+        request = read_request(envelope)
         if self._closed:
-            return _refused("The worker is shutting down.")
-        hosted = await self._hosted(key)
-        return (
-            hosted
-            if isinstance(hosted, StillWorking | RequestFailed)
-            else await hosted.answer(id, request)
-        )
-
-    async def _hosted(self, key: str) -> HostedAgent | StillWorking | RequestFailed:
-        """The agent of a key; `StillWorking` while it is being made."""
+            raise RemoteRefusal("refused", "The worker is shutting down.")
         task = self._opening.get(key)
         if task is None or _is_over(task):
             self._opening.pop(key, None)
             if len(self._opening) >= self._limits.agents:
-                return _refused(
+                raise RemoteRefusal(
+                    "refused",
                     f"The worker serves {self._limits.agents} agents of this type already, as "
-                    "many as its limits allow. Close remote agents that are no longer used."
+                    "many as its limits allow. Close remote agents that are no longer used.",
                 )
             task = self._opening[key] = asyncio.create_task(self._open(key))
         done, _ = await asyncio.wait([task], timeout=self._limits.poll)
-        if done and task.cancelled():
-            return _refused("Its making was cancelled.")
-        return task.result() if done else StillWorking()
+        if not done:
+            return StillWorking()
+        if task.cancelled():
+            raise RemoteRefusal("refused", "Its making was cancelled.")
+        return await task.result().answer(envelope.id, request)
 
     async def _open(self, key: str) -> HostedAgent:
         logs = self._place.logs
@@ -185,19 +168,15 @@ async def serve_agent(
     Raises:
         ConfigurationError: The factory's name leads nowhere.
     """
-    named = isinstance(factory, str)
     make = load_factory(factory) if isinstance(factory, str) else factory
     place = AgentPlace(
         type=type,
         key="",
         logs=_absolute(logs),
         options=dict(options or {}),
-        factory=str(factory) if named else name_of(make),
+        factory=factory if isinstance(factory, str) else name_of(factory),
     )
-    worker = f"{socket.gethostname()}:{os.getpid()}"
-    service = AgentService(
-        place, make, MessageCodec(message_types), limits or RemoteLimits(), worker
-    )
+    service = AgentService(place, make, MessageCodec(message_types), limits or RemoteLimits())
     runtime.add_message_serializer(try_get_known_serializers_for_type(CoagAnswer))
     await ChatAgentHost.register(runtime, type, lambda: ChatAgentHost(service))
     return service
@@ -212,7 +191,3 @@ def _is_over(opening: asyncio.Task[HostedAgent]) -> bool:
     if not opening.done():
         return False
     return opening.cancelled() or opening.exception() is not None or opening.result().closed
-
-
-def _refused(problem: str) -> RequestFailed:
-    return RequestFailed(failure=RemoteFailure(kind="refused", problem=problem))

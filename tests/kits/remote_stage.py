@@ -58,8 +58,7 @@ async def to_the_end(
     told: list[TurnProgress] = []
     turn = request.turn
     while not (told and told[-1].items and told[-1].items[-1].response):
-        answer = await remote.ask(target, request)
-        assert isinstance(answer, TurnProgress)
+        answer = await remote.ask(target, request, TurnProgress)
         told.append(answer)
         after = answer.first + len(answer.items)
         request = FollowTurn(turn=turn, epoch=answer.epoch, after=after)

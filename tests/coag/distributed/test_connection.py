@@ -13,18 +13,27 @@ from kits.remote_agents import Puppet, Yielded
 from kits.remote_stage import BRISK, Stage, to_the_end
 from pydantic import ValidationError
 
-from coag.distributed import RemoteConnection, RemoteLimits, open_connection, serve_agent
+from coag.distributed import (
+    AgentPlace,
+    AgentService,
+    RemoteConnection,
+    RemoteLimits,
+    open_connection,
+    serve_agent,
+)
 from coag.distributed.protocol import (
     AgentDescription,
     BeginTurn,
     CoagAnswer,
     CoagRequest,
     FollowTurn,
+    MessageCodec,
     Operation,
     OperationDone,
     RequestFailed,
+    StillWorking,
     TurnProgress,
-    VersionError,
+    body_of,
     read_answer,
 )
 from coag.errors import ConfigurationError, RemoteAgentError
@@ -32,10 +41,9 @@ from coag.errors import ConfigurationError, RemoteAgentError
 TARGET = AgentId("puppet", "default")
 
 
-async def described(remote: RemoteConnection) -> AgentDescription:
-    answer = await remote.ask(TARGET, Operation(op="describe"))
-    assert isinstance(answer, AgentDescription)
-    return answer
+async def instance_of(remote: RemoteConnection) -> str:
+    there = await remote.ask(TARGET, Operation(op="describe"), AgentDescription)
+    return there.instance
 
 
 def hello(turn: str, instance: str) -> BeginTurn:
@@ -47,7 +55,7 @@ def hello(turn: str, instance: str) -> BeginTurn:
 async def test_the_same_turn_sent_again_gives_the_same_and_does_not_run_again(
     stage: Stage, remote: RemoteConnection
 ) -> None:
-    begin = hello("turn-1", (await described(remote)).instance)
+    begin = hello("turn-1", await instance_of(remote))
     first = (await to_the_end(remote, TARGET, begin))[-1]
     again = (await to_the_end(remote, TARGET, begin))[-1]
     assert again.items[-1] == first.items[-1]
@@ -57,30 +65,31 @@ async def test_the_same_turn_sent_again_gives_the_same_and_does_not_run_again(
 async def test_a_turn_older_than_those_kept_is_refused_and_does_not_run_again(
     stage: Stage,
 ) -> None:
-    await stage.serve(limits=BRISK.model_copy(update={"turns_kept": 2}))
+    await stage.serve(limits=BRISK.model_copy(update={"turns_kept": 2, "ids_kept": 2}))
     remote = await stage.connect()
-    instance = (await described(remote)).instance
-    turns = [hello(f"turn-{n}", instance) for n in range(4)]
+    instance = await instance_of(remote)
+    turns = [hello(f"turn-{n}", instance) for n in range(5)]
     for turn in turns:
         await to_the_end(remote, TARGET, turn)
-    with pytest.raises(RemoteAgentError, match="not run again") as caught:
-        await remote.ask(TARGET, turns[0])
+    for number, kind in enumerate(["lost", "forgotten", "forgotten"]):
+        follow = FollowTurn(turn=f"turn-{number}", epoch="", after=0)
+        with pytest.raises(RemoteAgentError) as caught:
+            await remote.ask(TARGET, follow, TurnProgress)
+        assert caught.value.kind == kind
     with pytest.raises(RemoteAgentError, match="not run again"):
-        await remote.ask(TARGET, FollowTurn(turn="turn-0", epoch="", after=0))
-    assert caught.value.kind == "forgotten"
+        await remote.ask(TARGET, turns[1], TurnProgress)
+    await remote.ask(TARGET, Operation(op="cancel", turn="turn-1"), OperationDone)
     await to_the_end(remote, TARGET, turns[-1])
-    assert stage.puppet.done == ["turn"] * 4
+    assert stage.puppet.done == ["turn"] * 5
 
 
 async def test_a_turn_that_is_cancelled_before_it_arrives_does_not_run(
     stage: Stage, remote: RemoteConnection
 ) -> None:
-    instance = (await described(remote)).instance
-    assert isinstance(
-        await remote.ask(TARGET, Operation(op="cancel", turn="turn-1")), OperationDone
-    )
+    instance = await instance_of(remote)
+    await remote.ask(TARGET, Operation(op="cancel", turn="turn-1"), OperationDone)
     with pytest.raises(RemoteAgentError, match="Before it began"):
-        await remote.ask(TARGET, hello("turn-1", instance))
+        await remote.ask(TARGET, hello("turn-1", instance), TurnProgress)
     assert stage.puppet.done == []
 
 
@@ -101,11 +110,11 @@ async def test_a_turn_that_nobody_asks_after_is_cancelled_when_its_lease_ends(
     stage.next = lambda: Puppet(sleep)
     await stage.serve(limits=BRISK.model_copy(update={"lease": 0.3, "cancel": 0.1}))
     remote = await stage.connect()
-    begin = hello("turn-1", (await described(remote)).instance)
-    assert isinstance(await remote.ask(TARGET, begin), TurnProgress)
+    begin = hello("turn-1", await instance_of(remote))
+    await remote.ask(TARGET, begin, TurnProgress)
     await ended.wait()
     with pytest.raises(RemoteAgentError, match=r"Nobody had asked after the turn for 0\.3 s"):
-        await remote.ask(TARGET, begin)
+        await remote.ask(TARGET, begin, TurnProgress)
 
 
 class Lossy(SingleThreadedAgentRuntime):
@@ -158,31 +167,31 @@ async def test_nobody_there_is_an_error_in_time(stage: Stage) -> None:
         await remote.agent("ghost")
 
 
-async def answer_to(remote: RemoteConnection, envelope: CoagRequest) -> RequestFailed:
-    """What a request that no client of ours would send is answered with."""
-    addressed = envelope.model_copy(update={"reply_to": remote._mailbox})  # pyright: ignore[reportPrivateUsage]
-    failed = read_answer(await remote._exchange(TARGET, addressed))  # pyright: ignore[reportPrivateUsage]
+@pytest.mark.parametrize(
+    ("version", "kind", "said"),
+    [(2, "version", "speaks version 2 of the protocol, this one 1"), (1, "raised", "teleport")],
+)
+async def test_a_request_of_another_version_and_one_that_is_none_are_answered_with_an_error(
+    remote: RemoteConnection, version: int, kind: str, said: str
+) -> None:
+    mailbox = remote._mailbox  # pyright: ignore[reportPrivateUsage] - no client of ours sends this
+    envelope = CoagRequest(v=version, id="1", reply_to=mailbox, body='{"op": "teleport"}')
+    failed = read_answer(await remote._exchange(TARGET, envelope))  # pyright: ignore[reportPrivateUsage]
     assert isinstance(failed, RequestFailed)
-    return failed
+    assert failed.failure.kind == kind
+    assert said in failed.failure.problem
 
 
-async def test_a_client_of_another_version_is_told_so(remote: RemoteConnection) -> None:
-    envelope = CoagRequest(v=2, id="1", reply_to="", body='{"op": "teleport"}')
-    failure = (await answer_to(remote, envelope)).failure
-    assert failure.kind == "version"
-    assert "speaks version 2 of the protocol, this one 1" in failure.problem
+async def test_an_answer_of_another_version_is_an_error_that_says_so(
+    stage: Stage, remote: RemoteConnection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def newer(**fields: Any) -> CoagAnswer:
+        return CoagAnswer(v=2, **fields)
 
-
-async def test_a_request_that_is_none_is_answered_with_an_error(remote: RemoteConnection) -> None:
-    failed = await answer_to(remote, CoagRequest(id="1", reply_to="", body='{"op": "teleport"}'))
-    assert "teleport" in failed.failure.problem
-
-
-def test_a_worker_of_another_version_is_told_apart_from_one_that_answers_nonsense() -> None:
-    with pytest.raises(VersionError, match="speaks version 2"):
-        read_answer(CoagAnswer(v=2, id="1", worker="w", body="{}"))
-    with pytest.raises(ValidationError):
-        read_answer(CoagAnswer(id="1", worker="w", body="{}"))
+    monkeypatch.setattr("coag.distributed.service.CoagAnswer", newer)
+    with pytest.raises(RemoteAgentError, match="speaks version 2") as caught:
+        await remote.agent("puppet")
+    assert caught.value.kind == "version"
 
 
 async def test_two_clients_that_ask_one_worker_at_once_get_each_their_own_answers(
@@ -228,3 +237,24 @@ async def test_a_factory_is_served_by_its_name_too() -> None:
     await remote.close()
     await service.close()
     await runtime.stop()
+
+
+async def test_a_service_that_is_closed_while_an_agent_is_made_makes_none_and_says_why() -> None:
+    begun, made = asyncio.Event(), list[Puppet]()
+
+    async def slow(place: AgentPlace) -> Puppet:
+        begun.set()
+        await asyncio.Event().wait()
+        made.append(Puppet(name=place.key))
+        return made[0]
+
+    limits = RemoteLimits(patience=1.0, resend=0.5, poll=0.01)
+    service = AgentService(AgentPlace(type="puppet", key=""), slow, MessageCodec(), limits)
+    request = CoagRequest(id="1", reply_to="", body=body_of(Operation(op="describe")))
+    assert read_answer(await service.answer("a", request)) == StillWorking()
+    await begun.wait()
+    await service.close()
+    assert made == []
+    refused = read_answer(await service.answer("a", request))
+    assert isinstance(refused, RequestFailed)
+    assert "shutting down" in refused.failure.problem

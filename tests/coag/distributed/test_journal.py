@@ -62,12 +62,8 @@ def test_a_journal_that_is_opened_again_tells_the_same(lines: list[Line]) -> Non
     with TemporaryDirectory() as folder:
         path = Path(folder) / "turns.jsonl"
         first = written(path, lines)
-        again = TurnJournal(path, kept=KEPT)
-        again.close()
-        assert what_it_tells(again) == what_it_tells(first)
-        once_more = TurnJournal(path, kept=KEPT)
-        once_more.close()
-        assert what_it_tells(once_more) == what_it_tells(first)
+        for _ in range(2):
+            assert what_it_tells(written(path, [])) == what_it_tells(first)
         assert len(path.read_bytes().splitlines()) <= KEPT + 3
 
 
@@ -83,27 +79,15 @@ def test_a_journal_cut_anywhere_tells_what_was_whole(
         cut = data.draw(st.integers(0, len(text)))
         path.write_bytes(text[:cut])
         whole.write_bytes(text[: text.rfind(b"\n", 0, cut) + 1])
-        journals = TurnJournal(path, kept=KEPT), TurnJournal(whole, kept=KEPT)
-        for journal in journals:
-            journal.close()
-        assert what_it_tells(journals[0]) == what_it_tells(journals[1])
+        assert what_it_tells(written(path, [])) == what_it_tells(written(whole, []))
 
 
 def test_a_journal_grows_with_what_is_kept_and_not_with_what_was_done(tmp_path: Path) -> None:
     path = tmp_path / "turns.jsonl"
-    journal = TurnJournal(path, kept=KEPT)
-    journal.write(PlaceOpened(instance="a"))
-    for number in range(500):
-        journal.write(TurnBegun(turn=str(number)))
-        journal.write(TurnEnded(turn=str(number)))
-    journal.close()
+    turns = [kind(turn=str(number)) for number in range(500) for kind in (TurnBegun, TurnEnded)]
+    written(path, [PlaceOpened(instance="a"), *turns])
     assert len(path.read_bytes().splitlines()) <= 4 * KEPT + 11
-
-
-def test_a_journal_can_be_read_by_its_owner_only(tmp_path: Path) -> None:
-    path = tmp_path / "new" / "turns.jsonl"
-    TurnJournal(path, kept=KEPT).close()
-    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600  # for its owner only
 
 
 @pytest.mark.parametrize("damage", ["{}\n", "no json\n", '{"line": "begun"}\n'])

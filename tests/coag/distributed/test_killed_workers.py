@@ -12,7 +12,7 @@ from autogen_agentchat.base import TaskResult
 from kits.remote_agents import FACT, UNSURE
 
 from coag.distributed import Processes, RemoteChatAgent, RemoteLimits, connect, processes
-from coag.errors import RemoteAgentError
+from coag.errors import ConfigurationError, RemoteAgentError
 
 TESTS = Path(__file__).parents[2]
 BRIEF = RemoteLimits(patience=4.0, resend=0.5, poll=0.2)
@@ -55,6 +55,8 @@ async def test_a_turn_whose_worker_is_killed_inside_an_action_is_taken_up_and_no
         agent = await remote.agent("carrier")
         await agent.run(task="Keep in mind what you know of the gate.")
         turn = await begin_to_carry(agent, world)
+        with pytest.raises(ConfigurationError, match="'carrier' runs already"):
+            await running.start_worker("carrier", "kits.remote_agents:carrier")
 
         await running.kill("carrier")
         await running.start_worker("carrier", "kits.remote_agents:carrier")

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -97,13 +99,17 @@ async def test_an_agent_bears_here_the_name_that_it_is_given_here(remote: Remote
     assert agent.description == "Repeats."
 
 
-async def test_each_key_has_an_agent_of_its_own(stage: Stage, remote: RemoteConnection) -> None:
-    for key in ("a", "b b/../c", "a"):
+async def test_each_key_has_an_agent_and_a_folder_of_its_own(stage: Stage, tmp_path: Path) -> None:
+    await stage.serve(logs=tmp_path)
+    remote = await stage.connect()
+    long = "key/" * 100
+    for key in ("a", "b b/../c", "a", long, f"{long}x"):
         await (await remote.agent("puppet", key=key)).run(task="Hello.")
-    assert {key: one.done for key, one in stage.puppets.items()} == {
-        "a": ["turn", "turn"],
-        "b b/../c": ["turn"],
-    }
+    turns = {key: len(one.done) for key, one in stage.puppets.items()}
+    assert turns == {"a": 2, "b b/../c": 1, long: 1, f"{long}x": 1}
+    folders = os.listdir(tmp_path / "puppet")
+    assert len(folders) == 4
+    assert {"a", "b b%2F%2E%2E%2Fc"} <= set(folders)
 
 
 async def test_chunks_travel_and_inner_messages_that_were_never_yielded_do_too(
