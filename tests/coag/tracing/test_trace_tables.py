@@ -213,9 +213,6 @@ def test_any_records_in_any_order_make_uniform_tables(records: list[TraceRecord]
 def test_the_page_about_notebooks_lists_every_column() -> None:
     page = (Path(__file__).parents[3] / "docs" / "notebook.md").read_text(encoding="utf-8")
     for name in TableName:
-        _, _, section = page.partition(f"### `{name}`\n")
-        table = section.partition("\n### ")[0]
-        for column in Trace.columns(name):
-            star = "*" if column.optional else ""
-            row = f"| `{column.name}` | {column.type.__name__}{star} | {column.means} |"
-            assert row in table
+        (row,) = [line for line in page.splitlines() if line.startswith(f"| `{name}` |")]
+        columns = [f"`{one.name}`" + r"\*" * one.optional for one in Trace.columns(name)]
+        assert row.endswith(f"| {', '.join(columns)} |")
