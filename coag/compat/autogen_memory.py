@@ -23,7 +23,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from coag.context import wrap_as_data
 from coag.errors import RecordStoreError
 from coag.memory import LongTermMemory, LongTermMemoryConfig, Recall
-from coag.models import message_text
+from coag.models import cancellable, message_text
 from coag.schema import (
     Fact,
     MemoryKind,
@@ -35,7 +35,6 @@ from coag.schema import (
 )
 from coag.store import FIXED_FIELDS, short_id
 
-from .clients import cancellable
 from .components import NamedComponent
 
 # ---- Between AutoGen's memory contents and the texts and metadata of our records ----

@@ -31,11 +31,11 @@ from coag.awareness import (
     DynamicsSettings,
     EngineSettings,
 )
+from coag.models import cancellable
 from coag.schema import Clock
 from coag.store import Embedder
 
 from .autogen_memory import SITUATION, text_of
-from .clients import cancellable
 from .components import NamedComponent, Part, get_part, part_of
 
 if TYPE_CHECKING:

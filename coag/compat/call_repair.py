@@ -19,10 +19,8 @@ from autogen_core.models import (
 )
 from autogen_core.tools import Tool, ToolSchema
 
-from coag.models import merged_system, repaired_object
+from coag.models import ToolChoice, merged_system, repaired_object
 from coag.schema import estimate_tokens
-
-from .clients import ToolChoice
 
 # ---- Making a dialogue legal that an agent, a crash or a cancellation has left otherwise ----
 

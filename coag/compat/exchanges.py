@@ -23,7 +23,7 @@ from autogen_core.tools import ImageResultContent, TextResultContent, ToolResult
 from pydantic import BaseModel
 
 from coag.errors import ConfigurationError, ModelCallError, ModelTimeoutError
-from coag.models import is_refusal, sent_messages
+from coag.models import ModelRequest, is_refusal, sent_messages
 from coag.schema import (
     AnswerDetails,
     Intent,
@@ -37,7 +37,6 @@ from coag.schema import (
 )
 from coag.tracing import Redactor
 
-from .clients import ModelRequest
 from .tool_runner import read_result
 
 # ---- Any value as JSON that can be written, read and compared ----

@@ -39,7 +39,13 @@ from autogen_core.tools import (
 )
 
 from coag.errors import CoagError, ConfigurationError, TraceError
-from coag.models import CallRecord, capture_usage, model_name_of, reason_of
+from coag.models import (
+    CallRecord,
+    ModelRequest,
+    capture_usage,
+    model_name_of,
+    reason_of,
+)
 from coag.schema import (
     Percept,
     PerceptKind,
@@ -52,7 +58,7 @@ from coag.schema import (
     parsed_arguments,
 )
 
-from .clients import ModelRequest, WrappedClient
+from .clients import WrappedClient
 from .exchanges import asked_of, given_of, given_up, returned_of, status_of, text_of
 from .recorder import Recorder, ToolAttempt, in_form
 from .tool_runner import read_result, streams

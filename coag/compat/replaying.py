@@ -24,7 +24,7 @@ from pydantic import BaseModel
 
 from coag._util.json_diff import JsonDifference, first_difference
 from coag.errors import ConfigurationError, RecordedToolError, ReplayDivergenceError
-from coag.models import publish_usage
+from coag.models import ModelClient, ModelRequest, publish_usage
 from coag.schema import (
     ActionsListed,
     Intent,
@@ -37,7 +37,6 @@ from coag.schema import (
 )
 from coag.tracing import Redactor, RunFolder, list_runs, read_trace
 
-from .clients import ModelClient, ModelRequest
 from .components import NamedComponent
 from .exchanges import (
     brought_none,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
 from contextlib import aclosing, contextmanager
@@ -31,27 +32,33 @@ from coag.models import (
     AskSettings,
     CallContext,
     CallRecord,
+    ModelClient,
+    ModelRequest,
     Parsed,
     StructuredModel,
+    cancellable,
     capture_usage,
     continued,
     correction,
+    estimated_tokens,
     is_openai_like,
     is_refusal,
     limit_arguments,
     parse_answer,
     reason_of,
+    request_usage,
     usage_of,
 )
 from coag.schema import ModelCall, TokenUsage, let_others_run
 
 from .call_repair import fault_of, legal_dialogue, repair_answer, with_pieces
-from .clients import ModelRequest, TokenCounts, WrappedClient, cancellable, request_usage
+from .clients import WrappedClient
 
 # ---- One request, sent to the client within as often as it takes ----
 
 
 ResultT = TypeVar("ResultT")
+_LOG = logging.getLogger(__name__)
 
 _IN_FORM = "Give that answer again in the form that is asked for."
 
@@ -281,6 +288,48 @@ _STREAM_USAGE = {"stream_options": {"include_usage": True}}
 
 class JsonObject(RootModel[dict[str, Any]]):
     """Any JSON object: what `json_output=True` asks for."""
+
+
+class TokenCounts:
+    """The client's counts as long as it can count, estimates after that.
+
+    Args:
+        client: Who counts. AutoGen's clients use tiktoken, which downloads its tables at first use.
+        context_tokens: The model's context size; with it the client is never asked.
+    """
+
+    def __init__(self, client: ChatCompletionClient, context_tokens: int | None) -> None:
+        self._client = client
+        self._context_tokens = context_tokens
+        self._client_counts = context_tokens is None
+
+    def count(self, messages: Sequence[LLMMessage], tools: Sequence[Tool | ToolSchema]) -> int:
+        """About how many tokens messages and tools take."""
+        counted = self._by_client(lambda: self._client.count_tokens(messages, tools=tools))
+        return estimated_tokens(messages, tools) if counted is None else counted
+
+    def remaining(self, messages: Sequence[LLMMessage], tools: Sequence[Tool | ToolSchema]) -> int:
+        """About how many tokens are left of the context."""
+        remaining = self._by_client(lambda: self._client.remaining_tokens(messages, tools=tools))
+        if remaining is not None:
+            return remaining
+        return (self._context_tokens or ModelClient.context_tokens) - estimated_tokens(
+            messages, tools
+        )
+
+    def _by_client(self, count: Callable[[], int]) -> int | None:
+        if not self._client_counts:
+            return None
+        try:
+            return count()
+        except Exception as error:  # tiktoken, the network and unknown models raise many kinds
+            self._client_counts = False
+            _LOG.warning(
+                "%s cannot count tokens (%s): they are estimated from now on.",
+                type(self._client).__name__,
+                type(error).__name__,
+            )
+            return None
 
 
 class ResilientClientConfig(BaseModel):

@@ -13,13 +13,21 @@ function. The providers' packages are imported only when a spec of theirs is ope
 from coag._util.deprecation import renamed
 
 from .call_record import CallContext, CallRecord, is_refusal, reason_of
-from .messages import continued, merged_system, one_system_message, sent_messages, to_autogen
-from .native import ANSWER_CHARACTERS, EMPTY_PIECES, ToolAnswer, ToolRequest, offer_tools
+from .client import (
+    ModelClient,
+    ModelRequest,
+    ToolChoice,
+    cancellable,
+    estimated_tokens,
+    message_text,
+    request_usage,
+)
+from .messages import continued, merged_system, sent_messages, to_autogen
+from .native import ANSWER_CHARACTERS, EMPTY_PIECES, ToolAnswer, offer_tools
 from .parsing import Parsed, Problem, calls_in_text, parse_answer, repaired_object, repeats
 from .providers import (
     ModelSpec,
     SchemeFactory,
-    WrapsClient,
     asked_window,
     can_be_asked,
     form_arguments,
@@ -41,7 +49,6 @@ from .scripted import (
     ScriptedModel,
     ScriptedReply,
     ScriptedRequest,
-    message_text,
     scripted_answers,
 )
 from .usage import Price, UsageCapture, capture_usage, price_call, publish_usage, usage_of
@@ -61,7 +68,6 @@ __all__ = [
     "price_call",
     "offer_tools",
     "ToolAnswer",
-    "ToolRequest",
     "ModelSpec",
     "SchemeFactory",
     "open_model",
@@ -72,9 +78,14 @@ __all__ = [
     "scripted_answers",
     "ScriptedAnswers",
     "message_text",
+    "ModelClient",
+    "ModelRequest",
+    "ToolChoice",
+    "cancellable",
+    "estimated_tokens",
+    "request_usage",
     "strict_schema",
     "response_format",
-    "one_system_message",
     "to_autogen",
     "form_arguments",
     "limit_name_of",
@@ -86,7 +97,6 @@ __all__ = [
     "UsageCapture",
     "is_refusal",
     "reason_of",
-    "WrapsClient",
     "innermost",
     "is_openai_like",
     "continued",

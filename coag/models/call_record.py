@@ -30,18 +30,14 @@ from coag.schema import (
     TokenUsage,
 )
 
+from .client import tool_schema
 from .messages import sent_call, sent_messages, storable
-from .scripted import tool_schema
 from .usage import UsageCapture, capture_usage
 
 _SHOWN = 600
 """Characters of an error that are recorded."""
 _REFUSING = frozenset({400, 415, 422, 501})
 """HTTP statuses with which servers refuse a `response_format` that they do not know."""
-
-
-def _ignore(call: ModelCall) -> None:
-    """Nobody is to be notified."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +49,7 @@ class CallContext:
     """Gives the id of each call, of kind `call`."""
     cycle: int = 0
     phase: Phase | None = None
-    on_call: Callable[[ModelCall], None] = _ignore
+    on_call: Callable[[ModelCall], None] = lambda _call: None
     """Gets every call as soon as it is over, failed and cancelled ones included."""
 
     def collecting(self, calls: list[ModelCall]) -> CallContext:
@@ -277,8 +273,6 @@ def reason_of(error: BaseException) -> str:
 
 def _status(error: Exception) -> int | None:
     """The HTTP status, where the error has one: `openai`, `anthropic`, `ollama` and `httpx`."""
-    for holder in (error, getattr(error, "response", None)):
-        status: object = getattr(holder, "status_code", None)
-        if isinstance(status, int):
-            return status
-    return None
+    holders = (error, getattr(error, "response", None))
+    told: list[object] = [getattr(holder, "status_code", None) for holder in holders]
+    return next((status for status in told if isinstance(status, int)), None)

@@ -22,7 +22,7 @@ from autogen_core.models import (
 from coag._util.text import estimate_tokens, well_formed
 from coag.schema import Prompt, PromptMessage
 
-from .scripted import message_text
+from .client import message_text
 
 # ---- Prompts as AutoGen messages ----
 
@@ -245,21 +245,16 @@ def normalize_response(result: object, sent: Sequence[Mapping[str, Any]]) -> Nor
     usage: Any = getattr(result, "usage", None)
     fault = _fault(content, thought)
     estimated = not _believable(usage)
+    if content is None or isinstance(content, str):  # careless clients bring None
+        content = storable(content or "")
     return NormalizedResponse(
-        content="" if fault else _content(content),
+        content="" if fault else content if isinstance(content, str) else tuple(content),
         thought="" if fault else storable(thought or ""),
         finish_reason=None if finish is None else storable(finish),
         usage=_estimate(sent, content) if estimated else usage,
         usage_estimated=estimated,
         fault=fault,
     )
-
-
-def _content(content: Any) -> str | tuple[FunctionCall, ...]:
-    """Text that can be stored, or calls; None, which careless clients bring, is an empty text."""
-    if content is None or isinstance(content, str):
-        return storable(content or "")
-    return tuple(cast("Sequence[FunctionCall]", content))
 
 
 def _fault(content: Any, thought: Any) -> str:

@@ -83,17 +83,11 @@ def _depth(text: str) -> int:
 ModelT = TypeVar("ModelT", bound=BaseModel)
 
 _THINKING = re.compile(r"<think>.*?(?:</think>|\Z)", re.DOTALL)
+_CUT_OFF = " It was cut off at the token limit: give a shorter answer, with shorter texts."
 _MAX_STARTS = 200
 """How many opening braces are tried; bounds the work on a hostile answer."""
-_NOT_GRAMMAR = (
-    "greater_than",
-    "less_than",
-    "too_long",
-    "too_short",
-    "multiple_of",
-    "finite_number",
-    "value_error",
-    "assertion_error",
+_NOT_GRAMMAR = re.compile(
+    "greater_than|less_than|too_long|too_short|multiple_of|finite_number|value_error|assertion"
 )
 """Parts of pydantic's names for errors that a grammar is not expected to prevent."""
 
@@ -133,7 +127,7 @@ def parse_answer(
         truncated: The model was cut off by its token limit.
     """
     if not raw.strip():
-        return Problem("The answer was empty." + _length_note(truncated))
+        return Problem(f"The answer was empty.{_CUT_OFF if truncated else ''}")
     try:
         return Parsed(output_type.model_validate_json(raw), repaired=False, text=raw)
     except ValidationError as error:
@@ -144,7 +138,7 @@ def parse_answer(
     if isinstance(found, Parsed):
         return found
     if truncated:
-        return Problem("The answer was not complete." + _length_note(truncated))
+        return Problem(f"The answer was not complete.{_CUT_OFF}")
     return found or problem
 
 
@@ -213,14 +207,8 @@ def _problem(error: ValidationError) -> Problem:
         shown = given if len(given) <= 80 else given[:80] + "…"
         missing = detail["type"] == "missing" or detail["type"] == "json_invalid"
         lines.append(f"{place}: {detail['msg']}" + ("" if missing else f" (got {shown})"))
-    off_schema = any(not any(part in detail["type"] for part in _NOT_GRAMMAR) for detail in details)
+    off_schema = any(not _NOT_GRAMMAR.search(detail["type"]) for detail in details)
     return Problem("; ".join(lines) + ".", off_schema=off_schema)
-
-
-def _length_note(truncated: bool) -> str:
-    if not truncated:
-        return ""
-    return " It was cut off at the token limit: give a shorter answer, with shorter texts."
 
 
 # ---- Tool calls that a model wrote as text, because its server did not take them out of it ----

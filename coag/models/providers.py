@@ -10,8 +10,9 @@ import sys
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from importlib import import_module
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias, cast, runtime_checkable
+from typing import Any, TypeAlias, cast
 from urllib.parse import urlsplit, urlunsplit
 
 from autogen_core.models import ChatCompletionClient, ModelFamily, ModelInfo
@@ -20,10 +21,10 @@ from pydantic import BaseModel, ValidationError
 from coag.errors import ConfigurationError, MissingCredentialError, UnknownNameError
 from coag.schema import OutputMode
 
+from .client import capable_info
 from .response_format import response_format
 from .scripted import ScriptedModel
 
-#
 # Clients are recognised by the names of their classes, so that no provider's package is imported.
 NUM_PREDICT = "options.num_predict"
 """Ollama's name for the completion limit: an entry of its `options`."""
@@ -39,38 +40,19 @@ _OLLAMA_LIKE = "BaseOllamaChatCompletionClient"
 _ANTHROPIC_LIKE = "BaseAnthropicChatCompletionClient"
 
 
-@runtime_checkable
-class WrapsClient(Protocol):
-    """A client around another one, to which requests go in the end."""
-
-    @property
-    def wrapped(self) -> ChatCompletionClient:
-        """The client within."""
-        ...
-
-
 def innermost(client: ChatCompletionClient) -> ChatCompletionClient:
     """The client that speaks to the server, whatever is wrapped around it."""
-    while (within := _wrapped(client)) is not None:
+    # Every call asks, and a mock has whatever it is asked for.
+    while isinstance(within := getattr(client, "wrapped", None), ChatCompletionClient):
         client = within
     return client
-
-
-def _wrapped(client: ChatCompletionClient) -> ChatCompletionClient | None:
-    """What a `WrapsClient` wraps. Every call asks, and checking a protocol would be slow."""
-    found = getattr(client, "wrapped", None)  # a mock has whatever it is asked for
-    return found if isinstance(found, ChatCompletionClient) else None
 
 
 def modes_of(client: ChatCompletionClient) -> tuple[OutputMode, ...]:
     """The output modes that the client says it can do, from the strictest; the prompt always is."""
     info = client.model_info
-    modes: list[OutputMode] = []
-    if info.get("structured_output", False):
-        modes.append(OutputMode.JSON_SCHEMA)
-    if info.get("json_output", False):
-        modes.append(OutputMode.JSON_MODE)
-    return (*modes, OutputMode.PROMPT)
+    claims = {"structured_output": OutputMode.JSON_SCHEMA, "json_output": OutputMode.JSON_MODE}
+    return (*(mode for claim, mode in claims.items() if info.get(claim)), OutputMode.PROMPT)
 
 
 def form_arguments(
@@ -166,62 +148,66 @@ _NO_KEY = "none"
 
 def open_openai(name: str) -> ChatCompletionClient:
     """A model at OpenAI, or at OPENAI_BASE_URL."""
-    try:
-        from autogen_ext.models.openai import OpenAIChatCompletionClient
-    except ImportError as error:
-        raise _missing_extra("openai", error) from error
-    key = _key("OpenAI", "OPENAI_API_KEY")
-    url = os.environ.get("OPENAI_BASE_URL") or _OPENAI_URL
-    try:
-        return OpenAIChatCompletionClient(model=name, api_key=key, base_url=url)
-    except ValueError:
-        # AutoGen asks for a description of models that are newer than it is.
-        info = _capable(OPENAI_FAMILY)
-        return OpenAIChatCompletionClient(model=name, api_key=key, base_url=url, model_info=info)
+    return _made(
+        "openai",
+        "OpenAIChatCompletionClient",
+        capable_info(OPENAI_FAMILY),
+        model=name,
+        key_of="OpenAI",
+        base_url=os.environ.get("OPENAI_BASE_URL") or _OPENAI_URL,
+    )
 
 
 def open_url(url: str, name: str) -> ChatCompletionClient:
     """A model on any server that speaks OpenAI's API; OPENAI_API_KEY is sent if it is set."""
-    try:
-        from autogen_ext.models.openai import OpenAIChatCompletionClient
-    except ImportError as error:
-        raise _missing_extra("openai", error) from error
     # AutoGen remarks in every call that a local server names its model otherwise than we do.
     warnings.filterwarnings("ignore", message="Resolved model mismatch", category=UserWarning)
-    return OpenAIChatCompletionClient(
+    return _made(
+        "openai",
+        "OpenAIChatCompletionClient",
+        None,
         model=name,
         base_url=url,
         api_key=os.environ.get("OPENAI_API_KEY") or _NO_KEY,
-        model_info=_capable(ModelFamily.UNKNOWN),
+        model_info=capable_info(ModelFamily.UNKNOWN),
     )
 
 
 def open_ollama(name: str) -> ChatCompletionClient:
     """A model of the Ollama server at OLLAMA_HOST, by default the one on this machine."""
-    try:
-        from autogen_ext.models.ollama import OllamaChatCompletionClient
-    except ImportError as error:
-        raise _missing_extra("ollama", error) from error
-    try:
-        return OllamaChatCompletionClient(model=name)
-    except ValueError:
-        info = _capable(ModelFamily.UNKNOWN)
-        return OllamaChatCompletionClient(model=name, model_info=info)
+    info = capable_info(ModelFamily.UNKNOWN)
+    return _made("ollama", "OllamaChatCompletionClient", info, model=name)
 
 
 def open_anthropic(name: str) -> ChatCompletionClient:
     """A model at Anthropic."""
+    info: ModelInfo = {**capable_info(ModelFamily.UNKNOWN), "structured_output": False}
+    return _made("anthropic", "AnthropicChatCompletionClient", info, key_of="Anthropic", model=name)
+
+
+def _made(
+    extra: str, kind: str, info: ModelInfo | None, *, key_of: str = "", **arguments: Any
+) -> ChatCompletionClient:
+    """AutoGen's client of a package; with this description where AutoGen does not know it."""
     try:
-        from autogen_ext.models.anthropic import AnthropicChatCompletionClient
+        make = getattr(import_module(f"autogen_ext.models.{extra}"), kind)
     except ImportError as error:
-        raise _missing_extra("anthropic", error) from error
-    key = _key("Anthropic", "ANTHROPIC_API_KEY")
-    info = _capable(ModelFamily.UNKNOWN)
-    info["structured_output"] = False
+        raise ConfigurationError(
+            f"This model needs a package that is not installed or does not fit ({error}); "
+            f"install the extra: pip install 'coag[{extra}]' "
+            f"(in a checkout: pip install -e '.[{extra}]')."
+        ) from error
+    if key_of:
+        variable = f"{key_of.upper()}_API_KEY"
+        arguments["api_key"] = os.environ.get(variable)
+        if not arguments["api_key"]:
+            raise MissingCredentialError(key_of, variable)
     try:
-        return AnthropicChatCompletionClient(model=name, api_key=key)
+        return make(**arguments)
     except ValueError:
-        return AnthropicChatCompletionClient(model=name, api_key=key, model_info=info)
+        if info is None:
+            raise
+        return make(**arguments, model_info=info)
 
 
 def open_file(path: Path) -> ChatCompletionClient:
@@ -262,33 +248,6 @@ def _read_component(path: Path) -> dict[str, Any]:
             "as `client.dump_component().model_dump_json()` writes it."
         )
     return cast("dict[str, Any]", described)
-
-
-def _capable(family: str) -> ModelInfo:
-    """The abilities assumed of a model that AutoGen does not know; requests show what holds."""
-    return ModelInfo(
-        vision=False,
-        function_calling=True,
-        json_output=True,
-        family=family,
-        structured_output=True,
-        multiple_system_messages=False,
-    )
-
-
-def _key(provider: str, variable: str) -> str:
-    key = os.environ.get(variable)
-    if not key:
-        raise MissingCredentialError(provider, variable)
-    return key
-
-
-def _missing_extra(extra: str, error: ImportError) -> ConfigurationError:
-    return ConfigurationError(
-        f"This model needs a package that is not installed or does not fit ({error}); "
-        f"install the extra: pip install 'coag[{extra}]' "
-        f"(in a checkout: pip install -e '.[{extra}]')."
-    )
 
 
 # ---- How much a model reads and writes at once: as its client, its name or its server tells ----
@@ -445,13 +404,12 @@ class ModelSpec:
         if colon and (scheme in own or scheme in _SCHEMES):
             return _from_scheme(scheme, name, own)
         if text.endswith(".json"):
-            path = Path(text)
             return cls(
                 public=text,
                 scheme="file",
                 name=text,
                 limit_name=None,
-                factory=lambda: open_file(path),
+                factory=lambda: open_file(Path(text)),
             )
         raise UnknownNameError("form of model spec", text, _forms(own))
 
@@ -485,10 +443,7 @@ def open_model(
 def _from_scheme(scheme: str, name: str, own: Mapping[str, SchemeFactory]) -> ModelSpec:
     if not name:
         raise ConfigurationError(f"Model spec '{scheme}:' lacks a name: {scheme}:NAME.")
-    if scheme in own:
-        factory, limit_name = own[scheme], None
-    else:
-        factory, limit_name = _SCHEMES[scheme]
+    factory, limit_name = (own[scheme], None) if scheme in own else _SCHEMES[scheme]
     return ModelSpec(
         public=f"{scheme}:{name}",
         scheme=scheme,

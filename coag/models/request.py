@@ -138,10 +138,10 @@ class _Question(Generic[ModelT]):
     problem: Problem | None = None
     """What was wrong with the last answer; None before the first."""
 
-    def attempt(self, model: str, mode: OutputMode, number: int) -> RequestAttempt:
-        """The request to make now, in this mode."""
+    def attempt(self, model: str, mode: OutputMode, number: int) -> tuple[Prompt, CallRecord]:
+        """The request to make now, in this mode: what is sent, and its record."""
         prompt = self._prompt_in(mode)
-        record = CallRecord(
+        return prompt, CallRecord(
             (*sent_messages(self.dialogue), *as_sent(prompt)),
             model=model,
             context=self.context,
@@ -149,13 +149,12 @@ class _Question(Generic[ModelT]):
             attempt=number,
             expected=schema_name(self.output_type),
         )
-        return RequestAttempt(prompt=prompt, mode=mode, record=record)
 
     def read(
-        self, attempt: RequestAttempt, result: object, usage: UsageCapture
+        self, record: CallRecord, result: object, usage: UsageCapture
     ) -> Parsed[ModelT] | Problem:
         """The answer of a request as its type, or what is wrong with it; records the call."""
-        response = normalize_response(result, attempt.record.sent)
+        response = normalize_response(result, record.sent)
         content = response.content
         self.raw = content if isinstance(content, str) else ""
         self.thought = response.thought or None
@@ -163,7 +162,7 @@ class _Question(Generic[ModelT]):
         self.problem = answer if isinstance(answer, Problem) else None
         ended = "text" if isinstance(content, str) else "calls"
         thought = self.thought
-        attempt.record.write(
+        record.write(
             usage.usage(response.usage),
             usage_estimated=response.usage_estimated,
             raw=self.raw,
@@ -198,16 +197,6 @@ class _Question(Generic[ModelT]):
             return with_addition(prompt, text)
         echo = PromptMessage(role="assistant", content=cut_to_tokens(self.raw, ECHO_TOKENS))
         return (*prompt, echo, PromptMessage(role="user", content=text))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RequestAttempt:
-    """One request for an answer of a type."""
-
-    prompt: Prompt
-    """The prompt as it is sent."""
-    mode: OutputMode
-    record: CallRecord
 
 
 def _tools_called(calls: Sequence[FunctionCall]) -> Problem:
@@ -331,12 +320,11 @@ class StructuredModel:
     ) -> tuple[Parsed[ModelT] | Problem, tuple[OutputMode, ...]]:
         """The answer in the first mode that is not refused, and the modes from there on."""
         while True:
-            attempt = question.attempt(self.name, modes[0], number)
+            prompt, record = question.attempt(self.name, modes[0], number)
             try:
-                with attempt.record.failing() as usage:
-                    result = await in_time(
-                        question.settings.timeout, partial(self._create, question, attempt)
-                    )
+                with record.failing() as usage:
+                    create = partial(self._create, question, prompt, modes[0])
+                    result = await in_time(question.settings.timeout, create)
             except Exception as error:
                 # The one broad guard: clients are an open interface over packages that are not
                 # imported here, and may raise anything.
@@ -344,13 +332,13 @@ class StructuredModel:
                     raise call_error(self.name, error) from error
                 modes = modes[1:]
                 continue
-            return question.read(attempt, result, usage), modes
+            return question.read(record, result, usage), modes
 
-    async def _create(self, question: _Question[Any], attempt: RequestAttempt) -> object:
+    async def _create(self, question: _Question[Any], prompt: Prompt, mode: OutputMode) -> object:
         """The call itself: never with tools, which would leave the choice to the server."""
-        json_output, extra = form_arguments(self.client, attempt.mode, question.output_type)
+        json_output, extra = form_arguments(self.client, mode, question.output_type)
         limit = limit_arguments(self.client, self.limit_name, question.settings.max_tokens)
-        messages = continued(question.dialogue, to_autogen(attempt.prompt, vision=self.vision))
+        messages = continued(question.dialogue, to_autogen(prompt, vision=self.vision))
         return await self.client.create(
             messages,
             json_output=json_output,

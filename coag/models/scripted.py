@@ -2,31 +2,37 @@
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 import json
 import re
 from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal, Self, TypeAlias, cast
+from typing import Annotated, Any, Self, TypeAlias, cast
 
-from autogen_core import CancellationToken, Component, ComponentModel, FunctionCall
+from autogen_core import Component, ComponentModel, FunctionCall
 from autogen_core.models import (
-    ChatCompletionClient,
     CreateResult,
-    FunctionExecutionResultMessage,
     LLMMessage,
     ModelInfo,
     RequestUsage,
     SystemMessage,
     UserMessage,
 )
-from autogen_core.tools import Tool, ToolSchema
+from autogen_core.tools import ToolSchema
 from pydantic import BaseModel, JsonValue, PlainSerializer, PlainValidator, TypeAdapter
 
 from coag.errors import ConfigurationError
-from coag.schema import Imported, estimate_tokens, provider_name
+from coag.schema import Imported, TokenUsage, estimate_tokens, provider_name
+
+from .client import (
+    ModelClient,
+    ModelRequest,
+    cancellable,
+    capable_info,
+    estimated_tokens,
+    message_text,
+)
 
 # ---- What a scripted model is asked, and what it may answer ----
 
@@ -76,87 +82,31 @@ Script: TypeAlias = Callable[[ScriptedRequest], ScriptedReply | Awaitable[Script
 """A scripted model's behaviour; plain or async. What it raises, the client raises."""
 
 
-def message_text(message: LLMMessage) -> str:
-    """The text of one message; tool calls and results as text, images left out."""
-    if isinstance(message, FunctionExecutionResultMessage):
-        return "\n".join(result.content for result in message.content)
-    if isinstance(message.content, str):
-        return message.content
-    parts = [
-        part if isinstance(part, str) else f"{part.name}({part.arguments})"
-        for part in message.content
-        if isinstance(part, str | FunctionCall)
-    ]
-    return "\n".join(parts)
-
-
 def as_result(reply: ScriptedReply, request: ScriptedRequest) -> CreateResult:
     """The reply as AutoGen's clients give it, with estimated usage."""
     if isinstance(reply, CreateResult):
         return reply
-    content: str | list[FunctionCall]
-    if isinstance(reply, str):
-        content, written = reply, reply
-    elif isinstance(reply, BaseModel):
-        content = written = reply.model_dump_json()
+    if isinstance(reply, BaseModel):
+        reply = reply.model_dump_json()
     elif isinstance(reply, Mapping):
-        content = written = json.dumps(reply, ensure_ascii=False)
-    else:
-        content = list(reply)
-        written = "".join(call.name + call.arguments for call in content)
+        reply = json.dumps(reply, ensure_ascii=False)
+    content = reply if isinstance(reply, str) else list(reply)
+    parts = content if isinstance(content, str) else [c.name + c.arguments for c in content]
     usage = RequestUsage(
-        prompt_tokens=prompt_tokens(request.messages, request.tools),
-        completion_tokens=estimate_tokens(written),
+        prompt_tokens=estimated_tokens(request.messages, request.tools),
+        completion_tokens=estimate_tokens("".join(parts)),
     )
     finish = "stop" if isinstance(content, str) else "function_calls"
     return CreateResult(finish_reason=finish, content=content, usage=usage, cached=False)
 
 
-def prompt_tokens(messages: Sequence[LLMMessage], tools: Sequence[ToolSchema]) -> int:
-    """About how many tokens messages and tools are."""
-    said = sum(estimate_tokens(message_text(message)) for message in messages)
-    return said + sum(estimate_tokens(json.dumps(tool)) for tool in tools)
-
-
-def tool_schema(tool: Tool | ToolSchema) -> ToolSchema:
-    """The tool's description as models see it."""
-    return tool.schema if isinstance(tool, Tool) else tool
-
-
-def wanted_schema(
-    json_output: bool | type[BaseModel] | None, extra: Mapping[str, Any]
-) -> tuple[Mapping[str, Any] | None, str | None]:
-    """The schema that was asked for and its name, whichever way it was asked for."""
-    if isinstance(json_output, type):
-        return json_output.model_json_schema(), json_output.__name__
-    form = cast("Mapping[str, Any]", extra.get("response_format") or {})
-    if form.get("type") != "json_schema":
-        return None, None
-    described = cast("Mapping[str, Any]", form["json_schema"])
-    return described["schema"], described.get("name")
-
-
-def wants_json(json_output: bool | type[BaseModel] | None, extra: Mapping[str, Any]) -> bool:
-    """True if JSON of any form was asked for."""
-    form = cast("Mapping[str, Any]", extra.get("response_format") or {})
-    return json_output is True or form.get("type") == "json_object"
-
-
 # ---- A model that is a function of the request: for tests, for demos, for docs ----
 
 
-_CONTEXT_TOKENS = 128_000
-"""The context size that a scripted model claims."""
 _KEPT_REQUESTS = 1_000
+_JSON_FORMS = ("json_schema", "json_object")
 
-_DEFAULT_INFO = ModelInfo(
-    vision=False,
-    function_calling=True,
-    json_output=True,
-    family="scripted",
-    structured_output=True,
-    multiple_system_messages=False,
-)
+_DEFAULT_INFO = capable_info("scripted")
 
 
 class ScriptedModelConfig(BaseModel):
@@ -170,7 +120,7 @@ class ScriptedModelConfig(BaseModel):
     """What it claims to be able to do; None for all but vision."""
 
 
-class ScriptedModel(ChatCompletionClient, Component[ScriptedModelConfig]):
+class ScriptedModel(ModelClient, Component[ScriptedModelConfig]):
     """A `ChatCompletionClient` over a function of the request; no network, no tokenizer.
 
     It refuses what its `model_info` says it cannot do with a `ValueError`, as AutoGen's own
@@ -184,104 +134,56 @@ class ScriptedModel(ChatCompletionClient, Component[ScriptedModelConfig]):
         model_info: What it claims to be able to do; by default all but vision.
     """
 
-    component_type = "model"
     component_config_schema = ScriptedModelConfig
     component_provider_override = "coag.models.ScriptedModel"
+    context_tokens = 128_000
 
     def __init__(
         self, script: Script, *, name: str = "scripted", model_info: ModelInfo | None = None
     ) -> None:
+        super().__init__()
         self.name = name
         self.requests: deque[ScriptedRequest] = deque(maxlen=_KEPT_REQUESTS)
         self.calls = 0
         self._script = script
         self._info = _DEFAULT_INFO if model_info is None else model_info
-        self._usage = RequestUsage(prompt_tokens=0, completion_tokens=0)
 
-    async def create(
-        self,
-        messages: Sequence[LLMMessage],
-        *,
-        tools: Sequence[Tool | ToolSchema] = (),
-        tool_choice: Tool | Literal["auto", "required", "none"] = "auto",
-        json_output: bool | type[BaseModel] | None = None,
-        extra_create_args: Mapping[str, Any] | None = None,
-        cancellation_token: CancellationToken | None = None,
-    ) -> CreateResult:
+    async def answer(self, request: ModelRequest) -> CreateResult:
         """Asks the script."""
-        schema, schema_name = wanted_schema(json_output, extra_create_args or {})
-        request = ScriptedRequest(
-            messages=tuple(messages),
-            tools=tuple(tool_schema(tool) for tool in tools),
-            tool_choice=tool_choice if isinstance(tool_choice, str) else tool_choice.name,
-            json_output=schema is not None or wants_json(json_output, extra_create_args or {}),
-            schema=schema,
-            schema_name=schema_name,
-            extra=dict(extra_create_args or {}),
+        choice = request.tool_choice
+        form: Mapping[str, Any] = request.arguments.get("response_format") or {}
+        schema: Mapping[str, Any] = form.get("json_schema") or {}
+        if isinstance(request.json_output, type):
+            schema = {"schema": request.json_output.model_json_schema(), "name": request.expected}
+        asked = ScriptedRequest(
+            messages=tuple(request.messages),
+            tools=tuple(request.schemas),
+            tool_choice=choice if isinstance(choice, str) else choice.name,
+            json_output=bool(request.json_output or form.get("type") in _JSON_FORMS),
+            schema=schema.get("schema"),
+            schema_name=schema.get("name"),
+            extra=dict(request.arguments),
             number=self.calls + 1,
         )
-        self._refuse_what_it_cannot(request)
+        self._refuse_what_it_cannot(asked)
         self.calls += 1
-        self.requests.append(request)
-        result = as_result(await self._reply(request, cancellation_token), request)
-        self._usage = RequestUsage(
-            prompt_tokens=self._usage.prompt_tokens + result.usage.prompt_tokens,
-            completion_tokens=self._usage.completion_tokens + result.usage.completion_tokens,
+        self.requests.append(asked)
+        given = self._script(asked)
+        reply = await cancellable(given, request.token) if inspect.isawaitable(given) else given
+        result = as_result(reply, asked)
+        self.used += TokenUsage(
+            prompt_tokens=result.usage.prompt_tokens,
+            completion_tokens=result.usage.completion_tokens,
         )
         return result
 
-    async def create_stream(
-        self,
-        messages: Sequence[LLMMessage],
-        *,
-        tools: Sequence[Tool | ToolSchema] = (),
-        tool_choice: Tool | Literal["auto", "required", "none"] = "auto",
-        json_output: bool | type[BaseModel] | None = None,
-        extra_create_args: Mapping[str, Any] | None = None,
-        cancellation_token: CancellationToken | None = None,
-    ) -> AsyncGenerator[str | CreateResult, None]:
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[str | CreateResult, None]:
         """Asks the script; yields a text word by word, then the result."""
-        result = await self.create(
-            messages,
-            tools=tools,
-            tool_choice=tool_choice,
-            json_output=json_output,
-            extra_create_args=extra_create_args,
-            cancellation_token=cancellation_token,
-        )
+        result = await self.answer(request)
         if isinstance(result.content, str):
             for chunk in re.findall(r"\S+\s*|\s+", result.content):
                 yield chunk
         yield result
-
-    async def close(self) -> None:
-        """Nothing is held."""
-
-    def actual_usage(self) -> RequestUsage:
-        """Estimated tokens of all calls."""
-        return self._usage
-
-    def total_usage(self) -> RequestUsage:
-        """Estimated tokens of all calls; nothing is cached, so the same as `actual_usage`."""
-        return self._usage
-
-    def count_tokens(
-        self, messages: Sequence[LLMMessage], *, tools: Sequence[Tool | ToolSchema] = ()
-    ) -> int:
-        """About how many tokens messages and tools are."""
-        schemas = tuple(tool_schema(tool) for tool in tools)
-        return prompt_tokens(messages, schemas)
-
-    def remaining_tokens(
-        self, messages: Sequence[LLMMessage], *, tools: Sequence[Tool | ToolSchema] = ()
-    ) -> int:
-        """What is left of a context of 128,000 tokens."""
-        return _CONTEXT_TOKENS - self.count_tokens(messages, tools=tools)
-
-    @property
-    def capabilities(self) -> ModelInfo:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """The same as `model_info`: AutoGen's deprecated name, whose type it deprecated too."""
-        return self._info
 
     @property
     def model_info(self) -> ModelInfo:
@@ -308,17 +210,6 @@ class ScriptedModel(ChatCompletionClient, Component[ScriptedModelConfig]):
     @classmethod
     def _from_config(cls, config: ScriptedModelConfig) -> Self:
         return cls(config.script.get(), name=config.name, model_info=config.model_info)
-
-    async def _reply(
-        self, request: ScriptedRequest, token: CancellationToken | None
-    ) -> ScriptedReply:
-        reply = self._script(request)
-        if not inspect.isawaitable(reply):
-            return reply
-        future = asyncio.ensure_future(reply)
-        if token is not None:
-            token.link_future(future)
-        return await future
 
     def _refuse_what_it_cannot(self, request: ScriptedRequest) -> None:
         wanted = {

@@ -113,7 +113,7 @@ async def test_a_streaming_answer_is_cancelled_between_its_pieces(how: str, piec
         how_to_stop(how, task, token)
         await cancelled(task)
     assert model.at_work == 0
-    model.answer = "FINAL"
+    model.said = "FINAL"
     await check_reusable(agent, model)
 
 

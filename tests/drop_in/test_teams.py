@@ -36,7 +36,6 @@ from autogen_agentchat.tools import AgentTool, TeamTool
 from autogen_core import (
     AgentId,
     CancellationToken,
-    FunctionCall,
     MessageContext,
     RoutedAgent,
     SingleThreadedAgentRuntime,
@@ -75,7 +74,7 @@ async def test_one_agent_goes_on_alone_until_it_says_the_word() -> None:
 
     async def finish() -> str:
         """Changes the answer."""
-        model.answer = "Done. TERMINATE"
+        model.said = "Done. TERMINATE"
         return "ok"
 
     model.then([("respond", {"text": "Not yet."})], [("finish", {})])
@@ -129,10 +128,8 @@ async def test_magentic_one_leads_it() -> None:
     ledgers = iter([json.dumps(LEDGER), json.dumps(done)])
 
     class Leader(PlannedModel):
-        def _content(
-            self, kind: Any, names: Any, json_output: Any, messages: Any
-        ) -> str | list[FunctionCall]:
-            return next(ledgers) if kind == "json" else "PLAN"
+        def _content(self, asked: Any, form: str | None) -> str:
+            return next(ledgers) if asked.kind == "json" else "PLAN"
 
     worker = PlannedModel("WORKED")
     team = MagenticOneGroupChat([CoagAgent("one", worker)], Leader(), max_turns=5)

@@ -274,7 +274,7 @@ async def check_reusable(agent: CoagAgent, model: PlannedModel, text: str = "And
     model.plan.clear()
     model.seconds = 0.0
     result = await run(agent, text)
-    assert result.messages[-1].to_text() == model.answer
+    assert result.messages[-1].to_text() == model.said
     assert text in model.heard
     assert model.violations == []
 

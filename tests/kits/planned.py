@@ -11,7 +11,6 @@ from typing import Any, Literal, Self, cast
 from autogen_core import CancellationToken, Component, FunctionCall, Image
 from autogen_core.models import (
     AssistantMessage,
-    ChatCompletionClient,
     CreateResult,
     FunctionExecutionResultMessage,
     LLMMessage,
@@ -22,6 +21,8 @@ from autogen_core.models import (
 )
 from autogen_core.tools import Tool, ToolSchema
 from pydantic import BaseModel
+
+from coag.models import ModelClient, ModelRequest
 
 Planned = tuple[str, Any]
 """A tool call: its name and its arguments, an object or text as it is."""
@@ -112,16 +113,16 @@ def texts_of(messages: Sequence[LLMMessage]) -> list[str]:
     return told
 
 
-class PlannedModel(ChatCompletionClient, Component[PlannedConfig]):
+class PlannedModel(ModelClient, Component[PlannedConfig]):
     """Calls what is planned where tools are offered, fills forms, else gives its answer.
 
     It refuses what AutoGen's OpenAI client refuses, and keeps what a provider would reject in
     `violations`.
     """
 
-    component_type = "model"
     component_config_schema = PlannedConfig
     component_provider_override = "kits.planned.PlannedModel"
+    context_tokens = 100_000
 
     def __init__(
         self,
@@ -132,7 +133,8 @@ class PlannedModel(ChatCompletionClient, Component[PlannedConfig]):
         seconds: float = 0.0,
         **info: Any,
     ) -> None:
-        self.answer = answer
+        super().__init__()
+        self.said = answer
         self.plan = [_batch(batch) for batch in batches]
         self.forms = dict(forms or {})
         self.thought = thought
@@ -194,21 +196,15 @@ class PlannedModel(ChatCompletionClient, Component[PlannedConfig]):
 
     # ---- answering ----
 
-    def _decide(
-        self,
-        messages: Sequence[LLMMessage],
-        tools: Sequence[Tool | ToolSchema],
-        json_output: bool | type[BaseModel] | None,
-        token: CancellationToken | None,
-    ) -> CreateResult:
-        names = tuple(t["name"] if isinstance(t, Mapping) else t.name for t in tools)
-        self._refuse(messages, names, json_output)
-        kind: Kind = "json" if json_output else "tools" if names else "text"
-        self.asked.append(Asked(tuple(messages), names, kind, token))
-        self.violations += _violations(messages)
+    def _decide(self, request: ModelRequest) -> CreateResult:
+        self._refuse(request)
+        names = tuple(schema["name"] for schema in request.schemas)
+        kind: Kind = "json" if request.json_output else "tools" if names else "text"
+        self.asked.append(Asked(tuple(request.messages), names, kind, request.token))
+        self.violations += _violations(request.messages)
         content = self._fault(kind)
         if content is None:
-            content = self._content(kind, names, json_output, messages)
+            content = self._content(self.asked[-1], request.expected)
         return CreateResult(
             finish_reason="stop" if isinstance(content, str) else "function_calls",
             content=content,
@@ -230,20 +226,12 @@ class PlannedModel(ChatCompletionClient, Component[PlannedConfig]):
             return fault.answer if isinstance(fault.answer, str) else list(fault.answer)
         return None
 
-    def _content(
-        self,
-        kind: Kind,
-        names: Sequence[str],
-        json_output: bool | type[BaseModel] | None,
-        messages: Sequence[LLMMessage],
-    ) -> str | list[FunctionCall]:
-        if kind == "json":
-            typed = isinstance(json_output, type)
-            name = json_output.__name__ if typed else self._described(texts_of(messages)[-1])
-            return json.dumps(self._form(name))
-        if kind == "tools" and self.plan and any(call[0] in names for call in self.plan[0]):
+    def _content(self, asked: Asked, form: str | None) -> str | list[FunctionCall]:
+        if asked.kind == "json":
+            return json.dumps(self._form(form or self._described(texts_of(asked.messages)[-1])))
+        if asked.kind == "tools" and self.plan and any(c[0] in asked.tools for c in self.plan[0]):
             return [self.call(*planned) for planned in self.plan.pop(0)]
-        return self.answer
+        return self.said
 
     def _described(self, text: str) -> str:
         """Which of the forms the schema in a prompt is, where the request does not name it."""
@@ -273,22 +261,17 @@ class PlannedModel(ChatCompletionClient, Component[PlannedConfig]):
                 return {**thought, "candidates": self._candidates(), "evaluations": [], "choice": 1}
 
     def _candidates(self) -> list[dict[str, Any]]:
-        answer = ("respond", self.forms.get("respond", {"text": self.answer}))
+        answer = ("respond", self.forms.get("respond", {"text": self.said}))
         batch = self.plan.pop(0) if self.plan else [answer]
         return [
             {"action": name, "arguments": given if isinstance(given, str) else json.dumps(given)}
             for name, given in batch
         ]
 
-    def _refuse(
-        self,
-        messages: Sequence[LLMMessage],
-        names: Sequence[str],
-        json_output: bool | type[BaseModel] | None,
-    ) -> None:
+    def _refuse(self, request: ModelRequest) -> None:
         """Raises what AutoGen's OpenAI client raises."""
-        info = self._info
-        if names and not info["function_calling"]:
+        info, messages, json_output = self._info, request.messages, request.json_output
+        if request.tools and not info["function_calling"]:
             raise ValueError("Model does not support function calling")
         if json_output is True and not info["json_output"]:
             raise ValueError("Model does not support JSON output.")
@@ -312,53 +295,32 @@ class PlannedModel(ChatCompletionClient, Component[PlannedConfig]):
 
     # ---- the client ----
 
-    async def create(
-        self,
-        messages: Sequence[LLMMessage],
-        *,
-        tools: Sequence[Tool | ToolSchema] = (),
-        tool_choice: Tool | Literal["auto", "required", "none"] = "auto",
-        json_output: bool | type[BaseModel] | None = None,
-        extra_create_args: Mapping[str, Any] | None = None,
-        cancellation_token: CancellationToken | None = None,
-    ) -> CreateResult:
+    async def answer(self, request: ModelRequest) -> CreateResult:
         self.at_work += 1
         try:
-            await self._work(cancellation_token)
-            return self._decide(messages, tools, json_output, cancellation_token)
+            await self._work(request.token)
+            return self._decide(request)
         finally:
             self.at_work -= 1
 
-    async def create_stream(
-        self,
-        messages: Sequence[LLMMessage],
-        *,
-        tools: Sequence[Tool | ToolSchema] = (),
-        tool_choice: Tool | Literal["auto", "required", "none"] = "auto",
-        json_output: bool | type[BaseModel] | None = None,
-        extra_create_args: Mapping[str, Any] | None = None,
-        cancellation_token: CancellationToken | None = None,
-    ) -> AsyncGenerator[str | CreateResult, None]:
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[str | CreateResult, None]:
         self.at_work += 1
         try:
-            result = self._decide(messages, tools, json_output, cancellation_token)
+            result = self._decide(request)
             if isinstance(result.content, str):
                 step = max(1, len(result.content) // 4)
                 for begin in range(0, len(result.content), step):
-                    await self._work(cancellation_token)
+                    await self._work(request.token)
                     await asyncio.sleep(0)
                     yield result.content[begin : begin + step]
             else:
-                await self._work(cancellation_token)
+                await self._work(request.token)
             yield result
         finally:
             self.at_work -= 1
 
     async def close(self) -> None:
         self.closed += 1
-
-    def actual_usage(self) -> RequestUsage:
-        return RequestUsage(*self.cost)
 
     def total_usage(self) -> RequestUsage:
         return RequestUsage(*self.cost)
@@ -368,22 +330,13 @@ class PlannedModel(ChatCompletionClient, Component[PlannedConfig]):
     ) -> int:
         return sum(len(text) // 4 + 1 for text in texts_of(messages))
 
-    def remaining_tokens(
-        self, messages: Sequence[LLMMessage], *, tools: Sequence[Tool | ToolSchema] = ()
-    ) -> int:
-        return 100_000 - self.count_tokens(messages, tools=tools)
-
-    @property
-    def capabilities(self) -> ModelInfo:  # pyright: ignore[reportIncompatibleMethodOverride]
-        return self._info
-
     @property
     def model_info(self) -> ModelInfo:
         return self._info
 
     def _to_config(self) -> PlannedConfig:
         return PlannedConfig(
-            answer=self.answer,
+            answer=self.said,
             plan=self._first_plan,
             info=self._given,
             forms=self.forms,
