@@ -24,7 +24,7 @@ from .lexical import Lexicon, LexiconError, throw_away
 from .location import LTM_FOLDER, RECORDS_FILE, holds_records, public_location
 from .minilm import MiniLmEmbedder
 from .named_embedders import EmbeddingFunction, chroma_embedder, embedder_of
-from .protocol import RecordStore, WrappedStore, Wrapping
+from .protocol import RecordStore, WrappedStore
 from .records import (
     FIXED_FIELDS,
     SHORT_ID_LENGTH,
@@ -55,7 +55,6 @@ __all__ = [
     "LexiconError",
     "throw_away",
     "WrappedStore",
-    "Wrapping",
     "Search",
     "superseded_pair",
     "Ranking",

@@ -12,19 +12,19 @@ import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from coag.errors import RecordStoreError
 from coag.schema import MemoryKind, RecalledRecord, Record
 
 from .embedders import Embedder
-from .filters import Condition, in_range, one_of
-from .hybrid import Hybrid, without_repeats
+from .filters import EVERYTHING, Condition, in_range, one_of
+from .hybrid import hybrid_hits, without_repeats
 from .lexical import IndexedRecord, Lexicon, LexiconError, indexed, same_entry, throw_away
-from .records import StoredRow, checked_update, from_json, row_of, superseded_pair
-from .search import Ranking, Search, condition_of, listed, ranked, scanned
+from .records import StoredRow, checked_update, from_json, row_of, slices, superseded_pair
+from .search import DEFAULT_RANKING, Search, check_scopes, condition_of, ranked
 
 if TYPE_CHECKING:
     import numpy as np
@@ -44,8 +44,16 @@ _CLOCKS_APART = 10.0
 Vectors = Mapping[str, "NDArray[np.float32]"]
 
 
-class RecordTable(Protocol):
-    """Records with their vectors, in two collections by kind. Every method blocks."""
+class _RecordTable(Protocol):
+    """Records with their vectors, in two collections by kind. Every method blocks.
+
+    `connect` opens it unless it is open, and raises `RecordStoreError` once it was closed;
+    `vectors` makes those that can be made before the table is locked. `add` takes records whose
+    ids are new; `upsert` writes a few of one kind, all or none, new or not; `update` all of
+    records but texts and vectors, `stored` being what there is. `ids` come in the order in which
+    they were stored; `similar` are at least the k nearest that pass, `nearest` the ids of these
+    with their scores.
+    """
 
     embedder: Embedder
     shared: bool
@@ -53,66 +61,27 @@ class RecordTable(Protocol):
     writing: threading.RLock
     """Held while something is written."""
 
-    def connect(self) -> object:
-        """Opens it unless it is open; raises `RecordStoreError` once it was closed."""
-        ...
-
-    def vectors(self, rows: Sequence[StoredRow]) -> Vectors:
-        """Vectors of rows that can be made before the table is locked, by id."""
-        ...
-
-    def known(self, ids: Sequence[str]) -> set[str]:
-        """Those of these ids of which there are records."""
-        ...
-
-    def add(self, rows: Sequence[StoredRow], vectors: Vectors) -> None:
-        """Stores records whose ids are new."""
-        ...
-
-    def upsert(self, rows: Sequence[StoredRow], vectors: Vectors) -> None:
-        """Writes a few records of one kind, all or none, whether their ids are new or not."""
-        ...
-
-    def update(self, rows: Sequence[StoredRow], stored: Mapping[str, Record]) -> None:
-        """Writes over all of records but their texts and vectors; `stored` is what there is."""
-        ...
-
-    def get(self, ids: Sequence[str], kind: MemoryKind | None = None) -> dict[str, Record]:
-        """The records with these ids, by id; of both kinds unless one is named."""
-        ...
-
-    def all(self, kind: MemoryKind, condition: Condition) -> list[Record]:
-        """Every record that passes."""
-        ...
-
-    def ids(self, kind: MemoryKind, condition: Condition | None = None) -> list[str]:
-        """The ids of all records that pass, in the order in which they were stored."""
-        ...
-
-    def similar(self, search: Search, condition: Condition, minimum: float) -> list[RecalledRecord]:
-        """At least the k nearest records that pass, with their scores."""
-        ...
-
+    def connect(self) -> object: ...
+    def vectors(self, rows: Sequence[StoredRow]) -> Vectors: ...
+    def known(self, ids: Sequence[str]) -> set[str]: ...
+    def add(self, rows: Sequence[StoredRow], vectors: Vectors) -> None: ...
+    def upsert(self, rows: Sequence[StoredRow], vectors: Vectors) -> None: ...
+    def update(self, rows: Sequence[StoredRow], stored: Mapping[str, Record]) -> None: ...
+    def get(self, ids: Sequence[str], kind: MemoryKind | None = None) -> dict[str, Record]: ...
+    def all(self, kind: MemoryKind, condition: Condition) -> list[Record]: ...
+    def ids(self, kind: MemoryKind, condition: Condition = EVERYTHING) -> list[str]: ...
+    def similar(
+        self, search: Search, condition: Condition, minimum: float
+    ) -> list[RecalledRecord]: ...
     def nearest(
-        self, kind: MemoryKind, text: str, count: int, condition: Condition | None = None
-    ) -> dict[str, float]:
-        """The ids of the records nearest in meaning, of those that pass, with their scores."""
-        ...
-
-    def count(self, kind: MemoryKind) -> int:
-        """How many records of this kind there are."""
-        ...
-
-    def delete(self, ids: Sequence[str]) -> None:
-        """Removes records for good, known or not."""
-        ...
-
-    def close(self) -> None:
-        """Lets go of files and connections."""
-        ...
+        self, kind: MemoryKind, text: str, count: int, condition: Condition
+    ) -> dict[str, float]: ...
+    def count(self, kind: MemoryKind) -> int: ...
+    def delete(self, ids: Sequence[str]) -> None: ...
+    def close(self) -> None: ...
 
 
-class LexiconKeeper:
+class _LexiconKeeper:
     """Opens the lexicon of a table, keeps it in line with the records, and makes it again.
 
     Its callers hold `table.writing`; it may block.
@@ -123,7 +92,7 @@ class LexiconKeeper:
             made from the records when it is first asked for.
     """
 
-    def __init__(self, table: RecordTable, path: Path | None) -> None:
+    def __init__(self, table: _RecordTable, path: Path | None) -> None:
         self._table = table
         self._path = path
         self._lexicon: Lexicon | None = None
@@ -150,49 +119,37 @@ class LexiconKeeper:
         """Whether it holds the records whole, as they are in the table."""
         return self._path is not None and not self._behind
 
-    def entries(self, rows: Sequence[StoredRow]) -> list[IndexedRecord]:
-        """What it takes in of records; nothing before it is opened, since it is made from all."""
-        return [] if self._lexicon is None else [self.entry(row) for row in rows]
-
-    def entry(self, row: StoredRow) -> IndexedRecord:
-        """What it takes in of a record."""
-        return indexed(row.record, row.flat, "" if self._path is None else row.rest)
-
     @contextmanager
-    def noted(self, ids: Sequence[str]) -> Generator[None]:
-        """Around a write in the table: if it cannot be noted, nothing is written.
+    def following(self, ids: Sequence[str], rows: Sequence[StoredRow] = ()) -> Generator[None]:
+        """Around a write of rows in the table, or a removal; if it cannot be noted, none is made.
 
-        If the write fails, the table may hold a part of it: that is looked at before the next
-        recall.
+        If the write fails, the table may hold a part of it; if the lexicon cannot follow, it is
+        behind. Both are looked at before the next recall. In RAM it is made from all the records
+        when it is first asked for, and need not follow before.
         """
-        if self._lexicon is not None:
-            try:
-                self._lexicon.begin(ids)
-            except LexiconError as error:
-                if not error.broken:
-                    raise
-                self.remake(error).begin(ids)
+        if self._lexicon is None:
+            yield
+            return
+        entries = list(map(self._entry, rows))
+        try:
+            self._lexicon.begin(ids)
+        except LexiconError as error:
+            if not error.broken:
+                raise
+            self.remake(error).begin(ids)
         try:
             yield
         except BaseException:
             self._behind = True
             raise
-
-    def put(self, records: Sequence[IndexedRecord]) -> None:
-        """Takes in what was written; if that fails, at the next recall."""
-        self._follow(lambda lexicon: lexicon.put(records))
-
-    def drop(self, ids: Sequence[str]) -> None:
-        """Forgets what was removed; if that fails, at the next recall."""
-        self._follow(lambda lexicon: lexicon.drop(ids))
-
-    def _follow(self, change: Callable[[Lexicon], None]) -> None:
-        if self._lexicon is not None:
-            try:
-                change(self._lexicon)
-            except LexiconError as error:
-                _LOG.warning("Records are stored, but not yet found by their words. %s", error)
-                self._behind = True
+        try:
+            if rows:
+                self._lexicon.put(entries)
+            else:
+                self._lexicon.drop(ids)
+        except LexiconError as error:
+            _LOG.warning("Records are stored, but not yet found by their words. %s", error)
+            self._behind = True
 
     def up_to_date(self) -> Lexicon:
         """The lexicon, with all that was written here, and by others about a second ago."""
@@ -224,6 +181,9 @@ class LexiconKeeper:
         lexicon = self._open()
         lexicon.drop(lexicon.other_than(self._ids()))
 
+    def _entry(self, row: StoredRow) -> IndexedRecord:
+        return indexed(row.record, row.flat, "" if self._path is None else row.rest)
+
     def _open(self) -> Lexicon:
         if self._lexicon is None:
             try:
@@ -238,7 +198,13 @@ class LexiconKeeper:
         lexicon = Lexicon(self._path)
         began, looked = time.time(), time.monotonic()
         try:
-            self._check_not_emptied(lexicon)
+            known = lexicon.count()
+            if known > len(lexicon.pending()) and not any(map(self._table.count, MemoryKind)):
+                raise RecordStoreError(
+                    f"The index of words at {self._path} knows {known} record(s), but Chroma has "
+                    "none: its files were removed or emptied. Bring them back from a copy; to "
+                    "begin anew, remove the index, too."
+                )
             self._repair(lexicon)
         except RecordStoreError:
             lexicon.close()
@@ -246,24 +212,13 @@ class LexiconKeeper:
         self._news_since, self._looked = began, looked
         return lexicon
 
-    def _check_not_emptied(self, lexicon: Lexicon) -> None:
-        """Refuses to follow a table whose files were removed: the words show what is missing."""
-        known = lexicon.count()
-        if known > len(lexicon.pending()) and not any(map(self._table.count, MemoryKind)):
-            raise RecordStoreError(
-                f"The index of words at {self._path} knows {known} record(s), but Chroma has none: "
-                "its files were removed or emptied. Bring them back from a copy; to begin anew, "
-                "remove the index, too."
-            )
-
     def _repair(self, lexicon: Lexicon) -> None:
         """Brings the lexicon to what the table holds."""
         pending = lexicon.pending()
         if pending:
             _LOG.warning("Looking again at %d record(s) of an interrupted write.", len(pending))
             self._look_at(lexicon, pending)
-        held = sum(self._table.count(kind) for kind in MemoryKind)
-        known = lexicon.count()
+        known, held = lexicon.count(), sum(map(self._table.count, MemoryKind))
         if known != held:
             level = logging.INFO if self._path is None else logging.WARNING
             message = "The index of words has %d record(s), Chroma has %d: it is made anew."
@@ -282,7 +237,7 @@ class LexiconKeeper:
         for kind in MemoryKind:
             ids = self._table.ids(kind, recent)
             known = lexicon.entries(ids)
-            news = [self.entry(row_of(record)) for record in self._table.get(ids).values()]
+            news = [self._entry(row_of(record)) for record in self._table.get(ids).values()]
             lexicon.put(
                 one
                 for one in news
@@ -291,11 +246,10 @@ class LexiconKeeper:
         self._news_since, self._looked = began, looked
 
     def _look_at(self, lexicon: Lexicon, ids: Sequence[str]) -> None:
-        for start in range(0, len(ids), _BATCH):
-            some = ids[start : start + _BATCH]
+        for some in slices(ids, _BATCH):
             records = self._table.get(some)
             there = [records[one] for one in some if one in records]
-            lexicon.put([self.entry(row_of(record)) for record in there])
+            lexicon.put([self._entry(row_of(record)) for record in there])
             lexicon.drop([one for one in some if one not in records])
 
 
@@ -307,31 +261,40 @@ class IndexedStore(ABC):
         words: The file of the lexicon; None keeps it in RAM.
     """
 
-    def __init__(self, table: RecordTable, words: Path | None = None) -> None:
+    def __init__(self, table: _RecordTable, words: Path | None = None) -> None:
         self.embedder: Embedder = table.embedder
         self._table = table
-        self._words = LexiconKeeper(table, words)
+        self._words = _LexiconKeeper(table, words)
 
     @abstractmethod
-    async def _run(self, work: Callable[..., _T], *arguments: Any, embeds: bool = False) -> _T:
+    async def _run(self, work: Callable[[], _T], *, embeds: bool = False) -> _T:
         """Does work that blocks; `embeds` says that the embedder is asked."""
+
+    async def _do(self, work: Callable[..., _T], *arguments: object, embeds: bool = False) -> _T:
+        """Does work on the table once that is open."""
+
+        def connected() -> _T:
+            self._table.connect()
+            return work(*arguments)
+
+        return await self._run(connected, embeds=embeds)
 
     async def add(self, records: Sequence[Record]) -> list[str]:
         """See `RecordStore.add`."""
-        return await self._run(self._add, list(records), embeds=True)
+        return await self._do(self._add, list(records), embeds=True)
 
     async def supersede(self, old_id: str, new: Record) -> Record:
         """See `RecordStore.supersede`."""
         row = row_of(new)  # refuses it before anything is stored
-        return await self._run(self._supersede, old_id, row, embeds=True)
+        return await self._do(self._supersede, old_id, row, embeds=True)
 
     async def update(self, records: Sequence[Record]) -> list[Record]:
         """See `RecordStore.update`."""
-        return await self._run(self._update, list(records))
+        return await self._do(self._update, list(records))
 
     async def get(self, ids: Sequence[str]) -> list[Record]:
         """See `RecordStore.get`."""
-        found = await self._run(self._get, list(ids))
+        found = await self._do(self._table.get, list(ids))
         return [found[record_id] for record_id in ids if record_id in found]
 
     async def search(self, search: Search) -> list[RecalledRecord]:
@@ -339,11 +302,11 @@ class IndexedStore(ABC):
         condition = condition_of(search)
         if search.is_empty:
             return []
-        return await self._run(self._search, search, condition, embeds=self._asks_embedder(search))
+        return await self._do(self._search, search, condition, embeds=self._asks_embedder(search))
 
     async def count(self, kind: MemoryKind) -> int:
         """See `RecordStore.count`."""
-        return await self._run(self._count, kind)
+        return await self._do(self._table.count, kind)
 
     async def scan(
         self,
@@ -353,20 +316,22 @@ class IndexedStore(ABC):
         batch: int = 500,
     ) -> AsyncIterator[list[Record]]:
         """See `RecordStore.scan`."""
-        kinds, condition = scanned(kind, scopes, batch)
-        for one in kinds:
-            ids = await self._run(self._ids, one, condition)
-            for start in range(0, len(ids), batch):
-                if records := await self.get(ids[start : start + batch]):
+        if batch < 1:
+            raise ValueError(f"batch must be at least 1, not {batch!r}.")
+        check_scopes(scopes)
+        condition = EVERYTHING if scopes is None else one_of("scope", scopes)
+        for one in MemoryKind if kind is None else (kind,):
+            for some in slices(await self._do(self._table.ids, one, condition), batch):
+                if records := await self.get(some):
                     yield records
 
     async def delete(self, ids: Sequence[str]) -> list[str]:
         """See `RecordStore.delete`."""
-        return await self._run(self._delete, list(ids))
+        return await self._do(self._delete, list(ids))
 
     async def forget(self, scope: str) -> int:
         """See `RecordStore.forget`."""
-        return await self._run(self._forget, scope)
+        return await self._do(self._forget, scope)
 
     async def close(self) -> None:
         """See `RecordStore.close`."""
@@ -375,28 +340,26 @@ class IndexedStore(ABC):
     def _asks_embedder(self, search: Search) -> bool:
         return search.text is not None
 
-    def _connect(self) -> None:
-        """Opens the table and, if it is a file, the lexicon; repairs an interrupted write."""
-        self._table.connect()
+    def _open_words(self) -> None:
+        """Opens the lexicon if it is a file, and repairs an interrupted write."""
         with self._table.writing:
             self._words.connect()
 
     def _add(self, records: Sequence[Record]) -> list[str]:
-        given: dict[str, Record] = {}
-        for record in records:
-            given.setdefault(record.id, record)
-        rows = [row_of(record) for record in given.values()]
-        self._connect()
+        given = {record.id: record for record in reversed(records)}
+        rows = [row_of(given[one]) for one in dict.fromkeys(record.id for record in records)]
+        self._open_words()
         vectors = self._table.vectors(rows)
         with self._table.writing:
             known = self._table.known(list(given))
             new = [row for row in rows if row.record.id not in known]
             if new:
-                self._store_rows(new, lambda: self._table.add(new, vectors))
+                with self._following(new):
+                    self._table.add(new, vectors)
         return [row.record.id for row in new]
 
     def _supersede(self, old_id: str, row: StoredRow) -> Record:
-        self._connect()
+        self._open_words()
         vectors = self._table.vectors([row])
         new = row.record
         with self._table.writing:
@@ -404,50 +367,35 @@ class IndexedStore(ABC):
             pair = superseded_pair(old_id, known.get(old_id), new, known.get(new.id))
             if pair != (known.get(old_id), known.get(new.id)):
                 rows = [row_of(record) for record in pair]
-                self._store_rows(rows, lambda: self._table.upsert(rows, vectors))
+                with self._following(rows):
+                    self._table.upsert(rows, vectors)
         return pair[1]
 
     def _update(self, records: Sequence[Record]) -> list[Record]:
-        self._connect()
+        self._open_words()
         with self._table.writing:
             stored = self._table.get([record.id for record in records])
             updated = checked_update(records, stored)
             rows = [row_of(record) for one, record in updated.items() if record != stored[one]]
             if rows:
-                self._store_rows(rows, lambda: self._table.update(rows, stored))
+                with self._following(rows):
+                    self._table.update(rows, stored)
         return [updated[record.id] for record in records]
 
-    def _store_rows(self, rows: Sequence[StoredRow], write: Callable[[], None]) -> None:
-        entries = self._words.entries(rows)
-        with self._words.noted([row.record.id for row in rows]):
-            write()
-        self._words.put(entries)
-
-    def _get(self, ids: Sequence[str]) -> dict[str, Record]:
-        self._table.connect()
-        return self._table.get(ids)
-
-    def _count(self, kind: MemoryKind) -> int:
-        self._table.connect()
-        return self._table.count(kind)
-
-    def _ids(self, kind: MemoryKind, condition: Condition) -> list[str]:
-        self._table.connect()
-        return self._table.ids(kind, condition)
+    def _following(self, rows: Sequence[StoredRow]) -> AbstractContextManager[None]:
+        return self._words.following([row.record.id for row in rows], rows)
 
     def _delete(self, ids: Sequence[str]) -> list[str]:
-        self._connect()
+        self._open_words()
         with self._table.writing:
             known = self._table.known(ids)
             gone = [one for one in dict.fromkeys(ids) if one in known]
             if gone:
-                with self._words.noted(gone):
+                with self._words.following(gone):
                     self._table.delete(gone)
-                self._words.drop(gone)
         return gone
 
     def _forget(self, scope: str) -> int:
-        self._connect()
         of_scope = one_of("scope", (scope,))
         with self._table.writing:
             ids = [one for kind in MemoryKind for one in self._table.ids(kind, of_scope)]
@@ -460,47 +408,41 @@ class IndexedStore(ABC):
 
     def _search(self, search: Search, condition: Condition) -> list[RecalledRecord]:
         if search.text is None:
-            self._table.connect()
-            return listed(self._table.all(search.kind, condition), search.k)
-        minimum = self.embedder.minimum_similarity
+            found = self._table.all(search.kind, condition)
+            return ranked((RecalledRecord(record=one, score=1.0) for one in found), search.k)
         if search.ranking is None:
-            self._table.connect()
-            least = minimum if search.min_score is None else search.min_score
+            least = search.min_score
+            least = self.embedder.minimum_similarity if least is None else least
             return ranked(self._table.similar(search, condition, least), search.k)
-        self._connect()
+        self._open_words()
         try:
-            return self._recalled(search, search.ranking, condition, minimum)
+            return self._recalled(search, condition)
         except LexiconError as error:
             if not error.broken:
                 raise
             with self._table.writing:
                 self._words.remake(error)
-        return self._recalled(search, search.ranking, condition, minimum)
+        return self._recalled(search, condition)
 
-    def _recalled(
-        self, search: Search, ranking: Ranking, condition: Condition, minimum: float
-    ) -> list[RecalledRecord]:
+    def _recalled(self, search: Search, condition: Condition) -> list[RecalledRecord]:
         """The records that answer a search by meaning and by words, best first."""
         with self._table.writing:
-            hybrid = Hybrid(self._words.up_to_date())
-        question = hybrid.question(search)
-
-        def nearest(passing: bool) -> dict[str, float]:
-            wanted = condition if passing else None
-            return self._table.nearest(search.kind, question.text, ranking.pool, wanted)
+            lexicon = self._words.up_to_date()
+        minimum = self.embedder.minimum_similarity
+        alike = (search.ranking or DEFAULT_RANKING).alike
 
         def fetched(ids: Sequence[str]) -> dict[str, Record]:
             if self._words.has_all:  # and is ten times as fast
-                kept = hybrid.lexicon.kept(ids)
+                kept = lexicon.kept(ids)
                 return {one: from_json(text, rest) for one, (text, rest) in kept.items()}
             return self._table.get(ids, search.kind)
 
         while True:
-            found = hybrid.ranked(question, search, condition, nearest, minimum)
-            best, gone = without_repeats(found, fetched, search.k, ranking.alike)
+            found = hybrid_hits(lexicon, search, condition, self._table.nearest, minimum)
+            best, gone = without_repeats(found, fetched, search.k, alike)
             if not gone:
                 return best
-            hybrid.lexicon.drop(gone)  # another process removed them
+            lexicon.drop(gone)  # another process removed them
             if len(best) == search.k:
                 return best
             with self._table.writing:

@@ -17,6 +17,7 @@ import threading
 from collections import Counter
 from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -50,20 +51,18 @@ _EMPTY_WORDS = frozenset(f"{_ARTICLES_AND_LINKS} {_VERBS} {_PRONOUNS}".split())
 
 def indexed_text(record: Record) -> str:
     """What of a record is indexed: its text, its textual metadata, its date in words."""
-    event, fact = record.event, record.fact
-    parts = [record.text, *(str(v) for v in record.metadata.values() if isinstance(v, str))]
-    if event is not None:
-        parts += [event.situation, event.action, event.outcome, event.place]
-        if event.at is not None:
-            parts.append(f"{event.at.day} {event.at:%B %Y}")
-    if fact is not None:
+    parts = [record.text, *(v for v in record.metadata.values() if isinstance(v, str))]
+    if (event := record.event) is not None:
+        date = "" if event.at is None else f"{event.at.day} {event.at:%B %Y}"
+        parts += [event.situation, event.action, event.outcome, event.place, date]
+    if (fact := record.fact) is not None:
         parts += [fact.subject, fact.attribute, fact.value]
     return " ".join(filter(None, parts))
 
 
 def query_words(text: str) -> tuple[str, ...]:
     """The words of a query that can find something, each once, in their order."""
-    words = (word for word in _WORD.findall(text.casefold().replace("'s", " ")))
+    words = _WORD.findall(text.casefold().replace("'s", " "))
     useful = (word for word in words if word not in _EMPTY_WORDS and len(word) <= _LONGEST_WORD)
     return tuple(dict.fromkeys(useful))[:_MOST_WORDS]
 
@@ -205,21 +204,11 @@ CREATE TABLE IF NOT EXISTS sources (
     shelf TEXT, source TEXT, size INTEGER, PRIMARY KEY (shelf, source)
 ) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS entries (
-    n INTEGER PRIMARY KEY,
-    id TEXT NOT NULL UNIQUE,
-    shelf TEXT NOT NULL,
-    scope TEXT NOT NULL,
-    episode INTEGER NOT NULL,
-    place INTEGER NOT NULL,
-    source TEXT NOT NULL,
-    created REAL NOT NULL,
-    importance REAL NOT NULL,
-    length INTEGER NOT NULL,
-    asks INTEGER NOT NULL,
-    trusted INTEGER NOT NULL,
-    fields TEXT NOT NULL,
-    text TEXT NOT NULL,
-    rest TEXT NOT NULL
+    n INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE,
+    shelf TEXT NOT NULL, scope TEXT NOT NULL, episode INTEGER NOT NULL, place INTEGER NOT NULL,
+    source TEXT NOT NULL, created REAL NOT NULL, importance REAL NOT NULL,
+    length INTEGER NOT NULL, asks INTEGER NOT NULL, trusted INTEGER NOT NULL,
+    fields TEXT NOT NULL, text TEXT NOT NULL, rest TEXT NOT NULL
 );
 CREATE INDEX IF NOT EXISTS entries_by_place ON entries (episode, place);
 CREATE VIRTUAL TABLE IF NOT EXISTS words USING fts5 (shelf, body, tokenize = '{_TOKENIZER}');
@@ -246,18 +235,10 @@ _CHANGE = 0.02
 _PRIMARY_CODE = 0xFF
 """The part of SQLite's codes that shows the sort of failure."""
 _NOT_ITS_FAULT = frozenset(
-    (
-        sqlite3.SQLITE_BUSY,
-        sqlite3.SQLITE_LOCKED,
-        sqlite3.SQLITE_READONLY,
-        sqlite3.SQLITE_FULL,
-        sqlite3.SQLITE_IOERR,
-        sqlite3.SQLITE_CANTOPEN,
-        sqlite3.SQLITE_NOMEM,
-        sqlite3.SQLITE_PERM,
-        sqlite3.SQLITE_AUTH,
-        sqlite3.SQLITE_TOOBIG,
-        sqlite3.SQLITE_INTERRUPT,
+    getattr(sqlite3, f"SQLITE_{name}")
+    for name in (
+        *("BUSY", "LOCKED", "READONLY", "FULL", "IOERR", "CANTOPEN", "NOMEM", "PERM", "AUTH"),
+        *("TOOBIG", "INTERRUPT"),
     )
 )
 """Failures of the disk, of rights, of others who write: the file itself may be sound."""
@@ -300,19 +281,17 @@ class Lexicon:
         self._common_of = 0
         """The size of the index for which that holds."""
         with self._errors():
+            place = ":memory:" if path is None else path
             self._db = sqlite3.connect(
-                ":memory:" if path is None else path,
-                isolation_level=None,
-                check_same_thread=False,
-                timeout=30.0,
+                place, isolation_level=None, check_same_thread=False, timeout=30.0
             )
         try:
             with self._errors():
                 self._db.executescript(_META)
                 (stored,) = self._db.execute("SELECT value FROM meta").fetchone()
                 if stored != _FORMAT:
-                    message = f"The index of words at {path} is of format {stored!r}"
-                    raise LexiconError(f"{message}, not {_FORMAT!r}.", broken=True)
+                    said = f"The index of words at {path} is of format {stored!r}, not {_FORMAT!r}."
+                    raise LexiconError(said, broken=True)
                 self._db.executescript(_TABLES)
         except LexiconError:
             self._db.close()
@@ -333,15 +312,13 @@ class Lexicon:
         with self._writing() as db:
             given = {record.entry.id: record for record in records}
             settled = _placed(db, given)
-            self._remove(db, list(given))
+            _remove(db, given)
             _insert(db, settled)
-            self._end(db, given)
 
     def drop(self, ids: Sequence[str]) -> None:
         """Forgets records, known or not; this ends their writing."""
         with self._writing() as db:
-            self._remove(db, ids)
-            self._end(db, ids)
+            _remove(db, ids)
 
     def count(self) -> int:
         """How many records it knows."""
@@ -383,7 +360,7 @@ class Lexicon:
                     f"WITH wanted (of, first, last) AS (VALUES {marks}) SELECT {_ENTRY} "
                     "FROM wanted CROSS JOIN entries ON episode = of AND place >= first "
                     "AND place < last",
-                    [value for one in some for value in one],
+                    list(chain.from_iterable(some)),
                 )
                 found.update((entry.id, entry) for entry in map(IndexEntry._make, rows))
         return found
@@ -394,17 +371,12 @@ class Lexicon:
         A shelf all of whose records are of one source names none: that separates nothing.
         """
         named: dict[str, None] = {}
+        query = "SELECT source FROM sources WHERE shelf = ? AND size > 0 LIMIT ?"
         with self._reading() as db:
             for shelf in shelves:
-                rows = db.execute(
-                    "SELECT source FROM sources WHERE shelf = ? AND size > 0 LIMIT ?",
-                    (shelf, _ROWS_AT_ONCE),
-                ).fetchall()
-                if len(rows) > 1:
-                    for (source,) in rows:
-                        parts = source.casefold().split()
-                        if parts and all(part in words for part in parts):
-                            named[source] = None
+                sources = [one for (one,) in db.execute(query, (shelf, _ROWS_AT_ONCE))]
+                parts = ((one, one.casefold().split()) for one in sources if len(sources) > 1)
+                named.update((one, None) for one, some in parts if some and set(some) <= set(words))
         return list(named)
 
     def matches(
@@ -420,11 +392,8 @@ class Lexicon:
         there. Words that are in very many records propose none, if there are others: they would
         weigh least.
 
-        Args:
-            words: See `query_words`.
-            shelves: Where to look; what is on others has no influence.
-            limit: At most so many.
-            besides: Ids of further records that are wanted, whatever they share; wherever they are.
+        What is on other shelves has no influence. Of the records whose ids are in `besides` comes
+        what they share, whatever that is and wherever they are.
         """
         with self._reading() as db:
             sizes = _sizes(db)
@@ -474,17 +443,6 @@ class Lexicon:
             proposing = {one: rows[one] if one in rows else _rows_with(db, one, shelves)}
         counts = {w: self._common[w, shelves] if w in common else len(rows[w]) for w in words}
         return proposing, common, counts
-
-    def _remove(self, db: sqlite3.Connection, ids: Sequence[str]) -> None:
-        query = f"SELECT n, shelf, source, trusted FROM entries WHERE id IN {_IDS}"
-        found = db.execute(query, (json.dumps(list(ids)),)).fetchall()
-        numbers = [(row[0],) for row in found]
-        db.executemany("DELETE FROM words WHERE rowid = ?", numbers)
-        db.executemany("DELETE FROM entries WHERE n = ?", numbers)
-        _count_sources(db, (row[1:] for row in found), -1)
-
-    def _end(self, db: sqlite3.Connection, ids: Iterable[str]) -> None:
-        db.executemany("DELETE FROM pending WHERE id = ?", [(one,) for one in ids])
 
     @contextmanager
     def _errors(self) -> Generator[None]:
@@ -542,6 +500,17 @@ def _placed(db: sqlite3.Connection, given: Mapping[str, IndexedRecord]) -> list[
     return found
 
 
+def _remove(db: sqlite3.Connection, ids: Iterable[str]) -> None:
+    """Forgets records, and that they were being written."""
+    query = f"SELECT n, shelf, source, trusted FROM entries WHERE id IN {_IDS}"
+    found = db.execute(query, (json.dumps(list(ids)),)).fetchall()
+    numbers = [(row[0],) for row in found]
+    db.executemany("DELETE FROM words WHERE rowid = ?", numbers)
+    db.executemany("DELETE FROM entries WHERE n = ?", numbers)
+    db.executemany("DELETE FROM pending WHERE id = ?", [(one,) for one in ids])
+    _count_sources(db, (row[1:] for row in found), -1)
+
+
 def _insert(db: sqlite3.Connection, records: Sequence[IndexedRecord]) -> None:
     """Writes what there is of records, whose ids must be new."""
     rows = list(enumerate(records, start=_newest_row(db) + 1))
@@ -565,18 +534,16 @@ def _count_sources(
 
     A source of which nothing is trusted could call itself by any word of a query.
     """
-    counted = Counter((shelf, source, bool(trusted)) for shelf, source, trusted in sources)
-    shelves: Counter[str] = Counter()
-    for (shelf, _, _), count in counted.items():
-        shelves[shelf] += count
-    trusted = [(key[0], key[1], change * count) for key, count in counted.items() if key[2]]
+    rows = list(sources)
+    shelves = Counter(shelf for shelf, _, _ in rows)
+    trusted = Counter((shelf, source) for shelf, source, trusted in rows if trusted)
     db.executemany(
         "INSERT INTO shelves VALUES (?1, ?2) ON CONFLICT DO UPDATE SET size = size + ?2",
         [(shelf, change * count) for shelf, count in shelves.items()],
     )
     db.executemany(
         "INSERT INTO sources VALUES (?1, ?2, ?3) ON CONFLICT DO UPDATE SET size = size + ?3",
-        trusted,
+        [(*place, change * count) for place, count in trusted.items()],
     )
 
 
@@ -599,12 +566,9 @@ def _numbered(
 
 
 def _rows_with(db: sqlite3.Connection, word: str, shelves: Sequence[str]) -> list[int]:
-    """The numbers of the rows that hold a word, newest first, up to a bound.
+    """The numbers of the rows that hold a word, newest first, up to a bound; no shelves means all.
 
-    Args:
-        db: The lexicon.
-        word: Of letters and digits only.
-        shelves: Where to look, of letters and digits only; none for everywhere.
+    The word and the shelves are of letters and digits only.
     """
     expression = f'body : "{word}"'
     if shelves:

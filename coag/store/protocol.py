@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Protocol
 
 from coag.schema import MemoryKind, RecalledRecord, Record
 
 from .search import Search
-
-# ---- What a store of records must do ----
 
 
 class RecordStore(Protocol):
@@ -122,17 +120,6 @@ class RecordStore(Protocol):
         ...
 
 
-# ---- A store around another, for those that change a part of what it does ----
-
-
-class Wrapping(Protocol):
-    """Puts a store around another one."""
-
-    def __call__(self, store: RecordStore, /) -> WrappedStore:
-        """The store around this one."""
-        ...
-
-
 class WrappedStore:
     """Passes everything on to another store; override what is to differ.
 
@@ -143,7 +130,7 @@ class WrappedStore:
     def __init__(self, store: RecordStore) -> None:
         self.store = store
 
-    def wrapping(self) -> Wrapping | None:
+    def wrapping(self) -> Callable[[RecordStore], WrappedStore] | None:
         """What puts such a store around another one, so that it can be written down.
 
         A class or function of a module, or an object of a pydantic model or a dataclass that can

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
@@ -17,20 +17,8 @@ Scalars = str | float | bool
 Fields = Mapping[str, Scalars]
 """The flat fields of a record: what filters can ask for, the same in every store."""
 
-FIXED_FIELDS = (
-    "type",
-    "scope",
-    "source",
-    "source_kind",
-    "trust",
-    "run",
-    "activity",
-    "cycle",
-    "created_at",
-    "short_id",
-    "subject",
-    "attribute",
-)
+_OF_ORIGIN = ("source", "source_kind", "trust", "run", "activity", "cycle")
+FIXED_FIELDS = ("type", "scope", *_OF_ORIGIN, "created_at", "short_id", "subject", "attribute")
 """Names that a filter reads from the record itself; every other name is a metadata key."""
 CURRENT = "current"
 """Field that is true while no other record superseded this one."""
@@ -51,12 +39,8 @@ def short_id(record_id: str) -> str:
 def exact(value: object, *, what: str) -> Scalars:
     """The value as stores compare it: numbers as floats, so that 1 and 1.0 are equal.
 
-    Args:
-        value: A value of metadata or of a filter.
-        what: Names the value in the error.
-
     Raises:
-        ValueError: If no store could keep the value exactly.
+        ValueError: If no store could keep the value exactly; `what` names it there.
     """
     if isinstance(value, bool):
         return value
@@ -77,18 +61,14 @@ def flat_fields(record: Record) -> dict[str, Scalars]:
     Raises:
         ValueError: If a metadata value or a text cannot be kept exactly.
     """
-    origin = record.provenance
     for name, text in _texts(record):
         _encodable(text, what=name)
+    origin = record.provenance
     fixed: dict[str, object] = {
         "type": record.type,
         "scope": record.scope,
-        "source": origin.source,
-        "source_kind": origin.source_kind,
+        **{name: getattr(origin, name) for name in _OF_ORIGIN},
         "trust": origin.trust.value,
-        "run": origin.run,
-        "activity": origin.activity,
-        "cycle": origin.cycle,
         "created_at": record.created_at,
         "short_id": short_id(record.id),
         CURRENT: record.superseded_by is None,
@@ -160,17 +140,10 @@ def from_json(text: str, rest: str) -> Record:
 def superseded_pair(
     old_id: str, old: Record | None, new: Record, known: Record | None
 ) -> tuple[Record, Record]:
-    """Both records as they are once `new` has superseded `old`.
+    """Both records as they are once `new` has superseded `old`; equal to them if it is done.
 
-    Args:
-        old_id: Which record is to be superseded.
-        old: That record as it is stored, or None.
-        new: The record that takes its place.
-        known: What is stored under the new record's id, or None. It is kept, not overwritten,
-            and becomes current again if it had been superseded.
-
-    Returns:
-        The old and the new record to store; equal to what is stored if all is done already.
+    What is stored under the new record's id (`known`) is kept, not overwritten, and becomes
+    current again if it had been superseded.
 
     Raises:
         RecordStoreError: If this may not be.
@@ -237,3 +210,10 @@ def _encodable(text: str, *, what: str) -> str:
     except UnicodeEncodeError:
         raise ValueError(f"{what} is {text!r}, which is no valid Unicode text.") from None
     return text
+
+
+def slices(ids: Iterable[str], size: int) -> Iterator[list[str]]:
+    """Ids, each once, so many at a time."""
+    unique = list(dict.fromkeys(ids))
+    for start in range(0, len(unique), size):
+        yield unique[start : start + size]

@@ -12,7 +12,8 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -28,19 +29,16 @@ from .chroma import (
     chroma_errors,
     client_at,
     close_client,
+    collection_name,
     collection_named,
     is_made_with,
-    live_name,
     make_collection,
     metadata_of,
-    new_metadata,
-    next_name,
-    old_name,
-    slices,
     write_lock,
 )
 from .embedders import Embedder, text_vectors
 from .location import holds_records, parse_location
+from .records import slices
 
 BATCH = 250
 """How many records are copied in one step, and held in memory, unless another number is given."""
@@ -225,8 +223,8 @@ class _Reembedding:
         name = embedder.name if embedder is not None else _made_by(begun[0])
         others = [one for one in stored if _made_by(one) != name]
         finished = [one for one in stored if _made_by(one) == name and one not in begun]
-        records = sum(map(self._count, stored))
-        left = max(0, records - sum(map(self._count, [*begun, *finished])))
+        records = self._count(stored)
+        left = max(0, records - self._count([*begun, *finished]))
         seconds = self._seconds_each(others, embedder) if embedder is not None and left else 0.0
         return ReembedPlan(
             state="half_way" if begun else "needed" if others else "done",
@@ -246,7 +244,7 @@ class _Reembedding:
                     "abandoned. Complete it: `coag memory reembed`."
                 )
             for one in begun:
-                self._remove(next_name(self._collection, one.kind))
+                self._remove(collection_name(self._collection, one.kind, ".next"))
         return bool(begun)
 
     def steps(self, embedder: Embedder, batch: int) -> Iterator[ReembedProgress]:
@@ -261,26 +259,26 @@ class _Reembedding:
         ]
         sources = [source for _, source, _ in moving]
         others = [one.source for one in found if one.source not in (None, *sources)]
-        done = sum(map(self._count, others))
+        done = self._count(others)
         for _, source, target in moving:
             copied = 0
             for copied in self._copied(source, target, embedder, batch):
-                total = sum(map(self._count, [*others, *sources]))
+                total = self._count([*others, *sources])
                 yield ReembedProgress(stage="copying", done=min(total, done + copied), total=total)
             done += copied
         with write_lock(self._location):
             # Writers of other processes check after each write that theirs is still the collection
             # in use: from the renaming on, none is acknowledged that would be missed here.
             for kind, source, _ in moving:
-                self._rename(source, old_name(self._collection, kind))
+                self._rename(source, collection_name(self._collection, kind, ".old"))
             for _, source, target in moving:
                 for _ in self._copied(source, target, embedder, batch):
                     pass
             for kind, _, target in moving:
-                self._rename(target, live_name(self._collection, kind))
+                self._rename(target, collection_name(self._collection, kind))
             for kind, _, _ in moving:
-                self._remove(old_name(self._collection, kind))
-        total = sum(map(self._count, [*others, *(target for _, _, target in moving)]))
+                self._remove(collection_name(self._collection, kind, ".old"))
+        total = self._count([*others, *(target for _, _, target in moving)])
         yield ReembedProgress(stage="switched", done=total, total=total)
 
     def _copied(
@@ -290,7 +288,7 @@ class _Reembedding:
 
         Rows that are there already are compared, and not embedded again.
         """
-        with chroma_errors(self._location):
+        with self._errors():
             ids: list[str] = source.get(include=[])["ids"]
             held: list[str] = target.get(include=[])["ids"]
         kept, surplus = 0, list[str]()
@@ -300,12 +298,12 @@ class _Reembedding:
             else:
                 surplus.append(one)
         for some in slices(surplus, batch):
-            with chroma_errors(self._location):
+            with self._errors():
                 target.delete(ids=some)
-        for start in range(0, len(ids), batch):
-            some = ids[start : start + batch]
-            with chroma_errors(self._location):
-                there = source.get(ids=some, include=list(ROW_PARTS))
+        done = 0
+        for some in slices(ids, batch):
+            with self._errors():
+                there = source.get(ids=some, include=ROW_PARTS)
                 copies = target.get(ids=some, include=["metadatas"])
             rows = zip(there["ids"], there["documents"], there["metadatas"], strict=True)
             by_id: dict[str, _Row] = {row[0]: row for row in rows}
@@ -313,28 +311,26 @@ class _Reembedding:
             changed = [n for n in copied if n in by_id and by_id[n][2] != copied[n]]
             if changed:  # Chroma keeps keys of which nothing is said
                 new = [{**dict.fromkeys(copied[name]), **by_id[name][2]} for name in changed]
-                with chroma_errors(self._location):
+                with self._errors():
                     target.update(ids=changed, metadatas=new)
             missing = [by_id[name] for name in some if name in by_id and name not in copied]
             for portion in _portions(missing):
-                texts = [text for _, text, _ in portion]
-                vectors = text_vectors(embedder, texts)
-                with chroma_errors(self._location):
+                new_ids, texts, metadatas = (list(column) for column in zip(*portion, strict=True))
+                vectors = text_vectors(embedder, texts).tolist()
+                with self._errors():
                     target.add(
-                        ids=[one for one, _, _ in portion],
-                        documents=texts,
-                        metadatas=[metadata for _, _, metadata in portion],
-                        embeddings=vectors.tolist(),
+                        ids=new_ids, documents=texts, metadatas=metadatas, embeddings=vectors
                     )
-            yield start + len(some)
+            done += len(some)
+            yield done
 
     def _made(self, kind: MemoryKind, source: Collection, embedder: Embedder) -> Collection:
-        metadata = {**new_metadata(embedder), _COPY_OF: str(source.id)}
-        with chroma_errors(self._location):
-            return make_collection(self._connected(), next_name(self._collection, kind), metadata)
+        name = collection_name(self._collection, kind, ".next")
+        with self._errors():
+            return make_collection(self._connected(), name, embedder, **{_COPY_OF: str(source.id)})
 
     def _seconds_each(self, sources: list[Collection], embedder: Embedder) -> float:
-        with chroma_errors(self._location):
+        with self._errors():
             samples = [one.get(limit=_SAMPLE, include=["documents"]) for one in sources]
         texts: list[str] = [text for sample in samples for text in sample["documents"]]
         text_vectors(embedder, texts[:1])  # what loading takes is not counted
@@ -357,27 +353,30 @@ class _Reembedding:
     def _checked(self, embedder: Embedder) -> list[_Collections]:
         """The collections of each kind, if they can be re-embedded for this embedder."""
         found = self._found()
-        if all(one.source is None for one in found):
+        sources = [one.source for one in found if one.source is not None]
+        if not sources:
             raise RecordStoreError(
                 f"There are no collections {self._collection!r} at {self._location} to re-embed."
             )
-        for one in found:
-            if one.source is not None:
-                check_format(one.source)
-            if one.next is not None and not is_made_with(one.next, embedder):
+        for source in sources:
+            check_format(source)
+        for begun in (one.next for one in found if one.source is not None):
+            if begun is not None and not is_made_with(begun, embedder):
                 raise ConfigurationError(
                     f"The store at {self._location} is being re-embedded for embedder "
-                    f"{_made_by(one.next)!r}, not {embedder.name!r}. Complete that first, or "
+                    f"{_made_by(begun)!r}, not {embedder.name!r}. Complete that first, or "
                     "abandon it."
                 )
         return found
 
     def _found(self) -> list[_Collections]:
         client, found = self._connected(), list[_Collections]()
-        with chroma_errors(self._location):
+        with self._errors():
             for kind in MemoryKind:
-                names = (name(self._collection, kind) for name in (live_name, next_name, old_name))
-                live, copy, old = (collection_named(client, name) for name in names)
+                live, copy, old = (
+                    collection_named(client, collection_name(self._collection, kind, role))
+                    for role in ("", ".next", ".old")
+                )
                 found.append(_Collections(kind, live, copy, old))
         return found
 
@@ -385,22 +384,25 @@ class _Reembedding:
         if self._client is None:
             if isinstance(self._location, Path) and not holds_records(self._location):
                 raise RecordStoreError(f"There is no store of records at {self._location}.")
-            with chroma_errors(self._location):
+            with self._errors():
                 self._client = client_at(self._location)
         return self._client
 
-    def _count(self, collection: Collection) -> int:
-        with chroma_errors(self._location):
-            return collection.count()
+    def _count(self, collections: Iterable[Collection]) -> int:
+        with self._errors():
+            return sum(one.count() for one in collections)
 
     def _rename(self, collection: Collection, name: str) -> None:
         if collection.name != name:
-            with chroma_errors(self._location):
+            with self._errors():
                 collection.modify(name=name)
 
     def _remove(self, name: str) -> None:
-        with chroma_errors(self._location):
+        with self._errors():
             self._connected().delete_collection(name)
+
+    def _errors(self) -> AbstractContextManager[None]:
+        return chroma_errors(self._location)
 
 
 _Row = tuple[str, str, Mapping[str, Any]]

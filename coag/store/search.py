@@ -8,9 +8,9 @@ from typing import Any
 
 from pydantic import Field
 
-from coag.schema import MemoryKind, RecalledRecord, Record, Value
+from coag.schema import MemoryKind, RecalledRecord, Value
 
-from .filters import EVERYTHING, Condition, all_of, one_of, parse_where
+from .filters import Condition, all_of, one_of, parse_where
 from .records import CURRENT
 
 
@@ -46,11 +46,6 @@ class Ranking(Value):
     alike: float = Field(default=0.9, gt=0.0)
     """Of texts that share this part of their words, the first counts; the others come last."""
 
-    @property
-    def reach(self) -> int:
-        """How far neighbours count, in places."""
-        return len(self.neighbours)
-
 
 DEFAULT_RANKING = Ranking()
 """The weights that were measured."""
@@ -81,8 +76,7 @@ class Search:
             raise ValueError(f"k must be at least 1, not {self.k!r}.")
         if self.min_score is not None and not 0.0 <= self.min_score <= 1.0:
             raise ValueError(f"min_score must be between 0 and 1, not {self.min_score!r}.")
-        if self.scopes == ():
-            raise ValueError("scopes is empty and would match nothing; give None for all scopes.")
+        check_scopes(self.scopes)
 
     @property
     def is_empty(self) -> bool:
@@ -96,54 +90,25 @@ def condition_of(search: Search) -> Condition:
     Raises:
         ValueError: If its filter is malformed.
     """
-    parts = [parse_where(search.where)]
-    if search.scopes is not None:
-        parts.append(one_of("scope", search.scopes))
-    if not search.include_superseded:
-        parts.append(one_of(CURRENT, (True,)))
-    return all_of(parts)
+    scopes = [] if search.scopes is None else [one_of("scope", search.scopes)]
+    current = [] if search.include_superseded else [one_of(CURRENT, (True,))]
+    return all_of([parse_where(search.where), *scopes, *current])
 
 
-def scanned(
-    kind: MemoryKind | None, scopes: Sequence[str] | None, batch: int
-) -> tuple[tuple[MemoryKind, ...], Condition]:
-    """The kinds that a scan goes through, and what it asks of their records.
+def check_scopes(scopes: Sequence[str] | None) -> None:
+    """Refuses an empty choice of scopes.
 
     Raises:
-        ValueError: If `batch` is below 1, or `scopes` is empty.
+        ValueError: If it is one.
     """
-    if batch < 1:
-        raise ValueError(f"batch must be at least 1, not {batch!r}.")
     if scopes is not None and not scopes:
         raise ValueError("scopes is empty and would match nothing; give None for all scopes.")
-    kinds = tuple(MemoryKind) if kind is None else (kind,)
-    if scopes is None:
-        return kinds, EVERYTHING
-    return kinds, one_of("scope", tuple(scopes))
-
-
-# ---- The one order in which records come back, the same from every store and every source ----
 
 
 def ranked(hits: Iterable[RecalledRecord], k: int) -> list[RecalledRecord]:
-    """The k best: by score, then newest first, then by id."""
-    return sorted(hits, key=_place)[:k]
+    """The k best in the order of every store: by score, then newest first, then by id."""
 
+    def place(hit: RecalledRecord) -> tuple[float, float, str]:
+        return -hit.score, -hit.record.created_at.timestamp(), hit.record.id
 
-def listed(records: Iterable[Record], k: int) -> list[RecalledRecord]:
-    """The k newest, each with score 1."""
-    return ranked((RecalledRecord(record=record, score=1.0) for record in records), k)
-
-
-def best_with_ties(best_first: Iterable[RecalledRecord], k: int) -> list[RecalledRecord]:
-    """The first k of hits that come best first, and those that tie with the last of them."""
-    kept: list[RecalledRecord] = []
-    for hit in best_first:
-        if len(kept) >= k and hit.score < kept[-1].score:
-            break
-        kept.append(hit)
-    return kept
-
-
-def _place(hit: RecalledRecord) -> tuple[float, float, str]:
-    return (-hit.score, -hit.record.created_at.timestamp(), hit.record.id)
+    return sorted(hits, key=place)[:k]
