@@ -14,8 +14,6 @@ from .location import public_location
 from .named_embedders import embedder_of, name_of_embedder
 from .protocol import RecordStore, WrappedStore
 
-# ---- How to open a store again: where its records are, never what they say ----
-
 
 class StoreConfig(Value):
     """The declarative form of a store that comes with `coag`."""
@@ -40,11 +38,17 @@ class StoreConfig(Value):
                 embedder or what is put around it cannot be imported.
         """
         if isinstance(store, WrappedStore):
-            inner = cls.of(store.store)
-            return inner.model_copy(update={"wrapped": (*inner.wrapped, _wrapping_of(store))})
-        if isinstance(store, InMemoryStore) and type(store) is InMemoryStore:
+            how, kind, inner = store.wrapping(), type(store).__name__, cls.of(store.store)
+            if how is None:
+                raise ConfigurationError(
+                    f"A {kind} cannot be written down: its wrapping() gives None. Let it give what "
+                    f"puts a {kind} around another store (a class of a module will do), or build "
+                    "the memory in code and hand it to the loaded agent as memory=."
+                )
+            return inner.model_copy(update={"wrapped": (*inner.wrapped, Imported.of(how))})
+        if type(store) is InMemoryStore:
             return cls(embedder=name_of_embedder(store.embedder))
-        if isinstance(store, ChromaStore) and type(store) is ChromaStore:
+        if type(store) is ChromaStore:
             return cls(
                 location=public_location(store.given_location),
                 embedder=name_of_embedder(store.embedder),
@@ -64,48 +68,29 @@ class StoreConfig(Value):
             ConfigurationError: There is no such embedder, its package is not installed, the
                 location is no proper address, or what shall be put around it makes no store.
         """
-        store = self._innermost()
-        for one in self.wrapped:
-            store = _put_around(store, one)
-        return store
-
-    def _innermost(self) -> RecordStore:
         embedder = embedder_of(self.embedder)
-        if self.location is None:
-            return InMemoryStore(embedder)
-        return ChromaStore(
-            self.location, embedder, collection=self.collection, timeout=self.timeout
-        )
-
-
-def _wrapping_of(store: WrappedStore) -> Imported:
-    how = store.wrapping()
-    if how is None:
-        kind = type(store).__name__
-        raise ConfigurationError(
-            f"A {kind} cannot be written down: its wrapping() gives None. Let it give what puts "
-            f"a {kind} around another store (a class of a module will do), or build the memory in "
-            "code and hand it to the loaded agent as memory=."
-        )
-    return Imported.of(how)
+        store: RecordStore = InMemoryStore(embedder)
+        if self.location is not None:
+            store = ChromaStore(
+                self.location, embedder, collection=self.collection, timeout=self.timeout
+            )
+        for how in self.wrapped:
+            store = _put_around(store, how)
+        return store
 
 
 def _put_around(store: RecordStore, how: Imported) -> WrappedStore:
     wrapping: object = how.get()
-    refused = ConfigurationError(
-        f"{how.name!r} puts no store around another one. An entry of `wrapped` is what "
-        "WrappedStore.wrapping() gives."
-    )
     try:
         around: object = wrapping(store) if callable(wrapping) else None
-    except TypeError as error:
-        raise refused from error
+    except TypeError:
+        around = None
     if not isinstance(around, WrappedStore):
-        raise refused
+        raise ConfigurationError(
+            f"{how.name!r} puts no store around another one. An entry of `wrapped` is what "
+            "WrappedStore.wrapping() gives."
+        )
     return around
-
-
-# ---- The store at a location ----
 
 
 def open_store(

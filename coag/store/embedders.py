@@ -6,9 +6,9 @@ import hashlib
 import logging
 import re
 import threading
-from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, cast
 
 from coag.errors import RecordStoreError
@@ -16,9 +16,6 @@ from coag.errors import RecordStoreError
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-
-
-# ---- Embedders: from texts to vectors whose cosine is their similarity ----
 
 
 _WORD = re.compile(r"\w+")
@@ -84,9 +81,6 @@ class HashEmbedder:
         return self.embed([text])
 
 
-# ---- The default embedder: small, quick, and in the wheel ----
-
-
 _LOADING = threading.Lock()
 
 
@@ -108,40 +102,26 @@ class WordLlamaEmbedder:
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """One row per text."""
-        return _model().embed(list(texts))
+        with _LOADING:
+            model = _load()
+        return model.embed(list(texts))
 
     def embed_query(self, text: str) -> NDArray[np.float32]:
         """The same as for a stored text."""
         return self.embed([text])
 
 
-def _model() -> _Model:
-    with _LOADING:
-        return _load()
-
-
 @cache
 def _load() -> _Model:
-    from pathlib import Path
-
-    with _root_logger_left_alone():
-        import wordllama
-
-    # The loader looks for the weights next to the wrong package unless it is given the right one.
-    folder = Path(wordllama.__file__).parent
-    model = wordllama.WordLlama.load(cache_dir=folder, disable_download=True)
-    return cast("_Model", model)
-
-
-@contextmanager
-def _root_logger_left_alone() -> Generator[None]:
-    """Importing wordllama configures the root logger, unless that has a handler already."""
     root, guard = logging.getLogger(), logging.NullHandler()
-    root.addHandler(guard)
+    root.addHandler(guard)  # else importing wordllama configures the root logger
     try:
-        yield
+        import wordllama
     finally:
         root.removeHandler(guard)
+    # The loader looks for the weights next to the wrong package unless it is given the right one.
+    folder = Path(wordllama.__file__).parent
+    return cast("_Model", wordllama.WordLlama.load(cache_dir=folder, disable_download=True))
 
 
 QUERIES_KEPT = 16
@@ -159,23 +139,8 @@ def text_vectors(embedder: Embedder, texts: Sequence[str]) -> NDArray[np.float32
     return _unit_rows(embedder.embed(texts), rows=len(texts), embedder=embedder)
 
 
-def query_vector(embedder: Embedder, text: str) -> NDArray[np.float32] | None:
-    """The unit vector of a text to be looked for; None if nothing is known of it.
-
-    Raises:
-        RecordStoreError: If the embedder gave another shape than it says, or no numbers.
-    """
-    readable = text.encode(errors="replace").decode()  # no embedder takes lone surrogates
-    row = _unit_rows(embedder.embed_query(readable), rows=1, embedder=embedder)[0]
-    return row if row.any() else None
-
-
 class QueryVectors:
-    """Vectors of the texts looked for last: a turn asks for the same in every cycle.
-
-    Args:
-        embedder: What makes them.
-    """
+    """Vectors of the texts looked for last: a turn asks for the same in every cycle."""
 
     def __init__(self, embedder: Embedder) -> None:
         self._embedder = embedder
@@ -186,10 +151,16 @@ class QueryVectors:
         return text in self._kept
 
     def of(self, text: str) -> NDArray[np.float32] | None:
-        """See `query_vector`; this may take the embedder's time."""
+        """The unit vector of a text; None if nothing is known of it. May take the embedder's time.
+
+        Raises:
+            RecordStoreError: If the embedder gave another shape than it says, or no numbers.
+        """
         if text in self._kept:
             return self._kept[text]
-        vector = query_vector(self._embedder, text)
+        readable = text.encode(errors="replace").decode()  # no embedder takes lone surrogates
+        row = _unit_rows(self._embedder.embed_query(readable), rows=1, embedder=self._embedder)[0]
+        vector = row if row.any() else None
         self._kept = {**dict(list(self._kept.items())[1 - QUERIES_KEPT :]), text: vector}
         return vector
 

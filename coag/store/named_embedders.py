@@ -19,9 +19,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-# ---- Any of Chroma's embedding functions as an embedder ----
-
-
 class EmbeddingFunction(Protocol):
     """What Chroma calls an embedding function: texts in, vectors out."""
 
@@ -48,47 +45,6 @@ def chroma_embedder(
     if not 0.0 <= minimum_similarity <= 1.0:
         raise ValueError(f"minimum_similarity must be in 0..1, not {minimum_similarity!r}.")
     return ChromaEmbedder(function, name or _name_of(function), minimum_similarity)
-
-
-def known_to_chroma(name: str) -> Embedder | None:
-    """The embedding function that Chroma makes by a name; None where it knows none of that name.
-
-    Imports chromadb. It keeps everything (`minimum_similarity` is 0), and takes keys from the
-    environment.
-
-    Args:
-        name: As Chroma has it, e.g. `ollama`, or with a model, e.g. `ollama:nomic-embed-text`.
-
-    Raises:
-        ConfigurationError: If it cannot be made by its name alone.
-    """
-    own, _, model = name.partition(":")
-    kind = known_functions().get(own)
-    if kind is None:
-        return None
-    try:
-        function: EmbeddingFunction = kind(**_model_argument(kind, model))
-    except (ImportError, OSError, RuntimeError, TypeError, ValueError) as error:
-        raise ConfigurationError(
-            f"Chroma's embedding function {name!r} cannot be made by its name alone: {error} Make "
-            "it yourself and give chroma_embedder(FUNCTION)."
-        ) from error
-    return ChromaEmbedder(function, _name_of(function), 0.0, known_as=name)
-
-
-def names_known_to_chroma() -> tuple[str, ...]:
-    """The names of Chroma's embedding functions. Imports chromadb."""
-    return tuple(sorted(known_functions()))
-
-
-def _model_argument(kind: Callable[..., Any], model: str) -> dict[str, str]:
-    """How a function is told its model."""
-    if not model:
-        return {}
-    names = [one for one in ("model_name", "model") if one in signature(kind).parameters]
-    if not names:
-        raise TypeError("it takes no model.")
-    return {names[0]: model}
 
 
 class ChromaEmbedder:
@@ -149,9 +105,6 @@ def _name_of(function: EmbeddingFunction) -> str:
     return ":".join([own, *models])
 
 
-# ---- Embedders by their names ----
-
-
 _HASH = "hash-"
 _SHORT = {"wordllama": WordLlamaEmbedder.name, "minilm": MiniLmEmbedder.name}
 """Names of ours that nobody has to look up."""
@@ -163,8 +116,9 @@ def embedder_of(given: Embedder | str | Imported | None) -> Embedder:
     Args:
         given: An embedder as it is; `wordllama`, `minilm`, `hash-DIMENSION`, or the whole name of
             one of these; the name of an embedding function of Chroma, e.g. `ollama` or
-            `ollama:MODEL`, for which chromadb is imported; or how to import another one. None is
-            `WordLlamaEmbedder`.
+            `ollama:MODEL`, for which chromadb is imported, and which takes keys from the
+            environment and keeps everything (`minimum_similarity` is 0); or how to import another
+            one. None is `WordLlamaEmbedder`.
 
     Raises:
         ConfigurationError: There is none, its package is not installed, or Chroma cannot make it
@@ -184,10 +138,33 @@ def embedder_of(given: Embedder | str | Imported | None) -> Embedder:
     size = name.removeprefix(_HASH)
     if name.startswith(_HASH) and size.isdecimal() and int(size):
         return HashEmbedder(int(size))
-    found = known_to_chroma(name)
-    if found is None:
-        raise ConfigurationError(_unknown(given))
-    return found
+    own, _, model = name.partition(":")
+    known = known_functions()
+    if own not in known:
+        ours = ", ".join(f"{short} ({whole})" for short, whole in _SHORT.items())
+        raise ConfigurationError(
+            f"There is no embedder named {name!r}. coag has {ours} and {_HASH}DIMENSION; Chroma "
+            f"has {', '.join(sorted(known))}, each also as NAME:MODEL. Another one is given as "
+            "itself, or in a configuration by import name."
+        )
+    try:
+        function = _made_by_name(known[own], model)
+    except (ImportError, OSError, RuntimeError, TypeError, ValueError) as error:
+        raise ConfigurationError(
+            f"Chroma's embedding function {name!r} cannot be made by its name alone: {error} Make "
+            "it yourself and give chroma_embedder(FUNCTION)."
+        ) from error
+    return ChromaEmbedder(function, _name_of(function), 0.0, known_as=name)
+
+
+def _made_by_name(kind: Callable[..., EmbeddingFunction], model: str) -> EmbeddingFunction:
+    """A function of Chroma, which takes its model under one of two names, if it takes one."""
+    if not model:
+        return kind()
+    names = [one for one in ("model_name", "model") if one in signature(kind).parameters]
+    if not names:
+        raise TypeError("it takes no model.")
+    return kind(**{names[0]: model})
 
 
 def name_of_embedder(embedder: Embedder) -> str | Imported:
@@ -204,12 +181,3 @@ def name_of_embedder(embedder: Embedder) -> str | Imported:
         return Imported.of(embedder)
     except ConfigurationError as error:
         raise ConfigurationError(f"Embedder {embedder.name!r}: {error}") from error
-
-
-def _unknown(name: str) -> str:
-    ours = ", ".join(f"{short} ({whole})" for short, whole in _SHORT.items())
-    return (
-        f"There is no embedder named {name!r}. coag has {ours} and {_HASH}DIMENSION; Chroma has "
-        f"{', '.join(names_known_to_chroma())}, each also as NAME:MODEL. Another one is given as "
-        "itself, or in a configuration by import name."
-    )
