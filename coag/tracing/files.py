@@ -7,7 +7,7 @@ import errno
 import os
 import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from hashlib import sha256
 from io import FileIO
 from pathlib import Path
@@ -80,10 +80,8 @@ class LineFile:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._place = path.absolute()
-        try:
+        with trace_errors(path, "cannot be opened for writing"):
             self._file = FileIO(path, "ab+", opener=private)
-        except OSError as error:
-            raise TraceError(path, f"cannot be opened for writing: {reason_of(error)}") from error
         try:
             # A lock of Windows would keep readers out as well.
             if sys.platform != "win32" and not try_lock(self._file):
@@ -98,26 +96,23 @@ class LineFile:
         """Hands lines to the operating system, all of them or none."""
         before = self.size
         rest = memoryview(lines)
-        try:
-            while rest:
-                rest = rest[self._file.write(rest) :]
-        except OSError as error:
-            # The reader copes with a torn last line, should the cut fail as well.
-            with contextlib.suppress(OSError):
-                self._file.truncate(before)
-            raise TraceError(self._path, f"cannot be written to: {reason_of(error)}") from error
+        with trace_errors(self._path, "cannot be written to"):
+            try:
+                while rest:
+                    rest = rest[self._file.write(rest) :]
+            except OSError:
+                # The reader copes with a torn last line, should the cut fail as well.
+                with contextlib.suppress(OSError):
+                    self._file.truncate(before)
+                raise
 
     def check_in_place(self, least: int) -> None:
         """Makes sure that what was appended can be found again."""
         if not self._regular:
             return
         mine = os.fstat(self._file.fileno())
-        try:
+        with trace_errors(self._path, "was taken away while the run goes on"):
             there = self._place.stat()
-        except OSError as error:
-            raise TraceError(
-                self._path, f"was taken away while the run goes on: {reason_of(error)}"
-            ) from error
         if not os.path.samestat(mine, there):
             raise TraceError(self._path, "was replaced by another file while the run goes on")
         if mine.st_size < least:
@@ -149,14 +144,10 @@ class LineFile:
         start = self.size - length
         self._file.seek(start)
         tail = _read(self._file, length)
-        try:
+        with trace_errors(self._path, "its torn last line cannot be cut off"):
             with open(keep_in, "ab", opener=private) as kept:
                 kept.write(tail)
             self._file.truncate(start)
-        except OSError as error:
-            raise TraceError(
-                self._path, f"its torn last line cannot be cut off: {reason_of(error)}"
-            ) from error
 
     def close(self) -> None:
         """Lets go of the file."""
@@ -189,6 +180,11 @@ def _read(file: FileIO, length: int) -> bytes:
     return b"".join(parts)
 
 
-def reason_of(error: OSError) -> str:
-    """What went wrong, for after a colon."""
-    return error.strerror or type(error).__name__
+@contextlib.contextmanager
+def trace_errors(path: Path, problem: str) -> Generator[None]:
+    """Raises an `OSError` as a `TraceError` that says what it means for the file."""
+    try:
+        yield
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise TraceError(path, f"{problem}: {reason}") from error

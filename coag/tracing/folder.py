@@ -26,7 +26,7 @@ from coag.schema import (
     html_card,
 )
 
-from .files import FOLDER, reason_of, regular
+from .files import FOLDER, regular, trace_errors
 from .lines import (
     FIXED,
     closing_hash,
@@ -70,12 +70,11 @@ class RunFolder:
         """
         check_environment()
         folder = cls(logs / info.id)
-        try:
-            folder.path.mkdir(mode=FOLDER, parents=True)
-        except FileExistsError as error:
-            raise TraceError(folder.path, "exists already; a run needs a new folder") from error
-        except OSError as error:
-            raise TraceError(folder.path, f"cannot be made: {reason_of(error)}") from error
+        with trace_errors(folder.path, "cannot be made"):
+            try:
+                folder.path.mkdir(mode=FOLDER, parents=True)
+            except FileExistsError as error:
+                raise TraceError(folder.path, "exists already; a run needs a new folder") from error
         folder._write(folder._fields(info, redactor))
         return folder
 
@@ -153,7 +152,9 @@ class RunFolder:
         )
         fields = self._fields(info, redactor)
         if seal is not None:
-            closing = closing_hash(fields, seal.records, seal.hash, self._remembered_hash())
+            with trace_errors(self.remembered_path, "cannot be read"):
+                remembered = file_hash(self.remembered_path)
+            closing = closing_hash(fields, seal.records, seal.hash, remembered)
             seal = seal.model_copy(update={"closing": closing})
             fields["seal"] = seal.model_dump(mode="json")
         self._write(fields)
@@ -174,12 +175,6 @@ class RunFolder:
             going_on = info.model_copy(update={"ended_at": None, "seal": None})
             self._write(self._fields(going_on, redactor))
 
-    def _remembered_hash(self) -> str:
-        try:
-            return file_hash(self.remembered_path)
-        except OSError as error:
-            raise TraceError(self.remembered_path, f"cannot be read: {reason_of(error)}") from error
-
     def _fields(self, info: RunInfo, redactor: Redactor | None) -> dict[str, Any]:
         """What is to stand in `run.json`; what a run began with stays there to the letter."""
         clean = (redactor or Redactor.from_environment()).clean
@@ -189,10 +184,8 @@ class RunFolder:
 
     def _write(self, fields: dict[str, Any]) -> None:
         text = to_json(fields, indent=2).decode()
-        try:
+        with trace_errors(self.info_path, "cannot be written"):
             replace_file(self.info_path, text + "\n", durable=False)
-        except OSError as error:
-            raise TraceError(self.info_path, f"cannot be written: {reason_of(error)}") from error
 
 
 def read_run(folder: Path | str) -> RunInfo:
@@ -204,13 +197,12 @@ def read_run(folder: Path | str) -> RunInfo:
     """
     folder = Path(folder)
     path = folder / _INFO
-    try:
-        with open(path, "rb", opener=regular) as file:
-            text = file.read()
-    except FileNotFoundError as error:
-        raise TraceError(folder, f"is no run's folder: it holds no {_INFO}") from error
-    except OSError as error:
-        raise TraceError(path, f"cannot be read: {reason_of(error)}") from error
+    with trace_errors(path, "cannot be read"):
+        try:
+            with open(path, "rb", opener=regular) as file:
+                text = file.read()
+        except FileNotFoundError as error:
+            raise TraceError(folder, f"is no run's folder: it holds no {_INFO}") from error
     return _parse(text, path)
 
 

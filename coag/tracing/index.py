@@ -16,7 +16,7 @@ from typing import BinaryIO
 from coag.errors import TraceError
 from coag.schema import TRACE_VERSION, Percept, Snapshot, SnapshotReason, TurnStart
 
-from .files import SameFile, regular
+from .files import SameFile, regular, trace_errors
 from .lines import LONGEST_LINE, TraceLine, Unreadable, line_by_itself, parse_line
 
 # ---- What a line of a trace is, known from its beginning: it need not be parsed ----
@@ -195,14 +195,12 @@ class TraceIndex:
                 any record or begins with many that are none, or is not the file any more that
                 was scanned (`void`).
         """
-        with self._lock:
+        with self._lock, trace_errors(self.path, "cannot be read"):
             try:
                 with open(self.path, "rb", buffering=_BUFFER, opener=regular) as file:
                     return self._scan(file, limit)
             except FileNotFoundError:
                 return False
-            except OSError as error:
-                raise TraceError(self.path, f"cannot be read: {error.strerror}") from error
 
     def _scan(self, file: BinaryIO, limit: int) -> bool:
         begin = at = self._offsets[-1]
@@ -391,10 +389,10 @@ class TraceIndex:
         Raises:
             TraceError: If the file cannot be read.
         """
-        try:
-            with open(self.path, "rb", opener=regular) as file:
-                for position in positions:
-                    file.seek(self._offsets[position])
-                    yield file.read(min(most, self.length(position)))
-        except OSError as error:
-            raise TraceError(self.path, f"cannot be read: {error.strerror}") from error
+        with (
+            trace_errors(self.path, "cannot be read"),
+            open(self.path, "rb", opener=regular) as file,
+        ):
+            for position in positions:
+                file.seek(self._offsets[position])
+                yield file.read(min(most, self.length(position)))

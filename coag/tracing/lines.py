@@ -16,10 +16,9 @@ from typing import Any, cast
 from pydantic import ValidationError
 from pydantic_core import from_json, to_json
 
-from coag.errors import TraceError
 from coag.schema import ENTRY, TRACE_VERSION, Entry
 
-from .files import backwards, reason_of, regular
+from .files import backwards, regular, trace_errors
 from .run import Seal
 
 # ---- What version 1 wrote, as this version would have written it ----
@@ -159,66 +158,6 @@ def body_of(line: bytes) -> bytes:
     return b"" if form is None else line[form.end() : -2 if line.endswith(b"\n") else -1]
 
 
-class Chain:
-    """Checks the hashes of a trace, line by line from its first.
-
-    Each line is measured by the hash that stands in the line before, so that what was changed in
-    one place is told of once. Lines of version 1 have no hash: the first line that has one takes
-    the SHA-256 of all bytes before it for the hash of the line before.
-    """
-
-    def __init__(self, opening: str | None = "") -> None:
-        self._opening = opening
-        self.bound = False
-        """Whether the first line follows from `run.json`; False where that was not there."""
-        self._before: bytes | None = b""
-        """The hash of the line before; None if that could not be told."""
-        self._older = sha256()
-        self._begun = False
-        """True once a line had a hash."""
-
-    @property
-    def head(self) -> str:
-        """The hash of the last line; empty where there is none."""
-        return self._before.decode() if self._begun and self._before is not None else ""
-
-    def fits(self, line: bytes, version: int | None) -> bool:
-        """Takes the next line; true unless its hash is wrong, or is missing where one must be."""
-        form = _FORM.match(line)
-        if form is None:
-            return self._fits_without(line, version)
-        before, self._before = self._expected(), form[2]
-        self._begun = True
-        if before is None or version is None:
-            return True
-        body = memoryview(line)[form.end() : -2 if line.endswith(b"\n") else -1]
-        fits = _line_hash(before, form[1], body).encode() == form[2]
-        if fits or before:
-            return fits
-        return not line.endswith(b"\r\n") and self._fits_opening(form, body)
-
-    def _fits_opening(self, form: re.Match[bytes], body: memoryview) -> bool:
-        """Whether a first line follows from `run.json`, as far as there is one."""
-        if self._opening is None:
-            return form[1] == b"0"
-        self.bound = _line_hash(self._opening.encode(), form[1], body).encode() == form[2]
-        return self.bound
-
-    def _fits_without(self, line: bytes, version: int | None) -> bool:
-        if not self._begun:
-            self._older.update(line)
-            self._before = None
-            return version is None or (version == 1 and b'"hash":' not in line[:_HEAD])
-        self._before = None
-        return version is None
-
-    def _expected(self) -> bytes | None:
-        """What stands for the hash of the line before."""
-        if self._begun or self._before is not None:
-            return self._before
-        return self._older.hexdigest().encode()
-
-
 def _line_hash(before: bytes, seq: bytes, body: bytes | memoryview) -> str:
     hashed = sha256(b"%s\n%s\n" % (before, seq))
     hashed.update(body)
@@ -296,14 +235,13 @@ def seal_of(trace: Path) -> Seal | None:
     Raises:
         TraceError: If the trace cannot be read.
     """
-    try:
-        with FileIO(trace, "r", opener=regular) as file:
-            lines = backwards(file, os.fstat(file.fileno()).st_size)
-            tail, last = next(lines), next(lines, b"")
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        raise TraceError(trace, f"cannot be read: {reason_of(error)}") from error
+    with trace_errors(trace, "cannot be read"):
+        try:
+            with FileIO(trace, "r", opener=regular) as file:
+                lines = backwards(file, os.fstat(file.fileno()).st_size)
+                tail, last = next(lines), next(lines, b"")
+        except FileNotFoundError:
+            return None
     if not tail and not last:
         return Seal(records=0, hash="")
     parsed = parse_line(last)
@@ -385,14 +323,11 @@ def read_lines(path: Path) -> Iterator[TraceLine]:
         TraceError: If the file cannot be read at all.
     """
     check = LineCheck(path)
-    try:
-        with open(path, "rb", opener=regular) as file:
-            while line := file.readline(LONGEST_LINE + 1):
-                yield check.line(line)
-                if len(line) > LONGEST_LINE:
-                    return
-    except OSError as error:
-        raise TraceError(path, f"cannot be read: {reason_of(error)}") from error
+    with trace_errors(path, "cannot be read"), open(path, "rb", opener=regular) as file:
+        while line := file.readline(LONGEST_LINE + 1):
+            yield check.line(line)
+            if len(line) > LONGEST_LINE:
+                return
 
 
 def line_by_itself(path: Path, number: int, text: bytes) -> TraceLine:
@@ -407,46 +342,56 @@ def line_by_itself(path: Path, number: int, text: bytes) -> TraceLine:
 
 
 class LineCheck:
-    """Parses and checks the lines of one trace, from its first."""
+    """Parses the lines of one trace, from its first, and checks their numbers and hashes.
+
+    Each line is measured by the hash in the line before, so that what was changed in one place is
+    reported once. Lines of version 1 have no hash: the first line that has one takes the SHA-256 of
+    all bytes before it for the hash of the line before. The first line of a trace follows from
+    `run.json`, where there is one; runs of before it was bound have nothing there, which fits too.
+    """
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._chain: Chain | None = None
         self._number = 0
         self._seq = 0
+        self._before: bytes | None = b""
+        """The hash of the line before; None if that is not known."""
+        self._older = sha256()
+        self._begun = False
+        """True once a line had a hash."""
+        self._bound = False
 
     def line(self, text: bytes) -> TraceLine:
-        """The next line."""
+        """The next line, with its newline; without one it is the last, as far as it got."""
         self._number += 1
-        chain = self._chain = self._chain or Chain(_opening_beside(self._path))
         where = f"line {self._number}"
         if not text.endswith(b"\n"):
             if len(text) > LONGEST_LINE:
                 problem = f"{where} is over {LONGEST_LINE:,} bytes, so this is no trace of coag"
-                return self._bad(chain, text, ProblemKind.UNREADABLE, problem)
+                return self._bad(text, ProblemKind.UNREADABLE, problem)
             if _json(text) is None:
                 problem = f"{where}, the last one, is truncated"
-                return self._bad(chain, text, ProblemKind.TRUNCATED, problem)
+                return self._bad(text, ProblemKind.TRUNCATED, problem)
         parsed = parse_line(text)
         if isinstance(parsed, Unreadable):
-            return self._bad(chain, text, ProblemKind.UNREADABLE, f"{where} {parsed.why}")
+            return self._bad(text, ProblemKind.UNREADABLE, f"{where} {parsed.why}")
         return TraceLine(
             number=self._number,
             entry=parsed.entry,
             version=parsed.version,
-            problems=tuple(self._problems(chain, text, parsed)),
+            problems=tuple(self._problems(text, parsed)),
             body=body_of(text),
-            bound=chain.bound,
+            bound=self._bound,
         )
 
-    def _problems(self, chain: Chain, text: bytes, parsed: ParsedLine) -> Iterator[TraceProblem]:
+    def _problems(self, text: bytes, parsed: ParsedLine) -> Iterator[TraceProblem]:
         seq, expected = parsed.entry.seq, self._seq
         self._seq = seq + 1
         if seq != expected:
             missing = "lines are missing" if seq > expected else "lines were added or moved"
             sentence = f"line {self._number} has the number {seq}, not {expected}: {missing}"
             yield self._problem(ProblemKind.NUMBER, sentence)
-        if not chain.fits(text, parsed.version):
+        if not self._fits(text, parsed.version):
             others = (
                 "lines before it are missing, were added or moved"
                 if self._number > 1
@@ -457,17 +402,46 @@ class LineCheck:
             )
             yield self._problem(ProblemKind.HASH, sentence)
 
-    def _bad(self, chain: Chain, text: bytes, kind: ProblemKind, sentence: str) -> TraceLine:
+    def _bad(self, text: bytes, kind: ProblemKind, sentence: str) -> TraceLine:
         self._seq += 1
-        chain.fits(text, None)
+        self._fits(text, None)
         problem = self._problem(kind, sentence)
         return TraceLine(number=self._number, entry=None, version=None, problems=(problem,))
 
     def _problem(self, kind: ProblemKind, sentence: str) -> TraceProblem:
         return TraceProblem(path=self._path, line=self._number, kind=kind, text=sentence)
 
+    def _fits(self, line: bytes, version: int | None) -> bool:
+        """False if the line's hash is wrong, or is missing where one must be.
 
-def _opening_beside(trace: Path) -> str | None:
-    """What the `run.json` beside a trace binds it to; None where there is none that can be read."""
-    fields = info_fields(trace.with_name("run.json"))
-    return None if fields is None else opening_hash(fields)
+        A line that cannot be read, of no version, fits if nothing speaks against it.
+        """
+        form = _FORM.match(line)
+        if form is None:
+            return self._fits_without(line, version)
+        first = not self._begun and self._before is None
+        before = self._older.hexdigest().encode() if first else self._before
+        self._begun, self._before = True, form[2]
+        if before is None or version is None:
+            return True
+        body = memoryview(line)[form.end() : -2 if line.endswith(b"\n") else -1]
+        fits = _line_hash(before, form[1], body).encode() == form[2]
+        if fits or before:
+            return fits
+        return not line.endswith(b"\r\n") and self._fits_opening(form, body)
+
+    def _fits_opening(self, form: re.Match[bytes], body: memoryview) -> bool:
+        """Whether a first line follows from `run.json`, as far as there is one."""
+        fields = info_fields(self._path.with_name("run.json"))
+        if fields is None:
+            return form[1] == b"0"
+        opening = opening_hash(fields).encode()
+        self._bound = _line_hash(opening, form[1], body).encode() == form[2]
+        return self._bound
+
+    def _fits_without(self, line: bytes, version: int | None) -> bool:
+        begun, self._before = self._begun, None
+        if not begun:
+            self._older.update(line)
+        old = version == 1 and not begun and b'"hash":' not in line[:_HEAD]
+        return version is None or old

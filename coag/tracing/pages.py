@@ -10,7 +10,6 @@ from typing import Any, Protocol, cast
 from pydantic_core import from_json, to_json
 
 from coag._util.files import private
-from coag.errors import TraceError
 from coag.schema import (
     PHASES,
     Intent,
@@ -20,7 +19,7 @@ from coag.schema import (
     TraceRecord,
 )
 
-from .files import FOLDER
+from .files import FOLDER, trace_errors
 
 _GROUPS = {
     "percept": "percepts",
@@ -139,7 +138,7 @@ class _Files:
     def write(self, cycle: int, name: str, page: dict[str, Any]) -> None:
         folder = self._of(cycle)
         rest = memoryview(page_text(page))
-        try:
+        with trace_errors(folder / name, "cannot be written"):
             if cycle != self._made:
                 folder.mkdir(mode=FOLDER, parents=True, exist_ok=True)
                 self._made = cycle
@@ -149,9 +148,6 @@ class _Files:
                     rest = rest[os.write(file, rest) :]
             finally:
                 os.close(file)
-        except OSError as error:
-            problem = error.strerror or type(error).__name__
-            raise TraceError(folder / name, f"cannot be written: {problem}") from error
 
     def count(self, cycle: int) -> int:
         folder = self._of(cycle)

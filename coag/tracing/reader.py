@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from coag.errors import TraceError
 from coag.schema import Entry, Percept, TraceRecord
 
-from .files import SameFile, regular
+from .files import SameFile, regular, trace_errors
 from .lines import LONGEST_LINE, LineCheck, ProblemKind, TraceLine, TraceProblem, read_lines
 
 # ---- Reading a trace, one record at a time ----
@@ -97,20 +98,18 @@ class TraceTail:
             TraceError: If the file cannot be read, or is not the one any more that was read: it
                 was cut, written anew or replaced. The next call then begins with its first line.
         """
-        try:
-            with open(self._path, "rb", opener=regular) as file:
-                problem = self._same.problem(file, self._read)
-                if problem:
-                    self._restart()
-                    raise TraceError(self._path, problem)
-                file.seek(self._read)
-                while line := file.readline(LONGEST_LINE + 1):
-                    if len(line) <= LONGEST_LINE and not line.endswith(b"\n"):
-                        return
-                    self._read += len(line)
-                    yield self._check.line(line)
-        except FileNotFoundError:
-            return
-        except OSError as error:
-            problem = error.strerror or type(error).__name__
-            raise TraceError(self._path, f"cannot be read: {problem}") from error
+        with (
+            trace_errors(self._path, "cannot be read"),
+            suppress(FileNotFoundError),
+            open(self._path, "rb", opener=regular) as file,
+        ):
+            problem = self._same.problem(file, self._read)
+            if problem:
+                self._restart()
+                raise TraceError(self._path, problem)
+            file.seek(self._read)
+            while line := file.readline(LONGEST_LINE + 1):
+                if len(line) <= LONGEST_LINE and not line.endswith(b"\n"):
+                    return
+                self._read += len(line)
+                yield self._check.line(line)

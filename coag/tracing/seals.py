@@ -11,11 +11,11 @@ import binascii
 import json
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from pydantic import ValidationError
 
@@ -24,7 +24,7 @@ from coag._util.locks import try_lock
 from coag.errors import ConfigurationError, TraceError
 from coag.schema import Value
 
-from .files import reason_of, regular
+from .files import regular, trace_errors
 from .lines import canonical, file_hash, info_fields, seal_of
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def statement_of(run: Path, at: datetime) -> Statement:
     seal = seal_of(trace)
     if seal is None and trace.exists():
         raise TraceError(trace, "does not end in a whole line of this version: it is not sealed")
-    try:
+    with trace_errors(run, "cannot be read"):
         return Statement(
             run=str(fields.get("id")),
             records=seal.records if seal else 0,
@@ -97,8 +97,6 @@ def statement_of(run: Path, at: datetime) -> Statement:
             ended=fields.get("ended_at") is not None,
             at=at,
         )
-    except OSError as error:
-        raise TraceError(run, f"cannot be read: {reason_of(error)}") from error
 
 
 # ---- signatures ----
@@ -155,10 +153,8 @@ def sign_run(run: Path, at: datetime) -> Statement:
     key = _private_key()
     said = statement_of(run, at).model_dump(mode="json") | {"key": _named(key.public_key())}
     signature = base64.b64encode(key.sign(canonical(said))).decode()
-    try:
+    with trace_errors(run / _SEAL, "cannot be written"):
         replace_file(run / _SEAL, json.dumps({**said, "signature": signature}, indent=2) + "\n")
-    except OSError as error:
-        raise TraceError(run / _SEAL, f"cannot be written: {error.strerror}") from error
     return Signed.model_validate(said | {"signature": signature})
 
 
@@ -223,36 +219,25 @@ def _private_key() -> Ed25519PrivateKey:
             f"There is no key to sign with: set {PRIVATE} to the file of one "
             "(`coag seal --new-key FILE` makes it)."
         )
-    from cryptography.hazmat.primitives.serialization import load_pem_private_key
-
-    kind = _ed25519().Ed25519PrivateKey
-    loaded = _loaded(kind, kind.from_private_bytes, load_pem_private_key, from_text, PRIVATE)
-    return cast("Ed25519PrivateKey", loaded)
+    return cast("Ed25519PrivateKey", _loaded("Private", from_text, PRIVATE))
 
 
 def _public_key(given: str) -> Ed25519PublicKey:
-    from cryptography.hazmat.primitives.serialization import load_pem_public_key
-
-    kind = _ed25519().Ed25519PublicKey
-
-    def from_pem(pem: bytes, password: None) -> object:
-        return load_pem_public_key(pem)
-
-    loaded = _loaded(kind, kind.from_public_bytes, from_pem, given, repr(given[:200]))
-    return cast("Ed25519PublicKey", loaded)
+    return cast("Ed25519PublicKey", _loaded("Public", given, repr(given[:200])))
 
 
-def _loaded(
-    kind: type[object],
-    from_bytes: Callable[[bytes], object],
-    from_pem: Callable[[bytes, None], object],
-    given: str,
-    name: str,
-) -> object:
-    """A key of a kind: from 32 bytes in base64, or from a PEM file."""
+def _loaded(half: Literal["Private", "Public"], given: str, name: str) -> object:
+    """One half of a pair of keys: from 32 bytes in base64, or from a PEM file."""
+    kind = getattr(_ed25519(), f"Ed25519{half}Key")
+    from cryptography.hazmat.primitives import serialization as form
+
     try:
         raw = _raw(given)
-        key = from_bytes(raw) if len(raw) == 32 else from_pem(raw, None)
+        if len(raw) == 32:
+            key = getattr(kind, f"from_{half.lower()}_bytes")(raw)
+        else:
+            private = half == "Private"
+            key = form.load_pem_private_key(raw, None) if private else form.load_pem_public_key(raw)
     except (OSError, ValueError, TypeError) as error:
         raise ConfigurationError(
             f"{name} is neither the path of such a key in PEM without a password nor 32 bytes "
@@ -309,20 +294,19 @@ class Witness:
         for run in runs:
             if self.path.absolute().resolve().is_relative_to(run.resolve()):
                 raise TraceError(self.path, "is in the folder of a run: keep it elsewhere")
-        try:
-            with open(self.path, "ab+", opener=private) as file:
-                _wait_for(file, self.path)
-                known = self._read(_all(file))
-                said = [statement_of(run, at) for run in runs]
-                before = known[-1].hash if known else ""
-                for one in said:
-                    fields = one.model_dump(mode="json")
-                    before = _line_hash(before, fields)
-                    file.write(canonical({**fields, "hash": before}) + b"\n")
-                flush_to_disk(file)
-        except OSError as error:
-            raise TraceError(self.path, f"cannot be written to: {error.strerror}") from error
-        return said
+        problem = trace_errors(self.path, "cannot be written to")
+        with problem, open(self.path, "ab+", opener=private) as file:
+            _wait_for(file, self.path)
+            file.seek(0)
+            known = self._read(file.read())
+            said = [statement_of(run, at) for run in runs]
+            before = known[-1].hash if known else ""
+            for one in said:
+                fields = one.model_dump(mode="json")
+                before = _line_hash(before, fields)
+                file.write(canonical({**fields, "hash": before}) + b"\n")
+            flush_to_disk(file)
+            return said
 
     def entries(self) -> list[Witnessed]:
         """All lines, checked.
@@ -330,11 +314,9 @@ class Witness:
         Raises:
             TraceError: The file cannot be read, or is no witness file, or was changed.
         """
-        try:
-            with open(self.path, "rb", opener=regular) as file:
-                return self._read(file.read())
-        except OSError as error:
-            raise TraceError(self.path, f"cannot be read: {error.strerror}") from error
+        problem = trace_errors(self.path, "cannot be read")
+        with problem, open(self.path, "rb", opener=regular) as file:
+            return self._read(file.read())
 
     def _read(self, text: bytes) -> list[Witnessed]:
         found: list[Witnessed] = []
@@ -386,11 +368,6 @@ def witness_problems(
 
 def _ended(run: Path) -> bool:
     return (info_fields(run / "run.json") or {}).get("ended_at") is not None
-
-
-def _all(file: Any) -> bytes:
-    file.seek(0)
-    return cast("bytes", file.read())
 
 
 def _wait_for(file: Any, path: Path) -> None:
