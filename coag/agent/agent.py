@@ -19,25 +19,14 @@ from autogen_agentchat.messages import (
 )
 from autogen_core import CancellationToken, Component, ComponentModel
 
-from coag.cycle import (
-    TurnResult,
-    perceive,
-    run_turn,
-    sayable,
-    settled_by_person,
-)
+from coag.cycle import TurnResult, perceive, run_turn, sayable, settled_by_person
 from coag.memory import LongTermMemory, Revocation, retract_source
-from coag.schema import (
-    Executed,
-    Outcome,
-    Percept,
-    provider_name,
-)
+from coag.schema import Executed, Outcome, Percept, provider_name
 from coag.tracing import Parent, RunFolder
 
 from .arguments import AgentArguments, takes_arguments
 from .assistant import assistant_arguments, config_arguments
-from .build import build_agent
+from .build import Mind
 from .events import Shown, log_event
 from .inbox import Inbox
 from .memories import owns_memory
@@ -75,11 +64,11 @@ class CoagAgent(ReadableAgent, BaseChatAgent, Component[CoagAgentConfig]):
     def __init__(self, arguments: AgentArguments) -> None:
         """Makes an agent; see `AgentArguments` for what it takes."""
         super().__init__(arguments.name, arguments.description)
-        self._mind = build_agent(arguments)
+        self._mind = Mind(arguments)
         self.metadata = dict(arguments.metadata or {})
         self._runs = RunLog(self._mind)
         self._turns = TurnRunner(arguments.name, self._mind.live)
-        self._inbox = Inbox(self._mind.context, self._mind.responses.pass_on)
+        self._inbox = Inbox(self._mind.context, self._mind.events.pass_on)
         self.turn = 0
         """How many turns have begun."""
         self._resumed_outcomes: list[Outcome] | None = None
@@ -135,9 +124,8 @@ class CoagAgent(ReadableAgent, BaseChatAgent, Component[CoagAgentConfig]):
                 if isinstance(item, TurnResult):
                     result = item
                     continue
-                for event in (
-                    [item] if isinstance(item, Shown) else await mind.events_of(item, calls)
-                ):
+                shown = isinstance(item, Shown)
+                for event in [item] if shown else await mind.events.events_of(item, calls):
                     log_event(event)
                     if not isinstance(event, ModelClientStreamingChunkEvent):
                         inner.append(event)
@@ -149,8 +137,7 @@ class CoagAgent(ReadableAgent, BaseChatAgent, Component[CoagAgentConfig]):
         if self.arguments.model_client_stream and result.answered and not written:
             yield mind.live.chunk(result.response)
         may_say = partial(sayable, context=mind.context, deps=mind.deps, about="summary")
-        outputs = mind.deps.actions.outputs
-        answer = await mind.responses.answer(result, calls, outputs, message_id, may_say)
+        answer = await mind.events.answer(result, calls, message_id, may_say)
         answer.models_usage = mind.live.take_usage()  # None where phases report it
         yield Response(chat_message=answer, inner_messages=inner)
 
@@ -330,9 +317,7 @@ class CoagAgent(ReadableAgent, BaseChatAgent, Component[CoagAgentConfig]):
         return await memory.reaching_all() if apart else memory
 
     def _traced(self, gone: Revocation) -> Revocation:
-        for line in gone.written(self.context.working_memory.cycle):
-            self._mind.trace.write(line)
-        self._mind.trace.flush()
+        self._mind.trace.write_now(*gone.written(self.context.working_memory.cycle))
         return gone
 
     async def settle(self, intent_id: str, *, happened: bool) -> None:
@@ -346,10 +331,9 @@ class CoagAgent(ReadableAgent, BaseChatAgent, Component[CoagAgentConfig]):
             TraceError: The run's folder cannot be written to.
         """
         self._runs.open()
+        deps = self._mind.deps
         await self.perceive(
-            settled_by_person(
-                intent_id, happened=happened, context=self.context, deps=self._mind.deps
-            )
+            settled_by_person(intent_id, happened=happened, context=self.context, deps=deps)
         )
 
     @property

@@ -80,39 +80,6 @@ async def check_fits(
     )
 
 
-class ModelWindow:
-    """Asks servers for windows that are not known, once and before the first turn.
-
-    Args:
-        askers: The agent's models.
-    """
-
-    def __init__(self, askers: Sequence[StructuredModel]) -> None:
-        self._askers = tuple(askers)
-        self._asked = False
-
-    async def learn(self, context: CoagContext[Any]) -> str:
-        """Fits the context to what servers report, unless its limits are known or in use.
-
-        Working memory that has been through a cycle keeps its limits: its trace holds them.
-
-        Returns:
-            What is to be noted, where a server was asked and did not answer; else nothing.
-        """
-        if self._asked or context.working_memory.cycle or context.budgets.window is not None:
-            return ""
-        self._asked = True
-        unknown = [one.client for one in self._askers if window_of(one.client) is None]
-        reported = [await asked_window(one) for one in unknown if can_be_asked(one)]
-        sizes = [size for size in (known_window(self._askers), *reported) if size is not None]
-        if reported and sizes:
-            context.fit(min(sizes))
-        if None not in reported:
-            return ""
-        window = context.working_memory.limits.window
-        return f"The server did not tell the model's window; it is taken to be {window:,} tokens."
-
-
 # ---- How the phases of this agent reach its model ----
 
 
@@ -145,11 +112,35 @@ class ModelGateway:
     """Gets each piece of an answer that may be shown while it is written."""
     system_role: bool = True
     """False for models that are sent no system message: their user gets everything."""
+    window_asked: bool = False
 
     @property
     def askers(self) -> tuple[StructuredModel, ...]:
         """All models of the agent."""
         return (self.asker, *self.phases.values())
+
+    async def learn_window(self, context: CoagContext[Any]) -> str:
+        """Fits the context to what servers report, unless its limits are known or in use.
+
+        They are asked once. Working memory that has been through a cycle keeps its limits: its
+        trace holds them.
+
+        Returns:
+            What is to be noted, where a server was asked and did not answer; else nothing.
+        """
+        known = context.working_memory.cycle or context.budgets.window is not None
+        if self.window_asked or known:
+            return ""
+        self.window_asked = True
+        unknown = [one.client for one in self.askers if window_of(one.client) is None]
+        reported = [await asked_window(one) for one in unknown if can_be_asked(one)]
+        sizes = [size for size in (known_window(self.askers), *reported) if size is not None]
+        if reported and sizes:
+            context.fit(min(sizes))
+        if None not in reported:
+            return ""
+        window = context.working_memory.limits.window
+        return f"The server did not tell the model's window; it is taken to be {window:,} tokens."
 
     async def __call__(
         self, prompt: Prompt, answer: type[AnswerT], /, *, phase: Phase, cycle: int
@@ -160,18 +151,24 @@ class ModelGateway:
             ModelCallError: The model could not be asked at all.
         """
         calls: list[ModelCall] = []
+        context = self._context(phase, cycle, calls)
         settings = AskSettings(max_tokens=MAX_TOKENS.get(phase))
+        sent = self._sent(prompt)
         try:
-            got = await self._asker(phase).ask(
-                self._sent(prompt),
-                answer,
-                context=self._context(phase, cycle, calls),
-                settings=settings,
-            )
+            got = await self._asker(phase).ask(sent, answer, context=context, settings=settings)
         except ModelAnswerError as error:
             return ModelReply(None, usage_of(calls), error.problem)
         if got.repaired:
-            self._note_repair(phase, cycle, got.raw)
+            text = f"The answer of {phase.value} was no valid JSON and was repaired."
+            self.trace.write(
+                Note(
+                    at=self.clock.now(),
+                    cycle=cycle,
+                    about="repair",
+                    text=text,
+                    details={"raw": got.raw[:500]},
+                )
+            )
         return ModelReply(got.value, usage_of(calls))
 
     async def offer(
@@ -196,25 +193,17 @@ class ModelGateway:
             on_chunk=self.on_text if live else None,
             written=() if knows_tools else [action.name for action in actions],
         )
-        remarks = [
-            *(
-                ["The tool calls were written as text and read as calls."]
-                if answer.repaired
-                else []
-            ),
-            *(
-                [f"{answer.dropped} tool calls of one answer were too many."]
-                if answer.dropped
-                else []
-            ),
-        ]
+        remarks = {
+            "The tool calls were written as text and read as calls.": answer.repaired,
+            f"{answer.dropped} tool calls of one answer were too many.": answer.dropped,
+        }
         return ToolProposal(
             calls=tuple((call.name, call.arguments) for call in answer.calls),
             ids=tuple(call.id for call in answer.calls),
             text=answer.text,
             thought=answer.thought,
             usage=usage_of(calls),
-            remarks=tuple(remarks),
+            remarks=tuple(text for text, holds in remarks.items() if holds),
         )
 
     def _asker(self, phase: Phase) -> StructuredModel:
@@ -230,12 +219,6 @@ class ModelGateway:
             self.trace.write(priced)
 
         return CallContext(clock=self.clock, ids=self.ids, cycle=cycle, phase=phase, on_call=write)
-
-    def _note_repair(self, phase: Phase, cycle: int, raw: str) -> None:
-        text = f"The answer of {phase.value} was no valid JSON and was repaired."
-        details = {"raw": raw[:500]}
-        note = Note(at=self.clock.now(), cycle=cycle, about="repair", text=text, details=details)
-        self.trace.write(note)
 
 
 def _without_system(prompt: Prompt) -> Prompt:

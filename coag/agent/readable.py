@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, cast
 
+from autogen_agentchat.base import Handoff
 from autogen_agentchat.messages import BaseChatMessage, HandoffMessage
 from autogen_agentchat.utils import remove_images
 from autogen_core.memory import Memory
@@ -39,6 +40,10 @@ def _workbenches(mind: Mind) -> list[Workbench]:
     return list(mind.tools.workbenches) or [StaticStreamWorkbench(list(mind.tools.tools))]
 
 
+def _handoffs(mind: Mind) -> dict[str, Handoff]:
+    return dict(mind.events.handoffs.by_name)
+
+
 def _system_messages(mind: Mind) -> list[SystemMessage]:
     text = mind.arguments.system_message
     return [] if text is None else [SystemMessage(content=text)]
@@ -59,8 +64,8 @@ class ReadableAgent:
     _system_messages = _reads(_system_messages)
     _tools = _reads(lambda mind: list(mind.tools.tools))
     _workbench = _reads(_workbenches)
-    _handoffs = _reads(lambda mind: dict(mind.handoffs.by_name))
-    _handoff_tools = _reads(lambda mind: [h.handoff_tool for h in mind.handoffs.by_name.values()])
+    _handoffs = _reads(_handoffs)
+    _handoff_tools = _reads(lambda mind: [one.handoff_tool for one in _handoffs(mind).values()])
     _memory = _reads(_memories)
     _metadata = _reads(lambda mind: dict(mind.arguments.metadata or {}))
     _output_content_type = _reads(lambda mind: mind.arguments.output_content_type)
@@ -100,7 +105,7 @@ class ReadableAgent:
     @property
     def produced_message_types(self) -> Sequence[type[BaseChatMessage]]:
         """A text, an answer in its form, a handoff, or a summary of tool calls."""
-        return self._mind.responses.message_types
+        return self._mind.events.message_types
 
     @property
     def arguments(self) -> AgentArguments:

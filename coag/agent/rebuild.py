@@ -15,7 +15,7 @@ from coag.tracing import Rebuild, RunFolder, read_run
 
 from .agent import CoagAgent
 from .arguments import DEFAULT
-from .build import Mind, build_agent
+from .build import Mind
 from .recipes import build_from
 from .replay_model import ReplayAnswers, ReplayAsker
 
@@ -109,23 +109,25 @@ def staged(agent: CoagAgent, doubles: ReplayDoubles) -> Mind:
         rewriting=doubles.rewriting,
         proposal=decided,
     )
-    mind = build_agent(own, remembers=doubles.remembering)
+    mind = Mind(own, remembers=doubles.remembering)
     mind.trace.run_id, mind.trace.sink = doubles.run, doubles.trace
     rules = mind.deps.constraints
     for rule in agent.constraints.own():
         if rule.name not in rules.names():
             rules.add(rule.judge, name=rule.name)
-    gateway = replace(mind.gateway, asker=ReplayAsker(doubles.answers), phases={}, on_text=None)
+    mind.gateway = replace(
+        mind.gateway, asker=ReplayAsker(doubles.answers), phases={}, on_text=None
+    )
     tools = ToolRunner(mind.tools.tools)
-    deps = replace(
+    mind.deps = replace(
         mind.deps,
-        ask=gateway,
-        offer=gateway.offer,
+        ask=mind.gateway,
+        offer=mind.gateway.offer,
         actions=mind.deps.actions.over(doubles.external(tools), doubles.around),
         announce=_announce_nothing,
         reconcilers=(doubles.reconcile,),
     )
-    return replace(mind, gateway=gateway, deps=deps)
+    return mind
 
 
 def _announce_nothing(calls: Sequence[ActionCall]) -> None:

@@ -64,7 +64,7 @@ class RunLog:
             WindowTooSmallError: The task cannot fit.
         """
         mind = self._mind
-        remark = await mind.window.learn(mind.context)
+        remark = await mind.gateway.learn_window(mind.context)
         await check_fits(messages, mind.context, mind.deps)
         self.open()
         if remark:

@@ -11,7 +11,6 @@ from typing import Any
 
 from coag.agent import (
     CoagAgent,
-    Mind,
     RecoveredState,
     ReplayDoubles,
     reading_trace,
@@ -231,7 +230,8 @@ class Process:
         )
         rules = TapeRules(mind.deps.constraints, sink, from_outside=later, left_out=left_out)
         self._rules = rules
-        self.mind: Mind = replace(mind, deps=replace(mind.deps, constraints=rules))
+        mind.deps = replace(mind.deps, constraints=rules)
+        self.mind = mind
         self.cancellation = Cancellation(sink)
         sink.on_taken = self._on_taken
 
