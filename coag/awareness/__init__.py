@@ -52,7 +52,7 @@ from .engine import (
     SharedWorldError,
     new_state,
 )
-from .goals import Goal, GoalGraph, GoalOutcomes, GoalSource, GoalStatus, WaitsFor
+from .goals import Goal, GoalDraft, GoalGraph, GoalOutcomes, GoalSource, GoalStatus, WaitsFor
 from .injection import InjectionBlock, InjectionItem
 from .module import Awareness, AwarenessSettings, heard_by
 from .names import EngineSettings, NameResolver
@@ -145,6 +145,7 @@ __all__ = [
     "SharedWorldError",
     "new_state",
     "Goal",
+    "GoalDraft",
     "GoalGraph",
     "GoalOutcomes",
     "GoalSource",

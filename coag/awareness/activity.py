@@ -7,7 +7,7 @@ awareness state and the status of the activity beside it. `Activity` gives the n
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -34,11 +34,9 @@ from .dynamics import (
     DynamicsSettings,
     ProjectionSettings,
     best,
-    best_beliefs,
-    latest_edges,
-    latest_transitions,
+    bounded_focus,
+    bounded_world,
     left_between,
-    most_urgent,
     weighed_goals,
 )
 from .fields import Names, NonBlank
@@ -56,7 +54,6 @@ from .projection import project, with_readings, with_warnings
 from .state import (
     AttentionType,
     AwarenessState,
-    FailureNote,
     Reading,
     TransitionType,
     attention_id,
@@ -133,15 +130,20 @@ class ActivityStatus(Value):
         """How often an action has failed in a row."""
         return next((one.times for one in self.failing if one.action == action), 0)
 
-    def after(self, done: Executed) -> ActivityStatus:
-        """With one more failure of this action, or with none any more if it succeeded."""
-        if done.status not in (ExecutionStatus.FAILED, ExecutionStatus.DONE):
-            return self
-        failing = tuple(one for one in self.failing if one.action != done.action)
-        if done.status is ExecutionStatus.FAILED:
-            times = self.times(done.action) + 1
-            failing = (*failing, FailingAction(action=done.action, times=times))
-        return self.model_copy(update={"failing": failing[-_FAILING_KEPT:]})
+    def after(self, outcome: ExecutionOutcome) -> ActivityStatus:
+        """With failures counted, and none any more of an action that succeeded."""
+        status = self
+        for done in outcome.executed:
+            if done.status not in (ExecutionStatus.FAILED, ExecutionStatus.DONE):
+                continue
+            failing = [one for one in status.failing if one.action != done.action]
+            if done.status is ExecutionStatus.FAILED:
+                times = status.times(done.action) + 1
+                failing.append(FailingAction(action=done.action, times=times))
+                status = status.with_text_of(Trust.UNTRUSTED)
+            status = status.model_copy(update={"failing": tuple(failing[-_FAILING_KEPT:])})
+        idle = 0 if outcome.response is not None else self.idle + 1
+        return status.model_copy(update={"idle": idle, "cycles": self.cycles + 1})
 
     def with_text_of(self, trust: Trust) -> ActivityStatus:
         """With text of this trust in the state."""
@@ -160,8 +162,13 @@ class ActivityStep:
     @property
     def goal(self) -> Goal | None:
         """The open goal that the activity serves."""
-        goals, wanted = self.state.goals.goals, self.status.goal
-        return next((one for one in goals if one.id == wanted and one.is_open), None)
+        goal = self.served
+        return goal if goal and goal.is_open else None
+
+    @property
+    def served(self) -> Goal | None:
+        """The goal that the activity serves, also one that is closed."""
+        return next((one for one in self.state.goals.goals if one.id == self.status.goal), None)
 
 
 # ---- What percepts mean, in every domain ----
@@ -172,16 +179,15 @@ _IMPASSE, _UNKNOWN, _CHANGED = 0.6, 0.8, 0.5
 _BETWEEN = " … "
 
 
+def _event(type: TransitionType, text: str) -> ObservedEvent:
+    return ObservedEvent(type=type, description=text)
+
+
 def _item(
     type: AttentionType, text: str, urgency: float, settings: AwarenessSettings
 ) -> ObservedAttention:
-    return ObservedAttention(
-        type=type, description=text, urgency=urgency, ttl=settings.attention_ttl
-    )
-
-
-def _event(type: TransitionType, text: str) -> ObservedEvent:
-    return ObservedEvent(type=type, description=text)
+    ttl = settings.attention_ttl
+    return ObservedAttention(type=type, description=text, urgency=urgency, ttl=ttl)
 
 
 def _had_effect(action: str) -> str:
@@ -219,8 +225,9 @@ def _open_goal(state: AwarenessState, description: str) -> Goal | None:
 def _pursued(description: str, state: AwarenessState) -> Observation:
     """That the activity serves this from now on."""
     known = _open_goal(state, description)
-    deferred = known is not None and known.status is GoalStatus.DEFERRED
-    changes = (GoalChange(goal=known.id, status=GoalStatus.ACTIVE),) if known and deferred else ()
+    changes: tuple[GoalChange, ...] = ()
+    if known is not None and known.status is GoalStatus.DEFERRED:
+        changes = (GoalChange(goal=known.id, status=GoalStatus.ACTIVE),)
     goal = ObservedGoal(description=description, source=GoalSource.EXPLICIT, priority=_PRIORITY)
     return Observation(goals=(goal,), goal_changes=changes)
 
@@ -289,17 +296,12 @@ def joined_observation(rules: Observation, domain: Observation) -> Observation:
     event = domain.event or rules.event
     if rules.event and domain.event and domain.event.type is TransitionType.PROGRESS:
         event = rules.event
-    parts = {
-        name: getattr(domain, name)
-        for name in Observation.model_fields
-        if name not in ("event", "failure")
-    }
-    return rules.plus(**parts, event=event, failure=domain.failure or rules.failure)
+    parts = {name: getattr(domain, name) for name in Observation.model_fields}
+    return rules.plus(**parts | {"event": event, "failure": domain.failure or rules.failure})
 
 
 # ---- What executions mean ----
 
-_RESPOND = "respond"
 _LESSONS = {
     Failure.DETERMINISTIC: "the same call fails again as things stand: change it, or what it "
     "needs, first",
@@ -315,12 +317,8 @@ def _stalled(goal: Goal) -> str:
     return f"No progress for a while on: {short(goal.description)}"
 
 
-def _stall_id(goal: Goal) -> str:
-    return attention_id(AttentionType.ANOMALY, _stalled(goal))
-
-
 def _rising(beyond: int) -> float:
-    return min(1.0, 0.7 + 0.1 * max(0, beyond))
+    return min(1.0, 0.7 + 0.1 * beyond)
 
 
 def execution_by_rules(
@@ -349,23 +347,19 @@ def execution_by_rules(
     beyond = status.idle - settings.stalled_cycles
     if goal is not None and beyond >= 0:
         items.append(_item(AttentionType.ANOMALY, _stalled(goal), _rising(beyond), settings))
-    answered = outcome.ended_by in (_RESPOND, None)
-    changes: list[GoalChange] = []
+    change: dict[str, object] | None = None
     event: ObservedEvent | None = None
-    if outcome.response is not None:
-        end = GoalStatus.COMPLETED if answered else GoalStatus.DEFERRED
-        if goal is not None:
-            changes = [GoalChange(goal=goal.id, status=end, succeeded=answered or None)]
-        handed = f"Handed over by {short(outcome.ended_by or '')}"
-        event = (
-            _event(TransitionType.PROGRESS, "Answered")
-            if answered
-            else _event(TransitionType.BRANCH, handed)
-        )
-    elif failed and goal is not None:
-        changes = [GoalChange(goal=goal.id, succeeded=False)]
+    if outcome.response is not None and outcome.ended_by in ("respond", None):
+        change = {"status": GoalStatus.COMPLETED, "succeeded": True}
+        event = _event(TransitionType.PROGRESS, "Answered")
+    elif outcome.response is not None:
+        change = {"status": GoalStatus.DEFERRED}
+        event = _event(TransitionType.BRANCH, f"Handed over by {short(outcome.ended_by or '')}")
+    elif failed:
+        change = {"succeeded": False}
+    changes = [{"goal": goal.id, **change}] if goal is not None and change else []
     yield Observation(
-        goal_changes=tuple(changes),
+        goal_changes=tuple(map(GoalChange.model_validate, changes)),
         attention_items=tuple(items),
         resolved=_open_of(map(_had_effect, done), state),
         event=_failure_event(failed[0]) if failed else event,
@@ -393,14 +387,14 @@ def _failure(done: Executed, outcome: ExecutionOutcome) -> ObservedFailure:
 
 # ---- Bounds, and what lies ahead in cycles ----
 
-_LOOKED_FOR = (Ahead.RESOURCES, Ahead.DEADLINES)
-"""Stalls and repeated failures are seen by the module's own rules."""
+_NEARER = (TransitionType.PROGRESS, TransitionType.DISCOVERY)
+"""Events that bring the goal nearer."""
 
 
 def bounded(
     state: AwarenessState, settings: AwarenessSettings, goal: str | None = None
 ) -> AwarenessState:
-    """The state with no more of anything than the settings keep; itself if nothing is over.
+    """The state with no more of anything than the settings keep.
 
     Args:
         state: The state.
@@ -419,29 +413,17 @@ def bounded(
     entities = best(
         world.entities, settings.kept_entities, lambda one: (one.last_step, one.mentions)
     )
-    edges = world.relationships
     if entities is not world.entities:
         gone = {one.name for one in world.entities} - {one.name for one in entities}
-        edges = tuple(one for one in edges if not gone & {one.source, one.target})
-    parts = {
-        "entities": entities,
-        "relationships": latest_edges(edges, settings.kept_relationships),
-        "assumptions": best_beliefs(world.assumptions, settings.kept_beliefs),
-        "unknowns": best_beliefs(world.unknowns, settings.kept_beliefs),
-    }
-    if any(getattr(world, name) is not part for name, part in parts.items()):
-        world = world.model_copy(update=parts)
-    latest: dict[tuple[str, str], FailureNote] = {
-        (one.action, one.reason): one for one in own.failures
-    }
+        edges = (one for one in world.relationships if gone.isdisjoint((one.source, one.target)))
+        world = world.model_copy(update={"entities": entities, "relationships": tuple(edges)})
+    latest = {(one.action, one.reason): one for one in own.failures}
     if len(latest) < len(own.failures):  # the same mistake is kept once, as it was made last
         failures = tuple(sorted(latest.values(), key=lambda one: one.step))
         own = own.model_copy(update={"failures": failures})
-    attention = most_urgent(state.attention, settings.kept_attention)
-    changes = {"goals": graph, "world": world, "self_model": own, "attention": attention}
-    changes = {name: part for name, part in changes.items() if getattr(state, name) is not part}
-    state = state.model_copy(update=changes) if changes else state
-    return latest_transitions(state, settings.kept_transitions)
+    world = bounded_world(world, settings.kept_relationships, settings.kept_beliefs)
+    state = state.model_copy(update={"goals": graph, "world": world, "self_model": own})
+    return bounded_focus(state, settings.kept_attention, settings.kept_transitions)
 
 
 def _looked_ahead(
@@ -450,11 +432,11 @@ def _looked_ahead(
     """The state with what lies ahead in its attention, and the status with readings.
 
     Resources are read once a cycle, and a step of projection is a cycle: a cycle has two or three
-    steps of the state, so an agent could not plan by those.
+    steps of the state, so an agent could not plan by those. Stalls and repeated failures are seen
+    by the module's own rules.
     """
-    chosen = settings.model_copy(
-        update={"of": tuple(one for one in settings.of if one in _LOOKED_FOR)}
-    )
+    looked_for = tuple(one for one in settings.of if one in (Ahead.RESOURCES, Ahead.DEADLINES))
+    chosen = settings.model_copy(update={"of": looked_for})
     own = state.self_model.model_copy(update={"readings": status.readings})
     view = state.model_copy(update={"step": status.cycles, "self_model": own})
     view = with_readings(view, chosen)
@@ -485,64 +467,48 @@ class Activity:
         Raises:
             AwarenessError: It names what does not exist, or would form a circle.
         """
-        goal, settled = before.goal, set[str]()
-        status = before.status.with_text_of(percept.trust)
-        event = observation.event
-        sets_goal = percept.kind is PerceptKind.MESSAGE and percept.sets_goal
-        if percept.kind is PerceptKind.MESSAGE:
-            if goal is not None and sets_goal:
-                settled.add(_stall_id(goal))
-            if not sets_goal:
-                observation = _reopened(observation, before)
-        elif event and event.type in (TransitionType.PROGRESS, TransitionType.DISCOVERY):
-            status = status.model_copy(update={"idle": 0})
+        goal, served = before.goal, before.served
+        status, event = before.status.with_text_of(percept.trust), observation.event
+        is_message = percept.kind is PerceptKind.MESSAGE
+        changes: tuple[GoalChange, ...] = ()
+        settled = is_message and percept.sets_goal
+        if is_message and not percept.sets_goal:
+            if served is not None and served.status is GoalStatus.COMPLETED:
+                # An answer ended it, and a message continues it.
+                changes = (GoalChange(goal=served.id, status=GoalStatus.ACTIVE),)
+        elif not is_message and event and event.type in _NEARER:
+            status, settled = status.model_copy(update={"idle": 0}), True
             if goal is not None:
-                settled.add(_stall_id(goal))
-                change = GoalChange(goal=goal.id, succeeded=True)
-                observation = observation.plus(goal_changes=(change,))
-        state = self._updated(before.state, observation, percept.at)
-        if sets_goal:
+                changes = (GoalChange(goal=goal.id, succeeded=True),)
+        state = self._updated(before.state, observation.plus(goal_changes=changes), percept.at)
+        if is_message and percept.sets_goal:
             status = self._serving(percept.content, state, status)
-        return self._step(before, state, status, settled)
+        return self._step(before, state, status, stall_of=goal if settled else None)
 
     def executed(self, before: ActivityStep, outcome: ExecutionOutcome) -> ActivityStep:
         """After an execution."""
-        goal, state, status = before.goal, before.state, before.status
-        for done in outcome.executed:
-            status = status.after(done)
-        idle = 0 if outcome.response is not None else status.idle + 1
-        status = status.model_copy(update={"idle": idle, "cycles": status.cycles + 1})
+        goal, state, status = before.goal, before.state, before.status.after(outcome)
         for one in tuple(execution_by_rules(outcome, state, status, goal, self.settings)):
             state = self._updated(state, one, outcome.at)
-        if any(done.status is ExecutionStatus.FAILED for done in outcome.executed):
-            status = status.with_text_of(Trust.UNTRUSTED)
-        settled = {
-            attention_id(AttentionType.THREAT, _repeated(done.action))
-            for done in outcome.executed
-            if not status.times(done.action)
-        }
-        if goal is not None and outcome.response is not None:
-            settled.add(_stall_id(goal))
-        return self._step(before, state, status, settled)
+        succeeded = [one.action for one in outcome.executed if not status.times(one.action)]
+        ended = goal if outcome.response is not None else None
+        return self._step(before, state, status, stall_of=ended, succeeded=succeeded)
 
     def adopted(self, before: ActivityStep, request: str) -> ActivityStep:
         """Serving the activity's goal, for a module that saw no percept of it."""
-        description = goal_text(request, self.settings)
-        goals = {one.id: one for one in before.state.goals.goals}
-        known = goals.get(before.status.goal or "")
+        description, known = goal_text(request, self.settings), before.served
         same = known is not None and folded(known.description) == folded(description)
         if same or not request.strip():
             return before
         observation = _pursued(description, before.state)
         state = self._updated(before.state, observation, before.state.at)
         status = self._serving(request, state, before.status).with_text_of(Trust.UNTRUSTED)
-        return self._step(before, state, status, ())
+        return self._step(before, state, status)
 
     def _updated(
         self, state: AwarenessState, observation: Observation, at: datetime
     ) -> AwarenessState:
-        if self.dynamics.learning is not None:
-            observation = weighed_goals(observation, state, self.dynamics.learning)
+        observation = weighed_goals(observation, state, self.dynamics.learning)
         return updated(state, observation, at, resolver=self.resolver)
 
     def _serving(
@@ -556,9 +522,14 @@ class Activity:
         before: ActivityStep,
         after: AwarenessState,
         status: ActivityStatus,
-        settled: Collection[str],
+        *,
+        stall_of: Goal | None = None,
+        succeeded: Iterable[str] = (),
     ) -> ActivityStep:
         """The step with what changes by itself, without settled attention, within bounds."""
+        settled = [attention_id(AttentionType.THREAT, _repeated(one)) for one in succeeded]
+        if stall_of is not None:
+            settled.append(attention_id(AttentionType.ANOMALY, _stalled(stall_of)))
         after = after.model_copy(update={"attention": after.attention.without(*settled)})
         by_itself = self.dynamics.model_copy(update={"projection": None})
         pursued = () if status.goal is None else (status.goal,)
@@ -568,13 +539,3 @@ class Activity:
         state = bounded(state, self.settings, status.goal)
         left = archived(left_between(after, state), after.goals, after.step, after.at)
         return ActivityStep(state, status, left)
-
-
-def _reopened(observation: Observation, before: ActivityStep) -> Observation:
-    """With the activity's goal open again: an answer ended it, and a message continues it."""
-    goals, wanted = before.state.goals.goals, before.status.goal
-    goal = next((one for one in goals if one.id == wanted), None)
-    if goal is None or goal.status is not GoalStatus.COMPLETED:
-        return observation
-    change = GoalChange(goal=goal.id, status=GoalStatus.ACTIVE)
-    return observation.plus(goal_changes=(change,))

@@ -11,10 +11,11 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator
 from enum import StrEnum
 from heapq import nlargest
 from importlib import import_module
+from itertools import accumulate
 from typing import Any, TypeVar
 from warnings import warn
 
@@ -23,14 +24,12 @@ from pydantic import Field
 from coag.schema import Value, folded
 
 from .fields import Share
-from .goals import Goal, GoalGraph, GoalSource, GoalStatus
+from .goals import Goal, GoalGraph, GoalOutcomes, GoalSource, GoalStatus
 from .names import words_of
 from .observation import Observation, ObservedGoal
 from .state import (
-    Attention,
     AttentionItem,
     AwarenessState,
-    Belief,
     Entity,
     Relationship,
     Tally,
@@ -183,12 +182,9 @@ def base_level(mentions: int, first_age: float, last_age: float, decay: float) -
         last_age: Steps since the last mention, 1 for the present step.
         decay: The exponent d, between 0 and 1.
     """
-    recent = last_age**-decay
-    if mentions <= 1:
-        return math.log(recent)
-    before = mentions - 1
-    if first_age <= last_age:
-        return math.log(recent + before * recent)
+    recent, before = last_age**-decay, mentions - 1
+    if before < 1 or first_age <= last_age:
+        return math.log(recent + max(0, before) * recent)
     if before == 1:
         return math.log(recent + first_age**-decay)
     power = 1.0 - decay
@@ -213,7 +209,7 @@ def _fresh_since(step: int, settings: DecaySettings) -> float:
 def last_mentions(graph: GoalGraph) -> dict[str, int]:
     """By goal id the step when it, or an open goal that serves it, was last named or changed."""
     latest = {goal.id: goal.updated_step for goal in graph.goals}
-    parents = {goal.id: goal.parent_id for goal in graph.goals if goal.parent_id is not None}
+    parents = {goal.id: goal.parent_id for goal in graph.goals}
     reached: set[str] = set()
     serving = [goal for goal in graph.goals if goal.parent_id is not None and goal.is_open]
     # From the latest on: whatever is reached already has one at least as late.
@@ -222,7 +218,7 @@ def last_mentions(graph: GoalGraph) -> dict[str, int]:
         while above is not None and above not in reached:
             reached.add(above)
             latest[above] = max(latest[above], goal.updated_step)
-            above = parents.get(above)
+            above = parents[above]
     return latest
 
 
@@ -240,17 +236,18 @@ def effective_priorities(graph: GoalGraph, step: int, settings: DecaySettings) -
     return weights
 
 
-def weighed(state: AwarenessState, settings: DecaySettings) -> AwarenessState:
-    """The state as it is to be shown: each goal with its effective priority.
+def weighed(state: AwarenessState, settings: DecaySettings | None) -> AwarenessState:
+    """The state as it is to be shown: each goal with its effective priority, if goals fade.
 
     It is a view; a step from it would let priorities fade twice.
     """
+    if settings is None:
+        return state
     weight = effective_priorities(state.goals, state.step, settings)
     goals = tuple(
         goal.model_copy(update={"priority": weight[goal.id]}) for goal in state.goals.goals
     )
-    graph = state.goals.model_copy(update={"goals": goals})
-    return state.model_copy(update={"goals": graph})
+    return state.model_copy(update={"goals": state.goals.model_copy(update={"goals": goals})})
 
 
 # ---- Which things texts name: found by the words of their names, in one pass over the texts ----
@@ -261,7 +258,6 @@ _LONGEST = 8
 """Words of a name that are compared; of a longer one the first ones."""
 _INTACT, _LOST = 2, 2
 """Letters of a word that are the same in the singular, and by how many that is shorter."""
-_SALIENT = (TransitionType.FAILURE, TransitionType.DISCOVERY)
 
 
 def _named_by(texts: Iterable[str], entities: Iterable[Entity]) -> set[str]:
@@ -296,9 +292,7 @@ def _forms_in(texts: Iterable[str], wanted: Collection[str]) -> Iterator[str]:
         for start, word in enumerate(words):
             if len(word) >= _INTACT and word[:_INTACT] not in beginnings:
                 continue
-            joined = ""
-            for following in words[start : start + _LONGEST]:
-                joined += following
+            for joined in accumulate(words[start : start + _LONGEST]):
                 if len(joined) > longest:
                     break
                 if (form := _stem(joined)) in wanted:
@@ -316,17 +310,7 @@ def _attention_texts(state: AwarenessState) -> list[str]:
     return [one.description for one in state.attention.items if one.source != PROJECTED]
 
 
-def _salient_texts(state: AwarenessState) -> Iterator[str]:
-    """The texts of failures and discoveries."""
-    for one in state.trajectory.transitions:
-        if one.type in _SALIENT:
-            yield one.description
-            yield from map(str, one.detail.values())
-    for note in state.self_model.failures:
-        yield from (note.action, note.reason, note.lesson)
-
-
-# ---- Decay ----
+# ---- Bounds, and what left ----
 
 _Thing = TypeVar("_Thing")
 
@@ -358,32 +342,33 @@ def best(
     return tuple(things[place] for place in sorted(places))
 
 
-def best_beliefs(beliefs: tuple[Belief, ...], keep: int) -> tuple[Belief, ...]:
-    """Open beliefs first, then the latest."""
-    return best(beliefs, keep, lambda one: (one.resolved is None, one.step))
+def bounded_world(world: WorldModel, relationships: int, beliefs: int) -> WorldModel:
+    """The world with the latest relationships, and of beliefs the open ones, then the latest."""
+    changes: dict[str, object] = {
+        name: best(getattr(world, name), beliefs, lambda one: (one.resolved is None, one.step))
+        for name in ("assumptions", "unknowns")
+    }
+    changes["relationships"] = best(world.relationships, relationships, lambda one: one.step)
+    return world.model_copy(update=changes)
 
 
-def latest_edges(edges: tuple[Relationship, ...], keep: int) -> tuple[Relationship, ...]:
-    """The relationships that were seen last."""
-    return best(edges, keep, lambda one: one.step)
+def bounded_focus(state: AwarenessState, attention: int, transitions: int) -> AwarenessState:
+    """The state with the most urgent attention items, of equals the newest; the latest changes.
 
-
-def most_urgent(attention: Attention, keep: int) -> Attention:
-    """The most urgent items, of equals the newest; and as many of the latest suppressed ids."""
-    items = best(attention.items, keep, lambda item: (item.urgency, item.created_step))
-    suppressed = attention.suppressed[max(0, len(attention.suppressed) - keep) :]
-    if items is attention.items and len(suppressed) == len(attention.suppressed):
-        return attention
-    return attention.model_copy(update={"items": items, "suppressed": suppressed})
-
-
-def latest_transitions(state: AwarenessState, keep: int) -> AwarenessState:
-    """The state with its latest transitions only."""
-    over = len(state.trajectory.transitions) - keep
-    if over <= 0:
-        return state
-    shorter = {"transitions": state.trajectory.transitions[over:]}
-    return state.model_copy(update={"trajectory": state.trajectory.model_copy(update=shorter)})
+    As many of the latest suppressed ids are kept as attention items.
+    """
+    before, went = state.attention, state.trajectory.transitions
+    kept = {
+        "items": best(before.items, attention, lambda item: (item.urgency, item.created_step)),
+        "suppressed": before.suppressed[max(0, len(before.suppressed) - attention) :],
+    }
+    latest = {"transitions": went[max(0, len(went) - transitions) :]}
+    return state.model_copy(
+        update={
+            "attention": before.model_copy(update=kept),
+            "trajectory": state.trajectory.model_copy(update=latest),
+        }
+    )
 
 
 def left_between(before: AwarenessState, after: AwarenessState) -> Left:
@@ -407,6 +392,9 @@ def left_between(before: AwarenessState, after: AwarenessState) -> Left:
     )
 
 
+# ---- Decay ----
+
+
 def decayed(
     state: AwarenessState, settings: DecaySettings, *, staying: Collection[str] = ()
 ) -> Decayed:
@@ -419,21 +407,22 @@ def decayed(
         settings: Thresholds and bounds.
         staying: Ids of goals that stay in any case, e.g. the one that is being pursued.
     """
-    salient = tuple(_salient_texts(state))
-    after = state.model_copy(
-        update={
-            "goals": _decayed_goals(state, settings, staying),
-            "attention": most_urgent(state.attention, settings.most_attention),
-        }
-    )
-    after = latest_transitions(after, settings.most_transitions)
-    open_goals = (goal for goal in after.goals.goals if goal.is_open)
-    held = [text for goal in open_goals for text in (goal.description, goal.completion_criteria)]
-    held += _attention_texts(after)
-    world = decayed_world(
-        state.world, state.step, settings, held=filter(None, held), salient=salient
-    )
-    after = after.model_copy(update={"world": world})
+    salient = [
+        text
+        for one in state.trajectory.transitions
+        if one.type in (TransitionType.FAILURE, TransitionType.DISCOVERY)
+        for text in (one.description, *map(str, one.detail.values()))
+    ]
+    for note in state.self_model.failures:
+        salient += (note.action, note.reason, note.lesson)
+    after = bounded_focus(state, settings.most_attention, settings.most_transitions)
+    goals = _decayed_goals(state, settings, staying)
+    held = _attention_texts(after)
+    for goal in goals.goals:
+        if goal.is_open:
+            held += (goal.description, goal.completion_criteria or "")
+    world = decayed_world(state.world, state.step, settings, held=held, salient=salient)
+    after = after.model_copy(update={"goals": goals, "world": world})
     return Decayed(state=after, left=left_between(state, after))
 
 
@@ -445,7 +434,7 @@ def _decayed_goals(
     A closed goal leaves when it was not named for a while, an open one when its effective priority
     is under the threshold and no attention item names it. A goal stays while one that stays serves
     it or waits for it, unless it is completed. Beyond the bound more leave, and references to them
-    are removed.
+    are removed: first closed ones, then by effective priority; needed ones last.
     """
     graph, step = state.goals, state.step
     weight = effective_priorities(graph, step, settings)
@@ -462,39 +451,22 @@ def _decayed_goals(
     leaving = {goal.id for goal in graph.goals if goal.id not in staying and is_over(goal)}
     by_id = {goal.id: goal for goal in graph.goals}
     todo = [goal for goal in graph.goals if goal.id not in leaving] if leaving else []
-    while todo:
-        goal = todo.pop()
+    for goal in todo:
         needed = [on for on in goal.depends_on if by_id[on].status is not GoalStatus.COMPLETED]
         for id in leaving.intersection((*needed, goal.parent_id or "")):
             leaving.discard(id)
             todo.append(by_id[id])
-    leaving |= _surplus(graph, leaving, weight, settings.most_goals, staying)
-    return graph.without(leaving) if leaving else graph
-
-
-def _surplus(
-    graph: GoalGraph,
-    leaving: set[str],
-    weight: Mapping[str, float],
-    most: int,
-    staying: Collection[str],
-) -> set[str]:
-    """Goals over the bound: first closed ones, then by effective priority; needed ones last."""
-    over = len(graph.goals) - len(leaving) - most
-    if over <= 0:
-        return set()
     rest = [goal for goal in graph.goals if goal.id not in leaving]
-    needed = {id for goal in rest if goal.is_open for id in goal.references}
-    order = sorted(
-        (goal for goal in rest if goal.id not in staying),
-        key=lambda goal: (
-            goal.id in needed,
-            goal.is_open,
-            weight[goal.id] if goal.is_open else 0.0,
-            goal.updated_step,
-        ),
-    )
-    return {goal.id for goal in order[:over]}
+    if len(rest) > settings.most_goals:
+        wanted = {id for goal in rest if goal.is_open for id in goal.references}
+
+        def worth(goal: Goal) -> tuple[bool, bool, float, int]:
+            counts = weight[goal.id] if goal.is_open else 0.0
+            return goal.id in wanted, goal.is_open, counts, goal.updated_step
+
+        order = sorted((goal for goal in rest if goal.id not in staying), key=worth)
+        leaving |= {goal.id for goal in order[: len(rest) - settings.most_goals]}
+    return graph.without(leaving) if leaving else graph
 
 
 def decayed_world(
@@ -518,37 +490,25 @@ def decayed_world(
         held: Texts; what they name stays.
         salient: Texts; what they name fades more slowly.
     """
-    edges = latest_edges(world.relationships, settings.most_relationships)
-    since = _fresh_since(step, settings)
+    world = bounded_world(world, settings.most_relationships, settings.most_beliefs)
+    edges, since = world.relationships, _fresh_since(step, settings)
+    names = {one.name for one in world.entities}
     gone = _faded(world.entities, step, settings, since, salient)
-    names = {one.name for one in world.entities} if gone else set[str]()
     if gone:
         faded = [one for one in world.entities if one.name in gone]
         staying = (names - gone) | _named_by(held, faded)
         gone -= _with_neighbours(staying, [one for one in edges if one.step >= since], names)
-    if gone or any(one.step < since for one in edges):
-        names = names or {one.name for one in world.entities}
-        edges = tuple(
-            one
-            for one in edges
-            if (
-                one.source not in gone and one.target not in gone
-                if one.source in names or one.target in names
-                else one.step >= since
-            )
-        )
-    entities = world.entities
+
+    def stays(edge: Relationship) -> bool:
+        ends = {edge.source, edge.target}
+        return gone.isdisjoint(ends) and (edge.step >= since or not names.isdisjoint(ends))
+
+    changes: dict[str, object] = {}  # what stays whole stays the same object, for the indexes
     if gone:
-        entities = tuple(one for one in entities if one.name not in gone)
-    same = len(edges) == len(world.relationships)
-    return world.model_copy(
-        update={
-            "entities": entities,
-            "relationships": world.relationships if same else edges,
-            "assumptions": best_beliefs(world.assumptions, settings.most_beliefs),
-            "unknowns": best_beliefs(world.unknowns, settings.most_beliefs),
-        }
-    )
+        changes["entities"] = tuple(one for one in world.entities if one.name not in gone)
+    if not all(map(stays, edges)):
+        changes["relationships"] = tuple(filter(stays, edges))
+    return world.model_copy(update=changes)
 
 
 def _faded(
@@ -562,27 +522,21 @@ def _faded(
 
     Only what would leave is searched for in texts.
     """
+    fast, least = settings.decay, settings.threshold
     weak = [
-        one
-        for one in entities
-        if one.last_step < since
-        and (one.mentions <= 1 or _activation(one, step, settings.decay) < settings.threshold)
+        one for one in entities if one.last_step < since and _activation(one, step, fast) < least
     ]
     if not weak and len(entities) <= settings.most_entities:
         return set()
     slow = _named_by(salient, weak)
-    gone = {
-        one.name
-        for one in weak
-        if one.name not in slow
-        or _activation(one, step, settings.salient_decay) < settings.threshold
+    activation = {
+        one.name: _activation(one, step, settings.salient_decay if one.name in slow else fast)
+        for one in entities
     }
-    strong = [one for one in entities if one.name not in gone]
-    if len(strong) > settings.most_entities:
-        decays = {True: settings.salient_decay, False: settings.decay}
-        strong.sort(key=lambda one: -_activation(one, step, decays[one.name in slow]))
-        gone |= {one.name for one in strong[settings.most_entities :]}
-    return gone
+    gone = {one.name for one in weak if activation[one.name] < least}
+    strong = [one.name for one in entities if one.name not in gone]
+    strong.sort(key=lambda name: -activation[name])
+    return gone | set(strong[settings.most_entities :])
 
 
 def _with_neighbours(
@@ -594,8 +548,8 @@ def _with_neighbours(
         beside[edge.source].append(edge.target)
         beside[edge.target].append(edge.source)
     found, todo = set(staying), list(staying) if beside else []
-    while todo:
-        for name in beside.get(todo.pop(), ()):
+    for one in todo:
+        for name in beside.get(one, ()):
             if name in entities and name not in found:
                 found.add(name)
                 todo.append(name)
@@ -611,10 +565,10 @@ def _with_neighbours(
 # is known counts as its source does.
 
 
-def goal_type(description: str) -> str:
-    """The type of a goal: the first word of its description (`answer`, `build`, `understand`)."""
+def _keys(source: GoalSource, description: str) -> tuple[tuple[TallyOf, str], ...]:
+    """By what a goal is counted: its source, and its type, which is its first word."""
     words = words_of(description)
-    return words[0] if words else "other"
+    return (TallyOf.SOURCE, source.value), (TallyOf.TYPE, words[0] if words else "other")
 
 
 def learned(before: GoalGraph, after: AwarenessState, settings: LearningSettings) -> AwarenessState:
@@ -632,16 +586,19 @@ def learned(before: GoalGraph, after: AwarenessState, settings: LearningSettings
     tallies = {(one.of, one.name): one for one in after.self_model.tallies}
     changed = False
     for goal in after.goals.goals:
-        successes, failures = _new_outcomes(known.get(goal.id), goal)
-        if successes or failures:
+        old = known.get(goal.id)
+        if old is goal:
+            continue
+        had = old.outcomes if old else GoalOutcomes()
+        ended = (old is None or old.is_open) and not goal.is_open
+        completed = ended and goal.status is GoalStatus.COMPLETED
+        won = max(0, goal.outcomes.successes - had.successes) + completed
+        lost = max(0, goal.outcomes.failures - had.failures) + (ended and not completed)
+        for key in _keys(goal.source, goal.description) if won or lost else ():
             changed = True
-            for of, name in _keys(goal.source, goal.description):
-                tally = tallies.pop((of, name), Tally(of=of, name=name))
-                counts = {
-                    "successes": tally.successes + successes,
-                    "failures": tally.failures + failures,
-                }
-                tallies[of, name] = tally.model_copy(update=counts)
+            one = tallies.pop(key, Tally(of=key[0], name=key[1]))
+            counts = {"successes": one.successes + won, "failures": one.failures + lost}
+            tallies[key] = one.model_copy(update=counts)
     if not changed:
         return after
     types = [key for key in tallies if key[0] is TallyOf.TYPE]
@@ -649,34 +606,6 @@ def learned(before: GoalGraph, after: AwarenessState, settings: LearningSettings
     rest = tuple(one for key, one in tallies.items() if key not in gone)
     self_model = after.self_model.model_copy(update={"tallies": rest})
     return after.model_copy(update={"self_model": self_model})
-
-
-def _new_outcomes(before: Goal | None, goal: Goal) -> tuple[int, int]:
-    """Successes and failures of a goal since before."""
-    ended = (before is None or before.is_open) and not goal.is_open
-    completed = ended and goal.status is GoalStatus.COMPLETED
-    known = before.outcomes if before else None
-    successes = goal.outcomes.successes - (known.successes if known else 0)
-    failures = goal.outcomes.failures - (known.failures if known else 0)
-    return max(0, successes) + completed, max(0, failures) + (ended and not completed)
-
-
-def _keys(source: GoalSource, description: str) -> tuple[tuple[TallyOf, str], ...]:
-    return (TallyOf.SOURCE, source.value), (TallyOf.TYPE, goal_type(description))
-
-
-def expected_rate(
-    source: GoalSource, description: str, tallies: tuple[Tally, ...], settings: LearningSettings
-) -> float:
-    """The rate of success to be expected of such a goal."""
-    strength = settings.prior_successes + settings.prior_failures
-    rate = settings.prior_successes / strength
-    counted = {(one.of, one.name): one for one in tallies}
-    for key in _keys(source, description):
-        one = counted.get(key)
-        if one is not None:
-            rate = (one.successes + strength * rate) / (one.successes + one.failures + strength)
-    return rate
 
 
 def learned_priority(
@@ -692,27 +621,31 @@ def learned_priority(
     rate of the prior moves nothing. An explicit goal is moved by `explicit_influence` at most.
     """
     most = settings.explicit_influence if source is GoalSource.EXPLICIT else settings.influence
-    prior = settings.prior_successes / (settings.prior_successes + settings.prior_failures)
-    rate = expected_rate(source, description, tallies, settings)
+    strength = settings.prior_successes + settings.prior_failures
+    rate = prior = settings.prior_successes / strength
+    counted = {(one.of, one.name): one for one in tallies}
+    for one in filter(None, map(counted.get, _keys(source, description))):
+        rate = (one.successes + strength * rate) / (one.successes + one.failures + strength)
     room = 1.0 - prior if rate > prior else prior
     return min(1.0, max(0.0, priority + most * (rate - prior) / room))
 
 
 def weighed_goals(
-    observation: Observation, state: AwarenessState, settings: LearningSettings
+    observation: Observation, state: AwarenessState, settings: LearningSettings | None
 ) -> Observation:
-    """The observation with the priorities of its goals moved by what was learned.
+    """The observation with the priorities of its goals moved by what was learned, if anything was.
 
     Priorities that changes of goals set stay as they are.
     """
     tallies = state.self_model.tallies
-    if not tallies or not observation.goals:
+    if settings is None or not tallies or not observation.goals:
         return observation
-    goals: list[ObservedGoal] = []
-    for goal in observation.goals:
-        moved = learned_priority(goal.priority, goal.source, goal.description, tallies, settings)
-        goals.append(goal.model_copy(update={"priority": moved}))
-    return observation.model_copy(update={"goals": tuple(goals)})
+
+    def moved(goal: ObservedGoal) -> ObservedGoal:
+        given = (goal.priority, goal.source, goal.description)
+        return goal.model_copy(update={"priority": learned_priority(*given, tallies, settings)})
+
+    return observation.model_copy(update={"goals": tuple(map(moved, observation.goals))})
 
 
 _MOVED = ("DynamicEngine", "SharedEngine", "SharedWorld", "RecordArchive", "Archive")

@@ -10,63 +10,23 @@ from asyncio import Lock as AsyncLock
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from threading import Lock
-from typing import Protocol, TypedDict, Unpack
+from typing import Any, TypedDict, Unpack
 
 from coag.errors import AwarenessError, ObservationError
 from coag.schema import Clock, SystemClock, Value, estimate_tokens, folded
 from coag.store import Embedder
 
+from .adapters.domain_adapter import DomainAdapter
 from .archive import Archive, archived, recalled
 from .dynamics import DynamicsSettings, weighed, weighed_goals
 from .fields import Step
 from .names import EngineSettings, NameResolver
 from .observation import Observation
-from .state import (
-    Attention,
-    AwarenessState,
-    InteractionProtocol,
-    ScanPattern,
-    Trajectory,
-    WorldModel,
-)
+from .state import Attention, AwarenessState, Trajectory, WorldModel
 from .updating import advanced, updated
 
-# ---- What the engine asks of a domain's adapter (SAGEN §5, table 2) ----
-
-
-class Adapter(Protocol):
-    """All that is particular to a domain. It holds no state: what it knows is in the state."""
-
-    @property
-    def domain_name(self) -> str:
-        """The domain, e.g. `conversation`."""
-        ...
-
-    def define_entity_types(self) -> tuple[str, ...]:
-        """The types that its entities may have; none: any."""
-        ...
-
-    def define_relationship_types(self) -> tuple[str, ...]:
-        """The types that its relationships may have; none: any."""
-        ...
-
-    def define_scan_patterns(self) -> tuple[ScanPattern, ...]:
-        """What to watch for."""
-        ...
-
-    def parse_observation(self, raw: Mapping[str, object], state: AwarenessState) -> Observation:
-        """What raw input means in this state, which is only read."""
-        ...
-
-    def format_for_injection(self, state: AwarenessState, budget: int) -> str:
-        """The state as text for a prompt, of at most `budget` tokens."""
-        ...
-
-    def define_protocol_defaults(self) -> InteractionProtocol:
-        """The contract that a new state starts with."""
-        ...
-
-
+Adapter = DomainAdapter
+"""What the engines ask of a domain."""
 BUDGET = 500
 """Tokens of an injection by default."""
 
@@ -86,11 +46,7 @@ def new_state(
 
 
 def of_domain(adapter: Adapter, state: AwarenessState) -> AwarenessState:
-    """The state.
-
-    Raises:
-        AwarenessError: It is of another domain than the adapter's.
-    """
+    """The state, which must be of the adapter's domain; else an `AwarenessError`."""
     if state.domain != adapter.domain_name:
         raise AwarenessError(
             f"The state is of domain {state.domain!r}, the adapter's is "
@@ -100,11 +56,7 @@ def of_domain(adapter: Adapter, state: AwarenessState) -> AwarenessState:
 
 
 def observed(adapter: Adapter, raw: Mapping[str, object], state: AwarenessState) -> Observation:
-    """What the adapter reads in raw input.
-
-    Raises:
-        ObservationError: It breaks the schema, or has a type that the domain does not declare.
-    """
+    """What the adapter reads in raw input, of the types that it declares."""
     observation = adapter.parse_observation(raw, state)
     for name, declared, things in (
         ("entities", adapter.define_entity_types(), observation.entities),
@@ -120,12 +72,7 @@ def observed(adapter: Adapter, raw: Mapping[str, object], state: AwarenessState)
 
 
 def injected(adapter: Adapter, state: AwarenessState, budget: int) -> str:
-    """The state as text for a prompt, of at most `budget` tokens.
-
-    Raises:
-        ValueError: The budget is negative.
-        AwarenessError: The adapter gave more than that.
-    """
+    """The state as text for a prompt, of at most `budget` tokens, which is checked."""
     _check_budget(budget)
     text = adapter.format_for_injection(state, budget)
     taken = estimate_tokens(text)
@@ -181,26 +128,6 @@ class SharedWorld:
         """The world now."""
         return self._current
 
-    def swap(self, before: SharedVersion, after: SharedVersion) -> bool:
-        """Replaces a version by the next one.
-
-        Returns:
-            Whether `before` was the present one; if it was not, nothing is changed.
-
-        Raises:
-            ValueError: `after` is no later than `before`.
-        """
-        if after.step <= before.step:
-            raise ValueError(
-                f"A new version is later than the one it is based on: step {after.step!r} is not "
-                f"after {before.step!r}."
-            )
-        with self._lock:
-            if self._current is not before:
-                return False
-            self._current = after
-            return True
-
     def change(
         self, change: Callable[[SharedVersion], SharedVersion], *, tries: int = 100
     ) -> SharedVersion:
@@ -216,15 +143,22 @@ class SharedWorld:
 
         Raises:
             SharedWorldError: Others were faster each time; nothing is changed.
-            ValueError: `tries` is below 1.
+            ValueError: `tries` is below 1, or the new version is no later than the present one.
         """
         if tries < 1:
             raise ValueError(f"tries is at least 1, not {tries!r}.")
         for _ in range(tries):
             before = self.current
             after = change(before)
-            if self.swap(before, after):
-                return after
+            if after.step <= before.step:
+                raise ValueError(
+                    f"A new version is later than the one it is based on: step {after.step!r} is "
+                    f"not after {before.step!r}."
+                )
+            with self._lock:
+                if self._current is before:
+                    self._current = after
+                    return after
         raise SharedWorldError(
             f"The shared world was changed by others {tries} times in a row while it was to be "
             "changed here. Nothing was changed: try later, or give more tries."
@@ -265,16 +199,14 @@ def joined(state: AwarenessState, version: SharedVersion) -> AwarenessState:
     The life of attention items is counted in the engine's own steps, so they move along.
     """
     ahead = max(0, version.step - state.step)
-    if not ahead:
-        return state.model_copy(update={"world": version.world})
-    items = tuple(
-        item.model_copy(update={"created_step": item.created_step + ahead})
-        for item in state.attention.items
-    )
-    attention = state.attention.model_copy(update={"items": items})
-    return state.model_copy(
-        update={"world": version.world, "step": state.step + ahead, "attention": attention}
-    )
+    changes: dict[str, Any] = {"world": version.world, "step": state.step + ahead}
+    if ahead:
+        items = tuple(
+            item.model_copy(update={"created_step": item.created_step + ahead})
+            for item in state.attention.items
+        )
+        changes["attention"] = state.attention.model_copy(update={"items": items})
+    return state.model_copy(update=changes)
 
 
 def _without_settled(observation: Observation, world: WorldModel) -> Observation:
@@ -451,9 +383,7 @@ class DynamicEngine(_Engine):
         Raises:
             ValueError: The budget is negative.
         """
-        decay = self._dynamics.decay
-        shown = self._state if decay is None else weighed(self._state, decay)
-        return injected(self._adapter, shown, budget)
+        return injected(self._adapter, weighed(self._state, self._dynamics.decay), budget)
 
     async def update(self, observation: Observation) -> AwarenessState:
         """Applies an observation and returns the new state.
@@ -467,7 +397,7 @@ class DynamicEngine(_Engine):
             return await self._advance(observation, await self._recalled(observation))
 
     async def take(self, raw: Mapping[str, object]) -> AwarenessState:
-        """Observes and updates, as `step` does, and returns the new state.
+        """Observes and updates, and returns the new state.
 
         Raises:
             AwarenessError: As `observe` and `update`; the state is as it was.
@@ -500,8 +430,7 @@ class DynamicEngine(_Engine):
         return await recalled(self._state, observation, self._archive, self._resolver, chosen)
 
     async def _advance(self, observation: Observation, before: AwarenessState) -> AwarenessState:
-        if self._dynamics.learning is not None:
-            observation = weighed_goals(observation, before, self._dynamics.learning)
+        observation = weighed_goals(observation, before, self._dynamics.learning)
         after = updated(before, observation, self._clock.now(), resolver=self._resolver)
         result = advanced(before, after, self._dynamics)
         if self._archive is not None:

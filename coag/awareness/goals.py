@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from enum import StrEnum
+from graphlib import CycleError, TopologicalSorter
 from typing import Annotated
 
 from pydantic import Field, StringConstraints, model_validator
@@ -15,7 +16,6 @@ from coag.schema import Value, content_id, folded, one_line
 from .fields import NonBlank, Share, Step
 
 GoalId = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{8}$")]
-"""Eight hexadecimal digits."""
 
 
 class GoalStatus(StrEnum):
@@ -28,11 +28,6 @@ class GoalStatus(StrEnum):
     """Open, but something it depends on is not completed; the goal graph sets it by itself."""
     DEFERRED = "deferred"
     """Open, but put off until it is resumed."""
-
-
-_CLOSED = frozenset({GoalStatus.COMPLETED, GoalStatus.ABANDONED})
-_BY_DEPENDENCIES = frozenset({GoalStatus.ACTIVE, GoalStatus.BLOCKED})
-"""Statuses that follow from what a goal depends on."""
 
 
 class GoalSource(StrEnum):
@@ -91,23 +86,17 @@ class Goal(Value):
         """The goal without references to goals that are not among the known ids."""
         if all(id in known for id in self.references):
             return self
-        return self.model_copy(
-            update={
-                "parent_id": self.parent_id if self.parent_id in known else None,
-                "depends_on": tuple(on for on in self.depends_on if on in known),
-            }
-        )
+        parent_id = self.parent_id if self.parent_id in known else None
+        depends_on = tuple(on for on in self.depends_on if on in known)
+        return self.model_copy(update={"parent_id": parent_id, "depends_on": depends_on})
 
     def settled(self, by_id: Mapping[str, Goal]) -> Goal:
         """The goal, active or blocked as its dependencies demand; itself if it is so already."""
-        if self.status not in _BY_DEPENDENCIES:
+        if self.status not in (GoalStatus.ACTIVE, GoalStatus.BLOCKED):
             return self
         done = all(by_id[on].status is GoalStatus.COMPLETED for on in self.depends_on)
         status = GoalStatus.ACTIVE if done else GoalStatus.BLOCKED
         return self if status is self.status else self.model_copy(update={"status": status})
-
-
-# ---- The goal graph ----
 
 
 class WaitsFor(Value):
@@ -116,11 +105,9 @@ class WaitsFor(Value):
     goal: str
     """Id of the goal that is blocked."""
     on: str
-    """Id of the goal that it waits for."""
+    """Id of the goal that it waits for; description and status are that one's, too."""
     description: str
-    """Of the goal that it waits for."""
     status: GoalStatus
-    """Of the goal that it waits for; an abandoned one will never be completed."""
 
     @property
     def reason(self) -> str:
@@ -135,7 +122,7 @@ class GoalGraph(Value):
     """The agent's goals. Neither `parent_id` nor `depends_on` ever forms a circle.
 
     A goal is blocked exactly while it is open, not deferred, and something that it depends on is
-    not completed. The graph sets this by itself with every change.
+    not completed. A `GoalDraft` changes the goals by these rules.
     """
 
     goals: tuple[Goal, ...] = ()
@@ -143,9 +130,29 @@ class GoalGraph(Value):
 
     @model_validator(mode="after")
     def _is_consistent(self) -> GoalGraph:
-        problem = _problem_of(self.goals)
-        if problem:
-            raise ValueError(problem)
+        by_id = {goal.id: goal for goal in self.goals}
+        if len(by_id) < len(self.goals):
+            raise ValueError("two goals have the same id; give each its own")
+        for edges in (
+            {goal.id: (goal.parent_id,) for goal in self.goals if goal.parent_id},
+            {goal.id: goal.depends_on for goal in self.goals if goal.depends_on},
+        ):
+            for id, ends in edges.items():
+                if not by_id.keys() >= set(ends):
+                    end = next(end for end in ends if end not in by_id)
+                    raise ValueError(f"goal {id!r} names {end!r}, which is no goal here")
+            try:
+                TopologicalSorter(edges).prepare()
+            except CycleError as error:
+                raise ValueError(f"goals form a circle: {' -> '.join(error.args[1])}") from None
+        for goal in self.goals:
+            if not goal.depends_on and goal.status is not GoalStatus.BLOCKED:
+                continue  # nearly every goal
+            if (settled := goal.settled(by_id)) is not goal:
+                raise ValueError(
+                    f"goal {goal.id!r} is {goal.status.value}, but by what it depends on it is "
+                    f"{settled.status.value}"
+                )
         return self
 
     @property
@@ -188,42 +195,6 @@ class GoalGraph(Value):
             if goal.status is not GoalStatus.COMPLETED
         )
 
-    def fresh_id(self, description: str, source: GoalSource, step: int) -> str:
-        """See `GoalDraft.fresh_id`."""
-        return GoalDraft(self.goals).fresh_id(description, source, step)
-
-    def spawn(self, goal: Goal) -> GoalGraph:
-        """See `GoalDraft.spawn`."""
-        return self._edited(lambda draft: draft.spawn(goal))
-
-    def close(self, id: str, status: GoalStatus, step: int) -> GoalGraph:
-        """See `GoalDraft.close`."""
-        return self._edited(lambda draft: draft.close(id, status, step))
-
-    def defer(self, id: str, step: int) -> GoalGraph:
-        """See `GoalDraft.defer`."""
-        return self._edited(lambda draft: draft.defer(id, step))
-
-    def resume(self, id: str, step: int) -> GoalGraph:
-        """See `GoalDraft.resume`."""
-        return self._edited(lambda draft: draft.resume(id, step))
-
-    def reprioritise(self, id: str, priority: float, step: int) -> GoalGraph:
-        """See `GoalDraft.reprioritise`."""
-        return self._edited(lambda draft: draft.reprioritise(id, priority, step))
-
-    def score(self, id: str, *, succeeded: bool, step: int) -> GoalGraph:
-        """See `GoalDraft.score`."""
-        return self._edited(lambda draft: draft.score(id, succeeded=succeeded, step=step))
-
-    def adopt(self, id: str, parent_id: str, step: int) -> GoalGraph:
-        """See `GoalDraft.adopt`."""
-        return self._edited(lambda draft: draft.adopt(id, parent_id, step))
-
-    def depend(self, id: str, on: str, step: int) -> GoalGraph:
-        """See `GoalDraft.depend`."""
-        return self._edited(lambda draft: draft.depend(id, on, step))
-
     def without(self, ids: Collection[str]) -> GoalGraph:
         """Without some goals, and without the references to them."""
         rest = {goal.id: goal for goal in self.goals if goal.id not in ids}
@@ -236,73 +207,16 @@ class GoalGraph(Value):
             return self
         return self.model_copy(update={"goals": draft.goals})
 
-    def _edited(self, change: Callable[[GoalDraft], object]) -> GoalGraph:
-        draft = GoalDraft(self.goals)
-        change(draft)
-        return self.drafted(draft)
-
-
-def _problem_of(goals: tuple[Goal, ...]) -> str:
-    """What keeps goals from being a graph; empty if nothing does."""
-    by_id = {goal.id: goal for goal in goals}
-    if len(by_id) < len(goals):
-        return "two goals have the same id; give each its own"
-    parents = {goal.id: (goal.parent_id,) for goal in goals if goal.parent_id}
-    depends = {goal.id: goal.depends_on for goal in goals if goal.depends_on}
-    for edges in (parents, depends):
-        for id, ends in edges.items():
-            for end in ends:
-                if end not in by_id:
-                    return f"goal {id!r} names {end!r}, which is no goal here"
-        circle = _circle_in(edges)
-        if circle:
-            return f"goals form a circle: {' -> '.join(circle)}"
-    for goal in goals:
-        if not goal.depends_on and goal.status is not GoalStatus.BLOCKED:
-            continue  # nearly every goal
-        settled = goal.settled(by_id)
-        if settled is not goal:
-            return (
-                f"goal {goal.id!r} is {goal.status.value}, but by what it depends on it is "
-                f"{settled.status.value}"
-            )
-    return ""
-
-
-def _circle_in(edges: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
-    """A circle that the edges form, its first node repeated at its end; empty if there is none."""
-    done: set[str] = set()
-    for start in edges:
-        path: list[str] = []
-        on_path: set[str] = set()
-        todo: list[tuple[str, bool]] = [(start, False)]
-        while todo:
-            node, leaving = todo.pop()
-            if leaving:
-                done.add(node)
-                on_path.discard(path.pop())
-            elif node in on_path:
-                return (*path[path.index(node) :], node)
-            elif node not in done:
-                path.append(node)
-                on_path.add(node)
-                todo.append((node, True))
-                todo.extend((following, False) for following in edges.get(node, ()))
-    return ()
-
-
-# ---- Goals while they are changed, each found without a search ----
 
 _LISTED = 10
 """How many goals an error names."""
 
 
 class GoalDraft:
-    """The goals of a graph while they are changed, by the graph's rules.
+    """The goals of a graph while they are changed, by the graph's rules; each is found by a key.
 
-    `GoalGraph` makes one for a change, an engine reuses one from step to step: a change costs as
-    much as it concerns goals, however many others there are. A draft that refused a change must
-    be discarded, since it contains the changes before that.
+    A change costs as much as it concerns goals, however many others there are. A draft that
+    refused a change must be discarded, since it contains the changes before that.
 
     Args:
         goals: Those of a graph.
@@ -311,7 +225,7 @@ class GoalDraft:
     def __init__(self, goals: tuple[Goal, ...] = ()) -> None:
         self._by_id = {goal.id: goal for goal in goals}
         self._goals: tuple[Goal, ...] | None = goals
-        self._by_words: defaultdict[str, dict[str, None]] | None = None
+        self._by_words: defaultdict[str, list[str]] | None = None
         """Ids by folded description, oldest first."""
         self._waiting: defaultdict[str, list[str]] | None = None
         """Ids of the goals that depend on a goal."""
@@ -379,68 +293,39 @@ class GoalDraft:
                 f"{one_line(self._by_id[goal.id].description)!r}. Take the id from `fresh_id`."
             )
         for id in goal.references:
-            if id not in self._by_id:
-                raise GoalError(
-                    f"The new goal {one_line(goal.description)!r} names {id!r} as parent or "
-                    f"dependency, which is no goal. {self._open_goals()}"
-                )
+            self.get(id)
         self._put(goal.settled(self._by_id))
         if self._by_words is not None:
-            self._by_words[folded(goal.description)][goal.id] = None
+            self._by_words[folded(goal.description)].append(goal.id)
         if self._waiting is not None:
             for on in goal.depends_on:
                 self._waiting[on].append(goal.id)
 
-    def close(self, id: str, status: GoalStatus, step: int) -> None:
-        """Completes or abandons a goal; what waits for it is freed or stays blocked.
+    def change(self, id: str, step: int, **changes: object) -> None:
+        """Changes fields of a goal, then the statuses that follow from it.
 
         Raises:
-            GoalError: There is no such goal, or the status is none that ends a goal.
+            GoalError: There is no such goal.
         """
-        if status not in _CLOSED:
+        self._put(self.get(id).model_copy(update={**changes, "updated_step": step}))
+        for one in (id, *self._dependents(id)):
+            settled = self._by_id[one].settled(self._by_id)
+            if settled is not self._by_id[one]:
+                self._put(settled.model_copy(update={"updated_step": step}))
+
+    def set_status(self, id: str, status: GoalStatus, step: int) -> None:
+        """Ends a goal, puts it off or takes it up again; what waits for it is freed or blocked.
+
+        Raises:
+            GoalError: There is no such goal, or it is to be blocked.
+        """
+        if status is GoalStatus.BLOCKED:
             raise GoalError(
-                f"A goal is closed as completed or abandoned, not as {status.value!r}; "
-                "`defer` puts it off, `resume` takes it up again."
+                f"Goal {self.get(id).description!r} cannot be set to blocked: name what it waits "
+                "for with `depends_on`, or put it off as deferred."
             )
-        self._change(id, step, status=status, closed_step=step)
-
-    def defer(self, id: str, step: int) -> None:
-        """Puts a goal off until it is resumed.
-
-        Raises:
-            GoalError: There is no such goal.
-        """
-        self._change(id, step, status=GoalStatus.DEFERRED, closed_step=None)
-
-    def resume(self, id: str, step: int) -> None:
-        """Takes up a goal again that was put off or closed: active, or blocked.
-
-        Raises:
-            GoalError: There is no such goal.
-        """
-        self._change(id, step, status=GoalStatus.ACTIVE, closed_step=None)
-
-    def reprioritise(self, id: str, priority: float, step: int) -> None:
-        """Gives a goal another priority, 0 to 1.
-
-        Raises:
-            GoalError: There is no such goal, or the priority is out of range.
-        """
-        if not 0.0 <= priority <= 1.0:
-            raise GoalError(f"A priority is a number from 0 to 1, not {priority!r}.")
-        self._change(id, step, priority=priority)
-
-    def score(self, id: str, *, succeeded: bool, step: int) -> None:
-        """Counts one more success or failure of what was done for a goal.
-
-        Raises:
-            GoalError: There is no such goal.
-        """
-        known = self.get(id).outcomes
-        outcomes = GoalOutcomes(
-            successes=known.successes + succeeded, failures=known.failures + (not succeeded)
-        )
-        self._change(id, step, outcomes=outcomes)
+        is_closed = status in (GoalStatus.COMPLETED, GoalStatus.ABANDONED)
+        self.change(id, step, status=status, closed_step=step if is_closed else None)
 
     def adopt(self, id: str, parent_id: str, step: int) -> None:
         """Makes a goal serve another one.
@@ -448,11 +333,8 @@ class GoalDraft:
         Raises:
             GoalError: One of them is unknown, or the parent serves the goal itself.
         """
-        goal, parent = self.get(id), self.get(parent_id)
-        self._refuse_circle(
-            goal.id, parent.id, lambda one: (one.parent_id,) if one.parent_id else (), "serve"
-        )
-        self._change(id, step, parent_id=parent.id)
+        self._refuse_circle(id, parent_id, "serve")
+        self.change(id, step, parent_id=parent_id)
 
     def depend(self, id: str, on: str, step: int) -> None:
         """Makes a goal wait for another one; it is blocked until that is completed.
@@ -460,35 +342,25 @@ class GoalDraft:
         Raises:
             GoalError: One of them is unknown, or the other waits for this one.
         """
-        goal, other = self.get(id), self.get(on)
-        if other.id in goal.depends_on:
+        goal = self.get(id)
+        if on in goal.depends_on:
             return
-        self._refuse_circle(goal.id, other.id, lambda one: one.depends_on, "wait for")
+        self._refuse_circle(id, on, "wait for")
         if self._waiting is not None:
-            self._waiting[other.id].append(goal.id)
-        self._change(id, step, depends_on=(*goal.depends_on, other.id))
-
-    def _change(self, id: str, step: int, **changes: object) -> None:
-        """Changes a goal, then the statuses that follow from it."""
-        self._put(self.get(id).model_copy(update={**changes, "updated_step": step}))
-        for one in (id, *self._dependents(id)):
-            settled = self._by_id[one].settled(self._by_id)
-            if settled is not self._by_id[one]:
-                self._put(settled.model_copy(update={"updated_step": step}))
+            self._waiting[on].append(id)
+        self.change(id, step, depends_on=(*goal.depends_on, on))
 
     def _put(self, goal: Goal) -> None:
         self._by_id[goal.id] = goal
         self._goals = None
 
-    def _refuse_circle(
-        self, id: str, end: str, edges: Callable[[Goal], Iterable[str]], verb: str
-    ) -> None:
+    def _refuse_circle(self, id: str, end: str, verb: str) -> None:
         """Refuses an edge between two goals if the other end already leads back to the first."""
-        came_from: dict[str, str] = {end: id}
-        todo = [end]
-        while todo and id not in came_from:
-            node = todo.pop()
-            for following in edges(self._by_id[node]):
+        came_from, todo = {self.get(end).id: self.get(id).id}, [end]
+        for node in todo:
+            goal = self._by_id[node]
+            parents = (goal.parent_id,) if goal.parent_id else ()
+            for following in parents if verb == "serve" else goal.depends_on:
                 if following not in came_from:
                     came_from[following] = node
                     todo.append(following)
@@ -503,9 +375,9 @@ class GoalDraft:
     def _described(self, description: str) -> list[Goal]:
         """The goals of this description, oldest first."""
         if self._by_words is None:
-            self._by_words = defaultdict(dict)
+            self._by_words = defaultdict(list)
             for goal in self._by_id.values():
-                self._by_words[folded(goal.description)][goal.id] = None
+                self._by_words[folded(goal.description)].append(goal.id)
         return [self._by_id[id] for id in self._by_words.get(folded(description), ())]
 
     def _dependents(self, id: str) -> tuple[str, ...]:

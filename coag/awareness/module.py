@@ -51,7 +51,7 @@ from .activity import (
 )
 from .adapters.tools import PerceptAdapter, ToolAdapter
 from .archive import ApartArchive, Archive, ArchivedItem, recalled
-from .dynamics import DynamicsSettings, ProjectionSettings, ReturnSettings, weighed
+from .dynamics import DynamicsSettings, ProjectionSettings, weighed
 from .engine import Adapter, injected, new_state, observed, of_domain
 from .fields import Names
 from .goals import Goal
@@ -60,19 +60,6 @@ from .observation import Observation, load_state, where_wrong
 from .perception import Perception
 from .state import AwarenessState, CanI, SelfModel
 from .stores import StateStore
-
-__all__ = [
-    "Awareness",
-    "AwarenessSettings",
-    "AGENT_DYNAMICS",
-    "CanIRule",
-    "PerceptAdapter",
-    "ToolAdapter",
-    "Reader",
-    "Raw",
-    "fields_of",
-    "heard_by",
-]
 
 AGENT_DYNAMICS = DynamicsSettings(projection=ProjectionSettings())
 """What is on in an agent by default.
@@ -151,71 +138,39 @@ def _default_reader(adapter: Adapter) -> Reader:
 
 _WAITING = 500
 """Items that wait for an archive that fails; of more the oldest are dropped."""
+_HISTORY = 100
+"""Stored versions among which the one of a time is looked for."""
 
 
 class _ArchiveQueue:
-    """An archive that may fail or be slow without any effect on the state.
+    """What waits for an archive, which may fail or be slow without any effect on the state."""
 
-    What it could not store waits, and is given again with what leaves next.
-    """
-
-    def __init__(
-        self, archive: Archive | None, resolver: NameResolver, settings: ReturnSettings
-    ) -> None:
-        self._whole = self._archive = archive
-        self._resolver = resolver
-        self._settings = settings
+    def __init__(self, archive: Archive | None) -> None:
+        self._whole = archive
+        self.archive = archive
         self._waiting: tuple[ArchivedItem, ...] = ()
 
     def serve(self, scope: str | None) -> None:
-        """Uses one person's part; an archive that cannot separate people is not used for any.
+        """Uses a person's part, none while nobody is known (empty), or for None the whole.
 
-        Args:
-            scope: The person's; None if one has all, empty while nobody is known.
+        An archive that cannot separate people is not used for any.
         """
+        part = whole = self._whole
         if scope is not None:
-            whole = self._whole
-            apart = whole if scope and isinstance(whole, ApartArchive) else None
-            self._archive = apart.within(scope) if apart else None
-            self._waiting = ()
-
-    def reset(self) -> None:
-        """Uses the whole archive again; what waits for a person's part is dropped."""
-        if self._archive is not self._whole:
-            self._archive, self._waiting = self._whole, ()
-
-    async def recalled(self, step: ActivityStep, observation: Observation) -> ActivityStep:
-        """The step with what an observation mentions that had left the state.
-
-        Raises:
-            Exception: Whatever the archive raises.
-        """
-        if self._archive is None:
-            return step
-        resolver, chosen = self._resolver, self._settings
-        state = await recalled(step.state, observation, self._archive, resolver, chosen)
-        if state is step.state:
-            return step
-        return ActivityStep(state, step.status.with_text_of(Trust.UNTRUSTED))
+            part = whole.within(scope) if scope and isinstance(whole, ApartArchive) else None
+        if scope is not None or part is not self.archive:
+            self.archive, self._waiting = part, ()
 
     def add(self, items: Sequence[ArchivedItem]) -> None:
         """Has these items wait."""
-        if self._archive is not None:
+        if self.archive is not None:
             self._waiting = (*self._waiting, *items)[-_WAITING:]
 
     async def put(self) -> None:
-        """Gives the archive what waits for it.
-
-        Raises:
-            Exception: Whatever the archive raises; the items wait on.
-        """
-        if self._archive is not None and self._waiting:
-            await self._archive.put(self._waiting)
+        """Gives the archive what waits; if it raises, the items wait on."""
+        if self.archive is not None and self._waiting:
+            await self.archive.put(self._waiting)
             self._waiting = ()
-
-
-_HISTORY = 100
-"""Stored versions among which the one of a time is looked for."""
 
 
 class _StoredState:
@@ -235,17 +190,12 @@ class _StoredState:
             return None
         history = await self._store.history(self._key, _HISTORY)
         self.restored = True
-        found = next((one for one in history if at is None or one.state.at < at), None)
-        self._saved = found.state if found else None
+        states = (one.state for one in history if at is None or one.state.at < at)
+        self._saved = next(states, None)
         return self._saved
 
     async def save(self, state: AwarenessState) -> None:
-        """Stores a state that changed, unless a later one is stored.
-
-        Raises:
-            StaleStateError: Somebody else stores states under this key.
-            StateStoreError: The store failed; the next state is stored again.
-        """
+        """Stores a state that changed, unless a later one is stored."""
         if self._store is None or not self.restored or state is self._saved:
             return
         if self._version is None:
@@ -318,32 +268,20 @@ class Awareness:
         key: str | None = None,
         name: str = "awareness",
     ) -> None:
+        given = {name: value for name, value in locals().items() if name != "self"}
         if budget < 1:
             raise ValueError(f"budget is in tokens and at least 1, not {budget!r}.")
         self.name = name
-        self._given: Mapping[str, object] = {
-            "adapter": adapter,
-            "embedder": embedder,
-            "budget": budget,
-            "clock": clock,
-            "self_model": self_model,
-            "settings": settings,
-            "dynamics": dynamics,
-            "archive": archive,
-            "reads": reads,
-            "store": store,
-            "key": key,
-            "name": name,
-        }
+        self._given: Mapping[str, object] = given
         self._adapter = adapter or ToolAdapter()
         self._budget = budget
         self._clock = clock or SystemClock()
         self._declared = self_model
         self._settings = settings or AwarenessSettings()
         self._dynamics = dynamics or AGENT_DYNAMICS
-        resolver = NameResolver(self._settings.engine, embedder)
-        self._activity = Activity(self._settings, self._dynamics, resolver)
-        self._archive = _ArchiveQueue(archive, resolver, self._dynamics.returning)
+        self._resolver = NameResolver(self._settings.engine, embedder)
+        self._activity = Activity(self._settings, self._dynamics, self._resolver)
+        self._archive = _ArchiveQueue(archive)
         self._stored = _StoredState(store, key or name)
         self._reads = reads or _default_reader(self._adapter)
         self._step = self._first_step()
@@ -385,8 +323,6 @@ class Awareness:
         """
         if isinstance(event, Percept | RetrievalOutcome):
             self._serve(event.memory_scope)
-        elif not isinstance(event, ExecutionOutcome):
-            return
         if isinstance(event, Percept):
             try:
                 self._continue_from(await self._stored.restore(event.at))
@@ -394,6 +330,8 @@ class Awareness:
                 await self._perceive(event)
         elif isinstance(event, ExecutionOutcome):
             self._take(self._activity.executed(self._step, event))
+        elif not isinstance(event, RetrievalOutcome):
+            return
         try:
             await self._archive.put()
         finally:
@@ -405,9 +343,8 @@ class Awareness:
         if phase not in _PHASES:
             return None
         self._take(self._activity.adopted(self._step, situation.goal))
-        limit, decay = min(budget, self._budget), self._dynamics.decay
-        shown = self.state if decay is None else weighed(self.state, decay)
-        text = injected(self._adapter, shown, limit)
+        limit = min(budget, self._budget)
+        text = injected(self._adapter, weighed(self.state, self._dynamics.decay), limit)
         if not text:
             return None
         return Section(
@@ -445,14 +382,15 @@ class Awareness:
                 f"This is no state of awareness: standing.{path}: {problem}"
             ) from error
         self._step = ActivityStep(self._with_declared(loaded), status)
-        self._archive.serve(status.serves)
+        if status.serves is not None:
+            self._archive.serve(status.serves)
         if state.get("restored", True):
             self._stored.forget()
 
     def reset_state(self) -> None:
         """Begins with a new state; what is archived stays there."""
         self._step = self._first_step()
-        self._archive.reset()
+        self._archive.serve(None)
         self._stored.forget()
 
     def to_arguments(self) -> Mapping[str, Any]:
@@ -528,7 +466,7 @@ class Awareness:
             raw = self._reads(percept, step.state)
             raw = await raw if isawaitable(raw) else raw
             seen = self._joined(rules, raw, step)
-            returned = await self._archive.recalled(step, seen)
+            returned = await self._recalled(step, seen)
             if returned is not step:  # read all again, with what returned
                 step = returned
                 rules = seen = self._by_rules(percept, step) or rules
@@ -539,6 +477,16 @@ class Awareness:
             except AwarenessError:
                 self._take(self._activity.perceived(step, percept, rules))
                 raise
+
+    async def _recalled(self, step: ActivityStep, seen: Observation) -> ActivityStep:
+        """The step with what an observation mentions that had left the state."""
+        archive, chosen = self._archive.archive, self._dynamics.returning
+        if archive is None:
+            return step
+        state = await recalled(step.state, seen, archive, self._resolver, chosen)
+        if state is step.state:
+            return step
+        return ActivityStep(state, step.status.with_text_of(Trust.UNTRUSTED))
 
     def _by_rules(self, percept: Percept, step: ActivityStep) -> Observation | None:
         reads_tools = isinstance(self._adapter, PerceptAdapter)

@@ -7,16 +7,16 @@ what the state holds, and raised as attention items.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, time, timedelta
 from heapq import nlargest
 from itertools import combinations, pairwise
+from operator import itemgetter
 from statistics import median
 
-from coag.schema import Moment, Value, folded, one_line
+from coag.schema import folded, one_line
 
 from .dynamics import PROJECTED, Ahead, ProjectionSettings, last_mentions
-from .fields import Step
 from .goals import Goal, GoalStatus
 from .names import words_of
 from .state import (
@@ -39,24 +39,14 @@ _BY = re.compile(
 _NEEDS = re.compile(r"\bneeds (\d{1,12}(?:\.\d{1,6})?) (?:of )?")
 
 
-class Criteria(Value):
-    """The deadlines that a goal's completion criteria name."""
+def deadline_of(goal: Goal) -> int | datetime | None:
+    """The deadline in a goal's completion criteria, a step or a time; other words are ignored.
 
-    by_step: Step | None = None
-    """From `by step 40`."""
-    by: Moment | None = None
-    """From `by 2026-03-01` (the end of that day, UTC) or `by 2026-03-01T12:00Z`."""
-
-
-def criteria_of(goal: Goal) -> Criteria:
-    """The deadlines in a goal's completion criteria; other words in it are ignored."""
+    `by step 40`, `by 2026-03-01` (the end of that day, UTC) or `by 2026-03-01T12:00Z`.
+    """
     text = folded(goal.completion_criteria or "")
-    step = _BY_STEP.search(text)
-    return Criteria(by_step=int(step[1]) if step else None, by=_moment(text))
-
-
-def _moment(text: str) -> datetime | None:
-    """The deadline as a time, if the text names one that exists."""
+    if step := _BY_STEP.search(text):
+        return int(step[1])
     match = _BY.search(text)
     if match is None:
         return None
@@ -70,8 +60,8 @@ def _moment(text: str) -> datetime | None:
         return None  # "by 2026-13-45" is no time
 
 
-def _amount_needed(goal: Goal, resource: Resource, needs: tuple[Need, ...]) -> float | None:
-    """How much of a resource a goal takes; None if nothing says that it takes any.
+def _amount_needed(goal: Goal, resource: Resource, needs: tuple[Need, ...]) -> float:
+    """How much of a resource a goal takes; 0 if nothing says that it takes any.
 
     From its completion criteria (`needs 30 battery`), or from the needs of an action that its
     description names (`Move to charger` for the action `move_to_charger`). The most counts.
@@ -87,7 +77,7 @@ def _amount_needed(goal: Goal, resource: Resource, needs: tuple[Need, ...]) -> f
         for need in needs
         if folded(need.resource) == name and _names_action(goal.description, need.action)
     ]
-    return max(amounts, default=None)
+    return max(amounts, default=0.0)
 
 
 def _names_action(text: str, action: str) -> bool:
@@ -107,31 +97,12 @@ _FALLS = 2
 """How often a resource falls before that is a trend."""
 
 
-class Trend(Value):
-    """How a resource changed recently."""
-
-    resource: Resource
-    per_step: float | None = None
-    """Change in a step, negative while it decreases; None where too little is known."""
-    grows: bool = False
-    """Whether it rose, and did not fall since."""
-
-    def steps_until(self, amount: float) -> float | None:
-        """Steps until only so much remains, at this rate; 0 if there is no more already.
-
-        None if that cannot be predicted.
-        """
-        if self.grows or self.per_step is None:
-            return None
-        above = self.resource.remaining - amount
-        if above <= 0:
-            return 0.0
-        return above / -self.per_step if self.per_step < 0 else None
-
-
 def with_readings(state: AwarenessState, settings: ProjectionSettings) -> AwarenessState:
     """The state with its resources read at its step; the latest readings of each are kept."""
     own = state.self_model
+    by_name: dict[str, dict[int, Reading]] = {
+        folded(one.name): {} for one in own.resources if one.depletable
+    }
     new = [
         Reading(resource=one.name, step=state.step, remaining=one.remaining)
         for one in own.resources
@@ -139,7 +110,6 @@ def with_readings(state: AwarenessState, settings: ProjectionSettings) -> Awaren
     ]
     if not new and not own.readings:
         return state
-    by_name: dict[str, dict[int, Reading]] = {folded(one.resource): {} for one in new}
     for one in (*own.readings, *new):
         of_resource = by_name.get(folded(one.resource))
         if of_resource is not None:
@@ -151,42 +121,44 @@ def with_readings(state: AwarenessState, settings: ProjectionSettings) -> Awaren
     return state.model_copy(update={"self_model": changed})
 
 
-def trends(state: AwarenessState, settings: ProjectionSettings) -> tuple[Trend, ...]:
-    """The trend of each resource that can run out."""
-    return tuple(
-        _trend(one, state.self_model.readings, settings)
-        for one in state.self_model.resources
-        if one.depletable
-    )
+def _steps_until(
+    amount: float, resource: Resource, own: Sequence[Reading], settings: ProjectionSettings
+) -> float | None:
+    """Steps until only so much of a resource remains, by its readings; 0 if that is so already.
 
-
-def _trend(
-    resource: Resource, readings: tuple[Reading, ...], settings: ProjectionSettings
-) -> Trend:
-    name = folded(resource.name)
-    own = [one for one in readings if folded(one.resource) == name][-settings.readings :]
+    None if that cannot be predicted: it rose and did not fall since, or too little is known.
+    """
     start = 0
     for place, (earlier, later) in enumerate(pairwise(own), 1):
         if later.remaining > earlier.remaining:
             start = place
     since = own[start:]
-    grows = start > 0 and own[-1].remaining == own[start].remaining
+    if start > 0 and own[-1].remaining == own[start].remaining:
+        return None
     if len(since) < settings.least_readings:
-        return Trend(resource=resource, grows=grows)
-    if sum(later.remaining < earlier.remaining for earlier, later in pairwise(since)) < _FALLS:
-        return Trend(resource=resource, per_step=0.0, grows=grows)
-    slopes = [
-        (later.remaining - earlier.remaining) / (later.step - earlier.step)
-        for earlier, later in combinations(since, 2)
-        if later.step > earlier.step
-    ]
-    return Trend(resource=resource, per_step=median(slopes) if slopes else None, grows=grows)
+        return None
+    per_step = 0.0
+    if sum(later.remaining < earlier.remaining for earlier, later in pairwise(since)) >= _FALLS:
+        slopes = [
+            (later.remaining - earlier.remaining) / (later.step - earlier.step)
+            for earlier, later in combinations(since, 2)
+            if later.step > earlier.step
+        ]
+        if not slopes:
+            return None
+        per_step = median(slopes)
+    above = resource.remaining - amount
+    if above <= 0:
+        return 0.0
+    return above / -per_step if per_step < 0 else None
 
 
 # ---- Warnings ----
 
 _LENGTH = 80
 """Characters of a goal or an action in a warning."""
+_Warning = tuple[str, str, float]
+"""What it is about, by which it is known again; its text; its urgency."""
 
 
 def project(
@@ -198,16 +170,23 @@ def project(
     can be suppressed.
     """
     chosen = settings or ProjectionSettings()
-    found = [item for kind in dict.fromkeys(chosen.of) for item in _WARNINGS[kind](state, chosen)]
+    found: list[AttentionItem] = []
+    for kind in dict.fromkeys(chosen.of):
+        type = AttentionType.ANOMALY if kind is Ahead.STALLS else AttentionType.THREAT
+        found += [
+            AttentionItem(
+                id=attention_id(type, f"{PROJECTED}: {about}"),
+                type=type,
+                description=text,
+                urgency=urgency,
+                ttl=1,
+                created_step=state.step,
+                source=PROJECTED,
+            )
+            for about, text, urgency in _WARNINGS[kind](state, chosen)
+        ]
     found.sort(key=lambda item: (-item.urgency, item.id))
     return tuple(found[: chosen.most])
-
-
-def with_projection(
-    state: AwarenessState, settings: ProjectionSettings | None = None
-) -> AwarenessState:
-    """The state with what lies ahead in its attention, in place of earlier warnings."""
-    return with_warnings(state, project(state, settings))
 
 
 def with_warnings(state: AwarenessState, warnings: Iterable[AttentionItem]) -> AwarenessState:
@@ -217,49 +196,43 @@ def with_warnings(state: AwarenessState, warnings: Iterable[AttentionItem]) -> A
     return state.model_copy(update={"attention": attention})
 
 
-def _running_out(state: AwarenessState, settings: ProjectionSettings) -> Iterator[AttentionItem]:
+def _running_out(state: AwarenessState, settings: ProjectionSettings) -> Iterator[_Warning]:
     """Resources that will be used up, or fall under what an active goal needs."""
-    needs = state.self_model.needs
-    active = [one for one in state.goals.active_goals if needs or one.completion_criteria]
-    for trend in trends(state, settings):
-        name = one_line(trend.resource.name, _LENGTH)
-        steps = trend.steps_until(0.0)
-        if steps is not None and 0 < steps <= settings.horizon:
-            text = f"{name} runs out in about {_steps(steps)}: {trend.resource.remaining:g} left"
-            urgency = _urgency(steps / settings.horizon, settings)
-            yield _warning(state, AttentionType.THREAT, f"{name} runs out", text, urgency)
+    own = state.self_model
+    active = [one for one in state.goals.active_goals if own.needs or one.completion_criteria]
+    for resource in own.resources:
+        if not resource.depletable:
+            continue
+        wanted, name = folded(resource.name), one_line(resource.name, _LENGTH)
+        read = [one for one in own.readings if folded(one.resource) == wanted]
+        read = read[-settings.readings :]
+        steps = _steps_until(0.0, resource, read, settings)
+        if steps and steps <= settings.horizon:
+            text = f"{name} runs out in about {_steps(steps)}: {resource.remaining:g} left"
+            yield f"{name} runs out", text, _urgency(steps / settings.horizon, settings)
         for goal in active:
-            amount = _amount_needed(goal, trend.resource, needs)
-            steps = trend.steps_until(amount) if amount else None
-            if amount is None or steps is None or steps > settings.horizon:
+            amount = _amount_needed(goal, resource, own.needs)
+            steps = _steps_until(amount, resource, read, settings) if amount else None
+            if steps is None or steps > settings.horizon:
                 continue
-            short = trend.resource.remaining < amount
-            when = "has" if short else f"in about {_steps(steps)} has"
+            when = "has" if resource.remaining < amount else f"in about {_steps(steps)} has"
             text = f"{name} {when} less than the {amount:g} that this needs: {_shown(goal)}"
-            urgency = _urgency(steps / settings.horizon, settings)
-            yield _warning(state, AttentionType.THREAT, f"{name} for {goal.id}", text, urgency)
+            yield f"{name} for {goal.id}", text, _urgency(steps / settings.horizon, settings)
 
 
-def _stalled(state: AwarenessState, settings: ProjectionSettings) -> Iterator[AttentionItem]:
+def _stalled(state: AwarenessState, settings: ProjectionSettings) -> Iterator[_Warning]:
     """Active goals that were not mentioned for a while."""
-    latest = last_mentions(state.goals)
-    silent = [
-        (goal, steps)
-        for goal in state.goals.active_goals
-        if (steps := state.step - latest[goal.id]) >= settings.stall_steps
-    ]
-
-    def urgency(one: tuple[Goal, int]) -> float:
-        goal, steps = one
-        return _urgency(settings.stall_steps / steps, settings) * goal.priority
-
-    for goal, steps in nlargest(settings.most, silent, key=urgency):
-        text = f"No progress for {steps} steps: {_shown(goal)}"
-        about = f"{goal.id} stalls"
-        yield _warning(state, AttentionType.ANOMALY, about, text, urgency((goal, steps)))
+    latest, silent = last_mentions(state.goals), list[tuple[float, int, Goal]]()
+    for goal in state.goals.active_goals:
+        steps = state.step - latest[goal.id]
+        if steps >= settings.stall_steps:
+            urgency = _urgency(settings.stall_steps / steps, settings) * goal.priority
+            silent.append((urgency, steps, goal))
+    for urgency, steps, goal in nlargest(settings.most, silent, key=itemgetter(0)):
+        yield f"{goal.id} stalls", f"No progress for {steps} steps: {_shown(goal)}", urgency
 
 
-def _failing(state: AwarenessState, settings: ProjectionSettings) -> Iterator[AttentionItem]:
+def _failing(state: AwarenessState, settings: ProjectionSettings) -> Iterator[_Warning]:
     """Actions that failed repeatedly in the last steps."""
     recent: dict[str, list[FailureNote]] = {}
     for note in state.self_model.failures:
@@ -274,55 +247,36 @@ def _failing(state: AwarenessState, settings: ProjectionSettings) -> Iterator[At
             f"{one_line(last.action, _LENGTH)} failed {len(notes)} times in "
             f"{settings.failure_steps} steps{f': {why}' if why else ''}"
         )
-        urgency = _urgency(settings.failures / (len(notes) + 1), settings)
-        yield _warning(state, AttentionType.THREAT, f"{action} fails", text, urgency)
+        yield f"{action} fails", text, _urgency(settings.failures / (len(notes) + 1), settings)
 
 
-def _due(state: AwarenessState, settings: ProjectionSettings) -> Iterator[AttentionItem]:
+def _due(state: AwarenessState, settings: ProjectionSettings) -> Iterator[_Warning]:
     """Open goals whose deadline is near or over."""
     for goal in state.goals.goals:
-        if not goal.is_open or goal.status is GoalStatus.DEFERRED or not goal.completion_criteria:
+        if not goal.is_open or goal.status is GoalStatus.DEFERRED:
             continue
-        criteria = criteria_of(goal)
-        if criteria.by_step is not None:
-            steps = criteria.by_step - state.step
-            over = f"Was due at step {criteria.by_step}"
-            due = f"Due in {_steps(steps)}" if steps > 0 else over
+        deadline = deadline_of(goal) if goal.completion_criteria else None
+        if isinstance(deadline, int):
+            steps = deadline - state.step
+            due = f"Due in {_steps(steps)}" if steps > 0 else f"Was due at step {deadline}"
             share = steps / settings.horizon
-        elif criteria.by is not None:
-            away = criteria.by - state.at
-            over = f"Was due at {criteria.by.isoformat(timespec='minutes')}"
+        elif deadline is not None:
+            away = deadline - state.at
+            over = f"Was due at {deadline.isoformat(timespec='minutes')}"
             due = f"Due in {_time(away)}" if away > timedelta() else over
             share = away.total_seconds() / settings.horizon_seconds
         else:
             continue
         if share <= 1.0:
-            text, urgency = f"{due}: {_shown(goal)}", _urgency(share, settings)
-            yield _warning(state, AttentionType.THREAT, f"{goal.id} due", text, urgency)
+            yield f"{goal.id} due", f"{due}: {_shown(goal)}", _urgency(share, settings)
 
 
-_WARNINGS: Mapping[
-    Ahead, Callable[[AwarenessState, ProjectionSettings], Iterator[AttentionItem]]
-] = {
+_WARNINGS: Mapping[Ahead, Callable[[AwarenessState, ProjectionSettings], Iterator[_Warning]]] = {
     Ahead.RESOURCES: _running_out,
     Ahead.STALLS: _stalled,
     Ahead.FAILURES: _failing,
     Ahead.DEADLINES: _due,
 }
-
-
-def _warning(
-    state: AwarenessState, type: AttentionType, about: str, description: str, urgency: float
-) -> AttentionItem:
-    return AttentionItem(
-        id=attention_id(type, f"{PROJECTED}: {about}"),
-        type=type,
-        description=description,
-        urgency=urgency,
-        ttl=1,
-        created_step=state.step,
-        source=PROJECTED,
-    )
 
 
 def _urgency(share: float, settings: ProjectionSettings) -> float:

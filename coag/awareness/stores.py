@@ -16,11 +16,11 @@ import re
 import sqlite3
 import threading
 import time
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Generator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Final, LiteralString, Protocol, Self, TypeVar
+from typing import IO, TYPE_CHECKING, Any, ClassVar, Final, LiteralString, Protocol, Self, TypeVar
 
 from pydantic import Field
 
@@ -34,21 +34,6 @@ from .state import AwarenessState
 
 if TYPE_CHECKING:
     from psycopg import Connection
-    from psycopg.sql import Composed
-
-__all__ = [
-    "StateStore",
-    "StoredState",
-    "InMemoryStateStore",
-    "FolderStateStore",
-    "SqliteStateStore",
-    "PostgresStateStore",
-    "change_stored",
-    "StateStoreError",
-    "StaleStateError",
-]
-
-# ---- The protocol ----
 
 
 class StateStoreError(AwarenessError):
@@ -139,15 +124,12 @@ class StateStore(Protocol):
         ...
 
 
-_TRIES = 10
-
-
 async def change_stored(
     store: StateStore,
     key: str,
     change: Callable[[AwarenessState | None], AwarenessState],
     *,
-    tries: int = _TRIES,
+    tries: int = 10,
 ) -> StoredState:
     """Loads a state, changes it and saves it; again on the newer one if another writer was faster.
 
@@ -181,7 +163,7 @@ async def change_stored(
     )
 
 
-# ---- What the stores below share: checks, threads, and states from text ----
+# ---- What the stores below share: checks, threads, errors, and states from text ----
 
 _T = TypeVar("_T")
 _KEEP = 20
@@ -193,51 +175,48 @@ _Versions = list[tuple[int, str]]
 """Version and JSON text, newest first."""
 
 
-class _TextStore(ABC):
-    """A `StateStore` over five blocking methods, which run in a thread, one at a time."""
+class _TextStore(StateStore):
+    """A store over three blocking methods, which run in a thread, one at a time."""
+
+    _faults: tuple[type[Exception], ...] = ()
+    """Errors of what is below; they become a `StateStoreError`."""
+    _fault: ClassVar[str] = ""
+    """What that says, with `{place}` and `{error}`."""
 
     def __init__(self, place: str, keep: int) -> None:
         if keep < 1:
             raise ValueError(f"keep is how many versions of a key stay, at least 1, not {keep!r}.")
         self._place = place
-        """How errors name the store."""
         self._keep = keep
         self._lock = threading.Lock()
         self._closed = False
 
     async def load(self, key: str) -> StoredState | None:
-        """See `StateStore.load`."""
         found = await self.history(key, 1)
         return found[0] if found else None
 
     async def save(
         self, key: str, state: AwarenessState, expected_version: int | None = None
     ) -> int:
-        """See `StateStore.save`."""
-        _check_key(key)
         if expected_version is not None and expected_version < 0:
             raise ValueError(
                 "expected_version is what was loaded, 0 for none, None for any, not "
                 f"{expected_version!r}."
             )
-        return await self._run(lambda: self._write(key, state.model_dump_json(), expected_version))
+        return await self._run(
+            key, lambda: self._write(key, state.model_dump_json(), expected_version)
+        )
 
     async def history(self, key: str, limit: int = 10) -> list[StoredState]:
-        """See `StateStore.history`."""
-        _check_key(key)
         if limit < 1:
             raise ValueError(f"limit is how many versions to give, at least 1, not {limit!r}.")
-        versions = await self._run(lambda: self._read(key, limit))
+        versions = await self._run(key, lambda: self._read(key, limit))
         return [self._stored(key, version, text) for version, text in versions]
 
     async def delete(self, key: str) -> bool:
-        """See `StateStore.delete`."""
-        _check_key(key)
-        return await self._run(lambda: self._remove(key))
+        return await self._run(key, lambda: self._remove(key))
 
     async def close(self) -> None:
-        """See `StateStore.close`."""
-
         def close() -> None:
             with self._lock:
                 self._closed = True
@@ -245,7 +224,14 @@ class _TextStore(ABC):
 
         await asyncio.to_thread(close)
 
-    async def _run(self, work: Callable[[], _T]) -> _T:
+    async def _run(self, key: str, work: Callable[[], _T]) -> _T:
+        storable = key == well_formed(cleaned(key)) and not {"\t", "\n"} & set(key)
+        if not key.strip() or len(key) > _LONGEST_KEY or not storable:
+            raise ValueError(
+                f"A key is a text of 1 to {_LONGEST_KEY} characters without control characters, "
+                f"not {key[: _LONGEST_KEY + 1]!r}."
+            )
+
         def alone() -> _T:
             with self._lock, self._errors():
                 if self._closed:
@@ -255,6 +241,14 @@ class _TextStore(ABC):
                 return work()
 
         return await asyncio.to_thread(alone)
+
+    @contextmanager
+    def _errors(self) -> Generator[None]:
+        try:
+            yield
+        except self._faults as error:
+            said = self._fault.format(place=self._place, error=one_line(str(error)))
+            raise StateStoreError(said) from error
 
     def _stored(self, key: str, version: int, text: str) -> StoredState:
         try:
@@ -276,29 +270,13 @@ class _TextStore(ABC):
     @abstractmethod
     def _remove(self, key: str) -> bool: ...
 
-    @abstractmethod
-    def _errors(self) -> AbstractContextManager[None]:
-        """Turns the errors of what is below into `StateStoreError`."""
-
-    def _release(self) -> None:  # noqa: B027 - a folder holds nothing open
+    def _release(self) -> None:
         """Closes what is held open."""
-
-
-def _check_key(key: str) -> None:
-    storable = key == well_formed(cleaned(key)) and not {"\t", "\n"} & set(key)
-    if not key.strip() or len(key) > _LONGEST_KEY or not storable:
-        raise ValueError(
-            f"A key is a text of 1 to {_LONGEST_KEY} characters without control characters, "
-            f"not {key[: _LONGEST_KEY + 1]!r}."
-        )
 
 
 def _check_expected(key: str, expected: int | None, found: int) -> None:
     if expected is not None and expected != found:
         raise StaleStateError(key, expected, found)
-
-
-# ---- In memory ----
 
 
 class InMemoryStateStore(_TextStore):
@@ -329,18 +307,9 @@ class InMemoryStateStore(_TextStore):
     def _remove(self, key: str) -> bool:
         return self._texts.pop(key, None) is not None
 
-    @contextmanager
-    def _errors(self) -> Generator[None]:
-        yield
-
-    def _release(self) -> None:
-        self._texts.clear()
-
 
 # ---- In a folder: one JSON file a version, which a person can read and copy ----
 
-_FILE = re.compile(r"(\d{12})\.json")
-_LOCK = "last.lock"
 _READABLE = 40
 """Characters of a key that its folder's name shows."""
 _LOOKS = 100
@@ -362,6 +331,12 @@ class FolderStateStore(_TextStore):
     Raises:
         ValueError: `keep` is below 1.
     """
+
+    _faults = (OSError, UnicodeDecodeError)
+    _fault = (
+        "States cannot be read or written {place}: {error}. Check the folder and its rights, then "
+        "try again."
+    )
 
     def __init__(self, path: Path | str, *, keep: int = _KEEP) -> None:
         self.path = Path(path).expanduser().resolve()
@@ -391,7 +366,7 @@ class FolderStateStore(_TextStore):
 
     def _write(self, key: str, text: str, expected: int | None) -> int:
         folder = self._folder_of(key)
-        with self._locked(folder) as lock:
+        with _locked(folder) as lock:
             versions = _versions(folder)
             current = versions[-1] if versions else 0
             _check_expected(key, expected, current)
@@ -406,7 +381,7 @@ class FolderStateStore(_TextStore):
         folder = self._folder_of(key)
         if not _versions(folder):
             return False
-        with self._locked(folder) as lock:
+        with _locked(folder) as lock:
             versions = _versions(folder)
             if versions:
                 lock.truncate(0)
@@ -422,27 +397,18 @@ class FolderStateStore(_TextStore):
         readable = re.sub(r"[^A-Za-z0-9_-]+", "-", key)[:_READABLE]
         return self.path / f"{readable}.{content_id(key)[:16]}"
 
-    def _locked(self, folder: Path) -> IO[bytes]:
-        """Keeps other writers out; the file holds the last version that a deletion removed."""
-        try:
-            lock = lock_file(folder / _LOCK, _PATIENCE)
-            lock.seek(0)
-            return lock
-        except LockHeldError as error:
-            raise StateStoreError(
-                f"Another process has been writing in {str(folder)!r} for {_PATIENCE:g} s; "
-                "nothing was changed. Try again when it is done."
-            ) from error
 
-    @contextmanager
-    def _errors(self) -> Generator[None]:
-        try:
-            yield
-        except (OSError, UnicodeDecodeError) as error:
-            raise StateStoreError(
-                f"States cannot be read or written in {str(self.path)!r}: {error}. Check the "
-                "folder and its rights, then try again."
-            ) from error
+def _locked(folder: Path) -> IO[bytes]:
+    """Keeps other writers out; the file holds the last version that a deletion removed."""
+    try:
+        lock = lock_file(folder / "last.lock", _PATIENCE)
+        lock.seek(0)
+        return lock
+    except LockHeldError as error:
+        raise StateStoreError(
+            f"Another process has been writing in {str(folder)!r} for {_PATIENCE:g} s; "
+            "nothing was changed. Try again when it is done."
+        ) from error
 
 
 def _file(folder: Path, version: int) -> Path:
@@ -455,23 +421,12 @@ def _versions(folder: Path) -> list[int]:
         names = [path.name for path in folder.iterdir()]
     except FileNotFoundError:
         return []
-    return sorted(int(found[1]) for name in names if (found := _FILE.fullmatch(name)))
+    return sorted(int(name[:12]) for name in names if re.fullmatch(r"\d{12}\.json", name))
 
 
-# ---- In a SQLite file ----
+# ---- In a SQL database ----
 
-_APPLICATION = 0x636F6177
-"""SQLite's `application_id` of our files: `coaw`."""
-_FORM = 1
-"""SQLite's `user_version` of the table below."""
-_PAUSE = 0.002
-"""Seconds between two attempts to switch a new file to a write-ahead log."""
-_SQLITE_TABLE = """
-CREATE TABLE IF NOT EXISTS states (
-    version INTEGER PRIMARY KEY AUTOINCREMENT, key TEXT NOT NULL, state TEXT NOT NULL
-)
-"""
-_SQLITE_INDEX = "CREATE INDEX IF NOT EXISTS states_by_key ON states (key, version)"
+_INDEX: Final = "CREATE INDEX IF NOT EXISTS {index} ON {table} (key, version)"
 _CURRENT: Final = "SELECT max(version) FROM {table} WHERE key = %s"
 _INSERT: Final = "INSERT INTO {table} (key, state) VALUES (%s, %s) RETURNING version"
 _PRUNE: Final = """
@@ -510,6 +465,19 @@ class _SqlStore(_TextStore):
         """All or nothing, while nobody else writes this key."""
 
 
+_APPLICATION = 0x636F6177
+"""SQLite's `application_id` of our files: `coaw`."""
+_FORM = 1
+"""SQLite's `user_version` of the table below."""
+_PAUSE = 0.002
+"""Seconds between two attempts to switch a new file to a write-ahead log."""
+_SQLITE_TABLE: Final = """
+CREATE TABLE IF NOT EXISTS {table} (
+    version INTEGER PRIMARY KEY AUTOINCREMENT, key TEXT NOT NULL, state TEXT NOT NULL
+)
+"""
+
+
 class SqliteStateStore(_SqlStore):
     """A `StateStore` in a SQLite file with a write-ahead log; several processes may use it.
 
@@ -523,6 +491,12 @@ class SqliteStateStore(_SqlStore):
         StateStoreError: The file cannot be opened, or belongs to another program.
         ValueError: `keep` is below 1.
     """
+
+    _faults = (sqlite3.Error,)
+    _fault = (
+        "The file of awareness states {place} failed: {error}. What is stored is as it was; check "
+        "the file, its rights and the space on the disk, then try again."
+    )
 
     def __init__(self, path: Path | str, *, keep: int = _KEEP, power_safe: bool = True) -> None:
         self.path = Path(path).expanduser().resolve()
@@ -553,8 +527,8 @@ class SqliteStateStore(_SqlStore):
                 )
             db.execute(f"PRAGMA application_id = {_APPLICATION}")
             db.execute(f"PRAGMA user_version = {_FORM}")
-            db.execute(_SQLITE_TABLE)
-            db.execute(_SQLITE_INDEX)
+            self._execute(_SQLITE_TABLE)
+            self._execute(_INDEX)
         deadline = time.monotonic() + _PATIENCE
         while True:  # SQLite does not wait for others here by itself
             try:
@@ -567,7 +541,7 @@ class SqliteStateStore(_SqlStore):
                 return
 
     def _execute(self, statement: LiteralString, *values: object) -> Any:
-        text = statement.format(table="states").replace("%s", "?")
+        text = statement.format(table="states", index="states_by_key").replace("%s", "?")
         return self._db.execute(text, values)
 
     @contextmanager
@@ -581,38 +555,23 @@ class SqliteStateStore(_SqlStore):
             if self._db.in_transaction:
                 self._db.execute("ROLLBACK")
 
-    @contextmanager
-    def _errors(self) -> Generator[None]:
-        try:
-            yield
-        except sqlite3.Error as error:
-            raise StateStoreError(
-                f"The file of awareness states {str(self.path)!r} failed: {error}. What is stored "
-                "is as it was; check the file, its rights and the space on the disk, then try "
-                "again."
-            ) from error
-
     def _release(self) -> None:
         self._db.close()
 
 
-# ---- In Postgres; the one place that imports psycopg ----
-
-_TABLE_NAME = re.compile(r"[a-z_][a-z0-9_]{0,47}")
 _POSTGRES_TABLE: Final = """
 CREATE TABLE IF NOT EXISTS {table} (
     version bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, key text NOT NULL, state text NOT NULL
 )
 """
-_POSTGRES_INDEX: Final = "CREATE INDEX IF NOT EXISTS {index} ON {table} (key, version)"
 _POSTGRES_LOCK: Final = "SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))"
 
 
 class PostgresStateStore(_SqlStore):
     """A `StateStore` in a table of a Postgres database; many processes and machines may use it.
 
-    Needs the extra `coag[postgres]`. The connection is made with the first use, and again after
-    it was lost.
+    Needs the extra `coag[postgres]`; no other class imports psycopg. The connection is made with
+    the first use, and again after it was lost.
 
     Args:
         conninfo: Where, in libpq's form: `host=localhost dbname=agents`, or an address. It is not
@@ -625,22 +584,28 @@ class PostgresStateStore(_SqlStore):
         ValueError: `keep` is below 1, or `table` is no plain name.
     """
 
+    _fault = (
+        "Postgres failed: {error}. If it was a save, load to see whether it was stored; check the "
+        "server and the connection settings, then try again."
+    )
+
     def __init__(
         self, conninfo: str, *, table: str = "coag_awareness_states", keep: int = _KEEP
     ) -> None:
         super().__init__(f"in the table {table!r} of Postgres", keep)
-        if not _TABLE_NAME.fullmatch(table):
+        if not re.fullmatch(r"[a-z_][a-z0-9_]{0,47}", table):
             raise ValueError(
                 "table is a name of at most 48 small letters, digits and underscores, not "
                 f"{table!r}."
             )
         try:
-            import psycopg  # noqa: F401  # pyright: ignore[reportUnusedImport]
+            import psycopg
         except ImportError as error:
             raise ConfigurationError(
                 "States in Postgres need the package psycopg, which is not installed: "
                 "pip install 'coag[postgres]'. SqliteStateStore needs nothing."
             ) from error
+        self._faults = (psycopg.Error,)
         self._conninfo = conninfo
         self._table = table
         self._db: Connection[tuple[Any, ...]] | None = None
@@ -655,22 +620,24 @@ class PostgresStateStore(_SqlStore):
                 db.execute("SELECT set_config('lock_timeout', %s, false)", (f"{_PATIENCE:g}s",))
                 with db.transaction():  # two that begin at once wait for each other
                     db.execute(_POSTGRES_LOCK, (self._table,))
-                    db.execute(self._sql(_POSTGRES_TABLE))
-                    db.execute(self._sql(_POSTGRES_INDEX))
+                    self._execute(_POSTGRES_TABLE, db=db)
+                    self._execute(_INDEX, db=db)
             except psycopg.Error:
                 db.close()
                 raise
             self._db = db
         return self._db
 
-    def _execute(self, statement: LiteralString, *values: object) -> Any:
-        return self._connected().execute(self._sql(statement), values)
-
-    def _sql(self, text: LiteralString) -> Composed:
+    def _execute(
+        self,
+        statement: LiteralString,
+        *values: object,
+        db: Connection[tuple[Any, ...]] | None = None,
+    ) -> Any:
         from psycopg.sql import SQL, Identifier
 
-        index = Identifier(f"{self._table}_by_key")
-        return SQL(text).format(table=Identifier(self._table), index=index)
+        names = {"table": Identifier(self._table), "index": Identifier(f"{self._table}_by_key")}
+        return (db or self._connected()).execute(SQL(statement).format(**names), values)
 
     @contextmanager
     def _transaction(self, key: str) -> Generator[None]:
@@ -678,18 +645,6 @@ class PostgresStateStore(_SqlStore):
         with db.transaction():
             db.execute(_POSTGRES_LOCK, (f"{self._table}/{key}",))
             yield
-
-    @contextmanager
-    def _errors(self) -> Generator[None]:
-        import psycopg
-
-        try:
-            yield
-        except psycopg.Error as error:
-            raise StateStoreError(
-                f"Postgres failed: {one_line(str(error))}. If it was a save, load to see whether "
-                "it was stored; check the server and the connection settings, then try again."
-            ) from error
 
     def _release(self) -> None:
         if self._db is not None:

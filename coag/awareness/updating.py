@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from datetime import datetime
 
-from coag.errors import AwarenessError, GoalError, ObservationError
+from coag.errors import AwarenessError, ObservationError
 from coag.schema import folded
 
 from .dynamics import Decayed, DynamicsSettings, decayed, learned
-from .goals import Goal, GoalDraft, GoalGraph, GoalStatus
+from .goals import Goal, GoalDraft, GoalGraph, GoalOutcomes
 from .names import EngineSettings, NameIndex, NameResolver
 from .observation import Observation, ObservedEntity, ObservedGoal
-from .projection import with_projection, with_readings
+from .projection import project, with_readings, with_warnings
 from .state import (
-    Attention,
     AttentionItem,
     AwarenessState,
     Belief,
@@ -44,10 +43,12 @@ def updated(
         AwarenessError: The observation names what does not exist, or would form a circle.
     """
     ticked = state.tick(now)
-    step, source = ticked.step, state.domain
+    step = ticked.step
     world = _with_things(state.world, observation, step, resolver)
     goals = _with_goals(state.goals, observation, step, resolver)
-    attention = _with_attention(state.attention, observation, step, source)
+    attention = state.attention
+    if observation.attention_items:
+        attention = attention.add(*_attended(observation, step, state.domain))
     world = _with_beliefs(world, observation, step)
     self_model = _with_self(state.self_model, observation, step, resolver.settings)
     trajectory = state.trajectory
@@ -169,13 +170,17 @@ def _with_goals(
         for on in one.depends_on:
             draft.depend(id, draft.find(on).id, step)
     for change in observation.goal_changes:
-        id = draft.find(change.goal).id
+        goal = draft.find(change.goal)
         if change.succeeded is not None:
-            draft.score(id, succeeded=change.succeeded, step=step)
+            won, lost = goal.outcomes.successes, goal.outcomes.failures
+            outcomes = GoalOutcomes(
+                successes=won + change.succeeded, failures=lost + (not change.succeeded)
+            )
+            draft.change(goal.id, step, outcomes=outcomes)
         if change.priority is not None:
-            draft.reprioritise(id, change.priority, step)
+            draft.change(goal.id, step, priority=change.priority)
         if change.status is not None:
-            _set_status(draft, id, change.status, step)
+            draft.set_status(goal.id, change.status, step)
     resolver.goals.put_back(draft.goals, draft)
     return graph.drafted(draft)
 
@@ -184,7 +189,7 @@ def _spawned(draft: GoalDraft, observed: ObservedGoal, step: int) -> str:
     """The id of an observed goal; an open one of its description gets the higher priority."""
     known = draft.open_one(observed.description)
     if known is not None:
-        draft.reprioritise(known.id, max(known.priority, observed.priority), step)
+        draft.change(known.id, step, priority=max(known.priority, observed.priority))
         return known.id
     goal = Goal(
         id=draft.fresh_id(observed.description, observed.source, step),
@@ -199,36 +204,14 @@ def _spawned(draft: GoalDraft, observed: ObservedGoal, step: int) -> str:
     return goal.id
 
 
-def _set_status(draft: GoalDraft, id: str, status: GoalStatus, step: int) -> None:
-    match status:
-        case GoalStatus.COMPLETED | GoalStatus.ABANDONED:
-            draft.close(id, status, step)
-        case GoalStatus.DEFERRED:
-            draft.defer(id, step)
-        case GoalStatus.ACTIVE:
-            draft.resume(id, step)
-        case GoalStatus.BLOCKED:
-            raise GoalError(
-                f"Goal {draft.get(id).description!r} cannot be set to blocked: name what it waits "
-                "for with `depends_on`, or put it off as deferred."
-            )
-
-
-def _with_attention(
-    attention: Attention, observation: Observation, step: int, source: str
-) -> Attention:
-    if not observation.attention_items:
-        return attention
-    items = (
-        AttentionItem(
+def _attended(observation: Observation, step: int, source: str) -> Iterator[AttentionItem]:
+    for seen in observation.attention_items:
+        yield AttentionItem(
             id=attention_id(seen.type, seen.description, seen.slot),
             created_step=step,
             source=source,
             **seen.model_dump(exclude={"slot"}),
         )
-        for seen in observation.attention_items
-    )
-    return attention.add(*items)
 
 
 def _with_beliefs(world: WorldModel, observation: Observation, step: int) -> WorldModel:
@@ -278,9 +261,6 @@ def _with_self(
     return self_model.note(note, keep=settings.kept_failures)
 
 
-# ---- What changes by itself ----
-
-
 def advanced(
     before: AwarenessState,
     after: AwarenessState,
@@ -298,15 +278,15 @@ def advanced(
         settings: What is on.
         staying: Ids of goals that stay in any case.
     """
-    state, result = after, Decayed(state=after)
+    state, decay, ahead = after, settings.decay, settings.projection
     if settings.learning is not None:
         state = learned(before.goals, state, settings.learning)
-    if settings.projection is not None:
-        state = with_readings(state, settings.projection)
-    decay = settings.decay
+    if ahead is not None:
+        state = with_readings(state, ahead)
+    result = Decayed(state=state)
     if decay is not None and before.step // decay.every != after.step // decay.every:
         result = decayed(state, decay, staying=staying)
-        state = result.state
-    if settings.projection is not None:
-        state = with_projection(state, settings.projection)
-    return Decayed(state=state, left=result.left)
+    if ahead is None:
+        return result
+    state = with_warnings(result.state, project(result.state, ahead))
+    return result.model_copy(update={"state": state})

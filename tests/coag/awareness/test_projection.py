@@ -22,7 +22,7 @@ from coag.awareness import (
     load_state,
 )
 from coag.awareness.dynamics import Ahead
-from coag.awareness.projection import criteria_of, project, trends, with_projection, with_readings
+from coag.awareness.projection import deadline_of, project, with_readings, with_warnings
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 SETTINGS = ProjectionSettings()
@@ -101,7 +101,7 @@ def test_what_is_nearer_is_more_urgent() -> None:
 
 def test_a_resource_that_is_not_used_up_has_no_trend() -> None:
     now = with_levels(state(3), 5, 4, 3, name="licence", depletable=False)
-    assert (now.self_model.readings, trends(now, SETTINGS)) == ((), ())
+    assert (now.self_model.readings, warnings(now)) == ((), [])
 
 
 @given(st.lists(st.integers(0, 1000), min_size=1, max_size=12), st.integers(0, 1000))
@@ -180,8 +180,8 @@ def test_a_deadline_is_raised_when_it_is_near_and_when_it_is_over(
     ],
 )
 def test_deadlines_are_read_where_they_are_times(text: str, by: str | None) -> None:
-    read = criteria_of(goal(completion_criteria=text)).by
-    assert (read.isoformat() if read else None) == by
+    read = deadline_of(goal(completion_criteria=text))
+    assert (read.isoformat() if isinstance(read, datetime) else None) == by
 
 
 @given(st.text(max_size=60) | st.from_regex(r"(by (step )?|needs )[\d:T+-]{1,20} \w*"))
@@ -189,6 +189,10 @@ def test_no_criteria_break_the_projection(text: str) -> None:
     plain = text.encode("utf-8", "ignore").decode()
     given = goal(completion_criteria=plain if plain.strip() else None)
     project(with_levels(state(50, given), 30, 20, 10))
+
+
+def with_projection(now: AwarenessState) -> AwarenessState:
+    return with_warnings(now, project(now))
 
 
 def test_warnings_are_renewed_at_each_step_and_gone_when_their_reason_is() -> None:

@@ -22,6 +22,7 @@ from coag.awareness import (
     Entity,
     FailureNote,
     Goal,
+    GoalDraft,
     GoalGraph,
     GoalOutcomes,
     GoalSource,
@@ -57,7 +58,7 @@ def some(kind: type[Any], **fields: st.SearchStrategy[Any]) -> st.SearchStrategy
 
 @st.composite
 def graphs(draw: st.DrawFn) -> GoalGraph:
-    graph = GoalGraph()
+    graph = GoalDraft()
     for step in range(draw(st.integers(0, 4))):
         ids = [goal.id for goal in graph.goals]
         description, source = draw(SAID), draw(st.sampled_from(GoalSource))
@@ -72,10 +73,10 @@ def graphs(draw: st.DrawFn) -> GoalGraph:
             created_step=step,
             outcomes=GoalOutcomes(successes=draw(STEPS), failures=draw(STEPS)),
         )
-        graph = graph.spawn(goal)
+        graph.spawn(goal)
         if draw(st.booleans()):
-            graph = graph.close(goal.id, GoalStatus.COMPLETED, step)
-    return graph
+            graph.set_status(goal.id, GoalStatus.COMPLETED, step)
+    return GoalGraph().drafted(graph)
 
 
 TRANSITIONS = some(
