@@ -369,7 +369,7 @@ class EventMapper:
         await foreign.add_message(FunctionExecutionResultMessage(content=results))
 
     def _own_message(self, content: str | list[FunctionCall]) -> AssistantMessage:
-        thought = self.context.thought or None
+        thought = self.context.working_memory.cognitive_state.thought or None
         return AssistantMessage(content=content, thought=thought, source=self.given.name)
 
     def _own_events(self, outcome: Outcome) -> list[BaseAgentEvent]:

@@ -304,7 +304,7 @@ async def restore(mind: Mind, recovered: RecoveredState) -> None:
 async def _replay_record(record: Percept | Outcome, mind: Mind) -> None:
     """Takes in a record of the trace as the run did, without writing it again."""
     context, deps = mind.context, mind.deps
-    leaves = context.leaves_person(record)
+    leaves = context.working_memory.leaves_person(record)
     of_another = isinstance(record, Percept) and context.working_memory.of_another(record)
     if isinstance(record, ExecutionOutcome):
         _note_results(record, mind)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
+from itertools import dropwhile
 from typing import Any, Generic
 
 from autogen_core.model_context import ChatCompletionContext
-from autogen_core.models import AssistantMessage, FunctionExecutionResultMessage, LLMMessage
+from autogen_core.models import FunctionExecutionResultMessage, LLMMessage
 from pydantic import TypeAdapter, ValidationError
 
 from coag.errors import StateError
@@ -36,179 +38,20 @@ from .dialogue import (
     Images,
     Originals,
     ReadMore,
-    Transcript,
     dialogue_messages,
-    percepts_of,
     prompt_messages,
+    said_in,
     utterances,
+    without_calls,
 )
-from .hooks import ForeseesPercepts
+from .hooks import CalledHooks
 from .prompt_budgets import Budgets, shortened
 from .prompts import PhaseMaterial, Renderer, Rendering
 from .states import StateT, cannot_change, checked_dump, load_state
-from .working_memory import Utterance, WorkingMemory
+from .working_memory import DIALOGUE_LIMIT, Utterance, WorkingMemory
 
-# ---- What has no room in a prompt or in working memory any more, kept to be found again ----
-
-
-SUMMARIZE_AFTER = 10
-"""Messages that have left the dialogue since the last summary, before the next is due."""
-SUMMARIZED = 4_000
-"""Characters of one message that are summed up; of longer ones the beginning and the end."""
 OWN_CALLS = 1_000
 """Tool calls that are known again in a foreign context."""
-
-
-class DialogueKeeper(ForeseesPercepts[StateT], Generic[StateT]):
-    """Fits a context to the model's window, and keeps what does not fit."""
-
-    budgets: Budgets
-
-    def _begin_keeping(self) -> None:
-        self.archive = DialogueArchive()
-        """What was said before the dialogue that is kept."""
-        self.originals = Originals()
-        """Texts of which a prompt shows a part."""
-        self.agent_name = ""
-        """The agent's name, as the source of its messages for whoever reads them as AutoGen's."""
-        self._window: int | None = None
-        self._own_calls: deque[str] = deque(maxlen=OWN_CALLS)
-
-    def fit(self, window: int | None) -> None:
-        """Takes over how much the model reads and writes at once, in tokens; None for unknown.
-
-        `Budgets.window` comes first. What an agent was restored to from a trace stays as it was.
-        """
-        self._window = window
-        self._memory = self._memory.model_copy(update={"limits": self.budgets.limits(window)})
-
-    @property
-    def output_characters(self) -> int:
-        """Characters of one tool's output that prompts show at most."""
-        return self.budgets.output_characters(self._memory.limits)
-
-    def fitting(self, text: str) -> str:
-        """A message as far as a prompt could hold it, with a way to the rest."""
-        most = self._memory.limits.prompt * BYTES_PER_TOKEN
-        if len(text) <= most:
-            return text
-        return shortened(text, most, self.originals.keep(text))
-
-    def reading_more(self) -> ReadMore:
-        """The action that shows what was cut or has left the dialogue."""
-        return ReadMore(
-            self.originals, self.archive.text, self._may_cut, lambda: self.output_characters // 2
-        )
-
-    def _may_cut(self) -> bool:
-        """Whether something was cut, or there is so much that something may be."""
-        memory = self._memory
-        if self.originals or memory.earlier is not None:
-            return True
-        arrived = (one for one in memory.percepts if one.kind is not PerceptKind.MESSAGE)
-        held = sum(len(one.content) for one in (*memory.dialogue, *arrived))
-        held += sum(len(past.result) for past in memory.deeds)
-        return held > memory.limits.prompt * BYTES_PER_TOKEN // 2
-
-    async def recall_dialogue(self, *, k: int) -> Sequence[RecalledRecord]:
-        """What was said before the dialogue that is kept and matters now, best first."""
-        return await self.archive.search(self.retrieval_query(), k)
-
-    def to_summarize(self) -> tuple[Section, int] | None:
-        """What of the messages that have left the dialogue is to be summed up next.
-
-        Returns:
-            The summary so far and the messages after it, as far as half a prompt holds them, and
-            how many messages the new summary will cover; None while there are too few.
-        """
-        earlier = self._memory.earlier
-        if earlier is None or earlier.messages - earlier.summarized < SUMMARIZE_AFTER:
-            return None
-        budget = self._memory.limits.prompt // 2
-        room = budget * BYTES_PER_TOKEN - len(earlier.summary) - 100
-        said = self.archive.last(earlier.messages - earlier.summarized)
-        covered = earlier.messages - len(said)  # the archive may have lost the oldest
-        lines = [f"Summary so far: {earlier.summary}"] if earlier.summary else []
-        for line in said:
-            shown = line if len(line) <= SUMMARIZED else shortened(line, SUMMARIZED)
-            room -= len(shown.encode(errors="replace")) + 1
-            if room < 0:
-                break
-            lines.append(shown)
-            covered += 1
-        if covered == earlier.summarized:
-            return None
-        trust = Trust.UNTRUSTED if earlier.untrusted else Trust.USER
-        section = Section(
-            title="Dialogue so far",
-            text="\n".join(lines),
-            source="dialogue",
-            trust=trust,
-            budget=budget,
-        )
-        return section, covered
-
-    def _keep_since(self, before: WorkingMemory) -> None:
-        """Keeps what has left the dialogue, to be found again."""
-        if self._memory.earlier is before.earlier:
-            return
-        now = set(map(id, self._memory.dialogue))
-        self.archive.add(one for one in before.dialogue if id(one) not in now)
-
-    @property
-    def thought(self) -> str:
-        """What the model thought in this cycle, where its client tells that apart."""
-        cognitive = self._memory.cognitive_state
-        proposed = "" if cognitive.proposal is None else cognitive.proposal.thought
-        return proposed or ("" if cognitive.reasoning is None else cognitive.reasoning.thought)
-
-    def note_own_calls(self, ids: Iterable[str]) -> None:
-        """The foreign context was given these calls; prompts show them as the agent's actions."""
-        self._own_calls.extend(ids)
-
-    def without_own_calls(self, messages: Sequence[LLMMessage]) -> list[LLMMessage]:
-        """A foreign context's messages without the agent's own calls and their results."""
-        own = set(self._own_calls)
-        return [one for one in messages if not own.intersection(_call_ids(one))]
-
-    def restore_dialogue(self, said: Sequence[Percept | ExecutionOutcome]) -> None:
-        """Takes in what a trace tells was said: the messages, and the outcomes with an answer."""
-        memory = self._memory
-        count = 0 if memory.earlier is None else memory.earlier.messages
-        end = max(0, len(said) - len(memory.dialogue))
-        self.archive.clear()
-        self.archive.add(map(_utterance, said[max(0, end - count) : end]))
-
-    def _clear_stored(self) -> None:
-        self.archive.clear()
-        self.originals.clear()
-
-
-def _call_ids(message: LLMMessage) -> Iterable[str]:
-    if isinstance(message, FunctionExecutionResultMessage):
-        return [result.call_id for result in message.content]
-    if isinstance(message, AssistantMessage) and isinstance(message.content, list):
-        return [call.id for call in message.content]
-    return ()
-
-
-def _utterance(said: Percept | ExecutionOutcome) -> Utterance:
-    if isinstance(said, Percept):
-        own = said.trust is Trust.DEVELOPER
-        return Utterance(
-            source=said.source, own=own, trust=said.trust, content=said.content, at=said.at
-        )
-    # Whether it was shown anything untrusted is not looked up: its words vouch for nothing.
-    return Utterance(
-        source="self",
-        own=True,
-        trust=Trust.DEVELOPER,
-        content=said.response or "",
-        at=said.at,
-        shown_untrusted=True,
-    )
-
-
 TakeIn = Callable[[Sequence[Percept]], Awaitable[None]]
 """Has percepts perceived."""
 _OWN_STATE = ("working_memory", "images", "archive")
@@ -216,7 +59,7 @@ _OWN_STATE = ("working_memory", "images", "archive")
 _LLM_MESSAGES: TypeAdapter[list[LLMMessage]] = TypeAdapter(list[LLMMessage])
 
 
-class CoagContext(DialogueKeeper[StateT], ContextComponent, Generic[StateT]):
+class CoagContext(CalledHooks[StateT], ContextComponent, Generic[StateT]):
     """Structured working memory for one agent (CoAG §2 and A.1), to be subclassed per domain.
 
     It owns the current `WorkingMemory`; `perceive` and `commit` are the only writers. A
@@ -247,18 +90,25 @@ class CoagContext(DialogueKeeper[StateT], ContextComponent, Generic[StateT]):
         ids: CountingIds | None = None,
     ) -> None:
         super().__init__()
-        self._begin_keeping()
         self.rendering = Rendering(rendering)
         self.budgets = budgets or Budgets()
         self.clock: Clock = clock or SystemClock()
         self.ids = ids or CountingIds()
+        self.agent_name = ""
+        """The agent's name, as the source of its messages for whoever reads them as AutoGen's."""
         self.dialogue_source = dialogue
         self.images = Images()
         """The images of the dialogue that is kept."""
+        self.archive = DialogueArchive()
+        """What was said before the dialogue that is kept."""
+        self.originals = Originals()
+        """Texts of which a prompt shows a part."""
         self.on_added: TakeIn | None = None
         """Takes in added messages, e.g. with a record in a trace; an agent sets it."""
         self._adding = False
         self._activity = activity
+        self._window: int | None = None
+        self._own_calls: deque[str] = deque(maxlen=OWN_CALLS)
         self._renderer = Renderer(self.budgets, self.rendering, self.originals)
         self._shown: tuple[Utterance, ...] | None = None
         self._prompt: Prompt | None = None
@@ -267,7 +117,8 @@ class CoagContext(DialogueKeeper[StateT], ContextComponent, Generic[StateT]):
         """Whether the foreign context still holds what was said by somebody served before."""
         self._foreseen: tuple[WorkingMemory, Outcome, WorkingMemory] | None = None
         self._memory = self._fresh_memory()
-        self._transcript = Transcript()
+        # As it was said: with tool calls and their results, which working memory keeps as text.
+        self._transcript: deque[LLMMessage] = deque(maxlen=DIALOGUE_LIMIT)
         for message in initial_messages or ():
             self._take_in(message)
 
@@ -309,36 +160,13 @@ class CoagContext(DialogueKeeper[StateT], ContextComponent, Generic[StateT]):
         Where the hook raises, `hook_problem` says so in the returned percept, and working memory
         is `stale` from then on.
         """
-        percept = self._perceive(percept)
-        if percept.kind is PerceptKind.MESSAGE and not self._adding:
-            self._transcript.append_utterance(self._memory.dialogue[-1])
-        return percept
-
-    def _perceive(self, percept: Percept) -> Percept:
         percept = self.foresee_percept(percept)
-        leaving = self.leaves_person(percept)
-        before, self._memory = self._memory, self._memory.perceive(percept)
-        self._keep_since(before)
+        said = percept.kind is PerceptKind.MESSAGE and not self._adding
+        self._become(self._memory.perceive(percept), percept, heard=said)
         self.images.keep(percept.images, self._memory)
-        if leaving:
-            self._let_go(but=percept.kind is PerceptKind.MESSAGE)
+        if said:
+            self._transcript += dialogue_messages(self._memory.dialogue[-1:])
         return percept
-
-    def _let_go(self, *, but: bool = False) -> None:
-        """Forgets the messages that working memory let go of.
-
-        Args:
-            but: Whether the last message is yet to be heard.
-        """
-        retained = self._memory.dialogue
-        self._transcript.load(
-            dialogue_messages(
-                retained[:-1] if but and not self._adding else retained, self.agent_name
-            )
-        )
-        self._clear_stored()
-        self._prompt = self._shown = None
-        self._dialogue_is_anothers = self.dialogue_source is not None
 
     def commit(self, outcome: Outcome) -> None:
         """Takes in a phase's outcome; the next phase reads the result.
@@ -346,15 +174,12 @@ class CoagContext(DialogueKeeper[StateT], ContextComponent, Generic[StateT]):
         Raises:
             PhaseViolation: It is not this phase's turn.
         """
-        leaving = self.leaves_person(outcome)
-        before, self._memory = self._memory, self.foresee(outcome)
-        self._keep_since(before)
+        self._become(self.foresee(outcome), outcome)
         self._foreseen = None
-        if leaving:
-            self._let_go()
         if isinstance(outcome, ExecutionOutcome) and outcome.response is not None:
-            self._transcript.append_utterance(
-                self._memory.dialogue[-1], self.agent_name, self.thought
+            thought = self._memory.cognitive_state.thought
+            self._transcript += dialogue_messages(
+                self._memory.dialogue[-1:], self.agent_name, thought
             )
 
     def foresee(self, outcome: Outcome) -> WorkingMemory:
@@ -365,11 +190,31 @@ class CoagContext(DialogueKeeper[StateT], ContextComponent, Generic[StateT]):
             self._foreseen = (self._memory, outcome, after)
         return after
 
+    def _become(
+        self, after: WorkingMemory, event: Percept | Outcome, *, heard: bool = False
+    ) -> None:
+        """Goes on to the next value; keeps what has left the dialogue, to be found again.
+
+        Where an event ends that somebody is served, what working memory let go of is forgotten.
+
+        Args:
+            after: The next value.
+            event: What leads to it.
+            heard: Whether the last message is yet to be added to the transcript.
+        """
+        before, self._memory = self._memory, after
+        if after.earlier is not before.earlier:
+            now = set(map(id, after.dialogue))
+            self.archive.add(one for one in before.dialogue if id(one) not in now)
+        if before.leaves_person(event):
+            self._show_only(after.dialogue[:-1] if heard else after.dialogue)
+            self._shown = None
+            self._dialogue_is_anothers = self.dialogue_source is not None
+
     def _memory_shown(self) -> WorkingMemory:
-        shown = self._shown
-        return (
-            self._memory if shown is None else self._memory.model_copy(update={"dialogue": shown})
-        )
+        if self._shown is None:
+            return self._memory
+        return self._memory.model_copy(update={"dialogue": self._shown})
 
     def constraints(self) -> Sequence[Constraint]:
         """The domain's own constraints, in force in every cycle; none by default."""
@@ -377,8 +222,10 @@ class CoagContext(DialogueKeeper[StateT], ContextComponent, Generic[StateT]):
 
     def build_prompt(self, phase: Phase, material: PhaseMaterial) -> Prompt:
         """The prompt of a phase; `get_messages` shows it until the cycle ends."""
-        shown = replace(material, predictions=self.describe_predictions(material.evaluations))
-        prompt = self._build_prompt_for_phase(phase, shown)
+        if material.evaluations:
+            told = self._describe_predictions(material.evaluations)
+            material = replace(material, predictions=told)
+        prompt = self._build_prompt_for_phase(phase, material)
         self._prompt = self.images.put_into(prompt, phase, self._memory_shown())
         return self._prompt
 
@@ -390,20 +237,64 @@ class CoagContext(DialogueKeeper[StateT], ContextComponent, Generic[StateT]):
         where = self.episodic_filter()
         return await memory.recall(self.retrieval_query(), k=k, episodic_where=where)
 
+    async def recall_dialogue(self, *, k: int) -> Sequence[RecalledRecord]:
+        """What was said before the dialogue that is kept and matters now, best first."""
+        return await self.archive.search(self.retrieval_query(), k)
+
+    def to_summarize(self) -> tuple[Section, int] | None:
+        """See `DialogueArchive.to_summarize`."""
+        return self.archive.to_summarize(self._memory)
+
+    # ---- what its agent sets and asks: the model's window, and another context's dialogue ----
+
+    def fit(self, window: int | None) -> None:
+        """Takes over how much the model reads and writes at once, in tokens; None for unknown.
+
+        `Budgets.window` comes first. What an agent was restored to from a trace stays as it was.
+        """
+        self._window = window
+        self._memory = self._memory.model_copy(update={"limits": self.budgets.limits(window)})
+
+    @property
+    def output_characters(self) -> int:
+        """Characters of one tool's output that prompts show at most."""
+        return (self.budgets.output or self._memory.limits.prompt // 2) * BYTES_PER_TOKEN
+
+    def fitting(self, text: str) -> str:
+        """A message as far as a prompt could hold it, with a way to the rest."""
+        most = self._memory.limits.prompt * BYTES_PER_TOKEN
+        return text if len(text) <= most else shortened(text, most, self.originals.keep(text))
+
+    def reading_more(self) -> ReadMore:
+        """The action that shows what was cut or has left the dialogue."""
+        return ReadMore(
+            self.originals,
+            self.archive,
+            lambda: self._memory,
+            lambda: self.output_characters // 2,
+        )
+
+    def note_own_calls(self, ids: Iterable[str]) -> None:
+        """The foreign context was given these calls; prompts show them as the agent's actions."""
+        self._own_calls.extend(ids)
+
     async def refresh_dialogue(self) -> None:
         """Asks the foreign context, where there is one, which messages to show."""
-        if self.dialogue_source is not None:
-            await self._let_dialogue_go(self.dialogue_source)
-            messages = self.without_own_calls(await self.dialogue_source.get_messages())
-            self._shown = utterances(messages, self.clock.now(), self.images.named)
+        source = await self._foreign()
+        if source is not None:
+            messages = without_calls(await source.get_messages(), self._own_calls)
+            said = utterances(messages, self.clock.now(), self.images.named)
+            self._shown = tuple(one for one, _ in said)
 
-    async def _let_dialogue_go(self, source: ChatCompletionContext) -> None:
-        """Has the foreign context forget what working memory let go of, if it has not yet."""
-        if self._dialogue_is_anothers:
+    async def _foreign(self) -> ChatCompletionContext | None:
+        """The foreign context, which has forgotten what working memory let go of."""
+        source = self.dialogue_source
+        if source is not None and self._dialogue_is_anothers:
             await source.clear()
             for message in dialogue_messages(self._memory.dialogue, self.agent_name):
                 await source.add_message(message)
             self._dialogue_is_anothers = False
+        return source
 
     def strangers_shown(self) -> frozenset[str]:
         """Who says something untrusted in the dialogue that a foreign context decides to show."""
@@ -419,36 +310,56 @@ class CoagContext(DialogueKeeper[StateT], ContextComponent, Generic[StateT]):
         if self.on_added is None:
             self._take_in(message)
             return
-        self._transcript.add(message)
-        self._adding = True
-        try:
-            await self.on_added(percepts_of(message, self.clock, self.ids, self.images.named))
-        finally:
-            self._adding = False
+        with self._percepts_of(message) as percepts:
+            await self.on_added(percepts)
 
     def _take_in(self, message: LLMMessage) -> None:
-        self._transcript.add(message)
-        for percept in percepts_of(message, self.clock, self.ids, self.images.named):
-            self._perceive(percept)
+        with self._percepts_of(message) as percepts:
+            for percept in percepts:
+                self.perceive(percept)
+
+    @contextmanager
+    def _percepts_of(self, message: LLMMessage) -> Generator[list[Percept]]:
+        """What is perceived of a message; within, it is in the transcript already."""
+        self._transcript.append(message)
+        said = utterances([message], self.clock.now(), self.images.named)
+        self._adding = True
+        try:
+            yield [
+                Percept(
+                    id=self.ids("percept"),
+                    at=one.at,
+                    kind=PerceptKind.MESSAGE,
+                    source=one.source,
+                    trust=one.trust,
+                    content=one.content,
+                    images=dict(images),
+                )
+                for one, images in said
+            ]
+        finally:
+            self._adding = False
 
     async def get_messages(self) -> list[LLMMessage]:
         """Within a cycle the current phase's prompt; outside one the dialogue, its newest part."""
         if self._memory.in_cycle and self._prompt is not None:
             return prompt_messages(self._prompt)
-        if self.dialogue_source is not None:
-            await self._let_dialogue_go(self.dialogue_source)
-            return await self.dialogue_source.get_messages()
-        return self._transcript.messages()
+        source = await self._foreign()
+        return self._heard() if source is None else await source.get_messages()
+
+    def _heard(self) -> list[LLMMessage]:
+        """The transcript; results whose calls are not kept any more are left out."""
+        return list(
+            dropwhile(lambda m: isinstance(m, FunctionExecutionResultMessage), self._transcript)
+        )
 
     async def clear(self) -> None:
         """Clears the activity, but for actions of unknown outcome; long-term memory stays."""
         unsettled = self._memory.unsettled
-        self._memory = self._fresh_memory().model_copy(update={"unsettled": unsettled})
-        self._prompt = self._shown = None
+        self.restore(self._fresh_memory().model_copy(update={"unsettled": unsettled}))
+        self._shown = None
         self._dialogue_is_anothers = False
         self.images.load({})
-        self._clear_stored()
-        self._transcript.load(())
         if self.dialogue_source is not None:
             await self.dialogue_source.clear()
 
@@ -457,16 +368,14 @@ class CoagContext(DialogueKeeper[StateT], ContextComponent, Generic[StateT]):
 
         Where another context decides what is shown, they are its state.
         """
-        messages = [m.model_dump(mode="json") for m in self._transcript.messages()]
-        shown: Mapping[str, Any] = {}
-        if self.dialogue_source is not None:
-            await self._let_dialogue_go(self.dialogue_source)
-            shown = await self.dialogue_source.save_state()
+        source = await self._foreign()
+        shown: Mapping[str, Any] = {} if source is None else await source.save_state()
         own = {
             "working_memory": self._memory.to_json(),
             "images": self.images.save(),
             "archive": self.archive.save(),
         }
+        messages = [m.model_dump(mode="json") for m in self._heard()]
         return {"messages": messages, **shown, **{name: held for name, held in own.items() if held}}
 
     async def load_state(self, state: Mapping[str, Any]) -> None:
@@ -486,7 +395,8 @@ class CoagContext(DialogueKeeper[StateT], ContextComponent, Generic[StateT]):
             self.images.load(state.get("images", {}))
             self.archive.load(state.get("archive", ()))
             if self.dialogue_source is None and "messages" in state:
-                self._transcript.load(_LLM_MESSAGES.validate_python(state["messages"]))
+                self._transcript.clear()
+                self._transcript += _LLM_MESSAGES.validate_python(state["messages"])
             return
         if "messages" not in state:
             raise StateError(
@@ -502,9 +412,22 @@ class CoagContext(DialogueKeeper[StateT], ContextComponent, Generic[StateT]):
     def restore(self, memory: WorkingMemory) -> None:
         """Continues from this working memory, e.g. one rebuilt from a trace."""
         self._memory = memory
-        self._clear_stored()
-        self._transcript.load(dialogue_messages(memory.dialogue, self.agent_name))
+        self._show_only(memory.dialogue)
+
+    def _show_only(self, dialogue: Sequence[Utterance]) -> None:
+        self._transcript.clear()
+        self._transcript += dialogue_messages(dialogue, self.agent_name)
+        self.archive.clear()
+        self.originals.clear()
         self._prompt = None
+
+    def restore_dialogue(self, said: Sequence[Percept | ExecutionOutcome]) -> None:
+        """Takes in what a trace tells was said: the messages, and the outcomes with an answer."""
+        memory = self._memory
+        count = 0 if memory.earlier is None else memory.earlier.messages
+        end = max(0, len(said) - len(memory.dialogue))
+        self.archive.clear()
+        self.archive.add(map(said_in, said[max(0, end - count) : end]))
 
     @property
     def _state_schema(self) -> type[StateT]:

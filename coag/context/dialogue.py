@@ -1,4 +1,4 @@
-"""The dialogue: as AutoGen's messages, its images, and what has left it."""
+"""The dialogue: as AutoGen's messages, its images, and what has left it or was cut."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import json
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from itertools import dropwhile
 from typing import Any, cast
 from weakref import WeakKeyDictionary
 
@@ -21,12 +20,12 @@ from autogen_core.models import (
 )
 
 from coag.schema import (
+    BYTES_PER_TOKEN,
     ActionCall,
     ActionResult,
     ActionSpec,
-    Clock,
+    ExecutionOutcome,
     Failure,
-    IdSource,
     MemoryKind,
     Percept,
     PerceptKind,
@@ -35,13 +34,14 @@ from coag.schema import (
     Provenance,
     RecalledRecord,
     Record,
+    Section,
     Trust,
     record_id,
 )
 from coag.store import InMemoryStore, Search
 
-from .prompt_budgets import READ_MORE, name_of
-from .working_memory import DIALOGUE, DIALOGUE_LIMIT, Utterance, WorkingMemory
+from .prompt_budgets import READ_MORE, name_of, shortened
+from .working_memory import DIALOGUE, Utterance, WorkingMemory
 
 # ---- Between AutoGen's messages and ours ----
 
@@ -49,61 +49,51 @@ from .working_memory import DIALOGUE, DIALOGUE_LIMIT, Utterance, WorkingMemory
 def utterances(
     messages: Sequence[LLMMessage],
     at: datetime,
-    named: Callable[[object], Mapping[str, str]] = lambda content: {},
-) -> tuple[Utterance, ...]:
-    """AutoGen messages as dialogue. System messages are instructions, not dialogue: left out.
+    named: Callable[[object], Mapping[str, str]],
+) -> tuple[tuple[Utterance, Mapping[str, str]], ...]:
+    """AutoGen messages as dialogue, each with its images by hash.
 
-    Tool results stand as untrusted text of their tool, images as `[image]` and by their hash.
+    System messages are instructions, not dialogue: left out. Tool results stand as untrusted text
+    of their tool, images as `[image]`.
 
     Args:
         messages: The messages.
         at: When they were said.
         named: Gives the images of a content by their hash.
     """
-    said: list[Utterance] = []
+    said: list[tuple[Utterance, Mapping[str, str]]] = []
     for message in messages:
         match message:
-            case UserMessage():
+            case UserMessage() | AssistantMessage():
                 trust = Trust.USER if message.source == "user" else Trust.UNTRUSTED
-                arrived = _utterance(message.source, _text(message), trust, at)
-                said.append(arrived.model_copy(update={"images": tuple(named(message.content))}))
-            case AssistantMessage():
-                said.append(_utterance(message.source, _text(message), Trust.DEVELOPER, at, True))
+                own = isinstance(message, AssistantMessage)
+                images = named(message.content)
+                one = Utterance(
+                    source=message.source,
+                    own=own,
+                    trust=Trust.DEVELOPER if own else trust,
+                    content=_text(message),
+                    at=at,
+                    images=tuple(images),
+                )
+                said.append((one, images))
             case FunctionExecutionResultMessage():
                 said += [
-                    _utterance(result.name, result.content, Trust.UNTRUSTED, at)
+                    (
+                        Utterance(
+                            source=result.name,
+                            own=False,
+                            trust=Trust.UNTRUSTED,
+                            content=result.content,
+                            at=at,
+                        ),
+                        {},
+                    )
                     for result in message.content
                 ]
             case SystemMessage():
                 continue
     return tuple(said)
-
-
-def percepts_of(
-    message: LLMMessage,
-    clock: Clock,
-    ids: IdSource,
-    named: Callable[[object], Mapping[str, str]],
-) -> list[Percept]:
-    """What an agent perceives of an AutoGen message; nothing of instructions to another one."""
-    return [
-        Percept(
-            id=ids("percept"),
-            at=said.at,
-            kind=PerceptKind.MESSAGE,
-            source=said.source,
-            trust=said.trust,
-            content=said.content,
-            images=dict(named(message.content)),
-        )
-        for said in utterances([message], clock.now())
-    ]
-
-
-def _utterance(
-    source: str, content: str, trust: Trust, at: datetime, own: bool = False
-) -> Utterance:
-    return Utterance(source=source, own=own, trust=trust, content=content, at=at)
 
 
 def _text(message: UserMessage | AssistantMessage) -> str:
@@ -120,16 +110,28 @@ def _text(message: UserMessage | AssistantMessage) -> str:
     return "\n".join(parts)
 
 
-def dialogue_messages(
-    dialogue: Sequence[Utterance], name: str = "", thought: str = ""
-) -> list[LLMMessage]:
-    """The dialogue as AutoGen messages.
+def said_in(event: Percept | ExecutionOutcome) -> Utterance:
+    """What a trace tells was said, by a message or as an answer."""
+    if isinstance(event, Percept):
+        own = event.trust is Trust.DEVELOPER
+        return Utterance(
+            source=event.source, own=own, trust=event.trust, content=event.content, at=event.at
+        )
+    # Whether it was shown anything untrusted is not looked up: its words vouch for nothing.
+    return Utterance(
+        source="self",
+        own=True,
+        trust=Trust.DEVELOPER,
+        content=event.response or "",
+        at=event.at,
+        shown_untrusted=True,
+    )
 
-    Args:
-        dialogue: What was said.
-        name: The agent's name, as the source of its own messages.
-        thought: What it thought when it said its own ones.
-    """
+
+def dialogue_messages(
+    dialogue: Iterable[Utterance], name: str = "", thought: str = ""
+) -> list[LLMMessage]:
+    """The dialogue as AutoGen messages; the agent's own are from `name`, with its thought."""
     return [
         AssistantMessage(content=said.content, source=name or said.source, thought=thought or None)
         if said.own
@@ -150,6 +152,20 @@ def prompt_messages(prompt: Prompt) -> list[LLMMessage]:
             case "assistant":
                 made.append(AssistantMessage(content=message.content, source="assistant"))
     return made
+
+
+def without_calls(messages: Iterable[LLMMessage], ids: Iterable[str]) -> list[LLMMessage]:
+    """The messages without tool calls of these ids and their results."""
+    gone, retained = set(ids), list[LLMMessage]()
+    for message in messages:
+        called: list[str] = []
+        if isinstance(message, FunctionExecutionResultMessage):
+            called = [result.call_id for result in message.content]
+        elif isinstance(message, AssistantMessage) and isinstance(message.content, list):
+            called = [call.id for call in message.content]
+        if gone.isdisjoint(called):
+            retained.append(message)
+    return retained
 
 
 # ---- The images of a dialogue: working memory names them by hash, here they are kept ----
@@ -182,10 +198,8 @@ class Images:
 
     def keep(self, arrived: Mapping[str, str], memory: WorkingMemory) -> None:
         """Takes in what a percept brought, and lets go of what the dialogue shows no more."""
-        if not arrived and not self._stored:
-            return
-        known = {**self._stored, **arrived}
-        self._stored = {name: known[name] for name in _newest(memory) if name in known}
+        if arrived or self._stored:
+            self._stored = _newest(memory, {**self._stored, **arrived})
 
     def put_into(self, prompt: Prompt, phase: Phase, memory: WorkingMemory) -> Prompt:
         """The prompt with the images, where phases see them.
@@ -194,15 +208,16 @@ class Images:
         such messages all stand in the first one of the user.
         """
         if any(said.images for said in prompt):
+            kept = [
+                tuple(self._stored[n] for n in said.images if n in self._stored) for said in prompt
+            ]
             return tuple(
-                said.model_copy(
-                    update={
-                        "images": tuple(self._stored[n] for n in said.images if n in self._stored)
-                    }
-                )
-                for said in prompt
+                said.model_copy(update={"images": images}) if said.images else said
+                for said, images in zip(prompt, kept, strict=True)
             )
-        shown = tuple(self._stored[name] for name in _newest(memory) if name in self._stored)
+        if not self._stored:
+            return prompt
+        shown = tuple(_newest(memory, self._stored).values())
         first = next((n for n, said in enumerate(prompt) if said.role == "user"), None)
         if not shown or first is None or phase not in SHOWN_IN:
             return prompt
@@ -218,9 +233,9 @@ class Images:
         self._stored = dict(state)
 
 
-def _newest(memory: WorkingMemory) -> list[str]:
-    named = dict.fromkeys(name for said in memory.dialogue for name in said.images)
-    return list(named)[-IMAGES_LIMIT:]
+def _newest(memory: WorkingMemory, known: Mapping[str, str]) -> dict[str, str]:
+    named = list(dict.fromkeys(name for said in memory.dialogue for name in said.images))
+    return {name: known[name] for name in named[-IMAGES_LIMIT:] if name in known}
 
 
 def named_images(uris: Sequence[str]) -> dict[str, str]:
@@ -229,46 +244,15 @@ def named_images(uris: Sequence[str]) -> dict[str, str]:
     return {hashlib.sha256(uri.encode()).hexdigest()[:16]: uri for uri in retained}
 
 
-# ---- The dialogue as AutoGen's messages: as they were added, tool calls and images included ----
-
-
-class Transcript:
-    """What whoever uses a context as AutoGen does gets back from it, the newest messages.
-
-    Working memory keeps what was said as text. A stock agent needs its tool calls, their results
-    and system messages again as they were.
-    """
-
-    def __init__(self) -> None:
-        self._messages: deque[LLMMessage] = deque(maxlen=DIALOGUE_LIMIT)
-
-    def add(self, message: LLMMessage) -> None:
-        """A message was added."""
-        self._messages.append(message)
-
-    def append_utterance(self, said: Utterance, name: str = "", thought: str = "") -> None:
-        """Something was said to an agent of ours, or by it, with a thought."""
-        self._messages.extend(dialogue_messages((said,), name, thought))
-
-    def load(self, messages: Iterable[LLMMessage]) -> None:
-        """Goes on from these messages."""
-        self._messages.clear()
-        self._messages.extend(messages)
-
-    def messages(self) -> list[LLMMessage]:
-        """The messages; results whose calls are not kept any more are left out."""
-        return list(dropwhile(_is_result, self._messages))
-
-
-def _is_result(message: LLMMessage) -> bool:
-    return isinstance(message, FunctionExecutionResultMessage)
-
-
 # ---- All that was said before the dialogue that working memory keeps, to be found again ----
 
 
 MESSAGES = 5_000
 """Messages that are kept; the oldest go first."""
+SUMMARIZE_AFTER = 10
+"""Messages that have left the dialogue since the last summary, before the next is due."""
+SUMMARIZED = 4_000
+"""Characters of one message that are summed up; of longer ones the beginning and the end."""
 _SCOPE = "dialogue"
 _PIECE = 1_000
 """Characters of a message that are found as one."""
@@ -299,7 +283,6 @@ class DialogueArchive:
         """Forgets all."""
         self._said.clear()
         self._waiting.clear()
-        self._indexed.clear()
         self._store = None
 
     async def search(self, text: str, k: int) -> Sequence[RecalledRecord]:
@@ -311,10 +294,9 @@ class DialogueArchive:
             self._indexed.clear()
         # What is said again and again ("Go on.") is found once, as it was said first.
         records: dict[str, Record] = {}
-        for said in self._waiting:
-            for one in _records(said):
-                if one.id not in self._indexed:
-                    records.setdefault(one.id, one)
+        for one in (record for said in self._waiting for record in _records(said)):
+            if one.id not in self._indexed:
+                records.setdefault(one.id, one)
         self._waiting = []
         self._indexed.update(records)
         if records:
@@ -322,14 +304,42 @@ class DialogueArchive:
         search = Search(text=text, kind=MemoryKind.EPISODIC, k=k, scopes=(_SCOPE,))
         return await self._store.search(search)
 
-    def last(self, count: int) -> list[str]:
-        """The last so many messages as lines, the oldest first."""
-        said = list(self._said)[-count:] if count > 0 else []
-        return [f"{_speaker(one)}: {one.content}" for one in said]
+    def to_summarize(self, memory: WorkingMemory) -> tuple[Section, int] | None:
+        """What of the messages that have left the dialogue is to be summed up next.
+
+        Returns:
+            The summary so far and the messages after it, as far as half a prompt holds them, and
+            how many messages the new summary will cover; None while there are too few.
+        """
+        earlier = memory.earlier
+        if earlier is None or earlier.messages - earlier.summarized < SUMMARIZE_AFTER:
+            return None
+        budget = memory.limits.prompt // 2
+        room = budget * BYTES_PER_TOKEN - len(earlier.summary) - 100
+        said = self._last(earlier.messages - earlier.summarized)
+        covered = earlier.messages - len(said)  # the oldest may have been lost
+        lines = [f"Summary so far: {earlier.summary}"] if earlier.summary else []
+        for line in said:
+            shown = shortened(line, SUMMARIZED)
+            room -= len(shown.encode(errors="replace")) + 1
+            if room < 0:
+                break
+            lines.append(shown)
+            covered += 1
+        if covered == earlier.summarized:
+            return None
+        trust = Trust.UNTRUSTED if earlier.untrusted else Trust.USER
+        title, text = "Dialogue so far", "\n".join(lines)
+        section = Section(title=title, text=text, source="dialogue", trust=trust, budget=budget)
+        return section, covered
 
     def text(self) -> str:
         """All messages, the oldest first, a line or more for each."""
-        return "\n".join(self.last(len(self._said)))
+        return "\n".join(self._last(len(self._said)))
+
+    def _last(self, count: int) -> list[str]:
+        said = list(self._said)[-count:] if count > 0 else []
+        return [f"{_speaker(one)}: {one.content}" for one in said]
 
     def save(self) -> list[dict[str, Any]]:
         """The messages as JSON."""
@@ -348,7 +358,14 @@ def _speaker(said: Utterance) -> str:
 def _records(said: Utterance) -> Iterable[Record]:
     """A message as records; its own words are the agent's, which nobody else vouches for."""
     trust = Trust.UNTRUSTED if said.own and said.shown_untrusted else said.trust
-    trust = Trust.USER if trust is Trust.DEVELOPER else trust
+    origin = Provenance(
+        run="",
+        activity="",
+        cycle=0,
+        source=_speaker(said),
+        source_kind="dialogue",
+        trust=Trust.USER if trust is Trust.DEVELOPER else trust,
+    )
     for start in range(0, len(said.content), _PIECE):
         text = f"{_speaker(said)}: {said.content[start : start + _PIECE]}"
         yield Record(
@@ -357,14 +374,7 @@ def _records(said: Utterance) -> Iterable[Record]:
             text=text,
             scope=_SCOPE,
             created_at=said.at,
-            provenance=Provenance(
-                run="",
-                activity="",
-                cycle=0,
-                source=_speaker(said),
-                source_kind="dialogue",
-                trust=trust,
-            ),
+            provenance=origin,
         )
 
 
@@ -406,7 +416,9 @@ class Originals:
         name = name_of(text)
         self._texts[name] = text
         self._texts.move_to_end(name)
-        while len(self._texts) > TEXTS or (self._size() > CHARACTERS and len(self._texts) > 1):
+        while len(self) > TEXTS or (
+            len(self) > 1 and sum(map(len, self._texts.values())) > CHARACTERS
+        ):
             self._texts.popitem(last=False)
         return name
 
@@ -418,47 +430,49 @@ class Originals:
         """Forgets all."""
         self._texts.clear()
 
-    def _size(self) -> int:
-        return sum(map(len, self._texts.values()))
-
 
 class ReadMore:
     """The action `read_more`, an `ActionSource`: offered while there is something to read on in.
 
     Args:
         originals: The texts that were cut.
-        dialogue: All that was said before the dialogue that is kept.
-        offered: Whether something was cut, or is about to be.
+        archive: All that was said before the dialogue that is kept.
+        memory: Gives working memory as it is now.
         characters: How much is shown at once.
     """
 
     def __init__(
         self,
         originals: Originals,
-        dialogue: Callable[[], str],
-        offered: Callable[[], bool],
+        archive: DialogueArchive,
+        memory: Callable[[], WorkingMemory],
         characters: Callable[[], int],
     ) -> None:
         self._originals = originals
-        self._dialogue = dialogue
-        self._offered = offered
+        self._archive = archive
+        self._memory = memory
         self._characters = characters
 
     def action_specs(self) -> Sequence[ActionSpec]:
-        """The action, where it can show something."""
-        return (_SPEC,) if self._offered() else ()
+        """The action, where something was cut, or there is so much that something may be."""
+        memory = self._memory()
+        if self._originals or memory.earlier is not None:
+            return (_SPEC,)
+        arrived = (one for one in memory.percepts if one.kind is not PerceptKind.MESSAGE)
+        held = sum(len(one.content) for one in (*memory.dialogue, *arrived))
+        held += sum(len(past.result) for past in memory.deeds)
+        return (_SPEC,) if held > memory.limits.prompt * BYTES_PER_TOKEN // 2 else ()
 
     async def run_action(self, call: ActionCall) -> ActionResult:
         """Shows the next part of a text."""
         name, start = str(call.arguments.get("of", "")), int(call.arguments.get("start", 0))
-        text = self._dialogue() if name == DIALOGUE else self._originals.get(name)
+        text = (self._archive.text() if name == DIALOGUE else self._originals.get(name)) or ""
+        if start < len(text):
+            end = min(len(text), start + self._characters())
+            rest = f', {READ_MORE}(of="{name}", start={end}) shows more' if end < len(text) else ""
+            head = f"[characters {start:,} to {end:,} of {len(text):,}{rest}]"
+            return ActionResult(content=f"{head}\n{text[start:end]}")
+        shown = f"{name!r} has {len(text):,} characters; start={start} is behind its end."
         if not text:
             shown = f"No text {name!r} is kept (any more). Ask for it where it came from."
-            return ActionResult(content=shown, is_error=True, failure=Failure.DETERMINISTIC)
-        if start >= len(text):
-            shown = f"{name!r} has {len(text):,} characters; start={start} is behind its end."
-            return ActionResult(content=shown, is_error=True, failure=Failure.DETERMINISTIC)
-        end = min(len(text), start + self._characters())
-        rest = f', {READ_MORE}(of="{name}", start={end}) shows more' if end < len(text) else ""
-        head = f"[characters {start:,} to {end:,} of {len(text):,}{rest}]"
-        return ActionResult(content=f"{head}\n{text[start:end]}")
+        return ActionResult(content=shown, is_error=True, failure=Failure.DETERMINISTIC)

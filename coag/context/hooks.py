@@ -12,13 +12,11 @@ from coag.memory import LongTermMemory, is_user_scope
 from coag.schema import (
     Candidate,
     Evaluation,
-    Outcome,
     Percept,
     PerceptKind,
     Phase,
     Prompt,
     Reconciliation,
-    RetrievalOutcome,
     Settlement,
     Trust,
     UnsettledAction,
@@ -32,21 +30,6 @@ from .working_memory import WorkingMemory
 
 _TELLING = (PerceptKind.TOOL_RETURN, PerceptKind.PROPERTY_CHANGE, PerceptKind.SIGNAL)
 """Kinds of percepts by which the state may show what became of an action."""
-
-
-def _as_candidate(action: str, arguments: Mapping[str, Any] | None) -> Candidate:
-    return Candidate(id="", action=action, arguments=dict(arguments or {}))
-
-
-def _leaves(patch: Mapping[str, Any], path: tuple[str, ...] = ()) -> set[tuple[str, ...]]:
-    """The paths that a merge patch changes."""
-    result: set[tuple[str, ...]] = set()
-    for name, value in patch.items():
-        here = (*path, name)
-        result |= (
-            _leaves(cast("dict[str, Any]", value), here) if isinstance(value, dict) else {here}
-        )
-    return result
 
 
 class DomainHooks(Generic[StateT]):
@@ -107,7 +90,8 @@ class DomainHooks(Generic[StateT]):
         """
         if percept.settlement is not Settlement.HAPPENED:
             return state
-        projection = self._project(_as_candidate(percept.source, percept.arguments), state)
+        done = Candidate(id="", action=percept.source, arguments=percept.arguments or {})
+        projection = self._project(done, state)
         return state if projection is None else projection
 
     def _settles(self, percept: Percept, action: UnsettledAction) -> bool:
@@ -129,7 +113,8 @@ class DomainHooks(Generic[StateT]):
 
     def _touched(self, action: str, arguments: Mapping[str, Any] | None) -> set[tuple[str, ...]]:
         """The parts of the state that the forward model says a call changes now."""
-        projection = self._project(_as_candidate(action, arguments), self.state)
+        call = Candidate(id="", action=action, arguments=dict(arguments or {}))
+        projection = self._project(call, self.state)
         if projection is None:
             return set()
         return _leaves(diff_patch(self._memory.perceptual_state, dump_state(projection)))
@@ -207,10 +192,7 @@ class DomainHooks(Generic[StateT]):
         if isinstance(state, AssistantState):
             return f"successes={state.successes}"
         dumped = dump_state(state)
-        retained = {
-            key: dumped[key] for key in sorted(dumped) if key not in self.no_progress_fields
-        }
-        return repr(retained)
+        return repr({key: dumped[key] for key in sorted({*dumped} - self.no_progress_fields)})
 
     def _opens_goal(self, percept: Percept) -> bool:
         """Whether a message sets the goal.
@@ -224,7 +206,20 @@ class DomainHooks(Generic[StateT]):
         """Working memory as prompts show it."""
         return self._memory
 
-    # ---- what the cycle calls: the hooks, upon the state as it is now ----
+
+def _leaves(patch: Mapping[str, Any], path: tuple[str, ...] = ()) -> set[tuple[str, ...]]:
+    """The paths that a merge patch changes."""
+    result: set[tuple[str, ...]] = set()
+    for name, value in patch.items():
+        here = (*path, name)
+        result |= (
+            _leaves(cast("dict[str, Any]", value), here) if isinstance(value, dict) else {here}
+        )
+    return result
+
+
+class CalledHooks(DomainHooks[StateT], Generic[StateT]):
+    """What the cycle calls: the hooks, upon the state as it is now."""
 
     def describe(self) -> str:
         """The perceptual state in words."""
@@ -247,41 +242,6 @@ class DomainHooks(Generic[StateT]):
         """Values for the placeholders of procedures."""
         return self._get_procedure_values()
 
-    def project(self, candidate: Candidate) -> StateT | None:
-        """The predicted state after a candidate, or None without a forward model."""
-        return self._project(candidate, self.state)
-
-    def predict(self, candidate: Candidate, state: StateT) -> StateT | None:
-        """The state that a candidate would lead to from a given one; for tests of rules."""
-        return self._project(candidate, state)
-
-    def describe_predictions(self, evaluations: Sequence[Evaluation]) -> dict[str, str]:
-        """The predicted states of surviving candidates as the domain tells them, by id."""
-        return {
-            judged.candidate_id: self._describe_prediction(judged.projection)
-            for judged in evaluations
-            if judged.survived and judged.projection is not None
-        }
-
-    def _describe_prediction(self, projection: Mapping[str, Any]) -> str:
-        if type(self)._get_prediction_description is DomainHooks._get_prediction_description:  # pyright: ignore[reportUnknownMemberType] - of any state
-            return json.dumps(projection, ensure_ascii=False)
-        return self._get_prediction_description(
-            load_state(self.perceptual_state_schema, projection)
-        )
-
-    def gain(self, projection: StateT) -> float | None:
-        """How much nearer the goal the predicted state is, -1 to 1; None without a value."""
-        before, after = self._value(self.state), self._value(projection)
-        if before is None or after is None:
-            return None
-        return max(-1.0, min(1.0, round(after - before, 3)))
-
-    @property
-    def has_forward_model(self) -> bool:
-        """Whether the domain predicts what candidates lead to; its prediction may fail."""
-        return type(self)._project is not DomainHooks._project  # pyright: ignore[reportUnknownMemberType] - of any state
-
     def propose_grounded(self) -> Sequence[Candidate] | None:
         """The legal candidates now, or None where the domain does not list them."""
         return self._propose_grounded(self.state)
@@ -290,46 +250,46 @@ class DomainHooks(Generic[StateT]):
         """What must change for a failed action to be worth repeating."""
         return self._progress_key(self.state)
 
-    def change_by(self, percept: Percept) -> dict[str, Any]:
-        """What the hook makes of a percept: its `state_patch`, and a problem where it raised."""
-        hook = {
-            PerceptKind.TOOL_RETURN: self._update_state_from_function_result,
-            PerceptKind.UNKNOWN_OUTCOME: self._update_state_from_unknown_outcome,
-            PerceptKind.SETTLED: self._update_state_from_settlement,
-            PerceptKind.PROPERTY_CHANGE: self._update_state_from_percept,
-            PerceptKind.SIGNAL: self._update_state_from_percept,
-        }.get(percept.kind)
-        if hook is None or self._memory.of_another(percept):  # it is no matter of this state
-            return {"state_patch": {}}
-        try:
-            after = checked_dump(hook(self.state, percept))
-        except Exception as error:  # the domain's own code; what it raised stays in the percept
-            problem = (
-                f"{hook.__name__} raised {type(error).__name__}: {error}; "
-                f"percept {percept.id} from {percept.source!r} changed no state."
-            )
-            return {"state_patch": {}, "hook_problem": problem}
-        return {"state_patch": diff_patch(self._memory.perceptual_state, after)}
-
-    def settles(self, percept: Percept, action: UnsettledAction) -> bool:
-        """Whether a percept tells what became of an action; what raises tells nothing."""
-        if percept.kind is PerceptKind.SETTLED:
-            return percept.caused_by == action.intent_id and percept.settlement is not None
-        try:
-            return self._settles(percept, action)
-        except Exception:  # a domain's hook: what it cannot tell stays unknown, the safe side
-            return False
-
     async def reconcile(self, action: UnsettledAction) -> Reconciliation:
         """What the domain can find out about an action of unknown outcome."""
         return await self._reconcile(action)
 
+    # ---- what candidates lead to ----
 
-# ---- One agent, many people: whose memory counts now, and when somebody else is served ----
+    @property
+    def has_forward_model(self) -> bool:
+        """Whether the domain predicts what candidates lead to; its prediction may fail."""
+        return type(self)._project is not DomainHooks._project  # pyright: ignore[reportUnknownMemberType] - of any state
 
+    def project(self, candidate: Candidate) -> StateT | None:
+        """The predicted state after a candidate, or None without a forward model."""
+        return self._project(candidate, self.state)
 
-class ServesPeople(DomainHooks[StateT], Generic[StateT]):
-    """What follows from the domain's `_get_memory_scope`."""
+    def predict(self, candidate: Candidate, state: StateT) -> StateT | None:
+        """The state that a candidate would lead to from a given one; for tests of rules."""
+        return self._project(candidate, state)
+
+    def gain(self, projection: StateT) -> float | None:
+        """How much nearer the goal the predicted state is, -1 to 1; None without a value."""
+        before, after = self._value(self.state), self._value(projection)
+        if before is None or after is None:
+            return None
+        return max(-1.0, min(1.0, round(after - before, 3)))
+
+    def _describe_predictions(self, evaluations: Sequence[Evaluation]) -> dict[str, str]:
+        """The predicted states of surviving candidates as the domain tells them, by id."""
+        own = type(self)._get_prediction_description is not DomainHooks._get_prediction_description  # pyright: ignore[reportUnknownMemberType] - of any state
+        return {
+            judged.candidate_id: self._get_prediction_description(
+                load_state(self.perceptual_state_schema, judged.projection)
+            )
+            if own
+            else json.dumps(judged.projection, ensure_ascii=False)
+            for judged in evaluations
+            if judged.survived and judged.projection is not None
+        }
+
+    # ---- one agent, many people: whose memory counts now, and when somebody else is served ----
 
     @property
     def keeps_people_apart(self) -> bool:
@@ -363,12 +323,6 @@ class ServesPeople(DomainHooks[StateT], Generic[StateT]):
             return memory
         return memory.within(scope) if scope else memory.shared()
 
-    def leaves_person(self, event: Percept | Outcome) -> bool:
-        """Whether an event, once taken in, ends that the agent serves whom it serves now."""
-        served = self._memory.memory_scope
-        scope = event.memory_scope if isinstance(event, Percept | RetrievalOutcome) else None
-        return bool(served) and scope is not None and scope != served
-
     def _scope_in(self, state: StateT) -> str:
         try:
             scope = cast("object", self._get_memory_scope(state))
@@ -395,18 +349,14 @@ class ServesPeople(DomainHooks[StateT], Generic[StateT]):
             return percept
         return percept.model_copy(update={"memory_scope": scope})
 
-
-# ---- What a percept will change, known before it is taken in ----
-
-
-class ForeseesPercepts(ServesPeople[StateT], Generic[StateT]):
-    """Reads percepts by the domain's hooks, without taking them in."""
+    # ---- what a percept will change, known before it is taken in ----
 
     def foresee_percept(self, percept: Percept) -> Percept:
         """The percept as `perceive` will take it in: with what it changes, settles and opens."""
         percept = self._with_person(self._read(percept))
         opens = percept.kind is PerceptKind.MESSAGE and (
-            self._opens_goal(percept) or (self.leaves_person(percept) and bool(percept.content))
+            self._opens_goal(percept)
+            or (self._memory.leaves_person(percept) and bool(percept.content))
         )
         return percept.model_copy(update={"sets_goal": True}) if opens else percept
 
@@ -440,6 +390,34 @@ class ForeseesPercepts(ServesPeople[StateT], Generic[StateT]):
         """The percept with the state change that it makes, and what it settles."""
         if percept.state_patch is not None:
             return percept
-        percept = percept.model_copy(update=self.change_by(percept))
-        settled = [one.intent_id for one in self._memory.unsettled if self.settles(percept, one)]
+        percept = percept.model_copy(update=self._change_by(percept))
+        settled = [one.intent_id for one in self._memory.unsettled if self._settled(percept, one)]
         return percept.model_copy(update={"settles": tuple(settled)}) if settled else percept
+
+    def _change_by(self, percept: Percept) -> dict[str, Any]:
+        hook = {
+            PerceptKind.TOOL_RETURN: self._update_state_from_function_result,
+            PerceptKind.UNKNOWN_OUTCOME: self._update_state_from_unknown_outcome,
+            PerceptKind.SETTLED: self._update_state_from_settlement,
+            PerceptKind.PROPERTY_CHANGE: self._update_state_from_percept,
+            PerceptKind.SIGNAL: self._update_state_from_percept,
+        }.get(percept.kind)
+        if hook is None or self._memory.of_another(percept):  # it is no matter of this state
+            return {"state_patch": {}}
+        try:
+            after = checked_dump(hook(self.state, percept))
+        except Exception as error:  # the domain's own code; what it raised stays in the percept
+            problem = (
+                f"{hook.__name__} raised {type(error).__name__}: {error}; "
+                f"percept {percept.id} from {percept.source!r} changed no state."
+            )
+            return {"state_patch": {}, "hook_problem": problem}
+        return {"state_patch": diff_patch(self._memory.perceptual_state, after)}
+
+    def _settled(self, percept: Percept, action: UnsettledAction) -> bool:
+        if percept.kind is PerceptKind.SETTLED:
+            return percept.caused_by == action.intent_id and percept.settlement is not None
+        try:
+            return self._settles(percept, action)
+        except Exception:  # a domain's hook: what it cannot tell stays unknown, the safe side
+            return False

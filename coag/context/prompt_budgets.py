@@ -1,27 +1,23 @@
-"""How much of the model's window prompts take, and how it is given out."""
+"""How much of the model's window prompts take, and how it is given out.
+
+Nothing is cut silently. A text that does not fit keeps its beginning and its end, cut at lines,
+with a note of how much is left out and how to read it; entries that do not fit are counted.
+"""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Literal
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from pydantic import Field
 
 from coag.schema import BYTES_PER_TOKEN, Section, Trust, Value, estimate_tokens
 
-# ---- Giving out a prompt's room: who needs how much, who comes first, and what is cut where ----
-#
-# Nothing is cut silently. A text that does not fit keeps its beginning and its end, cut at lines,
-# with a note of how much is left out and how to read it; entries that do not fit are counted.
-
-
 KeepText = Callable[[str], str]
 """Keeps a text that is cut, so that it can be read on, and gives the name to ask for it by."""
 READ_MORE = "read_more"
 """The action that shows what was left out."""
-
 FRAME = 20
 """Tokens of a section's heading and its delimiters."""
 _BEGINNING = 0.7
@@ -31,25 +27,22 @@ _NOTE = 120
 """Characters of a note on what is left out."""
 _NEAR = 0.2
 """How far back from its place a cut moves to meet the end of a line, as a part of what is kept."""
-
 _WORTH = 100
 """Tokens for which it is worth to begin a text that has no room as a whole."""
-FIRST = ("percepts", "unsettled", "rejections", "cognition", "deeds")
-"""What this turn and this cycle brought; served first, in this order."""
-THEN = ("earlier", "dialogue", "state", "recalled", "module")
 _FLOORS: Mapping[str, float] = {
     "percepts": 0.25,
+    "unsettled": 0.03,
+    "rejections": 0.03,
     "cognition": 0.1,
+    "deeds": 0.1,
+    "earlier": 0.12,
     "dialogue": 0.2,
     "state": 0.05,
     "recalled": 0.1,
-    "earlier": 0.12,
     "module": 0.05,
-    "deeds": 0.1,
-    "unsettled": 0.03,
-    "rejections": 0.03,
 }
-"""The part of the room that each may have before anybody gets more."""
+"""The part of the room that each may have before anybody gets more. They are served in this order:
+first what this turn and this cycle brought."""
 
 
 def name_of(text: str) -> str:
@@ -70,137 +63,134 @@ def shortened(text: str, characters: int, name: str | None = None) -> str:
     if characters < 2 * _NOTE:
         return f"{text[: max(0, characters - len(_CUT))]}{_CUT}"[: max(0, characters)]
     room = characters - _NOTE
-    head = _to_line_end(text[: int(room * _BEGINNING)])
-    tail = _from_line(text[len(text) - (room - len(head)) :] if room > len(head) else "")
+    head = text[: int(room * _BEGINNING)]
+    line_end = head.rfind("\n")
+    if line_end > 0 and line_end >= len(head) * (1 - _NEAR):
+        head = head[:line_end]
+    tail = text[len(text) - (room - len(head)) :] if room > len(head) else ""
+    line_end = tail.find("\n")
+    if 0 <= line_end <= len(tail) * _NEAR:
+        tail = tail[line_end + 1 :]
     left_out = len(text) - len(head) - len(tail)
     ask = f'; {READ_MORE}(of="{name}", start={len(head)}) shows them' if name else ""
     note = f"[{left_out:,} of {len(text):,} characters left out here{ask}]"
     return "\n".join(part for part in (head, note, tail) if part)
 
 
-def _to_line_end(text: str) -> str:
-    """The beginning of a text up to the end of a line, where one is near."""
-    at = text.rfind("\n")
-    return text[:at] if at >= len(text) * (1 - _NEAR) and at > 0 else text
-
-
-def _from_line(text: str) -> str:
-    """The end of a text from the beginning of a line, where one is near."""
-    at = text.find("\n")
-    return text[at + 1 :] if 0 <= at <= len(text) * _NEAR else text
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RenderPart:
-    """What a prompt may show under one heading: entries, and which of them go first."""
+    """What a prompt may show under one heading."""
 
     name: str
-    """Which of the budgets is its own."""
+    """Which share of the room is its own."""
     title: str
     source: str
     trust: Trust
-    entries: tuple[str, ...]
-    keeps: Literal["newest", "alike"] = "newest"
-    """Where not all fit: the newest whole, or of each its beginning and end."""
-    cap: int | None = None
-    """Tokens that it may take at most; None for as many as there are."""
-    tokens: int | None = None
-    """What the entries take, where it is known; else it is counted."""
-    need: int = field(init=False, default=0)
-    """Tokens that it takes, at most its cap."""
-
-    def __post_init__(self) -> None:
-        whole = self.tokens
-        if whole is None:
-            whole = sum(estimate_tokens(entry) + 1 for entry in self.entries)
-        whole += FRAME
-        # The one place that sets it; the value is frozen from here on.
-        object.__setattr__(self, "need", min(whole, self.cap or whole))
+    entries: Sequence[str]
+    costs: Sequence[int]
+    """Tokens of each entry, with what parts it from the next."""
+    alike: bool
+    """Where not all fit: of each its beginning and end, or else the newest whole."""
 
     def section(self, budget: int, keep: KeepText) -> Section:
         """As a section of at most so many tokens."""
         room = max(1, budget - FRAME)
-        if self.keeps == "newest":
-            text = newest(self.entries, room, keep)
+        if sum(self.costs) <= room:
+            lines = self.entries
+        elif self.alike:
+            lines = _alike(self.entries, self.costs, room, keep)
         else:
-            text = "\n".join(alike(self.entries, room, keep))
+            retained, left_out = newest_of(self.entries, self.costs, room, keep)
+            lines = [*([f"[{left_out} older left out]"] if left_out else []), *retained]
+        text = "\n".join(lines)
         budget = max(estimate_tokens(text), 1)
         return Section(
             title=self.title, text=text, source=self.source, trust=self.trust, budget=budget
         )
 
 
-def newest(entries: Sequence[str], room: int, keep: KeepText) -> str:
-    """The last entries that fit, with a note of how many older ones there are."""
-    retained, left_out = newest_of(entries, room, keep)
-    return "\n".join([*([f"[{left_out} older left out]"] if left_out else []), *retained])
+def part_of(
+    name: str,
+    title: str,
+    entries: Iterable[str],
+    *,
+    source: str = "",
+    trust: Trust = Trust.UNTRUSTED,
+    alike: bool = False,
+    costs: Sequence[int] = (),
+) -> RenderPart | None:
+    """A part with these entries, the oldest first, and their costs where they are known.
+
+    None where there is none.
+    """
+    given = tuple(entries)
+    if not given:
+        return None
+    return RenderPart(
+        name=name,
+        title=title,
+        source=source or name,
+        trust=trust,
+        entries=given,
+        costs=costs or [cost_of(entry) for entry in given],
+        alike=alike,
+    )
+
+
+def cost_of(entry: str) -> int:
+    """Tokens of an entry and of what parts it from the next."""
+    return estimate_tokens(entry) + 1
 
 
 def newest_of(
-    entries: Sequence[str], room: int, keep: KeepText, costs: Sequence[int] | None = None
+    entries: Sequence[str], costs: Sequence[int], room: int, keep: KeepText
 ) -> tuple[list[str], int]:
     """The last entries that fit, whole and in order, and how many older ones do not.
 
-    The first that does not fit is shortened.
-
-    Args:
-        entries: The oldest first.
-        room: Tokens for all.
-        keep: Keeps what is cut.
-        costs: Tokens that each takes with what delimits it, where that is known.
+    The first that does not fit is shortened, if that is worth it.
     """
     retained: list[str] = []
-    for number in range(len(entries) - 1, -1, -1):
-        entry = entries[number]
-        cost = estimate_tokens(entry) + 1 if costs is None else costs[number]
-        if cost <= room:
-            retained.append(entry)
-            room -= cost
-            continue
-        if not retained or room >= _WORTH:
-            retained.append(_fitted(entry, room, keep))
-        break
+    for entry, cost in zip(reversed(entries), reversed(costs), strict=True):
+        if cost > room:
+            if not retained or room >= _WORTH:
+                retained.append(fitted(entry, room, keep))
+            break
+        retained.append(entry)
+        room -= cost
     return retained[::-1], len(entries) - len(retained)
 
 
-def alike(entries: Sequence[str], room: int, keep: KeepText) -> list[str]:
+def _alike(entries: Sequence[str], costs: Sequence[int], room: int, keep: KeepText) -> list[str]:
     """All entries: the short ones whole, the long ones cut to the same length."""
-    cap, remaining, waiting = 0, room, sorted(estimate_tokens(entry) + 1 for entry in entries)
-    for number, cost in enumerate(waiting):
-        cap = remaining // (len(waiting) - number)
+    cap = 0
+    for number, cost in enumerate(sorted(costs)):
+        cap = room // (len(costs) - number)
         if cost > cap:
             break
-        remaining -= cost
-    else:
-        return list(entries)
+        room -= cost
     return [
-        entry if estimate_tokens(entry) + 1 <= cap else _fitted(entry, max(1, cap - 1), keep)
-        for entry in entries
+        entry if cost <= cap else fitted(entry, max(1, cap - 1), keep)
+        for entry, cost in zip(entries, costs, strict=True)
     ]
 
 
-def _fitted(entry: str, tokens: int, keep: KeepText) -> str:
+def fitted(entry: str, tokens: int, keep: KeepText) -> str:
+    """The entry, or its beginning and end, in so many tokens."""
     size = len(entry.encode("utf-8", "surrogatepass"))
     characters = tokens * BYTES_PER_TOKEN * len(entry) // size if size else 0
     return entry if len(entry) <= characters else shortened(entry, characters, keep(entry))
 
 
 def allot(needs: Mapping[str, int], room: int) -> dict[str, int]:
-    """How many tokens each gets of the room: a floor for all, then by rank as much as it needs.
-
-    Args:
-        needs: Tokens by the name of a part; several modules are one.
-        room: Tokens that are there for all.
-    """
+    """How many tokens each gets of the room: a floor for all, then by rank as much as it needs."""
     if sum(needs.values()) <= room:
         return dict(needs)
     given = {name: min(need, int(room * _FLOORS[name])) for name, need in needs.items()}
     remaining = room - sum(given.values())
-    for name in (*FIRST, *THEN):
-        if name in needs:
-            more = min(needs[name] - given[name], remaining)
-            given[name] += more
-            remaining -= more
+    for name in filter(needs.__contains__, _FLOORS):
+        more = min(needs[name] - given[name], remaining)
+        given[name] += more
+        remaining -= more
     return given
 
 
@@ -211,8 +201,6 @@ WINDOW = 32_000
 """Tokens that a model is taken to read and write at once where nobody says how many it does."""
 _RETAINED_SHARE = 0.6
 """Of a prompt's room, what the kept dialogue may take, and what kept results may."""
-_OUTPUT_SHARE = 0.5
-"""Of a prompt's room, what one tool's output may take."""
 _RETAINED_LIMIT = 30_000
 """Tokens of dialogue, and of results, that are kept however large the window is."""
 _CAP = Field(default=None, gt=0)
@@ -268,38 +256,27 @@ class Budgets(Value):
     recalled: int | None = _CAP
     """What long-term memory brought back; None for an eighth of a prompt."""
     rejections: int | None = _CAP
+    """What was rejected, and what is not known to have happened."""
     cognition: int | None = _CAP
     """The current cycle's reasoning, candidates or evaluations."""
     module: int = Field(default=400, gt=0)
     """Each cognitive module's section."""
 
     def limits(self, window: int | None) -> MemoryLimits:
-        """What follows for working memory.
-
-        Args:
-            window: The model's window as it is known, None if it is not; `self.window` comes first.
-        """
+        """What follows for working memory from the model's window, None if that is not known."""
         whole = self.window or window or WINDOW
         prompt = max(1, int(whole * self.share))
-        retained = (
-            self.kept or min(int(prompt * _RETAINED_SHARE), _RETAINED_LIMIT)
-        ) * BYTES_PER_TOKEN
+        retained = self.kept or min(int(prompt * _RETAINED_SHARE), _RETAINED_LIMIT)
         return MemoryLimits(
             window=whole,
             known=(self.window or window) is not None,
             prompt=prompt,
-            dialogue=retained,
-            results=retained,
+            dialogue=retained * BYTES_PER_TOKEN,
+            results=retained * BYTES_PER_TOKEN,
         )
 
-    def output_characters(self, limits: MemoryLimits) -> int:
-        """Characters of one tool's output that are kept."""
-        return (self.output or int(limits.prompt * _OUTPUT_SHARE)) * BYTES_PER_TOKEN
-
-    def recall_room(self, limits: MemoryLimits) -> int:
-        """Tokens for what is recalled."""
-        return self.recalled or max(1, limits.prompt // 8)
-
-    def action_room(self, limits: MemoryLimits) -> int:
-        """Tokens for the list of actions; the same in every cycle, as the list should be."""
-        return self.actions or max(1, limits.prompt // 2)
+    def needed(self, part: RenderPart) -> int:
+        """Tokens that a part takes at most: all that it has, or its cap."""
+        name = "rejections" if part.name == "unsettled" else part.name
+        whole = sum(part.costs) + FRAME
+        return min(whole, getattr(self, name, None) or whole)

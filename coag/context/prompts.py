@@ -1,14 +1,23 @@
-"""Prompts: which sections a phase is shown, in which order and form."""
+"""Prompts: which sections a phase is shown, in which order and form.
+
+Two renderings. `isolated`: each phase gets a prompt of its own with only what it needs, as in
+the CoAG paper; its system message is the same in every cycle. `growing`: one prompt per cycle
+that only grows from phase to phase, so that a server's prompt cache serves all but the first.
+In both, instructions come from the developer alone; text from outside is
+between data delimiters, with its source and trust.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from itertools import groupby
 from operator import is_
-from typing import Any, Literal, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
+from coag._util.text import in_a_line
 from coag.errors import WindowTooSmallError
 from coag.schema import (
     ActionSpec,
@@ -23,52 +32,47 @@ from coag.schema import (
 )
 
 from .dialogue import Originals
-from .prompt_budgets import FRAME, Budgets, KeepText, RenderPart, allot, newest_of
+from .prompt_budgets import FRAME, Budgets, KeepText, RenderPart, allot, cost_of, newest_of
 from .sections import (
-    actions_section,
+    action_list,
     candidates_part,
     dialogue_part,
     earlier_answer,
     earlier_part,
     goal_section,
     one_entry,
-    one_line,
     past_actions_part,
     percepts_part,
     reasoning_part,
     recalled_part,
     rejections_part,
     render_section,
+    spoken_line,
     state_part,
     unsettled_part,
     wrap_as_data,
 )
 from .working_memory import Utterance, WorkingMemory
 
-# ---- Parts of prompts that are made once and shown as long as they would read the same ----
-
-
+LineT = TypeVar("LineT")
 PartT = TypeVar("PartT")
 
 
-class RenderCache:
-    """The latest part of each sort, and the very values that it was made from.
+class EachOnce(Generic[LineT]):
+    """Makes something of each message of a dialogue, once for as long as the message is kept."""
 
-    Within a cycle most of what a prompt shows does not change from phase to phase. All that
-    parts are made from is frozen, so that the same object means the same text.
-    """
+    def __init__(self, make: Callable[[Utterance], LineT]) -> None:
+        self._make = make
+        self._known: dict[int, tuple[Utterance, LineT]] = {}
 
-    def __init__(self) -> None:
-        self._parts: dict[str, tuple[tuple[Any, ...], Any]] = {}
-
-    def part(self, sort: str, made_from: tuple[Any, ...], make: Callable[[], PartT]) -> PartT:
-        """The part that was made from these values last, or a new one."""
-        known, part = self._parts.get(sort, ((), None))
-        if len(known) == len(made_from) and all(map(is_, known, made_from)) and known:
-            return part
-        part = make()
-        self._parts[sort] = (made_from, part)
-        return part
+    def __call__(self, said: Sequence[Utterance]) -> list[LineT]:
+        """What is made of these messages; those that are not among them are forgotten."""
+        known, self._known = self._known, {}
+        for one in said:
+            made = known.get(id(one))
+            fresh = made is None or made[0] is not one
+            self._known[id(one)] = (one, self._make(one)) if fresh or made is None else made
+        return [self._known[id(one)][1] for one in said]
 
 
 # ---- The dialogue as messages of their own, for models that are offered the actions as tools ----
@@ -80,31 +84,71 @@ class RenderCache:
 LEFT_OUT = "[{count} older messages left out]"
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class ChatLine:
     """One message of the dialogue as prompts show it."""
 
-    said: Utterance
-    role: Literal["own", "user", "data"]
     text: str
     """What was said, with the speaker where that is not the user or the agent."""
-    tokens: int
+    cost: int
+    images: tuple[str, ...]
     message: PromptMessage | None
-    """The message of the prompt; None for data, which shares one."""
+    """The message of the prompt; None for data, a run of which shares one."""
+
+
+def chat_line(said: Utterance) -> ChatLine:
+    """A message of the dialogue; what people said who are not trusted is data."""
+    speaker = in_a_line(said.source)
+    text = said.content if said.own or speaker == "user" else f"{speaker}: {said.content}"
+    message = None
+    if said.own:
+        message = PromptMessage(role="assistant", content=text)
+    elif said.trust is Trust.UNTRUSTED:
+        text = one_entry(f"{speaker}: {said.content}")
+    else:
+        message = PromptMessage(role="user", content=text, images=said.images)
+    return ChatLine(text, cost_of(text), said.images, message)
+
+
+def _costs(lines: Sequence[ChatLine]) -> list[int]:
+    """Tokens of each, with the delimiters of a run of data at its last line."""
+    return [
+        line.cost + (FRAME if line.message is None and (then is None or then.message) else 0)
+        for line, then in zip(lines, [*lines[1:], None], strict=False)
+    ]
+
+
+def _quoted(lines: Sequence[ChatLine]) -> PromptMessage:
+    """What people said one after the other who are not trusted."""
+    text = wrap_as_data("\n".join(line.text for line in lines), "dialogue", Trust.UNTRUSTED)
+    images = tuple(name for line in lines for name in line.images)
+    return PromptMessage(role="user", content=text, images=images)
 
 
 class Chat:
-    """The dialogue of one context as messages; each is made once."""
+    """The dialogue with the goal in its place, as messages; each is made once.
+
+    A goal that is not in the dialogue, or that somebody untrusted set, is no part of it.
+    """
 
     def __init__(self) -> None:
-        self._known: dict[int, ChatLine] = {}
-        self._of: tuple[Utterance, ...] = ()
-        self._lines: list[ChatLine] = []
+        self._lines = EachOnce(chat_line)
+        self._of: tuple[tuple[Utterance, ...], str, Trust] = ((), "", Trust.USER)
+        self._beside: list[ChatLine] = []
+        self._costs: list[int] = []
+        self.goal_at: int | None = None
+        """Where in the dialogue the goal was said, by somebody who may be taken at his word."""
 
-    def part(self, memory: WorkingMemory, budgets: Budgets) -> RenderPart | None:
+    def part(self, memory: WorkingMemory) -> RenderPart | None:
         """What was said beside the goal, for its share of the room."""
-        lines = self._beside(memory, goal_index(memory))
-        if not lines:
+        said, goal, trust = memory.dialogue, memory.goal, memory.goal_trust
+        if self._of[0] is not said or self._of[1:] != (goal, trust):
+            self._of, lines = (said, goal, trust), self._lines(said)
+            asked = (n for n, one in enumerate(said) if not one.own and one.content == goal)
+            self.goal_at = None if trust is Trust.UNTRUSTED else max(asked, default=None)
+            self._beside = [line for n, line in enumerate(lines) if n != self.goal_at]
+            self._costs = _costs(self._beside)
+        if not self._beside:
             return None
         return RenderPart(
             name="dialogue",
@@ -112,69 +156,42 @@ class Chat:
             source="dialogue",
             trust=Trust.USER,
             entries=(),
-            tokens=sum(_costs(lines)),
-            cap=budgets.dialogue,
+            costs=self._costs,
+            alike=False,
         )
 
-    def messages(
-        self, memory: WorkingMemory, goal: Section, room: int, keep: KeepText
-    ) -> tuple[list[PromptMessage], bool]:
-        """The dialogue with the goal in its place, the newest messages that fit.
+    def messages(self, goal: Section, room: int, keep: KeepText) -> list[PromptMessage]:
+        """The newest messages of what `part` told the size of, in so many tokens beside the goal.
 
-        What people said who are not trusted is data with its speakers. A goal that is not in the
-        dialogue, or that somebody untrusted set, comes under its heading at the end.
-
-        Args:
-            memory: Whose dialogue.
-            goal: The goal as a section.
-            room: Tokens for the messages beside the goal.
-            keep: Keeps what is cut.
-
-        Returns:
-            The messages, with the hashes of their images, and whether the goal is among them.
+        Images are in them by their hashes.
         """
-        at = goal_index(memory)
-        lines, left_out = self._beside(memory, at), 0
-        costs = _costs(lines)
-        if sum(costs) > room - FRAME:
+        lines, left_out = list(self._beside), 0
+        if sum(self._costs) > room - FRAME:
             texts = [line.text for line in lines]
-            retained, left_out = newest_of(texts, room - FRAME, keep, costs)
+            retained, left_out = newest_of(texts, self._costs, room - FRAME, keep)
             lines = [
-                _with(line, text) for line, text in zip(lines[left_out:], retained, strict=True)
+                line if line.text == text else _with(line, text)
+                for line, text in zip(lines[left_out:], retained, strict=True)
             ]
-        if at is not None:
-            said = memory.dialogue[at].model_copy(update={"content": goal.text})
-            lines.insert(max(0, at - left_out), _line(said))
+        if self.goal_at is not None:
+            said = self._of[0][self.goal_at].model_copy(update={"content": goal.text})
+            lines.insert(max(0, self.goal_at - left_out), chat_line(said))
         note = PromptMessage(role="user", content=LEFT_OUT.format(count=left_out))
-        return [*([note] if left_out else []), *_messages(lines)], at is not None
-
-    def _beside(self, memory: WorkingMemory, goal: int | None) -> list[ChatLine]:
-        """The lines of the dialogue without that of the goal."""
-        if self._of is not memory.dialogue:
-            known, self._known = self._known, {}
-            for said in memory.dialogue:
-                line = known.get(id(said))
-                fresh = line is None or line.said is not said
-                self._known[id(said)] = _line(said) if fresh or line is None else line
-            self._of = memory.dialogue
-            self._lines = [self._known[id(said)] for said in memory.dialogue]
-        if goal is None:
-            return list(self._lines)
-        return self._lines[:goal] + self._lines[goal + 1 :]
+        made = [note] if left_out else []
+        for is_data, run in groupby(lines, key=lambda line: line.message is None):
+            if is_data:
+                made.append(_quoted(list(run)))
+            else:
+                made += [line.message for line in run if line.message is not None]
+        return made
 
 
-def goal_index(memory: WorkingMemory) -> int | None:
-    """Where in the dialogue the goal was said, by somebody who may be taken at his word."""
-    if memory.goal_trust is Trust.UNTRUSTED:
-        return None
-    for number in range(len(memory.dialogue) - 1, -1, -1):
-        said = memory.dialogue[number]
-        if not said.own and said.content == memory.goal:
-            return number
-    return None
+def _with(line: ChatLine, text: str) -> ChatLine:
+    message = line.message and line.message.model_copy(update={"content": text})
+    return replace(line, text=text, message=message)
 
 
-def joined(messages: Sequence[PromptMessage]) -> tuple[PromptMessage, ...]:
+def _joined(messages: Iterable[PromptMessage]) -> tuple[PromptMessage, ...]:
     """The messages with those of one role that follow each other as one: some models insist."""
     made: list[PromptMessage] = []
     for message in messages:
@@ -193,79 +210,7 @@ def joined(messages: Sequence[PromptMessage]) -> tuple[PromptMessage, ...]:
     return tuple(made)
 
 
-def sections_message(sections: Sequence[Section]) -> list[PromptMessage]:
-    """Sections as one message of the user; nothing for none."""
-    if not sections:
-        return []
-    content = "\n\n".join(render_section(section) for section in sections)
-    return [PromptMessage(role="user", content=content, sections=tuple(sections))]
-
-
-def shows_data(messages: Sequence[PromptMessage]) -> bool:
-    """Whether any of them holds delimited data."""
-    return any("<data " in message.content for message in messages if message.role == "user")
-
-
-def _line(said: Utterance) -> ChatLine:
-    if said.own:
-        message = PromptMessage(role="assistant", content=said.content)
-        return ChatLine(said, "own", said.content, estimate_tokens(said.content) + 1, message)
-    speaker = one_line(said.source)
-    if said.trust is Trust.UNTRUSTED:
-        text = one_entry(f"{speaker}: {said.content}")
-        return ChatLine(said, "data", text, estimate_tokens(text) + 1, None)
-    text = said.content if speaker == "user" else f"{speaker}: {said.content}"
-    message = PromptMessage(role="user", content=text, images=said.images)
-    return ChatLine(said, "user", text, estimate_tokens(text) + 1, message)
-
-
-def _with(line: ChatLine, text: str) -> ChatLine:
-    """The line with a text that may be a shortened one."""
-    if text == line.text:
-        return line
-    message = line.message and line.message.model_copy(update={"content": text})
-    return ChatLine(line.said, line.role, text, estimate_tokens(text) + 1, message)
-
-
-def _costs(lines: Sequence[ChatLine]) -> list[int]:
-    """Tokens of each, with the delimiters of a run of data at its last line."""
-    if not lines:
-        return []
-    after = [*(line.role for line in lines[1:]), ""]
-    return [
-        line.tokens + (FRAME if line.role == "data" and role != "data" else 0)
-        for line, role in zip(lines, after, strict=True)
-    ]
-
-
-def _messages(lines: Sequence[ChatLine]) -> list[PromptMessage]:
-    made: list[PromptMessage] = []
-    data: list[ChatLine] = []
-    for line, role in zip(lines, [*(one.role for one in lines[1:]), ""], strict=False):
-        if line.message is not None:
-            made.append(line.message)
-            continue
-        data.append(line)
-        if role != "data":
-            made.append(_quoted(data))
-            data = []
-    return made
-
-
-def _quoted(lines: Sequence[ChatLine]) -> PromptMessage:
-    """What people said one after the other who are not trusted."""
-    text = wrap_as_data("\n".join(line.text for line in lines), "dialogue", Trust.UNTRUSTED)
-    images = tuple(name for line in lines for name in line.said.images)
-    return PromptMessage(role="user", content=text, images=images)
-
-
 # ---- From working memory to prompts, phase by phase ----
-#
-# Two renderings. `isolated`: each phase gets a prompt of its own with only what it needs, as in
-# the CoAG paper; its system message is the same in every cycle. `growing`: one prompt per cycle
-# that only grows from phase to phase, so that a server's prompt cache serves all but the first.
-# In both, instructions come from the developer alone; text from outside is
-# between data delimiters, with its source and trust.
 
 
 class Rendering(StrEnum):
@@ -309,21 +254,28 @@ class PhaseMaterial:
     know it."""
 
 
-@dataclass(slots=True)
-class Renderer:
-    """Renders the prompts of one context; remembers the growing prompt of the current cycle."""
+Part = RenderPart | Section
+"""A part of working memory, or the section of a module."""
 
-    budgets: Budgets
-    rendering: Rendering
-    originals: Originals = field(default_factory=Originals)
-    """Where texts that a prompt shows in part are kept whole."""
-    _cache: RenderCache = field(default_factory=RenderCache)
-    _lines: dict[int, tuple[Utterance, str]] = field(
-        default_factory=dict[int, tuple[Utterance, str]]
-    )
-    _chat: Chat = field(default_factory=Chat)
-    _grown: list[PromptMessage] = field(default_factory=list[PromptMessage])
-    _grown_for: tuple[int, Phase] | None = None
+
+class Renderer:
+    """Renders the prompts of one context; remembers the growing prompt of the current cycle.
+
+    Args:
+        budgets: How the room is given out.
+        rendering: How a cycle's prompts relate to each other.
+        originals: Where texts that a prompt shows in part are kept whole.
+    """
+
+    def __init__(self, budgets: Budgets, rendering: Rendering, originals: Originals) -> None:
+        self.budgets = budgets
+        self._rendering = rendering
+        self._keep = originals.keep
+        self._made: dict[str, tuple[tuple[Any, ...], Any]] = {}
+        self._lines = EachOnce(spoken_line)
+        self._chat = Chat()
+        self._grown: list[PromptMessage] = []
+        self._grown_for: tuple[int, Phase] | None = None
 
     def render(self, phase: Phase, memory: WorkingMemory, material: PhaseMaterial) -> Prompt:
         """The prompt of `phase`, within the part of the model's window that is its own.
@@ -331,40 +283,67 @@ class Renderer:
         Raises:
             WindowTooSmallError: What must be whole does not fit.
         """
-        if self.rendering is Rendering.GROWING:
-            return self._render_growing(phase, memory, material)
-        instruction = _instruction(phase, material, self.budgets)
-        if material.chat:
-            return self._render_chat(instruction, memory, material)
+        instruction = material.instructions.get(phase, "")
+        if self.budgets.procedure is not None:
+            instruction = cut_to_tokens(instruction, self.budgets.procedure)
+        form = material.forms.get(phase, "")
+        if form:  # a model that is offered tools need not know which phase this is
+            instruction = f"# {phase.value.capitalize()}\n{instruction}\n\n{form}"
+        if self._rendering is Rendering.GROWING:
+            return self._render_growing(phase, instruction, memory, material)
         system = self._system(instruction, memory, material)
         room = self._room_beside(system.content, memory, material)
-        sections = self._phase_sections(phase, memory, material, room)
-        return (system, _user("", sections))
+        if material.chat:
+            return self._render_chat(instruction, memory, material, system, room)
+        sections = self._sections(self._phase_parts(phase, memory, material), room)
+        return (system, _user([self._goal(memory), *sections]))
+
+    def _render_growing(
+        self, phase: Phase, instruction: str, memory: WorkingMemory, material: PhaseMaterial
+    ) -> Prompt:
+        if self._grown_for == (memory.cycle, phase):
+            return tuple(self._grown)
+        if self._grown_for is None or self._grown_for[0] != memory.cycle:
+            self._grown = [self._system("", memory, material)]
+            shown = self._grown[0].content + instruction
+            room = int(self._room_beside(shown, memory, material) * (1 - _LATER))
+            parts = [*self._said(memory), *self._moving(memory, material)]
+            sections = [self._goal(memory), *self._sections(parts, room)]
+        else:
+            before, cap = self._grown_for[1], self.budgets.cognition
+            self._grown.append(earlier_answer(before, memory, cap))
+            room = int(memory.limits.prompt * _LATER / 3)  # three phases may follow the first
+            weighs = phase in (Phase.EVALUATION, Phase.SELECTION)
+            candidates = self._candidates(memory, material) if weighs else None
+            sections = self._sections([*material.modules, candidates], room)
+        self._grown.append(_user(sections, instruction))
+        self._grown_for = (memory.cycle, phase)
+        return tuple(self._grown)
 
     def _render_chat(
-        self, instruction: str, memory: WorkingMemory, material: PhaseMaterial
+        self,
+        instruction: str,
+        memory: WorkingMemory,
+        material: PhaseMaterial,
+        system: PromptMessage,
+        room: int,
     ) -> Prompt:
-        system = self._system(instruction, memory, material)
-        room = self._room_beside(system.content, memory, material)
-        said = self._cache.part(
-            "chat", (memory.dialogue, memory.goal), lambda: self._chat.part(memory, self.budgets)
-        )
-        earlier, rest = self._earlier(memory), self._moving(memory, material)
-        given = self._allotted([earlier, said, *rest], room)
+        goal, earlier, said = self._goal(memory), self._earlier(memory), self._chat.part(memory)
+        given = self._allotted([earlier, said, *self._moving(memory, material)], room)
         own = next((budget for part, budget in given if part is said), 0)
-        goal = self._goal(memory)
-        messages, has_goal = self._chat.messages(memory, goal, own, self.originals.keep)
-        before = self._shown([one for one in given if one[0] is earlier])
-        after = self._shown([one for one in given if one[0] not in (earlier, said)])
+        before = self._shown(one for one in given if one[0] is earlier)
+        after = self._shown(one for one in given if one[0] not in (earlier, said))
+        if self._chat.goal_at is None:
+            after = [goal, *after]
         messages = [
-            *sections_message(before),
-            *messages,
-            *sections_message(after if has_goal else [goal, *after]),
+            *([_user(before)] if before else []),
+            *self._chat.messages(goal, own, self._keep),
+            *([_user(after)] if after else []),
         ]
-        if not (material.offered or shows_data(messages)):
+        data = any("<data " in one.content for one in messages if one.role == "user")
+        if not (material.offered or data):
             system = self._system(instruction, memory, material, rule="")
-        start = [system] if system.content else []
-        return joined([*start, *messages])
+        return _joined([*([system] if system.content else []), *messages])
 
     def _room_beside(self, fixed: str, memory: WorkingMemory, material: PhaseMaterial) -> int:
         """Tokens that are left beside what no prompt can do without.
@@ -374,22 +353,16 @@ class Renderer:
         Raises:
             WindowTooSmallError: It takes more than a prompt may, and the window is known.
         """
+        offered, limits = tuple(material.offered), memory.limits
         parts = {
             "system message and instructions": estimate_tokens(fixed),
-            "tools": self._tools(material.offered),
+            "tools": self._once("tools", offered, lambda: _size_of(offered)),
             "goal": self._goal(memory).budget + FRAME,
         }
-        needed, limits = sum(parts.values()), memory.limits
+        needed = sum(parts.values())
         if needed > limits.prompt and limits.known:
             raise WindowTooSmallError(parts, limits.prompt, limits.window)
         return max(limits.prompt - needed, limits.prompt // 4 if not limits.known else 0)
-
-    def _tools(self, offered: Sequence[ActionSpec]) -> int:
-        def size() -> int:
-            shown = ([one.name, one.description, one.parameters] for one in offered)
-            return sum(estimate_tokens(json.dumps(one)) for one in shown)
-
-        return self._cache.part("tools", tuple(offered), size)
 
     def _system(
         self,
@@ -398,174 +371,119 @@ class Renderer:
         material: PhaseMaterial,
         rule: str = DATA_RULE,
     ) -> PromptMessage:
-        own = material.system_message
+        own, actions = material.system_message, tuple(material.actions)
         if self.budgets.system is not None:
             own = cut_to_tokens(own, self.budgets.system)
-        parts = [own]
-        if material.actions:
-            parts.append(self._actions(material.actions, self.budgets.action_room(memory.limits)))
-        parts += [instruction, rule]
+        room = self.budgets.actions or max(1, memory.limits.prompt // 2)
+        listed = self._once("actions", actions, lambda: action_list(actions, room))
+        parts = (own, listed if actions else "", instruction, rule)
         return PromptMessage(role="system", content="\n\n".join(part for part in parts if part))
 
-    def _render_growing(
+    # ---- which parts, in which order: the newest last ----
+
+    def _phase_parts(
         self, phase: Phase, memory: WorkingMemory, material: PhaseMaterial
-    ) -> Prompt:
-        if self._grown_for == (memory.cycle, phase):
-            return tuple(self._grown)
-        instruction = _instruction(phase, material, self.budgets)
-        if self._grown_for is None or self._grown_for[0] != memory.cycle:
-            self._grown = [self._system("", memory, material)]
-            shown = self._grown[0].content + instruction
-            room = int(self._room_beside(shown, memory, material) * (1 - _LATER))
-            sections = self._cycle_sections(memory, material, room)
-        else:
-            self._grown.append(earlier_answer(self._grown_for[1], memory, self.budgets))
-            room = int(memory.limits.prompt * _LATER / 3)  # three phases may follow the first
-            sections = self._later_sections(phase, memory, material, room)
-        self._grown.append(_user(instruction, sections))
-        self._grown_for = (memory.cycle, phase)
-        return tuple(self._grown)
-
-    def _actions(self, actions: Sequence[ActionSpec], room: int) -> str:
-        return self._cache.part(
-            "actions", tuple(actions), lambda: render_section(actions_section(actions, room))
-        )
-
-    def _phase_sections(
-        self, phase: Phase, memory: WorkingMemory, material: PhaseMaterial, room: int
-    ) -> list[Section]:
-        """The dynamic sections of a phase's own prompt: only what it needs, newest last."""
-        reasoning = reasoning_part(memory, self.budgets)
+    ) -> list[Part | None]:
+        """The dynamic parts of a phase's own prompt beside the goal: only what it needs."""
+        reasoning = reasoning_part(memory)
         if phase in (Phase.REASONING, Phase.PROPOSAL):
-            return self._cycle_sections(memory, material, room, reasoning)
+            return [*self._said(memory), *self._moving(memory, material), reasoning]
         weighs = phase is Phase.EVALUATION
-        parts = [
-            self._earlier(memory) if weighs else None,
-            self._dialogue(memory) if weighs else None,
+        return [
+            *(self._said(memory) if weighs else ()),
             self._recalled(memory) if weighs else None,
-            state_part(material.description, self.budgets),
+            state_part(material.description),
             reasoning,
             *material.modules,
-            _candidates(memory, material, self.budgets),
+            self._candidates(memory, material),
         ]
-        return [self._goal(memory), *self._fitting(parts, room)]
 
-    def _cycle_sections(
-        self,
-        memory: WorkingMemory,
-        material: PhaseMaterial,
-        room: int,
-        reasoning: RenderPart | None = None,
-    ) -> list[Section]:
-        """What the cycle starts from: everything that does not change in it, newest last."""
-        said = [self._earlier(memory), self._dialogue(memory)]
-        parts = [*said, *self._moving(memory, material), reasoning]
-        return [self._goal(memory), *self._fitting(parts, room)]
-
-    def _moving(
-        self, memory: WorkingMemory, material: PhaseMaterial
-    ) -> list[RenderPart | Section | None]:
+    def _moving(self, memory: WorkingMemory, material: PhaseMaterial) -> list[Part | None]:
         """What the cycle starts from beside goal and dialogue."""
-        past_actions = self._cache.part(
-            "deeds",
-            (memory.deeds, memory.percepts, memory.dialogue, memory.cycle),
-            lambda: past_actions_part(memory, self.budgets),
-        )
+        made_from = (memory.deeds, memory.percepts, memory.dialogue, memory.cycle)
         return [
             self._recalled(memory),
-            past_actions,
-            unsettled_part(memory, self.budgets),
-            rejections_part(memory, self.budgets),
+            self._once("deeds", made_from, lambda: past_actions_part(memory)),
+            unsettled_part(memory),
+            rejections_part(memory),
             *material.modules,
-            state_part(material.description, self.budgets),
-            percepts_part(memory, self.budgets),
+            state_part(material.description),
+            percepts_part(memory),
         ]
 
-    def _later_sections(
-        self, phase: Phase, memory: WorkingMemory, material: PhaseMaterial, room: int
-    ) -> list[Section]:
-        """What a growing prompt adds when it comes to a later phase of the cycle."""
-        weighs = phase in (Phase.EVALUATION, Phase.SELECTION)
-        candidates = _candidates(memory, material, self.budgets) if weighs else None
-        return self._fitting([*material.modules, candidates], room)
+    def _said(self, memory: WorkingMemory) -> list[Part | None]:
+        made_from = (memory.dialogue, memory.goal)
+        said = self._once("dialogue", made_from, lambda: dialogue_part(memory, self._lines))
+        return [self._earlier(memory), said]
 
-    def _fitting(self, parts: Iterable[RenderPart | Section | None], room: int) -> list[Section]:
+    def _goal(self, memory: WorkingMemory) -> Section:
+        made_from = (memory.goal, memory.goal_trust)
+        return self._once(
+            "goal", made_from, lambda: goal_section(memory, self.budgets.goal, self._keep)
+        )
+
+    def _earlier(self, memory: WorkingMemory) -> RenderPart | None:
+        return self._once("earlier", (memory.earlier,), lambda: earlier_part(memory))
+
+    def _recalled(self, memory: WorkingMemory) -> RenderPart | None:
+        retrieval = memory.cognitive_state.retrieval
+        records = retrieval.records if retrieval else ()
+        return self._once("recalled", (records,), lambda: recalled_part(records))
+
+    def _candidates(self, memory: WorkingMemory, material: PhaseMaterial) -> RenderPart | None:
+        return candidates_part(memory, material.evaluations, material.predictions)
+
+    def _once(self, sort: str, made_from: tuple[Any, ...], make: Callable[[], PartT]) -> PartT:
+        """The part of this sort that was made from these very values last, or a new one.
+
+        Within a cycle most of what a prompt shows does not change from phase to phase. All that
+        parts are made from is frozen, so that the same object means the same text.
+        """
+        known, made = self._made.get(sort, ((), None))
+        if not known or len(known) != len(made_from) or not all(map(is_, known, made_from)):
+            made = make()
+            self._made[sort] = (made_from, made)
+        return cast("PartT", made)
+
+    # ---- how much of the room each has ----
+
+    def _sections(self, parts: Iterable[Part | None], room: int) -> list[Section]:
         """The parts as sections, in their order, within the room that is there for all."""
         return self._shown(self._allotted(parts, room))
 
-    def _allotted(
-        self, parts: Iterable[RenderPart | Section | None], room: int
-    ) -> list[tuple[RenderPart | Section, int]]:
+    def _allotted(self, parts: Iterable[Part | None], room: int) -> list[tuple[Part, int]]:
         """The parts, each with its tokens of the room."""
-        shown = [part for part in parts if part is not None]
+        named: list[tuple[Part, str, int]] = []
         needs: dict[str, int] = {}
-        for part in shown:
-            name = part.name if isinstance(part, RenderPart) else "module"
-            needs[name] = needs.get(name, 0) + _need(part)
+        for part in parts:
+            if isinstance(part, RenderPart):
+                name, need = part.name, self.budgets.needed(part)
+            elif part is not None:
+                name, need = "module", min(estimate_tokens(part.text), part.budget) + FRAME
+            else:
+                continue
+            named.append((part, name, need))
+            needs[name] = needs.get(name, 0) + need
         given = allot(needs, room)
-        allotted: list[tuple[RenderPart | Section, int]] = []
-        for part in shown:
-            name = part.name if isinstance(part, RenderPart) else "module"
-            allotted.append((part, given[name] * _need(part) // needs[name]))
-        return allotted
+        return [(part, given[name] * need // needs[name]) for part, name, need in named]
 
-    def _shown(self, allotted: Iterable[tuple[RenderPart | Section, int]]) -> list[Section]:
+    def _shown(self, allotted: Iterable[tuple[Part, int]]) -> list[Section]:
         sections: list[Section] = []
         for part, budget in allotted:
             if isinstance(part, RenderPart):
-                sections.append(part.section(budget, self.originals.keep))
+                sections.append(part.section(budget, self._keep))
             elif budget > FRAME:
                 own = min(part.budget, budget - FRAME)
                 sections.append(part.model_copy(update={"budget": own}))
         return sections
 
-    def _goal(self, memory: WorkingMemory) -> Section:
-        made_from = (memory.goal, memory.goal_trust)
-        return self._cache.part(
-            "goal", made_from, lambda: goal_section(memory, self.budgets, self.originals.keep)
-        )
 
-    def _earlier(self, memory: WorkingMemory) -> RenderPart | None:
-        return self._cache.part("earlier", (memory.earlier,), lambda: earlier_part(memory))
-
-    def _dialogue(self, memory: WorkingMemory) -> RenderPart | None:
-        made_from = (memory.dialogue, memory.goal)
-        return self._cache.part(
-            "dialogue", made_from, lambda: dialogue_part(memory, self.budgets, self._lines)
-        )
-
-    def _recalled(self, memory: WorkingMemory) -> RenderPart | None:
-        retrieval = memory.cognitive_state.retrieval
-        records = retrieval.records if retrieval else ()
-        return self._cache.part(
-            "recalled", (records,), lambda: recalled_part(records, self.budgets)
-        )
+def _size_of(offered: Iterable[ActionSpec]) -> int:
+    shown = ([one.name, one.description, one.parameters] for one in offered)
+    return sum(estimate_tokens(json.dumps(one)) for one in shown)
 
 
-def _need(part: RenderPart | Section) -> int:
-    if isinstance(part, RenderPart):
-        return part.need
-    return min(estimate_tokens(part.text), part.budget) + FRAME
-
-
-def _instruction(phase: Phase, material: PhaseMaterial, budgets: Budgets) -> str:
-    procedure = material.instructions.get(phase, "")
-    if budgets.procedure is not None:
-        procedure = cut_to_tokens(procedure, budgets.procedure)
-    form = material.forms.get(phase, "")
-    if not form:  # a model that is offered tools need not know which phase this is
-        return procedure
-    return f"# {phase.value.capitalize()}\n{procedure}\n\n{form}"
-
-
-def _user(instruction: str, sections: Sequence[Section]) -> PromptMessage:
+def _user(sections: Sequence[Section], instruction: str = "") -> PromptMessage:
     parts = [render_section(section) for section in sections]
-    if instruction:
-        parts.append(instruction)
-    return PromptMessage(role="user", content="\n\n".join(parts), sections=tuple(sections))
-
-
-def _candidates(
-    memory: WorkingMemory, material: PhaseMaterial, budgets: Budgets
-) -> RenderPart | None:
-    return candidates_part(memory, material.evaluations, material.predictions, budgets)
+    content = "\n\n".join([*parts, instruction] if instruction else parts)
+    return PromptMessage(role="user", content=content, sections=tuple(sections))

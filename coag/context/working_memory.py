@@ -262,6 +262,12 @@ class CognitiveState(Value):
     selection: SelectionOutcome | None = None
     execution: ExecutionOutcome | None = None
 
+    @property
+    def thought(self) -> str:
+        """What the model thought in this cycle, where its client tells that apart."""
+        proposed = "" if self.proposal is None else self.proposal.thought
+        return proposed or ("" if self.reasoning is None else self.reasoning.thought)
+
 
 class WorkingMemory(Value):
     """Everything the agent holds about one activity now (CoALA §4.1; CoAG A.1).
@@ -340,6 +346,11 @@ class WorkingMemory(Value):
         scopes = {one.memory_scope for one in self.unsettled if one.intent_id == percept.caused_by}
         settled = percept.kind is PerceptKind.SETTLED
         return settled and bool(scopes) and scopes.isdisjoint(("", self.memory_scope))
+
+    def leaves_person(self, event: Percept | Outcome) -> bool:
+        """Whether an event, once taken in, ends that the agent serves whom it serves now."""
+        scope = event.memory_scope if isinstance(event, Percept | RetrievalOutcome) else None
+        return bool(self.memory_scope) and scope is not None and scope != self.memory_scope
 
     def _taking(self, percept: Percept) -> WorkingMemory:
         arrived = () if self.of_another(percept) else (percept,)

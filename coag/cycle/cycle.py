@@ -172,7 +172,7 @@ async def perceive(
     for percept in percepts:
         perceived = context.foresee_percept(percept)
         deps.trace.write(perceived)  # what cannot be written is not perceived
-        leaves = context.leaves_person(perceived)
+        leaves = context.working_memory.leaves_person(perceived)
         of_another = context.working_memory.of_another(perceived)
         context.perceive(perceived)
         taken_in(perceived)
@@ -236,7 +236,7 @@ async def commit(outcome: Outcome, context: AnyContext, deps: Deps) -> None:
     context.foresee(outcome)
     deps.trace.write(outcome)
     deps.trace.flush()
-    leaves = context.leaves_person(outcome)
+    leaves = context.working_memory.leaves_person(outcome)
     context.commit(outcome)
     if leaves:
         deps.modules.reset_state()

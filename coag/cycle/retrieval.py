@@ -36,7 +36,8 @@ async def retrieve(context: AnyContext, deps: Deps) -> RetrievalOutcome:
         known = {*(one.record.id for one in result.records), *result.left_out}
         said = await context.recall_dialogue(k=DIALOGUE_K)
         said = [one for one in said if one.record.id not in known]  # a replay's memory tells all
-        room = context.budgets.recall_room(context.working_memory.limits)
+        prompt = context.working_memory.limits.prompt
+        room = context.budgets.recalled or max(1, prompt // 8)
         recall = fitting(replace(result, records=(*result.records, *said)), room)
         for problem in recall.problems:
             deps.note(context, "memory", problem, phase=Phase.RETRIEVAL.value)
