@@ -54,17 +54,24 @@ def to_part(value: object, where: str) -> Any:
     Raises:
         ConfigurationError: It cannot be given back.
     """
-    if value is None or type(value) in (bool, int, str):
-        return value
-    if type(value) is float and isfinite(value):
-        return value
     kind: type = type(value)
+    if value is None or kind in (bool, int, str):
+        return value
+    if kind is float and isfinite(cast("float", value)):
+        return value
     if kind in (list, tuple):
         items = [to_part(item, where) for item in cast("list[object]", value)]
         return items if kind is list else {_TUPLE: items}
-    if kind is dict:
-        return _fields(cast("dict[object, object]", value), where)
-    return _marked(value, where)
+    if kind is not dict:
+        return _marked(value, where)
+    fields = cast("dict[object, object]", value)
+    odd = [key for key in fields if not isinstance(key, str) or key.startswith("$")]
+    if odd:
+        raise ConfigurationError(
+            f"{where} cannot be written down: {odd[0]!r} is a key that JSON has no place for, or "
+            "begins with '$', which marks values here. Use names as keys."
+        )
+    return {str(key): to_part(item, where) for key, item in fields.items()}
 
 
 def _marked(value: object, where: str) -> dict[str, Any]:
@@ -104,16 +111,6 @@ def _built(value: BaseModel, where: str) -> dict[str, Any]:
     return built
 
 
-def _fields(value: Mapping[object, object], where: str) -> dict[str, Any]:
-    for key in value:
-        if not isinstance(key, str) or key.startswith("$"):
-            raise ConfigurationError(
-                f"{where} cannot be written down: {key!r} is a key that JSON has no place for, or "
-                "begins with '$', which marks values here. Use names as keys."
-            )
-    return {str(key): to_part(item, where) for key, item in value.items()}
-
-
 def from_part(part: Any) -> Any:
     """The value that `to_part` was given.
 
@@ -131,7 +128,7 @@ def from_part(part: Any) -> Any:
     return {key: from_part(item) for key, item in fields.items()}
 
 
-def _read_import(name: str) -> Any:
+def _read_import(name: str, _: object) -> Any:
     result = from_import_name(name)
     check_own_code(result, name)
     return result
@@ -145,11 +142,11 @@ def _read_build(name: str, arguments: dict[str, Any]) -> Any:
 
 
 _READERS: Mapping[str, Callable[[Any, dict[str, Any]], Any]] = {
-    _IMPORT: lambda name, _: _read_import(name),
+    _IMPORT: _read_import,
     _MAKE: lambda name, arguments: Imported(name=name, arguments=arguments).get(),
     _BUILD: _read_build,
-    _TUPLE: lambda items, _: tuple(from_part(item) for item in items),
-    _SET: lambda items, _: frozenset(from_part(item) for item in items),
+    _TUPLE: lambda items, _: tuple(map(from_part, items)),
+    _SET: lambda items, _: frozenset(map(from_part, items)),
     _PATH: lambda path, _: Path(path),
     _COMPONENT: lambda model, _: ComponentLoader.load_component(model, expected=object),
 }
@@ -178,7 +175,8 @@ def nested_component(value: object, where: str) -> ComponentModel:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", _PRIVATE_PATH)  # corrected or refused below
             dumped = cast("ComponentModel", dump())
-        plain = ComponentModel.model_validate(_as_json(_unmasked(dumped.model_dump())))
+        bare = ComponentModel.model_validate(_unmasked(dumped.model_dump()))
+        plain = ComponentModel.model_validate_json(bare.model_dump_json())
         # What only looks like a component, e.g. a mock, says itself what loads it.
         own = issubclass(type(value), ComponentToConfig)
         provider = _own_provider(type(value), plain.provider) if own else plain.provider
@@ -221,18 +219,11 @@ def _unmasked(value: Any) -> Any:
     """The value without its secrets, which JSON would show as stars."""
     if isinstance(value, dict):
         items = cast("dict[str, Any]", value).items()
-        return {key: _unmasked(item) for key, item in items if not _is_secret(item)}
+        secret = (SecretStr, SecretBytes)
+        return {key: _unmasked(item) for key, item in items if not isinstance(item, secret)}
     if isinstance(value, list | tuple):
         return [_unmasked(item) for item in cast("list[Any]", value)]
     return value
-
-
-def _is_secret(value: object) -> bool:
-    return isinstance(value, SecretStr | SecretBytes)
-
-
-def _as_json(dumped: dict[str, Any]) -> Any:
-    return json.loads(ComponentModel.model_validate(dumped).model_dump_json())
 
 
 # ---- The declarative form of a context: what its constructor was given, never what was said ----
@@ -285,7 +276,8 @@ class ContextComponent(ChatCompletionContext, Component[CoagContextConfig]):
         return dumped.model_copy(update={"provider": provider_name(type(self))})
 
     @property
-    def _state_schema(self) -> type:
+    def perceptual_state_schema(self) -> type[Any]:
+        """The pydantic model of the perceptual state."""
         raise NotImplementedError
 
     def _named_arguments(self) -> dict[str, Any]:
@@ -310,7 +302,9 @@ class ContextComponent(ChatCompletionContext, Component[CoagContextConfig]):
     def _to_config(self) -> CoagContextConfig:
         """Counters of ids are state and not part of it; the machine's clock is the default."""
         kind = type(self).__name__
-        typed: dict[str, Any] = {"perceptual_state_schema": import_name(self._state_schema)}
+        typed: dict[str, Any] = {
+            "perceptual_state_schema": import_name(self.perceptual_state_schema)
+        }
         further: dict[str, Any] = {}
         for name, value in self._named_arguments().items():
             where = f"{name} of {kind}"
@@ -351,9 +345,9 @@ class ContextComponent(ChatCompletionContext, Component[CoagContextConfig]):
             )
         context = cls(**named)
         schema = config.perceptual_state_schema
-        if schema is not None and from_import_name(schema) is not context._state_schema:
+        if schema is not None and from_import_name(schema) is not context.perceptual_state_schema:
             raise ConfigurationError(
                 f"This component is of a {cls.__name__} whose perceptual state is {schema!r}; now "
-                f"it is {import_name(context._state_schema)!r}. Dump the context again."
+                f"it is {import_name(context.perceptual_state_schema)!r}. Dump the context again."
             )
         return context

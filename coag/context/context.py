@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import deque
 from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
@@ -17,19 +18,22 @@ from coag.errors import StateError
 from coag.memory import LongTermMemory, Recall
 from coag.schema import (
     BYTES_PER_TOKEN,
+    Candidate,
     Clock,
     Constraint,
     CountingIds,
+    Evaluation,
     ExecutionOutcome,
     Outcome,
     Percept,
     PerceptKind,
     Phase,
     Prompt,
-    RecalledRecord,
-    Section,
+    Reconciliation,
     SystemClock,
     Trust,
+    UnsettledAction,
+    diff_patch,
 )
 
 from .component import ContextComponent
@@ -44,7 +48,7 @@ from .dialogue import (
     utterances,
     without_calls,
 )
-from .hooks import CalledHooks
+from .hooks import DomainHooks
 from .prompt_budgets import Budgets, shortened
 from .prompts import PhaseMaterial, Renderer, Rendering
 from .states import StateT, cannot_change, checked_dump, load_state
@@ -59,7 +63,221 @@ _OWN_STATE = ("working_memory", "images", "archive")
 _LLM_MESSAGES: TypeAdapter[list[LLMMessage]] = TypeAdapter(list[LLMMessage])
 
 
-class CoagContext(CalledHooks[StateT], ContextComponent, Generic[StateT]):
+class MemoryOwner(DomainHooks[StateT], Generic[StateT]):
+    """Working memory now, and what the cycle asks of the domain: its hooks, upon that state."""
+
+    budgets: Budgets
+    _activity: str
+    _window: int | None = None
+    _typed: tuple[Mapping[str, Any], StateT, bool] | None = None
+    _foreseen: tuple[WorkingMemory, Outcome, WorkingMemory] | None = None
+
+    def _fresh_memory(self) -> WorkingMemory:
+        try:
+            state = self._initial_state()
+        except ValidationError as error:
+            first = error.errors()[0]
+            raise StateError(
+                f"{type(self).__name__} has no initial state: {first['loc']} {first['msg']}. Give "
+                "every field a default (None if not known yet), or override _initial_state."
+            ) from error
+        return WorkingMemory(
+            activity=self._activity,
+            perceptual_state=checked_dump(state),
+            limits=self.budgets.limits(self._window),
+        )
+
+    @property
+    def working_memory(self) -> WorkingMemory:
+        """The current value; it changes by `perceive` and `commit` alone."""
+        return self._memory
+
+    @property
+    def state(self) -> StateT:
+        """A typed copy of the perceptual state; changing it changes nothing."""
+        raw = self._memory.perceptual_state
+        if self._typed is None or self._typed[0] is not raw:
+            typed = load_state(self.perceptual_state_schema, raw)
+            self._typed = (raw, typed, cannot_change(typed))
+        _, typed, may_be_shared = self._typed
+        return typed if may_be_shared else typed.model_copy(deep=True)
+
+    def foresee(self, outcome: Outcome) -> WorkingMemory:
+        """What `commit` will make of an outcome; raises what it would raise."""
+        before, expected, after = self._foreseen or (None, None, None)
+        if before is not self._memory or expected is not outcome or after is None:
+            after = self._memory.commit(outcome)
+            self._foreseen = (self._memory, outcome, after)
+        return after
+
+    def fit(self, window: int | None) -> None:
+        """Takes over how much the model reads and writes at once, in tokens; None for unknown.
+
+        `Budgets.window` comes first. What an agent was restored to from a trace stays as it was.
+        """
+        self._window = window
+        self._memory = self._memory.model_copy(update={"limits": self.budgets.limits(window)})
+
+    @property
+    def output_characters(self) -> int:
+        """Characters of one tool's output that prompts show at most."""
+        return (self.budgets.output or self._memory.limits.prompt // 2) * BYTES_PER_TOKEN
+
+    def constraints(self) -> Sequence[Constraint]:
+        """The domain's own constraints, in force in every cycle; none by default."""
+        return ()
+
+    def describe(self) -> str:
+        """The perceptual state in words."""
+        return self._get_state_description(self.state)
+
+    def retrieval_query(self) -> str:
+        """What long-term memory is to be searched for now."""
+        return self._get_retrieval_query(self.state)
+
+    def episodic_filter(self) -> dict[str, Any] | None:
+        """The filter on episodic recall now."""
+        wanted = self._get_episodic_context_filter(self.state)
+        return None if wanted is None else dict(wanted)
+
+    async def retrieve_ltms(self, memory: LongTermMemory, *, k: int) -> Recall:
+        """What long-term memory holds on the current situation, best first.
+
+        The domain's filter applies to episodic memory; facts of semantic memory hold anywhere.
+        """
+        where = self.episodic_filter()
+        return await memory.recall(self.retrieval_query(), k=k, episodic_where=where)
+
+    def memory_metadata(self) -> dict[str, str | int | float | bool]:
+        """Metadata for records written now."""
+        return dict(self._get_memory_metadata(self.state))
+
+    def procedure_values(self) -> Mapping[str, str]:
+        """Values for the placeholders of procedures."""
+        return self._get_procedure_values()
+
+    def propose_grounded(self) -> Sequence[Candidate] | None:
+        """The legal candidates now, or None where the domain does not list them."""
+        return self._propose_grounded(self.state)
+
+    def progress_key(self) -> str:
+        """What must change for a failed action to be worth repeating."""
+        return self._progress_key(self.state)
+
+    async def reconcile(self, action: UnsettledAction) -> Reconciliation:
+        """What the domain can find out about an action of unknown outcome."""
+        return await self._reconcile(action)
+
+    # ---- what candidates lead to ----
+
+    @property
+    def has_forward_model(self) -> bool:
+        """Whether the domain predicts what candidates lead to; its prediction may fail."""
+        return type(self)._project is not DomainHooks._project  # pyright: ignore[reportUnknownMemberType] - of any state
+
+    def project(self, candidate: Candidate) -> StateT | None:
+        """The predicted state after a candidate, or None without a forward model."""
+        return self._project(candidate, self.state)
+
+    def predict(self, candidate: Candidate, state: StateT) -> StateT | None:
+        """The state that a candidate would lead to from a given one; for tests of rules."""
+        return self._project(candidate, state)
+
+    def gain(self, projection: StateT) -> float | None:
+        """How much nearer the goal the predicted state is, -1 to 1; None without a value."""
+        before, after = self._value(self.state), self._value(projection)
+        if before is None or after is None:
+            return None
+        return max(-1.0, min(1.0, round(after - before, 3)))
+
+    def _describe_predictions(self, evaluations: Sequence[Evaluation]) -> dict[str, str]:
+        """The predicted states of surviving candidates as the domain tells them, by id."""
+        own = type(self)._get_prediction_description is not DomainHooks._get_prediction_description  # pyright: ignore[reportUnknownMemberType] - of any state
+        return {
+            judged.candidate_id: self._get_prediction_description(
+                load_state(self.perceptual_state_schema, judged.projection)
+            )
+            if own
+            else json.dumps(judged.projection, ensure_ascii=False)
+            for judged in evaluations
+            if judged.survived and judged.projection is not None
+        }
+
+    # ---- what a percept will change, known before it is taken in ----
+
+    def foresee_percept(self, percept: Percept) -> Percept:
+        """The percept as `perceive` will take it in: with what it changes, settles and opens."""
+        percept = self._with_person(self._read(percept))
+        opens = percept.kind is PerceptKind.MESSAGE and (
+            self._opens_goal(percept)
+            or (self._memory.leaves_person(percept) and bool(percept.content))
+        )
+        return percept.model_copy(update={"sets_goal": True}) if opens else percept
+
+    def read(self, percepts: Iterable[Percept]) -> tuple[Percept, ...]:
+        """The percepts with the state changes that they will make in this order.
+
+        Working memory stays as it is; `supposing` shows what it will be.
+        """
+        read: list[Percept] = []
+        with self.supposing(()):
+            for percept in percepts:
+                read.append(self._read(percept))
+                self._memory = self._memory.perceive(read[-1])
+        return tuple(read)
+
+    @contextmanager
+    def supposing(self, percepts: Iterable[Percept]) -> Generator[None]:
+        """Within, the state is what it will be once these percepts, which were read, are perceived.
+
+        For judging what runs before they are. Nothing may be awaited within.
+        """
+        before = self._memory
+        try:
+            for percept in percepts:
+                self._memory = self._memory.perceive(percept)
+            yield
+        finally:
+            self._memory = before
+
+    def _read(self, percept: Percept) -> Percept:
+        """The percept with the state change that it makes, and what it settles."""
+        if percept.state_patch is not None:
+            return percept
+        percept = percept.model_copy(update=self._change_by(percept))
+        settled = [one.intent_id for one in self._memory.unsettled if self._settled(percept, one)]
+        return percept.model_copy(update={"settles": tuple(settled)}) if settled else percept
+
+    def _change_by(self, percept: Percept) -> dict[str, Any]:
+        hook = {
+            PerceptKind.TOOL_RETURN: self._update_state_from_function_result,
+            PerceptKind.UNKNOWN_OUTCOME: self._update_state_from_unknown_outcome,
+            PerceptKind.SETTLED: self._update_state_from_settlement,
+            PerceptKind.PROPERTY_CHANGE: self._update_state_from_percept,
+            PerceptKind.SIGNAL: self._update_state_from_percept,
+        }.get(percept.kind)
+        if hook is None or self._memory.of_another(percept):  # it is no matter of this state
+            return {"state_patch": {}}
+        try:
+            after = checked_dump(hook(self.state, percept))
+        except Exception as error:  # the domain's own code; what it raised stays in the percept
+            problem = (
+                f"{hook.__name__} raised {type(error).__name__}: {error}; "
+                f"percept {percept.id} from {percept.source!r} changed no state."
+            )
+            return {"state_patch": {}, "hook_problem": problem}
+        return {"state_patch": diff_patch(self._memory.perceptual_state, after)}
+
+    def _settled(self, percept: Percept, action: UnsettledAction) -> bool:
+        if percept.kind is PerceptKind.SETTLED:
+            return percept.caused_by == action.intent_id and percept.settlement is not None
+        try:
+            return self._settles(percept, action)
+        except Exception:  # a domain's hook: what it cannot tell stays unknown, the safe side
+            return False
+
+
+class CoagContext(MemoryOwner[StateT], ContextComponent, Generic[StateT]):
     """Structured working memory for one agent (CoAG §2 and A.1), to be subclassed per domain.
 
     It owns the current `WorkingMemory`; `perceive` and `commit` are the only writers. A
@@ -98,7 +316,6 @@ class CoagContext(CalledHooks[StateT], ContextComponent, Generic[StateT]):
         """The agent's name, as the source of its messages for whoever reads them as AutoGen's."""
         self.dialogue_source = dialogue
         self.images = Images()
-        """The images of the dialogue that is kept."""
         self.archive = DialogueArchive()
         """What was said before the dialogue that is kept."""
         self.originals = Originals()
@@ -107,52 +324,19 @@ class CoagContext(CalledHooks[StateT], ContextComponent, Generic[StateT]):
         """Takes in added messages, e.g. with a record in a trace; an agent sets it."""
         self._adding = False
         self._activity = activity
-        self._window: int | None = None
         self._own_calls: deque[str] = deque(maxlen=OWN_CALLS)
         self._renderer = Renderer(self.budgets, self.rendering, self.originals)
         self._shown: tuple[Utterance, ...] | None = None
         self._prompt: Prompt | None = None
-        self._typed: tuple[Mapping[str, Any], StateT, bool] | None = None
         self._dialogue_is_anothers = False
         """Whether the foreign context still holds what was said by somebody served before."""
-        self._foreseen: tuple[WorkingMemory, Outcome, WorkingMemory] | None = None
         self._memory = self._fresh_memory()
         # As it was said: with tool calls and their results, which working memory keeps as text.
         self._transcript: deque[LLMMessage] = deque(maxlen=DIALOGUE_LIMIT)
         for message in initial_messages or ():
             self._take_in(message)
 
-    def _fresh_memory(self) -> WorkingMemory:
-        try:
-            state = self._initial_state()
-        except ValidationError as error:
-            first = error.errors()[0]
-            raise StateError(
-                f"{type(self).__name__} has no initial state: {first['loc']} {first['msg']}. Give "
-                "every field a default (None if not known yet), or override _initial_state."
-            ) from error
-        return WorkingMemory(
-            activity=self._activity,
-            perceptual_state=checked_dump(state),
-            limits=self.budgets.limits(self._window),
-        )
-
     # ---- what the cycle calls ----
-
-    @property
-    def working_memory(self) -> WorkingMemory:
-        """The current value; it changes by `perceive` and `commit` alone."""
-        return self._memory
-
-    @property
-    def state(self) -> StateT:
-        """A typed copy of the perceptual state; changing it changes nothing."""
-        raw = self._memory.perceptual_state
-        if self._typed is None or self._typed[0] is not raw:
-            typed = load_state(self.perceptual_state_schema, raw)
-            self._typed = (raw, typed, cannot_change(typed))
-        _, typed, may_be_shared = self._typed
-        return typed if may_be_shared else typed.model_copy(deep=True)
 
     def perceive(self, percept: Percept) -> Percept:
         """Takes in a percept and returns it with the state change that the hook computed.
@@ -182,14 +366,6 @@ class CoagContext(CalledHooks[StateT], ContextComponent, Generic[StateT]):
                 self._memory.dialogue[-1:], self.agent_name, thought
             )
 
-    def foresee(self, outcome: Outcome) -> WorkingMemory:
-        """What `commit` will make of an outcome; raises what it would raise."""
-        before, expected, after = self._foreseen or (None, None, None)
-        if before is not self._memory or expected is not outcome or after is None:
-            after = self._memory.commit(outcome)
-            self._foreseen = (self._memory, outcome, after)
-        return after
-
     def _become(
         self, after: WorkingMemory, event: Percept | Outcome, *, heard: bool = False
     ) -> None:
@@ -207,7 +383,9 @@ class CoagContext(CalledHooks[StateT], ContextComponent, Generic[StateT]):
             now = set(map(id, after.dialogue))
             self.archive.add(one for one in before.dialogue if id(one) not in now)
         if before.leaves_person(event):
-            self._show_only(after.dialogue[:-1] if heard else after.dialogue)
+            self.restore(after)
+            if heard:
+                self._transcript.pop()
             self._shown = None
             self._dialogue_is_anothers = self.dialogue_source is not None
 
@@ -215,10 +393,6 @@ class CoagContext(CalledHooks[StateT], ContextComponent, Generic[StateT]):
         if self._shown is None:
             return self._memory
         return self._memory.model_copy(update={"dialogue": self._shown})
-
-    def constraints(self) -> Sequence[Constraint]:
-        """The domain's own constraints, in force in every cycle; none by default."""
-        return ()
 
     def build_prompt(self, phase: Phase, material: PhaseMaterial) -> Prompt:
         """The prompt of a phase; `get_messages` shows it until the cycle ends."""
@@ -229,36 +403,7 @@ class CoagContext(CalledHooks[StateT], ContextComponent, Generic[StateT]):
         self._prompt = self.images.put_into(prompt, phase, self._memory_shown())
         return self._prompt
 
-    async def retrieve_ltms(self, memory: LongTermMemory, *, k: int) -> Recall:
-        """What long-term memory holds on the current situation, best first.
-
-        The domain's filter applies to episodic memory; facts of semantic memory hold anywhere.
-        """
-        where = self.episodic_filter()
-        return await memory.recall(self.retrieval_query(), k=k, episodic_where=where)
-
-    async def recall_dialogue(self, *, k: int) -> Sequence[RecalledRecord]:
-        """What was said before the dialogue that is kept and matters now, best first."""
-        return await self.archive.search(self.retrieval_query(), k)
-
-    def to_summarize(self) -> tuple[Section, int] | None:
-        """See `DialogueArchive.to_summarize`."""
-        return self.archive.to_summarize(self._memory)
-
     # ---- what its agent sets and asks: the model's window, and another context's dialogue ----
-
-    def fit(self, window: int | None) -> None:
-        """Takes over how much the model reads and writes at once, in tokens; None for unknown.
-
-        `Budgets.window` comes first. What an agent was restored to from a trace stays as it was.
-        """
-        self._window = window
-        self._memory = self._memory.model_copy(update={"limits": self.budgets.limits(window)})
-
-    @property
-    def output_characters(self) -> int:
-        """Characters of one tool's output that prompts show at most."""
-        return (self.budgets.output or self._memory.limits.prompt // 2) * BYTES_PER_TOKEN
 
     def fitting(self, text: str) -> str:
         """A message as far as a prompt could hold it, with a way to the rest."""
@@ -412,11 +557,8 @@ class CoagContext(CalledHooks[StateT], ContextComponent, Generic[StateT]):
     def restore(self, memory: WorkingMemory) -> None:
         """Continues from this working memory, e.g. one rebuilt from a trace."""
         self._memory = memory
-        self._show_only(memory.dialogue)
-
-    def _show_only(self, dialogue: Sequence[Utterance]) -> None:
         self._transcript.clear()
-        self._transcript += dialogue_messages(dialogue, self.agent_name)
+        self._transcript += dialogue_messages(memory.dialogue, self.agent_name)
         self.archive.clear()
         self.originals.clear()
         self._prompt = None
@@ -428,10 +570,6 @@ class CoagContext(CalledHooks[StateT], ContextComponent, Generic[StateT]):
         end = max(0, len(said) - len(memory.dialogue))
         self.archive.clear()
         self.archive.add(map(said_in, said[max(0, end - count) : end]))
-
-    @property
-    def _state_schema(self) -> type[StateT]:
-        return self.perceptual_state_schema
 
     def _named_arguments(self) -> dict[str, Any]:
         """What was given; all that counts, where no subclass's constructor decides of it."""

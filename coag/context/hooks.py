@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Generator, Iterable, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Generic, cast
 
 from coag.errors import StateError
 from coag.memory import LongTermMemory, is_user_scope
 from coag.schema import (
     Candidate,
-    Evaluation,
     Percept,
     PerceptKind,
     Phase,
@@ -25,7 +23,7 @@ from coag.schema import (
 )
 
 from .prompts import PhaseMaterial, Renderer
-from .states import AssistantState, StateT, checked_dump, dump_state, load_state
+from .states import AssistantState, StateT, dump_state, load_state
 from .working_memory import WorkingMemory
 
 _TELLING = (PerceptKind.TOOL_RETURN, PerceptKind.PROPERTY_CHANGE, PerceptKind.SIGNAL)
@@ -206,89 +204,6 @@ class DomainHooks(Generic[StateT]):
         """Working memory as prompts show it."""
         return self._memory
 
-
-def _leaves(patch: Mapping[str, Any], path: tuple[str, ...] = ()) -> set[tuple[str, ...]]:
-    """The paths that a merge patch changes."""
-    result: set[tuple[str, ...]] = set()
-    for name, value in patch.items():
-        here = (*path, name)
-        result |= (
-            _leaves(cast("dict[str, Any]", value), here) if isinstance(value, dict) else {here}
-        )
-    return result
-
-
-class CalledHooks(DomainHooks[StateT], Generic[StateT]):
-    """What the cycle calls: the hooks, upon the state as it is now."""
-
-    def describe(self) -> str:
-        """The perceptual state in words."""
-        return self._get_state_description(self.state)
-
-    def retrieval_query(self) -> str:
-        """What long-term memory is to be searched for now."""
-        return self._get_retrieval_query(self.state)
-
-    def episodic_filter(self) -> dict[str, Any] | None:
-        """The filter on episodic recall now."""
-        wanted = self._get_episodic_context_filter(self.state)
-        return None if wanted is None else dict(wanted)
-
-    def memory_metadata(self) -> dict[str, str | int | float | bool]:
-        """Metadata for records written now."""
-        return dict(self._get_memory_metadata(self.state))
-
-    def procedure_values(self) -> Mapping[str, str]:
-        """Values for the placeholders of procedures."""
-        return self._get_procedure_values()
-
-    def propose_grounded(self) -> Sequence[Candidate] | None:
-        """The legal candidates now, or None where the domain does not list them."""
-        return self._propose_grounded(self.state)
-
-    def progress_key(self) -> str:
-        """What must change for a failed action to be worth repeating."""
-        return self._progress_key(self.state)
-
-    async def reconcile(self, action: UnsettledAction) -> Reconciliation:
-        """What the domain can find out about an action of unknown outcome."""
-        return await self._reconcile(action)
-
-    # ---- what candidates lead to ----
-
-    @property
-    def has_forward_model(self) -> bool:
-        """Whether the domain predicts what candidates lead to; its prediction may fail."""
-        return type(self)._project is not DomainHooks._project  # pyright: ignore[reportUnknownMemberType] - of any state
-
-    def project(self, candidate: Candidate) -> StateT | None:
-        """The predicted state after a candidate, or None without a forward model."""
-        return self._project(candidate, self.state)
-
-    def predict(self, candidate: Candidate, state: StateT) -> StateT | None:
-        """The state that a candidate would lead to from a given one; for tests of rules."""
-        return self._project(candidate, state)
-
-    def gain(self, projection: StateT) -> float | None:
-        """How much nearer the goal the predicted state is, -1 to 1; None without a value."""
-        before, after = self._value(self.state), self._value(projection)
-        if before is None or after is None:
-            return None
-        return max(-1.0, min(1.0, round(after - before, 3)))
-
-    def _describe_predictions(self, evaluations: Sequence[Evaluation]) -> dict[str, str]:
-        """The predicted states of surviving candidates as the domain tells them, by id."""
-        own = type(self)._get_prediction_description is not DomainHooks._get_prediction_description  # pyright: ignore[reportUnknownMemberType] - of any state
-        return {
-            judged.candidate_id: self._get_prediction_description(
-                load_state(self.perceptual_state_schema, judged.projection)
-            )
-            if own
-            else json.dumps(judged.projection, ensure_ascii=False)
-            for judged in evaluations
-            if judged.survived and judged.projection is not None
-        }
-
     # ---- one agent, many people: whose memory counts now, and when somebody else is served ----
 
     @property
@@ -349,75 +264,13 @@ class CalledHooks(DomainHooks[StateT], Generic[StateT]):
             return percept
         return percept.model_copy(update={"memory_scope": scope})
 
-    # ---- what a percept will change, known before it is taken in ----
 
-    def foresee_percept(self, percept: Percept) -> Percept:
-        """The percept as `perceive` will take it in: with what it changes, settles and opens."""
-        percept = self._with_person(self._read(percept))
-        opens = percept.kind is PerceptKind.MESSAGE and (
-            self._opens_goal(percept)
-            or (self._memory.leaves_person(percept) and bool(percept.content))
+def _leaves(patch: Mapping[str, Any], path: tuple[str, ...] = ()) -> set[tuple[str, ...]]:
+    """The paths that a merge patch changes."""
+    result: set[tuple[str, ...]] = set()
+    for name, value in patch.items():
+        here = (*path, name)
+        result |= (
+            _leaves(cast("dict[str, Any]", value), here) if isinstance(value, dict) else {here}
         )
-        return percept.model_copy(update={"sets_goal": True}) if opens else percept
-
-    def read(self, percepts: Iterable[Percept]) -> tuple[Percept, ...]:
-        """The percepts with the state changes that they will make in this order.
-
-        Working memory stays as it is; `supposing` shows what it will be.
-        """
-        read: list[Percept] = []
-        with self.supposing(()):
-            for percept in percepts:
-                read.append(self._read(percept))
-                self._memory = self._memory.perceive(read[-1])
-        return tuple(read)
-
-    @contextmanager
-    def supposing(self, percepts: Iterable[Percept]) -> Generator[None]:
-        """Within, the state is what it will be once these percepts, which were read, are perceived.
-
-        For judging what runs before they are. Nothing may be awaited within.
-        """
-        before = self._memory
-        try:
-            for percept in percepts:
-                self._memory = self._memory.perceive(percept)
-            yield
-        finally:
-            self._memory = before
-
-    def _read(self, percept: Percept) -> Percept:
-        """The percept with the state change that it makes, and what it settles."""
-        if percept.state_patch is not None:
-            return percept
-        percept = percept.model_copy(update=self._change_by(percept))
-        settled = [one.intent_id for one in self._memory.unsettled if self._settled(percept, one)]
-        return percept.model_copy(update={"settles": tuple(settled)}) if settled else percept
-
-    def _change_by(self, percept: Percept) -> dict[str, Any]:
-        hook = {
-            PerceptKind.TOOL_RETURN: self._update_state_from_function_result,
-            PerceptKind.UNKNOWN_OUTCOME: self._update_state_from_unknown_outcome,
-            PerceptKind.SETTLED: self._update_state_from_settlement,
-            PerceptKind.PROPERTY_CHANGE: self._update_state_from_percept,
-            PerceptKind.SIGNAL: self._update_state_from_percept,
-        }.get(percept.kind)
-        if hook is None or self._memory.of_another(percept):  # it is no matter of this state
-            return {"state_patch": {}}
-        try:
-            after = checked_dump(hook(self.state, percept))
-        except Exception as error:  # the domain's own code; what it raised stays in the percept
-            problem = (
-                f"{hook.__name__} raised {type(error).__name__}: {error}; "
-                f"percept {percept.id} from {percept.source!r} changed no state."
-            )
-            return {"state_patch": {}, "hook_problem": problem}
-        return {"state_patch": diff_patch(self._memory.perceptual_state, after)}
-
-    def _settled(self, percept: Percept, action: UnsettledAction) -> bool:
-        if percept.kind is PerceptKind.SETTLED:
-            return percept.caused_by == action.intent_id and percept.settlement is not None
-        try:
-            return self._settles(percept, action)
-        except Exception:  # a domain's hook: what it cannot tell stays unknown, the safe side
-            return False
+    return result

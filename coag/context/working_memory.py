@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
@@ -101,12 +101,14 @@ class EarlierDialogue(Value):
             characters: Characters that the remarks may have, with their speakers.
         """
         number = self.messages + 1
-        result = tuple(_remarks(number, speaker, text, own=own))
+        remarks = (*self.remarks, *_remarks(number, speaker, text, own=own))
         room = min(characters, CHARACTERS) - len(self.summary) // 2
-        retained = _worthiest((*self.remarks, *result), room)
-        untrusted = self.untrusted or trust is Trust.UNTRUSTED
         return self.model_copy(
-            update={"messages": number, "untrusted": untrusted, "remarks": retained}
+            update={
+                "messages": number,
+                "untrusted": self.untrusted or trust is Trust.UNTRUSTED,
+                "remarks": _worthiest(remarks, room),
+            }
         )
 
     def summed_up(self, summary: str, messages: int) -> EarlierDialogue:
@@ -120,22 +122,13 @@ def _remarks(number: int, speaker: str, text: str, *, own: bool) -> Iterable[Dia
     """The sentences of a message that may matter; of the agent's own ones the first."""
     sentences = [part.strip() for part in _END.split(text[:20_000]) if part.strip()]
     for place, sentence in enumerate(sentences[: 1 if own else _SENTENCES]):
-        weight = _weight(sentence, own=own) + (1 if place == 0 else 0)
+        weight = 1 if place == 0 else 0
+        if not own:
+            weight += 2 * bool(_LASTING.search(sentence)) + bool(_EXACT.search(sentence))
+            weight += 0 if sentence.endswith("?") else 2 * bool(_OWN.search(sentence))
         if weight:
-            yield DialogueNote(
-                number=number, speaker=speaker, text=one_line(sentence, _NOTE), weight=weight
-            )
-
-
-def _weight(sentence: str, *, own: bool) -> int:
-    if own:
-        return 0
-    asks = sentence.endswith("?")
-    return (
-        (0 if asks else 2 * bool(_OWN.search(sentence)))
-        + 2 * bool(_LASTING.search(sentence))
-        + bool(_EXACT.search(sentence))
-    )
+            said = one_line(sentence, _NOTE)
+            yield DialogueNote(number=number, speaker=speaker, text=said, weight=weight)
 
 
 def _worthiest(remarks: tuple[DialogueNote, ...], characters: int) -> tuple[DialogueNote, ...]:
@@ -370,8 +363,6 @@ class WorkingMemory(Value):
             changes["perceptual_state"] = merge_patch(self.perceptual_state, percept.state_patch)
         if percept.kind is PerceptKind.MESSAGE:
             own = percept.trust is Trust.DEVELOPER  # what the agent said in an earlier life
-            if own:
-                changes["goal_open"] = False
             said = Utterance(
                 source=percept.source,
                 own=own,
@@ -381,13 +372,19 @@ class WorkingMemory(Value):
                 begins_turn=percept.begins_turn,
                 images=tuple(percept.images),
             )
-            changes |= _saying(self, said)
-            percept = percept.model_copy(update={"images": {}})
-            changes["percepts"] = (*self.percepts, percept)[-PERCEPTS_LIMIT:]
+            shown = percept.model_copy(update={"images": {}})
+            changes |= _saying(self, said) | ({"goal_open": False} if own else {})
+            changes["percepts"] = (*self.percepts, shown)[-PERCEPTS_LIMIT:]
         if percept.sets_goal:
-            changes |= {"goal": percept.content, "goal_trust": percept.trust, "goal_open": True}
-            changes["goal_id"] = _goal_id(percept)
-            changes["spent"] = GoalCost()
+            # From what is in the trace alone: a resumed or replayed goal is the same one.
+            about = f"{percept.at.isoformat()} {percept.id} {percept.source} {percept.content}"
+            changes |= {
+                "goal": percept.content,
+                "goal_trust": percept.trust,
+                "goal_open": True,
+                "goal_id": hashlib.sha256(about.encode(errors="surrogatepass")).hexdigest()[:32],
+                "spent": GoalCost(),
+            }
         return self.model_copy(update=changes)
 
     def _served(self, scope: str | None, *, keep_open_turn: bool) -> WorkingMemory:
@@ -408,10 +405,8 @@ class WorkingMemory(Value):
         started = [n for n, one in enumerate(self.dialogue) if one.begins_turn or one.own]
         first = started[-1] + self.dialogue[started[-1]].own if started else 0
         open_turn = self.dialogue[first:] if retained else ()
-        goal = self.goal
-        if open_turn and goal not in {
-            one.content for one in open_turn
-        }:  # of an earlier turn that failed
+        goal, said = self.goal, {one.content for one in open_turn}
+        if open_turn and goal not in said:  # of an earlier turn that failed
             goal = open_turn[0].content
         return self.model_copy(
             update={
@@ -461,22 +456,20 @@ class WorkingMemory(Value):
             cognitive = CognitiveState(retrieval=outcome)
         else:
             cognitive = self.cognitive_state.model_copy(update={outcome.phase.value: outcome})
+        earlier = self.earlier
+        if earlier is not None and isinstance(outcome, RetrievalOutcome) and outcome.summary:
+            earlier = earlier.summed_up(outcome.summary, outcome.summarized)
         changes: dict[str, Any] = {
             "cycle": cycle,
             "phase": outcome.phase,
             "cognitive_state": cognitive,
             "spent": self._spent_with(outcome),
             "tainted_by": self._tainted_by(outcome),
-            "earlier": self._summed_up(outcome),
+            "earlier": earlier,
         }
         if isinstance(outcome, ExecutionOutcome):
             changes |= self._after_execution(outcome)
         return self.model_copy(update=changes)
-
-    def _summed_up(self, outcome: Outcome) -> EarlierDialogue | None:
-        if self.earlier is None or not isinstance(outcome, RetrievalOutcome) or not outcome.summary:
-            return self.earlier
-        return self.earlier.summed_up(outcome.summary, outcome.summarized)
 
     def _tainted_by(self, outcome: Outcome) -> Taint | None:
         """The taint after what a phase was shown, or what an action of its own brought.
@@ -516,48 +509,35 @@ class WorkingMemory(Value):
         return GoalCost(usage=usage, seconds=self.spent.seconds + seconds)
 
     def _after_execution(self, outcome: ExecutionOutcome) -> dict[str, Any]:
+        done = tuple(
+            PastAction(
+                cycle=outcome.cycle,
+                action=one.action,
+                arguments=one.arguments or {},
+                status=one.status,
+                internal=one.internal,
+                result=one.result,
+            )
+            for one in outcome.executed
+        )
+        deeds = (*self.deeds, *done)[-PAST_ACTIONS_LIMIT:]
         changes: dict[str, Any] = {
             "percepts": (),
             "queued": (*self.queued, *outcome.queued),
-            "rejections": self._rejections(acted=any(not one.internal for one in outcome.executed)),
+            "rejections": _rejections(self, acted=any(not one.internal for one in done)),
+            "deeds": _within(deeds, self.limits.results),
         }
-        past_actions = tuple(
-            PastAction(
-                cycle=outcome.cycle,
-                action=done.action,
-                arguments=done.arguments or {},
-                status=done.status,
-                internal=done.internal,
-                result=done.result,
-            )
-            for done in outcome.executed
+        if outcome.response is None:
+            return changes
+        answer = Utterance(
+            source="self",
+            own=True,
+            trust=Trust.DEVELOPER,
+            content=outcome.response,
+            at=outcome.at,
+            shown_untrusted=self.tainted_by is not None,
         )
-        changes["deeds"] = _within(
-            (*self.deeds, *past_actions)[-PAST_ACTIONS_LIMIT:], self.limits.results
-        )
-        if outcome.response is not None:
-            answer = Utterance(
-                source="self",
-                own=True,
-                trust=Trust.DEVELOPER,
-                content=outcome.response,
-                at=outcome.at,
-                shown_untrusted=self.tainted_by is not None,
-            )
-            changes |= _saying(self, answer)
-            changes["goal_open"] = False
-        return changes
-
-    def _rejections(self, *, acted: bool) -> tuple[RejectedCandidate, ...]:
-        new = _rejected_now(self)
-        again = {(gone.action, gone.raw_arguments) for gone in new}
-        retained = [
-            gone
-            for gone in self.rejections
-            if gone.cycle > self.cycle - REJECTIONS_LIMIT
-            and (gone.action, gone.raw_arguments) not in again
-        ]
-        return new if acted else (*retained, *new)
+        return changes | _saying(self, answer) | {"goal_open": False}
 
     def to_json(self) -> dict[str, Any]:
         """This working memory as JSON; `WorkingMemory.model_validate` loads it back."""
@@ -568,12 +548,11 @@ class WorkingMemory(Value):
         return diff_patch(self.to_json(), later.to_json())
 
 
-def _rejected_now(memory: WorkingMemory) -> tuple[RejectedCandidate, ...]:
+def _rejections(memory: WorkingMemory, *, acted: bool) -> tuple[RejectedCandidate, ...]:
+    """What was rejected now and, unless something was done, not long before."""
     proposal, evaluation = memory.cognitive_state.proposal, memory.cognitive_state.evaluation
-    if proposal is None or evaluation is None:
-        return ()
-    candidates = {candidate.id: candidate for candidate in proposal.candidates}
-    return tuple(
+    candidates = {one.id: one for one in proposal.candidates} if proposal else {}
+    new = tuple(
         RejectedCandidate(
             cycle=memory.cycle,
             action=candidates[judged.candidate_id].action,
@@ -581,9 +560,17 @@ def _rejected_now(memory: WorkingMemory) -> tuple[RejectedCandidate, ...]:
             constraint=judged.died_of.constraint,
             reason=judged.died_of.reason,
         )
-        for judged in evaluation.evaluations
+        for judged in (evaluation.evaluations if evaluation and proposal else ())
         if judged.died_of is not None
     )
+    again = {(gone.action, gone.raw_arguments) for gone in new}
+    retained = (
+        gone
+        for gone in memory.rejections
+        if gone.cycle > memory.cycle - REJECTIONS_LIMIT
+        and (gone.action, gone.raw_arguments) not in again
+    )
+    return new if acted else (*retained, *new)
 
 
 def _saying(memory: WorkingMemory, said: Utterance) -> dict[str, Any]:
@@ -622,18 +609,6 @@ def _within(deeds: tuple[PastAction, ...], characters: int) -> tuple[PastAction,
     return tuple(reversed(retained))
 
 
-def _goal_id(percept: Percept) -> str:
-    """From what is in the trace alone, so that a resumed or replayed goal is the same one."""
-    text = f"{percept.at.isoformat()} {percept.id} {percept.source} {percept.content}"
-    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:32]
-
-
-_APPLY: dict[str, Callable[[WorkingMemory, Any], WorkingMemory]] = {
-    "percept": WorkingMemory.perceive,
-    "outcome": WorkingMemory.commit,
-}
-
-
 def rebuild(start: WorkingMemory, records: Iterable[TraceRecord]) -> WorkingMemory:
     """The working memory that `start` becomes by a trace's percepts and outcomes, in order.
 
@@ -641,7 +616,8 @@ def rebuild(start: WorkingMemory, records: Iterable[TraceRecord]) -> WorkingMemo
     """
     memory = start
     for record in records:
-        apply = _APPLY.get(record.record)
-        if apply is not None:
-            memory = apply(memory, record)
+        if record.record == "percept":
+            memory = memory.perceive(record)
+        elif record.record == "outcome":
+            memory = memory.commit(record)
     return memory

@@ -34,7 +34,7 @@ async def retrieve(context: AnyContext, deps: Deps) -> RetrievalOutcome:
         memory = context.memory_for_now(deps.memory)
         result = await context.retrieve_ltms(memory, k=deps.settings.recall_k)
         known = {*(one.record.id for one in result.records), *result.left_out}
-        said = await context.recall_dialogue(k=DIALOGUE_K)
+        said = await context.archive.search(query, DIALOGUE_K)
         said = [one for one in said if one.record.id not in known]  # a replay's memory tells all
         prompt = context.working_memory.limits.prompt
         room = context.budgets.recalled or max(1, prompt // 8)
@@ -64,7 +64,7 @@ async def _summarized(context: AnyContext, deps: Deps) -> tuple[TokenUsage, str,
     """
     memory = context.working_memory
     arrived = any(one.kind is PerceptKind.MESSAGE for one in memory.percepts)
-    due = context.to_summarize() if deps.settings.summarize and arrived else None
+    due = context.archive.to_summarize(memory) if deps.settings.summarize and arrived else None
     if due is None:
         return TokenUsage(), "", 0
     section, covered = due
