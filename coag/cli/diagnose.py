@@ -13,13 +13,12 @@ import typer
 from rich.text import Text
 
 from coag._util.text import cleaned, one_line
-from coag.errors import TraceError
 from coag.proof import Diagnosis, DomainKnowledge, Evidence, diagnoses
 from coag.tracing import RunFolder, read_trace
 
 from .options import Domain, Logs, RunOrRuns
 from .output import DIM, count, say, show, write_json
-from .runs import Damage, domain_of, runs_named
+from .runs import Damage, domain_of, failing, runs_named
 
 _FAILED = 1
 """Exit code where there is a failure."""
@@ -45,15 +44,11 @@ def diagnose(
     """
     known = domain_of(domain)
     runs = runs_named(run, logs)
-    failed = 0
-    for one in runs:
-        try:
-            failed += bool(_shown(one, known, json_lines=json_lines))
-        except TraceError as error:
-            if len(runs) == 1:
-                raise
-            failed += 1
-            say(one_line(str(error), 1_000))
+    failed = failing(
+        runs,
+        lambda one: not _shown(one, known, json_lines=json_lines),
+        lambda _, error: say(one_line(str(error), 1_000)),
+    )
     if len(runs) > 1 and not json_lines:
         show([Text(f"{failed} of {len(runs)} runs with a failure", style="bold")])
     raise typer.Exit(_FAILED if failed else 0)

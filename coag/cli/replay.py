@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -20,7 +21,7 @@ from coag.tracing import RunFolder
 
 from .options import Logs, SeveralRuns, Trust
 from .output import DIM, count, show, write_json
-from .runs import runs_named
+from .runs import failing, runs_named
 
 _DIVERGED = 1
 """Exit code where a replay differs, or a run of several cannot be replayed."""
@@ -42,22 +43,17 @@ def replay(
     differs; 2: it cannot be replayed.
     """
     found = [one for name in runs for one in runs_named(name, logs)]
-    differing = 0
-    for one in found:
-        try:
-            load_factory(one, trust or ())
-            report = asyncio.run(replayed(one, trust=trust or ()))
-        except CoagError as error:
-            if len(found) == 1:
-                raise
-            differing += 1
-            _show_error(one, error, as_json=as_json)
-            continue
-        differing += not report.same
+
+    def same(one: RunFolder) -> bool:
+        load_factory(one, trust or ())
+        report = asyncio.run(replayed(one, trust=trust or ()))
         if as_json:
             write_json({**asdict(report), "same": report.same})
         else:
             show(_lines(report, short=len(found) > 1))
+        return report.same
+
+    differing = failing(found, same, partial(_show_error, as_json=as_json))
     if len(found) > 1 and not as_json:
         if differing:
             text = f"{len(found)} runs, {differing} of them not the same"

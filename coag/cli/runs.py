@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import Any, cast
@@ -11,7 +11,7 @@ from typing import Any, cast
 from rich.text import Text
 
 from coag._util.text import cleaned, one_line
-from coag.errors import ConfigurationError, TraceError, UnknownNameError
+from coag.errors import CoagError, ConfigurationError, TraceError, UnknownNameError
 from coag.proof import DomainKnowledge
 from coag.schema import Imported
 from coag.tracing import (
@@ -164,6 +164,24 @@ def found_run(name: str, logs: Path) -> RunFolder:
         at = f"{parent.cycle}.{parent.phase}"
         _warn(f"latest is {found.path.name}, a fork of {parent.run} at {at}.")
     return found
+
+
+def failing(
+    runs: Sequence[RunFolder],
+    holds: Callable[[RunFolder], bool],
+    on_error: Callable[[RunFolder, CoagError], None],
+) -> int:
+    """How many runs do not hold; one of several that raises is one of them, and is reported."""
+    count = 0
+    for one in runs:
+        try:
+            count += not holds(one)
+        except CoagError as error:
+            if len(runs) == 1:
+                raise
+            count += 1
+            on_error(one, error)
+    return count
 
 
 def warn_if_changed(folder: RunFolder) -> None:

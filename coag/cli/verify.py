@@ -13,14 +13,14 @@ from rich.text import Text
 
 from coag._util.text import one_line
 from coag.agent import load_factory, rebuild
-from coag.errors import ConfigurationError, TraceError
+from coag.errors import ConfigurationError
 from coag.proof import Examination, TraceRemark, examine, folded
 from coag.schema import SystemClock
 from coag.tracing import Rebuild, RunFolder, Witness, list_runs, new_key, read_run, sign_run
 
 from .options import Logs, RunOrRuns, Trust
 from .output import count, show
-from .runs import found_run, runs_below, runs_named
+from .runs import failing, found_run, runs_below, runs_named
 
 _LISTED = 100
 """Sentences about one run's violations that are printed."""
@@ -81,18 +81,15 @@ def verify(
         )
     runs = [found_run(run, logs)] if holder is None else list(list_runs(holder))
     anchors = _Anchors(head=head, key=key, witness=witness)
-    violated = 0
-    for one in runs:
-        try:
-            found = _examined(one, anchors, (trust or ()) if hooks else None)
-        except TraceError as error:
-            if len(runs) == 1:
-                raise
-            violated += 1
-            show([Text(one_line(str(error), 1_000), style="red")])
-            continue
-        violated += not found.holds
+
+    def holds(one: RunFolder) -> bool:
+        found = _examined(one, anchors, (trust or ()) if hooks else None)
         show(_lines(one, found))
+        return found.holds
+
+    violated = failing(
+        runs, holds, lambda _, error: show([Text(one_line(str(error), 1_000), style="red")])
+    )
     if len(runs) > 1:
         if violated:
             show([Text(f"{violated} of {len(runs)} runs do not hold", style="bold red")])
