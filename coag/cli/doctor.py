@@ -137,7 +137,7 @@ def _print_conclusion(report: Report, out: Console) -> None:
         out.print(Text("Not usable. Fix what is BAD above, then ask again.", style="bold red"))
         return
     advised = report.recommendation
-    out.print(Text(f"Usable on the rung {advised.rung.value!r}. Use it so:", style="bold green"))
+    out.print(Text(f"Usable in output mode {advised.rung.value!r}. Use it so:", style="bold green"))
     for line in _code(report):
         out.print(Text(f"  {line}"), soft_wrap=True)
     usage = report.usage

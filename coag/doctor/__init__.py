@@ -5,7 +5,7 @@ silently: a schema is taken and ignored, a tool call comes as text, the beginnin
 is cut off. `examine` asks a server, through the same AutoGen client that agents would use, for
 things that it can only get right by doing them, and against the pull of the prompt. Each *probe*
 is one question, bounded in tokens and time, and ends in one *finding*; what a server does wrong
-is a finding, never an error. From the findings follow the rung of the ladder, `proposal` and
+is a finding, never an error. From the findings follow the output mode, `proposal` and
 `model_info`: `Report.recommendation`.
 
 `check_versions` compares what is installed with the bounds that the packages' own metadata claim.

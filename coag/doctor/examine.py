@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from typing import TypeAlias
 
 from autogen_core.models import ChatCompletionClient, ModelInfo
 
@@ -19,85 +18,27 @@ from .findings import (
     ProbeOutcome,
     Recommendation,
     Report,
+    finding,
 )
 from .probe_client import ProbeClient
 
-# ---- What follows from the findings; plain functions over values ----
-
-
 _NEEDED = (Probe.LISTED, Probe.ANSWER, Probe.TYPED)
 """Where a bad finding, or none, makes a model unusable."""
-
-
-def is_usable(findings: Mapping[Probe, ProbeFinding]) -> bool:
-    """True if an agent can work with the model."""
-    graded = {findings[probe].grade for probe in _NEEDED}
-    return Grade.BAD not in graded and findings[Probe.TYPED].found is ProbeOutcome.YES
-
-
-def recommend(findings: Mapping[Probe, ProbeFinding], claimed: ModelInfo) -> Recommendation:
-    """What to set.
-
-    Args:
-        findings: One for each probe.
-        claimed: What the client claims now; it stays in force for what is not probed, or was
-            answered late.
-    """
-    found = {probe: finding.found for probe, finding in findings.items()}
-    native = found[Probe.TOOLS] is ProbeOutcome.YES
-
-    def holds(probe: Probe, word: ProbeOutcome, ability: str) -> bool:
-        late = found[probe] is ProbeOutcome.LATE
-        return bool(claimed.get(ability, False)) if late else found[probe] is word
-
-    claims: dict[str, bool | str] = {
-        "vision": bool(claimed.get("vision", False)),
-        "function_calling": holds(Probe.TOOLS, ProbeOutcome.YES, "function_calling"),
-        "json_output": holds(Probe.JSON_MODE, ProbeOutcome.ENFORCED, "json_output"),
-        "family": str(claimed.get("family", "unknown")),
-        "structured_output": holds(Probe.SCHEMA, ProbeOutcome.ENFORCED, "structured_output"),
-        "multiple_system_messages": found[Probe.SYSTEMS] is ProbeOutcome.YES,
-    }
-    return Recommendation(
-        rung=probes.strictest_rung(found[Probe.SCHEMA], found[Probe.JSON_MODE]),
-        proposal="native" if native else "json",
-        parallel=native and found[Probe.PARALLEL] is ProbeOutcome.YES,
-        model_info=claims,
-        context_tokens=int(findings[Probe.CONTEXT].figures.get("counted_tokens", 0)),
-    )
-
-
-# ---- The examination: probe after probe, each bounded, until the report ----
-
-
-_Ask: TypeAlias = Callable[[ProbeClient], Awaitable[tuple[ProbeFinding, ...]]]
 _ANSWERS = (Probe.LISTED, Probe.ANSWER)
 """Probes that must not have found anything bad, or nothing more is asked."""
-_CALLABLE = (
-    ProbeOutcome.YES,
-    ProbeOutcome.AS_TEXT,
-    ProbeOutcome.INVALID,
-    ProbeOutcome.IGNORED,
-)
-"""What may have been found of tools for it to be worth asking more about them."""
-
-_STEPS: tuple[tuple[tuple[Probe, ...], _Ask], ...] = (
-    ((Probe.LISTED,), probes.listed),
-    ((Probe.ANSWER,), probes.answer),
-    ((Probe.SYSTEM,), probes.SYSTEM.ask),
-    ((Probe.SYSTEMS,), probes.SYSTEMS.ask),
-    ((Probe.STREAM, Probe.STREAM_USAGE, Probe.LIMIT), probes.stream),
-    ((Probe.SCHEMA,), probes.SCHEMA.ask),
-    ((Probe.JSON_MODE,), probes.JSON_MODE.ask),
-    ((Probe.TYPED,), probes.typed),
-    ((Probe.TOOLS,), probes.TOOLS.ask),
-    ((Probe.PARALLEL,), probes.PARALLEL.ask),
-    ((Probe.REQUIRED,), probes.REQUIRED.ask),
-    ((Probe.NONE,), probes.NONE.ask),
-    ((Probe.TOOLS_WITH_SCHEMA,), probes.TOOLS_WITH_SCHEMA.ask),
-    ((Probe.CONTEXT, Probe.CACHE), probes.context),
-)
 _OF_TOOLS = (Probe.PARALLEL, Probe.REQUIRED, Probe.NONE, Probe.TOOLS_WITH_SCHEMA)
+_CALLABLE = (ProbeOutcome.YES, ProbeOutcome.AS_TEXT, ProbeOutcome.INVALID, ProbeOutcome.IGNORED)
+"""What may have been found of tools for it to be worth asking more about them."""
+_SPECIAL: Mapping[
+    tuple[Probe, ...], Callable[[ProbeClient], Awaitable[tuple[ProbeFinding, ...]]]
+] = {
+    (Probe.LISTED,): probes.listed,
+    (Probe.ANSWER,): probes.answer,
+    (Probe.STREAM, Probe.STREAM_USAGE, Probe.LIMIT): probes.stream,
+    (Probe.TYPED,): probes.typed,
+    (Probe.CONTEXT, Probe.CACHE): probes.context,
+}
+"""Probes that are not one question, by what is asked at once."""
 
 
 async def examine(
@@ -119,26 +60,38 @@ async def examine(
         on_finding: Called with each finding as soon as there is one.
     """
     examined = ProbeClient(client, limits or ProbeLimits())
-    for group, ask in _STEPS:
+    for group in sorted([*_SPECIAL, *((probe,) for probe in probes.QUESTIONS)], key=_order):
         on_probe(group[0])
         started = time.monotonic()
-        cause = _reason_to_skip(group[0], examined)
-        findings = [_skipped(probe, cause) for probe in group] if cause else await ask(examined)
+        findings = await _asked(group, examined)
         seconds = time.monotonic() - started
-        for finding in findings:
-            timed = finding.model_copy(update={"seconds": seconds})
-            examined.findings[finding.probe] = timed
-            on_finding(timed)
-    examined.findings[Probe.SPEED] = probes.speed(examined)
+        for one in findings:
+            examined.findings[one.probe] = one.model_copy(update={"seconds": seconds})
+            on_finding(examined.findings[one.probe])
+    examined.findings[Probe.SPEED] = probes.speed(examined.findings)
     on_finding(examined.findings[Probe.SPEED])
+    graded = {examined.findings[probe].grade for probe in _NEEDED}
     return Report(
         model=model_name_of(client),
-        usable=is_usable(examined.findings),
+        usable=Grade.BAD not in graded and examined.found(Probe.TYPED) is ProbeOutcome.YES,
         findings=tuple(examined.findings[probe] for probe in Probe),
         claimed={**client.model_info},
-        recommendation=recommend(examined.findings, client.model_info),
+        recommendation=_recommend(examined, client.model_info),
         usage=examined.usage,
     )
+
+
+def _order(group: tuple[Probe, ...]) -> int:
+    return list(Probe).index(group[0])
+
+
+async def _asked(group: tuple[Probe, ...], examined: ProbeClient) -> tuple[ProbeFinding, ...]:
+    if cause := _reason_to_skip(group[0], examined):
+        text = f"Not asked: see {cause.value!r}."
+        return tuple(finding(probe, ProbeOutcome.SKIPPED, text) for probe in group)
+    if group in _SPECIAL:
+        return await _SPECIAL[group](examined)
+    return (await probes.QUESTIONS[group[0]].ask(group[0], examined),)
 
 
 def _reason_to_skip(probe: Probe, examined: ProbeClient) -> Probe | None:
@@ -146,13 +99,33 @@ def _reason_to_skip(probe: Probe, examined: ProbeClient) -> Probe | None:
     for needed in _ANSWERS:
         if needed in examined.findings and examined.findings[needed].grade is Grade.BAD:
             return needed
-    if probe in _OF_TOOLS:
-        tools = examined.found(Probe.TOOLS)
-        wanted = (ProbeOutcome.YES,) if probe is Probe.PARALLEL else _CALLABLE
-        return None if tools in wanted else Probe.TOOLS
-    return None
+    if probe not in _OF_TOOLS:
+        return None
+    wanted = (ProbeOutcome.YES,) if probe is Probe.PARALLEL else _CALLABLE
+    return None if examined.found(Probe.TOOLS) in wanted else Probe.TOOLS
 
 
-def _skipped(probe: Probe, cause: Probe) -> ProbeFinding:
-    text = f"Not asked: see {cause.value!r}."
-    return probes.unknown(probe, text, ProbeOutcome.SKIPPED)
+def _recommend(examined: ProbeClient, claimed: ModelInfo) -> Recommendation:
+    """What to set; what the client claims stays in force for what was answered late."""
+    found = examined.found
+
+    def holds(probe: Probe, word: ProbeOutcome, ability: str) -> bool:
+        late = found(probe) is ProbeOutcome.LATE
+        return bool(claimed.get(ability, False)) if late else found(probe) is word
+
+    native = found(Probe.TOOLS) is ProbeOutcome.YES
+    figures = examined.findings[Probe.CONTEXT].figures
+    return Recommendation(
+        rung=probes.strictest_mode(found(Probe.SCHEMA), found(Probe.JSON_MODE)),
+        proposal="native" if native else "json",
+        parallel=native and found(Probe.PARALLEL) is ProbeOutcome.YES,
+        model_info={
+            "vision": bool(claimed.get("vision", False)),
+            "function_calling": holds(Probe.TOOLS, ProbeOutcome.YES, "function_calling"),
+            "json_output": holds(Probe.JSON_MODE, ProbeOutcome.ENFORCED, "json_output"),
+            "family": str(claimed.get("family", "unknown")),
+            "structured_output": holds(Probe.SCHEMA, ProbeOutcome.ENFORCED, "structured_output"),
+            "multiple_system_messages": found(Probe.SYSTEMS) is ProbeOutcome.YES,
+        },
+        context_tokens=int(figures.get("counted_tokens", 0)),
+    )

@@ -33,7 +33,7 @@ class Probe(StrEnum):
     JSON_MODE = "json_mode"
     """Does the server enforce JSON?"""
     TYPED = "typed"
-    """Does a typed answer come by the ladder, as agents ask for it?"""
+    """Does a typed answer come, as agents ask for it: in one output mode after the other?"""
     TOOLS = "tools"
     """Do tool calls come back as tool calls?"""
     PARALLEL = "parallel"
@@ -106,11 +106,29 @@ class ProbeFinding(Value):
     """How long the requests for it took; findings of one request share it."""
 
 
+def finding(
+    probe: Probe,
+    found: ProbeOutcome,
+    text: str,
+    advice: str = "",
+    *,
+    grade: Grade | None = None,
+    figures: Mapping[str, float] | None = None,
+) -> ProbeFinding:
+    """A finding; its grade follows from whether it is clear and whether there is advice."""
+    if grade is None:
+        unclear = found in (ProbeOutcome.UNCLEAR, ProbeOutcome.SKIPPED)
+        grade = Grade.UNKNOWN if unclear else Grade.POOR if advice else Grade.GOOD
+    return ProbeFinding(
+        probe=probe, found=found, grade=grade, text=text, advice=advice, figures=figures or {}
+    )
+
+
 class Recommendation(Value):
     """What to set, by the findings."""
 
     rung: OutputMode
-    """The strictest rung of the ladder that holds."""
+    """The strictest output mode that works."""
     proposal: Literal["native", "json"]
     """For `CoagAgent(proposal=...)`."""
     parallel: bool
@@ -141,10 +159,10 @@ class Report(Value):
         Raises:
             KeyError: The report is none of `examine`: it lacks the probe.
         """
-        by_probe = {finding.probe: finding for finding in self.findings}
-        if probe not in by_probe:
-            raise KeyError(f"The report has no finding of the probe {probe.value!r}.")
-        return by_probe[probe]
+        for one in self.findings:
+            if one.probe is probe:
+                return one
+        raise KeyError(f"The report has no finding of the probe {probe.value!r}.")
 
 
 class ProbeLimits(Value):

@@ -25,7 +25,7 @@ from coag.models import (
 )
 from coag.schema import OutputMode, TokenUsage
 
-from .findings import Grade, Probe, ProbeFinding, ProbeLimits, ProbeOutcome
+from .findings import Grade, Probe, ProbeFinding, ProbeLimits, ProbeOutcome, finding
 
 ToolChoice: TypeAlias = Literal["auto", "required", "none"]
 
@@ -70,21 +70,20 @@ class Reply:
         return ProbeOutcome.REFUSED if self.refused else ProbeOutcome.FAILED
 
     def unanswered(self, probe: Probe, what: str, advice: str) -> ProbeFinding:
-        """The finding of a probe that brought an error.
+        """The finding of a probe that brought an error; a late answer says nothing of the form.
 
         Args:
             probe: The probe.
             what: What was asked for, as the beginning of a sentence.
-            advice: What to do if the server does not do this; not for a late answer, which
-                says nothing about the form that was asked for.
+            advice: What to do if the server does not do this.
         """
         verb = "is refused" if self.refused else "got no answer" if self.late else "fails"
-        return ProbeFinding(
-            probe=probe,
-            found=self.outcome,
+        return finding(
+            probe,
+            self.outcome,
+            f"{what} {verb}: {self.error}.",
+            AGAIN if self.late else advice,
             grade=Grade.UNKNOWN if self.late else Grade.POOR,
-            text=f"{what} {verb}: {self.error}.",
-            advice=AGAIN if self.late else advice,
         )
 
     def take(self, result: CreateResult) -> None:
@@ -123,7 +122,7 @@ class ProbeClient:
         *,
         tools: Sequence[ToolSchema] = (),
         tool_choice: ToolChoice = "auto",
-        rung: OutputMode = OutputMode.TEXT,
+        mode: OutputMode = OutputMode.TEXT,
         form: type[BaseModel] | None = None,
         client: ChatCompletionClient | None = None,
     ) -> Reply:
@@ -133,12 +132,12 @@ class ProbeClient:
             messages: What to ask.
             tools: What may be called.
             tool_choice: As AutoGen has it.
-            rung: How to ask for the form.
+            mode: How to ask for the form.
             form: The form to ask for; None for none.
             client: Ask by this client instead of the examined one.
         """
         target = client or self.client
-        json_output, extra = (None, {}) if form is None else form_arguments(target, rung, form)
+        json_output, extra = (None, {}) if form is None else form_arguments(target, mode, form)
         extra = {**extra, **self._limit(target, self.limits.max_tokens)}
         reply = Reply()
         with capture_usage() as captured, self._timed(reply, captured.usage):

@@ -12,61 +12,34 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, cast
+from itertools import accumulate, count
+from typing import Any, Literal, NamedTuple, cast
 
 import httpx
 from autogen_core import FunctionCall
 from autogen_core.models import AssistantMessage, LLMMessage, SystemMessage, UserMessage
-from autogen_core.tools import ToolSchema
+from autogen_core.tools import ParametersSchema, ToolSchema
 from pydantic import BaseModel, ConfigDict, SecretStr, ValidationError
 
+from coag._util.text import ellipsis, in_a_line
 from coag.errors import ModelAnswerError, ModelCallError
-from coag.models import AskSettings, CallContext, StructuredModel, model_name_of, reason_of
+from coag.models import (
+    AskSettings,
+    CallContext,
+    StructuredModel,
+    model_name_of,
+    reason_of,
+    strict_schema,
+)
 from coag.schema import ModelCall, OutputMode, PromptMessage, estimate_tokens
 
-from .findings import Grade, Probe, ProbeFinding, ProbeOutcome
+from .findings import Grade, Probe, ProbeFinding, finding
+from .findings import ProbeOutcome as Found
 from .probe_client import AGAIN, ProbeClient, Reply, ToolChoice, claiming, component_of
 
 _SHOWN = 80
 _REASON = 300
 """Characters of an error that are shown."""
-
-
-def good(
-    probe: Probe, found: ProbeOutcome, text: str, figures: Mapping[str, float] | None = None
-) -> ProbeFinding:
-    """A finding that needs no advice."""
-    return ProbeFinding(
-        probe=probe, found=found, grade=Grade.GOOD, text=text, figures=figures or {}
-    )
-
-
-def poor(
-    probe: Probe,
-    found: ProbeOutcome,
-    text: str,
-    advice: str = "",
-    figures: Mapping[str, float] | None = None,
-) -> ProbeFinding:
-    """A finding that agents can work around."""
-    return ProbeFinding(
-        probe=probe,
-        found=found,
-        grade=Grade.POOR,
-        text=text,
-        advice=advice,
-        figures=figures or {},
-    )
-
-
-def bad(probe: Probe, found: ProbeOutcome, text: str, advice: str) -> ProbeFinding:
-    """A finding with which agents cannot work."""
-    return ProbeFinding(probe=probe, found=found, grade=Grade.BAD, text=text, advice=advice)
-
-
-def unknown(probe: Probe, text: str, found: ProbeOutcome = ProbeOutcome.UNCLEAR) -> ProbeFinding:
-    """A finding that says nothing about the server."""
-    return ProbeFinding(probe=probe, found=found, grade=Grade.UNKNOWN, text=text)
 
 
 def user(text: str) -> UserMessage:
@@ -76,8 +49,7 @@ def user(text: str) -> UserMessage:
 
 def shown(text: str) -> str:
     """The beginning of a foreign text, quoted, on one line."""
-    line = " ".join(text.split())
-    return repr(line if len(line) <= _SHOWN else line[:_SHOWN] + "…")
+    return repr(ellipsis(in_a_line(text), _SHOWN))
 
 
 # ---- Probes of one request ----
@@ -85,7 +57,7 @@ def shown(text: str) -> str:
 
 SAID = '{"fruit": "banana"}'
 """What the prompt asks for where the schema asks for something else."""
-TOOL = "note_weather"
+_TOOL = "note_weather"
 _ONE = "Note the weather: it is 21 degrees Celsius and sunny in Lisbon."
 _TWO = (
     "Note the weather of both cities, in one answer with two tool calls: it is 21 degrees "
@@ -98,15 +70,21 @@ _ONE_SYSTEM = "Agents of coag send one, at the front; nothing to do for them."
 _TWO_REQUESTS = "coag never sends both; where you do, ask in two requests."
 
 
+class Judged(NamedTuple):
+    """What was found, a sentence on it, and what to do, if anything."""
+
+    found: Found
+    text: str
+    advice: str = ""
+
+
 class Tint(BaseModel):
     """A tint for a door."""
 
     tint: Literal["teal", "ochre"]
 
 
-class Weather(BaseModel):
-    """The arguments of the tool."""
-
+class _Weather(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
     city: str
@@ -118,173 +96,157 @@ class Weather(BaseModel):
 class ProbeQuestion:
     """A probe of one request."""
 
-    probe: Probe
-    messages: Sequence[LLMMessage]
+    asks: str
+    """What the user says."""
+    before: Sequence[LLMMessage] = ()
     what: str
     """What is asked for, as the beginning of a sentence."""
     advice: str
     """What to do where the server refuses it."""
-    judge: Callable[[Reply], ProbeFinding]
+    judge: Callable[[Reply], Judged]
     """Judges a reply that is no error."""
     tool_choice: ToolChoice | None = None
     """How the weather tool is offered; None for not at all."""
-    rung: OutputMode = OutputMode.TEXT
+    mode: OutputMode = OutputMode.TEXT
     claims: Mapping[str, bool] | None = None
     """What the client has to claim, so that it does not change the request."""
 
-    async def ask(self, client: ProbeClient) -> tuple[ProbeFinding, ...]:
+    async def ask(self, probe: Probe, client: ProbeClient) -> ProbeFinding:
         """Asks it and judges the reply."""
         other = claiming(client.client, **self.claims) if self.claims else None
         try:
             reply = await client.ask(
-                self.messages,
-                tools=[weather_tool()] if self.tool_choice else [],
+                [*self.before, user(self.asks)],
+                tools=[_weather_tool()] if self.tool_choice else [],
                 tool_choice=self.tool_choice or "auto",
-                rung=self.rung,
-                form=None if self.rung is OutputMode.TEXT else Tint,
+                mode=self.mode,
+                form=None if self.mode is OutputMode.TEXT else Tint,
                 client=other,
             )
         finally:
             if other is not None:
                 await other.close()
         if reply.error is not None:
-            return (reply.unanswered(self.probe, self.what, self.advice),)
-        return (self.judge(reply),)
+            return reply.unanswered(probe, self.what, self.advice)
+        return finding(probe, *self.judge(reply))
 
 
-def weather_tool() -> ToolSchema:
-    """The tool that is offered."""
+def _weather_tool() -> ToolSchema:
     return {
-        "name": TOOL,
+        "name": _TOOL,
         "description": "Writes the weather of a city into the notebook.",
-        "parameters": {
-            "type": "object",
-            "properties": {
-                "city": {"type": "string"},
-                "celsius": {"type": "integer"},
-                "sky": {"type": "string", "enum": ["sunny", "rainy"]},
-            },
-            "required": ["city", "celsius", "sky"],
-            "additionalProperties": False,
-        },
+        "parameters": cast("ParametersSchema", strict_schema(_Weather)),
         "strict": False,
     }
 
 
-def _judge_system(reply: Reply) -> ProbeFinding:
+def _judge_system(reply: Reply) -> Judged:
     if "heron" in reply.text.lower():
-        return good(Probe.SYSTEM, ProbeOutcome.YES, "A system message reaches the model.")
+        return Judged(Found.YES, "A system message reaches the model.")
     text = f"What a system message said was not known: {shown(reply.text)}."
-    advice = "Check the chat template: some drop system messages."
-    return poor(Probe.SYSTEM, ProbeOutcome.IGNORED, text, advice)
+    return Judged(Found.IGNORED, text, "Check the chat template: some drop system messages.")
 
 
-def _judge_systems(reply: Reply) -> ProbeFinding:
-    known = [name for name in ("heron", "walnut") if name in reply.text.lower()]
-    if len(known) == 2:
-        return good(Probe.SYSTEMS, ProbeOutcome.YES, "Several system messages reach the model.")
-    text = f"Of two system messages {len(known)} had an effect: {shown(reply.text)}."
-    return poor(Probe.SYSTEMS, ProbeOutcome.IGNORED, text, _ONE_SYSTEM)
+def _judge_systems(reply: Reply) -> Judged:
+    known = sum(name in reply.text.lower() for name in ("heron", "walnut"))
+    if known == 2:
+        return Judged(Found.YES, "Several system messages reach the model.")
+    text = f"Of two system messages {known} had an effect: {shown(reply.text)}."
+    return Judged(Found.IGNORED, text, _ONE_SYSTEM)
 
 
-def _judge_schema(reply: Reply) -> ProbeFinding:
-    probe = Probe.SCHEMA
-    try:
-        Tint.model_validate_json(reply.text)
-    except ValidationError:
-        pass
-    else:
-        text = "The server enforces a JSON schema, against the prompt."
-        return good(probe, ProbeOutcome.ENFORCED, text)
+def _judge_schema(reply: Reply) -> Judged:
+    if not _faults(Tint, reply.text):
+        return Judged(Found.ENFORCED, "The server enforces a JSON schema, against the prompt.")
     if not reply.text.strip():
         text = f"With a schema the answer was empty (finish reason {reply.finish!r})."
         advice = 'Set "structured_output": False, or raise --max-tokens if the model thinks first.'
-        return poor(probe, ProbeOutcome.NO, text, advice)
+        return Judged(Found.NO, text, advice)
     text = f"The server takes a JSON schema and ignores it; it answered {shown(reply.text)}."
     advice = 'Set "structured_output": False: each schema would be tried in vain once an agent.'
-    return poor(probe, ProbeOutcome.IGNORED, text, advice)
+    return Judged(Found.IGNORED, text, advice)
 
 
-def _judge_json(reply: Reply) -> ProbeFinding:
-    probe = Probe.JSON_MODE
+def _judge_json(reply: Reply) -> Judged:
     if isinstance(_json_of(reply.text), dict):
-        text = "In JSON mode the server gives JSON, against the prompt."
-        return good(probe, ProbeOutcome.ENFORCED, text)
+        return Judged(Found.ENFORCED, "In JSON mode the server gives JSON, against the prompt.")
     if reply.finish == "length" and reply.text.lstrip().startswith("{"):
-        return unknown(probe, "In JSON mode the answer began as JSON and was cut off at its limit.")
+        return Judged(
+            Found.UNCLEAR, "In JSON mode the answer began as JSON and was cut off at its limit."
+        )
     text = f"JSON mode is taken and ignored; the server answered {shown(reply.text)}."
-    return poor(probe, ProbeOutcome.IGNORED, text, 'Set "json_output": False.')
+    return Judged(Found.IGNORED, text, 'Set "json_output": False.')
 
 
-def _judge_tools(reply: Reply) -> ProbeFinding:
-    probe = Probe.TOOLS
+def _judge_tools(reply: Reply) -> Judged:
     wrong = [problem for call in reply.calls if (problem := _problem(call))]
     if wrong:
         text = f"A tool call came whose arguments do not fit its schema: {wrong[0]}."
-        return poor(probe, ProbeOutcome.INVALID, text, _JSON_ONLY)
+        return Judged(Found.INVALID, text, _JSON_ONLY)
     if reply.calls:
-        text = "A tool call comes back as a tool call, with arguments that fit."
-        return good(probe, ProbeOutcome.YES, text)
-    if TOOL in reply.text:
+        return Judged(Found.YES, "A tool call comes back as a tool call, with arguments that fit.")
+    if _TOOL in reply.text:
         text = f"A tool call comes back as text: {shown(reply.text)}."
         unread = "Agents take it for the answer and run nothing: a text may quote a call. "
-        return poor(probe, ProbeOutcome.AS_TEXT, text, f"{unread}{_JSON_ONLY}")
-    text = f"The tool was not called; the answer was {shown(reply.text)}."
-    return poor(probe, ProbeOutcome.IGNORED, text, _JSON_ONLY)
+        return Judged(Found.AS_TEXT, text, f"{unread}{_JSON_ONLY}")
+    return Judged(Found.IGNORED, f"The tool was not called; {_answered(reply)}", _JSON_ONLY)
+
+
+def _judge_parallel(reply: Reply) -> Judged:
+    if len(reply.calls) < 2:
+        text = f"Asked for two calls, the model made {len(reply.calls)}."
+        return Judged(Found.NO, text, _ONE_BY_ONE)
+    if len({call.id for call in reply.calls}) < len(reply.calls):
+        advice = "A stock AssistantAgent mixes up their results: allow it one call at a time."
+        return Judged(Found.INVALID, "Two calls come in one answer, but they share an id.", advice)
+    return Judged(Found.YES, f"{len(reply.calls)} calls come in one answer, each with its id.")
+
+
+def _judge_required(reply: Reply) -> Judged:
+    if reply.calls:
+        return Judged(Found.ENFORCED, 'tool_choice="required" is honoured.')
+    text = f'tool_choice="required" is ignored; {_answered(reply)}'
+    return Judged(Found.IGNORED, text, _NOT_RELIED_ON)
+
+
+def _judge_none(reply: Reply) -> Judged:
+    if not reply.calls:
+        return Judged(Found.ENFORCED, 'tool_choice="none" is honoured.')
+    advice = "Send no tools where none may be called; coag does so."
+    return Judged(Found.IGNORED, 'tool_choice="none" is ignored: a tool call came.', advice)
+
+
+def _judge_both(reply: Reply) -> Judged:
+    if reply.calls:
+        return Judged(
+            Found.YES, "Tools and a schema may stand in one request; the model called the tool."
+        )
+    if set(_mapping(_json_of(reply.text))) == {"tint"}:
+        text = "Beside a schema the tools are lost: the schema always wins."
+        return Judged(Found.NO, text, _TWO_REQUESTS)
+    text = f"Of tools and a schema neither came; {_answered(reply)}"
+    return Judged(Found.IGNORED, text, _TWO_REQUESTS)
+
+
+def _answered(reply: Reply) -> str:
+    return f"the answer was {shown(reply.text)}."
 
 
 def _problem(call: FunctionCall) -> str:
     """What is wrong with a call; empty if nothing is."""
-    if call.name != TOOL:
+    if call.name != _TOOL:
         return f"there is no tool {call.name!r}"
+    faults = _faults(_Weather, call.arguments)
+    return f"{faults} in {shown(call.arguments)}" if faults else ""
+
+
+def _faults(form: type[BaseModel], text: str) -> str:
     try:
-        Weather.model_validate_json(call.arguments)
+        form.model_validate_json(text)
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False)[0]
-        place = ".".join(str(part) for part in first["loc"]) or "the whole"
-        return f"{place}: {first['msg']} in {shown(call.arguments)}"
+        return f"{'.'.join(map(str, first['loc'])) or 'the whole'}: {first['msg']}"
     return ""
-
-
-def _judge_parallel(reply: Reply) -> ProbeFinding:
-    probe = Probe.PARALLEL
-    if len(reply.calls) < 2:
-        text = f"Asked for two calls, the model made {len(reply.calls)}."
-        return poor(probe, ProbeOutcome.NO, text, _ONE_BY_ONE)
-    if len({call.id for call in reply.calls}) < len(reply.calls):
-        text = "Two calls come in one answer, but they share an id."
-        advice = "A stock AssistantAgent mixes up their results: allow it one call at a time."
-        return poor(probe, ProbeOutcome.INVALID, text, advice)
-    text = f"{len(reply.calls)} calls come in one answer, each with its id."
-    return good(probe, ProbeOutcome.YES, text)
-
-
-def _judge_required(reply: Reply) -> ProbeFinding:
-    if reply.calls:
-        text = 'tool_choice="required" is honoured.'
-        return good(Probe.REQUIRED, ProbeOutcome.ENFORCED, text)
-    text = f'tool_choice="required" is ignored; the answer was {shown(reply.text)}.'
-    return poor(Probe.REQUIRED, ProbeOutcome.IGNORED, text, _NOT_RELIED_ON)
-
-
-def _judge_none(reply: Reply) -> ProbeFinding:
-    if not reply.calls:
-        return good(Probe.NONE, ProbeOutcome.ENFORCED, 'tool_choice="none" is honoured.')
-    text = 'tool_choice="none" is ignored: a tool call came.'
-    advice = "Send no tools where none may be called; coag does so."
-    return poor(Probe.NONE, ProbeOutcome.IGNORED, text, advice)
-
-
-def _judge_both(reply: Reply) -> ProbeFinding:
-    probe, value = Probe.TOOLS_WITH_SCHEMA, _json_of(reply.text)
-    if reply.calls:
-        text = "Tools and a schema may stand in one request; the model called the tool."
-        return good(probe, ProbeOutcome.YES, text)
-    if isinstance(value, dict) and set(cast("dict[str, object]", value)) == {"tint"}:
-        text = "Beside a schema the tools are lost: the schema always wins."
-        return poor(probe, ProbeOutcome.NO, text, _TWO_REQUESTS)
-    text = f"Of tools and a schema neither came; the answer was {shown(reply.text)}."
-    return poor(probe, ProbeOutcome.IGNORED, text, _TWO_REQUESTS)
 
 
 def _json_of(text: str) -> object:
@@ -294,90 +256,84 @@ def _json_of(text: str) -> object:
         return None
 
 
+def _mapping(value: object) -> Mapping[str, object]:
+    return cast("Mapping[str, object]", value) if isinstance(value, dict) else {}
+
+
 _SHIP = SystemMessage(content="The name of the ship is Heron.")
-SYSTEM = ProbeQuestion(
-    probe=Probe.SYSTEM,
-    messages=[_SHIP, user("What is the name of the ship? Answer with the name only.")],
-    what="A system message",
-    advice="Put instructions into the first message of the user.",
-    judge=_judge_system,
-)
-SYSTEMS = ProbeQuestion(
-    probe=Probe.SYSTEMS,
-    messages=[
-        _SHIP,
-        user("Hello."),
-        AssistantMessage(content="Hello.", source="assistant"),
-        SystemMessage(content="The name of the captain is Walnut."),
-        user("What are the names of ship and captain? Answer with both names only."),
-    ],
-    what="A second system message",
-    advice=_ONE_SYSTEM,
-    judge=_judge_systems,
-    claims={"multiple_system_messages": True},
-)
-SCHEMA = ProbeQuestion(
-    probe=Probe.SCHEMA,
-    messages=[user(f"Answer with exactly this JSON object and nothing else: {SAID}")],
-    what="A JSON schema",
-    advice='Set "structured_output": False.',
-    judge=_judge_schema,
-    rung=OutputMode.JSON_SCHEMA,
-)
-JSON_MODE = ProbeQuestion(
-    probe=Probe.JSON_MODE,
-    messages=[
-        user(
-            "First greet me in one sentence of prose. Then give this JSON object: "
-            f"{SAID}\nBegin with the greeting."
-        )
-    ],
-    what="JSON mode",
-    advice='Set "json_output": False.',
-    judge=_judge_json,
-    rung=OutputMode.JSON_MODE,
-)
-TOOLS = ProbeQuestion(
-    probe=Probe.TOOLS,
-    messages=[user(_ONE)],
-    what="A request with tools",
-    advice=_JSON_ONLY,
-    judge=_judge_tools,
-    tool_choice="auto",
-)
-PARALLEL = ProbeQuestion(
-    probe=Probe.PARALLEL,
-    messages=[user(_TWO)],
-    what="A request for two calls",
-    advice=_ONE_BY_ONE,
-    judge=_judge_parallel,
-    tool_choice="auto",
-)
-REQUIRED = ProbeQuestion(
-    probe=Probe.REQUIRED,
-    messages=[user("Hello! How are you today?")],
-    what='tool_choice="required"',
-    advice=_NOT_RELIED_ON,
-    judge=_judge_required,
-    tool_choice="required",
-)
-NONE = ProbeQuestion(
-    probe=Probe.NONE,
-    messages=[user(_ONE)],
-    what='tool_choice="none"',
-    advice="Send no tools instead.",
-    judge=_judge_none,
-    tool_choice="none",
-)
-TOOLS_WITH_SCHEMA = ProbeQuestion(
-    probe=Probe.TOOLS_WITH_SCHEMA,
-    messages=[user(_ONE)],
-    what="A request with tools and a schema",
-    advice=_TWO_REQUESTS,
-    judge=_judge_both,
-    tool_choice="auto",
-    rung=OutputMode.JSON_SCHEMA,
-)
+QUESTIONS: Mapping[Probe, ProbeQuestion] = {
+    Probe.SYSTEM: ProbeQuestion(
+        before=[_SHIP],
+        asks="What is the name of the ship? Answer with the name only.",
+        what="A system message",
+        advice="Put instructions into the first message of the user.",
+        judge=_judge_system,
+    ),
+    Probe.SYSTEMS: ProbeQuestion(
+        before=[
+            _SHIP,
+            user("Hello."),
+            AssistantMessage(content="Hello.", source="assistant"),
+            SystemMessage(content="The name of the captain is Walnut."),
+        ],
+        asks="What are the names of ship and captain? Answer with both names only.",
+        what="A second system message",
+        advice=_ONE_SYSTEM,
+        judge=_judge_systems,
+        claims={"multiple_system_messages": True},
+    ),
+    Probe.SCHEMA: ProbeQuestion(
+        asks=f"Answer with exactly this JSON object and nothing else: {SAID}",
+        what="A JSON schema",
+        advice='Set "structured_output": False.',
+        judge=_judge_schema,
+        mode=OutputMode.JSON_SCHEMA,
+    ),
+    Probe.JSON_MODE: ProbeQuestion(
+        asks="First greet me in one sentence of prose. Then give this JSON object: "
+        f"{SAID}\nBegin with the greeting.",
+        what="JSON mode",
+        advice='Set "json_output": False.',
+        judge=_judge_json,
+        mode=OutputMode.JSON_MODE,
+    ),
+    Probe.TOOLS: ProbeQuestion(
+        asks=_ONE,
+        what="A request with tools",
+        advice=_JSON_ONLY,
+        judge=_judge_tools,
+        tool_choice="auto",
+    ),
+    Probe.PARALLEL: ProbeQuestion(
+        asks=_TWO,
+        what="A request for two calls",
+        advice=_ONE_BY_ONE,
+        judge=_judge_parallel,
+        tool_choice="auto",
+    ),
+    Probe.REQUIRED: ProbeQuestion(
+        asks="Hello! How are you today?",
+        what='tool_choice="required"',
+        advice=_NOT_RELIED_ON,
+        judge=_judge_required,
+        tool_choice="required",
+    ),
+    Probe.NONE: ProbeQuestion(
+        asks=_ONE,
+        what='tool_choice="none"',
+        advice="Send no tools instead.",
+        judge=_judge_none,
+        tool_choice="none",
+    ),
+    Probe.TOOLS_WITH_SCHEMA: ProbeQuestion(
+        asks=_ONE,
+        what="A request with tools and a schema",
+        advice=_TWO_REQUESTS,
+        judge=_judge_both,
+        tool_choice="auto",
+        mode=OutputMode.JSON_SCHEMA,
+    ),
+}
 
 
 # ---- Is the server there, and does it list the model? ----
@@ -390,10 +346,10 @@ _OLLAMA = "http://127.0.0.1:11434"
 
 async def listed(client: ProbeClient) -> tuple[ProbeFinding, ...]:
     """Asks the server for its list of models, at the address that the client has."""
-    probe, directory = Probe.LISTED, _directory(client)
+    directory, bad = _directory(client), Grade.BAD
     if directory is None:
         text = "The client has no address at which models are listed."
-        return (unknown(probe, text, ProbeOutcome.SKIPPED),)
+        return (finding(Probe.LISTED, Found.SKIPPED, text),)
     url, headers = directory
     started = time.monotonic()
     try:
@@ -402,27 +358,33 @@ async def listed(client: ProbeClient) -> tuple[ProbeFinding, ...]:
     except httpx.HTTPError as error:
         text = f"The server cannot be reached: {reason_of(error)}."
         advice = "Start it, or check the address in the spec."
-        return (bad(probe, ProbeOutcome.FAILED, text, advice),)
-    figures = {"answer_seconds": time.monotonic() - started}
+        return (finding(Probe.LISTED, Found.FAILED, text, advice, grade=bad),)
     if response.status_code in (401, 403):
         text = f"The server refuses the key (status {response.status_code})."
-        return (bad(probe, ProbeOutcome.REFUSED, text, "Check the key in the environment."),)
-    finding = _judge_list(_model_names(response), model_name_of(client.client), response)
-    return (finding.model_copy(update={"figures": figures}),)
+        advice = "Check the key in the environment."
+        return (finding(Probe.LISTED, Found.REFUSED, text, advice, grade=bad),)
+    figures = {"answer_seconds": time.monotonic() - started}
+    judged = _judge_list(response, model_name_of(client.client))
+    return (finding(Probe.LISTED, *judged, figures=figures),)
 
 
-def _judge_list(names: tuple[str, ...], model: str, response: httpx.Response) -> ProbeFinding:
+def _judge_list(response: httpx.Response, model: str) -> Judged:
+    """Looks for the model in OpenAI's or Ollama's list."""
+    body = _mapping(_json_of(response.text))
+    entries = cast("Any", body.get("data") or body.get("models"))
+    listed = map(_mapping, cast("list[object]", entries) if isinstance(entries, list) else ())
+    told = [entry.get("id") or entry.get("name") for entry in listed]
+    names = [name for name in told if isinstance(name, str)]
     if not names:
         text = f"The server is there, but lists no models (status {response.status_code})."
-        return unknown(Probe.LISTED, text)
+        return Judged(Found.UNCLEAR, text)
     if model in names or f"{model}:latest" in names:
-        return good(Probe.LISTED, ProbeOutcome.YES, f"The server lists {model!r}.")
+        return Judged(Found.YES, f"The server lists {model!r}.")
     # A server may call a model by the path of its file, which is nobody's business.
     first = ", ".join(repr(name.rpartition("/")[2]) for name in names[:_NAMED])
     more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    text = f"The server does not list {model!r}, but {first}{more}."
     advice = "Servers of one model answer to any name; of others ask by a listed name."
-    return poor(Probe.LISTED, ProbeOutcome.NO, text, advice)
+    return Judged(Found.NO, f"The server does not list {model!r}, but {first}{more}.", advice)
 
 
 def _directory(client: ProbeClient) -> tuple[str, dict[str, str]] | None:
@@ -445,21 +407,6 @@ def _directory(client: ProbeClient) -> tuple[str, dict[str, str]] | None:
     return str(url.copy_with(path=f"{url.path.rstrip('/')}/models")), headers
 
 
-def _model_names(response: httpx.Response) -> tuple[str, ...]:
-    """The names in OpenAI's or Ollama's list; none if it is no such list."""
-    body = _mapping(_json_of(response.text))
-    entries: object = body.get("data") or body.get("models")
-    if not isinstance(entries, list):
-        return ()
-    named = (_mapping(entry) for entry in cast("list[object]", entries))
-    names = (entry.get("id") or entry.get("name") for entry in named)
-    return tuple(name for name in names if isinstance(name, str))
-
-
-def _mapping(value: object) -> Mapping[str, object]:
-    return cast("Mapping[str, object]", value) if isinstance(value, dict) else {}
-
-
 # ---- A plain answer, a stream, and a typed answer ----
 
 
@@ -473,26 +420,25 @@ _SLOW = 5.0
 
 async def answer(client: ProbeClient) -> tuple[ProbeFinding, ...]:
     """Asks a plain question, without a system message."""
-    return (_judge_answer(await client.ask([user("Say in one short sentence what water is.")])),)
-
-
-def _judge_answer(reply: Reply) -> ProbeFinding:
-    probe = Probe.ANSWER
+    reply = await client.ask([user("Say in one short sentence what water is.")])
+    if reply.error is None and reply.text.strip():
+        return (finding(Probe.ANSWER, *_judge_answer(reply)),)
     if reply.error is not None:
-        text = f"A plain question got no answer: {reply.error}."
+        found, text = reply.outcome, f"A plain question got no answer: {reply.error}."
         advice = "Check that the server runs, knows the model and is not overloaded; then again."
-        return bad(probe, reply.outcome, text, advice)
-    if not reply.text.strip():
+    else:
         thought = " It thought aloud, though." if reply.thought else ""
-        text = f"The answer was empty (finish reason {reply.finish!r}).{thought}"
+        found, text = Found.NO, f"The answer was empty (finish reason {reply.finish!r}).{thought}"
         advice = "Raise --max-tokens if the model thinks first; else the chat template is wrong."
-        return bad(probe, ProbeOutcome.NO, text, advice)
-    if not reply.usage.prompt_tokens:
-        text = "A plain question is answered; the server counts no tokens."
-        advice = "Budgets in tokens are blind here: set budgets in calls or seconds."
-        return poor(probe, ProbeOutcome.YES, text, advice)
-    text = f"A plain question is answered ({reply.usage.completion_tokens} tokens)."
-    return good(probe, ProbeOutcome.YES, text)
+    return (finding(Probe.ANSWER, found, text, advice, grade=Grade.BAD),)
+
+
+def _judge_answer(reply: Reply) -> Judged:
+    if reply.usage.prompt_tokens:
+        text = f"A plain question is answered ({reply.usage.completion_tokens} tokens)."
+        return Judged(Found.YES, text)
+    advice = "Budgets in tokens are blind here: set budgets in calls or seconds."
+    return Judged(Found.YES, "A plain question is answered; the server counts no tokens.", advice)
 
 
 async def stream(client: ProbeClient) -> tuple[ProbeFinding, ...]:
@@ -500,58 +446,58 @@ async def stream(client: ProbeClient) -> tuple[ProbeFinding, ...]:
     limit = min(_STREAM_TOKENS, client.limits.max_tokens)
     question = "Count from one to three hundred in words, separated by commas."
     reply = await client.stream([user(question)], limit)
-    return (_judge_stream(reply), _judge_stream_usage(reply), _judge_limit(reply, limit))
+    return (
+        _judge_stream(reply),
+        finding(Probe.STREAM_USAGE, *_judge_stream_usage(reply)),
+        finding(Probe.LIMIT, *_judge_limit(reply, limit)),
+    )
 
 
 def _judge_stream(reply: Reply) -> ProbeFinding:
-    probe = Probe.STREAM
     if reply.error is not None:
         what = f"Streaming, after {reply.pieces} piece(s),"
-        return reply.unanswered(probe, what, "Leave model_client_stream off.")
+        return reply.unanswered(Probe.STREAM, what, "Leave model_client_stream off.")
     if reply.pieces <= 1:
-        text = f"A stream comes in {reply.pieces} piece(s)."
         advice = "Streaming shows nothing earlier here: leave model_client_stream off."
-        return poor(probe, ProbeOutcome.NO, text, advice)
+        return finding(
+            Probe.STREAM, Found.NO, f"A stream comes in {reply.pieces} piece(s).", advice
+        )
     first = reply.first_piece or 0.0
-    figures = {"first_piece_seconds": first}
-    rest = reply.seconds - first
+    figures, rest = {"first_piece_seconds": first}, reply.seconds - first
     tokens = (reply.usage.completion_tokens or reply.pieces) - 1
     if rest > 0 and tokens > 0:
         figures["completion_tokens_per_second"] = tokens / rest
     text = f"Answers stream; the first of {reply.pieces} pieces after {first:.2f} s."
-    return good(probe, ProbeOutcome.YES, text, figures)
+    return finding(Probe.STREAM, Found.YES, text, figures=figures)
 
 
-def _judge_stream_usage(reply: Reply) -> ProbeFinding:
+def _judge_stream_usage(reply: Reply) -> Judged:
     if reply.error is not None or reply.endless:
-        return unknown(Probe.STREAM_USAGE, "No stream came to its end.")
+        return Judged(Found.UNCLEAR, "No stream came to its end.")
     if reply.usage.prompt_tokens and reply.usage.completion_tokens:
-        text = "Tokens are counted in a stream, when they are asked for."
-        return good(Probe.STREAM_USAGE, ProbeOutcome.YES, text)
+        return Judged(Found.YES, "Tokens are counted in a stream, when they are asked for.")
     advice = "With model_client_stream=True, budgets in tokens are blind: use calls or seconds."
-    text = "No tokens are counted in a stream."
-    return poor(Probe.STREAM_USAGE, ProbeOutcome.NO, text, advice)
+    return Judged(Found.NO, "No tokens are counted in a stream.", advice)
 
 
-def _judge_limit(reply: Reply, limit: int) -> ProbeFinding:
+def _judge_limit(reply: Reply, limit: int) -> Judged:
     written = max(reply.usage.completion_tokens, reply.pieces)
     if reply.endless or (reply.error is None and written > limit * _TOLERANCE):
         text = f"A completion limited to {limit} tokens went on to {written} and more."
         advice = "Nothing but time bounds an answer here: set AskSettings(timeout=...) low."
-        return poor(Probe.LIMIT, ProbeOutcome.IGNORED, text, advice)
+        return Judged(Found.IGNORED, text, advice)
     if reply.error is not None or written < limit // 2:
-        return unknown(Probe.LIMIT, f"The answer ended before its limit of {limit} tokens.")
-    text = f"A completion ends at its limit of {limit} tokens."
-    return good(Probe.LIMIT, ProbeOutcome.ENFORCED, text)
+        return Judged(Found.UNCLEAR, f"The answer ended before its limit of {limit} tokens.")
+    return Judged(Found.ENFORCED, f"A completion ends at its limit of {limit} tokens.")
 
 
 async def typed(client: ProbeClient) -> tuple[ProbeFinding, ...]:
-    """Asks for a typed answer as agents do, from the strictest rung that was seen to hold."""
+    """Asks for a typed answer as agents do, from the strictest mode that was seen to work."""
     calls: list[ModelCall] = []
     settings = AskSettings(
         max_tokens=client.limits.max_tokens,
         timeout=client.limits.seconds,
-        mode=strictest_rung(client.found(Probe.SCHEMA), client.found(Probe.JSON_MODE)),
+        mode=strictest_mode(client.found(Probe.SCHEMA), client.found(Probe.JSON_MODE)),
     )
     question = 'Choose a tint for a door: "teal" or "ochre"? Answer as JSON: {"tint": ...}'
     prompt = (PromptMessage(role="user", content=question),)
@@ -560,47 +506,47 @@ async def typed(client: ProbeClient) -> tuple[ProbeFinding, ...]:
             prompt, Tint, context=CallContext(on_call=calls.append), settings=settings
         )
     except (ModelAnswerError, ModelCallError) as error:
-        text = f"No typed answer came by the ladder: {' '.join(str(error).split())[:_REASON]}"
-        if isinstance(error.__cause__, TimeoutError):
-            return (bad(Probe.TYPED, ProbeOutcome.LATE, text, AGAIN),)
-        advice = "Agents cannot work with this model: take a larger one, or another server."
-        return (bad(Probe.TYPED, ProbeOutcome.NO, text, advice),)
+        late = isinstance(error.__cause__, TimeoutError)
+        text = f"No typed answer came in any output mode: {in_a_line(str(error))[:_REASON]}"
+        larger = "Agents cannot work with this model: take a larger one, or another server."
+        found, advice = (Found.LATE, AGAIN) if late else (Found.NO, larger)
+        return (finding(Probe.TYPED, found, text, advice, grade=Grade.BAD),)
     finally:
         for call in calls:
             client.usage += call.usage
-    rung = answer.calls[-1].rung
     how = ", repaired" if answer.repaired else ""
-    text = f"A typed answer came on the rung {rung.value!r} after {len(calls)} call(s){how}."
-    judge = good if len(calls) == 1 and not answer.repaired else poor
-    return (judge(Probe.TYPED, ProbeOutcome.YES, text),)
+    mode = answer.calls[-1].rung.value
+    text = f"A typed answer came in output mode {mode!r} after {len(calls)} call(s){how}."
+    grade = Grade.GOOD if len(calls) == 1 and not answer.repaired else Grade.POOR
+    return (finding(Probe.TYPED, Found.YES, text, grade=grade),)
 
 
-def strictest_rung(schema: ProbeOutcome, json_mode: ProbeOutcome) -> OutputMode:
-    """The strictest rung that holds, by what two probes found."""
-    if schema is ProbeOutcome.ENFORCED:
+def strictest_mode(schema: Found, json_mode: Found) -> OutputMode:
+    """The strictest output mode that works, by what two probes found."""
+    if schema is Found.ENFORCED:
         return OutputMode.JSON_SCHEMA
-    return OutputMode.JSON_MODE if json_mode is ProbeOutcome.ENFORCED else OutputMode.PROMPT
+    return OutputMode.JSON_MODE if json_mode is Found.ENFORCED else OutputMode.PROMPT
 
 
-def speed(client: ProbeClient) -> ProbeFinding:
+def speed(findings: Mapping[Probe, ProbeFinding]) -> ProbeFinding:
     """Puts together what the other probes measured; asks nothing."""
     figures = {
         name: figure
-        for finding in client.findings.values()
-        for name, figure in finding.figures.items()
+        for one in findings.values()
+        for name, figure in one.figures.items()
         if "per_second" in name or name.startswith("first_")
     }
     writing = figures.get("completion_tokens_per_second")
     reading = figures.get("prompt_tokens_per_second")
     if writing is None and reading is None:
-        return unknown(Probe.SPEED, "Nothing could be measured.")
+        return finding(Probe.SPEED, Found.UNCLEAR, "Nothing could be measured.")
     reads = f"reads {reading:,.0f} prompt tokens/s" if reading is not None else ""
     writes = f"writes {writing:,.1f} tokens/s" if writing is not None else ""
-    text = f"The server {' and '.join(part for part in (reads, writes) if part)}."
+    text = f"The server {' and '.join(filter(None, (reads, writes)))}."
     if writing is not None and writing < _SLOW:
         advice = 'Turns take minutes: use depth="compact" and short answers.'
-        return poor(Probe.SPEED, ProbeOutcome.NO, text, advice, figures)
-    return good(Probe.SPEED, ProbeOutcome.YES, text, figures)
+        return finding(Probe.SPEED, Found.NO, text, advice, figures=figures)
+    return finding(Probe.SPEED, Found.YES, text, figures=figures)
 
 
 # ---- Long prompts: is their beginning cut off silently, and is a repeated one cached? ----
@@ -632,22 +578,24 @@ class _LongPrompt:
         """Tokens as the server counts them; 0 if it counts none."""
         return self.reply.usage.prompt_tokens
 
-    def trouble(self, first: _LongPrompt) -> ProbeOutcome | None:
+    def trouble(self, first: _LongPrompt) -> Found | None:
         """What is wrong, given the first and shortest prompt; None if nothing is."""
         if self.reply.error is not None:
             return self.reply.outcome
         if self.counted and first.counted:
             measure = first.counted / first.size
             if measure < _FEWEST or self.counted < self.size * measure * _SHORTFALL:
-                return ProbeOutcome.CUT
-        return None if self.code in self.reply.text else ProbeOutcome.NO
+                return Found.CUT
+        return None if self.code in self.reply.text else Found.NO
 
 
 async def context(client: ProbeClient) -> tuple[ProbeFinding, ...]:
     """Sends longer and longer prompts, the first one twice, until one does not arrive whole."""
+    limit = client.limits.context
+    doubled = list(accumulate(range(20), lambda size, _: size * 2, initial=_FIRST))
     prompts: list[_LongPrompt] = []
     repeated: _LongPrompt | None = None
-    for size in _sizes(client.limits.context):
+    for size in [*(size for size in doubled if size < limit), limit]:
         prompts.append(await _send(client, size))
         if len(prompts) == 1 and prompts[0].reply.error is None:
             repeated = await _send(client, size)
@@ -656,22 +604,12 @@ async def context(client: ProbeClient) -> tuple[ProbeFinding, ...]:
     return (_judge_context(prompts), _judge_cache(prompts[0], repeated))
 
 
-def _sizes(limit: int) -> Iterator[int]:
-    """Sizes of prompts to try: doubling up to the limit, which comes last."""
-    size = _FIRST
-    while size < limit:
-        yield size
-        size *= 2
-    yield limit
-
-
 async def _send(client: ProbeClient, size: int) -> _LongPrompt:
     """Sends a dialogue of about `size` tokens, with a code at its beginning."""
     # The code differs from size to size, so that no longer prompt is served from a cache.
     code = f"HX{size * 7_919 % 89_989 + 10_000}"
     beginning = f"The harbour code is {code}. Keep it in mind; here is the log of the harbour.\n"
-    room = size - estimate_tokens(beginning) - estimate_tokens(_QUESTION) - 10
-    lines = list(_lines(room))
+    lines = list(_lines(size - estimate_tokens(beginning) - estimate_tokens(_QUESTION) - 10))
     half = len(lines) // 2
     messages: list[LLMMessage] = [
         user(beginning + "\n".join(lines[:half])),
@@ -682,12 +620,12 @@ async def _send(client: ProbeClient, size: int) -> _LongPrompt:
 
 
 def _lines(room: int) -> Iterator[str]:
-    used, number = 0, 0
-    while used < room:
-        number += 1
+    for number in count(1):
+        if room <= 0:
+            return
         goods, shelf = _GOODS[number % len(_GOODS)], _SHELVES[number % len(_SHELVES)]
         line = f"Entry {number}: a crate of {goods} went to the {shelf} shelf in calm weather."
-        used += estimate_tokens(line)
+        room -= estimate_tokens(line)
         yield line
 
 
@@ -695,39 +633,38 @@ def _judge_context(prompts: Sequence[_LongPrompt]) -> ProbeFinding:
     last = prompts[-1]
     trouble = last.trouble(prompts[0])
     whole = last if trouble is None else prompts[-2] if len(prompts) > 1 else None
-    figures = {} if whole is None else _reading_figures(whole)
-    tokens = f"about {last.size:,} tokens (the server counted {last.counted:,})"
     below = "Keep prompts short"
     if whole:
         # The window that agents are given holds the answer too: three quarters are for a prompt.
         window = f"SPEC?window={whole.size * 4 // 3}"
         below = f"Keep prompts below {whole.size:,} tokens (agents: {window})"
     advice = f"{below}, or give the server a larger context (llama.cpp: -c, Ollama: num_ctx)."
-    probe = Probe.CONTEXT
-    if trouble is None:
-        text = f"The beginning of a prompt of {tokens} reaches the model."
-        return good(probe, ProbeOutcome.YES, text, figures)
-    if trouble is ProbeOutcome.REFUSED and whole is not None:
-        text = f"A prompt of about {last.size:,} tokens is refused, not cut: {last.reply.error}."
-        return good(probe, trouble, text, figures).model_copy(update={"advice": advice})
-    if trouble is ProbeOutcome.CUT:
-        text = f"A prompt of {tokens} was cut without a word."
-    elif trouble is ProbeOutcome.NO and not last.counted:
-        text = f"At {tokens} the model did not know the beginning: {shown(last.reply.text)}."
-    elif trouble is ProbeOutcome.NO:
-        text = f"At {tokens} nothing was cut, but the model did not find the beginning."
-        advice = f"{below}: the model loses track in longer ones."
-    else:
-        text = f"A prompt of about {last.size:,} tokens got no answer: {last.reply.error}."
-        advice = f"{below}, or raise --seconds: long prompts take long here."
-    return poor(probe, trouble, text, advice, figures)
+    about, error = f"about {last.size:,} tokens", last.reply.error
+    tokens = f"{about} (the server counted {last.counted:,})"
+    grade = Grade.POOR
+    match trouble:
+        case None:
+            trouble, advice, grade = Found.YES, "", Grade.GOOD
+            text = f"The beginning of a prompt of {tokens} reaches the model."
+        case Found.REFUSED if whole is not None:
+            grade = Grade.GOOD
+            text = f"A prompt of {about} is refused, not cut: {error}."
+        case Found.CUT:
+            text = f"A prompt of {tokens} was cut without a word."
+        case Found.NO if not last.counted:
+            text = f"At {tokens} the model did not know the beginning: {shown(last.reply.text)}."
+        case Found.NO:
+            text = f"At {tokens} nothing was cut, but the model did not find the beginning."
+            advice = f"{below}: the model loses track in longer ones."
+        case _:
+            text = f"A prompt of {about} got no answer: {error}."
+            advice = f"{below}, or raise --seconds: long prompts take long here."
+    figures = {} if whole is None else _reading_figures(whole)
+    return finding(Probe.CONTEXT, trouble, text, advice, grade=grade, figures=figures)
 
 
 def _reading_figures(prompt: _LongPrompt) -> dict[str, float]:
-    figures: dict[str, float] = {
-        "estimated_tokens": prompt.size,
-        "counted_tokens": prompt.counted,
-    }
+    figures: dict[str, float] = {"estimated_tokens": prompt.size, "counted_tokens": prompt.counted}
     read = (prompt.counted or prompt.size) - prompt.reply.usage.cached_tokens
     if prompt.reply.seconds > 0 and read > 0:
         figures["prompt_tokens_per_second"] = read / prompt.reply.seconds
@@ -736,7 +673,7 @@ def _reading_figures(prompt: _LongPrompt) -> dict[str, float]:
 
 def _judge_cache(first: _LongPrompt, repeated: _LongPrompt | None) -> ProbeFinding:
     if repeated is None or repeated.reply.error is not None:
-        return unknown(Probe.CACHE, "No long prompt could be sent twice.")
+        return finding(Probe.CACHE, Found.UNCLEAR, "No long prompt could be sent twice.")
     cached = repeated.reply.usage.cached_tokens
     times = f"{first.reply.seconds:.1f} s, then {repeated.reply.seconds:.1f} s"
     figures = {
@@ -745,9 +682,8 @@ def _judge_cache(first: _LongPrompt, repeated: _LongPrompt | None) -> ProbeFindi
         "sent_again_seconds": repeated.reply.seconds,
     }
     if cached:
-        share = f"{cached:,} of {repeated.counted:,} tokens"
-        text = f"{share} of a repeated prompt were cached ({times})."
-        return good(Probe.CACHE, ProbeOutcome.YES, text, figures)
+        text = f"{cached:,} of {repeated.counted:,} tokens of a repeated prompt were cached"
+        return finding(Probe.CACHE, Found.YES, f"{text} ({times}).", figures=figures)
     text = f"No cached tokens are counted for a repeated prompt ({times})."
     advice = "Costs are computed as if nothing was cached."
-    return poor(Probe.CACHE, ProbeOutcome.NO, text, advice, figures)
+    return finding(Probe.CACHE, Found.NO, text, advice, figures=figures)

@@ -24,7 +24,6 @@ from .findings import Grade
 _OURS = "coag"
 _ASKERS = (_OURS, "autogen-agentchat", "autogen-core", "autogen-ext")
 """Whose requirements count, the first that asks for a package before the others."""
-_PYTHON = "python"
 _TELEMETRY = "ANONYMIZED_TELEMETRY"
 _OFF = frozenset({"false", "0", "no", "off", "f", "n"})
 
@@ -61,6 +60,9 @@ class Fit(StrEnum):
     """Not installed, and needed."""
 
 
+_GRADES = {Fit.FITS: Grade.GOOD, Fit.UNTRIED: Grade.POOR, Fit.ABSENT: Grade.UNKNOWN}
+
+
 class PackageCheck(Value):
     """One package, or Python itself."""
 
@@ -78,9 +80,7 @@ class PackageCheck(Value):
     @property
     def grade(self) -> Grade:
         """What it means for agents."""
-        if self.fit in (Fit.UNFIT, Fit.MISSING):
-            return Grade.BAD
-        return {Fit.UNTRIED: Grade.POOR, Fit.ABSENT: Grade.UNKNOWN}.get(self.fit, Grade.GOOD)
+        return _GRADES.get(self.fit, Grade.BAD)
 
 
 class VersionReport(Value):
@@ -129,7 +129,7 @@ class Installation:
                 python_bounds = package["Requires-Python"]
         return cls(
             versions=versions,
-            requirements={name: requirements.get(name, ()) for name in _ASKERS},
+            requirements=requirements,
             python=platform.python_version(),
             python_bounds=python_bounds,
             environment=dict(os.environ),
@@ -143,56 +143,55 @@ def check_versions(installation: Installation | None = None) -> VersionReport:
         installation: The facts; by default those of this interpreter.
     """
     facts = installation or Installation.here()
-    checks = [_python(facts), *(_checked(name, facts) for name in _WATCHED)]
     off = facts.environment.get(_TELEMETRY, "").strip().lower() in _OFF
-    return VersionReport(packages=tuple(checks), telemetry=_telemetry(off), telemetry_off=off)
-
-
-@dataclass(frozen=True, slots=True)
-class _Requirement:
-    """A requirement of somebody."""
-
-    by: str
-    specifier: SpecifierSet
-    optional: bool
-
-
-def _checked(name: str, facts: Installation) -> PackageCheck:
-    requirement = _foremost(name, facts)
-    installed = facts.versions.get(name)
-    fit = _fit(installed, requirement)
-    # The upper bound last, as one writes it.
-    bounds = ",".join(sorted(str(requirement.specifier).split(","), key=lambda part: "<" in part))
-    return PackageCheck(
-        name=name,
-        installed=installed,
-        bounds=bounds,
-        asked_by=requirement.by,
-        fit=fit,
-        advice=_advice(name, bounds, requirement, fit),
+    telemetry = (
+        "coag opens Chroma with its telemetry off. For other code in the same process, such as "
+        f"AutoGen's ChromaDBVectorMemory, which has no setting for it, set {_TELEMETRY}=False."
+    )
+    return VersionReport(
+        packages=(_python(facts), *(_checked(name, facts) for name in _WATCHED)),
+        telemetry=f"{_TELEMETRY} turns Chroma's telemetry off." if off else telemetry,
+        telemetry_off=off,
     )
 
 
-def _foremost(name: str, facts: Installation) -> _Requirement:
-    """Who asks for a package, and for which versions.
+def _checked(name: str, facts: Installation) -> PackageCheck:
+    by, specifier = _foremost(name, facts)
+    installed = facts.versions.get(name)
+    # The upper bound last, as one writes it.
+    bounds = ",".join(sorted(str(specifier).split(","), key=lambda part: "<" in part))
+    install = f"pip install '{name}{bounds}'"
+    if installed is None and (not by or "[" in by):
+        fit, advice = Fit.ABSENT, f"only if you need it: pip install '{by}'" if by else ""
+    elif installed is None:
+        fit, advice = Fit.MISSING, f"{by} needs it: {install}"
+    elif specifier.contains(installed, prereleases=True):
+        fit, advice = Fit.FITS, ""
+    elif by.partition("[")[0] == _OURS:
+        fit, advice = Fit.UNFIT, f"{_WATCHED[name]}: {install}"
+    else:
+        fit = Fit.UNTRIED
+        advice = f"{by} asks for {bounds}; if it fails ({_WATCHED[name]}): {install}"
+    return PackageCheck(
+        name=name, installed=installed, bounds=bounds, asked_by=by, fit=fit, advice=advice
+    )
+
+
+def _foremost(name: str, facts: Installation) -> tuple[str, SpecifierSet]:
+    """Who asks for a package, such as `coag[mcp]`, and for which versions.
 
     coag before others; whoever needs it anyway before an extra; a narrow extra before a broad one.
     """
     for asker in _ASKERS:
-        requirements = [Requirement(text) for text in facts.requirements.get(asker, ())]
-        extras = Counter(_extra_of(each) for each in requirements)
-        asking = [each for each in requirements if each.name == name]
+        given = [Requirement(text) for text in facts.requirements.get(asker, ())]
+        breadths = Counter(map(_extra_of, given))
+        breadths[""] = 0  # what is needed without an extra
+        asking = [each for each in given if each.name == name]
         if asking:
-            first = min(asking, key=lambda each: _breadth(_extra_of(each), extras))
+            first = min(asking, key=lambda each: breadths[_extra_of(each)])
             extra = _extra_of(first)
-            by = f"{asker}[{extra}]" if extra else asker
-            return _Requirement(by, first.specifier, optional=bool(extra))
-    return _Requirement("", SpecifierSet(), optional=True)
-
-
-def _breadth(extra: str, extras: Mapping[str, int]) -> int:
-    """How many packages an extra brings; 0 for what is needed without one."""
-    return extras[extra] if extra else 0
+            return f"{asker}[{extra}]" if extra else asker, first.specifier
+    return "", SpecifierSet()
 
 
 def _extra_of(requirement: Requirement) -> str:
@@ -201,44 +200,14 @@ def _extra_of(requirement: Requirement) -> str:
     return behind.split('"')[1] if behind else ""
 
 
-def _fit(installed: str | None, requirement: _Requirement) -> Fit:
-    if installed is None:
-        return Fit.ABSENT if requirement.optional else Fit.MISSING
-    if requirement.specifier.contains(installed, prereleases=True):
-        return Fit.FITS
-    return Fit.UNFIT if requirement.by.partition("[")[0] == _OURS else Fit.UNTRIED
-
-
-def _advice(name: str, bounds: str, requirement: _Requirement, fit: Fit) -> str:
-    install = f"pip install '{name}{bounds}'"
-    if fit is Fit.UNFIT:
-        return f"{_WATCHED[name]}: {install}"
-    if fit is Fit.UNTRIED:
-        return f"{requirement.by} asks for {bounds}; if it fails ({_WATCHED[name]}): {install}"
-    if fit is Fit.MISSING:
-        return f"{requirement.by} needs it: {install}"
-    if fit is Fit.ABSENT and requirement.by:
-        return f"only if you need it: pip install '{requirement.by}'"
-    return ""
-
-
 def _python(facts: Installation) -> PackageCheck:
     fits = SpecifierSet(facts.python_bounds).contains(facts.python, prereleases=True)
     advice = f"install a Python {facts.python_bounds} and coag in an environment of it"
     return PackageCheck(
-        name=_PYTHON,
+        name="python",
         installed=facts.python,
         bounds=facts.python_bounds,
         asked_by=_OURS if facts.python_bounds else "",
         fit=Fit.FITS if fits else Fit.UNFIT,
         advice="" if fits else advice,
-    )
-
-
-def _telemetry(off: bool) -> str:
-    if off:
-        return f"{_TELEMETRY} turns Chroma's telemetry off."
-    return (
-        "coag opens Chroma with its telemetry off. For other code in the same process, such as "
-        f"AutoGen's ChromaDBVectorMemory, which has no setting for it, set {_TELEMETRY}=False."
     )

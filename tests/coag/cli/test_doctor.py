@@ -36,7 +36,7 @@ def test_a_sound_model_is_usable_and_what_to_write_is_told(clinic: FakeServer, s
     said = say("doctor", spec(clinic), *SMALL)
     assert said.code == 0
     assert "The server enforces a JSON schema, against the prompt." in said.out
-    assert "Usable on the rung 'json_schema'." in said.out
+    assert "Usable in output mode 'json_schema'." in said.out
     assert 'CoagAgent("assistant", client, proposal="native")' in said.out
     assert '"multiple_system_messages": True,  # the client claims False' in said.out
 
