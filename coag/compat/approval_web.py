@@ -1,16 +1,17 @@
 """`WebApprover`: a page of this machine on which a person approves actions.
 
-Imported on demand, since it brings a web server.
+Imported on demand, since it brings a web server. The pages are plain HTML without scripts, every
+value in them escaped.
 """
 
 from __future__ import annotations
 
 import secrets
 import string
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from concurrent.futures import Future
 from html import escape
-from threading import Lock
+from itertools import count
 from types import TracebackType
 from typing import Self
 from urllib.parse import parse_qs
@@ -29,57 +30,11 @@ from coag._util.timeouts import outcome_of
 from coag.cycle import ApprovalAnswer, ApprovalRequest
 from coag.errors import ConfigurationError
 from coag.schema import Value
-from coag.serving import Served, ServingError, allowed_hosts
+from coag.serving import SafeHeaders, Served, ServingError, allowed_hosts
 
-from .approvers import arguments_text, prediction_text, state_text
+from .approvers import arguments_of, facts_of
 
 __all__ = ["WebApprover", "ServingError"]
-
-# ---- Approval requests that wait for a person ----
-
-
-class _Waiting:
-    """What waits for a decision, by a key of its own; may be used from several threads.
-
-    Ids of requests count up in each agent, so they do not tell the requests of two apart.
-    """
-
-    def __init__(self) -> None:
-        self._lock = Lock()
-        self._count = 0
-        self._open: dict[str, tuple[ApprovalRequest, Future[ApprovalAnswer]]] = {}
-
-    def add(self, request: ApprovalRequest) -> tuple[str, Future[ApprovalAnswer]]:
-        """Opens a request; gives its key and the future of its answer."""
-        future: Future[ApprovalAnswer] = Future()
-        with self._lock:
-            self._count += 1
-            key = str(self._count)
-            self._open[key] = (request, future)
-        return key, future
-
-    def drop(self, key: str) -> None:
-        """Closes a request that nobody waits for any more."""
-        with self._lock:
-            self._open.pop(key, None)
-
-    def listed(self) -> dict[str, ApprovalRequest]:
-        """What is open, oldest first."""
-        with self._lock:
-            return {key: request for key, (request, _) in self._open.items()}
-
-    def answer(self, key: str, answer: ApprovalAnswer) -> bool:
-        """Answers a request; False if it is not open, or no longer."""
-        with self._lock:
-            _, future = self._open.pop(key, (None, None))
-        if future is None:
-            return False
-        future.set_result(answer)
-        return True
-
-
-# ---- The pages on which a person decides: plain HTML without scripts, every value escaped ----
-
 
 REFRESH_SECONDS = 2
 """How often the list of waiting requests loads itself again."""
@@ -98,7 +53,6 @@ button { padding: .5rem 1.25rem; margin-right: .75rem; border: 2px solid; border
 .approve { background: #0a5c2b; color: #fff; border-color: #0a5c2b; }
 .deny { background: #fff; color: #9b1c1c; border-color: #9b1c1c; }
 """
-
 _PAGE = """\
 <!doctype html>
 <html lang="en">
@@ -115,7 +69,9 @@ _PAGE = """\
 </body>
 </html>
 """
-_FORM = """\
+_REQUEST = """\
+<h1>{title}</h1>
+<pre>{arguments}</pre>
 <form method="post" action="{base}requests/{key}">
 <input type="hidden" name="digest" value="{digest}">
 <p><label for="by">Your name</label> <input id="by" name="by" value="{by}" maxlength="100"
@@ -124,7 +80,22 @@ _FORM = """\
  <input id="reason" name="reason" maxlength="500" autocomplete="off"></p>
 <p><button class="approve" name="granted" value="true">Approve</button>
 <button class="deny" name="granted" value="false">Deny</button></p>
-</form>"""
+</form>
+<dl>
+{facts}
+</dl>
+<p><a href="{base}">All that waits</a></p>"""
+_NOTHING = "<p>Nothing waits for approval. This page looks again by itself.</p>"
+_POLICY = (
+    "default-src 'none'; style-src 'self'; form-action 'self'; base-uri 'none'; "
+    "frame-ancestors 'none'"
+)
+_BODY_BYTES = 16_384
+_GONE = "This request does not wait any more: it was answered, withdrawn, or its time is over."
+_OTHER = "This is not the request as it was shown. Look at it again."
+_FORM, _JSON = "application/x-www-form-urlencoded", "application/json"
+_TOKEN_LENGTH = 16
+_IN_A_PATH = frozenset(f"{string.ascii_letters}{string.digits}-_")
 
 
 def _page(title: str, body: str, base: str, *, refresh: bool = False) -> str:
@@ -140,8 +111,7 @@ def list_page(waiting: Mapping[str, ApprovalRequest], base: str) -> str:
         f"until {request.expires_at:%H:%M:%S} UTC</li>"
         for key, request in waiting.items()
     ]
-    nothing = "<p>Nothing waits for approval. This page looks again by itself.</p>"
-    body = f"<ul>\n{chr(10).join(items)}\n</ul>" if items else nothing
+    body = "\n".join(["<ul>", *items, "</ul>"]) if items else _NOTHING
     title = f"({len(items)}) Approvals" if items else "Approvals"
     return _page(title, f"<h1>Approvals</h1>\n{body}", base, refresh=True)
 
@@ -149,55 +119,26 @@ def list_page(waiting: Mapping[str, ApprovalRequest], base: str) -> str:
 def request_page(key: str, request: ApprovalRequest, base: str, by: str) -> str:
     """One request with the form to decide it; does not move under the person's hand."""
     facts = {
-        "Agent": request.agent,
-        "State": state_text(request, SHOWN),
-        "Predicted change": prediction_text(request, SHOWN),
-        "Why it is asked": request.reason,
-        "Risk": request.risk,
-        "Goal": request.goal,
-        "What the agent says": request.wish,
-        "What it expects": request.expected_effect,
-        "Asked again because": request.changed,
-        "How long": f"An approval holds {request.approval_seconds:g} s, for this one action and "
-        "only while the agent sees things as it does now. Without an answer it is denied at "
-        f"{request.expires_at:%Y-%m-%d %H:%M:%S} UTC.",
+        "Agent": visible(request.agent),
+        **facts_of(request, SHOWN),
         "Policy": request.policy,
         "Digest": request.digest,
     }
-    listed = "\n".join(f"<dt>{k}</dt><dd>{_text(v)}</dd>" for k, v in facts.items() if v)
-    form = _FORM.format(base=escape(base), key=key, digest=request.digest, by=escape(by))
-    body = (
-        f"<h1>Run {_text(request.action)}?</h1>\n"
-        f"<pre>{escape(arguments_text(request, SHOWN))}</pre>\n{form}\n<dl>\n{listed}\n</dl>\n"
-        f'<p><a href="{escape(base)}">All that waits</a></p>'
+    title = f"Run {visible(request.action)}?"
+    body = _REQUEST.format(
+        title=escape(title),
+        arguments=escape(arguments_of(request, SHOWN)),
+        base=escape(base),
+        key=key,
+        digest=request.digest,
+        by=escape(by),
+        facts="\n".join(f"<dt>{label}</dt><dd>{escape(v)}</dd>" for label, v in facts.items()),
     )
-    return _page(f"Run {visible(request.action)}?", body, base)
-
-
-def problem_page(problem: str, base: str) -> str:
-    """Why something could not be done."""
-    link = f'<p><a href="{escape(base)}">All that waits</a></p>' if base else ""
-    return _page("Not possible", f"<h1>Not possible</h1>\n<p>{escape(problem)}</p>\n{link}", base)
+    return _page(title, body, base)
 
 
 def _text(text: str) -> str:
     return escape(visible(text))
-
-
-# ---- The application: shows what waits, and takes decisions ----
-
-
-_BODY_BYTES = 16_384
-_HEADERS = {
-    "Content-Security-Policy": "default-src 'none'; style-src 'self'; form-action 'self'; "
-    "base-uri 'none'; frame-ancestors 'none'",
-    "X-Content-Type-Options": "nosniff",
-    "X-Frame-Options": "DENY",
-    "Referrer-Policy": "no-referrer",
-    "Cache-Control": "no-store",
-}
-_GONE = "This request does not wait any more: it was answered, withdrawn, or its time is over."
-_OTHER = "This is not the request as it was shown. Look at it again."
 
 
 class WebDecision(Value):
@@ -208,130 +149,6 @@ class WebDecision(Value):
     granted: bool
     by: str = Field(default="", max_length=100)
     reason: str = Field(default="", max_length=500)
-
-
-class _App:
-    """The endpoints below a secret path.
-
-    Args:
-        waiting: What waits.
-        base: The path; a request without its secret finds nothing.
-        by: The name of whoever gives none.
-    """
-
-    def __init__(self, waiting: _Waiting, base: str, by: str) -> None:
-        self._waiting = waiting
-        self._base = base
-        self._by = by
-
-    def starlette(self, host: str) -> Starlette:
-        """The application; on a loopback address only requests that name it are answered."""
-        table: list[tuple[str, str, Callable[[Request], Awaitable[Response]]]] = [
-            ("GET", "", self._list),
-            ("GET", "page.css", self._style),
-            ("GET", "requests/{key}", self._request),
-            ("POST", "requests/{key}", self._decide_by_form),
-            ("GET", "api/requests", self._list_as_json),
-            ("POST", "api/requests/{key}", self._decide_by_json),
-        ]
-        hosts = Middleware(TrustedHostMiddleware, allowed_hosts=list(allowed_hosts(host)))
-        return Starlette(
-            routes=[Route(self._base + path, run, methods=[verb]) for verb, path, run in table],
-            middleware=[hosts],
-            exception_handlers={HTTPException: self._problem},
-        )
-
-    async def _list(self, request: Request) -> Response:
-        return HTMLResponse(list_page(self._waiting.listed(), self._base), headers=_HEADERS)
-
-    async def _style(self, request: Request) -> Response:
-        return Response(STYLE, media_type="text/css", headers=_HEADERS)
-
-    async def _request(self, request: Request) -> Response:
-        key, pending = self._pending(request)
-        return HTMLResponse(request_page(key, pending, self._base, self._by), headers=_HEADERS)
-
-    async def _list_as_json(self, request: Request) -> Response:
-        listed = [
-            {"key": key, "digest": pending.digest, **pending.model_dump(mode="json")}
-            for key, pending in self._waiting.listed().items()
-        ]
-        return JSONResponse({"requests": listed}, headers=_HEADERS)
-
-    async def _decide_by_form(self, request: Request) -> Response:
-        body = await _body_of(request, "application/x-www-form-urlencoded")
-
-        def read() -> WebDecision:
-            fields = parse_qs(body.decode(), keep_blank_values=True, max_num_fields=8)
-            return WebDecision.model_validate({name: v[-1] for name, v in fields.items()})
-
-        self._decide(request, read)
-        return RedirectResponse(self._base, 303, headers=_HEADERS)
-
-    async def _decide_by_json(self, request: Request) -> Response:
-        body = await _body_of(request, "application/json")
-        granted = self._decide(request, lambda: WebDecision.model_validate_json(body, strict=True))
-        return JSONResponse({"granted": granted}, headers=_HEADERS)
-
-    async def _problem(self, request: Request, problem: Exception) -> Response:
-        """Why something could not be done; links nowhere for whoever lacks the secret."""
-        assert isinstance(problem, HTTPException)
-        inside = request.url.path.startswith(self._base)
-        if request.url.path.startswith(f"{self._base}api/"):
-            return JSONResponse({"error": problem.detail}, problem.status_code, _HEADERS)
-        page = problem_page(problem.detail, self._base if inside else "")
-        return HTMLResponse(page, problem.status_code, _HEADERS)
-
-    def _pending(self, request: Request) -> tuple[str, ApprovalRequest]:
-        key = str(request.path_params["key"])
-        pending = self._waiting.listed().get(key)
-        if pending is None:
-            raise HTTPException(404, _GONE)
-        return key, pending
-
-    def _decide(self, request: Request, read: Callable[[], WebDecision]) -> bool:
-        """Takes a decision, if it is one on the request as it was shown."""
-        try:
-            decision = read()
-        except ValueError as error:
-            raise HTTPException(422, _problem_of(error)) from error
-        key, pending = self._pending(request)
-        if decision.digest != pending.digest:
-            raise HTTPException(409, _OTHER)
-        decide = pending.grant if decision.granted else pending.deny
-        answer = decide(decision.by.strip() or self._by, decision.reason.strip())
-        if not self._waiting.answer(key, answer):
-            raise HTTPException(404, _GONE)
-        return decision.granted
-
-
-async def _body_of(request: Request, kind: str) -> bytes:
-    """The body, if it is of this kind and not too long."""
-    given = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if given != kind:
-        raise HTTPException(415, f"The body has to be {kind}.")
-    body = b""
-    async for part in request.stream():
-        body += part
-        if len(body) > _BODY_BYTES:
-            raise HTTPException(413, f"The body has more than {_BODY_BYTES} bytes.")
-    return body
-
-
-def _problem_of(error: ValueError) -> str:
-    """What is wrong with a decision, without repeating it."""
-    if not isinstance(error, ValidationError):
-        return "This is no decision: it cannot be read."
-    first = error.errors(include_input=False, include_url=False)[0]
-    where = ".".join(str(part) for part in first["loc"])
-    return f"This is no decision: {where or 'it'}: {first['msg']}."
-
-
-# ---- The approver ----
-
-
-_TOKEN_LENGTH = 16
-_IN_A_PATH = frozenset(f"{string.ascii_letters}{string.digits}-_")
 
 
 class WebApprover:
@@ -374,7 +191,10 @@ class WebApprover:
             )
         self._base = f"/{token}/"
         self._address = (host, port)
-        self._waiting = _Waiting()
+        # By a key of its own each, since the ids of requests count up in each agent. Several
+        # threads use it, each time by one operation, which a dictionary does as a whole.
+        self._open: dict[str, tuple[ApprovalRequest, Future[ApprovalAnswer]]] = {}
+        self._keys = count(1)
         self._served: Served | None = None
 
     @property
@@ -390,9 +210,7 @@ class WebApprover:
             ServingError: The server did not start.
         """
         if self._served is None:
-            host, port = self._address
-            app = _App(self._waiting, self._base, self.name)
-            self._served = Served(app.starlette(host), host, port)
+            self._served = Served(self._app(), *self._address)
         return self
 
     def stop(self) -> None:
@@ -402,8 +220,8 @@ class WebApprover:
             ServingError: The server did not stop in time.
         """
         served, self._served = self._served, None
-        for key, request in self._waiting.listed().items():
-            self._waiting.answer(key, request.deny("", "the approval page was closed"))
+        for key, request in self._waiting().items():
+            self._answer(key, request.deny("", "the approval page was closed"))
         if served is not None:
             served.stop()
 
@@ -426,8 +244,121 @@ class WebApprover:
         """
         if self._served is None:
             raise ConfigurationError("The page is not served; use `with WebApprover() as ...`.")
-        key, answer = self._waiting.add(request)
+        key, answer = str(next(self._keys)), Future[ApprovalAnswer]()
+        self._open[key] = (request, answer)
         try:
             return await outcome_of(answer)
         finally:
-            self._waiting.drop(key)
+            self._open.pop(key, None)
+
+    def _waiting(self) -> dict[str, ApprovalRequest]:
+        return {key: request for key, (request, _) in dict(self._open).items()}
+
+    def _answer(self, key: str, answer: ApprovalAnswer) -> bool:
+        """Answers a request; False if it is not open, or no longer."""
+        _, future = self._open.pop(key, (None, None))
+        if future is not None:
+            future.set_result(answer)
+        return future is not None
+
+    # ---- The application below the secret path ----
+
+    def _app(self) -> Starlette:
+        table = [
+            ("GET", "", self._list),
+            ("GET", "page.css", self._style),
+            ("GET", "requests/{key}", self._request),
+            ("POST", "requests/{key}", self._decide_by_form),
+            ("GET", "api/requests", self._list_as_json),
+            ("POST", "api/requests/{key}", self._decide_by_json),
+        ]
+        hosts = list(allowed_hosts(self._address[0]))
+        headers = {"X-Frame-Options": "DENY", "Cache-Control": "no-store"}
+        return Starlette(
+            routes=[Route(self._base + path, run, methods=[verb]) for verb, path, run in table],
+            middleware=[
+                Middleware(SafeHeaders, _POLICY, headers),
+                Middleware(TrustedHostMiddleware, allowed_hosts=hosts),
+            ],
+            exception_handlers={HTTPException: self._problem},
+        )
+
+    async def _list(self, request: Request) -> Response:
+        return HTMLResponse(list_page(self._waiting(), self._base))
+
+    async def _style(self, request: Request) -> Response:
+        return Response(STYLE, media_type="text/css")
+
+    async def _request(self, request: Request) -> Response:
+        return HTMLResponse(request_page(*self._pending(request), self._base, self.name))
+
+    async def _list_as_json(self, request: Request) -> Response:
+        listed = [
+            {"key": key, "digest": pending.digest, **pending.model_dump(mode="json")}
+            for key, pending in self._waiting().items()
+        ]
+        return JSONResponse({"requests": listed})
+
+    async def _decide_by_form(self, request: Request) -> Response:
+        await self._decide(request, _FORM)
+        return RedirectResponse(self._base, 303)
+
+    async def _decide_by_json(self, request: Request) -> Response:
+        return JSONResponse({"granted": await self._decide(request, _JSON)})
+
+    async def _problem(self, request: Request, problem: Exception) -> Response:
+        """Why something could not be done; links nowhere for whoever lacks the secret."""
+        assert isinstance(problem, HTTPException)
+        path = request.url.path
+        if path.startswith(f"{self._base}api/"):
+            return JSONResponse({"error": problem.detail}, problem.status_code)
+        base = self._base if path.startswith(self._base) else ""
+        link = f'<p><a href="{escape(base)}">All that waits</a></p>' if base else ""
+        body = f"<h1>Not possible</h1>\n<p>{escape(problem.detail)}</p>\n{link}"
+        return HTMLResponse(_page("Not possible", body, base), problem.status_code)
+
+    def _pending(self, request: Request) -> tuple[str, ApprovalRequest]:
+        key = str(request.path_params["key"])
+        pending = self._waiting().get(key)
+        if pending is None:
+            raise HTTPException(404, _GONE)
+        return key, pending
+
+    async def _decide(self, request: Request, kind: str) -> bool:
+        """Takes a decision, if it is one on the request as it was shown."""
+        decision = _decision(await _body_of(request, kind), kind)
+        key, pending = self._pending(request)
+        if decision.digest != pending.digest:
+            raise HTTPException(409, _OTHER)
+        decide = pending.grant if decision.granted else pending.deny
+        answer = decide(decision.by.strip() or self.name, decision.reason.strip())
+        if not self._answer(key, answer):
+            raise HTTPException(404, _GONE)
+        return decision.granted
+
+
+async def _body_of(request: Request, kind: str) -> bytes:
+    """The body, if it is of this kind and not too long."""
+    given = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if given != kind:
+        raise HTTPException(415, f"The body has to be {kind}.")
+    body = b""
+    async for part in request.stream():
+        body += part
+        if len(body) > _BODY_BYTES:
+            raise HTTPException(413, f"The body has more than {_BODY_BYTES} bytes.")
+    return body
+
+
+def _decision(body: bytes, kind: str) -> WebDecision:
+    try:
+        if kind == _JSON:
+            return WebDecision.model_validate_json(body, strict=True)
+        fields = parse_qs(body.decode(), keep_blank_values=True, max_num_fields=8)
+        return WebDecision.model_validate({name: v[-1] for name, v in fields.items()})
+    except ValidationError as error:  # what is wrong is told, without repeating it
+        first = error.errors(include_input=False, include_url=False)[0]
+        where = ".".join(map(str, first["loc"])) or "it"
+        raise HTTPException(422, f"This is no decision: {where}: {first['msg']}.") from error
+    except ValueError as error:
+        raise HTTPException(422, "This is no decision: it cannot be read.") from error

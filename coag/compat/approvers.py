@@ -6,6 +6,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from threading import Event, Lock
 from typing import TextIO
 
@@ -52,12 +53,9 @@ def ask_at_terminal(source: TextIO, sink: TextIO, question: str, withdrawn: Even
 
 
 def _terminal(source: TextIO) -> int:
-    try:
-        descriptor = source.fileno()
-        if os.isatty(descriptor):
+    with suppress(OSError, ValueError, AttributeError):  # no file, closed, or None
+        if os.isatty(descriptor := source.fileno()):
             return descriptor
-    except (OSError, ValueError, AttributeError) as error:  # no file, closed, or None
-        raise TerminalError("there is no terminal to ask at") from error
     raise TerminalError("there is no terminal to ask at")
 
 
@@ -107,7 +105,7 @@ else:
 
 
 SHOWN = 4_000
-"""Characters of each part that are shown at the terminal; of arguments, what is missing too."""
+"""Characters of each part that are shown at the terminal."""
 _HOW = "Type yes or y to approve. Anything else denies it; the agent reads what you type."
 
 ScriptedAnswer = bool | str | Exception | Callable[[ApprovalRequest], ApprovalAnswer | bool]
@@ -137,15 +135,19 @@ class ScriptedApprover:
             LookupError: There is none left.
         """
         self.requests.append(request)
-        for answer in self._answers:
-            if isinstance(answer, Exception):
-                raise answer
-            if isinstance(answer, str):
-                return request.deny(self.name, answer)
-            if isinstance(answer, bool):
-                return request.grant(self.name) if answer else request.deny(self.name)
-            return answer(request)
-        raise LookupError(f"No answer is left for request {len(self.requests)}; script one more.")
+        match next(self._answers, None):
+            case None:
+                raise LookupError(
+                    f"No answer is left for request {len(self.requests)}; script one more."
+                )
+            case Exception() as error:
+                raise error
+            case bool(granted):
+                return request.grant(self.name) if granted else request.deny(self.name)
+            case str(reason):
+                return request.deny(self.name, reason)
+            case answer:
+                return answer(request)
 
 
 class ConsoleApprover:
@@ -172,7 +174,7 @@ class ConsoleApprover:
     async def __call__(self, request: ApprovalRequest) -> ApprovalAnswer:
         """The person's answer; waits until earlier questions have been answered."""
         source, sink = self._source or sys.stdin, self._sink or sys.stderr
-        text, withdrawn = question(request), Event()
+        text, withdrawn = _question(request), Event()
         try:
             line = await outcome_of(
                 in_thread(lambda: ask_at_terminal(source, sink, text, withdrawn), "coag-console")
@@ -186,60 +188,44 @@ class ConsoleApprover:
         return request.deny(self.name, line.strip())
 
 
-def question(request: ApprovalRequest) -> str:
-    """A request as plain text; nothing in it moves the cursor or hides a part."""
-    parts = [
-        f"Approval needed: {_one_line(request.agent)} wants to run {_one_line(request.action)}.",
-        _indented("arguments", arguments_text(request, SHOWN)),
-        _indented("state", state_text(request, SHOWN)),
-        _indented("predicted change", prediction_text(request, SHOWN)),
-        _indented("why asked", request.reason),
-        _indented("goal", request.goal),
-        _indented("agent says", request.wish),
-        _indented("expected effect", request.expected_effect),
-        _indented("asked again", request.changed),
-        f"  For this one action, as the agent sees things now. Yes holds for "
+# ---- A request as a person reads it: nothing in it moves the cursor or hides a part ----
+
+
+def arguments_of(request: ApprovalRequest, limit: int) -> str:
+    """The arguments as indented JSON, up to `limit` characters."""
+    return visible(
+        json.dumps(request.arguments, indent=2, ensure_ascii=False, sort_keys=True), limit
+    )
+
+
+def facts_of(request: ApprovalRequest, limit: int) -> dict[str, str]:
+    """What else a person decides by, each up to `limit` characters; what is empty is left out."""
+    predicted = request.projection
+    change = None if predicted is None else diff_patch(request.state, predicted)
+    facts = {
+        "State": json.dumps(request.state, ensure_ascii=False) if request.state else "",
+        "Predicted change": json.dumps(change, ensure_ascii=False) if change else "",
+        "Why asked": request.reason,
+        "Risk": request.risk,
+        "Goal": request.goal,
+        "Agent says": request.wish,
+        "Expected effect": request.expected_effect,
+        "Asked again": request.changed,
+        "How long": f"for this one action, as the agent sees things now. Yes holds for "
         f"{request.approval_seconds:g} s; without an answer it is denied at "
-        f"{request.expires_at:%H:%M:%S} UTC.",
-        _HOW,
-    ]
-    return "\n".join(part for part in parts if part) + "\n> "
+        f"{request.expires_at:%Y-%m-%d %H:%M:%S} UTC.",
+    }
+    if predicted is not None and not change:
+        facts["Predicted change"] = "nothing"
+    return {label: visible(text.strip(), limit) for label, text in facts.items() if text}
 
 
-def arguments_text(request: ApprovalRequest, limit: int) -> str:
-    """The arguments as indented JSON, up to `limit` characters, in which all can be seen."""
-    text = json.dumps(request.arguments, indent=2, ensure_ascii=False, sort_keys=True)
-    shown = visible(text[:limit])
-    missing = len(text) - limit
-    return shown if missing <= 0 else f"{shown}\n[{missing} more characters are not shown]"
-
-
-def state_text(request: ApprovalRequest, limit: int) -> str:
-    """The perceptual state as JSON on one line, cut; empty where there is none."""
-    return _json_line(request.state, limit) if request.state else ""
-
-
-def prediction_text(request: ApprovalRequest, limit: int) -> str:
-    """What the action is predicted to change of the state, as JSON on one line, cut."""
-    if request.projection is None:
-        return ""
-    change = diff_patch(request.state, request.projection)
-    return _json_line(change, limit) if change else "nothing"
-
-
-def _json_line(value: object, limit: int) -> str:
-    return visible(json.dumps(value, ensure_ascii=False), limit)
-
-
-def _one_line(text: str) -> str:
-    return visible(text).replace("\n", "\\n")
-
-
-def _indented(label: str, text: str) -> str:
-    clipped = text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
-    lines = visible(clipped).strip().splitlines()
-    if not lines:
-        return ""
-    if len(lines) == 1:
-        return f"  {label}: {lines[0]}"
-    return "\n".join([f"  {label}:", *(f"    {line}" for line in lines)])
+def _question(request: ApprovalRequest) -> str:
+    agent, action = (visible(one).replace("\n", "\\n") for one in (request.agent, request.action))
+    facts = {"arguments": arguments_of(request, SHOWN), **facts_of(request, SHOWN)}
+    parts = [f"Approval needed: {agent} wants to run {action}."]
+    for label, text in facts.items():
+        first, *more = text.splitlines() or [""]
+        told = f" {first}" if not more else "".join(f"\n    {line}" for line in (first, *more))
+        parts.append(f"  {label.lower()}:{told}")
+    return "\n".join([*parts, _HOW]) + "\n> "

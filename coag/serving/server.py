@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import socket
 import threading
-from collections.abc import Callable, Sequence
-from types import FrameType
+from collections.abc import Callable, Mapping, Sequence
+from types import FrameType, MappingProxyType
 
 import uvicorn
 from starlette.datastructures import MutableHeaders
@@ -22,12 +22,12 @@ PAGE_POLICY = (
 )
 """What pages may do (a Content-Security-Policy): nothing inline, nothing from elsewhere."""
 
-_HEADERS = (
-    ("X-Content-Type-Options", "nosniff"),
-    ("Referrer-Policy", "no-referrer"),
-    ("Cross-Origin-Opener-Policy", "same-origin"),
-    ("Cross-Origin-Resource-Policy", "same-origin"),
-)
+_HEADERS = {
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
 
 
 class SafeHeaders:
@@ -36,11 +36,17 @@ class SafeHeaders:
     Args:
         app: The application.
         policy: Its Content-Security-Policy.
+        further: Headers beside those that every page has.
     """
 
-    def __init__(self, app: ASGIApp, policy: str = PAGE_POLICY) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        policy: str = PAGE_POLICY,
+        further: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
         self._app = app
-        self._policy = policy
+        self._headers = {"Content-Security-Policy": policy, **_HEADERS, **further}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answers one request."""
@@ -48,8 +54,7 @@ class SafeHeaders:
         async def sent(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
-                headers.setdefault("Content-Security-Policy", self._policy)
-                for name, value in _HEADERS:
+                for name, value in self._headers.items():
                     headers.setdefault(name, value)
             await send(message)
 
