@@ -13,7 +13,7 @@ from .build import Mind
 from .events import PHASE_LISTENER
 from .rebuild import ReplayDoubles, build_again, rebuild, staged, twin
 from .recipes import load_factory, takes_rebuild
-from .replay_model import ReplayAnswer, ReplayAnswers
+from .replay_model import ReplayAnswers
 from .resume import RecoveredState, reading_trace, recover_state, restore
 from .serialize import CoagAgentConfig
 
@@ -32,7 +32,6 @@ __all__ = [
     "staged",
     "ReplayDoubles",
     "ReplayAnswers",
-    "ReplayAnswer",
     "restore",
     "RecoveredState",
     "reading_trace",
@@ -48,7 +47,6 @@ __getattr__ = renamed(
         "taking_up": "reading_trace",
         "take_up": "restore",
         "Doubles": "ReplayDoubles",
-        "Answered": "ReplayAnswer",
         "AnswerSource": "ReplayAnswers",
     },
 )

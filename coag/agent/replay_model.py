@@ -4,45 +4,28 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol, cast
 
 from autogen_core import FunctionCall
 from autogen_core.models import CreateResult, ModelInfo, RequestUsage
 
-from coag.compat import ModelClient, ModelRequest
+from coag.compat import UNREADABLE, ModelClient, ModelRequest, ended_as
 from coag.models import Answer, StructuredModel, publish_usage
 from coag.schema import ModelCall, OutputMode
 
-_NO_RESULT = "The client brought no result"
-_UNREADABLE = (
-    "The client brought",
-    "Among the tool calls",
-    "A tool call of the answer",
-    "The answer was empty",
-)
-"""How a problem begins with an answer that came and could not be read."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReplayAnswer:
-    """What came of a request, with what its record does not tell."""
-
-    call: ModelCall
-    refused: bool = False
-    """True if the client refused the form of the answer, and a looser one was asked for."""
-    thought: str = ""
-    """The model's own thought beside a text."""
-    dropped: int = 0
-    """Tool calls that were too many, and are not in the record."""
+_NO_RESULT = f"{UNREADABLE[0]} no result"
 
 
 class ReplayAnswers(Protocol):
     """Knows what came of the requests that are about to be made."""
 
-    async def answer(self) -> ReplayAnswer:
-        """What came of the request that is being made."""
+    async def answer(self) -> ModelCall:
+        """The record of the request that is being made, with what only others tell of it.
+
+        That is a thought beside a text, a fault `refused` where a looser form was asked for next,
+        and tool calls that were too many.
+        """
         ...
 
     def upcoming(self) -> Sequence[ModelCall]:
@@ -51,12 +34,7 @@ class ReplayAnswers(Protocol):
 
 
 class ReplayModelClient(ModelClient):
-    """Answers, raises or is cancelled as the source says; nothing is sent anywhere.
-
-    Args:
-        source: Knows the answers.
-        on_answer: Called with the model's name before its answer is given.
-    """
+    """Answers, raises or is cancelled as the source says; nothing is sent anywhere."""
 
     def __init__(self, source: ReplayAnswers, on_answer: Callable[[str], None]) -> None:
         super().__init__()
@@ -65,23 +43,29 @@ class ReplayModelClient(ModelClient):
 
     async def answer(self, request: ModelRequest) -> CreateResult:
         """Gives or raises what the source says."""
-        answered = await self._source.answer()
-        call = answered.call
+        call = await self._source.answer()
         self._on_answer(call.model)
         publish_usage(call.usage, failed=bool(call.error))
-        if _ended(call) == "cancelled":
-            raise asyncio.CancelledError
-        if _ended(call) == "raised":
-            raise _error(call.error or "", refused=answered.refused)
-        if call.error and call.error.startswith(_NO_RESULT):
-            return cast("CreateResult", UnreadableAnswer(call.error))
-        thought = (call.given.thought if call.given else None) or answered.thought
+        match ended_as(call):
+            case "cancelled":
+                raise asyncio.CancelledError
+            case "raised":
+                raise _error(call)
+            case _ if call.error and call.error.startswith(_NO_RESULT):
+                return cast("CreateResult", UnreadableAnswer(call.error))
+            case _:
+                pass
+        native = call.rung is OutputMode.NATIVE
+        thought = call.raw if native and (call.tool_calls or call.error) else ""
+        usage = RequestUsage(
+            prompt_tokens=call.usage.prompt_tokens, completion_tokens=call.usage.completion_tokens
+        )
         return CreateResult.model_construct(
             finish_reason=call.finish_reason,
-            content=_content(answered),
-            usage=_usage(call),
+            content=_content(call),
+            usage=None if call.usage_estimated else usage,  # then it is estimated again
             cached=False,
-            thought=_thought(call) or thought or None,
+            thought=thought or (call.given.thought if call.given else None) or None,
             logprobs=None,
         )
 
@@ -123,64 +107,29 @@ class ReplayAsker(StructuredModel):
         return await super().ask(*args, **options)
 
 
-def _ended(call: ModelCall) -> str:
-    """What the request came to: `raised`, `cancelled`, or an answer."""
-    if call.given is not None:
-        return call.given.ended
-    if call.error == "cancelled":
-        return "cancelled"
-    nothing = call.error and not (call.raw or call.tool_calls or call.finish_reason)
-    return "raised" if nothing and not (call.error or "").startswith(_UNREADABLE) else "text"
-
-
-def _content(answered: ReplayAnswer) -> Any:
-    call = answered.call
-    if call.tool_calls and call.repaired and call.rung is OutputMode.NATIVE:
-        return "\n".join(_as_text(shown) for shown in _recorded_calls(answered))
-    if call.tool_calls:
-        return [
-            FunctionCall(id=shown.get("id", ""), name=shown["name"], arguments=shown["arguments"])
-            for shown in _recorded_calls(answered)
-        ]
-    if call.error and call.error.startswith(_UNREADABLE[0]) and not call.raw:
+def _content(call: ModelCall) -> Any:
+    native = call.rung is OutputMode.NATIVE
+    calls = [
+        FunctionCall(id=each.get("id", ""), name=each["name"], arguments=each["arguments"])
+        for each in call.tool_calls
+    ]
+    if calls and call.repaired and native:  # calls that the model wrote as text
+        written = [json.dumps({"name": one.name, "arguments": one.arguments}) for one in calls]
+        return "\n".join(f"<tool_call>{one}</tool_call>" for one in written)
+    if calls:
+        return calls
+    if call.error and call.error.startswith(UNREADABLE[0]) and not call.raw:
         return UnreadableAnswer(call.error)
-    thought_only = call.rung is OutputMode.NATIVE and call.error is not None
-    return "" if thought_only else call.raw
+    return "" if native and call.error is not None else call.raw  # else a thought alone
 
 
-def _recorded_calls(answered: ReplayAnswer) -> list[Mapping[str, Any]]:
-    shown: list[Mapping[str, Any]] = list(answered.call.tool_calls)
-    return [*shown, *([shown[-1]] * answered.dropped)]
-
-
-def _thought(call: ModelCall) -> str:
-    """The thought in the record's `raw`, where that holds no text."""
-    if call.rung is not OutputMode.NATIVE or not (call.tool_calls or call.error):
-        return ""
-    return call.raw
-
-
-def _as_text(given: Mapping[str, Any]) -> str:
-    """A tool call as a model writes one."""
-    call = {"name": given["name"], "arguments": given["arguments"]}
-    return f"<tool_call>{json.dumps(call)}</tool_call>"
-
-
-def _usage(call: ModelCall) -> Any:
-    """The recorded usage; None where it was estimated, so that it is estimated again."""
-    if call.usage_estimated:
-        return None
-    return RequestUsage(
-        prompt_tokens=call.usage.prompt_tokens, completion_tokens=call.usage.completion_tokens
-    )
-
-
-def _error(reason: str, *, refused: bool) -> Exception:
+def _error(call: ModelCall) -> Exception:
     """An error that reads as the recorded one, and is a refusal if that was one."""
-    name, _, text = reason.partition(": ")
-    base: type[Exception] = ValueError if refused else Exception
+    name, _, text = (call.error or "").partition(": ")
     if name == "TimeoutError":
         return TimeoutError(text)
+    refused = call.given is not None and call.given.fault == "refused"
+    base: type[Exception] = ValueError if refused else Exception
     named = type(name if name.isidentifier() else "RecordedError", (base,), {})
     return cast("type[Exception]", named)(text)
 

@@ -32,7 +32,7 @@ from .components import (
     workbench_component,
 )
 from .constrained_workbench import ConstrainedWorkbench
-from .exchanges import status_of
+from .exchanges import UNREADABLE, ended_as, status_of
 from .guarded_calls import GuardedResult
 from .recorder import Recorder, ToolAttempt
 from .recording import (
@@ -92,6 +92,8 @@ __all__ = [
     "ReplayingWorkbench",
     "ReplayingWorkbenchConfig",
     "status_of",
+    "ended_as",
+    "UNREADABLE",
     "ModelClient",
     "ModelRequest",
     "WrappedClient",

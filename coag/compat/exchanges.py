@@ -9,7 +9,7 @@ import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from math import isfinite
-from typing import Any, TypeVar, cast
+from typing import Any, Literal, TypeVar, cast
 
 from autogen_core import FunctionCall, Image
 from autogen_core.models import (
@@ -163,13 +163,7 @@ class _StatusError(Exception):
 def given_of(
     result: CreateResult, pieces: Sequence[str] | None, redactor: Redactor | None = None
 ) -> AnswerDetails:
-    """What of an answer its text, its calls, its usage and its finish reason do not tell.
-
-    Args:
-        result: The answer.
-        pieces: The pieces of its stream; None without a stream.
-        redactor: Knows secrets; None for the one that knows this process's environment.
-    """
+    """What of an answer its text, its calls, its usage and its finish reason do not tell."""
     content: Any = result.content
     content = "" if content is None else content  # as a careless client may bring it
     text = "".join(pieces or ())
@@ -194,12 +188,7 @@ def given_of(
 
 
 def given_up(error: BaseException | None, pieces: Sequence[str] | None) -> AnswerDetails:
-    """What came before a request ended without an answer.
-
-    Args:
-        error: What was raised; None for a stream that just ended.
-        pieces: What the stream had given; None without a stream.
-    """
+    """What came before a request ended without an answer."""
     text = "".join(pieces or ())
     broken_off = isinstance(error, asyncio.CancelledError | GeneratorExit)
     details = AnswerDetails(
@@ -261,22 +250,25 @@ def error_of(call: ModelCall) -> ModelCallError:
     return error
 
 
-def brought_none(call: ModelCall) -> bool:
-    """Whether no answer came of a request; an error may also tell of an answer of no use."""
+def ended_as(call: ModelCall) -> Literal["text", "calls", "nothing", "raised", "cancelled"]:
+    """What a request came to; an error may also tell of an answer that could not be used."""
     if call.given is not None:
-        return call.given.ended in ("raised", "cancelled")
-    came = call.raw or call.tool_calls or call.finish_reason
-    return call.error is not None and not came
+        return call.given.ended
+    if call.error and not (call.raw or call.tool_calls or call.finish_reason):
+        if call.error == "cancelled":
+            return "cancelled"
+        if not call.error.startswith(UNREADABLE):
+            return "raised"
+    return "calls" if call.tool_calls else "text"
 
 
-def was_cancelled(call: ModelCall) -> bool:
-    """Whether a request was cancelled, or its stream left."""
-    given = call.given
-    return brought_none(call) and (given.ended == "cancelled" if given else call.error == _LEFT)
-
-
-_LEFT = "cancelled"
-"""What records of version 1 say of a request that was cancelled."""
+UNREADABLE = (
+    "The client brought",
+    "Among the tool calls",
+    "A tool call of the answer",
+    "The answer was empty",
+)
+"""How a problem begins with an answer that came and could not be read."""
 
 
 def _fault(error: BaseException | None) -> str | None:
@@ -395,14 +387,7 @@ def text_of(result: ToolResult) -> str:
 def returned_of(
     result: ToolResult, action: str, status: ReceiptStatus, shown: Sequence[object] = ()
 ) -> Returned | None:
-    """What a receipt must hold beside the text and the status; None if that is nothing.
-
-    Args:
-        result: What the tool gave back.
-        action: The action that was called.
-        status: The status of the receipt.
-        shown: What it had shown before.
-    """
+    """What a receipt must hold beside the text and the status; None if that is nothing."""
     kind = type(result)
     parts = result.result
     alone = len(parts) == 1 and isinstance(parts[0], TextResultContent)
@@ -419,11 +404,7 @@ def returned_of(
 
 
 def tool_result_of(intent: Intent, receipt: Receipt) -> ToolResult:
-    """The result of a recorded call.
-
-    Raises:
-        ConfigurationError: It is of a class that cannot be found.
-    """
+    """The result of a recorded call."""
     failed = receipt.status is not ReceiptStatus.DONE
     returned = receipt.returned or Returned(is_error=failed)
     parts = ({"text": receipt.content},) if returned.parts is None else returned.parts
@@ -438,11 +419,7 @@ def tool_result_of(intent: Intent, receipt: Receipt) -> ToolResult:
 
 
 def shown_of(receipt: Receipt) -> list[Any]:
-    """What a recorded call had shown while it ran, in order.
-
-    Raises:
-        ConfigurationError: Something of it is of a class that cannot be found.
-    """
+    """What a recorded call had shown while it ran, in order."""
     items = receipt.returned.shown if receipt.returned else ()
     return [_shown(item) for item in items]
 

@@ -124,11 +124,7 @@ _SAME = True
 
 
 class ListedTools:
-    """The tools of all workbenches of a run, by name: the later of two with the same name counts.
-
-    Args:
-        write: Writes a record down.
-    """
+    """The tools of all workbenches of a run, by name: of two with one name the later counts."""
 
     def __init__(self, write: Callable[[TraceRecord], None]) -> None:
         self._write = write
@@ -136,17 +132,7 @@ class ListedTools:
         self._owners: dict[str, object] = {}
 
     def take(self, owner: object, schemas: Sequence[ToolSchema], at: datetime, cycle: int) -> None:
-        """Takes a workbench's tools down, and writes all there are if they have changed.
-
-        Args:
-            owner: The workbench.
-            schemas: Its tools now.
-            at: The time.
-            cycle: The turn that is going on.
-
-        Raises:
-            TraceError: They cannot be written.
-        """
+        """Takes a workbench's tools down, and writes all there are if they have changed."""
         of_others = {n: s for n, s in self._listed.items() if self._owners[n] is not owner}
         listed = of_others | {schema["name"]: schema for schema in schemas}
         self._owners |= {schema["name"]: owner for schema in schemas}
@@ -164,12 +150,7 @@ class ListedTools:
 
 
 def schemas_of(specs: Sequence[ActionSpec], beside: Mapping[str, Any]) -> list[ToolSchema]:
-    """The schemas of recorded tools.
-
-    Args:
-        specs: The tools.
-        beside: The details of the note about them; empty if there is none.
-    """
+    """The schemas of recorded tools."""
     return [_restored(spec, beside.get(spec.name)) for spec in specs]
 
 

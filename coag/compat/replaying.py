@@ -39,10 +39,10 @@ from coag.tracing import Redactor, RunFolder, list_runs, read_trace
 
 from .components import NamedComponent
 from .exchanges import (
-    brought_none,
     canonical,
     compared,
     compared_request,
+    ended_as,
     error_of,
     hash_of,
     pieces_of,
@@ -52,7 +52,6 @@ from .exchanges import (
     shown,
     shown_of,
     tool_result_of,
-    was_cancelled,
     without_rest,
 )
 from .recorder import SCHEMAS_NOTE, schemas_of
@@ -65,12 +64,7 @@ Run = Path | str | RunFolder | Iterable[TraceRecord]
 
 
 def _records_of(run: Run) -> Iterator[TraceRecord]:
-    """The records of a run, without a last line that a crash cut off.
-
-    Raises:
-        TraceError: There is no run, or its trace cannot be read.
-        ConfigurationError: The folder holds runs and is none itself.
-    """
+    """The records of a run, without a last line that a crash cut off."""
     folder = _folder_of(run)
     if folder is None:
         yield from cast("Iterable[TraceRecord]", run)
@@ -111,11 +105,7 @@ _COMPARED = 200
 
 
 class ExchangeTape(Generic[ExchangeT]):
-    """The exchanges of a run, each of which answers one equal request; equal ones in order.
-
-    Args:
-        exchanges: By number, in the order in which they were asked.
-    """
+    """The exchanges of a run, each of which answers one equal request; equal ones in order."""
 
     what: ClassVar[str]
     """What one request is called."""
@@ -149,11 +139,7 @@ class ExchangeTape(Generic[ExchangeT]):
         return was, now
 
     def take_equal(self, *forms: dict[str, Any]) -> ExchangeT:
-        """The earliest exchange left that is equal to one form of the request.
-
-        Raises:
-            ReplayDivergenceError: There is none.
-        """
+        """The earliest exchange left that is equal to one form of the request."""
         self.count += 1
         for form in forms:
             if waiting := self._waiting.get(hash_of(form)):
@@ -177,16 +163,7 @@ class ExchangeTape(Generic[ExchangeT]):
 
 
 class ModelTape(ExchangeTape[ModelCall]):
-    """The requests of a run to a model.
-
-    Args:
-        run: The run.
-        model: Only the requests to the model that is called so in the records; None for all.
-
-    Raises:
-        TraceError: The run cannot be read.
-        ConfigurationError: It holds no requests to such a model, or to several sorts of models.
-    """
+    """The requests of a run to a model."""
 
     what = "request"
 
@@ -207,11 +184,7 @@ class ModelTape(ExchangeTape[ModelCall]):
         super().__init__(dict(enumerate(calls, 1)))
 
     def take(self, request: ModelRequest) -> ModelCall:
-        """The record of this very request.
-
-        Raises:
-            ReplayDivergenceError: There is none left.
-        """
+        """The record of this very request."""
         now = redacted_alike(compared_request(request), self._redactor)
         return self.take_equal(now, without_rest(now))
 
@@ -258,11 +231,7 @@ class ToolExchange:
     """What it had streamed before."""
 
     def end(self, receipt: Receipt) -> None:
-        """Adds how it ended.
-
-        Raises:
-            ConfigurationError: Its result is of a class that cannot be found.
-        """
+        """Adds how it ended."""
         self.receipt = receipt
         if receipt.status is ReceiptStatus.CANCELLED or self.raised:
             return
@@ -276,16 +245,7 @@ class ToolExchange:
 
 
 class ToolTape(ExchangeTape[ToolExchange]):
-    """The tool calls of a run.
-
-    Args:
-        run: The run.
-        names: Only tools of these names, and no tools at all where it is empty; None for all.
-
-    Raises:
-        TraceError: The run cannot be read.
-        ConfigurationError: It lists no such tools, or a result is of a class that cannot be found.
-    """
+    """The tool calls of a run."""
 
     what = "tool call"
 
@@ -312,11 +272,7 @@ class ToolTape(ExchangeTape[ToolExchange]):
         return [schema for _, schemas in (before or listings[:1])[-1:] for schema in schemas]
 
     def take(self, name: str, arguments: Mapping[str, Any]) -> ToolExchange:
-        """The record of this very call.
-
-        Raises:
-            ReplayDivergenceError: There is none left, or it brought nothing.
-        """
+        """The record of this very call."""
         call = self.take_equal(self._compared(name, arguments))
         if call.result is None and call.raised is None:
             broke_off = "not yet at its end when the recorded run broke off"
@@ -457,7 +413,7 @@ class ReplayingClient(NamedComponent, ModelClient, Component[ReplayingClientConf
             await _let_others_run(request.token)
             yield piece
         await _let_others_run(request.token)
-        if call.given is None or call.given.ended != "nothing":
+        if ended_as(call) != "nothing":
             yield self._ended(call)
 
     def remaining_tokens(
@@ -492,10 +448,13 @@ class ReplayingClient(NamedComponent, ModelClient, Component[ReplayingClientConf
     def _ended(self, call: ModelCall) -> CreateResult:
         """How the request ended then: the answer, or what was raised."""
         publish_usage(call.usage, failed=bool(call.error))
-        if was_cancelled(call):
-            raise asyncio.CancelledError
-        if brought_none(call):
-            raise error_of(call)
+        match ended_as(call):
+            case "cancelled":
+                raise asyncio.CancelledError
+            case "raised":
+                raise error_of(call)
+            case _:
+                pass
         result = result_of(call)
         self.used += TokenUsage(
             prompt_tokens=result.usage.prompt_tokens,

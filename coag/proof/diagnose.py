@@ -104,12 +104,7 @@ _BAD_ARGUMENTS = ("validation error", "unparsed", "invalid argument", "field req
 
 
 def _diagnose_plain(cycle: ObservedCycle, failed: dict[str, str]) -> Iterator[Diagnosis]:
-    """The failures of one turn.
-
-    Args:
-        cycle: The turn.
-        failed: Why calls failed so far, by the call; it is kept up to date.
-    """
+    """The failures of one turn."""
     unusable = unusable_answer(None)(cycle, RunHistory(DomainKnowledge())) or _empty_answer(cycle)
     if unusable is not None:
         yield unusable

@@ -67,13 +67,7 @@ class Return:
 
 
 class ObservedCycle:
-    """One cycle, of a plain run one turn: what was known, what each phase gave, what came back.
-
-    Args:
-        cycle: Its number.
-        state: The perceptual state that it deliberated on.
-        goal: The goal at its beginning.
-    """
+    """One cycle, of a plain run one turn: what was known, what each phase gave, what came back."""
 
     def __init__(self, cycle: int, state: Mapping[str, Any], goal: str) -> None:
         self.cycle = cycle

@@ -109,15 +109,7 @@ def _misled(
     *,
     gave_up: bool,
 ) -> bool:
-    """Whether what it did makes sense only for one who believes the wrong claims.
-
-    Args:
-        cycle: The cycle.
-        run: The run.
-        claims: Everything that was recalled.
-        wrong: Those of them that are suspected.
-        gave_up: Only count that it gave up, not that it took another way.
-    """
+    """Whether what it did makes sense only for one who believes the wrong claims."""
     true = [claim for claim in claims if claim not in wrong]
     if _answered(cycle):
         believed = _remaining(cycle, run, claims)
@@ -345,11 +337,6 @@ def _harm_of_rejection(cycle: ObservedCycle, run: RunHistory, claims: Sequence[C
     """In what a cycle suffered from its rejections, as a sentence; empty if it did not.
 
     A rejection is no failure where another candidate was carried out well instead.
-
-    Args:
-        cycle: The cycle.
-        run: The run before it.
-        claims: What is taken for true, besides the state.
     """
     survived = [judged.survived for judged in cycle.evaluations]
     if all(survived) or _failed(cycle):

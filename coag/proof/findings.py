@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum, StrEnum
-from typing import Any
+from math import inf
+from typing import Any, NamedTuple
 
 from coag._util.json_diff import differences as json_differences
 from coag._util.json_diff import same_value
@@ -67,6 +68,10 @@ class Rule(StrEnum):
     """An outcome's usage is that of its model calls."""
     HOOK = "hook"
     """The domain's hook computes the state change that was recorded."""
+
+    def says(self, text: str, seq: int | None = None) -> RuleFinding:
+        """A violation of this rule, by a sentence; at the record at hand, if no other is named."""
+        return RuleFinding(self, text, seq)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,21 +136,13 @@ def folded(violations: Iterable[Violation]) -> list[str]:
 
     Whoever changes a word throughout a trace leaves such a line in every place.
     """
-    sentences: list[str] = []
-    first: int | None = None
-    others: list[int] = []
-    for violation in violations:
-        if violation.rule is Rule.CHAIN and violation.seq is not None:
-            if first is not None:
-                others.append(violation.seq + 1)
-                continue
-            first = len(sentences)
-        sentences.append(str(violation))
-    if first is not None and others:
-        lines = ", ".join(map(str, others[:_NAMED]))
-        more = f" and {len(others) - _NAMED} more" if len(others) > _NAMED else ""
-        sentences[first] += f" The same holds for {len(others)} further lines: {lines}{more}."
-    return sentences
+    found = list(violations)
+    chain = [one for one in found if one.rule is Rule.CHAIN and one.seq is not None]
+    others = [(one.seq or 0) + 1 for one in chain[1:]]
+    more = f" and {len(others) - _NAMED} more" if len(others) > _NAMED else ""
+    lines = ", ".join(map(str, others[:_NAMED]))
+    told = f" The same holds for {len(others)} further lines: {lines}{more}." if others else ""
+    return [f"{one}{told}" if one in chain else str(one) for one in found if one not in chain[1:]]
 
 
 def _placed(seq: int | None, cycle: int | None, text: str) -> str:
@@ -157,10 +154,22 @@ def _placed(seq: int | None, cycle: int | None, text: str) -> str:
 # ---- The frame of the rules ----
 
 
-Finding = tuple[Rule | None, str] | tuple[Rule | None, str, int | None]
-"""The violated rule, None for a remark; a sentence; and where it is not the record at hand, the
-number of the record."""
-Findings = Iterable[Finding]
+class RuleFinding(NamedTuple):
+    """What a rule finds."""
+
+    rule: Rule | None
+    """The rule that is violated; None for a remark."""
+    text: str
+    seq: int | None = None
+    """Number of the record; None for the one at hand."""
+
+
+Findings = Iterable[RuleFinding]
+
+
+def remark(text: str) -> RuleFinding:
+    """What a reader should know, and is no violation."""
+    return RuleFinding(None, text)
 
 
 class Checker:
@@ -173,21 +182,12 @@ class Checker:
     """Who gives it the records; knows the place of the one at hand."""
 
     def end(self, *, finished: bool) -> Findings:
-        """What is wrong at the end of the trace.
-
-        Args:
-            finished: Whether its run has ended, so that nothing may be left open.
-        """
-        del finished
+        """What is wrong at the end of the trace, whose run may have finished."""
         return ()
 
 
 class FindingLog:
-    """Gives records to the rules, and collects what these find.
-
-    Args:
-        checkers: The rules. Each sees a record before those behind it.
-    """
+    """Gives records to the rules, each before those behind it, and collects what these find."""
 
     def __init__(self, checkers: Iterable[Checker] = ()) -> None:
         self.seq: int | None = None
@@ -198,20 +198,19 @@ class FindingLog:
         self._remarks: list[TraceRemark] = []
         self._unlisted = 0
         self._checkers = tuple(checkers)
-        self._handlers: dict[str, list[Callable[[Any], Findings]]] = {}
         for checker in self._checkers:
             checker.log = self
-            for name in dir(checker):
-                if name.startswith("on_"):
-                    handler = getattr(checker, name)
-                    self._handlers.setdefault(name.removeprefix("on_"), []).append(handler)
 
     def take(self, record: TraceRecord) -> None:
         """Gives the record at hand to the rules that look at its sort."""
         named = cycle_of(record)
         self.cycle = self.cycle if named is None else named
-        for handle in self._handlers.get(record.record, ()):
-            self.add(handle(record))
+        for checker in self._checkers:
+            look: Callable[[Any], Findings | None] | None = getattr(
+                checker, f"on_{record.record}", None
+            )
+            if look is not None:
+                self.add(look(record) or ())
 
     def end(self, *, finished: bool) -> None:
         """The trace ends here."""
@@ -221,13 +220,13 @@ class FindingLog:
 
     def add(self, findings: Findings) -> None:
         """Lists what was found."""
-        for rule, text, *place in findings:
-            seq = place[0] if place else self.seq
+        for rule, text, seq in findings:
+            at = self.seq if seq is None else seq
             if rule is None:
                 if len(self._remarks) < LISTED:
-                    self._remarks.append(TraceRemark(seq=seq, text=text))
+                    self._remarks.append(TraceRemark(seq=at, text=text))
             elif len(self._violations) < LISTED:
-                found = Violation(rule=rule, seq=seq, cycle=self.cycle, text=text)
+                found = Violation(rule=rule, seq=at, cycle=self.cycle, text=text)
                 self._violations.append(found)
             else:
                 self._unlisted += 1
@@ -237,15 +236,12 @@ class FindingLog:
         if self._unlisted:
             self.seq = None
             more = f"{self._unlisted} more violations than the first {LISTED} were found."
-            self.add([(None, more)])
-
-        def place(violation: Violation) -> float:
-            return float("inf") if violation.seq is None else violation.seq
-
+            self.add([remark(more)])
+        by_place = sorted(self._violations, key=lambda it: inf if it.seq is None else it.seq)
         return Examination(
             records=records,
             head=head,
-            violations=tuple(sorted(self._violations, key=place)),
+            violations=tuple(by_place),
             remarks=tuple(self._remarks),
         )
 

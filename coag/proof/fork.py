@@ -401,20 +401,7 @@ class RestoredRun:
     async def proceed(
         self, inputs: Sequence[Sequence[Percept]], stop: Stop, *, acting: bool
     ) -> str | None:
-        """Ends the open turn, then takes one turn for each of these inputs.
-
-        Args:
-            inputs: The messages of each turn.
-            stop: Asked after every Selection.
-            acting: Whether it may act in its environment. Otherwise that is asked neither for its
-                state nor for what became of actions of unknown outcome.
-
-        Returns:
-            Why it stopped before an Execution; None if it went to the end.
-
-        Raises:
-            CoagError: A turn broke off; its cycle is closed.
-        """
+        """Ends the open turn, then takes one turn for each of these inputs."""
         deps = self.agent.mind.deps
         if not acting:
             deps = replace(deps, environment=None, reconcilers=())
@@ -473,18 +460,7 @@ def _arriving(percept: Percept, deps: Deps) -> Percept:
 async def _restored(
     past: Past, later: Later, changes: Changes, *, logs: Path | None, trust: Iterable[str]
 ) -> AsyncGenerator[RestoredRun]:
-    """The run's agent at the boundary; what was opened for it is closed at the end.
-
-    Args:
-        past: The run up to the boundary.
-        later: The run from there on.
-        changes: What to change.
-        logs: Folder for the fork's own run; None keeps its trace in RAM.
-        trust: Modules from which the run may name its factory.
-
-    Raises:
-        CoagError: The agent cannot be built, or a change cannot be made; nothing was begun.
-    """
+    """The run's agent at the boundary; what was opened for it is closed at the end."""
     trusted = tuple(trust)
     async with AsyncExitStack() as opened:
         built = await rebuild(past.run, Rebuild(purpose="fork", model=changes.model), trusted)

@@ -134,11 +134,7 @@ def _procedure(text: str) -> tuple[str, str]:
 
 
 def _check_fences(text: str, file: str) -> None:
-    """Front matter that is not read as such would be told to the model.
-
-    Raises:
-        ConfigurationError: The text holds what was meant as front matter.
-    """
+    """Front matter that is not read as such would be told to the model."""
     lines = [line.strip() for line in text.splitlines()]
     meant = [line for line in lines if line == _FENCE]
     meant += [lines[0]] if lines[0].startswith(_FENCE) or lines[0] == _YAML_FENCE else []
@@ -174,18 +170,7 @@ _STATE = "perceptual_state"
 def with_settings(
     memory: WorkingMemory, schema: type[BaseModel], settings: Mapping[str, Any]
 ) -> WorkingMemory:
-    """The working memory with these values at these paths.
-
-    Args:
-        memory: The working memory.
-        schema: What its perceptual state must fit.
-        settings: Values (JSON) by path; a path's parts are names and numbers of list items,
-            between dots. It begins in working memory or, with a name of the schema, in the
-            perceptual state.
-
-    Raises:
-        StateError: There is no such place, it is the boundary's own, or the value does not fit.
-    """
+    """The working memory with these values at these paths."""
     for path, value in settings.items():
         memory = _with(memory, schema, path, value)
     return memory
@@ -286,21 +271,7 @@ def change_mind(
     promised: Collection[str],
     at: datetime,
 ) -> None:
-    """Makes the changes; the mind stands at the boundary and has not begun its run.
-
-    Args:
-        mind: The fork's mind.
-        changes: What to change.
-        left_out: Ids of the records that are not recalled any more.
-        promised: Constraints that were in force in the boundary's cycle.
-        at: When the past ended; the time since then does not count as spent.
-
-    Raises:
-        UnknownNameError: There is no such constraint or procedure.
-        ConfigurationError: A constraint that was in force would be missing.
-        ProcedureRejected: The gate refuses a text.
-        StateError: A value cannot be set.
-    """
+    """Makes the changes; the mind stands at the boundary and has not begun its run."""
     deps, context = mind.deps, mind.context
     pinned = _leave_out(mind, changes.without_constraints, promised)
     missing = [

@@ -7,8 +7,9 @@ import os
 import shutil
 from collections.abc import AsyncGenerator, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
+from itertools import takewhile
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -77,25 +78,18 @@ class Past:
         elif isinstance(record, Snapshot):
             self.knows_environment = self.remains.environment is not None
 
-    def inherit(self, generations: int = GENERATIONS) -> None:
+    def inherit(self) -> None:
         """Adds what a fork's own trace does not say of how it began: its turn, its environment."""
-        parent = self.info.parent
-        if parent is None or not generations:
+        if self.info.parent is None:
             return
-        folder = RunFolder((self.run.path.parent / parent.path).resolve())
-        if not folder.exists:
-            self.remains.turn, self.remains.turn_open = _first_turn(self.run), True
-            return
-        boundary = Boundary(cycle=parent.cycle, phase=parent.phase)
-        before = Past(run=folder, info=read_run(folder.path), boundary=boundary, seq=parent.seq)
-        before.inherit(generations - 1)
-        for entry in _entries(folder):
-            if entry.seq >= parent.seq:
-                break
-            before.take(entry.body)
+        before = replace(self, remains=RecoveredState(), recalled={})
+        for record in inherited(self.run, self.info)[0]:
+            before.take(record)
         old, own = before.remains, self.remains
-        own.turn, own.turn_open, own.outcomes = old.turn, old.turn_open, list(old.outcomes)
+        own.turn, own.turn_open, own.outcomes = old.turn, old.turn_open, old.outcomes
         own.environment, self.knows_environment = old.environment, before.knows_environment
+        if not own.turn:
+            own.turn, own.turn_open = first_turn(entry.body for entry in _entries(self.run))
 
     @property
     def working_memory(self) -> WorkingMemory:
@@ -159,13 +153,7 @@ class Later:
 
 
 def read_past(run: RunFolder, boundary: Boundary) -> tuple[Past, Later]:
-    """What the run was at the boundary, and what it did from there on; nothing is written.
-
-    Raises:
-        ConfigurationError: It is a plain agent's run, has no such boundary, or the trace does not
-            hold a secret that the cycle held.
-        TraceError: The run cannot be read.
-    """
+    """What the run was at the boundary, and what it did from there on; nothing is written."""
     info = read_run(run.path)
     if info.kind != "coag":
         raise ConfigurationError(
@@ -192,14 +180,34 @@ def read_past(run: RunFolder, boundary: Boundary) -> tuple[Past, Later]:
     return past, later
 
 
-def _first_turn(run: RunFolder) -> int:
-    """The turn that a fork began in, by the first one that its trace names."""
-    for entry in _entries(run):
-        if isinstance(entry.body, TurnEnd):
-            return entry.body.turn
-        if isinstance(entry.body, TurnStart):
-            return entry.body.turn - 1
-    return 1
+def inherited(run: RunFolder, info: RunInfo) -> tuple[Iterator[TraceRecord], str]:
+    """What came before a fork: the records of its ancestors, and the first that is not there."""
+    found: list[tuple[RunFolder, int]] = []
+    above, missing = info.parent, ""
+    while above is not None and len(found) < GENERATIONS:
+        run = RunFolder((run.path.parent / above.path).resolve())
+        parent = read_run(run.path) if run.exists else None
+        if parent is None or parent.id != above.run:
+            missing = above.path
+            break
+        found.append((run, above.seq))
+        above = parent.parent
+    records = (
+        entry.body
+        for folder, seq in reversed(found)
+        for entry in takewhile(lambda entry, end=seq: entry.seq < end, _entries(folder))
+    )
+    return records, missing
+
+
+def first_turn(records: Iterable[TraceRecord]) -> tuple[int, bool]:
+    """The turn that a fork began in, and whether it continued it, by its own trace."""
+    for number, record in enumerate(records):
+        if isinstance(record, TurnStart):
+            return record.turn - 1, number > 1
+        if isinstance(record, TurnEnd):
+            return record.turn, True
+    return 1, True
 
 
 def _entries(run: RunFolder) -> Iterator[Entry]:
@@ -208,11 +216,7 @@ def _entries(run: RunFolder) -> Iterator[Entry]:
 
 
 def memory_of(snapshot: Snapshot) -> WorkingMemory:
-    """The working memory that a snapshot holds.
-
-    Raises:
-        ConfigurationError: It holds none that can be read.
-    """
+    """The working memory that a snapshot holds."""
     try:
         return WorkingMemory.model_validate(snapshot.working_memory)
     except ValidationError as error:
@@ -261,16 +265,7 @@ class _FilteredSource:
 
 
 async def records_at(memory: LongTermMemory, past: Past, later: Later) -> dict[str, Record]:
-    """What the run's memory held at the boundary, by id.
-
-    Args:
-        memory: The memory that the run's recipe makes.
-        past: The run up to the boundary.
-        later: The run from there on.
-
-    Raises:
-        RecordStoreError: The memory cannot be read.
-    """
+    """What the run's memory held at the boundary, by id."""
     before = [line for line in past.remains.written if line.what == "record"]
     if past.info.parent is not None:
         kept = {record.id: record for record in past.run.remembered()}
@@ -302,15 +297,7 @@ def without_later(
     at: datetime | None,
     run: str,
 ) -> dict[str, Record]:
-    """The records as they were at a moment, without what was written or superseded later.
-
-    Args:
-        held: The records as they are now.
-        before: What the run wrote up to the moment.
-        after: What it wrote since.
-        at: The moment.
-        run: The run's id.
-    """
+    """The records as they were at a moment, without what was written or superseded later."""
 
     def superseded(lines: Sequence[Written]) -> set[str | None]:
         return {line.content.get("supersedes") for line in lines}
@@ -336,11 +323,7 @@ def without_later(
 
 
 def with_written(held: Mapping[str, Record], lines: Iterable[Written]) -> dict[str, Record]:
-    """The records after these lines of a trace, in order.
-
-    Raises:
-        TraceError: A line holds no record.
-    """
+    """The records after these lines of a trace, in order."""
     records = dict(held)
     for line in lines:
         with reading_trace(line, "content"):
@@ -366,12 +349,7 @@ def without_records(held: Mapping[str, Record], names: Iterable[str]) -> dict[st
 
 
 def record_named(name: str, known: Mapping[str, Record]) -> str:
-    """The id of the record that an id or a short id means.
-
-    Raises:
-        UnknownNameError: There was none at the boundary; lists the newest there were.
-        ConfigurationError: It is too short, or several begin with it.
-    """
+    """The id of the record that an id or a short id means."""
     found = [record_id for record_id in known if record_id.startswith(name)]
     if len(found) == 1 and len(name) >= SHORT_ID_LENGTH:
         return found[0]
@@ -404,11 +382,7 @@ async def own_memory(
 
 
 def store_remembered(run: RunFolder, records: Iterable[Record]) -> None:
-    """Writes down what a fork's memory began with.
-
-    Raises:
-        TraceError: It cannot be written.
-    """
+    """Writes down what a fork's memory began with."""
     redactor = Redactor.from_environment()
     path = run.remembered_path
     text = "".join(redactor.clean(record.model_dump_json()) + "\n" for record in records)
@@ -446,11 +420,7 @@ async def _readable(store: RecordStore) -> AsyncGenerator[RecordStore]:
 
 
 def _copied(folder: Path, to: Path) -> bool:
-    """Copies a folder, if it is there.
-
-    Raises:
-        RecordStoreError: It cannot be read.
-    """
+    """Copies a folder, if it is there."""
     folder = folder.expanduser()
     if not folder.is_dir():
         return False

@@ -41,6 +41,7 @@ from coag.tracing import (
     read_trace,
 )
 
+from .fork_past import first_turn, inherited
 from .replay_doubles import TapeMemory
 from .replay_process import Process, empty_memory
 from .replay_stock import PlainSink, replay_plain
@@ -121,11 +122,12 @@ async def replay(
 
         return (entry.body for entry in read_trace(folder.trace_path, torn))
 
-    plain = info.kind == "plain"
-    sink = PlainSink(Tape(records())) if plain else CheckingSink(Tape(records()))
-    if isinstance(sink, PlainSink):
+    sink: CheckingSink
+    if info.kind == "plain":
+        sink = PlainSink(Tape(records()))
         await replay_plain(folder, _with_recipe(folder, info), sink, records, trusted)
     else:
+        sink = CheckingSink(Tape(records()))
         build = _builder(folder, info, agent, sink, trusted)
         await _Replay(run=folder, info=info, build=build, records=records, sink=sink).go()
     return ReplayReport(
@@ -156,14 +158,23 @@ def _builder(
     sink: CheckingSink,
     trust: Iterable[str],
 ) -> _Builder:
-    if isinstance(given, CoagAgent):
-        return _once(given)
-    if given is not None:
-        return lambda: _made(given)
-    _with_recipe(folder, info)
+    if given is None:
+        _with_recipe(folder, info)
+    left = [given]
     model = next(_changed(info.parent, "--model "), None)
 
-    async def build() -> CoagAgent:
+    async def make() -> CoagAgent:
+        if isinstance(given, CoagAgent):
+            if not left:
+                raise ConfigurationError(
+                    "Several processes took part in this run, and each needs the agent as it was "
+                    "built: give a function, replay(run, agent=build)."
+                )
+            left.clear()
+            return given
+        if given is not None:
+            made = given()
+            return made if isinstance(made, CoagAgent) else await made
         if model is not None:
             try:
                 return await rebuild(folder, Rebuild(purpose="replay", model=model), trust)
@@ -171,7 +182,7 @@ def _builder(
                 sink.remark(f"The agent was built with the run's first model: {error}")
         return await rebuild(folder, Rebuild(purpose="replay"), trust)
 
-    return build
+    return make
 
 
 def _with_recipe(folder: RunFolder, info: RunInfo) -> RunInfo:
@@ -184,122 +195,17 @@ def _with_recipe(folder: RunFolder, info: RunInfo) -> RunInfo:
     return info
 
 
-async def _made(given: AgentBuilder) -> CoagAgent:
-    made = given()
-    return made if isinstance(made, CoagAgent) else await made
-
-
-def _once(agent: CoagAgent) -> _Builder:
-    """Gives an agent that serves one process of the run."""
-    left = [agent]
-
-    async def build() -> CoagAgent:
-        if not left:
-            raise ConfigurationError(
-                "Several processes took part in this run, and each needs the agent as it was "
-                "built: give a function, replay(run, agent=build)."
-            )
-        return left.pop()
-
-    return build
-
-
 def _changed(parent: Parent | None, option: str) -> Iterator[str]:
     """The values of an option among the changes of a fork."""
     changes = () if parent is None else parent.changes
     return (change.removeprefix(option) for change in changes if change.startswith(option))
 
 
-# ---- What a fork's turn was before the fork ----
+# ---- Running a whole run again: its processes, its turns, and what came between them ----
 
 
-_GENERATIONS = 100
-"""Forks of forks that are followed back; a trace may be hostile."""
 _NO_BOUNDS = ("respond", "cancelled", "error")
 """How a turn ends that no bound ended."""
-
-
-@dataclass(slots=True, kw_only=True)
-class _TurnBefore:
-    """The turn in which a fork began, as its ancestors left it."""
-
-    number: int | None = None
-    """None where no trace of it is at hand."""
-    is_open: bool = False
-    """True if the fork continued it."""
-    outcomes: list[Outcome] = field(default_factory=list[Outcome])
-    """The outcomes that it had had, which count towards its bounds."""
-    listed: list[ActionSpec] = field(default_factory=list[ActionSpec])
-    """The external actions that were listed last."""
-
-    def take(self, record: TraceRecord) -> None:
-        """Adds the next record of an ancestor."""
-        match record:
-            case TurnStart():
-                self.number, self.is_open, self.outcomes = record.turn, True, []
-            case TurnEnd():
-                self.is_open = False
-            case ActionsListed():
-                self.listed = list(record.specs)
-            case _ if record.record == "outcome":
-                self.outcomes.append(record)
-            case _:
-                pass
-
-
-def _turn_before(run: RunFolder, parent: Parent, sink: CheckingSink) -> _TurnBefore:
-    """The turn of a fork before it, by its ancestors as far as they are there.
-
-    Raises:
-        TraceError: An ancestor's folder is there and cannot be read.
-    """
-    tape = sink.tape
-    ancestors, missing = _ancestors(run, parent)
-    before = _TurnBefore()
-    for folder, seq in reversed(ancestors):
-        for entry in read_trace(folder.trace_path, lambda problem: None):
-            if entry.seq >= seq:
-                break
-            before.take(entry.body)
-    if before.number is None:
-        before.number, before.is_open = _first_turn(tape)
-        end = next((record for record in tape.ahead() if isinstance(record, TurnEnd)), None)
-        if missing and end is not None and end.reason not in _NO_BOUNDS:
-            sink.remark(
-                f"The run that this one was forked from is not in {missing} any more: what its "
-                "turn had done before the fork is not known, and cannot count towards its bounds."
-            )
-    if not before.listed:
-        listed = next((r for r in tape.ahead() if isinstance(r, ActionsListed)), None)
-        before.listed = [] if listed is None else list(listed.specs)
-    return before
-
-
-def _ancestors(run: RunFolder, parent: Parent) -> tuple[list[tuple[RunFolder, int]], str]:
-    """The ancestors that are there, each with where it was left, and the one that is not."""
-    found: list[tuple[RunFolder, int]] = []
-    above: Parent | None = parent
-    while above is not None and len(found) < _GENERATIONS:
-        folder = RunFolder((run.path.parent / above.path).resolve())
-        info = read_run(folder.path) if folder.exists else None
-        if info is None or info.id != above.run:
-            return found, above.path
-        found.append((folder, above.seq))
-        run, above = folder, info.parent
-    return found, ""
-
-
-def _first_turn(tape: Tape) -> tuple[int, bool]:
-    """The turn that a fork began in, and whether it continued it, by its own trace."""
-    for number, record in enumerate(tape.ahead()):
-        if isinstance(record, TurnStart):
-            return (record.turn - 1, number > 1)
-        if isinstance(record, TurnEnd):
-            return record.turn, True
-    return 1, True
-
-
-# ---- Running a whole run again: its processes, its turns, and what came between them ----
 
 
 @dataclass(slots=True, kw_only=True)
@@ -393,16 +299,36 @@ class _Replay:
             raise TraceError(
                 self.run.info_path, "names no parent, though the trace begins as a fork"
             )
-        before = _turn_before(self.run, self.info.parent, self.sink)
-        self._listed[:] = before.listed
-        self._turn = before.number or 0
-        self._begun = before.outcomes if before.is_open else None
+        self._inherit(self.info)
         following = next(islice(self.sink.tape.ahead(), 1, None), None)
         if isinstance(following, Note) and following.about == "fork":
             self._stop = following.text
         self._process = self._process_of(await self.build(), later=True)
         stored = self.run.remembered_path.is_file()
         await self._process.begin(head, self.run.remembered() if stored else ())
+
+    def _inherit(self, info: RunInfo) -> None:
+        """Takes from a fork's ancestors, as far as they are there, what its turn was before it."""
+        before, tape = RecoveredState(), self.sink.tape
+        records, missing = inherited(self.run, info)
+        for record in records:
+            before.take(record)
+            if isinstance(record, ActionsListed):
+                self._listed[:] = record.specs
+        self._turn, is_open = before.turn, before.turn_open
+        if not before.turn:
+            self._turn, is_open = first_turn(tape.ahead())
+            end = next((record for record in tape.ahead() if isinstance(record, TurnEnd)), None)
+            if missing and end is not None and end.reason not in _NO_BOUNDS:
+                self.sink.remark(
+                    f"The run that this one was forked from is not in {missing} any more: what its "
+                    "turn had done before the fork is not known, and cannot count towards its "
+                    "bounds."
+                )
+        self._begun = before.outcomes if is_open else None
+        if not self._listed:
+            listed = next((r for r in tape.ahead() if isinstance(r, ActionsListed)), None)
+            self._listed[:] = [] if listed is None else listed.specs
 
     async def _resume(self) -> None:
         """Another process continues where the tape is now."""

@@ -7,9 +7,10 @@ import re
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
-from typing import Any, TypeVar, cast
+from itertools import takewhile
+from typing import Any, cast
 
-from coag.agent import ReplayAnswer
+from coag.compat import ended_as
 from coag.context import WorkingMemory
 from coag.cycle import (
     IDEMPOTENCY_KEY,
@@ -27,6 +28,7 @@ from coag.schema import (
     ActionSource,
     ActionSpace,
     ActionSpec,
+    AnswerDetails,
     Candidate,
     CompletesArguments,
     EvaluationOutcome,
@@ -61,28 +63,21 @@ _BROKEN_OFF = "The turn broke off: "
 _PATIENCE = 2_000
 """Rounds of the event loop in which a record that must come first may come."""
 _DROPPED = re.compile(r"(\d+) tool calls of one answer were too many")
-_RecordT = TypeVar("_RecordT", bound=TraceRecord)
-
-Perceive = Callable[[Percept], Awaitable[None]]
-"""Perceives what came from outside in the middle of a turn."""
 
 
 class Stage:
-    """What the doubles share: the tape, and what arrives from outside meanwhile.
-
-    Args:
-        sink: Compares what is written.
-        perceive: Perceives what came from outside.
-        queued: Ids of the percepts that executions brought and that are yet to be perceived.
-    """
+    """What the doubles share: the tape, and what arrives from outside meanwhile."""
 
     def __init__(
-        self, sink: CheckingSink, perceive: Perceive, queued: Callable[[], set[str]]
+        self,
+        sink: CheckingSink,
+        perceive: Callable[[Percept], Awaitable[None]],
+        memory: Callable[[], WorkingMemory],
     ) -> None:
         self.sink = sink
         self.tape = sink.tape
+        self.memory = memory
         self._perceive = perceive
-        self._queued = queued
 
     async def pause(self) -> None:
         """Waits as the original waited: others run, and what arrives meanwhile is perceived."""
@@ -95,7 +90,8 @@ class Stage:
 
     def is_input(self, record: TraceRecord | None) -> bool:
         """Whether it is a percept that no execution brought."""
-        return isinstance(record, Percept) and record.id not in self._queued()
+        queued = (percept.id for percept in self.memory().queued)
+        return isinstance(record, Percept) and record.id not in queued
 
     async def until(self, due: Callable[[TraceRecord | None], bool], what: str) -> None:
         """Waits until what is next on the tape is due, because others come before."""
@@ -107,89 +103,59 @@ class Stage:
         found = "the end" if head is None else head.record
         self.sink.diverge("record", found, f"{what}, which is not next on the tape")
 
-    def next_of(self, kind: type[_RecordT]) -> _RecordT | None:
-        """The next record of a sort in this cycle."""
-        return _next_of(self.tape, kind)
+    def executed_as(self, call: ActionCall) -> Executed | None:
+        """How the recorded Execution has a call."""
+        outcome = self.tape.execution()
+        done = outcome.executed if outcome is not None else ()
+        by_id = [each for each in done if each.intent_id == call.id]
+        alike = [e for e in done if e.action == call.action and e.arguments == call.arguments]
+        return next(iter(by_id or alike), None)
+
+    # ---- what came back of an action ----
+
+    async def answered(self, call: ActionCall) -> ActionResult:
+        """What a begun action brought back then; raises what broke it off."""
+        receipts = (r for r in self.tape.in_cycle() if isinstance(r, Receipt))
+        receipt = next((each for each in receipts if each.intent_id == call.id), None)
+        if receipt is None:
+            await self.until(lambda head: not isinstance(head, Receipt), "a receipt")
+            self.sink.diverge("record", "no receipt", f"the receipt of {call.action} ({call.id})")
+        await self.until(lambda head: head is receipt, f"the receipt of {call.action}")
+        was, ended = self.executed_as(call), self.tape.execution()
+        self._break_off(was, receipt)
+        brought = [] if ended is None else _brought(call, ended)
+        returned = brought[0] if brought and brought[0].caused_by == call.id else None
+        failed = was.status is ExecutionStatus.FAILED if was else receipt.failure is not None
+        return ActionResult(
+            content=receipt.content,
+            data=returned.data if returned else None,
+            is_error=returned.is_error if returned else failed,
+            failure=receipt.failure,
+            outcome_unknown=receipt.status is ReceiptStatus.UNKNOWN,
+            percepts=tuple(brought[1:] if returned else brought),
+            ends_turn=ended is not None and ended.ended_by == call.action,
+        )
+
+    def _break_off(self, was: Executed | None, receipt: Receipt) -> None:
+        """Raises what broke an action off, where something did."""
+        if receipt.status is ReceiptStatus.CANCELLED:
+            raise asyncio.CancelledError
+        if was is None or not was.result.startswith(CANCELLED):
+            return
+        end = next((r for r in self.tape.in_turn() if isinstance(r, TurnEnd)), None)
+        error = end.response.removeprefix(_BROKEN_OFF) if end is not None else "KeyboardInterrupt: "
+        name, _, text = error.partition(": ")
+        raise type(name if name.isidentifier() else "BrokenOff", (BaseException,), {})(text)
 
 
-def _next_of(tape: Tape, kind: type[_RecordT]) -> _RecordT | None:
-    return next((record for record in tape.in_cycle() if isinstance(record, kind)), None)
-
-
-# ---- Actions: what came back of them ----
-
-
-async def answered(stage: Stage, call: ActionCall) -> ActionResult:
-    """What a begun action brought back then; raises what broke it off."""
-    receipt = _receipt(stage, call)
-    if receipt is None:
-        await stage.until(lambda head: not isinstance(head, Receipt), "a receipt")
-        stage.sink.diverge("record", "no receipt", f"the receipt of {call.action} ({call.id})")
-    await stage.until(lambda head: head is receipt, f"the receipt of {call.action}")
-    _break_off(stage, call, receipt)
-    queued = _queued(stage, call)
-    returned = queued[0] if queued and queued[0].caused_by == call.id else None
-    ended = stage.tape.execution()
-    ends = ended is not None and ended.ended_by == call.action
-    was = executed_as(stage, call)
-    failed = was.status is ExecutionStatus.FAILED if was else receipt.failure is not None
-    return ActionResult(
-        content=receipt.content,
-        data=returned.data if returned else None,
-        is_error=returned.is_error if returned else failed,
-        failure=receipt.failure,
-        outcome_unknown=receipt.status is ReceiptStatus.UNKNOWN,
-        percepts=tuple(queued[1:] if returned else queued),
-        ends_turn=ends,
-    )
-
-
-def _receipt(stage: Stage, call: ActionCall) -> Receipt | None:
-    found = (r for r in stage.tape.in_cycle() if isinstance(r, Receipt))
-    return next((each for each in found if each.intent_id == call.id), None)
-
-
-def _break_off(stage: Stage, call: ActionCall, receipt: Receipt) -> None:
-    """Raises what broke an action off, where something did."""
-    if receipt.status is ReceiptStatus.CANCELLED:
-        raise asyncio.CancelledError
-    was = executed_as(stage, call)
-    if was is None or not was.result.startswith(CANCELLED):
-        return
-    end = next((r for r in stage.tape.in_turn() if isinstance(r, TurnEnd)), None)
-    error = end.response.removeprefix(_BROKEN_OFF) if end is not None else "KeyboardInterrupt: "
-    name, _, text = error.partition(": ")
-    raise type(name if name.isidentifier() else "BrokenOff", (BaseException,), {})(text)
-
-
-def executed_as(stage: Stage, call: ActionCall) -> Executed | None:
-    """How the recorded Execution has a call."""
-    outcome = stage.tape.execution()
-    done = outcome.executed if outcome is not None else ()
-    by_id = [each for each in done if each.intent_id == call.id]
-    alike = [e for e in done if e.action == call.action and e.arguments == call.arguments]
-    return next(iter(by_id or alike), None)
-
-
-def failure_of(stage: Stage, was: Executed) -> Failure:
-    """Whether repeating a failed action could have helped: the next snapshot says so."""
-    snapshots = (r for r in stage.tape.ahead() if isinstance(r, Snapshot))
-    following = next(snapshots, None)
-    failed = following.detector.values() if following is not None else ()
-    failures = (each["failure"] for each in failed if each["text"] == was.result[:200])
-    return Failure(next(failures, Failure.DETERMINISTIC))
-
-
-def _queued(stage: Stage, call: ActionCall) -> list[Percept]:
+def _brought(call: ActionCall, outcome: ExecutionOutcome) -> list[Percept]:
     """The percepts that a call brought: its return, if that is one, and what came with it."""
-    outcome = stage.tape.execution()
-    if outcome is None:
-        return []
     own: list[Percept] = []
     others = {each.intent_id for each in outcome.executed} - {call.id, None}
     mine = len(outcome.executed) == 1
     for percept in outcome.queued:
-        if percept.caused_by == call.id and _is_return(percept):
+        returned = percept.kind in (PerceptKind.TOOL_RETURN, PerceptKind.UNKNOWN_OUTCOME)
+        if percept.caused_by == call.id and returned:
             mine = True
         elif percept.caused_by in others or percept.kind is PerceptKind.IMPASSE:
             mine = False
@@ -198,8 +164,7 @@ def _queued(stage: Stage, call: ActionCall) -> list[Percept]:
     return own
 
 
-def _is_return(percept: Percept) -> bool:
-    return percept.kind in (PerceptKind.TOOL_RETURN, PerceptKind.UNKNOWN_OUTCOME)
+# ---- Memory, actions and approvals ----
 
 
 class TapeMemory(LongTermMemory):
@@ -211,7 +176,7 @@ class TapeMemory(LongTermMemory):
         """What was recalled then; the outcome shows whether the query is the same."""
         del query, options
         await self.stage.pause()
-        outcome = self.stage.next_of(RetrievalOutcome)
+        outcome = self.stage.tape.next_of(RetrievalOutcome)
         if outcome is None:
             return Recall()
         await self.keep(hit.record for hit in outcome.records)
@@ -226,14 +191,7 @@ class TapeMemory(LongTermMemory):
 
 
 class TapeActions:
-    """The environment's actions: listed and answered as they were then.
-
-    Args:
-        stage: What doubles share.
-        own: The actions that the agent's own code describes.
-        on_percepts: Called with the percepts that an action brings beside its return.
-        listed: The actions that were listed last; shared with the next process of the run.
-    """
+    """The environment's actions: listed and answered as they were then."""
 
     def __init__(
         self,
@@ -255,22 +213,19 @@ class TapeActions:
     async def specs(self) -> Sequence[ActionSpec]:
         """The actions that there were; those of the agent's own code as it has them now."""
         await self._stage.pause()
-        if listed := self._stage.next_of(ActionsListed):
+        if listed := self._stage.tape.next_of(ActionsListed):
             self._listed[:] = listed.specs
         own = {spec.name: spec for spec in await self._own.specs()}
-        names = [spec.name for spec in self._listed]
-        return [
-            *(own.get(spec.name, spec) for spec in self._listed),
-            *(spec for name, spec in own.items() if name not in names),
-        ]
+        then = {spec.name: own.get(spec.name, spec) for spec in self._listed}
+        return list((then | own).values())
 
     def complete(self, spec: ActionSpec, arguments: dict[str, Any]) -> dict[str, Any]:
         """The arguments that were judged then, also where that was before they were completed."""
-        outcome = self._stage.next_of(EvaluationOutcome)
+        outcome = self._stage.tape.next_of(EvaluationOutcome)
         if outcome is None:
             return arguments  # in Execution, they are those that were evaluated
         given = {n: v for n, v in arguments.items() if n != IDEMPOTENCY_KEY}
-        proposal = self._stage.tape.proposal
+        proposal = self._stage.memory().cognitive_state.proposal
         alike = {
             one.id
             for one in (proposal.candidates if proposal is not None else ())
@@ -285,20 +240,13 @@ class TapeActions:
 
     async def execute(self, call: ActionCall) -> ActionResult:
         """What came of it then."""
-        result = await answered(self._stage, call)
+        result = await self._stage.answered(call)
         self._on_percepts(result.percepts)
         return result
 
 
 class TapeSource:
-    """A source of internal actions: what acts on the agent itself runs, the rest is answered.
-
-    Args:
-        source: The source.
-        stage: What doubles share.
-        memory: The memory of the replay.
-        on_answered: Called with an action that did not run, and the percepts that it brought.
-    """
+    """A source of internal actions: what acts on the agent itself runs, the rest is answered."""
 
     def __init__(
         self,
@@ -320,10 +268,10 @@ class TapeSource:
         """Runs or answers one of them."""
         specs = {spec.name: spec for spec in self.action_specs()}
         if call.action in specs and not specs[call.action].repeatable:
-            result = await answered(self._stage, call)
+            result = await self._stage.answered(call)
             self._on_answered(call, result.percepts)
             return result
-        was = executed_as(self._stage, call)
+        was = self._stage.executed_as(call)
         if was is not None and was.result.startswith(CANCELLED):
             raise asyncio.CancelledError
         if call.action in (EPISODIC_ACTION, SEMANTIC_ACTION):
@@ -335,11 +283,14 @@ class TapeSource:
 
         The latter where the recorded memory knew, or failed at, what the tape does not show.
         """
-        sink = self._stage.sink
+        sink, tape = self._stage.sink, self._stage.tape
         with sink.holding() as held:
             result = await self._source.run_action(call)
         sink.settle()
-        written = None if was is None else _written_by(was, self._stage.tape.head)
+        head = tape.head
+        written = None
+        if was is not None and isinstance(head, Written) and head.what == "record":
+            written = head if f" id {short_id(head.id)})" in was.result else None
         theirs = [] if written is None else [written.id]
         ours = [record.id for record in held if isinstance(record, Written)]
         if was is None or (theirs == ours and (ours or was.result == result.content)):
@@ -355,21 +306,23 @@ class TapeSource:
             with suppress(ValueError):
                 await self._memory.keep([Record.model_validate(written.content)])
         failed = was.status is ExecutionStatus.FAILED
-        failure = failure_of(self._stage, was) if failed else None
+        failure = _failure_of(tape, was) if failed else None
         return ActionResult(content=was.result, is_error=failed, failure=failure)
 
 
+def _failure_of(tape: Tape, was: Executed) -> Failure:
+    """Whether repeating a failed action could have helped: the next snapshot says so."""
+    following = next((r for r in tape.ahead() if isinstance(r, Snapshot)), None)
+    failed = following.detector.values() if following is not None else ()
+    failures = (each["failure"] for each in failed if each["text"] == was.result[:200])
+    return Failure(next(failures, Failure.DETERMINISTIC))
+
+
 class TapeApprover:
-    """Whoever approves: answers each request as it was answered then.
+    """Whoever approves: answers each request as it was answered then."""
 
-    Args:
-        stage: What doubles share.
-        once: Sets the time that the clock gives next.
-    """
-
-    def __init__(self, stage: Stage, once: Callable[[datetime], None]) -> None:
+    def __init__(self, stage: Stage) -> None:
         self._stage = stage
-        self._once = once
 
     async def __call__(self, request: ApprovalRequest) -> ApprovalAnswer:
         """The answer that was given then."""
@@ -380,84 +333,61 @@ class TapeApprover:
         if answer.details["what"] == "withdrawn":
             await asyncio.Event().wait()  # whoever waits for it is about to be cancelled
         by: str = answer.details.get("by", "")
-        if answer.details["what"] == "denied":
+        denied = answer.details["what"] == "denied"
+        if denied:
             await self._stage.until(lambda head: head is answer, "the denial of a request")
-            self._set_time(answer, request)
-            text = answer.text.removeprefix(f"{request.action}: ")
-            return request.deny(by, text.removeprefix(f"{by} denied it: ") if by else text)
-        self._set_time(answer, request)
-        return request.grant(by)
-
-    def _set_time(self, answer: Note, request: ApprovalRequest) -> None:
         expires = datetime.fromisoformat(answer.details["expires_at"])
-        self._once(expires - timedelta(seconds=request.approval_seconds))
+        self._stage.sink.once(expires - timedelta(seconds=request.approval_seconds))
+        if not denied:
+            return request.grant(by)
+        text = answer.text.removeprefix(f"{request.action}: ")
+        return request.deny(by, text.removeprefix(f"{by} denied it: ") if by else text)
 
     def _answer(self, request: ApprovalRequest) -> Note | None:
-        notes = (n for n in self._stage.tape.in_turn() if isinstance(n, Note))
-        return next(
-            (
-                note
-                for note in notes
-                if note.about == "approval"
-                and note.details.get("request") == request.id
-                and note.details.get("what") != "asked"
-            ),
-            None,
-        )
-
-
-def _written_by(was: Executed, head: TraceRecord | None) -> Written | None:
-    """The next record if it is what a memory action wrote, whose result names it."""
-    if not isinstance(head, Written) or head.what != "record":
+        for note in self._stage.tape.in_turn():
+            if isinstance(note, Note) and note.about == "approval":
+                told = note.details
+                if told.get("request") == request.id and told.get("what") != "asked":
+                    return note
         return None
-    return head if f" id {short_id(head.id)})" in was.result else None
 
 
 # ---- Models: recorded requests answer those of the replay, in their order ----
 
 
 class TapeAnswers:
-    """Answers each request as it was answered then.
-
-    Args:
-        stage: What doubles share.
-    """
+    """Answers each request as it was answered then."""
 
     def __init__(self, stage: Stage) -> None:
         self._stage = stage
 
-    async def answer(self) -> ReplayAnswer:
-        """What came of the request that is next on the tape."""
+    async def answer(self) -> ModelCall:
+        """The request that is next on the tape, with what the records around it tell."""
         await self._stage.pause()
-        head = self._stage.tape.head
-        if head is None:
+        call = self._stage.tape.head
+        if call is None:
             self._stage.sink.end()
-        if not isinstance(head, ModelCall):
-            self._stage.sink.diverge("record", head.record, "a request to a model")
-        return ReplayAnswer(
-            call=head, refused=self._refused(head), thought=self._thought(), dropped=self._dropped()
+        if not isinstance(call, ModelCall):
+            self._stage.sink.diverge("record", call.record, "a request to a model")
+        again = self.upcoming()[1:2]  # the same question once more on a looser rung: refused
+        refused = any(
+            (one.attempt, one.expected) == (call.attempt, call.expected)
+            and one.rung is not call.rung
+            for one in again
         )
+        given = call.given or AnswerDetails(ended=ended_as(call))
+        told = {"thought": given.thought or self._thought()}
+        details = given.model_copy(update=told | ({"fault": "refused"} if refused else {}))
+        calls = (*call.tool_calls, *(call.tool_calls[-1:] * self._dropped()))
+        return call.model_copy(update={"given": details, "tool_calls": calls})
 
     def upcoming(self) -> Sequence[ModelCall]:
         """The requests up to the phase's outcome that ask for the same form."""
-        calls: list[ModelCall] = []
-        for record in self._stage.tape.in_cycle():
-            if record.record == "outcome":
-                break
-            if isinstance(record, ModelCall) and (
-                not calls or record.expected == calls[0].expected
-            ):
-                calls.append(record)
-        return calls
+        calls = [record for record in self._in_phase() if isinstance(record, ModelCall)]
+        return [call for call in calls if call.expected == calls[0].expected]
 
-    def _refused(self, call: ModelCall) -> bool:
-        """Whether the same question was asked once more on a looser rung."""
-        following = self.upcoming()[1:2]
-        return any(
-            (again.attempt, again.expected) == (call.attempt, call.expected)
-            and again.rung is not call.rung
-            for again in following
-        )
+    def _in_phase(self) -> Iterable[TraceRecord]:
+        return takewhile(lambda record: record.record != "outcome", self._stage.tape.in_cycle())
 
     def _thought(self) -> str:
         for record in self._stage.tape.in_cycle():
@@ -466,21 +396,17 @@ class TapeAnswers:
         return ""
 
     def _dropped(self) -> int:
-        for record in self._stage.tape.in_cycle():
-            if record.record == "outcome":
-                break
+        for record in self._in_phase():
             if isinstance(record, Note) and (found := _DROPPED.match(record.text)):
                 return int(found[1])
         return 0
 
 
-class RecordedRule:
-    """A constraint that no longer exists: it gives the recorded verdicts.
+# ---- Rules that were put in or out of force from outside ----
 
-    Args:
-        name: Its name.
-        tape: The tape.
-    """
+
+class RecordedRule:
+    """A constraint that no longer exists: it gives the recorded verdicts."""
 
     def __init__(self, name: str, tape: Tape) -> None:
         self.name = name
@@ -533,14 +459,7 @@ class RecordedRule:
 
 
 class TapeRules(ConstraintSet):
-    """The agent's constraints, with what was put in or out of force from outside.
-
-    Args:
-        rules: The agent's own.
-        sink: Knows what is next on the tape.
-        from_outside: Whether constraints of the first cycle may have come from outside.
-        left_out: Names of those that a fork leaves out.
-    """
+    """The agent's constraints, with what was put in or out of force from outside."""
 
     def __init__(
         self,
@@ -548,66 +467,39 @@ class TapeRules(ConstraintSet):
         sink: CheckingSink,
         *,
         from_outside: bool,
-        left_out: Iterable[str] = (),
+        left_out: Iterable[str],
     ) -> None:
-        super().__init__()
-        self._rules = rules
-        self._gone = frozenset(left_out)
-        for name in self._gone:
-            rules.leave_out(name)
+        self.__dict__ = rules.__dict__
+        self._left_out.update(left_out)
         self._sink = sink
         self._from_outside = from_outside
 
-    def names(self) -> tuple[str, ...]:
-        """Names of the agent's own constraints."""
-        return self._rules.names()
-
     def pin(self) -> tuple[str, ...]:
         """Fixes what is in force, as it was in force then."""
-        pinned = self._rules.pin()
-        was = _next_of(self._sink.tape, RetrievalOutcome)
+        was = self._sink.tape.next_of(RetrievalOutcome)
         adapts, self._from_outside = self._from_outside, True
         if was is None or not adapts or not (was.query or was.constraints):
+            return super().pin()
+        return self.adapt(was)
+
+    def adapt(self, was: RetrievalOutcome | None) -> tuple[str, ...]:
+        """Fixes what was in force in a Retrieval; without one what is in force anyway."""
+        pinned = super().pin()
+        if was is None:
             return pinned
-        return self._adapted(pinned, was)
-
-    def begin_fork(self, retrieval: RetrievalOutcome | None) -> None:
-        """Fixes what is in force where a fork begins, in the middle of a cycle or before one."""
-        if retrieval is None:
-            self._rules.pin()
-        else:
-            self._adapted(self._rules.pin(), retrieval)
-
-    def _adapted(self, pinned: tuple[str, ...], was: RetrievalOutcome) -> tuple[str, ...]:
         lacking = [name for name in was.constraints if name not in pinned]
-        own = [name for name in self._rules.names() if name not in self._gone]
+        own = [name for name in self.names() if name not in self._left_out]
         removed = [name for name in own if name not in was.constraints]
         for name in lacking:
-            self._rules.add(RecordedRule(name, self._sink.tape), name=name)
+            self.add(RecordedRule(name, self._sink.tape), name=name)
             self._sink.remark(
                 f"The constraint {name} was put in force from outside before cycle {was.cycle}; "
                 "its recorded verdicts stand for it."
             )
         for name in removed:
-            self._rules.remove(name)
+            self.remove(name)
             self._sink.remark(
                 f"The constraint {name} was taken out of force from outside before cycle "
                 f"{was.cycle}."
             )
-        return self._rules.pin() if lacking or removed else pinned
-
-    @property
-    def pinned(self) -> tuple[str, ...]:
-        """Names of what is in force in this cycle."""
-        return self._rules.pinned
-
-    def judge(
-        self,
-        candidate: Candidate,
-        state: Any,
-        projection: Any | None,
-        memory: WorkingMemory | None = None,
-        spec: ActionSpec | None = None,
-    ) -> tuple[Verdict, ...]:
-        """Verdicts of what is in force in this cycle."""
-        return self._rules.judge(candidate, state, projection, memory, spec)
+        return super().pin()

@@ -24,7 +24,7 @@ from coag.schema import (
 )
 from coag.tracing import Rebuild, RunFolder, RunInfo
 
-from .tape import CheckingSink, ReplayStopped, TapeClock
+from .tape import CheckingSink, ReplayStopped
 
 
 class DrivenAgent(Protocol):
@@ -54,15 +54,8 @@ class PlainSink(CheckingSink):
     A tool that was cancelled comes again as an error, and is cancelled then.
     """
 
-    cancels_at: int | None = None
-    """Number of the first record after the turn was cancelled; None if it was not."""
     _begun: frozenset[str] = frozenset()
     """Ids of the intents of the open turn."""
-
-    @property
-    def cancels(self) -> bool:
-        """Whether the turn was cancelled right here."""
-        return self.cancels_at is not None and self.tape.position >= self.cancels_at
 
     def settle(self) -> None:
         """Skips what did not come from the agent, and tools that ended after their turn."""
@@ -114,11 +107,7 @@ async def replay_plain(
     records: Callable[[], Iterator[TraceRecord]],
     trust: Iterable[str],
 ) -> None:
-    """Replays a plain run as far as the tape goes, or to where the replay differs.
-
-    Raises:
-        ResumeError: Its recipe makes no `PlainBuilder`.
-    """
+    """Replays a plain run as far as the tape goes, or to where the replay differs."""
     build = await build_again(run, Rebuild(purpose="replay"), trust)
     if not callable(build):
         raise ResumeError(
@@ -133,7 +122,7 @@ async def replay_plain(
         agent=info.agent,
         model=info.model or first.model,
         seed=info.seed,
-        clock=TapeClock(sink.tape, sink.settle),
+        clock=sink,
         trace=sink,
     )
     listed = (r for r in records() if isinstance(r, ActionsListed) and r.specs)
@@ -190,27 +179,12 @@ async def _do(agent: DrivenAgent, head: TraceRecord, sink: PlainSink) -> None:
 
 async def _say(agent: DrivenAgent, text: str, sink: PlainSink) -> None:
     """Lets the agent take a turn, up to where the original one was cancelled."""
+
+    async def turn() -> None:
+        await agent.say(text)
+
     before = _cancelled_before(tuple(sink.tape.in_turn()))
-    sink.cancels_at = None if before is None else sink.tape.position + before
-    turn, loop = asyncio.ensure_future(_taken(agent, text)), asyncio.get_running_loop()
-
-    def cancel_after(rounds: int) -> None:
-        if rounds and not turn.done():
-            loop.call_soon(cancel_after, rounds - 1)
-        elif not turn.done():
-            turn.cancel()
-
-    def on_taken(record: TraceRecord) -> None:
-        del record
-        if sink.cancels:
-            loop.call_soon(cancel_after, _PATIENCE)
-
-    sink.on_taken = on_taken
-    await turn
-
-
-async def _taken(agent: DrivenAgent, text: str) -> None:
-    await agent.say(text)
+    await sink.run(turn(), before, patience=_PATIENCE)
 
 
 def _cancelled_before(records: Sequence[TraceRecord]) -> int | None:
@@ -271,11 +245,7 @@ def _driven(
     recorder: Recorder,
     records: Callable[[], Iterable[TraceRecord]],
 ) -> Any:
-    """What the recipe's function made, as a `DrivenAgent`; any chat agent of AutoGen becomes one.
-
-    Raises:
-        ResumeError: It is neither, or the run was written down without turns.
-    """
+    """What the recipe's function made, as a `DrivenAgent`, which any chat agent becomes."""
     if callable(getattr(made, "say", None)) and callable(getattr(made, "repeat", None)):
         return made
     agent = stock_run(made, recorder, records)
@@ -297,12 +267,7 @@ def _driven(
 def _check_written(
     sink: CheckingSink, run: RunFolder, records: Callable[[], Iterable[TraceRecord]]
 ) -> None:
-    """Refuses an agent that does not record everything, with which nothing can be compared.
-
-    Raises:
-        ResumeError: The replay left the tape before its first model call came or as it was due,
-            where a client or a workbench would have written.
-    """
+    """Refuses an agent that does not record everything, with which nothing can be compared."""
     found = sink.divergence
     if found is None or found.field != "record":
         return

@@ -33,7 +33,7 @@ from coag.schema import (
 )
 from coag.tracing import REDACTED
 
-from .findings import Checker, Findings, Rule, same, same_json, shown
+from .findings import Checker, Findings, Rule, RuleFinding, same, same_json, shown
 from .rules_turns import StateRules, is_closing
 
 # ---- From candidate to selection: what is selected was proposed, judged and allowed ----
@@ -74,11 +74,9 @@ class CandidateRules(Checker):
         memory = self._state.certain
         return CognitiveState() if memory is None else memory.cognitive_state
 
-    def on_turn_start(self, record: TurnStart) -> Findings:
+    def on_turn_start(self, record: TurnStart) -> None:
         """A turn begins."""
-        del record
         self._in_turn, self._closed = True, None
-        return ()
 
     def on_turn_end(self, record: TurnEnd) -> Findings:
         """A turn whose cycle was closed without acting broke off."""
@@ -89,10 +87,10 @@ class CandidateRules(Checker):
     def _check_closed(self, but: str) -> Findings:
         if self._closed is not None:
             (seq, cycle), self._closed = self._closed, None
-            text = (
-                f"Cycle {cycle} was closed without acting, as where a turn breaks off, but {but}."
+            yield Rule.EXECUTION.says(
+                f"Cycle {cycle} was closed without acting, as where a turn breaks off, but {but}.",
+                seq,
             )
-            yield Rule.EXECUTION, text, seq
 
     def on_outcome(self, record: Outcome) -> Findings:
         """Each phase's outcome follows from those before it."""
@@ -119,20 +117,20 @@ class CandidateRules(Checker):
         ids = [candidate.id for candidate in record.candidates]
         twice = sorted({one for one in ids if ids.count(one) > 1})
         if twice:
-            yield Rule.CANDIDATE, f"Two candidates have the id {shown(twice[0])}."
+            yield Rule.CANDIDATE.says(f"Two candidates have the id {shown(twice[0])}.")
         if record.proposed_by == "nobody" and record.candidates:
-            text = f"Nobody proposed, but there are candidates: {', '.join(ids)}."
-            yield Rule.CANDIDATE, text
+            yield Rule.CANDIDATE.says(
+                f"Nobody proposed, but there are candidates: {', '.join(ids)}."
+            )
         memory = self._state.memory
         reasoning = memory.cognitive_state.reasoning if memory else None
         if record.proposed_by == "draft" and reasoning is not None:
             drafts = {draft.id: draft for draft in reasoning.drafts}
             for candidate in record.candidates:
                 if drafts.get(candidate.id) != candidate:
-                    yield (
-                        Rule.CANDIDATE,
+                    yield Rule.CANDIDATE.says(
                         f"Candidate {shown(candidate.id)} ({candidate.action}) is not what "
-                        "Reasoning drafted.",
+                        "Reasoning drafted."
                     )
 
     def _evaluation(self, record: EvaluationOutcome) -> Findings:
@@ -145,10 +143,9 @@ class CandidateRules(Checker):
         by_id = {one.id: one for one in proposal.candidates}
         ids = tuple(one.candidate_id for one in record.evaluations)
         if ids != tuple(one.id for one in proposal.candidates):
-            yield (
-                Rule.CANDIDATE,
+            yield Rule.CANDIDATE.says(
                 f"The candidates {', '.join(by_id) or 'none'} were proposed, and "
-                f"{', '.join(ids) or 'none'} evaluated.",
+                f"{', '.join(ids) or 'none'} evaluated."
             )
         for judged in record.evaluations:
             if judged.candidate_id in by_id:
@@ -162,10 +159,9 @@ class CandidateRules(Checker):
             return
         survivors = [one for one in evaluation.evaluations if one.survived]
         if (record.candidate_id is None) is not (record.decided_by is None):
-            yield (
-                Rule.SELECTION,
+            yield Rule.SELECTION.says(
                 f"{shown(record.candidate_id)} was selected, and decided by "
-                f"{shown(record.decided_by)}.",
+                f"{shown(record.decided_by)}."
             )
         if record.candidate_id is None:
             if survivors:
@@ -174,13 +170,12 @@ class CandidateRules(Checker):
         alive = [one.candidate_id for one in survivors]
         dead = [one for one in record.chosen if one not in alive]
         if dead:
-            yield (
-                Rule.SELECTION,
+            yield Rule.SELECTION.says(
                 f"{', '.join(dead)} was selected, which did not survive; these did: "
-                f"{', '.join(alive) or 'none'}.",
+                f"{', '.join(alive) or 'none'}."
             )
         elif problem := self._decision_problem(record, survivors):
-            yield Rule.SELECTION, f"{shown(record.candidate_id)} was selected {problem}."
+            yield Rule.SELECTION.says(f"{shown(record.candidate_id)} was selected {problem}.")
 
     def _decision_problem(self, record: SelectionOutcome, survivors: Sequence[Evaluation]) -> str:
         alive = tuple(one.candidate_id for one in survivors)
@@ -207,10 +202,9 @@ class CandidateRules(Checker):
             return
         closing = is_closing(record)
         if self._must_close and not closing:
-            yield (
-                Rule.SELECTION,
+            yield Rule.SELECTION.says(
                 f"In cycle {record.cycle} {self._must_close}, which only happens where a cycle "
-                f"breaks off; but its execution is {record.status} ({shown(record.result)}).",
+                f"breaks off; but its execution is {record.status} ({shown(record.result)})."
             )
         if record.status is ExecutionStatus.NONE and closing and self._in_turn:
             self._closed = (self.log.seq, record.cycle)
@@ -220,8 +214,9 @@ def _check_arguments(judged: Evaluation, candidate: Candidate) -> Findings:
     """A candidate is evaluated on the arguments that it was proposed with."""
     if judged.arguments is None:
         if judged.survived:
-            text = f"Candidate {shown(candidate.id)} survived without valid arguments."
-            yield Rule.CANDIDATE, text
+            yield Rule.CANDIDATE.says(
+                f"Candidate {shown(candidate.id)} survived without valid arguments."
+            )
         return
     try:
         written = json.loads(candidate.raw_arguments or "{}")
@@ -233,10 +228,9 @@ def _check_arguments(judged: Evaluation, candidate: Candidate) -> Findings:
         mine = cast("dict[str, Any]", written)
         written = {name: value for name, value in mine.items() if name not in completed}
     if REDACTED not in candidate.raw_arguments and not same_json(written, given):
-        yield (
-            Rule.CANDIDATE,
+        yield Rule.CANDIDATE.says(
             f"Candidate {shown(candidate.id)} was proposed with the arguments "
-            f"{shown(candidate.raw_arguments)} and evaluated with {shown(judged.arguments)}.",
+            f"{shown(candidate.raw_arguments)} and evaluated with {shown(judged.arguments)}."
         )
 
 
@@ -257,26 +251,23 @@ def _check_verdicts(judged: Evaluation, pinned: Sequence[str]) -> Findings:
     names = [verdict.constraint for verdict in judged.verdicts]
     for name in names:
         if name not in BUILT_IN and name not in pinned:
-            yield (
-                Rule.CONSTRAINT,
+            yield Rule.CONSTRAINT.says(
                 f"Candidate {shown(judged.candidate_id)} was judged by {shown(name)}, which "
-                f"is not in force in this cycle ({', '.join(pinned) or 'none is'}).",
+                f"is not in force in this cycle ({', '.join(pinned) or 'none is'})."
             )
     asked = [name for name in names if name in pinned and name not in BUILT_IN]
     wanted = [name for name in pinned if name not in BUILT_IN]
     if judged.survived and asked != wanted:
         missing = [name for name in wanted if name not in asked] or asked
-        yield (
-            Rule.CONSTRAINT,
+        yield Rule.CONSTRAINT.says(
             f"Candidate {shown(judged.candidate_id)} survived, but {', '.join(missing)}, in "
-            "force in this cycle, did not judge it as it should.",
+            "force in this cycle, did not judge it as it should."
         )
     elif any(not verdict.allowed for verdict in judged.verdicts[:-1]):
         forbade = judged.died_of.constraint if judged.died_of else ""
-        yield (
-            Rule.CONSTRAINT,
+        yield Rule.CONSTRAINT.says(
             f"Candidate {shown(judged.candidate_id)} was still judged by {shown(names[-1])} after "
-            f"{shown(forbade)} had forbidden it.",
+            f"{shown(forbade)} had forbidden it."
         )
 
 
@@ -298,55 +289,50 @@ class EffectRules(Checker):
     def end(self, *, finished: bool) -> Findings:
         """What was begun and is in no outcome may have had its effect."""
         for intent in self.intents.values():
-            yield (
+            yield RuleFinding(
                 Rule.EXECUTION if finished else None,
                 f"Intent {shown(intent.id)} ({intent.action}) is the last that is known: whether "
                 "it had its effect, is not.",
             )
 
-    def on_snapshot(self, record: Snapshot) -> Findings:
+    def on_snapshot(self, record: Snapshot) -> None:
         """A cycle that a loaded state replaces is not continued."""
         if record.reason != "cycle":
             self.intents, self.receipts = {}, {}
-        return ()
 
-    def on_actions(self, record: ActionsListed) -> Findings:
+    def on_actions(self, record: ActionsListed) -> None:
         """These actions are external."""
         self._specs = {spec.name: spec for spec in record.specs}
-        return ()
 
     def on_intent(self, record: Intent) -> Findings:
         """It is of a selected candidate, with the arguments that were judged, once."""
         if record.id in self._known:
-            yield Rule.INTENT, f"There are two intents {shown(record.id)}."
+            yield Rule.INTENT.says(f"There are two intents {shown(record.id)}.")
         self._known.add(record.id)
         self.intents[record.id] = record
         memory = self._state.certain
         if memory is None:
             return
         if memory.phase is not Phase.SELECTION or record.cycle != memory.cycle:
-            yield (
-                Rule.INTENT,
+            yield Rule.INTENT.says(
                 f"Intent {shown(record.id)} of cycle {record.cycle} comes after {memory.phase} of "
-                f"cycle {memory.cycle}; actions run in Execution only.",
+                f"cycle {memory.cycle}; actions run in Execution only."
             )
             return
         named = f"Intent {shown(record.id)} ({record.action})"
         selection = memory.cognitive_state.selection
         if selection is not None and record.candidate_id not in selection.chosen:
-            yield (
-                Rule.INTENT,
-                f"{named} is of candidate {shown(record.candidate_id)}, which was not selected.",
+            yield Rule.INTENT.says(
+                f"{named} is of candidate {shown(record.candidate_id)}, which was not selected."
             )
         elif selection is not None:
             yield from _check_as_judged(record, named, memory.cognitive_state, Rule.INTENT)
         yield from self._check_settled(record, named)
         for one in self.intents.values():
             if one.candidate_id == record.candidate_id and one.id != record.id:
-                yield (
-                    Rule.INTENT,
+                yield Rule.INTENT.says(
                     f"Candidate {shown(record.candidate_id)} was run twice: by {shown(one.id)} and "
-                    f"by {shown(record.id)}.",
+                    f"by {shown(record.id)}."
                 )
                 return
 
@@ -358,23 +344,24 @@ class EffectRules(Checker):
         mine = identity(record.action, record.arguments)
         for one in memory.unsettled:
             if one.action == record.action and identity(one.action, one.arguments) == mine:
-                text = f"{named} repeats {shown(one.intent_id)}, whose outcome was not known."
-                yield Rule.INTENT, text
+                yield Rule.INTENT.says(
+                    f"{named} repeats {shown(one.intent_id)}, whose outcome was not known."
+                )
 
     def on_receipt(self, record: Receipt) -> Findings:
         """It ends an intent of its cycle, once."""
         intent = self.intents.get(record.intent_id)
         if intent is None:
-            text = f"A receipt is of {shown(record.intent_id)}, which is not running."
-            yield Rule.RECEIPT, text
+            yield Rule.RECEIPT.says(
+                f"A receipt is of {shown(record.intent_id)}, which is not running."
+            )
             return
         if record.intent_id in self.receipts:
-            yield Rule.RECEIPT, f"Intent {shown(record.intent_id)} has a second receipt."
+            yield Rule.RECEIPT.says(f"Intent {shown(record.intent_id)} has a second receipt.")
         if record.cycle != intent.cycle:
-            yield (
-                Rule.RECEIPT,
+            yield Rule.RECEIPT.says(
                 f"The receipt of {shown(intent.id)} is of cycle {record.cycle}, its intent of "
-                f"cycle {intent.cycle}.",
+                f"cycle {intent.cycle}."
             )
         self.receipts[record.intent_id] = record
 
@@ -382,9 +369,8 @@ class EffectRules(Checker):
         """An execution has all that was begun in it; see `ExecutionRules`."""
         if record.phase is Phase.RETRIEVAL and self.intents and not self._state.uncertain:
             first = next(iter(self.intents.values()))
-            yield (
-                Rule.EXECUTION,
-                f"No execution has intent {shown(first.id)} of cycle {first.cycle}.",
+            yield Rule.EXECUTION.says(
+                f"No execution has intent {shown(first.id)} of cycle {first.cycle}."
             )
         if record.phase in (Phase.RETRIEVAL, Phase.EXECUTION):
             self.intents, self.receipts = {}, {}
@@ -395,10 +381,9 @@ class EffectRules(Checker):
         if known or record.kind is PerceptKind.SETTLED:  # settled: of an earlier run, perhaps
             return
         if self._state.certain is not None:
-            yield (
-                Rule.PERCEPT,
+            yield Rule.PERCEPT.says(
                 f"Percept {shown(record.id)} is said to be caused by {shown(record.caused_by)}, "
-                "no intent of this run.",
+                "no intent of this run."
             )
 
 
@@ -410,15 +395,14 @@ def _check_as_judged(
         return
     for candidate in cognitive.proposal.candidates:
         if candidate.id == done.candidate_id and candidate.action != done.action:
-            yield rule, f"{named} was proposed as {shown(candidate.action)}."
+            yield rule.says(f"{named} was proposed as {shown(candidate.action)}.")
     for judged in cognitive.evaluation.evaluations:
         if judged.candidate_id == done.candidate_id and not same_json(
             judged.arguments, done.arguments
         ):
-            yield (
-                rule,
+            yield rule.says(
                 f"{named} was executed with {shown(done.arguments)}, and judged with "
-                f"{shown(judged.arguments)}.",
+                f"{shown(judged.arguments)}."
             )
 
 
@@ -441,10 +425,9 @@ class ExecutionRules(Checker):
         self._effects = effects
         self._external: frozenset[str] = frozenset()
 
-    def on_actions(self, record: ActionsListed) -> Findings:
+    def on_actions(self, record: ActionsListed) -> None:
         """These actions are external."""
         self._external = frozenset(spec.name for spec in record.specs)
-        return ()
 
     def on_outcome(self, record: Outcome) -> Findings:
         """Compares an execution with its intents, receipts and percepts."""
@@ -468,22 +451,23 @@ class ExecutionRules(Checker):
         named = f"{done.action} ({done.candidate_id})"
         if done.status is ExecutionStatus.REFUSED:
             if begun or done.intent_id is not None:
-                text = f"{named} was refused, and yet has an intent: it was begun."
-                yield Rule.EXECUTION, text
+                yield Rule.EXECUTION.says(
+                    f"{named} was refused, and yet has an intent: it was begun."
+                )
             return
         yield from _check_as_judged(done, named, cognitive, Rule.EXECUTION)
         if done.internal and done.action in self._external:
-            text = f"{named} is recorded as internal; it is an external action."
-            yield Rule.EXECUTION, text
+            yield Rule.EXECUTION.says(f"{named} is recorded as internal; it is an external action.")
         intent = intents.get(done.intent_id or "") or next(iter(begun), None)
         if not done.internal and (intent is None or intent.id != done.intent_id):
-            text = f"{named} was run without an intent {shown(done.intent_id)} of its own."
-            yield Rule.INTENT, text
+            yield Rule.INTENT.says(
+                f"{named} was run without an intent {shown(done.intent_id)} of its own."
+            )
         if intent is None:
             return
         if intent.internal is not done.internal:
             words = ["internal" if one.internal else "external" for one in (done, intent)]
-            yield Rule.EXECUTION, f"{named} is {words[0]}, its intent {words[1]}."
+            yield Rule.EXECUTION.says(f"{named} is {words[0]}, its intent {words[1]}.")
         yield from self._check_receipt(done, intent, record)
 
     def _check_receipt(self, done: Executed, intent: Intent, record: ExecutionOutcome) -> Findings:
@@ -495,21 +479,21 @@ class ExecutionRules(Checker):
         unknown = returned is not None and returned.kind is PerceptKind.UNKNOWN_OUTCOME
         named = f"{intent.action} ({intent.id})"
         if not intent.internal and len(returns) != 1:
-            text = f"{named} brought {len(returns)} returns; an external action brings one."
-            yield Rule.EXECUTION, text
+            yield Rule.EXECUTION.says(
+                f"{named} brought {len(returns)} returns; an external action brings one."
+            )
         if receipt is None:
             if not unknown or done.status is not ExecutionStatus.FAILED:
-                yield Rule.RECEIPT, f"{named} is {done.status} and has no receipt."
+                yield Rule.RECEIPT.says(f"{named} is {done.status} and has no receipt.")
             return
         succeeded = receipt.status is ReceiptStatus.DONE
         if done.status is not (ExecutionStatus.DONE if succeeded else ExecutionStatus.FAILED):
-            yield Rule.RECEIPT, f"{named} is {done.status}, by its receipt {receipt.status}."
+            yield Rule.RECEIPT.says(f"{named} is {done.status}, by its receipt {receipt.status}.")
         open_end = receipt.status in (ReceiptStatus.UNKNOWN, ReceiptStatus.CANCELLED)
         if unknown is not open_end and (returned is not None or open_end):
-            yield (
-                Rule.RECEIPT,
+            yield Rule.RECEIPT.says(
                 f"The receipt of {named} says {receipt.status}, and what is perceived of it is "
-                f"{'its return' if returned else 'nothing'}.",
+                f"{'its return' if returned else 'nothing'}."
             )
         if not open_end:
             yield from _check_content(done, receipt, returned, named)
@@ -524,18 +508,16 @@ class ExecutionRules(Checker):
         }
         for intent in self._effects.intents.values():
             if intent.candidate_id not in executed and intent.id not in unknown:
-                yield (
-                    Rule.EXECUTION,
+                yield Rule.EXECUTION.says(
                     f"Intent {shown(intent.id)} ({intent.action}) was begun, and is not in the "
-                    "execution.",
+                    "execution."
                 )
         for percept in record.queued:
             known = percept.caused_by is None or percept.caused_by in self._effects.intents
             if not known and not self._state.foreign:
-                yield (
-                    Rule.PERCEPT,
+                yield Rule.PERCEPT.says(
                     f"Percept {shown(percept.id)} is said to be caused by "
-                    f"{shown(percept.caused_by)}, no intent of this cycle.",
+                    f"{shown(percept.caused_by)}, no intent of this cycle."
                 )
 
 
@@ -548,18 +530,18 @@ def _check_mirror(record: ExecutionOutcome) -> Findings:
         ExecutionStatus.REFUSED if done else ExecutionStatus.NONE,
     )
     if record.status is not overall:
-        text = f"The execution's status is {record.status}, that of its actions {overall}."
-        yield Rule.EXECUTION, text
+        yield Rule.EXECUTION.says(
+            f"The execution's status is {record.status}, that of its actions {overall}."
+        )
     first = done[0] if done else record
     if (record.action, record.arguments, record.intent_id) != (
         first.action,
         first.arguments,
         first.intent_id,
     ):
-        yield (
-            Rule.EXECUTION,
+        yield Rule.EXECUTION.says(
             f"The execution is of {shown(record.action)} ({shown(record.intent_id)}), the "
-            f"first of its batch is {shown(first.action)} ({shown(first.intent_id)}).",
+            f"first of its batch is {shown(first.action)} ({shown(first.intent_id)})."
         )
 
 
@@ -569,9 +551,8 @@ def _check_chosen(executed: Sequence[Executed], selection: SelectionOutcome | No
     chosen = iter(selection.chosen)
     ids = [str(one.candidate_id) for one in executed]
     if not all(one in chosen for one in ids):  # in the same order, where not all were begun
-        yield (
-            Rule.EXECUTION,
-            f"Executed: {', '.join(ids)}; selected: {', '.join(selection.chosen) or 'none'}.",
+        yield Rule.EXECUTION.says(
+            f"Executed: {', '.join(ids)}; selected: {', '.join(selection.chosen) or 'none'}."
         )
 
 
@@ -580,9 +561,9 @@ def _check_content(
 ) -> Findings:
     says = f"The receipt of {named} says {shown(receipt.content)}"
     if not same(done.result[:_RESULT], receipt.content[:_RESULT]):
-        yield Rule.RECEIPT, f"{says}, its result {shown(done.result)}."
+        yield Rule.RECEIPT.says(f"{says}, its result {shown(done.result)}.")
     if returned is not None and not same(returned.content, receipt.content):
-        yield Rule.RECEIPT, f"{says}, what is perceived of it {shown(returned.content)}."
+        yield Rule.RECEIPT.says(f"{says}, what is perceived of it {shown(returned.content)}.")
 
 
 def _check_return(returned: Percept, intent: Intent, succeeded: bool, named: str) -> Findings:
@@ -593,9 +574,8 @@ def _check_return(returned: Percept, intent: Intent, succeeded: bool, named: str
     }
     for name, (perceived, true) in pairs.items():
         if not same_json(perceived, true):
-            yield (
-                Rule.EXECUTION,
-                f"The return of {named} has {name} {shown(perceived)} instead of {shown(true)}.",
+            yield Rule.EXECUTION.says(
+                f"The return of {named} has {name} {shown(perceived)} instead of {shown(true)}."
             )
 
 
@@ -603,15 +583,14 @@ def _check_answer(record: ExecutionOutcome) -> Findings:
     """The turn's answer is what the action gave that ended it."""
     if record.response is None:
         if record.ended_by:
-            yield Rule.EXECUTION, f"{shown(record.ended_by)} ended the turn without an answer."
+            yield Rule.EXECUTION.says(f"{shown(record.ended_by)} ended the turn without an answer.")
         return
     by = [one for one in record.executed if one.status is ExecutionStatus.DONE and one.internal]
     if record.ended_by is not None:  # version 1 did not name it at first
         by = [one for one in by if one.action == record.ended_by]
     if not any(_answers(one, record.response) for one in by):
-        yield (
-            Rule.EXECUTION,
-            f"The answer {shown(record.response)} is not what {shown(record.ended_by)} gave.",
+        yield Rule.EXECUTION.says(
+            f"The answer {shown(record.response)} is not what {shown(record.ended_by)} gave."
         )
 
 

@@ -30,7 +30,7 @@ from coag.tracing import (
     witness_problems,
 )
 
-from .findings import Checker, Findings, Rule, shown
+from .findings import Checker, Findings, Rule, remark, shown
 
 # ---- Whether a run's files are those that were sealed ----
 
@@ -60,11 +60,7 @@ class Anchors:
     """Hashes of the lines that a witness saw as the last, by the number of records."""
 
     def read_witness(self, run: str) -> None:
-        """Reads what was witnessed of the run.
-
-        Raises:
-            TraceError: The witness file cannot be read, or is none.
-        """
+        """Reads what was witnessed of the run."""
         if self.witness is not None:
             self._entries = [one for one in Witness(self.witness).entries() if one.run == run]
 
@@ -86,72 +82,64 @@ def check_info(folder: RunFolder, info: RunInfo, read: ReadTrace) -> Findings:
     """Compares `run.json` with what was sealed when the run began and ended."""
     for path in (folder.info_path, folder.trace_path, folder.remembered_path):
         if path.is_symlink():
-            yield Rule.SEAL, f"{path.name} is a link to somewhere else."
+            yield Rule.SEAL.says(f"{path.name} is a link to somewhere else.")
     if repeated := _repeated(folder.info_path):
-        yield Rule.SEAL, f"run.json has the field {shown(repeated)} more than once."
+        yield Rule.SEAL.says(f"run.json has the field {shown(repeated)} more than once.")
     seal = info.seal
     if seal is None or not seal.closing:
         yield from _check_unclosed(info, read)
         return
     if not _ends_whole(folder.trace_path):
-        yield Rule.SEAL, "The trace does not end with a newline, as a sealed one does."
+        yield Rule.SEAL.says("The trace does not end with a newline, as a sealed one does.")
     try:
         remembered = file_hash(folder.remembered_path)
     except OSError as error:
-        yield Rule.SEAL, f"remembered.jsonl cannot be read: {error.strerror}."
+        yield Rule.SEAL.says(f"remembered.jsonl cannot be read: {error.strerror}.")
         return
     fields = info_fields(folder.info_path) or {}
     if closing_hash(fields, seal.records, seal.hash, remembered) != seal.closing:
-        yield (
-            Rule.SEAL,
+        yield Rule.SEAL.says(
             "What was sealed at the run's end has changed: what run.json says (agent, model, "
-            "seed, settings, times, result), its seal, or remembered.jsonl.",
+            "seed, settings, times, result), its seal, or remembered.jsonl."
         )
 
 
 def _check_unclosed(info: RunInfo, read: ReadTrace) -> Findings:
     if read.bound and info.ended_at is not None and info.seal is not None:
-        yield Rule.SEAL, "The run has ended, and the seal of its run.json was taken away."
+        yield Rule.SEAL.says("The run has ended, and the seal of its run.json was taken away.")
     elif read.bound and info.ended_at is None and info.result is not None:
-        yield Rule.SEAL, "run.json has a result, and the run has not ended."
+        yield Rule.SEAL.says("run.json has a result, and the run has not ended.")
     elif read.records and read.version == TRACE_VERSION and not read.bound:
-        yield (
-            None,
-            "run.json and the pages are not sealed in this run: an older version of coag wrote it.",
+        yield remark(
+            "run.json and the pages are not sealed in this run: an older version of coag wrote it."
         )
 
 
 def check_anchors(folder: RunFolder, info: RunInfo, read: ReadTrace, anchors: Anchors) -> Findings:
-    """Compares a run with a noted hash, a signature and a witness, where they are given.
-
-    Raises:
-        ConfigurationError: The public key is none.
-        TraceError: The witness file cannot be read, or is none.
-    """
+    """Compares a run with a noted hash, a signature and a witness, where they are given."""
     closing = info.seal.closing if info.seal else ""
     if anchors.head is not None and anchors.head not in {read.head, closing} - {""}:
-        yield (
-            Rule.SEAL,
+        yield Rule.SEAL.says(
             f"The run was to end with the hash {shown(anchors.head)}; it ends with "
-            f"{shown(closing or read.head)}.",
+            f"{shown(closing or read.head)}."
         )
     elif anchors.head is not None and closing and anchors.head == read.head:
-        yield None, "The noted hash is that of the last line: it does not cover run.json."
+        yield remark("The noted hash is that of the last line: it does not cover run.json.")
     name = folder.path.resolve().name
     if name != info.id:
         text = f"The folder is named {shown(name)}, the run {shown(info.id)}"
         if anchors.witness is not None or anchors.key is not None:
-            yield Rule.SEAL, f"{text}: another run may have taken its place."
+            yield Rule.SEAL.says(f"{text}: another run may have taken its place.")
         else:
-            yield None, f"{text}."
+            yield remark(f"{text}.")
     try:
         wrong = list(seal_problems(folder.path, anchors.key))
         more, remarks = anchors.witness_problems(folder.path)
     except TraceError as error:
-        yield Rule.SEAL, f"{error}."
+        yield Rule.SEAL.says(f"{error}.")
         return
-    yield from ((Rule.SEAL, problem) for problem in (*wrong, *more))
-    yield from ((None, remark) for remark in remarks)
+    yield from map(Rule.SEAL.says, (*wrong, *more))
+    yield from map(remark, remarks)
 
 
 def _ends_whole(trace: Path) -> bool:
@@ -193,10 +181,6 @@ class PageRules(Checker):
 
     A page that is missing or cut off is no violation where a process may have been killed before
     it was made, or where a note says that pages could not be made.
-
-    Args:
-        folder: The run's folder.
-        info: What `run.json` says.
     """
 
     def __init__(self, folder: RunFolder, info: RunInfo) -> None:
@@ -272,23 +256,22 @@ class PageRules(Checker):
         if not self._folder.exists() and not self._expected:
             return
         if self._folder.is_symlink():
-            yield Rule.PAGE, "The folder of pages is a link to somewhere else."
+            yield Rule.PAGE.says("The folder of pages is a link to somewhere else.")
         for place, what in sorted(self._wrong.items()):
             if not self._is_settled(place):
-                yield Rule.PAGE, f"The page cycles/{place} {what}."
+                yield Rule.PAGE.says(f"The page cycles/{place} {what}.")
         missing = [place for place in sorted(self._missing) if not self._is_settled(place)]
         if missing and self._gaps:
-            yield (
-                None,
+            yield remark(
                 f"{len(missing)} pages are missing or cut off, as where a process was killed, "
-                f"from cycles/{missing[0]} on.",
+                f"from cycles/{missing[0]} on."
             )
         else:
             for place in missing:
-                yield Rule.PAGE, f"The page cycles/{place} is missing or no JSON."
+                yield Rule.PAGE.says(f"The page cycles/{place} is missing or no JSON.")
         for place in sorted(self._files() - self._expected):
             if not self._is_settled(place) and not self._may_be_new(place):
-                yield Rule.PAGE, f"The page cycles/{place} is there, and the trace gives none."
+                yield Rule.PAGE.says(f"The page cycles/{place} is there, and the trace gives none.")
 
     def _files(self) -> set[str]:
         return {

@@ -61,7 +61,7 @@ class ProcedureRules(Checker):
     def end(self, *, finished: bool) -> Findings:
         """A version that only a Retrieval has is in force nowhere."""
         for name, version in self._ahead.items():
-            yield Rule.PROCEDURE, _pinned(name, version, (self._in_force or {}).get(name))
+            yield Rule.PROCEDURE.says(_pinned(name, version, (self._in_force or {}).get(name)))
 
     def on_snapshot(self, record: Snapshot) -> Findings:
         """Versions never go back, and where they change, their texts are in the snapshot."""
@@ -72,9 +72,8 @@ class ProcedureRules(Checker):
             found = error.errors(include_url=False)[0]
             where = ".".join(map(str, found["loc"]))
             self._in_force = None
-            yield (
-                Rule.PROCEDURE,
-                f"The procedures in the snapshot cannot be read: {shown(where)}: {found['msg']}.",
+            yield Rule.PROCEDURE.says(
+                f"The procedures in the snapshot cannot be read: {shown(where)}: {found['msg']}."
             )
             return
         if record.reason is not SnapshotReason.CYCLE:
@@ -82,16 +81,14 @@ class ProcedureRules(Checker):
             self._texts, self._fresh = {}, {}
         for name, version in self._latest.items() if versions else ():
             if versions.get(name, 0) < version:
-                yield (
-                    Rule.PROCEDURE,
+                yield Rule.PROCEDURE.says(
                     f"Procedure {shown(name)} is in version {versions.get(name)} now, and was in "
-                    f"version {version} before.",
+                    f"version {version} before."
                 )
         if self._in_force not in (None, versions) and state is None:
-            yield (
-                Rule.PROCEDURE,
+            yield Rule.PROCEDURE.says(
                 f"The procedures changed from {shown(self._in_force)} to {shown(versions)}, and "
-                "their texts are missing.",
+                "their texts are missing."
             )
         self._in_force, self._ahead, self._written = dict(versions), {}, {}
         if state is not None:
@@ -104,28 +101,28 @@ class ProcedureRules(Checker):
         """Every version stays: histories only grow."""
         numbers = [version.get("version") for version in history]
         if numbers != list(range(1, len(history) + 1)):
-            text = f"The versions of procedure {shown(name)} are {shown(numbers)}."
-            yield Rule.PROCEDURE, text
+            yield Rule.PROCEDURE.says(
+                f"The versions of procedure {shown(name)} are {shown(numbers)}."
+            )
         if in_force not in (None, len(history)):
-            yield (
-                Rule.PROCEDURE,
+            yield Rule.PROCEDURE.says(
                 f"Procedure {shown(name)} has {len(history)} versions, and version {in_force} is "
-                "said to be in force.",
+                "said to be in force."
             )
         hashes = tuple(map(_text_hash, history))
         before = zip(self._texts.get(name, ()), hashes, strict=False)
         self._texts[name] = hashes
         for number, (ours, theirs) in enumerate(before, start=1):
             if ours != theirs:
-                text = f"Version {number} of procedure {shown(name)} is not what it was before."
-                yield Rule.PROCEDURE, text
+                yield Rule.PROCEDURE.says(
+                    f"Version {number} of procedure {shown(name)} is not what it was before."
+                )
         for number, version in enumerate(history, start=1):
             wrote = self._fresh.pop((name, number), None)
             if wrote is not None and not same_json(dict(wrote), dict(version)):
-                yield (
-                    Rule.PROCEDURE,
+                yield Rule.PROCEDURE.says(
                     f"Version {number} of procedure {shown(name)} is in force otherwise than it "
-                    "was written.",
+                    "was written."
                 )
 
     def on_outcome(self, record: Outcome) -> Findings:
@@ -134,17 +131,16 @@ class ProcedureRules(Checker):
             return
         odd = set(record.procedures) ^ set(self._in_force)
         if odd and self._in_force:
-            yield (
-                Rule.PROCEDURE,
+            yield Rule.PROCEDURE.says(
                 f"Pinned are {shown(sorted(record.procedures))}, the cycle began with "
-                f"{shown(sorted(self._in_force))}: {', '.join(sorted(odd))}.",
+                f"{shown(sorted(self._in_force))}: {', '.join(sorted(odd))}."
             )
         for name, version in record.procedures.items():
             begun = self._in_force.get(name, version)
             if version > begun:  # another agent may have written it just now: the next shows it
                 self._ahead[name] = version
             elif version < begun:
-                yield Rule.PROCEDURE, _pinned(name, version, begun)
+                yield Rule.PROCEDURE.says(_pinned(name, version, begun))
 
     def on_written(self, record: Written) -> Findings:
         """A version that is written is the next one."""
@@ -154,14 +150,14 @@ class ProcedureRules(Checker):
         before = self._latest.get(name)
         version = record.content.get("version")
         if not isinstance(version, int) or str(version) != number:
-            text = f"{shown(record.id)} was written with the version {shown(version)}."
-            yield Rule.PROCEDURE, text
+            yield Rule.PROCEDURE.says(
+                f"{shown(record.id)} was written with the version {shown(version)}."
+            )
             return
         if before is not None and version <= before and not self._repeats(name, record):
-            yield (
-                Rule.PROCEDURE,
+            yield Rule.PROCEDURE.says(
                 f"Version {version} of procedure {shown(name)} was written, and version {before} "
-                "was there.",
+                "was there."
             )
         self._written[name] = max(version, self._written.get(name, 0))
         self._fresh[(name, version)] = record.content
@@ -197,12 +193,7 @@ _RECORDS = {
 
 
 class WriteRules(Checker):
-    """Records are written in Execution, by its action, and are what their ids say.
-
-    Args:
-        state: Knows the working memory.
-        run: The run's id; None where it is not known.
-    """
+    """Records are written in Execution, by its action, and are what their ids say."""
 
     def __init__(self, state: StateRules, run: str | None) -> None:
         self._state = state
@@ -224,22 +215,21 @@ class WriteRules(Checker):
         named = shown(record.id)
         selected = list(_selected_in(memory))
         if memory.phase is not Phase.SELECTION:
-            yield (
-                Rule.WRITTEN,
+            yield Rule.WRITTEN.says(
                 f"{named} was written after {memory.phase} of cycle {memory.cycle}; "
-                "actions run in Execution only.",
+                "actions run in Execution only."
             )
         elif not any(_writes(action, arguments, record) for action, arguments in selected):
             calls = ", ".join(f"{action} {shown(dict(given))}" for action, given in selected)
-            yield (
-                Rule.WRITTEN,
+            yield Rule.WRITTEN.says(
                 f"{named} was written, and nothing that was selected writes it: "
-                f"{calls or 'nothing was'}.",
+                f"{calls or 'nothing was'}."
             )
         # One that was superseded and holds again has the cycle in which it was first made.
         if record.cycle != memory.cycle and record.content.get("supersedes") is None:
-            text = f"{named} is of cycle {record.cycle}, written in cycle {memory.cycle}."
-            yield Rule.WRITTEN, text
+            yield Rule.WRITTEN.says(
+                f"{named} is of cycle {record.cycle}, written in cycle {memory.cycle}."
+            )
         if record.what == "record":
             yield from self._check_record(record, memory)
 
@@ -248,14 +238,13 @@ class WriteRules(Checker):
         try:
             held = Record.model_validate(record.content)
         except ValidationError:
-            yield Rule.WRITTEN, f"{named} holds no record of memory."
+            yield Rule.WRITTEN.says(f"{named} holds no record of memory.")
             return
         if held.id != record.id:
-            yield Rule.WRITTEN, f"{named} was written with the id {shown(held.id)}."
+            yield Rule.WRITTEN.says(f"{named} was written with the id {shown(held.id)}.")
         if REDACTED not in held.text and held.id != record_id(held.kind, held.scope, held.text):
-            yield (
-                Rule.WRITTEN,
-                f"The text of record {shown(held.id)} is not that of its id: {shown(held.text)}.",
+            yield Rule.WRITTEN.says(
+                f"The text of record {shown(held.id)} is not that of its id: {shown(held.text)}."
             )
         self._texts[held.id] = content_id(held.text)
         retrieval = memory.cognitive_state.retrieval
@@ -264,10 +253,11 @@ class WriteRules(Checker):
         made = held.provenance
         if self._run is not None and held.supersedes is None and made.run != self._run:
             text = f"{named} says that it was made in run {shown(made.run)}, not in "
-            yield Rule.WRITTEN, f"{text}{shown(self._run)}."
+            yield Rule.WRITTEN.says(f"{text}{shown(self._run)}.")
         if made.cycle != record.cycle:
-            text = f"{named} says that it was made in cycle {made.cycle}, not in {record.cycle}."
-            yield Rule.WRITTEN, text
+            yield Rule.WRITTEN.says(
+                f"{named} says that it was made in cycle {made.cycle}, not in {record.cycle}."
+            )
 
     def on_outcome(self, record: Outcome) -> Findings:
         """What is recalled is as it was written, and of the person who is served."""
@@ -277,19 +267,17 @@ class WriteRules(Checker):
             if record.memory_scope is not None and is_user_scope(held.scope):
                 yield from _check_person(held, record.memory_scope, "recalled")
             if self._texts.get(held.id, content_id(held.text)) != content_id(held.text):
-                yield (
-                    Rule.WRITTEN,
+                yield Rule.WRITTEN.says(
                     f"Record {shown(held.id)} was recalled otherwise than it was written: "
-                    f"{shown(held.text)}.",
+                    f"{shown(held.text)}."
                 )
 
 
 def _check_person(held: Record, scope: str, what: str) -> Findings:
     if held.scope != scope and REDACTED not in held.scope + scope:
         served = shown(scope) if scope else "nobody"
-        yield (
-            Rule.PERSON,
-            f"Record {shown(held.id)} of {shown(held.scope)} was {what} while {served} was served.",
+        yield Rule.PERSON.says(
+            f"Record {shown(held.id)} of {shown(held.scope)} was {what} while {served} was served."
         )
 
 

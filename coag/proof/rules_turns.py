@@ -36,11 +36,12 @@ from coag.schema import (
 
 from .findings import (
     Checker,
-    Finding,
     Findings,
     Rule,
+    RuleFinding,
     differences,
     fields_but,
+    remark,
     same,
     same_json,
     shown,
@@ -73,11 +74,6 @@ class StateRules(Checker):
     """Rebuilds working memory from percepts and outcomes, and compares snapshots with it.
 
     It is given a record after the other rules, which see in `memory` the state before.
-
-    Args:
-        version: Version of the trace's format.
-        cut: Whether records before the first one at hand are missing.
-        hook: Computes state changes again; None to take them from the records.
     """
 
     def __init__(self, *, version: int, cut: bool, hook: Hook | None = None) -> None:
@@ -104,8 +100,9 @@ class StateRules(Checker):
         """An unfinished cycle occurs only at the end of an unfinished run."""
         memory = self.certain
         if finished and memory is not None and memory.in_cycle:
-            text = f"The run has ended, but its last cycle stops after {memory.phase}."
-            yield Rule.PHASE, text
+            yield Rule.PHASE.says(
+                f"The run has ended, but its last cycle stops after {memory.phase}."
+            )
 
     def on_snapshot(self, record: Snapshot) -> Findings:
         """A snapshot of a cycle's beginning is what the records before it lead to."""
@@ -121,31 +118,28 @@ class StateRules(Checker):
             yield from self._adopt(record)
             return
         if memory.in_cycle:
-            yield (
-                Rule.SNAPSHOT,
+            yield Rule.SNAPSHOT.says(
                 f"A snapshot says that a cycle begins, but cycle {memory.cycle} has only come to "
-                f"{memory.phase}.",
+                f"{memory.phase}."
             )
         found = _memory_difference(memory, record, old=self._old)
         if found is not None:
             ours, theirs = ("nothing" if one is None else shown(one) for one in found[1:])
-            yield (
-                Rule.MEMORY,
+            yield Rule.MEMORY.says(
                 f"The snapshot says that working memory's {found[0]} is {theirs}; the records "
-                f"before it lead to {ours}.",
+                f"before it lead to {ours}."
             )
             yield from self._adopt(record)
 
     def _begin_elsewhere(self, record: Snapshot, *, first: bool) -> Findings:
         reason = record.reason
         if not first and reason is not SnapshotReason.LOADED:
-            yield (
-                Rule.SNAPSHOT,
+            yield Rule.SNAPSHOT.says(
                 f"A snapshot of reason {shown(reason)} is in the middle of the run; only its "
-                "first one can be that.",
+                "first one can be that."
             )
         if reason is SnapshotReason.LOADED and not self._old:
-            yield None, "A saved state was loaded here; what led to it is not in this trace."
+            yield remark("A saved state was loaded here; what led to it is not in this trace.")
         self._ready = self._old  # version 1 does not always tell a loaded state from a new cycle
         yield from self._adopt(record)
         begun = self.memory is not None and (self.memory.cycle or self.memory.queued)
@@ -159,14 +153,15 @@ class StateRules(Checker):
         except ValidationError as error:
             where = ".".join(str(part) for part in error.errors(include_url=False)[0]["loc"])
             self.uncertain = True
-            yield Rule.SNAPSHOT, f"The snapshot's working memory cannot be read: {shown(where)}."
+            yield Rule.SNAPSHOT.says(
+                f"The snapshot's working memory cannot be read: {shown(where)}."
+            )
             return
         self.uncertain = False
         if self.memory.cycle != record.cycle:
-            yield (
-                Rule.SNAPSHOT,
+            yield Rule.SNAPSHOT.says(
                 f"The snapshot is of cycle {record.cycle}, its working memory of cycle "
-                f"{self.memory.cycle}.",
+                f"{self.memory.cycle}."
             )
 
     def on_percept(self, record: Percept) -> Findings:
@@ -175,11 +170,11 @@ class StateRules(Checker):
         if memory is None:
             if not self._old and not self._cut and not self._remarked:
                 self._remarked = True
-                yield None, "The run does not begin with a snapshot, so this is not checked."
+                yield remark("The run does not begin with a snapshot, so this is not checked.")
             return
         yield from self._check_origin(record, memory)
         if record.state_patch is None:
-            yield Rule.PERCEPT, f"Percept {shown(record.id)} does not say what it changed."
+            yield Rule.PERCEPT.says(f"Percept {shown(record.id)} does not say what it changed.")
             record = record.model_copy(update={"state_patch": {}})
         else:
             yield from check_patch(record)
@@ -195,28 +190,25 @@ class StateRules(Checker):
         nothing = record.kind is PerceptKind.SETTLED and not record.settles
         if not self.uncertain and (unknown or nothing):
             what = ", ".join(unknown) or record.caused_by or "nothing"
-            yield (
-                Rule.PERCEPT,
-                f"Percept {shown(record.id)} settles {shown(what)}, whose outcome was not unknown.",
+            yield Rule.PERCEPT.says(
+                f"Percept {shown(record.id)} settles {shown(what)}, whose outcome was not unknown."
             )
 
     def _check_origin(self, record: Percept, memory: WorkingMemory) -> Findings:
         waiting = next((one for one in memory.queued if one.id == record.id), None)
         if waiting is None:
             if record.kind in _QUEUED_ONLY and not self.uncertain:
-                yield (
-                    Rule.PERCEPT,
+                yield Rule.PERCEPT.says(
                     f"Percept {shown(record.id)}, a {record.kind} of {shown(record.source)}, was "
-                    "brought by no execution, or was perceived before.",
+                    "brought by no execution, or was perceived before."
                 )
             return
         brought = fields_but(waiting, _BY_PERCEIVING)
         for name, value in fields_but(record, _BY_PERCEIVING).items():
             if not same_json(brought[name], value):
-                yield (
-                    Rule.PERCEPT,
+                yield Rule.PERCEPT.says(
                     f"Percept {shown(record.id)} was brought with {name} {shown(brought[name])} "
-                    f"and perceived with {shown(value)}.",
+                    f"and perceived with {shown(value)}."
                 )
 
     def _check_hook(self, record: Percept, memory: WorkingMemory, hook: Hook) -> Findings:
@@ -224,10 +216,9 @@ class StateRules(Checker):
         for name in sorted(_BY_PERCEIVING):
             recorded, computed = getattr(record, name), getattr(again, name)
             if not same_json(recorded, computed):
-                yield (
-                    Rule.HOOK,
+                yield Rule.HOOK.says(
                     f"Percept {shown(record.id)} is recorded with {name} {shown(recorded)}; the "
-                    f"domain's hook gives {shown(computed)}.",
+                    f"domain's hook gives {shown(computed)}."
                 )
 
     def _all_perceived(self, before: str) -> Findings:
@@ -236,38 +227,37 @@ class StateRules(Checker):
             return
         if not self.uncertain:
             ids = ", ".join(shown(percept.id) for percept in memory.queued)
-            yield (
-                Rule.PERCEPT,
-                f"Brought by an execution and not perceived before {before}: {ids}.",
+            yield Rule.PERCEPT.says(
+                f"Brought by an execution and not perceived before {before}: {ids}."
             )
         self.memory, self.uncertain = memory.model_copy(update={"queued": ()}), True
 
     def on_turn_end(self, record: TurnEnd) -> Findings:
         """A turn ends between cycles, with everything perceived."""
-        del record
         yield from self._all_perceived("the turn's end")
         memory = self.certain
         if memory is not None and memory.in_cycle:
-            yield Rule.PHASE, f"The turn ends in cycle {memory.cycle}, after its {memory.phase}."
+            yield Rule.PHASE.says(
+                f"The turn ends in cycle {memory.cycle}, after its {memory.phase}."
+            )
 
     def on_outcome(self, record: Outcome) -> Findings:
         """Outcomes come in the order of the phases, in cycles that count up by one."""
         if self.memory is None:
             self.memory, self.uncertain = WorkingMemory(activity=""), True
-            yield Rule.SNAPSHOT, "An outcome comes before the first snapshot."
+            yield Rule.SNAPSHOT.says("An outcome comes before the first snapshot.")
         if record.phase is Phase.RETRIEVAL:
             yield from self._all_perceived("the next cycle")
             if not self._ready and not self.uncertain:
-                yield Rule.SNAPSHOT, f"Cycle {record.cycle} does not begin with a snapshot."
+                yield Rule.SNAPSHOT.says(f"Cycle {record.cycle} does not begin with a snapshot.")
         self._ready = self._ready and record.phase is not Phase.RETRIEVAL
         expected = phase_after(self.memory.phase)
         cycle = self.memory.cycle + (expected is Phase.RETRIEVAL)
         if (record.phase, record.cycle) != (expected, cycle):
             if not (self.uncertain and self.memory.phase is None):
-                yield (
-                    Rule.PHASE,
+                yield Rule.PHASE.says(
                     f"{record.phase} of cycle {record.cycle} is recorded where {expected} of cycle "
-                    f"{cycle} must come next.",
+                    f"{cycle} must come next."
                 )
             self._skip_to(record, self.memory)
         if isinstance(record, ExecutionOutcome):
@@ -305,13 +295,7 @@ class StateRules(Checker):
 def _memory_difference(
     memory: WorkingMemory, record: Snapshot, *, old: bool
 ) -> tuple[str, object, object] | None:
-    """The first difference between a rebuilt memory and the recorded one, with both values there.
-
-    Args:
-        memory: What percepts and outcomes have led to.
-        record: What the trace says that they led to.
-        old: Whether an older version of the format wrote it, which lacks what came later.
-    """
+    """The first difference of a rebuilt memory from the recorded one, with both values."""
     ours, theirs = memory.to_json(), record.working_memory
     if ours == theirs:
         return None
@@ -330,10 +314,9 @@ def _memory_difference(
 def check_patch(record: Percept) -> Findings:
     """Only what a domain's hook reads changes the perceptual state."""
     if record.state_patch and record.kind not in _HOOKED:
-        yield (
-            Rule.PERCEPT,
+        yield Rule.PERCEPT.says(
             f"Percept {shown(record.id)}, a {record.kind}, changed the perceptual state by "
-            f"{shown(record.state_patch)}; messages and impasses may not.",
+            f"{shown(record.state_patch)}; messages and impasses may not."
         )
 
 
@@ -365,38 +348,34 @@ class TurnRules(Checker):
     def end(self, *, finished: bool) -> Findings:
         """A finished run has finished its turns."""
         if finished and self._open and not self._bare:
-            yield Rule.TURN, f"The run has ended in the middle of turn {self._turn}."
+            yield Rule.TURN.says(f"The run has ended in the middle of turn {self._turn}.")
 
-    def on_percept(self, record: Any) -> Findings:
+    def on_percept(self, record: Any) -> None:
         """Something happened in the turn."""
-        del record
         self._bare = False
-        return ()
 
     on_model_call = on_intent = on_percept
 
-    def on_snapshot(self, record: Snapshot) -> Findings:
+    def on_snapshot(self, record: Snapshot) -> None:
         """A loaded or forked state may be in the middle of another turn."""
         if record.reason == "loaded":
             self._turn = None  # turns are counted from the loaded state on
         if record.reason == "forked" and self._turn is None:
             self._open = None  # it continues a turn that began in its parent
         self._bare = self._bare and record.reason != "cycle"
-        return ()
 
     def on_turn_start(self, record: TurnStart) -> Findings:
         """Turns count up, one after the other."""
         again = self._bare and record.turn == self._turn  # a crash took all but the turn's start
         if self._open and not again:
-            yield Rule.TURN, f"Turn {record.turn} begins while turn {self._turn} is open."
+            yield Rule.TURN.says(f"Turn {record.turn} begins while turn {self._turn} is open.")
         follows = self._turn is None or record.turn > self._turn
         if not follows and not again:
-            yield Rule.TURN, f"Turn {record.turn} follows turn {self._turn}."
+            yield Rule.TURN.says(f"Turn {record.turn} follows turn {self._turn}.")
         elif self._turn is not None and record.turn > self._turn + 1:
-            yield (
-                None,
+            yield remark(
                 f"Turn {record.turn} follows turn {self._turn}: what is between could not be "
-                "recorded, or was never begun.",
+                "recorded, or was never begun."
             )
         yield from self._check_cycle(record)
         self._turn, self._open, self._bare, self._response = record.turn, True, True, None
@@ -404,9 +383,9 @@ class TurnRules(Checker):
     def on_turn_end(self, record: TurnEnd) -> Findings:
         """A turn ends that is open, with the agent's answer."""
         if self._open is False:
-            yield Rule.TURN, f"Turn {record.turn} ends, and none is open."
+            yield Rule.TURN.says(f"Turn {record.turn} ends, and none is open.")
         elif self._turn is not None and record.turn != self._turn:
-            yield Rule.TURN, f"Turn {record.turn} ends while turn {self._turn} is open."
+            yield Rule.TURN.says(f"Turn {record.turn} ends while turn {self._turn} is open.")
         yield from self._check_cycle(record)
         if self._open and not self._state.uncertain:
             yield from self._check_response(record)
@@ -415,26 +394,26 @@ class TurnRules(Checker):
     def _check_cycle(self, record: TurnStart | TurnEnd) -> Findings:
         memory = self._state.certain
         if memory is not None and record.cycle != memory.cycle:
-            text = f"Turn {record.turn} names cycle {record.cycle} in cycle {memory.cycle}."
-            yield Rule.TURN, text
+            yield Rule.TURN.says(
+                f"Turn {record.turn} names cycle {record.cycle} in cycle {memory.cycle}."
+            )
 
     def _check_response(self, record: TurnEnd) -> Findings:
         if record.reason == "respond" and self._response is None:
-            yield Rule.TURN, f"Turn {record.turn} ends with an answer, but no action answered."
+            yield Rule.TURN.says(f"Turn {record.turn} ends with an answer, but no action answered.")
         if self._response is None or record.reason in ("cancelled", "error"):
             return
         if not same(record.response, self._response):
-            yield (
-                Rule.TURN,
+            yield Rule.TURN.says(
                 f"Turn {record.turn} ends with {shown(record.response)}; the agent's answer was "
-                f"{shown(self._response)}.",
+                f"{shown(self._response)}."
             )
 
     def on_outcome(self, record: Outcome) -> Findings:
         """Outcomes are within turns."""
         self._bare = False
         if self._open is False and not self._state.uncertain and not self._may_close(record):
-            yield Rule.TURN, f"{record.phase} of cycle {record.cycle} is outside of any turn."
+            yield Rule.TURN.says(f"{record.phase} of cycle {record.cycle} is outside of any turn.")
         if isinstance(record, ExecutionOutcome) and record.response is not None:
             self._response = record.response
 
@@ -452,20 +431,17 @@ class CallRules(Checker):
         self._tells_of_resuming = version > 1
         self._calls: list[ModelCall] = []
         """Those since the last outcome."""
-        self._lost: Finding | None = None
+        self._lost: RuleFinding | None = None
         """A missing usage, which is right if the cycle turns out to have broken off."""
 
-    def on_snapshot(self, record: Snapshot) -> Findings:
+    def on_snapshot(self, record: Snapshot) -> None:
         """Calls before it are of no outcome."""
-        del record
         self._calls = []
-        return ()
 
-    def on_note(self, record: Note) -> Findings:
+    def on_note(self, record: Note) -> None:
         """Calls before a resumption are of a phase that broke off and is begun again."""
         if record.about == RESUMED:
             self._calls = []
-        return ()
 
     def on_model_call(self, record: ModelCall) -> Findings:
         """The call is of the phase and the cycle at work."""
@@ -476,10 +452,9 @@ class CallRules(Checker):
         phase = phase_after(memory.phase)
         cycle = memory.cycle + (phase is Phase.RETRIEVAL)
         if phase not in _ASKING or record.phase is not phase or record.cycle != cycle:
-            yield (
-                Rule.MODEL_CALL,
+            yield Rule.MODEL_CALL.says(
                 f"Call {shown(record.id)} is of {record.phase} in cycle {record.cycle}; it was "
-                f"recorded in {phase} of cycle {cycle}.",
+                f"recorded in {phase} of cycle {cycle}."
             )
 
     def on_outcome(self, record: Outcome) -> Findings:
@@ -492,18 +467,17 @@ class CallRules(Checker):
         used = _sum(calls)
         again = 0 if record.usage == used else self._asked_again(record, calls)
         if again:
-            yield (
-                None,
+            yield remark(
                 f"{again} model calls of {record.phase} in cycle {record.cycle} are in no "
-                "outcome: the phase was broken off and begun again, or they were added.",
+                "outcome: the phase was broken off and begun again, or they were added."
             )
         elif record.usage != used:
             text = f"{record.phase} of cycle {record.cycle} has the usage {_words(record.usage)}; "
             text += f"its model calls used {_words(used)}."
             if record.usage.nothing:
-                self._lost = self._lost or (Rule.USAGE, text, self.log.seq)
+                self._lost = self._lost or Rule.USAGE.says(text, self.log.seq)
             else:
-                yield Rule.USAGE, text
+                yield Rule.USAGE.says(text)
         if isinstance(record, ExecutionOutcome) and self._lost is not None:
             lost, self._lost = self._lost, None
             if not is_closing(record):
@@ -543,20 +517,18 @@ class IdRules(Checker):
     def __init__(self) -> None:
         self._counts: dict[str, int] = {}
 
-    def on_model_call(self, record: ModelCall) -> Findings:
+    def on_model_call(self, record: ModelCall) -> None:
         """Nobody outside of the run numbers model calls."""
         if found := _CALL.fullmatch(record.id):
             self._counts["call"] = max(int(found[1]), self._counts.get("call", 0))
-        return ()
 
     def on_snapshot(self, record: Snapshot) -> Findings:
         """A snapshot's counts cover the ids before it."""
         for kind, known in self._counts.items() if record.ids else ():
             if (count := record.ids.get(kind, 0)) < known:
-                yield (
-                    Rule.SNAPSHOT,
+                yield Rule.SNAPSHOT.says(
                     f"The snapshot says that {count} ids of {shown(kind)} had been given; there "
-                    f"were {known} before it.",
+                    f"were {known} before it."
                 )
         self._counts = {**self._counts, **record.ids}
 
@@ -577,38 +549,38 @@ class PlainTurnRules(Checker):
     def end(self, *, finished: bool) -> Findings:
         """An agent that raised has not ended its turn; that is no violation."""
         if finished and self._open:
-            yield None, f"The run has ended in the middle of turn {self._turn}."
+            yield remark(f"The run has ended in the middle of turn {self._turn}.")
 
     def on_turn_start(self, record: TurnStart) -> Findings:
         """Turns count up by one."""
         if self._open:
-            yield Rule.TURN, f"Turn {record.turn} begins while turn {self._turn} is open."
+            yield Rule.TURN.says(f"Turn {record.turn} begins while turn {self._turn} is open.")
         if self._turn is not None and record.turn != self._turn + 1:
-            yield Rule.TURN, f"Turn {record.turn} follows turn {self._turn}."
+            yield Rule.TURN.says(f"Turn {record.turn} follows turn {self._turn}.")
         self._turn, self._open = record.turn, True
 
     def on_turn_end(self, record: TurnEnd) -> Findings:
         """A turn ends that is open."""
         if not self._open and self._turn is not None:
-            yield Rule.TURN, f"Turn {record.turn} ends, and none is open."
+            yield Rule.TURN.says(f"Turn {record.turn} ends, and none is open.")
         elif self._turn not in (None, record.turn):
-            yield Rule.TURN, f"Turn {record.turn} ends while turn {self._turn} is open."
+            yield Rule.TURN.says(f"Turn {record.turn} ends while turn {self._turn} is open.")
         self._turn, self._open = record.turn, False
 
     def on_model_call(self, record: ModelCall) -> Findings:
         """A call is of its turn, and of no phase."""
         if record.phase is not None:
-            yield (
-                Rule.MODEL_CALL,
-                f"Call {shown(record.id)} is of the phase {record.phase}; a plain agent has none.",
+            yield Rule.MODEL_CALL.says(
+                f"Call {shown(record.id)} is of the phase {record.phase}; a plain agent has none."
             )
         if self._turn is not None and record.cycle != self._turn:
-            text = f"Call {shown(record.id)} names turn {record.cycle} in turn {self._turn}."
-            yield Rule.MODEL_CALL, text
+            yield Rule.MODEL_CALL.says(
+                f"Call {shown(record.id)} names turn {record.cycle} in turn {self._turn}."
+            )
 
     def on_outcome(self, record: Outcome) -> Findings:
         """There are none."""
-        yield Rule.PHASE, f"A plain agent has no phases, and here is a {record.phase} outcome."
+        yield Rule.PHASE.says(f"A plain agent has no phases, and here is a {record.phase} outcome.")
 
 
 class PlainEffectRules(Checker):
@@ -628,47 +600,43 @@ class PlainEffectRules(Checker):
         """Whatever was begun has its receipt."""
         for intent in self._open.values():
             text = f"Intent {shown(intent.id)} ({intent.action}) has no receipt."
-            yield Rule.RECEIPT if finished else None, text
+            yield RuleFinding(Rule.RECEIPT if finished else None, text)
 
-    def on_turn_start(self, record: TurnStart) -> Findings:
+    def on_turn_start(self, record: TurnStart) -> None:
         """No call is wanted yet."""
-        del record
         self._wanted = None
-        return ()
 
-    def on_model_call(self, record: ModelCall) -> Findings:
+    def on_model_call(self, record: ModelCall) -> None:
         """Its tool calls may be run, each once."""
         self._wanted = Counter() if self._wanted is None else self._wanted
         for call in record.tool_calls:
             self._wanted[_call_key(str(call.get("name", "")), call.get("arguments"))] += 1
-        return ()
 
-    def on_note(self, record: Note) -> Findings:
+    def on_note(self, record: Note) -> None:
         """The rules have judged a call."""
         call, verdicts = record.details.get("call"), record.details.get("verdicts")
         if record.about == "constraint" and isinstance(call, str) and isinstance(verdicts, list):
             given = cast("list[object]", verdicts)
             self._allowed[call] = all(_allows(verdict) for verdict in given)
-        return ()
 
     def on_intent(self, record: Intent) -> Findings:
         """What is run was asked for by a model, and let pass by the rules."""
         named = f"Intent {shown(record.id)} ({record.action})"
         if record.id in self._known:
-            yield Rule.INTENT, f"There are two intents {shown(record.id)}."
+            yield Rule.INTENT.says(f"There are two intents {shown(record.id)}.")
         self._known.add(record.id)
         self._open[record.id] = record
         if record.candidate_id is not None and not self._allowed.pop(record.candidate_id, False):
-            text = f"{named} was begun, and the rules did not let it pass before."
-            yield Rule.CONSTRAINT, text
+            yield Rule.CONSTRAINT.says(
+                f"{named} was begun, and the rules did not let it pass before."
+            )
         if self._wanted is None:
             return
         key = _call_key(record.action, record.arguments)
         if not self._wanted[key]:
-            yield (
-                Rule.INTENT,
+            yield Rule.INTENT.says(
                 f"{named} with {shown(record.arguments)} was asked for by no model call of its "
-                "turn.",
+                "turn."
             )
         self._wanted[key] -= 1
 
@@ -678,15 +646,15 @@ class PlainEffectRules(Checker):
         if intent is None:
             has = "has its receipt already" if record.intent_id in self._known else "is not there"
             if not self._cut:
-                text = f"A receipt is of intent {shown(record.intent_id)}, which {has}."
-                yield Rule.RECEIPT, text
+                yield Rule.RECEIPT.says(
+                    f"A receipt is of intent {shown(record.intent_id)}, which {has}."
+                )
         elif intent.candidate_id is not None:  # under guard: what it returns is perceived
             self._ended[intent.id] = record
         elif record.cycle != intent.cycle:
-            yield (
-                Rule.RECEIPT,
+            yield Rule.RECEIPT.says(
                 f"The receipt of {shown(intent.id)} is of cycle {record.cycle}, its intent of "
-                f"cycle {intent.cycle}.",
+                f"cycle {intent.cycle}."
             )
 
     def on_percept(self, record: Percept) -> Findings:
@@ -696,16 +664,14 @@ class PlainEffectRules(Checker):
             return
         receipt = self._ended.pop(record.caused_by or "", None)
         if receipt is None:
-            yield (
-                Rule.PERCEPT,
+            yield Rule.PERCEPT.says(
                 f"Percept {shown(record.id)} is the return of {shown(record.caused_by)}, which "
-                "has not ended, or was perceived before.",
+                "has not ended, or was perceived before."
             )
         elif not same(record.content, receipt.content) or receipt.status in _UNKNOWN:
-            yield (
-                Rule.RECEIPT,
+            yield Rule.RECEIPT.says(
                 f"The receipt of {shown(receipt.intent_id)} says {receipt.status}, "
-                f"{shown(receipt.content)}; what is perceived of it {shown(record.content)}.",
+                f"{shown(receipt.content)}; what is perceived of it {shown(record.content)}."
             )
 
 

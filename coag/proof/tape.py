@@ -6,15 +6,16 @@ must be the one that is next on the tape.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 from collections import deque
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, NoReturn, cast
+from typing import Any, NoReturn, TypeVar, cast
 
 from coag._util.json_diff import JsonDifference, first_difference
 from coag._util.text import clip
@@ -26,7 +27,6 @@ from coag.schema import (
     Note,
     Outcome,
     Phase,
-    ProposalOutcome,
     Snapshot,
     SnapshotReason,
     TraceRecord,
@@ -41,23 +41,15 @@ _SHOWN = 300
 """Characters of a value that are shown."""
 _OUTSIDE = {
     "repair": "The last line was torn",
-    "pages": "",
-    "environment": "",
-    "reconcile": "",
-    "summary": "",
-    "fork": "",
-    RESUMED: "",
+    **dict.fromkeys(("pages", "environment", "reconcile", "summary", "fork", RESUMED), ""),
     "memory": "The state was saved by an agent",
 }
 """Notes that no code of the agent's turn writes: what they are about, and how they begin."""
+_RecordT = TypeVar("_RecordT", bound=TraceRecord)
 
 
 class Tape:
-    """The records of a run. What was taken is forgotten; what lies ahead is read as needed.
-
-    Args:
-        records: The records from the first one on.
-    """
+    """The records of a run. What was taken is forgotten; what lies ahead is read as needed."""
 
     def __init__(self, records: Iterator[TraceRecord]) -> None:
         self._rest = records
@@ -66,8 +58,6 @@ class Tape:
         """Number of the record that is next, from 0."""
         self.at = _START
         """When the record was made that was taken last."""
-        self.proposal: ProposalOutcome | None = None
-        """The last proposal that was taken."""
 
     @property
     def head(self) -> TraceRecord | None:
@@ -92,8 +82,6 @@ class Tape:
         self._ahead.popleft()
         self.position += 1
         self.at = record.at
-        if isinstance(record, ProposalOutcome):
-            self.proposal = record
         return record
 
     def in_turn(self) -> Iterator[TraceRecord]:
@@ -113,45 +101,18 @@ class Tape:
                 return
             yield record
 
+    def next_of(self, kind: type[_RecordT]) -> _RecordT | None:
+        """The next record of a sort in this cycle."""
+        return next((record for record in self.in_cycle() if isinstance(record, kind)), None)
+
     def execution(self) -> ExecutionOutcome | None:
         """The outcome of this cycle's Execution; None if that is not on the tape."""
-        found = (record for record in self.in_cycle() if isinstance(record, ExecutionOutcome))
-        return next(found, None)
+        return self.next_of(ExecutionOutcome)
 
     def notes(self, about: str) -> list[Note]:
         """The notes of one sort that are left in this cycle."""
         cycle = self.in_cycle()
         return [each for each in cycle if isinstance(each, Note) and each.about == about]
-
-
-class TapeClock:
-    """Gives the times of the tape: that of the record which is about to be written.
-
-    Args:
-        tape: The tape.
-        settle: Brings what is next on the tape to its head.
-    """
-
-    def __init__(self, tape: Tape, settle: Callable[[], None]) -> None:
-        self._tape = tape
-        self._settle = settle
-        self._once: deque[datetime] = deque()
-
-    def now(self) -> datetime:
-        """When the record that is next was made."""
-        if self._once:
-            return self._once.popleft()
-        self._settle()
-        head = self._tape.head
-        return self._tape.at if head is None else head.at
-
-    def monotonic(self) -> float:
-        """Seconds by the tape's times."""
-        return (self.now() - _START) / timedelta(seconds=1)
-
-    def once(self, at: datetime) -> None:
-        """Gives another time when it is asked next."""
-        self._once.append(at)
 
 
 # ---- Two records of the same place in a run, compared but for their times ----
@@ -323,7 +284,10 @@ class _SnapshotContext:
 
 @dataclass(slots=True)
 class CheckingSink:
-    """A trace that is not written: each record must be the one that is next on the tape."""
+    """A trace that is not written: each record must be the one that is next on the tape.
+
+    It is the replay's clock as well: the time is that of the record which is about to be written.
+    """
 
     tape: Tape
     on_taken: Callable[[TraceRecord], None] = field(default=lambda record: None)
@@ -339,8 +303,13 @@ class CheckingSink:
     cycle: int = 0
     last: TraceRecord | None = None
     """The record that was taken last."""
+    cancels_at: int | None = None
+    """Number of the first record after the turn was cancelled; None if it was not."""
+    _turn: asyncio.Task[None] | None = None
+    _patience: int = 0
     _last_outcome: Outcome | None = None
     _held: list[TraceRecord] | None = None
+    _once: deque[datetime] = field(default_factory=deque[datetime])
     _was: _SnapshotContext = field(default_factory=_SnapshotContext)
     _now: _SnapshotContext = field(default_factory=_SnapshotContext)
 
@@ -350,11 +319,7 @@ class CheckingSink:
         return self.ended or self.divergence is not None
 
     def write(self, record: TraceRecord) -> None:
-        """Compares a record with the tape's next one.
-
-        Raises:
-            ReplayStopped: They differ, or did before; or the tape is at its end.
-        """
+        """Compares a record with the tape's next one."""
         self.check()
         if self._held is not None:
             self._held.append(record)
@@ -376,17 +341,29 @@ class CheckingSink:
     def flush(self) -> None:
         """Nothing is stored."""
 
+    def now(self) -> datetime:
+        """When the record that is next was made."""
+        if self._once:
+            return self._once.popleft()
+        self.settle()
+        head = self.tape.head
+        return self.tape.at if head is None else head.at
+
+    def monotonic(self) -> float:
+        """Seconds by the tape's times."""
+        return (self.now() - _START) / timedelta(seconds=1)
+
+    def once(self, at: datetime) -> None:
+        """Gives another time when it is asked next."""
+        self._once.append(at)
+
     def check(self) -> None:
         """Raises `ReplayStopped` where nothing more is replayed."""
         if self.stopped:
             raise ReplayStopped
 
     def settle(self) -> None:
-        """Skips what did not come from the agent.
-
-        Raises:
-            ReplayStopped: Another process continues from here.
-        """
+        """Skips what did not come from the agent."""
         if self.resumes:
             self.diverge("record", "another process goes on", "this one")
 
@@ -412,8 +389,51 @@ class CheckingSink:
         self.last = record
         if record.record == "outcome":
             self._last_outcome = record
+        self._cancel_after(self._patience, begins=True)
         self.on_taken(record)
         return record
+
+    # ---- a turn, and where the original one was cancelled ----
+
+    async def run(
+        self, turn: Coroutine[Any, Any, None], before: int | None, *, patience: int = 0
+    ) -> None:
+        """Runs a turn to its end, or to where it was cancelled.
+
+        What was broken off by it, a model call or an action, cancels itself.
+        """
+        self.cancels_at = None if before is None else self.tape.position + before
+        self._turn, self._patience = asyncio.create_task(turn), patience
+        running = self._turn
+        self._cancel_after(patience, begins=True)
+        try:
+            await running
+        finally:
+            self.cancels_at = self._turn = None
+
+    @property
+    def cancels(self) -> bool:
+        """Whether the turn was cancelled right here."""
+        return self.cancels_at is not None and self.tape.position >= self.cancels_at
+
+    def leave_turn(self) -> bool:
+        """Whether the turn is to be left here; if so, it is not cancelled any more."""
+        leaves = self.cancels and self._turn is not None
+        if leaves:
+            self._turn = None
+        return leaves
+
+    def _cancel_after(self, rounds: int, *, begins: bool = False) -> None:
+        if self._turn is None or self._turn.done() or not self.cancels:
+            return
+        if begins or rounds:
+            left = rounds if begins else rounds - 1
+            asyncio.get_running_loop().call_soon(self._cancel_after, left)
+        else:
+            self._turn.cancel()
+            self._turn = None
+
+    # ---- what is remarked, and where the replay ends ----
 
     def remark(self, text: str) -> None:
         """Notes what was taken from the tape; the same text once."""

@@ -20,7 +20,17 @@ from coag.tracing import (
     read_run,
 )
 
-from .findings import Checker, Examination, FindingLog, Findings, Rule, Violation, shown
+from .findings import (
+    Checker,
+    Examination,
+    FindingLog,
+    Findings,
+    Rule,
+    RuleFinding,
+    Violation,
+    remark,
+    shown,
+)
 from .rules_actions import CandidateRules, EffectRules, ExecutionRules
 from .rules_files import Anchors, PageRules, ReadTrace, check_anchors, check_info
 from .rules_memory import ProcedureRules, WriteRules
@@ -144,14 +154,8 @@ def _examine_folder(
     pages = PageRules(folder, info) if read.bound else None
     log = FindingLog(checkers if pages is None else (*checkers, pages))
     if read.version < TRACE_VERSION:
-        log.add(
-            [
-                (
-                    None,
-                    f"The trace is of version {read.version}: its lines are not chained by hashes.",
-                )
-            ]
-        )
+        version = f"The trace is of version {read.version}"
+        log.add([remark(f"{version}: its lines are not chained by hashes.")])
     for line in chain(() if first is None else (first,), lines):
         _take_line(line, read, log, checkers)
         anchors.see(read.records, read.head)
@@ -159,9 +163,9 @@ def _examine_folder(
             pages.take_line(line)
     log.seq = None
     if not there:
-        log.add([(None, _without_trace(info))])
+        log.add([remark(_without_trace(info))])
     elif not finished:
-        log.add([(None, "The run has not ended: it goes on, or it broke off.")])
+        log.add([remark("The run has not ended: it goes on, or it broke off.")])
     log.end(finished=finished)
     if there or info.seal is not None:
         log.add(_check_seal(info, read))
@@ -184,7 +188,8 @@ def _take_line(
         read.whole = read.whole and problem.kind is not ProblemKind.TRUNCATED
         rule = _BROKEN.get(problem.kind)
         text = f"{problem.text[:1].upper()}{problem.text[1:]}."
-        log.add([(rule, text if rule is not None else f"{text} All before it was read.")])
+        said = text if rule is not None else f"{text} All before it was read."
+        log.add([RuleFinding(rule, said)])
         if problem.kind in (ProblemKind.UNREADABLE, ProblemKind.NUMBER):
             for checker in checkers:  # what should be here is unknown until the next snapshot
                 if isinstance(checker, StateRules):
@@ -197,17 +202,15 @@ def _take_line(
 def _check_seal(info: RunInfo, read: ReadTrace) -> Findings:
     seal = info.seal
     if seal is None and info.ended_at is not None and read.version > 1 and read.whole:
-        yield (
-            Rule.SEAL,
-            "The run has ended, and run.json seals no trace: its end cannot be checked.",
+        yield Rule.SEAL.says(
+            "The run has ended, and run.json seals no trace: its end cannot be checked."
         )
     if seal is not None and not read.whole:
-        yield Rule.SEAL, "Something was added after the last line of a sealed trace."
+        yield Rule.SEAL.says("Something was added after the last line of a sealed trace.")
     if seal is not None and (seal.records, seal.hash) != (read.records, read.head):
-        yield (
-            Rule.SEAL,
+        yield Rule.SEAL.says(
             f"run.json seals {seal.records} records that end with the hash {shown(seal.hash)}; the "
-            f"trace has {read.records} and ends with {shown(read.head)}.",
+            f"trace has {read.records} and ends with {shown(read.head)}."
         )
 
 
@@ -235,7 +238,7 @@ def _examine_records(
     log.end(finished=False)
     if head:
         text = f"The trace was to end with the hash {shown(head)}; records in RAM have none."
-        log.add([(Rule.SEAL, text)])
+        log.add([Rule.SEAL.says(text)])
     return log.examination(count, "")
 
 

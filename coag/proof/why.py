@@ -309,11 +309,7 @@ def _procedure(name: str, version: int, histories: _Histories) -> ProcedureUsed:
 
 
 def _explain_plain(info: RunInfo, records: Iterable[TraceRecord], turn: int) -> Explanation:
-    """What a turn's actions rested on.
-
-    Raises:
-        ConfigurationError: The run has no such turn.
-    """
+    """What a turn's actions rested on."""
     last, acted = 0, False
     own: list[TraceRecord] = []
     for current, record in _by_turn(records):

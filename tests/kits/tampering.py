@@ -16,6 +16,7 @@ from typing import Any
 
 from autogen_agentchat.messages import TextMessage
 from autogen_core import CancellationToken
+from pydantic_core import to_json
 
 from coag import CoagAgent, Verdict
 from coag.memory import GateSettings
@@ -122,7 +123,7 @@ def forge(run: Path, bodies: Bodies) -> None:
     info = json.loads((run / "run.json").read_text())
     before, lines = opening_hash(info), list[bytes]()
     for seq, body in enumerate(bodies):
-        text = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
+        text = to_json(body)  # short numbers as a trace has them
         before = sha256(f"{before}\n{seq}\n".encode() + text).hexdigest()
         head = f'{{"v":2,"seq":{seq},"hash":"{before}","body":'
         lines.append(head.encode() + text + b"}\n")
@@ -311,7 +312,7 @@ def _unsealed(run: Path, other: Path) -> None:
     _put(run, info | {"result": {"success": True}})
     before, lines = "", list[bytes]()
     for seq, body in enumerate(bodies_of(run)):
-        text = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
+        text = to_json(body)  # short numbers as a trace has them
         before = sha256(f"{before}\n{seq}\n".encode() + text).hexdigest()
         lines.append(f'{{"v":2,"seq":{seq},"hash":"{before}","body":'.encode() + text + b"}\n")
     (run / "trace.jsonl").write_bytes(b"".join(lines))

@@ -32,7 +32,16 @@ ACTIONS: tuple[tuple[str, dict[str, str]], ...] = (
     ),
     ("fly", {}),
 )
-INPUTS = {"at", "seconds", "model", "finish_reason", "usage_estimated", "environment", "created_at"}
+INPUTS = {
+    "at",
+    "seconds",
+    "error_type",
+    "model",
+    "finish_reason",
+    "usage_estimated",
+    "environment",
+    "created_at",
+}
 """Fields that are no result of the agent's code, or are times."""
 
 
