@@ -29,7 +29,6 @@ from .assistant import assistant_arguments, config_arguments
 from .build import Mind
 from .events import Shown, log_event
 from .inbox import Inbox
-from .memories import owns_memory
 from .readable import ReadableAgent
 from .recipes import build_for_resume
 from .resume import RecoveredState, recover_state, refuse_missing_rules, restore
@@ -176,7 +175,7 @@ class CoagAgent(ReadableAgent, BaseChatAgent, Component[CoagAgentConfig]):
         """
         await self._turns.end_abandoned()
         self._runs.end()
-        if owns_memory(self.arguments.memory):
+        if self.long_term_memory is not self.arguments.memory:
             await self.long_term_memory.close()
 
     @classmethod

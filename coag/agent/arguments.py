@@ -261,7 +261,15 @@ class AgentArguments:
             check_rule(rule)
         for module in self.modules:
             _check_module(module)
-        _check_recipe(self.recipe)
+        for name, value in ({} if self.recipe is None else self.recipe.arguments).items():
+            text = json.dumps({name: value}, default=str)
+            if (
+                Redactor.from_environment().clean(text) != text
+            ):  # the factory would get `[redacted]`
+                raise ConfigurationError(
+                    f"recipe: the argument {name!r} holds what looks like a secret, which no run "
+                    "keeps. Let the factory take it from the environment."
+                )
 
     def keywords(self) -> dict[str, Any]:
         """All arguments by name, as the constructor takes them."""
@@ -329,30 +337,17 @@ def _proposal_for(info: ModelInfo, tools: bool) -> Literal["native", "json"]:
 
 def _check_module(module: object) -> None:
     name: object = getattr(module, "name", None)
-    missing = [one for one in _MODULE_METHODS if not callable(getattr(module, one, None))]
-    if isinstance(module, type):
-        problem = "is a class: give an object of it"
-    elif missing:
-        problem = f"has no {missing[0]}()"
-    elif not isinstance(name, str):
-        problem = f"has no text as its name but {name!r}"
-    else:
-        return
-    raise ConfigurationError(
-        f"modules: {_shown(module)} is no cognitive module, it {problem}. See "
-        "coag.schema.CognitiveModule."
-    )
-
-
-def _check_recipe(recipe: Recipe | None) -> None:
-    """Refuses arguments that `run.json` would not keep: the factory would get `[redacted]`."""
-    for name, value in ({} if recipe is None else recipe.arguments).items():
-        text = json.dumps({name: value}, default=str)
-        if Redactor.from_environment().clean(text) != text:
-            raise ConfigurationError(
-                f"recipe: the argument {name!r} holds what looks like a secret, which no run "
-                "keeps. Let the factory take it from the environment."
-            )
+    problems = {
+        "is a class: give an object of it": isinstance(module, type),
+        **{f"has no {one}()": not callable(getattr(module, one, None)) for one in _MODULE_METHODS},
+        f"has no text as its name but {name!r}": not isinstance(name, str),
+    }
+    problem = next((told for told, holds in problems.items() if holds), None)
+    if problem is not None:
+        raise ConfigurationError(
+            f"modules: {_shown(module)} is no cognitive module, it {problem}. See "
+            "coag.schema.CognitiveModule."
+        )
 
 
 def _shown(value: object) -> str:

@@ -7,9 +7,7 @@ from typing import Any
 
 from autogen_agentchat.agents import AssistantAgent
 from autogen_agentchat.agents._assistant_agent import AssistantAgentConfig
-from autogen_agentchat.messages import (
-    StructuredMessageFactory,
-)
+from autogen_agentchat.messages import StructuredMessageFactory
 from autogen_core import ComponentModel
 from autogen_core.memory import Memory
 from autogen_core.models import ChatCompletionClient

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import Any
 
 from autogen_agentchat.messages import BaseChatMessage, HandoffMessage, MultiModalMessage
@@ -101,7 +101,7 @@ class Inbox:
         for message in self._perceived.new(messages):
             whole = not (percepts or self._context.working_memory.goal_open)  # a task is never cut
             fitting = str if whole else self._context.fitting
-            percepts += message_percepts([message], self._context.clock, self._context.ids, fitting)
+            percepts += message_percepts(message, self._context.clock, self._context.ids, fitting)
             self._waiting[percepts[-1].id] = message
         return percepts
 
@@ -123,55 +123,53 @@ TOO_LARGE = "[an image was too large and is left out]"
 
 
 def message_percepts(
-    messages: Sequence[BaseChatMessage],
+    message: BaseChatMessage,
     clock: Clock,
     ids: CountingIds,
     fitting: Callable[[str], str] = lambda text: text,
 ) -> list[Percept]:
-    """Each message as a percept: `user`'s words with the user's trust, all others untrusted.
+    """A message as percepts: `user`'s words with the user's trust, all others untrusted.
 
     What a handoff carries along comes before it, and is trusted no more than whoever handed it
     over: a stranger may carry words "of the user" that the user never said.
 
     Args:
-        messages: The messages.
+        message: The message.
         clock: Dates the percepts.
         ids: Names them.
         fitting: Cuts a text that no prompt has room for; the text that it is given otherwise.
     """
-    percepts: list[Percept] = []
-    for message in messages:
-        trust = _trust(message.source)
-        if isinstance(message, HandoffMessage):
-            for carried in message.context:
-                percepts += [
-                    _percept(source, fitting(text), _carried(source, trust), clock, ids)
-                    for source, text in _carried_texts(carried)
-                ]
-        text, images = message.to_model_text(), dict[str, str]()
-        if isinstance(message, MultiModalMessage):
-            images, left_out = _images(message.content)
-            text = "\n".join([text, *([TOO_LARGE] * left_out)])
-        percepts.append(_percept(message.source, fitting(text), trust, clock, ids, images))
-    return percepts
-
-
-def _trust(source: str) -> Trust:
-    return Trust.USER if source == "user" else Trust.UNTRUSTED
-
-
-def _carried(source: str, sender: Trust) -> Trust:
-    """The trust of a carried message: never above its sender's."""
-    return _trust(source) if sender is Trust.USER else sender
+    text, images = message.to_model_text(), dict[str, str]()
+    if isinstance(message, MultiModalMessage):
+        uris = dict.fromkeys(part.data_uri for part in message.content if isinstance(part, Image))
+        images = named_images([*uris])
+        text = "\n".join([text, *[TOO_LARGE] * (len(uris) - len(images))])
+    said = [(message.source, text, images)]
+    if isinstance(message, HandoffMessage):
+        carried = [one for part in message.context for one in _carried_texts(part)]
+        said = [*((source, told, dict[str, str]()) for source, told in carried), *said]
+    by_user = message.source == "user"
+    return [
+        Percept(
+            id=ids("percept"),
+            at=clock.now(),
+            kind=PerceptKind.MESSAGE,
+            source=source,
+            trust=Trust.USER if by_user and source == "user" else Trust.UNTRUSTED,
+            content=well_formed(fitting(told)),
+            images=shown,
+        )
+        for source, told, shown in said
+    ]
 
 
 def _carried_texts(message: LLMMessage) -> Iterator[tuple[str, str]]:
     """Who said what in a carried message; what tools were called with and what they returned."""
     match message:
-        case UserMessage():
-            yield message.source, _text(message.content)
-        case AssistantMessage():
-            yield message.source, _text(message.content)
+        case UserMessage() | AssistantMessage():
+            content = message.content
+            parts = [content] if isinstance(content, str) else content
+            yield message.source, "\n".join(map(_part, parts))
         case FunctionExecutionResultMessage():
             for result in message.content:
                 failed = " (failed)" if result.is_error else ""
@@ -180,39 +178,7 @@ def _carried_texts(message: LLMMessage) -> Iterator[tuple[str, str]]:
             return  # system messages are another agent's instructions
 
 
-def _text(content: str | Sequence[str | Image | FunctionCall]) -> str:
-    if isinstance(content, str):
-        return content
-    return "\n".join(_part(part) for part in content)
-
-
 def _part(part: str | Image | FunctionCall) -> str:
     if isinstance(part, FunctionCall):
         return f"called {part.name} with {part.arguments}"
     return part if isinstance(part, str) else "[image]"
-
-
-def _images(content: Sequence[str | Image]) -> tuple[dict[str, str], int]:
-    """The images by hash, as data URIs, and how many were too large."""
-    uris = [part.data_uri for part in content if isinstance(part, Image)]
-    named = named_images(uris)
-    return named, len(dict.fromkeys(uris)) - len(named)
-
-
-def _percept(
-    source: str,
-    text: str,
-    trust: Trust,
-    clock: Clock,
-    ids: CountingIds,
-    images: Mapping[str, str] | None = None,
-) -> Percept:
-    return Percept(
-        id=ids("percept"),
-        at=clock.now(),
-        kind=PerceptKind.MESSAGE,
-        source=source,
-        trust=trust,
-        content=well_formed(text),
-        images=dict(images or {}),
-    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from autogen_core.memory import ListMemory, Memory, MemoryContent, MemoryMimeType
+from autogen_core.memory import ListMemory, Memory
 from autogen_core.model_context import UnboundedChatCompletionContext
 from autogen_core.models import UserMessage
 
@@ -53,24 +53,18 @@ class AutoGenRecall:
         A memory whose query finds nothing may work in `update_context`, as AssistantAgent calls it:
         what it adds to a context that holds the query counts as found.
         """
-        result = (await self._memory.query(query)).results or await self._added(query)
-        texts = [content for content in result if str(content.content).strip()]
-        return [self._record(content) for content in texts[:k]]
+        results = (await self._memory.query(query)).results
+        found = [(str(one.content), (one.metadata or {}).get("score", UNSCORED)) for one in results]
+        if not found:
+            asked = UserMessage(content=query, source="user")
+            context = UnboundedChatCompletionContext(initial_messages=[asked])
+            await self._memory.update_context(context)
+            added = [one.content for one in await context.get_messages() if one != asked]
+            found = [(text, UNSCORED) for text in added if isinstance(text, str)]
+        told = [(text, score) for text, score in found if text.strip()]
+        return [self._record(text, score) for text, score in told[:k]]
 
-    async def _added(self, query: str) -> list[MemoryContent]:
-        query_message = UserMessage(content=query, source="user")
-        context = UnboundedChatCompletionContext(initial_messages=[query_message])
-        await self._memory.update_context(context)
-        messages = [one for one in await context.get_messages() if one != query_message]
-        return [
-            MemoryContent(content=one.content, mime_type=MemoryMimeType.TEXT)
-            for one in messages
-            if isinstance(one.content, str)
-        ]
-
-    def _record(self, content: MemoryContent) -> RecalledRecord:
-        text = str(content.content)
-        score = (content.metadata or {}).get("score", UNSCORED)
+    def _record(self, text: str, score: float) -> RecalledRecord:
         provenance = Provenance(
             run="",
             activity="",
@@ -88,11 +82,6 @@ class AutoGenRecall:
             provenance=provenance,
         )
         return RecalledRecord(record=record, score=min(1.0, max(0.0, float(score))))
-
-
-def owns_memory(given: MemoryArgument | None) -> bool:
-    """Whether the agent opened its memory itself, and so closes it."""
-    return not isinstance(given, LongTermMemory)
 
 
 def offers_memory(given: MemoryArgument | None) -> bool:
@@ -120,30 +109,38 @@ def open_memory(given: MemoryArgument | None, *, scope: str, clock: Clock) -> Lo
     Raises:
         ConfigurationError: It is nothing that can be a memory.
     """
-    if isinstance(given, str) and not given.strip():
-        raise ConfigurationError(
-            f"memory={given!r} names no folder. Give a folder or a URL, or None for a memory that "
-            "lasts as long as the agent."
-        )
+    folder = folder_of(given)
     if isinstance(given, LongTermMemory):
         return given
-    if given is None or given == IN_RAM:
-        return LongTermMemory(open_store(None), scope=scope, clock=clock)
-    if isinstance(given, Path) or (isinstance(given, str) and "://" not in given):
-        return LongTermMemory(open_store(_records_in(Path(given))), scope=scope, clock=clock)
-    if isinstance(given, str):
-        return LongTermMemory(open_store(given), scope=scope, clock=clock)
     if isinstance(given, Memory):
         raise TypeError(f"memory= takes a list of AutoGen memories: memory=[{given!r}].")
-    memories: Sequence[Memory] = list(given)
-    for memory in memories:
-        if not isinstance(memory, Memory):  # pyright: ignore[reportUnnecessaryIsInstance] - from outside
-            raise ConfigurationError(
-                f"memory= takes a folder, a URL, a LongTermMemory or AutoGen memories, "
-                f"not {memory!r}."
-            )
-    sources = [AutoGenRecall(memory, scope=scope, clock=clock) for memory in memories]
-    return LongTermMemory(open_store(None), scope=scope, clock=clock, sources=sources)
+    where = None if folder is None else _records_in(folder)
+    sources: list[AutoGenRecall] = []
+    if isinstance(given, str) and folder is None and given != IN_RAM:
+        where = given
+    elif isinstance(given, Sequence) and not isinstance(given, str):
+        for memory in given:
+            if not isinstance(memory, Memory):  # pyright: ignore[reportUnnecessaryIsInstance] - from outside
+                raise ConfigurationError(
+                    f"memory= takes a folder, a URL, a LongTermMemory or AutoGen memories, "
+                    f"not {memory!r}."
+                )
+            sources.append(AutoGenRecall(memory, scope=scope, clock=clock))
+    return LongTermMemory(open_store(where), scope=scope, clock=clock, sources=sources)
+
+
+def folder_of(given: MemoryArgument | None) -> Path | None:
+    """The folder that an argument names; None for an address, RAM, or a memory itself."""
+    if isinstance(given, Path):
+        return given
+    if not isinstance(given, str) or "://" in given or given == IN_RAM:
+        return None
+    if given.strip():
+        return Path(given)
+    raise ConfigurationError(
+        f"memory={given!r} names no folder. Give a folder or a URL, or None for a memory that "
+        "lasts as long as the agent."
+    )
 
 
 def _records_in(folder: Path) -> Path:
@@ -159,9 +156,6 @@ def open_procedures(
     gate: GateSettings | None,
 ) -> ProceduralMemory:
     """The procedures, kept beside the long-term memory where that is a folder."""
-    path: Path | None = None
-    if isinstance(given, Path) or (
-        isinstance(given, str) and "://" not in given and given != IN_RAM
-    ):
-        path = Path(given) / PROCEDURES_FILE
+    folder = folder_of(given)
+    path = None if folder is None else folder / PROCEDURES_FILE
     return ProceduralMemory({**seed_procedures(), **own}, path=path, gate=gate, clock=clock)

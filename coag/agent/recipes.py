@@ -5,8 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import sys
-from collections.abc import Callable, Generator, Iterable
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -50,7 +49,7 @@ async def build_from(
             "keep. Let the factory take it from the environment, or build the agent in code."
         )
     factory = _factory(recipe, run, trust, resuming=rebuild.purpose == "resume")
-    purpose = {"rebuild": rebuild} if _takes(factory, "rebuild") else {}
+    purpose = {"rebuild": rebuild} if _takes_rebuild(factory) else {}
     try:
         agent = factory(**recipe.arguments, **purpose)
         return await agent if inspect.isawaitable(agent) else agent
@@ -86,8 +85,12 @@ def load_factory(run: RunFolder, trust: Iterable[str] = ()) -> None:
     if is_own(recipe.factory.partition(":")[0]):
         _factory(recipe, run.path, trust)
         return
-    with _current_folder_first():
+    here = str(Path.cwd())
+    sys.path.insert(0, here)
+    try:
         _factory(recipe, run.path, trust, here=True)
+    finally:
+        sys.path.remove(here)
 
 
 def takes_rebuild(recipe: Recipe, run: Path, trust: Iterable[str] = ()) -> bool:
@@ -96,7 +99,7 @@ def takes_rebuild(recipe: Recipe, run: Path, trust: Iterable[str] = ()) -> bool:
     Raises:
         ResumeError: The factory is not trusted or cannot be found.
     """
-    return _takes(_factory(recipe, run, trust), "rebuild")
+    return _takes_rebuild(_factory(recipe, run, trust))
 
 
 def _given(recipe: Recipe | None, run: Path) -> Recipe:
@@ -106,16 +109,6 @@ def _given(recipe: Recipe | None, run: Path) -> Recipe:
             f"{_NO_RECIPE[read_run(run).kind]}"
         )
     return recipe
-
-
-@contextmanager
-def _current_folder_first() -> Generator[None]:
-    here = str(Path.cwd())
-    sys.path.insert(0, here)
-    try:
-        yield
-    finally:
-        sys.path.remove(here)
 
 
 def _factory(
@@ -144,13 +137,6 @@ def _factory(
 
 
 def _why_not(error: ConfigurationError, module: str, *, here: bool) -> str:
-    """Why a factory cannot be imported, and what to do where its module is not found.
-
-    Args:
-        error: What importing it came to.
-        module: The factory's module.
-        here: Whether it was looked for in the current folder.
-    """
     if module == "__main__":
         return (
             "'__main__' is whatever script runs now. Name the factory by its script's file name "
@@ -190,10 +176,8 @@ async def build_for_resume(run: RunFolder, kind: type[AgentT], trust: Iterable[s
     return agent
 
 
-def _takes(factory: Callable[..., Any], name: str) -> bool:
-    """Whether a factory has a keyword of this name."""
+def _takes_rebuild(factory: Callable[..., Any]) -> bool:
     try:
-        known = inspect.signature(factory).parameters
+        return "rebuild" in inspect.signature(factory).parameters
     except (TypeError, ValueError):  # some callables have no signature
         return False
-    return name in known

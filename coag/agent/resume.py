@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -60,27 +60,22 @@ def reading_trace(record: Snapshot | Written | None, field: str) -> Generator[No
     """
     try:
         yield
-    except StateError as error:
-        raise _error(record, field, str(error)) from error
-    except CoagError:
-        raise
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        where = ".".join(str(part) for part in first["loc"]) or "the whole"
-        raise _error(record, field, f"{where}: {first['msg']}") from error
-    except (ValueError, TypeError, LookupError, AttributeError) as error:
-        raise _error(record, field, f"{type(error).__name__}: {error}") from error
-
-
-def _error(record: Snapshot | Written | None, field: str, problem: str) -> TraceError:
-    match record:
-        case Snapshot():
+    except (CoagError, ValueError, TypeError, LookupError, AttributeError) as error:
+        if isinstance(error, CoagError) and not isinstance(error, StateError):
+            raise
+        problem = f"{type(error).__name__}: {error}"
+        if isinstance(error, StateError):
+            problem = str(error)
+        elif isinstance(error, ValidationError):
+            first = error.errors(include_url=False)[0]
+            where = ".".join(map(str, first["loc"])) or "the whole"
+            problem = f"{where}: {first['msg']}"
+        named = "a snapshot"
+        if isinstance(record, Snapshot):
             named = f"the snapshot of cycle {record.cycle}"
-        case Written():
+        elif record is not None:
             named = f"the record that {record.id!r} was written"
-        case None:
-            named = "a snapshot"
-    return TraceError(_TRACE, f"{field!r} of {named} cannot be read: {problem}")
+        raise TraceError(_TRACE, f"{field!r} of {named} cannot be read: {problem}") from error
 
 
 # ---- Memory that was in RAM only, written again from the trace ----
@@ -94,12 +89,15 @@ async def recover_memory(
     Raises:
         TraceError: What is said to be written cannot be.
     """
-    if memory is not None and await _recover_records(_still_held(written), memory):
+    held = _still_held(written)
+    if memory is not None and held and not await memory.store.get([one.id for one in held]):
+        for line in held:
+            await _write_again(line, memory)
         for line in written:
             if line.what == "revoked" and line.content.get("source") is not None:
                 with reading_trace(line, "content"):
                     await revoke_again(await memory.reaching_all(), line)
-    _recover_versions([w for w in written if w.what == "procedure"], procedures)
+    _recover_versions([one for one in written if one.what == "procedure"], procedures)
 
 
 def _still_held(written: Sequence[Written]) -> list[Written]:
@@ -114,23 +112,17 @@ def _still_held(written: Sequence[Written]) -> list[Written]:
     return held
 
 
-async def _recover_records(written: Sequence[Written], memory: LongTermMemory) -> bool:
-    """Writes records again; False where there are none, or they are there still."""
-    if not written or await memory.store.get([line.id for line in written]):
-        return False
-    for line in written:
-        with reading_trace(line, "content"):
-            record = Record.model_validate(line.content)
-        others = await memory.store.get([record.supersedes or "", *record.lineage.contradicts])
-        old = [other for other in others if other.id == record.supersedes]
-        if old:
-            await memory.store.supersede(old[0].id, record)
-        else:
-            await memory.store.add([record])
-        changed = settled(record, old, [other for other in others if other not in old])
-        if changed:
-            await memory.store.update(changed)
-    return True
+async def _write_again(line: Written, memory: LongTermMemory) -> None:
+    with reading_trace(line, "content"):
+        record = Record.model_validate(line.content)
+    others = await memory.store.get([record.supersedes or "", *record.lineage.contradicts])
+    old = [other for other in others if other.id == record.supersedes]
+    if old:
+        await memory.store.supersede(old[0].id, record)
+    else:
+        await memory.store.add([record])
+    if changed := settled(record, old, [other for other in others if other not in old]):
+        await memory.store.update(changed)
 
 
 def _recover_versions(written: Sequence[Written], procedures: ProceduralMemory) -> None:
@@ -195,12 +187,15 @@ class RecoveredState:
     def take(self, record: TraceRecord) -> None:
         """Takes in the next record."""
         self.begun = True
-        self._content = not isinstance(record, TurnStart) and (
-            self._content or not _is_resuming(record)
-        )
+        resuming = isinstance(record, Note) and record.about == RESUMED
+        self._content = not isinstance(record, TurnStart) and (self._content or not resuming)
         match record:
             case Snapshot():
-                self._begin_with(record)
+                self.snapshot, self.since = record, []
+                self.procedures = record.procedures.get("state", self.procedures)
+                self.random = self.random if record.random is None else record.random
+                if record.environment is not None:
+                    self.environment = record.environment
             case TurnStart():
                 self.turn, self.turn_open, self.outcomes = record.turn, True, []
             case TurnEnd():
@@ -213,44 +208,32 @@ class RecoveredState:
                 self.written.append(record)
             case _:
                 self.since.append(record)
-                self._add_dialogue(record)
-                if isinstance(record, RetrievalOutcome):
-                    self.rules = record.constraints
-                if record.record == "outcome":
-                    self.outcomes.append(record)
-                if isinstance(record, ExecutionOutcome):
-                    self.intents, self.receipts = [], {}
-        self._count_ids(record)
-
-    def _add_dialogue(self, record: TraceRecord) -> None:
-        if isinstance(record, Percept):
-            if record.kind is PerceptKind.MESSAGE:
-                self.said.append(record)
-        elif isinstance(record, ExecutionOutcome) and record.response is not None:
-            self.said.append(record)
-
-    def _begin_with(self, snapshot: Snapshot) -> None:
-        self.snapshot, self.since = snapshot, []
-        self.procedures = snapshot.procedures.get("state", self.procedures)
-        self.random = self.random if snapshot.random is None else snapshot.random
-        if snapshot.environment is not None:
-            self.environment = snapshot.environment
-
-    def forget_bare_start(self) -> None:
-        """A turn of which only the start is known has not begun: its messages are not here."""
-        if not self._content:
-            self.turn, self.turn_open = self.turn - 1, False
-
-    def _count_ids(self, record: TraceRecord) -> None:
+                self._take_step(record)
         if isinstance(record, Snapshot):
             self.ids = dict(record.ids)
             return
         for kind, number in _NUMBERED.findall(record.model_dump_json(exclude={"messages"})):
             self.ids[kind] = max(int(number), self.ids.get(kind, 0))
 
+    def _take_step(self, record: TraceRecord) -> None:
+        if record.record == "outcome":
+            self.outcomes.append(record)
+        match record:
+            case Percept(kind=PerceptKind.MESSAGE):
+                self.said.append(record)
+            case RetrievalOutcome():
+                self.rules = record.constraints
+            case ExecutionOutcome():
+                self.intents, self.receipts = [], {}
+                if record.response is not None:
+                    self.said.append(record)
+            case _:
+                pass
 
-def _is_resuming(record: TraceRecord) -> bool:
-    return isinstance(record, Note) and record.about == RESUMED
+    def forget_bare_start(self) -> None:
+        """A turn of which only the start is known has not begun: its messages are not here."""
+        if not self._content:
+            self.turn, self.turn_open = self.turn - 1, False
 
 
 def recover_state(trace: Path) -> RecoveredState:
@@ -284,10 +267,16 @@ async def restore(mind: Mind, recovered: RecoveredState) -> None:
         with reading_trace(None, "procedures"):
             deps.procedures.load_state(recovered.procedures)
     await recover_memory(recovered.written, deps.memory, deps.procedures)
-    if recovered.snapshot is not None:
-        _load_snapshot(recovered.snapshot, mind)
-    for record in _state_records(recovered):
-        await _replay_record(record, mind)
+    if (snapshot := recovered.snapshot) is not None:
+        with reading_trace(snapshot, "working_memory"):
+            context.restore(WorkingMemory.model_validate(snapshot.working_memory))
+        with reading_trace(snapshot, "detector"):
+            deps.detector.load_state(snapshot.detector)
+        with reading_trace(snapshot, "modules"):
+            deps.modules.load_state(snapshot.modules)
+    for record in recovered.since:
+        if record.record == "percept" or record.record == "outcome":  # noqa: PLR1714 - narrows the type
+            await _replay_record(record, mind)
     context.restore_dialogue(recovered.said)
     deps.constraints.pin()
     if recovered.intents and context.working_memory.in_cycle:
@@ -335,21 +324,6 @@ def refuse_missing_rules(mind: Mind, rules: Sequence[str], run: Path) -> None:
         )
 
 
-def _load_snapshot(snapshot: Snapshot, mind: Mind) -> None:
-    with reading_trace(snapshot, "working_memory"):
-        mind.context.restore(WorkingMemory.model_validate(snapshot.working_memory))
-    with reading_trace(snapshot, "detector"):
-        mind.deps.detector.load_state(snapshot.detector)
-    with reading_trace(snapshot, "modules"):
-        mind.deps.modules.load_state(snapshot.modules)
-
-
-def _state_records(recovered: RecoveredState) -> Iterator[Percept | Outcome]:
-    for record in recovered.since:
-        if record.record == "percept" or record.record == "outcome":  # noqa: PLR1714 - narrows the type
-            yield record
-
-
 def _note_results(outcome: ExecutionOutcome, mind: Mind) -> None:
     failures = {p.caused_by: p.failure for p in outcome.queued if p.failure is not None}
     for done in outcome.executed:
@@ -357,8 +331,7 @@ def _note_results(outcome: ExecutionOutcome, mind: Mind) -> None:
             continue
         failed = done.status is ExecutionStatus.FAILED
         failure = failures.get(done.intent_id, Failure.TRANSIENT) if failed else None
-        call = (done.action, done.arguments or {})
-        at = decided_at(mind.context, mind.deps)
+        call, at = (done.action, done.arguments or {}), decided_at(mind.context, mind.deps)
         mind.deps.detector.note_result(call, mind.context.progress_key(), failure, done.result, at)
 
 
@@ -371,23 +344,21 @@ def _finish_intents(
     for intent in intents:
         call = ActionCall(id=intent.id, action=intent.action, arguments=intent.arguments)
         result = _result_of(receipts.get(intent.id))
-        done.append(_executed(intent, result))
+        done.append(
+            Executed(
+                candidate_id=intent.candidate_id,
+                action=intent.action,
+                arguments=intent.arguments,
+                status=ExecutionStatus.FAILED if result.is_error else ExecutionStatus.DONE,
+                internal=intent.internal,
+                intent_id=None if intent.internal else intent.id,
+                result=result.content,
+            )
+        )
         if not intent.internal or result.outcome_unknown:
             queued.append(return_percept(call, result, mind.deps))
     return ExecutionOutcome.of(
         done, cycle=intents[0].cycle, at=mind.deps.clock.now(), queued=tuple(queued)
-    )
-
-
-def _executed(intent: Intent, result: ActionResult) -> Executed:
-    return Executed(
-        candidate_id=intent.candidate_id,
-        action=intent.action,
-        arguments=intent.arguments,
-        status=ExecutionStatus.FAILED if result.is_error else ExecutionStatus.DONE,
-        internal=intent.internal,
-        intent_id=None if intent.internal else intent.id,
-        result=result.content,
     )
 
 
@@ -396,6 +367,5 @@ def _result_of(receipt: Receipt | None) -> ActionResult:
         rest = f" {receipt.content}" if receipt and receipt.content else ""
         return ActionResult(content=UNKNOWN + rest, is_error=True, outcome_unknown=True)
     failed = receipt.status is ReceiptStatus.FAILED
-    whole = len(receipt.content)
-    result = read_result(receipt.content, is_error=failed, limit=whole)
+    result = read_result(receipt.content, is_error=failed, limit=len(receipt.content))
     return result.model_copy(update={"failure": receipt.failure})

@@ -8,7 +8,7 @@ from pathlib import Path
 from autogen_agentchat.messages import BaseChatMessage
 
 from coag.cycle import write_snapshot
-from coag.schema import RESUMED, Note, SnapshotReason, TraceRecord, new_run_id
+from coag.schema import RESUMED, SnapshotReason, TraceRecord, new_run_id
 from coag.tracing import (
     MemoryTrace,
     Parent,
@@ -55,7 +55,8 @@ class RunLog:
         else:
             self.attach(RunFolder.create(Path(logs), self._info(parent)))
         mind.deps.snapshots.reset()
-        self._snapshot(SnapshotReason.FORKED if parent else SnapshotReason.OPENED)
+        reason = SnapshotReason.FORKED if parent else SnapshotReason.OPENED
+        write_snapshot(mind.context, mind.deps, reason)
 
     async def open_for(self, messages: Sequence[BaseChatMessage]) -> None:
         """Opens the run for a turn, with the prompts fitted to the model's window.
@@ -72,20 +73,18 @@ class RunLog:
 
     def note_state(self) -> None:
         """Records a state that was loaded; before the run begins, `open` will."""
-        if self._mind.trace.run_id:
-            self._snapshot(SnapshotReason.LOADED)
-            self._mind.trace.flush()
+        mind = self._mind
+        if mind.trace.run_id:
+            write_snapshot(mind.context, mind.deps, SnapshotReason.LOADED)
+            mind.trace.flush()
 
     def note_resumed(self, *, begun: bool) -> None:
         """Records that another process continues the run, or begins it if none had."""
-        if not begun:
-            self._snapshot(SnapshotReason.OPENED)
-            return
-        at, cycle = self._mind.context.clock.now(), self._mind.context.working_memory.cycle
-        self._mind.trace.write(Note(at=at, cycle=cycle, about=RESUMED, text=RESUMED_TEXT))
-
-    def _snapshot(self, reason: SnapshotReason) -> None:
-        write_snapshot(self._mind.context, self._mind.deps, reason)
+        mind = self._mind
+        if begun:
+            mind.deps.note(mind.context, RESUMED, RESUMED_TEXT)
+        else:
+            write_snapshot(mind.context, mind.deps, SnapshotReason.OPENED)
 
     def attach(self, folder: RunFolder) -> None:
         """Continues a run's folder."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -100,30 +99,6 @@ class CoagAgentConfig(BaseModel):
         return [{"target": one} if isinstance(one, str) else one for one in given]
 
 
-@dataclass(frozen=True, slots=True)
-class FieldForm:
-    """How an argument is written into a component, and read from it."""
-
-    write: Callable[[Any], Any]
-    read: Callable[[Any], Any]
-
-    @classmethod
-    def each(cls, write: Callable[[Any], Any], read: Callable[[Any], Any]) -> FieldForm:
-        """The form of every item of a list."""
-        return cls(lambda items: [write(one) for one in items], lambda parts: [*map(read, parts)])
-
-
-def _unchanged(value: Any) -> Any:
-    return value
-
-
-def _component(where: str, kind: Any) -> FieldForm:
-    def load(part: Any) -> Any:
-        return kind.load_component(part)  # looked up at each call: tests patch it
-
-    return FieldForm(lambda value: nested_component(value, where), load)
-
-
 def _write_workbenches(given: Workbench | Sequence[Workbench]) -> list[ComponentModel]:
     benches = [given] if isinstance(given, Workbench) else given
     return [workbench_component(one) for one in benches]
@@ -155,57 +130,65 @@ def _read_memory(
     return [*map(Memory.load_component, config)] if isinstance(config, list) else config
 
 
-_FORMS: Mapping[str, FieldForm] = {
-    "model_client": _component("model_client=", ChatCompletionClient),
-    "tools": FieldForm.each(tool_component, load_tool),
-    "workbench": FieldForm(_write_workbenches, lambda parts: [*map(load_workbench, parts)]),
-    "model_context": FieldForm(
-        lambda value: nested_component(value, "model_context="), load_context
-    ),
-    "memory": FieldForm(_write_memory, _read_memory),
-    "handoffs": FieldForm.each(_write_handoff, _unchanged),
-    "modules": FieldForm.each(lambda one: part_of(one, "modules="), get_part),
-    "constraints": FieldForm.each(constraint_config, from_constraint_config),
-    "tool_call_summary_formatter": FieldForm(
-        lambda one: part_of(one, "tool_call_summary_formatter="), get_part
-    ),
-    "procedures": FieldForm(dict, dict),
-    "logs": FieldForm(str, _unchanged),
+_WRITE: Mapping[str, Callable[[Any], Any]] = {
+    "model_client": lambda value: nested_component(value, "model_client="),
+    "tools": lambda tools: [tool_component(one) for one in tools],
+    "workbench": _write_workbenches,
+    "model_context": lambda value: nested_component(value, "model_context="),
+    "memory": _write_memory,
+    "handoffs": lambda handoffs: [_write_handoff(one) for one in handoffs],
+    "modules": lambda modules: [part_of(one, "modules=") for one in modules],
+    "constraints": lambda rules: [constraint_config(one) for one in rules],
+    "tool_call_summary_formatter": lambda one: part_of(one, "tool_call_summary_formatter="),
+    "procedures": dict,
+    "logs": str,
 }
-"""Arguments that are not JSON as they are."""
+"""How arguments are written that are not JSON as they are."""
+_READ: Mapping[str, Callable[[Any], Any]] = {
+    # looked up at each call: tests patch it
+    "model_client": lambda part: ChatCompletionClient.load_component(part),  # noqa: PLW0108
+    "tools": lambda parts: [*map(load_tool, parts)],
+    "workbench": lambda parts: [*map(load_workbench, parts)],
+    "model_context": load_context,
+    "memory": _read_memory,
+    "modules": lambda parts: [*map(get_part, parts)],
+    "constraints": lambda parts: [*map(from_constraint_config, parts)],
+    "tool_call_summary_formatter": get_part,
+}
+"""How they are read again."""
 _OWN = ("deliberation", "further", "output_content_type", "structured_message_factory")
 """Fields that are not an argument of the same name."""
-_REQUIRED = ("name", "model_client", "description", "system_message")
 _TEXTS = {"system_message", "description", "procedures", "tools", "workbench"}
 """Fields whose words are the developer's own or were checked already."""
+
+
+def _as_it_is(value: Any) -> Any:
+    return value
 
 
 def to_config(arguments: Mapping[str, Any]) -> CoagAgentConfig:
     """The declarative form of an agent.
 
     Args:
-        arguments: What its constructor was given, by name; `name`, `model_client`, `description`
-            and `system_message` always.
+        arguments: What its constructor was given, by name.
 
     Raises:
         ConfigurationError: An argument cannot be written down, or holds a secret; the message
             names it and says what to do.
-        TypeError: A required argument is missing.
     """
-    missing = [name for name in _REQUIRED if name not in arguments]
-    if missing:
-        raise TypeError(f"to_config needs {', '.join(missing)} of the agent's arguments.")
     given = {
         name: value
         for name, value in arguments.items()
         if value is not DEFAULT and value is not None
     }
     fields = output_fields(given.pop("output_content_type", None))
-    fields["deliberation"] = _write_deliberation(given)
+    named = {name: given.pop(name) for name in CycleSettings.model_fields if name in given}
+    settings = CycleSettings.model_validate(named).model_dump(mode="json")
+    fields["deliberation"] = {name: settings[name] for name in named}
     further: dict[str, Any] = {}
     for name, value in given.items():
         if name in CoagAgentConfig.model_fields:
-            fields[name] = _FORMS[name].write(value) if name in _FORMS else value
+            fields[name] = _WRITE.get(name, _as_it_is)(value)
         else:
             further[name] = to_part(value, f"{name}=")
     config = CoagAgentConfig(**fields, further=further)
@@ -224,7 +207,7 @@ def from_config(config: CoagAgentConfig) -> dict[str, Any]:
     for name in CoagAgentConfig.model_fields:
         value = getattr(config, name)
         if name not in _OWN and value is not None:
-            given[name] = _FORMS[name].read(value) if name in _FORMS else value
+            given[name] = _READ.get(name, _as_it_is)(value)
     settings = CycleSettings.model_validate(config.deliberation)
     return {
         **given,
@@ -232,14 +215,6 @@ def from_config(config: CoagAgentConfig) -> dict[str, Any]:
         **{name: getattr(settings, name) for name in settings.model_fields_set},
         **{name: from_part(part) for name, part in config.further.items()},
     }
-
-
-def _write_deliberation(given: dict[str, Any]) -> dict[str, Any]:
-    """Takes out what `CycleSettings` has, as JSON."""
-    names = [name for name in CycleSettings.model_fields if name in given]
-    settings = CycleSettings.model_validate({name: given.pop(name) for name in names})
-    dumped = settings.model_dump(mode="json")
-    return {name: dumped[name] for name in names}
 
 
 # ---- The type of an agent's answers in its component ----
@@ -339,22 +314,31 @@ def read_agent_state(state: object) -> AgentState:
     """A saved state, with its fields as they must be.
 
     Raises:
-        StateError: It is none; names the field that cannot be.
+        StateError: It is none, or one of a newer version; names the field that cannot be.
     """
     if not isinstance(state, Mapping):
         raise StateError(
             f"This is no agent's state but a {type(state).__name__}. Give what save_state() gave."
         )
     try:
-        return AgentState.model_validate(dict(cast("Mapping[str, Any]", state)))
+        read = AgentState.model_validate(dict(cast("Mapping[str, Any]", state)))
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        where = ".".join(str(part) for part in first["loc"])
+        where = ".".join(map(str, first["loc"]))
         given = repr(first["input"])[:80]
         raise StateError(
             f"This is no agent's state: {where}: {first['msg']} (got {given}). Give what "
             "save_state() gave."
         ) from error
+    if not read.llm_context:
+        raise StateError("This is no agent's state: it has no 'llm_context'.")
+    if read.type not in ("CoagAgentState", "AssistantAgentState"):
+        raise StateError(f"This is a {read.type}, not the state of an agent.")
+    if read.version.partition(".")[0] != "1":
+        raise StateError(
+            f"This state is of version {read.version!r}; this coag reads versions 1. Update coag."
+        )
+    return read
 
 
 async def load_agent_state(state: AgentState, mind: Mind) -> int:
@@ -363,26 +347,14 @@ async def load_agent_state(state: AgentState, mind: Mind) -> int:
     Where it cannot be loaded, the mind is as it was.
 
     Raises:
-        StateError: It is no agent's state, one of a newer version, or damaged.
+        StateError: It is damaged.
     """
-    _check_kind(state)
     before = await save_agent_state(mind, 0)
     try:
         return await _apply(state, mind)
     except (CoagError, ValueError, TypeError, KeyError) as error:
         await _apply(before, mind)
         raise StateError(f"The saved state cannot be loaded: {error}") from error
-
-
-def _check_kind(state: AgentState) -> None:
-    if not state.llm_context:
-        raise StateError("This is no agent's state: it has no 'llm_context'.")
-    if state.type not in ("CoagAgentState", "AssistantAgentState"):
-        raise StateError(f"This is a {state.type}, not the state of an agent.")
-    if state.version.partition(".")[0] != "1":
-        raise StateError(
-            f"This state is of version {state.version!r}; this coag reads versions 1. Update coag."
-        )
 
 
 async def _apply(state: AgentState, mind: Mind) -> int:
@@ -397,21 +369,15 @@ async def _apply(state: AgentState, mind: Mind) -> int:
     deps.ids.load(state.ids)
     deps.actions.running.clear()
     deps.actions.running.update({call.id: call for call in state.pending})
-    _note_other_memory(state, mind)
+    saved, here = state.long_term_memory, memory_location(deps.memory)
+    if saved is not None and saved != here:
+        text = (
+            f"The state was saved by an agent whose long-term memory is in {saved!r}; this one's "
+            f"is in {here or 'RAM'!r}, so it recalls other records."
+        )
+        deps.note(mind.context, "memory", text)
     if state.random is not None:
         set_random(deps.random, state.random)
     else:
         deps.random.seed(mind.arguments.seed)
     return state.turn
-
-
-def _note_other_memory(state: AgentState, mind: Mind) -> None:
-    """Notes in the trace that this agent's memory is elsewhere than the saved one's."""
-    saved, here = state.long_term_memory, memory_location(mind.deps.memory)
-    if saved is None or saved == here:
-        return
-    text = (
-        f"The state was saved by an agent whose long-term memory is in {saved!r}; this one's "
-        f"is in {here or 'RAM'!r}, so it recalls other records."
-    )
-    mind.deps.note(mind.context, "memory", text)

@@ -245,8 +245,3 @@ def test_what_cannot_be_written_down_is_refused_by_name(
 ) -> None:
     with pytest.raises(ConfigurationError, match=said):
         to_config({**REQUIRED, **arguments})
-
-
-def test_a_missing_argument_is_a_mistake_of_the_caller() -> None:
-    with pytest.raises(TypeError, match="model_client, description"):
-        to_config({"name": "clerk", "system_message": None})

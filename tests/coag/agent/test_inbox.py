@@ -47,7 +47,7 @@ def handed_over_by(source: str) -> HandoffMessage:
 def test_what_a_handoff_carries_is_trusted_no_more_than_its_sender(
     source: str, trusts: list[Trust]
 ) -> None:
-    percepts = message_percepts([handed_over_by(source)], SteppingClock(), CountingIds())
+    percepts = message_percepts(handed_over_by(source), SteppingClock(), CountingIds())
     assert [percept.trust for percept in percepts] == trusts
     assert [percept.source for percept in percepts] == ["user", "clerk", source]
 
@@ -71,7 +71,7 @@ def test_of_what_a_handoff_carries_instructions_are_left_out_and_pictures_are_na
         ),
     ]
     handed = HandoffMessage(content="Over to you.", source="user", target="me", context=carried)
-    percepts = message_percepts([handed], SteppingClock(), CountingIds())
+    percepts = message_percepts(handed, SteppingClock(), CountingIds())
     assert [(percept.source, percept.content) for percept in percepts] == [
         ("user", "Look:\n[image]"),
         ("add", "add returned: 5"),

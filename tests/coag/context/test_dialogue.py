@@ -74,7 +74,7 @@ def picture(size: int = 4) -> Image:
 
 def test_a_message_brings_its_images_by_hash() -> None:
     message = MultiModalMessage(content=["Look.", picture(), picture()], source="user")
-    (percept,) = message_percepts([message], SteppingClock(), CountingIds())
+    (percept,) = message_percepts(message, SteppingClock(), CountingIds())
     assert list(percept.images) == list(named_images([picture().data_uri]))
     assert TOO_LARGE not in percept.content
 
