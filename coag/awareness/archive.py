@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from datetime import UTC, datetime
 from enum import StrEnum
+from math import inf
 from typing import Annotated, Any, Literal, Protocol, runtime_checkable
 
 from pydantic import Field, TypeAdapter, ValidationError
@@ -72,11 +74,6 @@ class ArchivedGoal(_Archived):
         """By what it is found: its description and its id."""
         return frozenset((folded(self.goal.description), self.goal.id))
 
-    @property
-    def fact(self) -> Fact:
-        """What tells it apart from other items of its name."""
-        return Fact(subject=f"goal {self.goal.id}", attribute="status", value=self.goal.status)
-
 
 class ArchivedEntity(_Archived):
     """A thing as it left, with the relationships that left with it."""
@@ -93,14 +90,7 @@ class ArchivedEntity(_Archived):
     @property
     def names(self) -> frozenset[str]:
         """By what it is found: the forms of its name and of its other names."""
-        return frozenset(
-            form for name in (self.entity.name, *self.entity.aliases) for form in _name_forms(name)
-        )
-
-    @property
-    def fact(self) -> Fact:
-        """What tells it apart from other items of its name."""
-        return Fact(subject=self.entity.name, attribute="type", value=self.entity.type)
+        return _name_forms(self.entity.name, *self.entity.aliases)
 
 
 ItemKind = Literal["goal", "entity"]
@@ -147,55 +137,46 @@ class ApartArchive(Archive, Protocol):
     """An archive that separates one person's items from another's."""
 
     def within(self, scope: str) -> Archive:
-        """The same archive for one person.
-
-        Args:
-            scope: The person's, see `coag.memory.user_scope`.
-        """
+        """The same archive for one person, by the scope: see `coag.memory.user_scope`."""
         ...
 
 
 def archived(
     left: Left, before: GoalGraph, step: int, at: datetime | None = None
 ) -> tuple[ArchivedItem, ...]:
-    """The items to archive of what left: goals, and things with their relationships.
-
-    Args:
-        left: What left.
-        before: The goals as they were before.
-        step: When it left.
-        at: The time then.
-    """
+    """The items to archive of what left: goals as they were before, things with relationships."""
     by_id = {one.id: one for one in before.goals} if left.goals else {}
-    goals = (
-        ArchivedGoal(goal=goal, context=_linked(goal, by_id, _CONTEXT), step=step, at=at)
-        for goal in left.goals
-    )
-    edges: dict[str, list[Relationship]] = {}
+    edges: defaultdict[str, list[Relationship]] = defaultdict(list)
     for edge in left.relationships:
-        for end in dict.fromkeys((edge.source, edge.target)):
-            edges.setdefault(end, []).append(edge)
-    entities = (
-        ArchivedEntity(entity=one, relationships=tuple(edges.get(one.name, ())), step=step, at=at)
-        for one in left.entities
+        for end in {edge.source, edge.target}:
+            edges[end].append(edge)
+    return (
+        *(
+            ArchivedGoal(goal=goal, context=_linked(goal, by_id)[:_CONTEXT], step=step, at=at)
+            for goal in left.goals
+        ),
+        *(
+            ArchivedEntity(entity=one, relationships=tuple(edges[one.name]), step=step, at=at)
+            for one in left.entities
+        ),
     )
-    return (*goals, *entities)
 
 
-def _linked(goal: Goal, by_id: Mapping[str, Goal], most: int | None = None) -> tuple[Goal, ...]:
+def _linked(goal: Goal, by_id: Mapping[str, Goal]) -> tuple[Goal, ...]:
     """The goals that a goal refers to, directly or through others, the nearest first."""
     found: dict[str, Goal] = {}
     todo = [goal]
     for one in todo:
         for id in one.references:
-            if id in by_id and id not in found and (most is None or len(found) < most):
+            if id in by_id and id not in found:
                 found[id] = by_id[id]
                 todo.append(by_id[id])
     return tuple(found.values())
 
 
-def _name_forms(name: str) -> frozenset[str]:
-    return frozenset(form for form in forms_of(name, EngineSettings().generic_words) if form)
+def _name_forms(*names: str) -> frozenset[str]:
+    generic = EngineSettings().generic_words
+    return frozenset(form for name in names for form in forms_of(name, generic) if form)
 
 
 # ---- Return ----
@@ -227,14 +208,13 @@ async def recalled(
     """
     chosen = settings or ReturnSettings()
     goals, things = _missing(state, observation, resolver)
-    room = chosen.most_lookups
     graph, world = state.goals, state.world
-    for text in goals[:room]:
-        item = await _found(text, archive, "goal", state.at, chosen)
+    for text in goals[: chosen.most_lookups]:
+        item = await _found(text, archive, "goal", state.at, chosen.least_score)
         if isinstance(item, ArchivedGoal):
             graph = await _with_archived_goal(graph, item, archive, state)
-    for text in things[: max(0, room - len(goals))]:
-        item = await _found(text, archive, "entity", state.at, chosen)
+    for text in things[: max(0, chosen.most_lookups - len(goals))]:
+        item = await _found(text, archive, "entity", state.at, chosen.least_score)
         if isinstance(item, ArchivedEntity):
             world = _with_entity(world, item)
     if graph is state.goals and world is state.world:
@@ -249,27 +229,23 @@ def _missing(
     goals = [text for one in observation.goals for text in (one.description, one.parent) if text]
     goals += [on for one in observation.goals for on in one.depends_on]
     goals += [change.goal for change in observation.goal_changes]
-    known = {folded(one.description) for one in state.goals.goals}
-    known |= {one.id for one in state.goals.goals}
+    known = {key for one in state.goals.goals for key in (folded(one.description), one.id)}
     goals = [text for text in dict.fromkeys(goals) if folded(text) not in known]
     if not observation.entities:
         return goals, []
     names = resolver.names.take(state.world.entities)
-    things = [
-        one.name
-        for one in names.told_apart(observation.entities)
-        if names.find(one.name, one.type) is None
-    ]
+    seen = names.told_apart(observation.entities)
+    things = [one.name for one in seen if names.find(one.name, one.type) is None]
     resolver.names.put_back(state.world.entities, names)
     return goals, list(dict.fromkeys(things))
 
 
 async def _found(
-    text: str, archive: Archive, kind: ItemKind, now: datetime, settings: ReturnSettings
+    text: str, archive: Archive, kind: ItemKind, now: datetime, least_score: float
 ) -> ArchivedItem | None:
     """The item that a text names, or else one that is similar enough."""
     for found in await archive.find(text, 1, kind):
-        near = found.by is FoundBy.NAME or found.score >= settings.least_score
+        near = found.by is FoundBy.NAME or found.score >= least_score
         if near and not found.item.is_later_than(now):
             return found.item
     return None
@@ -279,21 +255,16 @@ async def _with_archived_goal(
     graph: GoalGraph, item: ArchivedGoal, archive: Archive, state: AwarenessState
 ) -> GoalGraph:
     """The graph with an archived goal, and what it refers to as that was archived last."""
-    known, step = {one.id for one in graph.goals}, state.step + 1
-    others: list[Goal] = []
+    known = {one.id for one in graph.goals}
+    goals = [item.goal]
     for one in item.context:
         if one.id not in known:
-            found = (each.item for each in await archive.find(one.id, 1, "goal"))
-            later = [
-                each.goal
-                for each in found
-                if isinstance(each, ArchivedGoal)
-                and each.goal.id == one.id
-                and not each.is_later_than(state.at)
-            ]
-            others.append(later[0] if later else one)
-    named = [one.model_copy(update={"updated_step": step}) for one in (item.goal, *others)]
-    return with_goal(graph, named[0], named[1:])
+            last = await _found(one.id, archive, "goal", state.at, inf)
+            now = last.goal if isinstance(last, ArchivedGoal) else one
+            goals.append(now if now.id == one.id else one)
+    named = {"updated_step": state.step + 1}
+    goal, *others = (one.model_copy(update=named) for one in goals)
+    return with_goal(graph, goal, others)
 
 
 def with_goal(graph: GoalGraph, goal: Goal, others: Iterable[Goal] = ()) -> GoalGraph:
@@ -327,13 +298,10 @@ def _with_entity(world: WorldModel, item: ArchivedEntity) -> WorldModel:
     if world.get(item.entity.name) is not None:
         return world
     there = {one.key for one in world.relationships}
-    edges = (one for one in item.relationships if one.key not in there)
-    return world.model_copy(
-        update={
-            "entities": (*world.entities, item.entity),
-            "relationships": (*world.relationships, *edges),
-        }
-    )
+    new = (one for one in item.relationships if one.key not in there)
+    edges = (*world.relationships, *new)
+    entities = (*world.entities, item.entity)
+    return world.model_copy(update={"entities": entities, "relationships": edges})
 
 
 # ---- An archive whose items are records of long-term memory, in any store ----
@@ -395,13 +363,9 @@ class RecordArchive:
         records = {record.id: record for record in (self._record(one, now) for one in items)}
         known = {record.id: record for record in await self._store.get(list(records))}
         await self._store.add([one for id, one in records.items() if id not in known])
-        again = [
-            one
-            for id, one in records.items()
-            if id in known and _left_at(one) >= _left_at(known[id])
-        ]
-        if again:
-            await self._store.update(again)
+        later = [records[id] for id, old in known.items() if _left_at(records[id]) >= _left_at(old)]
+        if later:
+            await self._store.update(later)
 
     async def find(self, text: str, k: int, kind: ItemKind | None = None) -> Sequence[FoundItem]:
         """See `Archive.find`.
@@ -440,9 +404,13 @@ class RecordArchive:
     def _record(self, item: ArchivedItem, now: Moment) -> Record:
         kind, event = _MEMORIES[item.kind], None
         if isinstance(item, ArchivedGoal):
-            event = Event(order=item.step, outcome=item.goal.status.value)
+            status = item.goal.status
+            event = Event(order=item.step, outcome=status.value)
+            fact = Fact(subject=f"goal {item.goal.id}", attribute="status", value=status)
+        else:
+            fact = Fact(subject=item.name, attribute="type", value=item.entity.type)
         return Record(
-            id=record_id(kind, self._scope, item.name, item.fact),
+            id=record_id(kind, self._scope, item.name, fact),
             kind=kind,
             text=item.name,
             scope=self._scope,
@@ -462,7 +430,7 @@ class RecordArchive:
                 **{f"{_NAMED}{name}": True for name in sorted(item.names)},
             },
             event=event,
-            fact=item.fact,
+            fact=fact,
         )
 
 

@@ -20,15 +20,6 @@ from dataclasses import dataclass, replace
 
 from coag.schema import BYTES_PER_TOKEN, cleaned, well_formed, without_tags
 
-__all__ = [
-    "InjectionBlock",
-    "InjectionItem",
-    "LONG_ITEM",
-    "as_item",
-    "merge_blocks",
-    "render_injection",
-]
-
 # ---- Blocks of items ----
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Annotated, NamedTuple, TypeVar
+from typing import Annotated, Any, TypeVar
 
 from pydantic import Field
 
@@ -25,20 +25,15 @@ from .adapters import (
     CodingAnalysis,
     ConversationAnalysis,
     ConversationEntityType,
-    MentionedEntity,
-    RaisedError,
     Sentiment,
-    StatedGoal,
 )
 from .fields import distinct
 from .injection import as_item
 from .perception import (
     PerceptionDomain,
     content,
-    given_up_in,
-    reached_in,
     refers_back,
-    sentences,
+    said_in,
     unresolved_errors,
 )
 from .state import AwarenessState
@@ -50,6 +45,7 @@ from .state import AwarenessState
 Name = Annotated[str, Field(max_length=60)]
 Sentence = Annotated[str, Field(max_length=200)]
 Numbers = Annotated[tuple[int, ...], Field(max_length=5)]
+Sentences = Annotated[tuple[Sentence, ...], Field(max_length=3)]
 
 
 class SeenEntity(Value):
@@ -79,9 +75,9 @@ class ConversationAnswer(Value):
     """Things that the message mentions by name."""
     sentiment: Sentiment
     """How the user feels."""
-    goals: Annotated[tuple[Sentence, ...], Field(max_length=3)]
+    goals: Sentences
     """New aims that the user states, each as a short command; a mere question is none."""
-    questions: Annotated[tuple[Sentence, ...], Field(max_length=3)]
+    questions: Sentences
     """Questions that the message asks, word for word."""
 
 
@@ -99,6 +95,10 @@ class PartType(StrEnum):
     FUNCTION = "function"
     CONFIG = "config"
     CONCEPT = "concept"
+
+
+_PLURALS = {one: "libraries" if one is PartType.LIBRARY else f"{one}s" for one in PartType}
+"""The names of the analysis's fields."""
 
 
 class SeenPart(Value):
@@ -126,9 +126,9 @@ class CodingAnswer(Value):
     """Errors that the message says happen now."""
     fixed: Numbers
     """Numbers of unresolved errors that the message says are fixed."""
-    goals: Annotated[tuple[Sentence, ...], Field(max_length=3)]
+    goals: Sentences
     """New aims that the user states, each as a short command; a mere question is none."""
-    questions: Annotated[tuple[Sentence, ...], Field(max_length=3)]
+    questions: Sentences
     """Questions that the message asks, word for word."""
 
 
@@ -188,13 +188,17 @@ class _LineBudget:
         self.lines: list[str] = []
         self._rest = budget
 
-    def numbered(self, heading: str, items: Sequence[str]) -> int:
+    def numbered(self, heading: str, items: Iterable[str]) -> int:
         """Adds as many of the items as fit, and returns how many."""
-        lines = [f"{number}. {_short(item, _ITEM)}" for number, item in enumerate(items, 1)]
-        fitting = self._how_many([f"{heading}:", *lines])
-        if fitting > 1:
-            self._take([f"{heading}:", *lines[: fitting - 1]])
-        return max(0, fitting - 1)
+        lines = [f"{heading}:"]
+        rest = self._rest - _cost(lines[0])
+        for number, item in enumerate(items, 1):
+            line = f"{number}. {_short(item, _ITEM)}"
+            rest -= _cost(line)
+            if rest < 0:
+                break
+            lines.append(line)
+        return len(self._take(lines)) - 1 if len(lines) > 1 else 0
 
     def names(self, heading: str, names: Iterable[str]) -> None:
         """Adds as many of the names as fit, on one line."""
@@ -202,23 +206,20 @@ class _LineBudget:
         for name in list(names)[:_MOST_NAMES]:
             longer = f"{line}, " if line else f"{heading}: "
             longer += _short(name, _NAME_TOKENS)
-            if self._how_many([longer]) == 0:
+            if _cost(longer) > self._rest:
                 break
             line = longer
         if line:
             self._take([line])
 
-    def _how_many(self, lines: Sequence[str]) -> int:
-        rest = self._rest
-        for count, line in enumerate(lines):
-            rest -= estimate_tokens(line + "\n")
-            if rest < 0:
-                return count
-        return len(lines)
-
-    def _take(self, lines: Sequence[str]) -> None:
+    def _take(self, lines: list[str]) -> list[str]:
         self.lines += lines
-        self._rest -= sum(estimate_tokens(line + "\n") for line in lines)
+        self._rest -= sum(map(_cost, lines))
+        return lines
+
+
+def _cost(line: str) -> int:
+    return estimate_tokens(line + "\n")
 
 
 def _short(text: str, tokens: int) -> str:
@@ -233,17 +234,6 @@ def _short(text: str, tokens: int) -> str:
 
 _KNOWN = 300
 """Entities and goals, the latest of each, that are looked at."""
-
-
-def _supported(analysis: ConversationAnalysis, state: AwarenessState) -> ConversationAnalysis:
-    """The analysis without known topics and references that its message does not support."""
-    text = analysis.message
-    return analysis.model_copy(
-        update={
-            "topics": _shown(analysis.topics, text, state),
-            "references_previous": analysis.references_previous and _can_refer(text, state),
-        }
-    )
 
 
 def _shown(topics: Sequence[str], text: str, state: AwarenessState) -> tuple[str, ...]:
@@ -274,6 +264,28 @@ def _names(state: AwarenessState) -> tuple[str, ...]:
 
 
 # ---- The prompt ----
+
+
+class PerceptionSettings(Value):
+    """The bounds of a call."""
+
+    summary_tokens: int = Field(default=300, ge=0)
+    """Of the state in the prompt."""
+    text_tokens: int = Field(default=2000, gt=0)
+    """Of the text in the prompt; the rest is cut with a note."""
+    answer_tokens: int = Field(default=600, gt=0)
+    timeout: float = Field(default=600.0, gt=0)
+    """Seconds until a call is given up."""
+    reasks: int = Field(default=1, ge=0)
+    """How often an unusable answer is asked for again, with the error."""
+    trusted: bool = False
+    """Whether the model is believed where the message does not show what it says. Small models
+    copy what the prompt lists: by default, known topics that the message does not name where it
+    names others, and references to something previous of which it has neither a word nor a
+    phrase such as `as I said`, do not count, and goals are closed by the rules of
+    `RulePerception`. A large model sees more than this; it is then also asked which goals the
+    message closes."""
+
 
 _RULES = """\
 You read one message and write down what it says, as JSON. You do not answer it.
@@ -322,20 +334,12 @@ _DELIMITER = re.compile(rf"<(?={_GAP}(?:/{_GAP})?data)", re.IGNORECASE)
 
 
 def _prompt(
-    domain: PerceptionDomain, summary: str, text: str, *, budget: int, closing: bool
+    domain: PerceptionDomain, summary: str, text: str, settings: PerceptionSettings
 ) -> Prompt:
-    """The prompt: the rules, the same for every message, then what is known and the message.
-
-    Args:
-        domain: Whose fields are explained.
-        summary: The state, within its own budget.
-        text: The message; what is over `budget` tokens is cut with a note.
-        budget: Tokens of the message.
-        closing: Whether it is asked which goals the message closes.
-    """
+    """The rules, the same for every message; then what is known, and the message, cut."""
     rules = _CONVERSATION if domain is PerceptionDomain.CONVERSATION else _CODING
-    rules += _CLOSING if closing else ""
-    message = cut_to_tokens(cleaned(text), budget)
+    rules += _CLOSING if settings.trusted else ""
+    message = cut_to_tokens(cleaned(text), settings.text_tokens)
     return (
         PromptMessage(role="system", content=f"{_RULES}{rules}"),
         PromptMessage(
@@ -355,27 +359,6 @@ def _data(source: str, trust: str, text: str) -> str:
 # ---- The perception ----
 
 _Form = TypeVar("_Form", ConversationAnswer, CodingAnswer)
-
-
-class PerceptionSettings(Value):
-    """The bounds of a call."""
-
-    summary_tokens: int = Field(default=300, ge=0)
-    """Of the state in the prompt."""
-    text_tokens: int = Field(default=2000, gt=0)
-    """Of the text in the prompt; the rest is cut with a note."""
-    answer_tokens: int = Field(default=600, gt=0)
-    timeout: float = Field(default=600.0, gt=0)
-    """Seconds until a call is given up."""
-    reasks: int = Field(default=1, ge=0)
-    """How often an unusable answer is asked for again, with the error."""
-    trusted: bool = False
-    """Whether the model is believed where the message does not show what it says. Small models
-    copy what the prompt lists: by default, known topics that the message does not name where it
-    names others, and references to something previous of which it has neither a word nor a
-    phrase such as `as I said`, do not count, and goals are closed by the rules of
-    `RulePerception`. A large model sees more than this; it is then also asked which goals the
-    message closes."""
 
 
 class ModelPerception:
@@ -415,105 +398,82 @@ class ModelPerception:
         """
         settings = self._settings
         summary = summary_of(state, settings.summary_tokens)
-        prompt = _prompt(
-            self._domain,
-            summary.text,
-            text,
-            budget=settings.text_tokens,
-            closing=settings.trusted,
-        )
-        if self._domain is PerceptionDomain.CODING:
-            form = CodingClosingAnswer if settings.trusted else CodingAnswer
-            coding = await self._answer(prompt, form)
-            analysis = _coding(coding, text, summary, _closings(coding, text, summary, state))
-        else:
-            form = ConversationClosingAnswer if settings.trusted else ConversationAnswer
-            talk = await self._answer(prompt, form)
-            analysis = _conversation(talk, text, _closings(talk, text, summary, state))
-            if not settings.trusted:
-                analysis = _supported(analysis, state)
-        return analysis.model_dump(mode="json")
-
-    async def _answer(self, prompt: Prompt, form: type[_Form]) -> _Form:
-        settings = self._settings
+        prompt = _prompt(self._domain, summary.text, text, settings)
         asking = AskSettings(
             max_tokens=settings.answer_tokens, timeout=settings.timeout, reasks=settings.reasks
         )
-        answer = await self._asker.ask(prompt, form, context=self._context(), settings=asking)
-        return answer.value
+
+        async def ask(form: type[_Form]) -> _Form:
+            context = self._context()
+            answer = await self._asker.ask(prompt, form, context=context, settings=asking)
+            return answer.value
+
+        if self._domain is PerceptionDomain.CODING:
+            coding = await ask(CodingClosingAnswer if settings.trusted else CodingAnswer)
+            common = _common(coding, text, summary, state)
+            analysis = CodingAnalysis.model_validate(_of_code(coding, summary) | common)
+            return analysis.model_dump(mode="json")
+        form = ConversationClosingAnswer if settings.trusted else ConversationAnswer
+        talk = await ask(form)
+        fields = _of_talk(talk) | _common(talk, text, summary, state)
+        if not settings.trusted:
+            fields["topics"] = _shown(fields["topics"], text, state)
+            fields["references_previous"] &= _can_refer(text, state)
+        return ConversationAnalysis.model_validate(fields).model_dump(mode="json")
 
 
-class _ClosedGoals(NamedTuple):
-    """Ids of goals."""
-
-    completed: tuple[str, ...]
-    abandoned: tuple[str, ...]
-
-
-def _closings(answer: Value, text: str, summary: Summary, state: AwarenessState) -> _ClosedGoals:
-    """The goals that the model says are closed, if it was asked; else those by the rules.
+def _common(
+    answer: ConversationAnswer | CodingAnswer, text: str, summary: Summary, state: AwarenessState
+) -> dict[str, Any]:
+    """What both domains have. Goals are closed as the model says, if it was asked, or by the rules.
 
     One that is said to be both reached and given up is reached.
     """
+    by_rules = said_in(text, state)
+    reached, given_up = by_rules["completed"], by_rules["abandoned"]
     if isinstance(answer, Closings):
         reached = _numbered(answer.completed, summary.goals)
         given_up = _numbered(answer.abandoned, summary.goals)
-    else:
-        said = sentences(text)
-        reached, given_up = reached_in(said, state), given_up_in(said, state)
-    return _ClosedGoals(reached, tuple(goal for goal in given_up if goal not in reached))
+    return {
+        "message": text,
+        "goals": _said(answer.goals),
+        "questions": _said(answer.questions),
+        "completed": reached,
+        "abandoned": tuple(goal for goal in given_up if goal not in reached),
+    }
 
 
-def _conversation(
-    answer: ConversationAnswer, text: str, closed: _ClosedGoals
-) -> ConversationAnalysis:
-    named = {folded(one.name): one for one in reversed(answer.entities) if one.name.strip()}
-    return ConversationAnalysis(
-        message=text,
-        topics=_said(answer.topics),
-        entities=tuple(
-            MentionedEntity(name=one.name.strip(), type=one.type)
-            for one in reversed(named.values())
-        ),
-        goals=tuple(StatedGoal(description=goal) for goal in _said(answer.goals)),
-        questions=_said(answer.questions),
-        completed=closed.completed,
-        abandoned=closed.abandoned,
-        sentiment=answer.sentiment,
-        references_previous=answer.references_previous,
-    )
+def _of_talk(answer: ConversationAnswer) -> dict[str, Any]:
+    entities = [{"name": one.name.strip(), "type": one.type} for one in _named(answer.entities)]
+    return {
+        "topics": _said(answer.topics),
+        "entities": entities,
+        "sentiment": answer.sentiment,
+        "references_previous": answer.references_previous,
+    }
 
 
-def _coding(
-    answer: CodingAnswer, text: str, summary: Summary, closed: _ClosedGoals
-) -> CodingAnalysis:
-    def named(type: PartType) -> tuple[str, ...]:
-        return _said(part.name for part in answer.parts if part.type is type)
+def _of_code(answer: CodingAnswer, summary: Summary) -> dict[str, Any]:
+    errors = _named(answer.errors)
+    now = {folded(one.name) for one in errors}
+    fixed = _numbered(answer.fixed, summary.errors)
+    return {
+        **{
+            _PLURALS[type]: _said(part.name for part in answer.parts if part.type is type)
+            for type in PartType
+        },
+        "errors": [{"name": one.name.strip(), "message": one.message} for one in errors],
+        "fixed": [name for name in fixed if folded(name) not in now],  # what shows is not gone
+    }
 
-    errors = {folded(one.name): one for one in reversed(answer.errors) if one.name.strip()}
-    return CodingAnalysis(
-        message=text,
-        files=named(PartType.FILE),
-        libraries=named(PartType.LIBRARY),
-        services=named(PartType.SERVICE),
-        endpoints=named(PartType.ENDPOINT),
-        functions=named(PartType.FUNCTION),
-        configs=named(PartType.CONFIG),
-        concepts=named(PartType.CONCEPT),
-        errors=tuple(
-            RaisedError(name=one.name.strip(), message=one.message)
-            for one in reversed(errors.values())
-        ),
-        fixed=tuple(
-            name
-            for name in _numbered(answer.fixed, summary.errors)
-            if folded(name) not in errors  # what shows now is not gone
-        ),
-        goals=tuple(StatedGoal(description=goal) for goal in _said(answer.goals)),
-        questions=_said(answer.questions),
-        completed=closed.completed,
-        abandoned=closed.abandoned,
-    )
+
+_Seen = TypeVar("_Seen", SeenEntity, SeenError)
+
+
+def _named(seen: Sequence[_Seen]) -> list[_Seen]:
+    """Those with a name, the first of each."""
+    first = {folded(one.name): one for one in reversed(seen) if one.name.strip()}
+    return list(reversed(first.values()))
 
 
 def _said(texts: Iterable[str]) -> tuple[str, ...]:

@@ -6,7 +6,6 @@ import re
 import unicodedata
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated, Generic, NamedTuple, TypeVar
 
@@ -15,7 +14,7 @@ from pydantic import Field, PlainSerializer
 from coag.schema import Value
 from coag.store import Embedder
 
-from .goals import Goal, GoalDraft
+from .goals import GoalDraft
 from .observation import ObservedEntity
 from .state import STICKY, Entity, MergeReason, Relationship, TransitionType
 
@@ -141,8 +140,9 @@ def forms_of(name: str, generic: frozenset[str] = frozenset()) -> NameForms:
     if not words:
         plain = unicodedata.normalize("NFKC", _bare(name) or name.strip()).casefold()
         return NameForms(normal=plain, singular=plain, core=plain)
-    own = tuple(word for word in words if word not in generic)
-    return NameForms(_joined(words), _in_singular(words), _in_singular(own) if own else "")
+    own = [word for word in words if word not in generic]
+    core = _joined((*own[:-1], _singular(own[-1]))) if own else ""
+    return NameForms(_joined(words), _joined((*words[:-1], _singular(words[-1]))), core)
 
 
 def _joined(words: Iterable[str]) -> str:
@@ -151,15 +151,13 @@ def _joined(words: Iterable[str]) -> str:
     return _GAP.sub("", text) if _DIGIT.search(text) else text.replace(" ", "")
 
 
-def _in_singular(words: tuple[str, ...]) -> str:
-    """The words joined, the last one without the ending of an English plural."""
-    last = words[-1]
-    if len(last) >= 4 and last.endswith("s") and not last.endswith(_NO_PLURAL):
-        if last.endswith("ies") and len(last) > 4:
-            last = f"{last[:-3]}y"
-        else:
-            last = last[: -2 if last.endswith(("sses", "xes", "ches", "shes")) else -1]
-    return _joined((*words[:-1], last))
+def _singular(word: str) -> str:
+    """The word without the ending of an English plural."""
+    if len(word) < 4 or not word.endswith("s") or word.endswith(_NO_PLURAL):
+        return word
+    if word.endswith("ies") and len(word) > 4:
+        return f"{word[:-3]}y"
+    return word[: -2 if word.endswith(("sses", "xes", "ches", "shes")) else -1]
 
 
 # ---- The names of a world's entities ----
@@ -191,13 +189,11 @@ class _NameVectors:
 
         if not self._names:
             return None
-        rows = self._fill()
-        wanted = self._units([name])
+        rows, wanted = self._fill(), self._units([name])
         self._last = ([name], wanted)
-        cosines = rows @ wanted[0]
-        numbers = _NUMBER.findall(name)
+        cosines, numbers = rows @ wanted[0], _NUMBER.findall(name)
         near = np.flatnonzero(cosines >= threshold)
-        for place in sorted((int(one) for one in near), key=lambda one: -float(cosines[one])):
+        for place in map(int, near[np.argsort(-cosines[near], kind="stable")]):
             if _NUMBER.findall(self._names[place]) == numbers:
                 return self._positions[place], min(max(float(cosines[place]), 0.0), 1.0)
         return None
@@ -230,12 +226,10 @@ class _NameVectors:
         return (rows / lengths).astype(np.float32)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NameMatch:
-    """The entity that a name means."""
+class NameMatch(NamedTuple):
+    """The entity that a name means, by its position in `WorldModel.entities`."""
 
     position: int
-    """In `WorldModel.entities`."""
     how: MergeReason
     score: float = 1.0
 
@@ -283,16 +277,14 @@ class NameIndex:
         if position is None:
             position = self._only(self._singular.get(forms.singular), type)
         if position is not None:
-            return NameMatch(position=position, how=MergeReason.NORMAL_FORM)
+            return NameMatch(position, MergeReason.NORMAL_FORM)
         position = self._only(self._core.get(forms.core), type)
         if position is not None:
-            return NameMatch(position=position, how=MergeReason.CONTAINED)
+            return NameMatch(position, MergeReason.CONTAINED)
         if self._vectors is None or not self._is_loose(type):
             return None
         nearest = self._vectors.nearest(name, self._settings.name_threshold)
-        if nearest is None:
-            return None
-        return NameMatch(position=nearest[0], how=MergeReason.EMBEDDING, score=nearest[1])
+        return None if nearest is None else NameMatch(nearest[0], MergeReason.EMBEDDING, nearest[1])
 
     def position_of(self, name: str) -> int | None:
         """The position of the entity that has this name or alias in normal form."""
@@ -306,23 +298,21 @@ class NameIndex:
         `customer:17`. Topics and concepts (`EngineSettings.loose_types`) count as one type.
         """
         new: dict[str, str] = {}
-        return tuple(self._named(one, new) if is_code(one.name) else one for one in observed)
-
-    def _named(self, observed: ObservedEntity, new: dict[str, str]) -> ObservedEntity:
-        """The thing under a name of its own; its type is noted in `new`."""
 
         def type_of(name: str) -> str | None:
             position = self.position_of(name)
-            known = None if position is None else self._types[position]
-            return known or new.get(self._forms(name).normal)
+            return new.get(self._forms(name).normal) if position is None else self._types[position]
 
-        own = f"{observed.type}:{observed.name.strip()}"
-        known = type_of(observed.name)
-        if type_of(own) is None and (known is None or self._compatible(known, observed.type)):
-            new.setdefault(self._forms(observed.name).normal, observed.type)
-            return observed
-        new.setdefault(self._forms(own).normal, observed.type)
-        return observed.model_copy(update={"name": own})
+        def named(one: ObservedEntity) -> ObservedEntity:
+            if not is_code(one.name):
+                return one
+            own, known = f"{one.type}:{one.name.strip()}", type_of(one.name)
+            if type_of(own) is None and (known is None or self._compatible(known, one.type)):
+                own = one.name
+            new.setdefault(self._forms(own).normal, one.type)
+            return one if own == one.name else one.model_copy(update={"name": own})
+
+        return tuple(map(named, observed))
 
     def _forms(self, name: str) -> NameForms:
         return forms_of(name, self._settings.generic_words)
@@ -366,6 +356,10 @@ class _ReusableIndex(Generic[_Source, _Index]):
         self._held = (source, index)
 
 
+def _places(edges: tuple[Relationship, ...]) -> dict[tuple[str, str, str], int]:
+    return {edge.key: place for place, edge in enumerate(edges)}
+
+
 class NameResolver:
     """Gives the indexes that find entities, relationships and goals, rebuilt only when needed.
 
@@ -380,10 +374,10 @@ class NameResolver:
         self, settings: EngineSettings | None = None, embedder: Embedder | None = None
     ) -> None:
         self.settings = chosen = settings or EngineSettings()
-        self.names: _ReusableIndex[tuple[Entity, ...], NameIndex] = _ReusableIndex(
-            lambda entities: NameIndex(chosen, embedder, entities)
-        )
-        self.edges: _ReusableIndex[tuple[Relationship, ...], dict[tuple[str, str, str], int]] = (
-            _ReusableIndex(lambda edges: {edge.key: place for place, edge in enumerate(edges)})
-        )
-        self.goals: _ReusableIndex[tuple[Goal, ...], GoalDraft] = _ReusableIndex(GoalDraft)
+
+        def indexed(entities: tuple[Entity, ...]) -> NameIndex:
+            return NameIndex(chosen, embedder, entities)
+
+        self.names = _ReusableIndex(indexed)
+        self.edges = _ReusableIndex(_places)
+        self.goals = _ReusableIndex(GoalDraft)

@@ -28,8 +28,8 @@ def where_wrong(error: ValidationError) -> tuple[str, str]:
         message = "Should say something, not be empty or blank"
     value = one_line(repr(first["input"]), _SHOWN)
     given = "" if first["type"] == "missing" else f", given {value}"
-    rest = [_path(other["loc"]) for other in found[1:6]]
-    more = f" Also wrong: {', '.join(rest)}." if rest else ""
+    rest = ", ".join(_path(other["loc"]) for other in found[1:6])
+    more = f" Also wrong: {rest}." if rest else ""
     return _path(first["loc"]), f"{message}{given}.{more}"
 
 
@@ -155,11 +155,11 @@ class Observation(ParsedValue):
 
     def plus(self, **more: Any) -> Observation:
         """With more of some parts; an event or a failure replaces the one before."""
-        changes: dict[str, object] = {}
-        for name, value in more.items():
-            before = getattr(self, name)
-            changes[name] = before + value if isinstance(before, tuple) else value
-        return self.model_copy(update=changes)
+        both = {
+            name: getattr(self, name) + value if isinstance(value, tuple) else value
+            for name, value in more.items()
+        }
+        return self.model_copy(update=both)
 
 
 # ---- States from JSON ----
@@ -176,11 +176,7 @@ def load_state(
 ) -> AwarenessState:
     """The state that was stored as JSON text or as the mapping in it.
 
-    A state of an older version is migrated step by step.
-
-    Args:
-        stored: JSON text, or the mapping in it.
-        migrations: The steps, by the version that each reads.
+    A state of an older version is migrated step by step, by the steps for each version.
 
     Raises:
         StateVersionError: It was written by a newer version, or by one that no step leads from.
@@ -188,38 +184,37 @@ def load_state(
     """
     fields = stored if isinstance(stored, Mapping) else _parsed(stored)
     version = fields.get("version", STATE_VERSION)
-    if not isinstance(version, int) or isinstance(version, bool) or version > STATE_VERSION:
+    if not isinstance(version, int) or isinstance(version, bool) or version < 0:
         raise StateVersionError(version, STATE_VERSION)
-    if version < 0 or any(step not in migrations for step in range(version, STATE_VERSION)):
+    steps = range(version, STATE_VERSION)
+    if version > STATE_VERSION or any(step not in migrations for step in steps):
         raise StateVersionError(version, STATE_VERSION)
-    for step in range(version, STATE_VERSION):
+    for step in steps:
         try:
             fields = {**migrations[step](fields), "version": step + 1}
         except (KeyError, TypeError, ValueError) as error:
             raise AwarenessError(
-                f"This is no awareness state of version {step}, as it says: bringing it up to "
-                f"version {step + 1} raised {type(error).__name__}: {error}. Load a sound copy of "
-                "it, or start from a new state."
+                f"{_NONE} of version {step}, as it says: bringing it up to version {step + 1} "
+                f"raised {type(error).__name__}: {error}. Load a sound copy of it, or start from "
+                "a new state."
             ) from error
     try:
         return AwarenessState.model_validate(fields)
     except ValidationError as error:
         path, problem = where_wrong(error)
-        where = f" at {path}" if path else ""
-        raise AwarenessError(f"This is no awareness state{where}: {problem}") from error
+        raise AwarenessError(f"{_NONE}{f' at {path}' if path else ''}: {problem}") from error
+
+
+_NONE = "This is no awareness state"
 
 
 def _parsed(text: object) -> Mapping[str, object]:
     if not isinstance(text, str | bytes):
-        raise AwarenessError(
-            f"This is no awareness state, but {text!r:.80} of the type {type(text).__name__}."
-        )
+        raise AwarenessError(f"{_NONE}, but {text!r:.80} of the type {type(text).__name__}.")
     try:
         fields: object = from_json(text)
     except ValueError as error:
-        raise AwarenessError(f"This is no awareness state, but no JSON at all: {error}.") from error
+        raise AwarenessError(f"{_NONE}, but no JSON at all: {error}.") from error
     if not isinstance(fields, dict):
-        raise AwarenessError(
-            f"This is no awareness state: JSON of a {type(fields).__name__}, not an object."
-        )
+        raise AwarenessError(f"{_NONE}: JSON of a {type(fields).__name__}, not an object.")
     return cast("dict[str, object]", fields)

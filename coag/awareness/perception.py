@@ -11,12 +11,12 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from itertools import takewhile
-from typing import Any, Protocol
-from warnings import warn
+from typing import Protocol
 
+from coag._util.deprecation import renamed
 from coag.schema import folded
 
-from .adapters import CodingAnalysis, ConversationAnalysis, RaisedError, Sentiment, StatedGoal
+from .adapters import CodingAnalysis, ConversationAnalysis, RaisedError, Sentiment
 from .fields import distinct
 from .observation import ObservedFailure
 from .state import AwarenessState, Entity
@@ -84,12 +84,11 @@ _WORD = re.compile(r"[\w+#]+")
 _MOST = 5
 
 
-def words(text: str) -> frozenset[str]:
-    """A list of words, written as a text."""
+def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-_SMALL = words("a an the to of for in on my your our with and or it this that answer")
+_SMALL = _words("a an the to of for in on my your our with and or it this that answer")
 
 
 def sentences(text: str) -> tuple[str, ...]:
@@ -99,13 +98,19 @@ def sentences(text: str) -> tuple[str, ...]:
     return tuple(part for part in parts if part)
 
 
-def questions_in(said: Iterable[str]) -> tuple[str, ...]:
-    """The sentences that are questions."""
-    return first_few(_capital(one) for one in said if one.rstrip("\"')").endswith("?"))
+def said_in(text: str, state: AwarenessState) -> dict[str, tuple[str, ...]]:
+    """The goals, as short commands, and questions of a text; which open goals it closes, by id."""
+    said = sentences(text)
+    questions = (_capital(one) for one in said if one.rstrip("\"')").endswith("?"))
+    return {
+        "goals": _goals_in(said),
+        "questions": first_few(questions),
+        "completed": _goals_of(_DONE, said, state),
+        "abandoned": _goals_of(_GIVEN_UP, said, state),
+    }
 
 
-def goals_in(said: Iterable[str]) -> tuple[str, ...]:
-    """The goals that the sentences state, as short commands."""
+def _goals_in(said: Iterable[str]) -> tuple[str, ...]:
     found: list[str] = []
     for sentence in said:
         match = _GOAL.search(sentence)
@@ -115,17 +120,7 @@ def goals_in(said: Iterable[str]) -> tuple[str, ...]:
         what = _CLAUSE.split(match[match.lastgroup or 0])[0].strip(" .!?\"'")
         prefix = "Get " if match.lastgroup == "need" else ""
         found += [prefix + goal.strip() for goal in _AND.split(what) if goal.strip()]
-    return first_few(_capital(goal) for goal in found)
-
-
-def reached_in(said: Iterable[str], state: AwarenessState) -> tuple[str, ...]:
-    """Ids of the open goals that the sentences say are reached."""
-    return _goals_of(_DONE, said, state)
-
-
-def given_up_in(said: Iterable[str], state: AwarenessState) -> tuple[str, ...]:
-    """Ids of the open goals that the sentences give up."""
-    return _goals_of(_GIVEN_UP, said, state)
+    return first_few(map(_capital, found))
 
 
 def first_few(texts: Iterable[str]) -> tuple[str, ...]:
@@ -187,7 +182,7 @@ _IMPORT = re.compile(
 )
 _CAMEL = re.compile(r"\b[A-Z][a-z]+[A-Z]\w*|\b[A-Z]{2,}[a-z]\w+")
 _ABBREVIATION = re.compile(r"(?<![\w/])[A-Z]{2,6}(?![\w/]| /)")
-_NO_LIBRARY = words("the a an it this that here there my your our")
+_NO_LIBRARY = _words("the a an it this that here there my your our")
 _BUT = re.compile(r",?\s+(?:but|and now|now)\s+", re.I)
 _ERROR = re.compile(
     r"\b([A-Z]\w*(?:Error|Exception|Failure|Warning))\b(?::[ \t]*((?:(?!\.\s)[^\n]){1,200}))?"
@@ -213,31 +208,24 @@ def _coding(text: str, state: AwarenessState) -> CodingAnalysis:
     clauses = [clause for sentence in said for clause in _BUT.split(sentence)]
     errors = _errors(read, clauses)
     fixed = _fixed(clauses, errors, state)
-    shown = tuple(one for one in errors if folded(one.name) not in set(map(folded, fixed)))
-    taken = {folded(one.name) for one in errors}
+    gone = set(map(folded, fixed))
     services = first_few(_SERVICE.findall(read))
-    taken |= set(map(folded, services))
-    return CodingAnalysis(
-        message=text,
-        files=_matches(_FILE, read),
-        configs=first_few((*_CONFIG_FILE.findall(read), *_CONSTANT.findall(read))),
-        endpoints=_matches(_ENDPOINT, read),
-        functions=first_few(name for found in _FUNCTION.findall(read) for name in found if name),
-        services=services,
-        libraries=first_few(
-            name
-            for name in (*_IMPORT.findall(read), *_CAMEL.findall(read))
-            if folded(name) not in taken | _NO_LIBRARY
-        ),
-        concepts=_matches(_ABBREVIATION, read),
-        errors=shown,
-        fixed=fixed,
-        failure=_failure(said),
-        goals=tuple(StatedGoal(description=goal) for goal in goals_in(said)),
-        questions=questions_in(said),
-        completed=reached_in(said, state),
-        abandoned=given_up_in(said, state),
-    )
+    no_library = {folded(one.name) for one in errors} | set(map(folded, services)) | _NO_LIBRARY
+    libraries = (*_IMPORT.findall(read), *_CAMEL.findall(read))
+    fields = {
+        "message": text,
+        "files": _matches(_FILE, read),
+        "configs": first_few((*_matches(_CONFIG_FILE, read), *_CONSTANT.findall(read))),
+        "endpoints": _matches(_ENDPOINT, read),
+        "functions": first_few(name for found in _FUNCTION.findall(read) for name in found if name),
+        "services": services,
+        "libraries": first_few(name for name in libraries if folded(name) not in no_library),
+        "concepts": _matches(_ABBREVIATION, read),
+        "errors": tuple(one for one in errors if folded(one.name) not in gone),
+        "fixed": fixed,
+        "failure": _failure(said),
+    }
+    return CodingAnalysis.model_validate(fields | said_in(read, state))
 
 
 def _matches(pattern: re.Pattern[str], text: str) -> tuple[str, ...]:
@@ -248,10 +236,9 @@ def _errors(text: str, said: Sequence[str]) -> tuple[RaisedError, ...]:
     """The errors that the text names, each once, except those that are said to be gone."""
     found: dict[str, RaisedError] = {}
     for match in _ERROR.finditer(text):
-        name = match[1] or match[3]
-        error = RaisedError(name=name, message=(match[2] or "").strip())
-        known = found.get(folded(name))
-        found[folded(name)] = error if known is None or not known.message else known
+        error = RaisedError(name=match[1] or match[3], message=(match[2] or "").strip())
+        known = found.get(folded(error.name))
+        found[folded(error.name)] = known if known and known.message else error
     gone = {folded(name) for one in said if _says_fixed(one) for name in _names(one)}
     back = {folded(name) for one in said if not _says_fixed(one) for name in _names(one)}
     return tuple(error for name, error in found.items() if name not in gone - back)
@@ -314,7 +301,7 @@ _CUE = re.compile(
     r"studying|study|into|on)\s+(?:(?:a|an|the|my|your|some|our|this|that)\s+)?"
     r"(?P<what>[a-z][\w+#'-]*(?:\s[a-z][\w+#'-]*){0,2})"
 )
-_STOP = words(
+_STOP = _words(
     "a an the i me my you your we us our he she it its they them this that these those is are was "
     "were be been do does did have has had will would can could should may might must and or but "
     "if so as at by for from in into of on off to up with about again not no yes what which who "
@@ -325,7 +312,7 @@ _STOP = words(
     "tomorrow yesterday everywhere instead myself yourself sure fun free example his him her own "
     "other others another someone somebody anyone anybody nobody everyone everybody each both"
 )
-_PRONOUN = words(
+_PRONOUN = _words(
     "I I'm I'd I've I'll OK Oh Hi Hey Hello Thanks Monday Tuesday Wednesday Thursday Friday "
     "Saturday Sunday"
 )
@@ -369,17 +356,13 @@ _MOODS = (
 
 def _conversation(text: str, state: AwarenessState) -> ConversationAnalysis:
     """The analysis of a message of a talk."""
-    said = sentences(text)
-    return ConversationAnalysis(
-        message=text,
-        topics=_topics(text[:LONGEST], said, state),
-        goals=tuple(StatedGoal(description=goal) for goal in goals_in(said)),
-        questions=questions_in(said),
-        completed=reached_in(said, state),
-        abandoned=given_up_in(said, state),
-        sentiment=_mood(text[:LONGEST]),
-        references_previous=refers_back(text, state),
-    )
+    fields = {
+        "message": text,
+        "topics": _topics(text[:LONGEST], sentences(text), state),
+        "sentiment": _mood(text[:LONGEST]),
+        "references_previous": refers_back(text, state),
+    }
+    return ConversationAnalysis.model_validate(fields | said_in(text, state))
 
 
 def refers_back(text: str, state: AwarenessState) -> bool:
@@ -389,14 +372,15 @@ def refers_back(text: str, state: AwarenessState) -> bool:
 
 def content(text: str) -> frozenset[str]:
     """The stems of a text's content words."""
-    said = re.findall(r"[\w+#]+", text[:LONGEST].casefold())
+    said = _WORD.findall(text[:LONGEST].casefold())
     return stems(" ".join(word for word in said if word not in _STOP))
 
 
 def _topics(text: str, said: Sequence[str], state: AwarenessState) -> tuple[str, ...]:
     """Known names, other names, then what follows a cue; none twice, none within another."""
     names = (name for sentence in said for name in _NAME.findall(sentence))
-    candidates = [*_known(text, state), *_coded(text), *filter(_is_content, names), *_cued(said)]
+    named = filter(_is_content, (*_CODED.findall(text), *names))
+    candidates = (*_known(text, state), *named, *_cued(said))
     topics: list[str] = []
     for topic in first_few(candidates):
         if not any(f" {folded(topic)} " in f" {folded(other)} " for other in topics):
@@ -418,13 +402,8 @@ def _known(text: str, state: AwarenessState) -> list[str]:
 
 def _spaced(text: str) -> str:
     """The words of a text, each between blanks; nothing for none."""
-    joined = " ".join(re.findall(r"[\w+#]+", folded(text)))
+    joined = " ".join(_WORD.findall(folded(text)))
     return f" {joined} " if joined else ""
-
-
-def _coded(text: str) -> list[str]:
-    """Names that are written as in code."""
-    return [name for name in _CODED.findall(text) if _is_content(name)]
 
 
 def _is_content(name: str) -> bool:
@@ -483,14 +462,8 @@ class RulePerception:
 
     async def perceive(self, text: str, state: AwarenessState) -> Mapping[str, object]:
         """The analysis of a text by the rules."""
-        if self._domain is PerceptionDomain.CODING:
-            return _coding(text, state).model_dump(mode="json")
-        return _conversation(text, state).model_dump(mode="json")
+        read = _coding if self._domain is PerceptionDomain.CODING else _conversation
+        return read(text, state).model_dump(mode="json")
 
 
-def __getattr__(name: str) -> Any:
-    """The former name of `PerceptionDomain`."""
-    if name != "Domain":
-        raise AttributeError(f"module 'coag.awareness.perception' has no attribute {name!r}")
-    warn("Domain is PerceptionDomain now.", DeprecationWarning, stacklevel=2)
-    return PerceptionDomain
+__getattr__ = renamed(__name__, {"Domain": "PerceptionDomain"})

@@ -152,9 +152,8 @@ class AttentionItem(Value):
 
 def attention_id(type: AttentionType, description: str, slot: str = "") -> str:
     """The id of an item: equal for the same thing noticed again, and for all of one slot."""
-    if slot:
-        return content_id("slot", folded(slot))[:8]
-    return content_id(type.value, folded(description))[:8]
+    parts = ("slot", slot) if slot else (type.value, description)
+    return content_id(parts[0], folded(parts[1]))[:8]
 
 
 class ScanPattern(Value):
@@ -270,12 +269,10 @@ class Trajectory(Value):
     def compress(self) -> Trajectory:
         """The trajectory with its latest `window` transitions and the sticky ones before them."""
         before = len(self.transitions) - self.window
-        if before <= 0:
+        if before <= 0 or all(one.type in self.sticky for one in self.transitions[:before]):
             return self
-        sticky = tuple(one for one in self.transitions[:before] if one.type in self.sticky)
-        if len(sticky) == before:
-            return self
-        return self.model_copy(update={"transitions": sticky + self.transitions[before:]})
+        sticky = (one for one in self.transitions[:before] if one.type in self.sticky)
+        return self.model_copy(update={"transitions": (*sticky, *self.transitions[before:])})
 
 
 # ---- The interaction protocol: the contract under which the agent acts (SAGEN §3.6) ----
@@ -417,27 +414,24 @@ class SelfModel(Value):
         An entry that permits must match the action's whole name; one that refuses only has to
         occur in it. Case, punctuation and spacing do not count.
         """
-        incapable = [
+        said = f"{action!r} is none of"
+        no_ability = [
             f"The limitation {one!r} holds for {action!r}."
             for one in self.limitations
             if _occurs_in(one, action)
         ]
-        if self.capabilities and not any(_matches(one, action) for one in self.capabilities):
-            known = ", ".join(self.capabilities)
-            incapable.append(f"{action!r} is none of the capabilities: {known}.")
-        unauthorised = [
-            f"{one!r} is forbidden." for one in self.forbidden if _occurs_in(one, action)
-        ]
-        if self.allowed and not any(_matches(one, action) for one in self.allowed):
-            known = ", ".join(self.allowed)
-            unauthorised.append(f"{action!r} is none of what is allowed: {known}.")
+        if not _permits(self.capabilities, action):
+            no_ability.append(f"{said} the capabilities: {', '.join(self.capabilities)}.")
+        no_leave = [f"{one!r} is forbidden." for one in self.forbidden if _occurs_in(one, action)]
+        if not _permits(self.allowed, action):
+            no_leave.append(f"{said} what is allowed: {', '.join(self.allowed)}.")
         lacking = self._lacking(action)
         return CanI(
             action=action,
-            capable=not incapable,
-            authorised=not unauthorised,
+            capable=not no_ability,
+            authorised=not no_leave,
             resourced=not lacking,
-            reasons=(*incapable, *unauthorised, *lacking),
+            reasons=(*no_ability, *no_leave, *lacking),
         )
 
     def read(self, resource: Resource) -> SelfModel:
@@ -454,7 +448,7 @@ class SelfModel(Value):
         """
         if not 0.0 <= amount < float("inf"):
             raise AwarenessError(f"An amount to spend is a number of at least 0, not {amount!r}.")
-        spent = self._resource(resource)
+        spent = {folded(one.name): one for one in reversed(self.resources)}.get(folded(resource))
         if spent is None:
             known = ", ".join(one.name for one in self.resources) or "none"
             raise AwarenessError(
@@ -469,9 +463,6 @@ class SelfModel(Value):
         """With one more mistake, and the latest `keep` of them."""
         failures = (*self.failures, failure)
         return self.model_copy(update={"failures": failures[max(0, len(failures) - keep) :]})
-
-    def _resource(self, name: str) -> Resource | None:
-        return next((one for one in self.resources if folded(one.name) == folded(name)), None)
 
     def _lacking(self, action: str) -> list[str]:
         """A sentence for each resource of which there is not enough."""
@@ -494,6 +485,11 @@ class SelfModel(Value):
 
 _CAMEL = re.compile(r"(?<=[a-z\d])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _INVISIBLE = frozenset("\u00ad\u200b\u200c\u200d\u2060\ufeff")
+
+
+def _permits(entries: Names, action: str) -> bool:
+    """Whether an entry is the action; none declared: all are."""
+    return not entries or any(_matches(one, action) for one in entries)
 
 
 def _matches(pattern: str, action: str) -> bool:

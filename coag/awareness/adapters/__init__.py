@@ -23,24 +23,9 @@ from .domain_adapter import DomainAdapter, Place, standard_blocks
 from .tools import PerceptAdapter, ToolAdapter
 
 __all__ = [
-    "DomainAdapter",
-    "standard_blocks",
-    "Place",
-    "Analysis",
-    "StatedGoal",
-    "ConversationAdapter",
-    "ConversationAnalysis",
-    "ConversationEntityType",
-    "ConversationEdge",
-    "ConversationEdgeType",
-    "MentionedEntity",
-    "Sentiment",
-    "CodingAdapter",
-    "CodingAnalysis",
-    "CodingEdge",
-    "CodingEdgeType",
-    "RaisedError",
-    "CompositeAdapter",
-    "PerceptAdapter",
+    "DomainAdapter", "standard_blocks", "Place", "Analysis", "StatedGoal",
+    "ConversationAdapter", "ConversationAnalysis", "ConversationEntityType", "ConversationEdge",
+    "ConversationEdgeType", "MentionedEntity", "Sentiment", "CodingAdapter", "CodingAnalysis",
+    "CodingEdge", "CodingEdgeType", "RaisedError", "CompositeAdapter", "PerceptAdapter",
     "ToolAdapter",
-]
+]  # fmt: skip

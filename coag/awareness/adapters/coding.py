@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from operator import attrgetter
 from typing import Annotated
@@ -106,9 +105,8 @@ class CodingAnalysis(Analysis):
 
 # ---- Errors: raised, fixed, back again; and what follows a fix ----
 
-_STATUS, _RESOLVED_AT, _ALERT = "error_status", "resolved_step", "alert"
-"""Keys of the state of an error's entity, besides its message."""
-_MESSAGE = "message"
+_STATUS, _RESOLVED_AT, _ALERT, _MESSAGE = "error_status", "resolved_step", "alert", "message"
+"""Keys of the state of an error's entity."""
 _UNRESOLVED, _RESOLVED = "unresolved", "resolved"
 _TTL = 10
 _SETTLED_TTL = 3
@@ -121,68 +119,47 @@ def _is_resolved(error: Entity) -> bool:
     return error.state.get(_STATUS) == _RESOLVED
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class _Debugging:
-    """An analysis compared with the errors that are known."""
+    """An analysis compared with all errors of the state before it."""
 
-    step: int
-    raised: tuple[RaisedError, ...]
-    """Errors that occur now and were not unresolved already."""
-    lasting: tuple[RaisedError, ...]
-    """Errors that occur now and were unresolved already."""
-    back: tuple[str, ...]
-    """Those of `raised` that had been resolved."""
-    fixed: tuple[str, ...]
-    """Errors that are confirmed as fixed now."""
-    fixed_before: tuple[str, ...]
-    """Errors that were confirmed as fixed one step before."""
-    open_before: tuple[str, ...]
-    """Errors that were unresolved before, and are not fixed now."""
-    new_scope: tuple[StatedGoal, ...]
-    """Goals that nobody stated before, while an error was unresolved."""
-    known: dict[str, Entity]
-    """The entities that the names of errors mean."""
-    analysis: CodingAnalysis
-
-    @classmethod
-    def of(
-        cls,
+    def __init__(
+        self,
         analysis: CodingAnalysis,
         state: AwarenessState,
-        errors: tuple[Entity, ...],
+        errors: Sequence[Entity],
         names: KnownNames,
-    ) -> _Debugging:
-        """Compares an analysis with all errors of the state before it."""
+    ) -> None:
         raised = {folded(error.name): error for error in reversed(analysis.errors)}
         now = tuple(reversed(raised.values()))
-        fixed = tuple(name for name in distinct(analysis.fixed) if folded(name) not in raised)
-        known = names.find((*(error.name for error in now), *fixed), errors)
-        gone = {known[name].name for name in fixed if name in known}
-        unresolved = tuple(
+        self.analysis = analysis
+        self.step = state.step + 1
+        self.fixed = [name for name in distinct(analysis.fixed) if folded(name) not in raised]
+        """Errors that are confirmed as fixed now."""
+        self.known = names.find((*(error.name for error in now), *self.fixed), tuple(errors))
+        """The entities that the names of errors mean."""
+        open_now = {
+            one.name
+            for one in now
+            if one.name in self.known and not _is_resolved(self.known[one.name])
+        }
+        self.raised = [one for one in now if one.name not in open_now]
+        """Errors that occur now and were not unresolved already."""
+        self.lasting = [one for one in now if one.name in open_now]
+        """Errors that occur now and were unresolved already."""
+        self.back = [one.name for one in self.raised if one.name in self.known]
+        """Those of `raised` that had been resolved."""
+        gone = {self.known[name].name for name in self.fixed if name in self.known}
+        self.open_before = [
             one.name for one in errors if not _is_resolved(one) and one.name not in gone
-        )
-        fresh = tuple(one for one in now if one.name not in known or _is_resolved(known[one.name]))
-        return cls(
-            step=state.step + 1,
-            raised=fresh,
-            lasting=tuple(one for one in now if one not in fresh),
-            back=tuple(one.name for one in fresh if one.name in known),
-            fixed=fixed,
-            fixed_before=tuple(
-                one.name
-                for one in errors
-                if _is_resolved(one) and one.state.get(_RESOLVED_AT) == state.step
-            ),
-            open_before=unresolved,
-            new_scope=_new_scope(analysis.goals, unresolved, state),
-            known=known,
-            analysis=analysis,
-        )
-
-    @property
-    def after_fix(self) -> tuple[str, ...]:
+        ]
+        """Errors that were unresolved before, and are not fixed now."""
+        self.after_fix = self.fixed or [
+            one.name
+            for one in errors
+            if _is_resolved(one) and one.state.get(_RESOLVED_AT) == state.step
+        ]
         """The errors whose fix was confirmed now, else in the step before."""
-        return self.fixed or self.fixed_before
+        self.scope = "; ".join(_new_scope(analysis.goals, self.open_before, state))
 
     def entities(self) -> tuple[ObservedEntity, ...]:
         """The errors with their present status."""
@@ -207,22 +184,19 @@ class _Debugging:
         The threat of an error that is fixed now stays for a few steps, but is no longer urgent.
         """
         threat, anomaly = AttentionType.THREAT, AttentionType.ANOMALY
-        worse = {one.name for one in self.raised} if self.after_fix else {*self.back}
+        alerts = (self.known[name].state.get(_ALERT) for name in self.fixed if name in self.known)
         rows = [
-            (threat, alert, _SETTLED, _SETTLED_TTL)
-            for name in self.fixed
-            if name in self.known and isinstance(alert := self.known[name].state.get(_ALERT), str)
+            (threat, alert, _SETTLED, _SETTLED_TTL) for alert in alerts if isinstance(alert, str)
         ]
-        rows += [
-            (threat, self._alert(one.name), _WORSE if one.name in worse else _NEW, _TTL)
-            for one in self.raised
-        ]
+        for one in self.raised:
+            urgency = _WORSE if self.after_fix or one.name in self.back else _NEW
+            rows.append((threat, self._alert(one.name), urgency, _TTL))
         rows += [
             (anomaly, f"Dependency conflict: {conflict}", _CONFLICT, _TTL)
             for conflict in self.analysis.conflicts
         ]
-        if self.new_scope:
-            text = f"{self._scope()} while unresolved: {', '.join(self.open_before)}"
+        if self.scope:
+            text = f"Scope expansion: {self.scope} while unresolved: {', '.join(self.open_before)}"
             rows.append((anomaly, text, _SCOPE, _TTL))
         return tuple(
             ObservedAttention(type=type, description=text, urgency=urgency, ttl=ttl)
@@ -242,8 +216,8 @@ class _Debugging:
         elif raised or lasting:
             type = TransitionType.FAILURE
             text = f"Failed: {raised}" if raised else f"Still failing: {lasting}"
-        elif self.new_scope:
-            type, text = TransitionType.BRANCH, self._scope()
+        elif self.scope:
+            type, text = TransitionType.BRANCH, f"Scope expansion: {self.scope}"
         elif self.analysis == CodingAnalysis():
             return None
         elif self.fixed:
@@ -260,24 +234,16 @@ class _Debugging:
             return f"Regression: {name} right after the fix of {', '.join(self.after_fix)}"
         return f"Error: {name}"
 
-    def _scope(self) -> str:
-        return f"Scope expansion: {'; '.join(goal.description for goal in self.new_scope)}"
-
 
 def _new_scope(
     goals: Sequence[StatedGoal], unresolved: Sequence[str], state: AwarenessState
-) -> tuple[StatedGoal, ...]:
+) -> Iterator[str]:
     """The goals that widen the scope: no part of another, not known, not about the errors."""
-    if not unresolved or not goals:
-        return ()
-    known = {folded(goal.description) for goal in state.goals.goals}
-    return tuple(
-        goal
-        for goal in goals
-        if goal.parent is None
-        and folded(goal.description) not in known
-        and not any(is_named(error, goal.description) for error in unresolved)
-    )
+    known = {folded(goal.description) for goal in state.goals.goals} if unresolved else set[str]()
+    for goal in goals if unresolved else ():
+        is_new = goal.parent is None and folded(goal.description) not in known
+        if is_new and not any(is_named(error, goal.description) for error in unresolved):
+            yield goal.description
 
 
 # ---- The domain ----
@@ -328,8 +294,8 @@ class CodingAdapter(DeclaredAdapter):
             ObservationError: It is no `CodingAnalysis`; the error names the place.
         """
         analysis = CodingAnalysis.parse(raw)
-        errors = tuple(self._by_kind(state)[CodingEntityType.ERROR])
-        debugging = _Debugging.of(analysis, state, errors, self._names)
+        errors = self._by_kind(state)[CodingEntityType.ERROR]
+        debugging = _Debugging(analysis, state, errors, self._names)
         parts = tuple(
             ObservedEntity(name=name, type=type.value)
             for type, plural in _KINDS

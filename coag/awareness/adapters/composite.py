@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 from coag.awareness.fields import Scalar, distinct
@@ -43,13 +43,21 @@ class _Namespace:
 
     def observed(self, observation: Observation) -> Observation:
         """An observation of the domain, for the shared state."""
+
+        def entity(observed: ObservedEntity) -> ObservedEntity:
+            state = {self.outward(key): value for key, value in observed.state.items()}
+            state[self.outward(_TYPE)] = observed.type
+            type = self.outward(observed.type)
+            return observed.model_copy(update={"type": type, "state": state})
+
+        edges = (
+            edge.model_copy(update={"type": self.outward(edge.type)})
+            for edge in observation.relationships
+        )
         return observation.model_copy(
             update={
-                "entities": tuple(map(self._entity_outward, observation.entities)),
-                "relationships": tuple(
-                    edge.model_copy(update={"type": self.outward(edge.type)})
-                    for edge in observation.relationships
-                ),
+                "entities": tuple(map(entity, observation.entities)),
+                "relationships": tuple(edges),
             }
         )
 
@@ -67,11 +75,6 @@ class _Namespace:
             }
         )
         return state.model_copy(update={"domain": self._domain, "world": world})
-
-    def _entity_outward(self, observed: ObservedEntity) -> ObservedEntity:
-        state = {self.outward(key): value for key, value in observed.state.items()}
-        state[self.outward(_TYPE)] = observed.type
-        return observed.model_copy(update={"type": self.outward(observed.type), "state": state})
 
     def _inward(self, entity: Entity) -> Entity | None:
         """The entity as the domain observed it; None if it never did."""
@@ -109,11 +112,9 @@ def _merged(found: Mapping[str, Observation]) -> Observation:
     }
     for name in ("assumptions", "unknowns", "resolved"):
         merged[name] = distinct(merged[name])
-    return Observation(
-        **merged,
-        event=_one_event({name: one.event for name, one in found.items() if one.event}),
-        failure=_one_failure([one.failure for one in found.values() if one.failure]),
-    )
+    events = {name: one.event for name, one in found.items() if one.event}
+    failures = [one.failure for one in found.values() if one.failure]
+    return Observation(**merged, event=_one_event(events), failure=_one_failure(failures))
 
 
 def _one_event(events: Mapping[str, ObservedEvent]) -> ObservedEvent | None:
@@ -132,11 +133,11 @@ def _one_event(events: Mapping[str, ObservedEvent]) -> ObservedEvent | None:
 def _one_failure(failures: Sequence[ObservedFailure]) -> ObservedFailure | None:
     if len(failures) < 2:
         return failures[0] if failures else None
-    return ObservedFailure(
-        action="; ".join(one.action for one in failures),
-        reason="; ".join(one.reason for one in failures if one.reason),
-        lesson="; ".join(one.lesson for one in failures if one.lesson),
-    )
+    parts = {
+        name: "; ".join(filter(None, (getattr(one, name) for one in failures)))
+        for name in ObservedFailure.model_fields
+    }
+    return ObservedFailure(**parts)
 
 
 # ---- The composite ----
@@ -182,17 +183,11 @@ class CompositeAdapter(DomainAdapter):
 
     def define_entity_types(self) -> tuple[str, ...]:
         """Those of all domains as `coding:file`; any, if one of them takes any."""
-        return _all_or_any(
-            tuple(map(space.outward, part.define_entity_types()))
-            for part, space in self._parts.values()
-        )
+        return self._all_or_any(lambda part: part.define_entity_types())
 
     def define_relationship_types(self) -> tuple[str, ...]:
         """Those of all domains as `coding:imports`; any, if one of them takes any."""
-        return _all_or_any(
-            tuple(map(space.outward, part.define_relationship_types()))
-            for part, space in self._parts.values()
-        )
+        return self._all_or_any(lambda part: part.define_relationship_types())
 
     def define_scan_patterns(self) -> tuple[ScanPattern, ...]:
         """Those of all domains, named as `coding: scope creep`."""
@@ -205,11 +200,10 @@ class CompositeAdapter(DomainAdapter):
     def define_protocol_defaults(self) -> InteractionProtocol:
         """All rules of all domains, and the strictest mode: advisory, supervised, collaborative."""
         given = [part.define_protocol_defaults() for part, _ in self._parts.values()]
+        formats = distinct(one.output_format for one in given if one.output_format)
         return InteractionProtocol(
             style="; ".join(distinct(one.style for one in given if one.style)),
-            output_format="; ".join(
-                distinct(one.output_format for one in given if one.output_format)
-            ),
+            output_format="; ".join(formats),
             escalation=distinct(rule for one in given for rule in one.escalation),
             mode=max((one.mode for one in given), key=_BY_STRICTNESS.index),
             hard_constraints=distinct(rule for one in given for rule in one.hard_constraints),
@@ -235,10 +229,9 @@ class CompositeAdapter(DomainAdapter):
                 raise ObservationError(
                     name, f"must be a mapping, what the domain takes, not {type(given).__name__}."
                 )
+            fields = cast("Mapping[str, object]", given)
             try:
-                seen = part.parse_observation(
-                    cast("Mapping[str, object]", given), space.view(state)
-                )
+                seen = part.parse_observation(fields, space.view(state))
             except ObservationError as error:
                 path = ".".join(filter(None, (name, error.path)))
                 raise ObservationError(path, error.problem) from error
@@ -253,8 +246,8 @@ class CompositeAdapter(DomainAdapter):
             for block in part.domain_blocks(space.view(state))
         )
 
-
-def _all_or_any(declared: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
-    """All declared types; none, which stands for any, where one domain declares none."""
-    every = tuple(declared)
-    return tuple(type for types in every for type in types) if all(every) else ()
+    def _all_or_any(self, of: Callable[[DomainAdapter], tuple[str, ...]]) -> tuple[str, ...]:
+        every = [(space, of(part)) for part, space in self._parts.values()]
+        if not all(types for _, types in every):
+            return ()
+        return tuple(space.outward(type) for space, types in every for type in types)

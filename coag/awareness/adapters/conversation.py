@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from itertools import compress
 from operator import attrgetter
@@ -116,74 +115,56 @@ _LAST_TOPIC, _ASKED = "topic_step", "asked"
 """Keys of an entity's state: when it was a topic last, in how many steps it was asked about."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class _Thread:
     """A message's topics compared with those of the talk so far."""
 
-    topics: tuple[str, ...]
-    """The topics now."""
-    known: dict[str, Entity]
-    """Those of them that were topics before, with their entities."""
-    before: tuple[Entity, ...]
-    """The last topics."""
-    linked: bool
-    """Whether a topic belongs to an earlier one, or to an open goal, though it was none before."""
-
-    @classmethod
-    def of(
-        cls,
+    def __init__(
+        self,
         analysis: ConversationAnalysis,
         earlier: tuple[Entity, ...],
         names: KnownNames,
-        goals: Iterable[str] = (),
-    ) -> _Thread:
-        """Compares an analysis with all earlier topics; goals are read only if none is known."""
-        topics = distinct(analysis.topics)
-        known, before = names.find(topics, earlier), _active_topics(earlier)
-        linked = not known and (
-            _share_words(topics, before)
-            or _joined_to(topics, analysis, earlier, names)
-            or any(is_named(topic, goal) for goal in goals for topic in topics)
+        goals: Iterable[str],
+    ) -> None:
+        self.topics = distinct(analysis.topics)
+        """The topics now."""
+        self.known = names.find(self.topics, earlier)
+        """Those of them that were topics before, with their entities."""
+        before = _active_topics(earlier)
+        self.before = [entity.name for entity in before]
+        """The last topics."""
+        # A new topic continues the talk if it belongs to an earlier one or to an open goal.
+        self.pivots = bool(
+            self.topics
+            and before
+            and not self.known
+            and not _share_words(self.topics, self.before)
+            and not names.find(_beside(self.topics, analysis), earlier)
+            and not any(is_named(topic, goal) for goal in goals for topic in self.topics)
         )
-        return cls(topics=topics, known=known, before=before, linked=linked)
-
-    @property
-    def pivots(self) -> bool:
-        """Whether the talk had topics, this message has some, and none continues an old one."""
-        return bool(self.topics and self.before and not self.known and not self.linked)
-
-    @property
-    def returns(self) -> bool:
+        self.returns = bool(self.known) and not any(
+            one.name in self.before for one in self.known.values()
+        )
         """Whether old topics are taken up again, and none of the last ones continues."""
-        last = {entity.name for entity in self.before}
-        return bool(self.known) and all(one.name not in last for one in self.known.values())
 
 
-def _share_words(topics: Sequence[str], before: Sequence[Entity]) -> bool:
+def _share_words(topics: Sequence[str], before: Sequence[str]) -> bool:
     """Whether a topic shares a word with the last ones: `flights` after `flights to Faro`."""
-    words = {word for topic in topics for word in _long_words(topic)}
-    return any(not words.isdisjoint(_long_words(one.name)) for one in before)
+    now, then = (
+        {word.removesuffix("s") for name in names for word in re.findall(r"\w{4,}", folded(name))}
+        for names in (topics, before)
+    )
+    return not now.isdisjoint(then)
 
 
-def _long_words(name: str) -> list[str]:
-    return [word.removesuffix("s") for word in re.findall(r"\w{4,}", folded(name))]
-
-
-def _joined_to(
-    topics: Sequence[str],
-    analysis: ConversationAnalysis,
-    earlier: tuple[Entity, ...],
-    names: KnownNames,
-) -> bool:
-    """Whether a message relates one of its topics to an earlier one."""
+def _beside(topics: Sequence[str], analysis: ConversationAnalysis) -> list[str]:
+    """What a message relates to one of its topics."""
     own = set(map(folded, topics))
-    others = [
-        b
+    return [
+        other
         for edge in analysis.relationships
-        for a, b in ((edge.source, edge.target), (edge.target, edge.source))
-        if folded(a) in own
+        for one, other in ((edge.source, edge.target), (edge.target, edge.source))
+        if folded(one) in own
     ]
-    return bool(names.find(others, earlier))
 
 
 def _is_topic(entity: Entity) -> bool:
@@ -198,9 +179,8 @@ def _count(entity: Entity | None, key: str) -> int:
 
 def _active_topics(topics: Sequence[Entity]) -> tuple[Entity, ...]:
     """The topics of the last message that had any."""
-    steps = [_count(topic, _LAST_TOPIC) for topic in topics]
-    last = max(steps, default=0)
-    return tuple(topic for topic, step in zip(topics, steps, strict=True) if step and step == last)
+    last = max((_count(topic, _LAST_TOPIC) for topic in topics), default=0)
+    return tuple(topic for topic in topics if last and _count(topic, _LAST_TOPIC) == last)
 
 
 # ---- The domain ----
@@ -210,10 +190,11 @@ _OFTEN = 3
 _OPEN = 50
 """Goals, the latest ones, whose words make a new topic no new subject."""
 _TTL = 5
-_SHIFT, _CALLBACK, _GLAD = 0.5, 0.6, 0.3
+_SHIFT, _CALLBACK = 0.5, 0.6
 _MOOD = "mood"
 """The slot of moods: the latest replaces the one before."""
-_WORRYING = {
+_MOODS = {
+    Sentiment.POSITIVE: 0.3,
     Sentiment.NEGATIVE: 0.7,
     Sentiment.CONFUSED: 0.7,
     Sentiment.ANXIOUS: 0.7,
@@ -255,7 +236,12 @@ class ConversationAdapter(DeclaredAdapter):
             ObservationError: It is no `ConversationAnalysis`; the error names the place.
         """
         analysis = ConversationAnalysis.parse(raw)
-        thread = _Thread.of(analysis, self._topics(state), self._names, _stated(state))
+        stated = (
+            goal.description
+            for goal in state.goals.active_goals[-_OPEN:]
+            if goal.source is not GoalSource.INFERRED
+        )
+        thread = _Thread(analysis, self._topics(state), self._names, stated)
         observation = Observation(
             entities=_entities(analysis, thread, state.step + 1),
             relationships=tuple(
@@ -320,40 +306,27 @@ def _entities(
     return tuple(found.values())
 
 
-def _stated(state: AwarenessState) -> Iterator[str]:
-    """The latest active goals that were not merely inferred."""
-    for goal in state.goals.active_goals[-_OPEN:]:
-        if goal.source is not GoalSource.INFERRED:
-            yield goal.description
-
-
 def _implicit_goals(
     analysis: ConversationAnalysis, thread: _Thread, state: AwarenessState
 ) -> tuple[ObservedGoal, ...]:
     """Goals to understand what is asked about repeatedly, and no stated goal names."""
     if not analysis.questions:
         return ()
-    often = [
-        topic for topic in thread.topics if _count(thread.known.get(topic), _ASKED) + 1 == _OFTEN
-    ]
-    stated = [
-        goal.description
-        for goal in (*state.goals.goals, *analysis.observed_goals())
-        if often and goal.source is not GoalSource.INFERRED
-    ]
+    goals = (*state.goals.goals, *analysis.observed_goals())
+    stated = [goal.description for goal in goals if goal.source is not GoalSource.INFERRED]
     return tuple(
         ObservedGoal(description=f"Understand {topic}", source=GoalSource.EMERGENT)
-        for topic in often
-        if not any(is_named(topic, goal) for goal in stated)
+        for topic in thread.topics
+        if _count(thread.known.get(topic), _ASKED) + 1 == _OFTEN
+        and not any(is_named(topic, goal) for goal in stated)
     )
 
 
 def _attention(analysis: ConversationAnalysis, thread: _Thread) -> Iterator[ObservedAttention]:
     if thread.pivots:
-        now, before = as_set(thread.topics), as_set(entity.name for entity in thread.before)
         yield ObservedAttention(
             type=AttentionType.TRANSITION,
-            description=f"Topic shift: {before} -> {now}",
+            description=f"Topic shift: {as_set(thread.before)} -> {as_set(thread.topics)}",
             urgency=_SHIFT,
             ttl=_TTL,
         )
@@ -366,24 +339,23 @@ def _attention(analysis: ConversationAnalysis, thread: _Thread) -> Iterator[Obse
             ttl=_TTL,
         )
     sentiment = analysis.sentiment
-    worrying = _WORRYING.get(sentiment)
-    if worrying is not None or sentiment is Sentiment.POSITIVE:  # a good mood ends a bad one
+    if sentiment is not Sentiment.NEUTRAL:  # a good mood ends a bad one
+        good = sentiment is Sentiment.POSITIVE
         yield ObservedAttention(
-            type=AttentionType.OPPORTUNITY if worrying is None else AttentionType.THREAT,
+            type=AttentionType.OPPORTUNITY if good else AttentionType.THREAT,
             description=f"User sentiment: {sentiment.value}",
-            urgency=_GLAD if worrying is None else worrying,
-            ttl=1 if worrying is None else _TTL,
+            urgency=_MOODS[sentiment],
+            ttl=1 if good else _TTL,
             slot=_MOOD,
         )
 
 
 def _event(analysis: ConversationAnalysis, thread: _Thread) -> ObservedEvent | None:
     """A pivot or progress; none for an empty analysis."""
-    now, before = as_set(thread.topics), as_set(entity.name for entity in thread.before)
+    now, before = as_set(thread.topics), as_set(thread.before)
     if thread.pivots:
-        return ObservedEvent(
-            type=TransitionType.PIVOT, description=f"Pivoted from {before} to {now}"
-        )
+        text = f"Pivoted from {before} to {now}"
+        return ObservedEvent(type=TransitionType.PIVOT, description=text)
     if analysis == ConversationAnalysis():
         return None
     word = "Continuing" if thread.before else "Beginning"

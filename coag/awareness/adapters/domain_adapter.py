@@ -22,7 +22,6 @@ from coag.awareness.state import (
     Entity,
     InteractionProtocol,
     ScanPattern,
-    SelfModel,
 )
 from coag.schema import folded
 
@@ -91,23 +90,23 @@ class DeclaredAdapter(DomainAdapter):
 
     @property
     def domain_name(self) -> str:
-        """See `DomainAdapter`."""
+        """The domain."""
         return self.name
 
     def define_entity_types(self) -> tuple[str, ...]:
-        """See `DomainAdapter`."""
+        """Those that are declared."""
         return self.entity_types
 
     def define_relationship_types(self) -> tuple[str, ...]:
-        """See `DomainAdapter`."""
+        """Those that are declared."""
         return self.relationship_types
 
     def define_scan_patterns(self) -> tuple[ScanPattern, ...]:
-        """See `DomainAdapter`."""
+        """Those that are declared."""
         return tuple(ScanPattern(name=name, description=text) for name, text in self.patterns)
 
     def define_protocol_defaults(self) -> InteractionProtocol:
-        """See `DomainAdapter`."""
+        """The one that is declared."""
         return self.protocol
 
 
@@ -139,9 +138,6 @@ class PerEntity(Generic[_Derived]):
         return derived
 
 
-_GENERIC = EngineSettings().generic_words
-
-
 class KnownNames:
     """Recognises names among entities, by the forms by which the engine does.
 
@@ -149,7 +145,7 @@ class KnownNames:
     """
 
     def __init__(self) -> None:
-        self._forms = PerEntity(_forms_of)
+        self._forms = PerEntity(lambda one: _forms(one.name, *one.aliases))
 
     def find(self, names: Sequence[str], entities: tuple[Entity, ...]) -> dict[str, Entity]:
         """For each name that is known, the entity of these that it means."""
@@ -161,20 +157,16 @@ class KnownNames:
         if not by_form:
             return found
         for entity, forms in zip(entities, self._forms(entities), strict=True):
-            if not by_form.keys().isdisjoint(forms):
-                for form in forms:
-                    for name in by_form.get(form, ()):
-                        found.setdefault(name, entity)
+            for form in filter(by_form.__contains__, forms):
+                for name in by_form[form]:
+                    found.setdefault(name, entity)
         return found
 
 
-def _forms_of(entity: Entity) -> tuple[str, ...]:
-    names = (entity.name, *entity.aliases)
-    return tuple(dict.fromkeys(form for name in names for form in _forms(name)))
-
-
-def _forms(name: str) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(form for form in forms_of(name, _GENERIC) if form))
+def _forms(*names: str) -> tuple[str, ...]:
+    generic = EngineSettings().generic_words
+    forms = (form for name in names for form in forms_of(name, generic))
+    return tuple(dict.fromkeys(filter(None, forms)))
 
 
 def is_named(name: str, text: str) -> bool:
@@ -185,13 +177,12 @@ def is_named(name: str, text: str) -> bool:
 # ---- What every domain shows of a state ----
 
 _Thing = TypeVar("_Thing")
-
 MOST = 100
 """How many of one kind are considered; the others are counted as left out."""
 _URGENT = 0.7
 """From this urgency on an attention item shows it."""
-_CLOSED_SHOWN = 3
-_LESSONS_SHOWN = 3
+_FEW = 3
+"""How many closed goals and lessons are shown."""
 
 
 class Place(IntEnum):
@@ -218,32 +209,41 @@ class Place(IntEnum):
 
 def standard_blocks(state: AwarenessState) -> tuple[InjectionBlock, ...]:
     """The blocks of the six modules; entities are for the domain to show."""
-    protocol, world = state.protocol, state.world
+    protocol, world, own = state.protocol, state.world, state.self_model
     rules = [f"- {rule}" for rule in protocol.hard_constraints]
-    rules += [f"- never do: {action}" for action in state.self_model.forbidden]
+    rules += [f"- never do: {action}" for action in own.forbidden]
+    watched = [one.name for one in state.attention.scan_patterns]
+    contract = (f"mode {protocol.mode.value}", protocol.style, protocol.output_format)
+    resources = (
+        (
+            f"{one.name} {_number(one.remaining)} of {_number(one.capacity)}",
+            1.0 - one.remaining / one.capacity if one.capacity else 1.0,
+        )
+        for one in own.resources
+    )
     return (
         block("HARD CONSTRAINTS", Place.RULES, ((rule, 1.0) for rule in rules), first=len(rules)),
         *_goal_blocks(state.goals.goals),
         _attention_block(state.attention.visible),
-        latest_block("UNKNOWNS", Place.UNKNOWNS, world.open_unknowns, _belief_text, first=3),
-        latest_block(
-            "ASSUMPTIONS", Place.ASSUMPTIONS, world.open_assumptions, _belief_text, first=3
-        ),
+        latest_block("UNKNOWNS", Place.UNKNOWNS, world.open_unknowns, _belief_text),
+        latest_block("ASSUMPTIONS", Place.ASSUMPTIONS, world.open_assumptions, _belief_text),
         latest_block(
             "TRAJECTORY",
             Place.TRAJECTORY,
             state.trajectory.transitions,
             lambda one: f"[{one.type.value}] {one.description}",
+            first=5,
         ),
-        *_self_blocks(state.self_model),
-        block(
-            "WATCHING FOR",
-            Place.WATCHED,
-            ((one.name, 0.5) for one in state.attention.scan_patterns),
-            first=0,
-            inline=True,
+        block("RESOURCES", Place.SELF, resources, inline=True),
+        latest_block(
+            "LESSONS",
+            Place.SELF,
+            own.failures[-_FEW:],
+            lambda one: f"- {one.action}: {one.lesson or one.reason or 'failed'}",
         ),
-        *_protocol_blocks(protocol),
+        _plain_block("WATCHING FOR", Place.WATCHED, watched, inline=True),
+        _plain_block("ESCALATE WHEN", Place.PROTOCOL, [f"- {one}" for one in protocol.escalation]),
+        _plain_block("PROTOCOL", Place.PROTOCOL, filter(None, contract), inline=True),
     )
 
 
@@ -270,7 +270,7 @@ def latest_block(
     things: Sequence[_Thing],
     text: Callable[[_Thing], str],
     *,
-    first: int = 5,
+    first: int = 3,
 ) -> InjectionBlock:
     """A block of the latest things, oldest first: a later one is more urgent."""
     latest = things[-MOST:]
@@ -278,15 +278,25 @@ def latest_block(
     return block(heading, place, items, of=len(things), first=first)
 
 
-def _goal_blocks(goals: tuple[Goal, ...]) -> tuple[InjectionBlock, ...]:
-    """Active goals; then those that wait, with what for; then the latest that ended."""
+def _plain_block(
+    heading: str, place: Place, texts: Iterable[str], *, inline: bool = False
+) -> InjectionBlock:
+    """A block of texts that all come last."""
+    return block(heading, place, ((text, 0.5) for text in texts), first=0, inline=inline)
+
+
+def _belief_text(belief: Belief) -> str:
+    return f"- {belief.text}"
+
+
+def _goal_blocks(goals: Sequence[Goal]) -> tuple[InjectionBlock, ...]:
+    """Active goals, those that wait or are put off, and the last ones that were closed."""
     names = {goal.id: goal.description for goal in goals}
     unmet = {goal.id for goal in goals if goal.status is not GoalStatus.COMPLETED}
     active = [goal for goal in goals if goal.status is GoalStatus.ACTIVE]
     waiting = [goal for goal in goals if goal.is_open and goal.status is not GoalStatus.ACTIVE]
-    closed = sorted(
-        (goal for goal in goals if not goal.is_open), key=lambda goal: goal.closed_step or 0
-    )
+    closed = [goal for goal in goals if not goal.is_open]
+    closed = sorted(closed, key=lambda goal: goal.closed_step or 0)[-_FEW:]
 
     def active_text(goal: Goal) -> str:
         part_of = f", part of: {names[goal.parent_id]}" if goal.parent_id else ""
@@ -315,9 +325,8 @@ def _goal_blocks(goals: tuple[Goal, ...]) -> tuple[InjectionBlock, ...]:
         latest_block(
             "CLOSED GOALS",
             Place.OTHER_GOALS,
-            closed[-_CLOSED_SHOWN:],
+            closed,
             lambda goal: f"[{goal.status.value}] {goal.description}",
-            first=_CLOSED_SHOWN,
         ),
     )
 
@@ -329,41 +338,6 @@ def _attention_block(visible: Sequence[AttentionItem]) -> InjectionBlock:
 
     items = ((text(item), item.urgency) for item in visible[:MOST])
     return block("ATTENTION", Place.ATTENTION, items, of=len(visible))
-
-
-def _belief_text(belief: Belief) -> str:
-    return f"- {belief.text}"
-
-
-def _self_blocks(own: SelfModel) -> tuple[InjectionBlock, ...]:
-    """What remains of resources, and the lessons of the latest mistakes."""
-    resources = (
-        (
-            f"{one.name} {_number(one.remaining)} of {_number(one.capacity)}",
-            1.0 - one.remaining / one.capacity if one.capacity else 1.0,
-        )
-        for one in own.resources
-    )
-    return (
-        block("RESOURCES", Place.SELF, resources, inline=True),
-        latest_block(
-            "LESSONS",
-            Place.SELF,
-            own.failures[-_LESSONS_SHOWN:],
-            lambda one: f"- {one.action}: {one.lesson or one.reason or 'failed'}",
-            first=_LESSONS_SHOWN,
-        ),
-    )
-
-
-def _protocol_blocks(protocol: InteractionProtocol) -> tuple[InjectionBlock, ...]:
-    rules = ((f"- {rule}", 0.5) for rule in protocol.escalation)
-    contract = (f"mode {protocol.mode.value}", protocol.style, protocol.output_format)
-    texts = ((text, 0.5) for text in contract if text)
-    return (
-        block("ESCALATE WHEN", Place.PROTOCOL, rules, first=0),
-        block("PROTOCOL", Place.PROTOCOL, texts, first=0, inline=True),
-    )
 
 
 def _top(goals: Sequence[Goal]) -> Sequence[Goal]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from math import isfinite
 from typing import cast
@@ -75,19 +75,19 @@ _Fields = Mapping[str, object]
 
 def _objects_in(data: object) -> Iterator[_Fields]:
     """The objects of a result, the outer before the inner ones."""
-    waiting: list[tuple[object, int]] = [(data, 0)]
-    read = 0
+    waiting, read = [(data, 0)], 0
     for value, depth in waiting:
-        inner: list[object] = []
+        inner: Iterable[object] = ()
         if isinstance(value, Mapping):
             fields = {str(key): one for key, one in cast("Mapping[object, object]", value).items()}
             yield fields
-            inner = list(fields.values())
+            inner = fields.values()
         elif isinstance(value, list):
             inner = cast("list[object]", value)
-        read += len(inner)
+        parts = list(inner)
+        read += len(parts)
         if depth < _DEPTH and read <= _ENTRIES:
-            waiting += [(one, depth + 1) for one in inner if isinstance(one, Mapping | list)]
+            waiting += [(one, depth + 1) for one in parts if isinstance(one, Mapping | list)]
 
 
 def _amount_of(value: object) -> float | None:
@@ -198,9 +198,8 @@ class ToolAdapter(PerceptAdapter, DeclaredAdapter):
         for fields in (*_objects_in(percept.data), percept.arguments or {}):
             for key, type in self.entities.items():
                 name = fields.get(key)
-                if isinstance(name, bool) or not isinstance(name, str | int):
-                    continue
-                if not str(name).strip():
+                is_name = isinstance(name, str | int) and not isinstance(name, bool)
+                if not is_name or not str(name).strip():
                     continue
                 thing = ObservedEntity(
                     name=f"{type}:{short(str(name))}",
@@ -225,7 +224,7 @@ class ToolAdapter(PerceptAdapter, DeclaredAdapter):
         """The remaining resources in a result; the first mention of each counts."""
         known = {folded(one.name): one for one in reversed(state.self_model.resources)}
         for name in self.resources:
-            amounts = (_amount_of(one[name]) for one in _objects_in(percept.data) if name in one)
+            amounts = (_amount_of(one.get(name)) for one in _objects_in(percept.data))
             remaining = next((amount for amount in amounts if amount is not None), None)
             if remaining is None:
                 continue
