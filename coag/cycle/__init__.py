@@ -36,6 +36,7 @@ from .approval import (
     memory_version,
     still_holds,
 )
+from .asking import NOT_OFFERED, OFFER
 from .budget import Bounds, Budget
 from .checks import (
     CURRENT_STATE,
@@ -64,8 +65,6 @@ from .execution import ActionRun, BatchResult, approvals_of, return_percept, run
 from .modules import ModuleHost
 from .only_trusted import BoundRule, JudgedBy, OnlyTrusted, only_trusted
 from .output_schema import (
-    NOT_OFFERED,
-    OFFER,
     DeliberationAnswer,
     EvaluationAnswer,
     ProposalAnswer,

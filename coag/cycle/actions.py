@@ -207,11 +207,8 @@ def existence(candidate: Candidate, specs: Mapping[str, ActionSpec]) -> Verdict:
     """Whether the action exists; where not, which ones do."""
     if candidate.action in specs:
         return _EXISTS
-    return Verdict(
-        allowed=False,
-        constraint=EXISTS,
-        reason=f"there is no action {candidate.action!r}; there are: {', '.join(specs)}"[:1_000],
-    )
+    reason = f"there is no action {candidate.action!r}; there are: {', '.join(specs)}"
+    return Verdict.forbid(reason[:1_000], EXISTS)
 
 
 class ReadyArguments:
@@ -380,4 +377,4 @@ def completed_arguments(
 
 
 def _forbid(reason: str) -> Verdict:
-    return Verdict(allowed=False, constraint=ARGUMENTS, reason=reason)
+    return Verdict.forbid(reason, ARGUMENTS)

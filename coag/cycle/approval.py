@@ -17,6 +17,7 @@ from typing import Annotated, Any, Literal, Protocol, Self, cast
 
 from pydantic import AfterValidator, Field, model_validator
 
+from coag._util.text import ellipsis
 from coag._util.timeouts import (
     LateError,
     SelfCancelledError,
@@ -39,6 +40,17 @@ from coag.schema import (
 
 from .actions import RESPOND
 
+APPROVAL = "approval"
+"""The constraint's name in verdicts, and the word that notes are about."""
+REASON = 500
+"""Characters of a reason that are kept."""
+REUSABLE = 256
+"""Answers that are kept for reuse; the oldest is dropped first."""
+_BOUND = ("agent", "action", "arguments", "memory_version", "policy", "policy_digest")
+"""The parts of a request that an approval is bound to."""
+_SHOWN = 80
+"""Characters of an answer that is none, and that are shown."""
+
 
 class NotJsonError(ValueError):
     """A value is not JSON, or would come back from JSON as another one."""
@@ -58,15 +70,6 @@ def canonical_json(value: object) -> str:
     if not same:
         raise NotJsonError("there are tuples in it, or keys that are no text")
     return text
-
-
-def json_copy(value: Mapping[str, Any]) -> dict[str, Any]:
-    """A copy of a JSON object, which nobody else holds.
-
-    Raises:
-        NotJsonError: It is no JSON object.
-    """
-    return json.loads(canonical_json(dict(value)))
 
 
 def digest_of(value: object) -> str:
@@ -115,15 +118,9 @@ class ApprovalAnswer(Value):
     """Why; the agent gets the reason of a denial."""
 
 
-class Approval(Value):
+class Approval(ApprovalAnswer):
     """An answer from when it was given until it expires."""
 
-    digest: str
-    """Digest of the request that was answered."""
-    granted: bool
-    by: str
-    """Who answered."""
-    reason: str
     at: datetime
     """When the answer came."""
     expires_at: datetime
@@ -172,16 +169,7 @@ class ApprovalRequest(Value):
     @property
     def digest(self) -> str:
         """The hash that an approval is bound to: who, action, arguments, memory and policy."""
-        return digest_of(
-            {
-                "agent": self.agent,
-                "action": self.action,
-                "arguments": self.arguments,
-                "memory_version": self.memory_version,
-                "policy": self.policy,
-                "policy_digest": self.policy_digest,
-            }
-        )
+        return digest_of({name: getattr(self, name) for name in _BOUND})
 
     def grant(self, by: str, reason: str = "") -> ApprovalAnswer:
         """The answer that lets exactly this happen."""
@@ -198,10 +186,10 @@ class ApprovalRequest(Value):
 
     def difference(self, later: ApprovalRequest) -> tuple[str, ...]:
         """Names of the bound parts that are others in `later`."""
-        bound = ("agent", "action", "arguments", "memory_version", "policy", "policy_digest")
-        mine, others = self.model_dump(mode="json"), later.model_dump(mode="json")
         return tuple(
-            name for name in bound if canonical_json(mine[name]) != canonical_json(others[name])
+            name
+            for name in _BOUND
+            if canonical_json(getattr(self, name)) != canonical_json(getattr(later, name))
         )
 
 
@@ -236,6 +224,7 @@ ApprovalRule = Callable[[str, Mapping[str, Any]], bool | str]
 """`(action, arguments) -> needs approval`; a text that is not empty says yes and why."""
 UNCLASSIFIED = "unclassified"
 """Risk class of an action that no pattern of `risk` matches."""
+_Patterns = Annotated[Sequence[str], AfterValidator(tuple)]
 
 
 def _names(tools: Sequence[Any]) -> tuple[str, ...]:
@@ -276,7 +265,7 @@ class ApprovalPolicy(Value):
     name: str = "approval"
     version: str = "1"
     """Yours to count up: where a rule in `when` is changed, its name alone does not tell."""
-    actions: Annotated[Sequence[str], AfterValidator(tuple)] = ()
+    actions: _Patterns = ()
     """Patterns of names, as of files: `delete_*`, `*`. Case matters."""
     tools: Annotated[Sequence[Any], AfterValidator(_names)] = ()
     """Tools, functions or exact names; kept as names."""
@@ -286,7 +275,7 @@ class ApprovalPolicy(Value):
     """Risk class by pattern of names; the first pattern that matches counts."""
     require: Annotated[AbstractSet[str], AfterValidator(frozenset)] = frozenset({"high"})
     """Risk classes that need approval; `unclassified` where no pattern matches."""
-    exempt: Annotated[Sequence[str], AfterValidator(tuple)] = (RESPOND.name,)
+    exempt: _Patterns = (RESPOND.name,)
     """Patterns of names that are never asked about, whatever else says so."""
     approval_seconds: float = Field(default=300.0, gt=0, le=31_536_000)
     """How long an approval holds, counted from the answer."""
@@ -323,13 +312,11 @@ class ApprovalPolicy(Value):
     def digest(self) -> str:
         """A hash of the whole policy; rules in `when` count by their import name."""
         plain = self.model_dump(mode="json", exclude={"when", "require"})
-        rules = [_import_name(rule) for rule in self.when]
+        rules: list[str] = []
+        for rule in self.when:
+            named = rule if hasattr(rule, "__qualname__") else type(rule)
+            rules.append(f"{rule.__module__}:{named.__qualname__}")
         return digest_of({**plain, "when": rules, "require": sorted(self.require)})
-
-    def risk_of(self, action: str) -> str:
-        """The risk class of an action."""
-        classes = (named for pattern, named in self.risk.items() if fnmatchcase(action, pattern))
-        return next(classes, UNCLASSIFIED)
 
     def exempts(self, action: str) -> bool:
         """Whether nobody is ever asked about the action."""
@@ -339,7 +326,8 @@ class ApprovalPolicy(Value):
         """Why the action needs approval, or None if it does not."""
         if self.exempts(action):
             return None
-        risk = self.risk_of(action)
+        classes = (named for pattern, named in self.risk.items() if fnmatchcase(action, pattern))
+        risk = next(classes, UNCLASSIFIED)
         reasons = [f"it matches {p!r}" for p in self.actions if fnmatchcase(action, p)]
         if action in self.tools:
             reasons.append("the tool is listed")
@@ -361,19 +349,10 @@ def _rule_reason(rule: ApprovalRule, action: str, arguments: Mapping[str, Any]) 
     return answer if isinstance(answer, str) else f"the rule {name} says so"
 
 
-def _import_name(rule: ApprovalRule) -> str:
-    kind = type(rule)
-    return f"{getattr(rule, '__module__', kind.__module__)}:" + str(
-        getattr(rule, "__qualname__", kind.__qualname__)
-    )
-
-
 # ---- Who asks for approval, and what the trace records of it ----
 
 
 What = Literal["asked", "granted", "denied", "reused", "expired", "changed", "withdrawn"]
-
-
 Seen = tuple[dict[str, Any], dict[str, Any] | None]
 
 
@@ -396,7 +375,7 @@ class ApprovalEvent:
     """One thing that happened to a request, for the trace."""
 
     what: What
-    """`reply`; `granted` and `denied` by an answer; `reused`, an earlier answer still holds;
+    """`asked`; `granted` and `denied` by an answer; `reused`, an earlier answer still holds;
     `expired` and `changed`, so it is asked about again; `withdrawn`, the waiter was cancelled."""
     text: str
     """A sentence about it."""
@@ -406,14 +385,10 @@ class ApprovalEvent:
 
     def details(self) -> dict[str, Any]:
         """What a note about it says besides the text; the arguments stand in the proposal."""
-        details: dict[str, Any] = {
-            "what": self.what,
-            "request": self.request.id,
-            "digest": self.request.digest,
-            "action": self.request.action,
-            "risk": self.request.risk,
-            "policy": self.request.policy,
-            "attempt": self.request.attempt,
+        request, details = self.request, dict[str, Any](what=self.what)
+        details |= {"request": request.id, "digest": request.digest}
+        details |= {
+            name: getattr(request, name) for name in ("action", "risk", "policy", "attempt")
         }
         if self.approval is not None:
             details["by"] = self.approval.by
@@ -422,26 +397,6 @@ class ApprovalEvent:
 
 
 Notify = Callable[[ApprovalEvent], None]
-
-
-def event_of(
-    what: What, text: str, request: ApprovalRequest, approval: Approval | None = None
-) -> ApprovalEvent:
-    """What happened to a request, as a sentence about its action."""
-    return ApprovalEvent(
-        what=what, text=f"{request.action}: {text}", request=request, approval=approval
-    )
-
-
-# ---- One action that is to be approved, from the question to the verdict ----
-
-
-APPROVAL = "approval"
-"""The constraint's name in verdicts, and the word that notes are about."""
-REASON = 500
-"""Characters of a reason that are kept."""
-REUSABLE = 256
-"""Answers that are kept for reuse; the oldest is dropped first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -453,189 +408,8 @@ class ApprovalDecision:
     """Tells why a verdict that allows is not valid any more; empty as long as it is."""
 
 
-@dataclass(slots=True)
-class PendingApproval:
-    """An action that is to be approved, and what came of asking about it."""
-
-    approvals: Approvals
-    candidate: Candidate
-    arguments: Mapping[str, Any]
-    occasion: ApprovalOccasion
-    notify: Notify
-    policy: ApprovalPolicy
-    """The policy that it was looked at by."""
-    request: ApprovalRequest | None = None
-    """What was asked; None where nobody had to be, or could be, asked."""
-    approval: Approval | None = None
-    problem: str = ""
-    """Why nobody could be asked."""
-    invalid: str = ""
-    """Why the last answer was not valid any more."""
-
-    async def decide(self, attempt: int) -> None:
-        """One look at the action: no need, or an answer given before or now."""
-        self.policy, self.request, self.approval = self.approvals.policy, None, None
-        need = self.policy.need(self.candidate.action, self.arguments)
-        if need is None:
-            return
-        try:
-            self.request = self.approvals.request(self, need, attempt)
-        except NotJsonError as error:
-            self.problem = f"nobody can be asked about its arguments: {error}"
-        else:
-            self.approval = await self.approvals.answer(self.request, self.policy, self.notify)
-
-    def bound(self, request: ApprovalRequest) -> ApprovalRequest:
-        """The request with the parts that an approval is bound to, as they are now."""
-        given = self.candidate.model_copy(update={"arguments": dict(self.arguments)})
-        state, projection = self.occasion.seen(given)
-        policy = self.approvals.policy
-        return request.model_copy(
-            update={
-                "state": state,
-                "projection": projection,
-                "action": self.candidate.action,
-                "arguments": json_copy(self.arguments),
-                "memory_version": self.occasion.memory_version(),
-                "policy": policy.label,
-                "policy_digest": policy.digest(),
-            }
-        )
-
-    def invalidation_reason(self) -> str:
-        """Why what was decided is not valid for what would happen now; empty if it is."""
-        request, approval = self.request, self.approval
-        if request is None or approval is None:
-            return "the policy changed" if self.approvals.policy != self.policy else ""
-        if not approval.granted:
-            return ""
-        if parts := self._changed(request):
-            what, text = "changed", f"this changed before it could run: {', '.join(parts)}"
-        elif still_holds(approval, request, self.approvals.now()):
-            return ""
-        else:
-            what, text = "expired", "the approval expired before it could run"
-        self.notify(event_of(what, text, request, approval))
-        return text
-
-    def _changed(self, request: ApprovalRequest) -> tuple[str, ...]:
-        """Names of the bound parts that are others now."""
-        try:
-            parts = request.difference(self.bound(request))
-        except NotJsonError:
-            return ("arguments",)
-        return parts or (() if self.approvals.policy == self.policy else ("policy",))
-
-    def decision(self, asks: int) -> ApprovalDecision:
-        """What was decided in the end, after so many questions at most."""
-        if self.invalid:
-            allowed, reason = (
-                False,
-                f"it was asked about {asks} times, and each time: {self.invalid}",
-            )
-        elif self.request is None or self.approval is None:
-            allowed, reason = not self.problem, self.problem
-        elif not self.approval.granted:
-            allowed, reason = False, denial(self.approval)
-        else:
-            by = f"{self.approval.by} approved it"
-            self.notify(event_of("granted", by, self.request, self.approval))
-            allowed, reason = True, f"{by}. {self.approval.reason}".strip()
-        reason = well_formed(reason)
-        retained = reason if len(reason) <= REASON else f"{reason[: REASON - 1]}…"
-        verdict = Verdict(allowed=allowed, constraint=APPROVAL, reason=retained)
-        return ApprovalDecision(verdict, self.invalidation_reason)
-
-
-async def _all_at_once(looks: Sequence[Coroutine[Any, Any, None]]) -> None:
-    """Waits for all; where one raises, the others are withdrawn and its error is raised."""
-    tasks = [asyncio.create_task(look) for look in looks]
-    try:
-        await asyncio.gather(*tasks)
-    finally:
-        for task in tasks:
-            task.cancel()
-        if tasks:
-            await asyncio.wait(tasks)
-
-
-def denial(approval: Approval) -> str:
-    """Why an action that had to be approved is not run."""
-    if not approval.by:
-        return approval.reason
-    return f"{approval.by} denied it: {approval.reason or 'no reason was given'}"
-
-
-# ---- Asking an approver, so that nothing but a plain yes is a yes ----
-
-
-_SHOWN = 80
-"""Characters of an answer that is none, and that are shown."""
-
-
-def approver_name(approver: object) -> str:
-    """How denials and traces call the approver: its `name`, its `__name__`, or its type."""
-    own = getattr(approver, "name", None) or getattr(approver, "__name__", None)
-    return own if isinstance(own, str) else type(approver).__name__
-
-
-async def answer_of(
-    approver: ApproveFunction, request: ApprovalRequest, seconds: float
-) -> ApprovalAnswer:
-    """The approver's answer within `seconds`; whatever goes wrong is a denial by nobody.
-
-    Only that this task is cancelled, or the process is to end, passes through.
-    """
-    name = approver_name(approver)
-    shown = request.model_copy(deep=True)  # what the approver does to it, it does to its own
-    try:
-        given = await within(seconds, lambda: _called(approver, shown))
-    except LateError:
-        return request.deny("", f"nobody answered within {seconds:g} s")
-    except SelfCancelledError:
-        return request.deny("", f"the approver {name} was cancelled by itself")
-    except Exception as error:  # an approver is user code; without its yes nothing may run
-        return request.deny("", f"the approver {name} raised {describe_error(error)}")
-    return _understood(given, request, name)
-
-
-async def _called(approver: ApproveFunction, request: ApprovalRequest) -> object:
-    call: Any = approver
-    if inspect.iscoroutinefunction(call) or inspect.iscoroutinefunction(type(call).__call__):
-        return await call(request)
-    given: object = await outcome_of(in_thread(lambda: call(request), "coag-approver"))
-    return await cast("Any", given) if inspect.isawaitable(given) else given
-
-
-def _understood(given: object, request: ApprovalRequest, name: str) -> ApprovalAnswer:
-    if isinstance(given, bool):
-        return request.grant(name) if given else request.deny(name)
-    if not isinstance(given, ApprovalAnswer):
-        return request.deny(
-            "",
-            f"the approver {name} returned {_shown(given)} instead of True, False or "
-            "request.grant(...) or request.deny(...)",
-        )
-    if given.digest != request.digest:
-        return request.deny("", f"the approver {name} answered another request")
-    return given
-
-
-def _shown(value: object) -> str:
-    """A plain value as it is, anything else by its type: its `repr` could do anything."""
-    plain = value is None or type(value) in (str, int, float)
-    return repr(value)[:_SHOWN] if plain else f"a {type(value).__name__}"
-
-
-# ---- Human approval: asked for right before an action runs, bound to exactly what was asked ----
-
-
-def _notify_nobody(event: ApprovalEvent) -> None:
-    """Drops an event."""
-
-
 class Approvals:
-    """Has actions approved before they run.
+    """Has actions approved right before they run, each bound to exactly what was asked.
 
     An approval is bound to agent, action, arguments, version of working memory and policy. If
     any of them has changed by the time the answer is there, or the approval has expired, the
@@ -660,10 +434,9 @@ class Approvals:
     ) -> None:
         self._approver = approver
         self._policy = policy or ApprovalPolicy.everything()
-        self._clock: Clock = clock or SystemClock()
-        self._ids: IdSource = ids or CountingIds()
         self._answers: OrderedDict[str, Approval] = OrderedDict()
-        self.now = self._clock.now
+        self.new_id: IdSource = ids or CountingIds()
+        self.now = (clock or SystemClock()).now
 
     @property
     def policy(self) -> ApprovalPolicy:
@@ -679,16 +452,12 @@ class Approvals:
         """Why the action needs approval now, or None if it may run without."""
         return self._policy.need(action, arguments)
 
-    def may_ask_about(self, action: str) -> bool:
-        """Whether there are arguments with which somebody may be asked about the action."""
-        return not self._policy.exempts(action)
-
     async def verdict(
         self,
         candidate: Candidate,
         arguments: Mapping[str, Any],
         occasion: ApprovalOccasion,
-        notify: Notify = _notify_nobody,
+        notify: Notify = lambda event: None,
     ) -> Verdict:
         """Whether one action may run now with these arguments; see `decisions`."""
         (decision,) = await self.decisions([(candidate, arguments)], occasion, notify)
@@ -698,7 +467,7 @@ class Approvals:
         self,
         wanted: Sequence[tuple[Candidate, Mapping[str, Any]]],
         occasion: ApprovalOccasion,
-        notify: Notify = _notify_nobody,
+        notify: Notify = lambda event: None,
     ) -> tuple[ApprovalDecision, ...]:
         """Whether actions that are to run together may run now; waits for the approver.
 
@@ -714,11 +483,9 @@ class Approvals:
             occasion: Who wants it, and upon which working memory.
             notify: Gets everything that happens to the requests.
         """
-        pending = [
-            PendingApproval(self, candidate, given, occasion, notify, self._policy)
-            for candidate, given in wanted
-        ]
-        undecided, asks = pending, self._policy.asks
+        asks = self._policy.asks
+        pending = [PendingApproval(self, one, given, occasion, notify) for one, given in wanted]
+        undecided = pending
         for attempt in range(1, asks + 1):
             await _all_at_once([one.decide(attempt) for one in undecided])
             for one in pending:
@@ -728,39 +495,8 @@ class Approvals:
                 break
         return tuple(one.decision(asks) for one in pending)
 
-    def request(
-        self, pending: PendingApproval, need: ApprovalNeed, attempt: int
-    ) -> ApprovalRequest:
-        """The request about an action.
-
-        Raises:
-            NotJsonError: Its arguments are not JSON.
-        """
-        now, occasion, candidate = self.now(), pending.occasion, pending.candidate
-        request = ApprovalRequest(
-            id=self._ids(APPROVAL),
-            agent=occasion.agent,
-            cycle=occasion.cycle,
-            goal=occasion.goal,
-            action=candidate.action,
-            arguments={},
-            wish=candidate.reason,
-            expected_effect=candidate.expected_effect,
-            risk=need.risk,
-            reason=need.reason,
-            memory_version="",
-            policy="",
-            policy_digest="",
-            asked_at=now,
-            expires_at=now + timedelta(seconds=pending.policy.wait_seconds),
-            approval_seconds=pending.policy.approval_seconds,
-            attempt=attempt,
-            changed=pending.invalid,
-        )
-        return pending.bound(request)
-
     async def answer(
-        self, request: ApprovalRequest, policy: ApprovalPolicy, notify: Notify
+        self, request: ApprovalRequest, policy: ApprovalPolicy, tell: Callable[..., None]
     ) -> Approval:
         """An earlier answer to the identical request, or the approver's.
 
@@ -768,16 +504,16 @@ class Approvals:
         """
         known = self._answers.get(request.digest)
         if known is not None and self.now() < known.expires_at:
-            notify(event_of("reused", "it was answered before", request, known))
+            tell("reused", "it was answered before", request, known)
             return known
         if known is not None:
             del self._answers[request.digest]
-            notify(event_of("expired", "the answer given before has expired", request, known))
-        notify(event_of("asked", f"approval is needed: {request.reason}", request))
+            tell("expired", "the answer given before has expired", request, known)
+        tell("asked", f"approval is needed: {request.reason}", request)
         try:
             answer = await answer_of(self._approver, request, policy.wait_seconds)
         except asyncio.CancelledError:
-            notify(event_of("withdrawn", "whoever waited for the answer was cancelled", request))
+            tell("withdrawn", "whoever waited for the answer was cancelled", request)
             raise
         approval = request.stamp(answer, self.now())
         if policy.reuse and approval.by and policy is self._policy:
@@ -785,5 +521,189 @@ class Approvals:
             while len(self._answers) > REUSABLE:
                 self._answers.popitem(last=False)
         if not approval.granted:
-            notify(event_of("denied", denial(approval), request, approval))
+            tell("denied", denial(approval), request, approval)
         return approval
+
+
+async def _all_at_once(looks: Sequence[Coroutine[Any, Any, None]]) -> None:
+    """Waits for all; where one raises, the others are withdrawn and its error is raised."""
+    tasks = [asyncio.create_task(look) for look in looks]
+    try:
+        await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
+
+
+class PendingApproval:
+    """One action that is to be approved, from the question to the verdict."""
+
+    def __init__(
+        self,
+        approvals: Approvals,
+        candidate: Candidate,
+        arguments: Mapping[str, Any],
+        occasion: ApprovalOccasion,
+        notify: Notify,
+    ) -> None:
+        self._approvals = approvals
+        self._candidate = candidate
+        self._arguments = arguments
+        self._occasion = occasion
+        self._notify = notify
+        self._policy = approvals.policy
+        """The policy that it was looked at by."""
+        self._request: ApprovalRequest | None = None
+        """What was asked; None where nobody had to be, or could be, asked."""
+        self._approval: Approval | None = None
+        self._problem = ""
+        """Why nobody could be asked."""
+        self.invalid = ""
+        """Why the last answer was not valid any more."""
+
+    async def decide(self, attempt: int) -> None:
+        """One look at the action: no need, or an answer given before or now."""
+        self._policy, self._request, self._approval = self._approvals.policy, None, None
+        need = self._policy.need(self._candidate.action, self._arguments)
+        if need is None:
+            return
+        try:
+            self._request = self._asking(need, attempt)
+        except NotJsonError as error:
+            self._problem = f"nobody can be asked about its arguments: {error}"
+        else:
+            answer = self._approvals.answer(self._request, self._policy, self._tell)
+            self._approval = await answer
+
+    def _asking(self, need: ApprovalNeed, attempt: int) -> ApprovalRequest:
+        now, occasion, candidate = self._approvals.now(), self._occasion, self._candidate
+        return ApprovalRequest(
+            id=self._approvals.new_id(APPROVAL),
+            agent=occasion.agent,
+            cycle=occasion.cycle,
+            goal=occasion.goal,
+            wish=candidate.reason,
+            expected_effect=candidate.expected_effect,
+            risk=need.risk,
+            reason=need.reason,
+            asked_at=now,
+            expires_at=now + timedelta(seconds=self._policy.wait_seconds),
+            approval_seconds=self._policy.approval_seconds,
+            attempt=attempt,
+            changed=self.invalid,
+            **self._as_now(),
+        )
+
+    def _as_now(self) -> dict[str, Any]:
+        """What of a request may be another at another time."""
+        given = self._candidate.model_copy(update={"arguments": dict(self._arguments)})
+        state, projection = self._occasion.seen(given)
+        policy = self._approvals.policy
+        return {
+            "state": state,
+            "projection": projection,
+            "action": self._candidate.action,
+            "arguments": json.loads(canonical_json(dict(self._arguments))),  # nobody else's
+            "memory_version": self._occasion.memory_version(),
+            "policy": policy.label,
+            "policy_digest": policy.digest(),
+        }
+
+    def _tell(
+        self, what: What, text: str, request: ApprovalRequest, approval: Approval | None = None
+    ) -> None:
+        text = f"{request.action}: {text}"
+        self._notify(ApprovalEvent(what=what, text=text, request=request, approval=approval))
+
+    def invalidation_reason(self) -> str:
+        """Why what was decided is not valid for what would happen now; empty if it is."""
+        request, approval = self._request, self._approval
+        if request is None or approval is None:
+            return "the policy changed" if self._approvals.policy != self._policy else ""
+        if not approval.granted:
+            return ""
+        if parts := self._changed(request):
+            what, text = "changed", f"this changed before it could run: {', '.join(parts)}"
+        elif still_holds(approval, request, self._approvals.now()):
+            return ""
+        else:
+            what, text = "expired", "the approval expired before it could run"
+        self._tell(what, text, request, approval)
+        return text
+
+    def _changed(self, request: ApprovalRequest) -> tuple[str, ...]:
+        """Names of the bound parts that are others now."""
+        try:
+            parts = request.difference(request.model_copy(update=self._as_now()))
+        except NotJsonError:
+            return ("arguments",)
+        return parts or (() if self._approvals.policy == self._policy else ("policy",))
+
+    def decision(self, asks: int) -> ApprovalDecision:
+        """What was decided in the end, after so many questions at most."""
+        request, approval = self._request, self._approval
+        allowed, reason = False, self._problem
+        if self.invalid:
+            reason = f"it was asked about {asks} times, and each time: {self.invalid}"
+        elif request is None or approval is None:
+            allowed = not reason
+        elif not approval.granted:
+            reason = denial(approval)
+        else:
+            by = f"{approval.by} approved it"
+            self._tell("granted", by, request, approval)
+            allowed, reason = True, f"{by}. {approval.reason}".strip()
+        reason = ellipsis(well_formed(reason), REASON)
+        verdict = Verdict(allowed=allowed, constraint=APPROVAL, reason=reason)
+        return ApprovalDecision(verdict, self.invalidation_reason)
+
+
+def denial(approval: Approval) -> str:
+    """Why an action that had to be approved is not run."""
+    if not approval.by:
+        return approval.reason
+    return f"{approval.by} denied it: {approval.reason or 'no reason was given'}"
+
+
+# ---- Asking an approver, so that nothing but a plain yes is a yes ----
+
+
+async def answer_of(
+    approver: ApproveFunction, request: ApprovalRequest, seconds: float
+) -> ApprovalAnswer:
+    """The approver's answer within `seconds`; whatever goes wrong is a denial by nobody.
+
+    Only that this task is cancelled, or the process is to end, passes through.
+    """
+    own = getattr(approver, "name", None) or getattr(approver, "__name__", None)
+    name = own if isinstance(own, str) else type(approver).__name__
+    shown = request.model_copy(deep=True)  # what the approver does to it, it does to its own
+    try:
+        given = await within(seconds, lambda: _called(approver, shown))
+    except LateError:
+        return request.deny("", f"nobody answered within {seconds:g} s")
+    except SelfCancelledError:
+        return request.deny("", f"the approver {name} was cancelled by itself")
+    except Exception as error:  # an approver is user code; without its yes nothing may run
+        return request.deny("", f"the approver {name} raised {describe_error(error)}")
+    if isinstance(given, bool):
+        return request.grant(name) if given else request.deny(name)
+    if not isinstance(given, ApprovalAnswer):
+        # The `repr` of anything else than a plain value could do anything.
+        plain = given is None or type(given) in (str, int, float)
+        got = repr(given)[:_SHOWN] if plain else f"a {type(given).__name__}"
+        needed = "True, False or request.grant(...) or request.deny(...)"
+        return request.deny("", f"the approver {name} returned {got} instead of {needed}")
+    if given.digest != request.digest:
+        return request.deny("", f"the approver {name} answered another request")
+    return given
+
+
+async def _called(approver: ApproveFunction, request: ApprovalRequest) -> object:
+    call: Any = approver
+    if inspect.iscoroutinefunction(call) or inspect.iscoroutinefunction(type(call).__call__):
+        return await call(request)
+    given: object = await outcome_of(in_thread(lambda: call(request), "coag-approver"))
+    return await cast("Any", given) if inspect.isawaitable(given) else given

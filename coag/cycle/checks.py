@@ -22,13 +22,12 @@ from coag.schema import (
     PerceptKind,
     Reconciliation,
     Settlement,
-    Trust,
     UnsettledAction,
     Verdict,
 )
 from coag.tracing import REDACTED
 
-from .actions import FIT, IDEMPOTENCY_KEY, RESPOND, completed_arguments, existence, parse_arguments
+from .actions import IDEMPOTENCY_KEY, RESPOND, completed_arguments, existence, parse_arguments
 from .approval import APPROVAL
 from .constraints import UNCHANGED_ARGUMENTS, limited
 from .deps import AnyContext, AskReconciliation, Deps, GuardDeps, decided_at
@@ -71,33 +70,29 @@ def _canonical(value: Any) -> Any:
     return value
 
 
-def unsettled_now(
+def _unsettled_now(
     memory: WorkingMemory, specs: Mapping[str, ActionSpec]
 ) -> tuple[UnsettledAction, ...]:
     """The actions of unknown outcome that may have changed something."""
-    return tuple(
-        one
-        for one in memory.unsettled
-        if (spec := specs.get(one.action)) is None or not spec.read_only
-    )
+    harmless = {name for name, spec in specs.items() if spec.read_only}
+    return tuple(one for one in memory.unsettled if one.action not in harmless)
 
 
-def unsettled_verdict(candidate: Candidate, spec: ActionSpec) -> Verdict:
+def _unsettled_verdict(candidate: Candidate, spec: ActionSpec) -> Verdict:
     """Whether exactly this action may already have happened."""
     if not candidate.unsettled or spec.read_only or spec.idempotent:
         return _SETTLED
     mine = identity(candidate.action, candidate.arguments or {})
     for one in candidate.unsettled:
-        if one.action != candidate.action:
-            continue
         theirs = identity(one.action, one.arguments)
-        if theirs == mine or REDACTED in theirs:  # what the trace does not keep may be the same
-            reason = (
+        # What the trace does not keep may be the same.
+        if one.action == candidate.action and (theirs == mine or REDACTED in theirs):
+            return Verdict.forbid(
                 f"exactly this began in cycle {one.cycle}, and it is not known whether it had its "
                 "effect; it is not run again before that is known. Find out, or say that you "
-                "do not know"
+                "do not know",
+                UNSETTLED,
             )
-            return Verdict(allowed=False, constraint=UNSETTLED, reason=reason)
     return _SETTLED
 
 
@@ -114,20 +109,17 @@ async def reconcile(context: AnyContext, deps: GuardDeps) -> tuple[Percept, ...]
             if problem:
                 deps.note(context, "reconcile", f"{action.action}: {problem}", problem=problem)
             if answer != "unknown":
-                result.append(settlement(action, Settlement(answer), "reconciliation", deps))
+                result.append(_settlement(action, Settlement(answer), "reconciliation", deps))
                 break
     return tuple(result)
 
 
-def settlement(action: UnsettledAction, became: Settlement, by: str, deps: GuardDeps) -> Percept:
+def _settlement(action: UnsettledAction, became: Settlement, by: str, deps: GuardDeps) -> Percept:
     """That it is known what became of an action."""
     text = "It happened." if became is Settlement.HAPPENED else "It did not happen."
-    return Percept(
-        id=deps.ids("percept"),
-        at=deps.clock.now(),
+    return deps.percept(
         kind=PerceptKind.SETTLED,
         source=action.action,
-        trust=Trust.UNTRUSTED,
         content=f"{text} Found out by {by}.",
         data={"settlement": became.value, "by": by},
         caused_by=action.intent_id,
@@ -148,7 +140,7 @@ def settled_by_person(
     if intent_id not in unsettled:
         raise UnknownNameError("action of unknown outcome", intent_id, unsettled)
     became = Settlement.HAPPENED if happened else Settlement.DID_NOT_HAPPEN
-    return settlement(unsettled[intent_id], became, "a person", deps)
+    return _settlement(unsettled[intent_id], became, "a person", deps)
 
 
 async def _ask_once(ask: AskReconciliation, action: UnsettledAction) -> tuple[Reconciliation, str]:
@@ -188,33 +180,28 @@ def check(
     candidate: Candidate, specs: Mapping[str, ActionSpec], context: AnyContext, deps: GuardDeps
 ) -> Evaluation:
     """The verdicts of code alone: existence, arguments, progress, projection, constraints."""
-    verdicts = [existence(candidate, specs)]
-    if not verdicts[-1].allowed:
-        return Evaluation(candidate_id=candidate.id, arguments=None, verdicts=tuple(verdicts))
-    spec, cycle = specs[candidate.action], context.working_memory.cycle
-    arguments, verdict = parse_arguments(
-        candidate, spec, lambda given: deps.ready.holds(spec, given, cycle)
-    )
-    verdicts.append(verdict)
-    if arguments is None:
-        return Evaluation(candidate_id=candidate.id, arguments=None, verdicts=tuple(verdicts))
-    ready, verdict = _ready(candidate, arguments, specs, context, deps)
+    verdicts, ready = [existence(candidate, specs)], None
+    if verdicts[-1].allowed:
+        ready, verdict = _ready(candidate, specs, context, deps)
+        verdicts.append(verdict)
     if ready is None:
-        return Evaluation(candidate_id=candidate.id, arguments=None, verdicts=(*verdicts, verdict))
-    verdicts[-1] = verdict
-    projection: Any | None = None
-    verdicts += _may_run_now(ready, specs[candidate.action], context, deps)
+        return Evaluation(candidate_id=candidate.id, arguments=None, verdicts=tuple(verdicts))
+    memory, spec, projection = context.working_memory, specs[candidate.action], None
+    verdicts += _may_run_now(ready, spec, context, deps)
     if verdicts[-1].allowed:
         projection, verdict = project(ready, context, deps.constraints.seconds)
         verdicts.append(verdict)
     if verdicts[-1].allowed:
         verdicts.append(_in_force(context, deps))
     if verdicts[-1].allowed:
-        memory, spec = context.working_memory, specs[candidate.action]
         verdicts += deps.constraints.judge(ready, context.state, projection, memory, spec)
-    gain, verdict = _gain(projection, context)
-    if verdict is not None:
-        verdicts.append(verdict)
+    gain = None
+    if projection is not None:
+        try:
+            gain = context.gain(projection)
+        except Exception as error:  # a domain's hook: a prediction it cannot weigh is none
+            reason = f"the domain's value of the prediction raised {type(error).__name__}: {error}"
+            verdicts.append(Verdict.forbid(reason, PROJECTION))
     return Evaluation(
         candidate_id=candidate.id,
         arguments=ready.arguments,
@@ -230,48 +217,46 @@ def may_say(text: str, context: AnyContext, deps: GuardDeps) -> Verdict:
         deps.constraints.pin()
     if not deps.constraints.pinned and deps.approvals is None and not context.has_forward_model:
         return _IN_FORCE  # there is nobody to ask
+    arguments, memory = {"text": text}, context.working_memory
     said = Candidate(
         id="said",
         action=RESPOND.name,
-        raw_arguments=json.dumps({"text": text}, ensure_ascii=False),
-        arguments={"text": text},
-        unsettled=context.working_memory.unsettled,
+        raw_arguments=json.dumps(arguments, ensure_ascii=False),
+        arguments=arguments,
+        unsettled=memory.unsettled,
     )
-    needed = deps.approvals and deps.approvals.need(said.action, {"text": text})
+    needed = deps.approvals and deps.approvals.need(said.action, arguments)
     if needed:
-        reason = f"it needs approval: {needed.reason}"
-        return Verdict(allowed=False, constraint=APPROVAL, reason=reason)
+        return Verdict.forbid(f"it needs approval: {needed.reason}", APPROVAL)
     projection, verdict = project(said, context, deps.constraints.seconds)
     if not verdict.allowed:
         return verdict
-    memory = context.working_memory
     verdicts = deps.constraints.judge(said, context.state, projection, memory, RESPOND)
     return next((one for one in verdicts if not one.allowed), verdict)
 
 
 def _ready(
-    candidate: Candidate,
-    arguments: dict[str, Any],
-    specs: Mapping[str, ActionSpec],
-    context: AnyContext,
-    deps: GuardDeps,
+    candidate: Candidate, specs: Mapping[str, ActionSpec], context: AnyContext, deps: GuardDeps
 ) -> tuple[Candidate | None, Verdict]:
     """The candidate as it is judged: with what it will be run with, and what is not known."""
     memory, spec = context.working_memory, specs[candidate.action]
-    if deps.ready.holds(spec, arguments, memory.cycle):
-        update = {"arguments": arguments, "unsettled": unsettled_now(memory, specs)}
-        return candidate.model_copy(update=update), FIT
-    given = {IDEMPOTENCY_KEY: _NO_KEY, **arguments} if spec.idempotency_key else arguments
-    whole, verdict = completed_arguments(given, deps.actions.complete, spec)
-    if whole is not None and spec.idempotency_key:  # by what the action gets, not what was written
-        key = idempotency_key(memory, candidate.action, whole)
-        keyed = {**whole, IDEMPOTENCY_KEY: key}
-        whole, again = completed_arguments(keyed, deps.actions.complete, spec)
-        verdict = verdict if again.allowed else again
+    whole, verdict = parse_arguments(
+        candidate, spec, lambda given: deps.ready.holds(spec, given, memory.cycle)
+    )
+    if whole is not None and not deps.ready.holds(spec, whole, memory.cycle):
+        given = {IDEMPOTENCY_KEY: _NO_KEY, **whole} if spec.idempotency_key else whole
+        whole, verdict = completed_arguments(given, deps.actions.complete, spec)
+        if whole is not None and spec.idempotency_key:
+            # By what the action gets, not by what was written.
+            key = idempotency_key(memory, candidate.action, whole)
+            keyed = {**whole, IDEMPOTENCY_KEY: key}
+            whole, again = completed_arguments(keyed, deps.actions.complete, spec)
+            verdict = verdict if again.allowed else again
+        if whole is not None:
+            deps.ready.add(spec, whole, memory.cycle)
     if whole is None:
         return None, verdict
-    deps.ready.add(spec, whole, memory.cycle)
-    update = {"arguments": whole, "unsettled": unsettled_now(memory, specs)}
+    update = {"arguments": whole, "unsettled": _unsettled_now(memory, specs)}
     return candidate.model_copy(update=update), verdict
 
 
@@ -281,30 +266,20 @@ def _may_run_now(
     """Whether the state is current, the same action may not be done already, and not in vain."""
     stale = context.working_memory.stale
     if stale is not None and not (spec.internal and spec.repeatable):
-        return [_stale(stale)]
-    served = _person_verdict(ready, context)
-    if served is not None:
-        return [served]
-    verdicts = [unsettled_verdict(ready, spec)] if ready.unsettled else []
+        reason = f"the state is out of date, and nothing acts until it is reset: {stale}"
+        return [Verdict.forbid(reason, CURRENT_STATE)]
+    problem = _person_problem(ready, context)
+    if problem:
+        return [Verdict.forbid(problem, MEMORY_SCOPE)]
+    verdicts = [_unsettled_verdict(ready, spec)] if ready.unsettled else []
     if not verdicts or verdicts[-1].allowed:
         now = decided_at(context, deps)
         verdicts.append(deps.detector.verdict(ready, context.progress_key(), now))
     return verdicts
 
 
-def _gain(projection: Any | None, context: AnyContext) -> tuple[float | None, Verdict | None]:
-    """What the domain's heuristic gives for a prediction; where it raises, nothing passes."""
-    if projection is None:
-        return None, None
-    try:
-        return context.gain(projection), None
-    except Exception as error:  # a domain's hook: a prediction it cannot weigh is none
-        reason = f"the domain's value of the prediction raised {type(error).__name__}: {error}"
-        return None, Verdict(allowed=False, constraint=PROJECTION, reason=reason)
-
-
-def _person_verdict(ready: Candidate, context: AnyContext) -> Verdict | None:
-    """Forbids to remember for, or answer, somebody else than whom this cycle was about.
+def _person_problem(ready: Candidate, context: AnyContext) -> str:
+    """Why it may not be remembered for, or answered to, whom the agent serves now; else empty.
 
     Nor is anything remembered for nobody. Whoever logs in where nobody was known may be answered.
     Once it is perceived that somebody else is served, nothing of this cycle may act.
@@ -313,26 +288,19 @@ def _person_verdict(ready: Candidate, context: AnyContext) -> Verdict | None:
     retrieval = memory.cognitive_state.retrieval
     started = None if retrieval is None else retrieval.memory_scope
     if started is None:
-        return None
+        return ""
     if memory.memory_scope != started:
-        return Verdict(allowed=False, constraint=MEMORY_SCOPE, reason=_ANOTHER)
+        return _ANOTHER
     remembers = ready.action in MEMORY_ACTIONS
     if not remembers and not (started and ready.action == RESPOND.name):
-        return None
+        return ""
     try:
         another = context.memory_scope() != started
     except StateError as error:
-        return Verdict(allowed=False, constraint=MEMORY_SCOPE, reason=str(error))
+        return str(error)
     if another:
-        return Verdict(allowed=False, constraint=MEMORY_SCOPE, reason=_ANOTHER)
-    if remembers and not started:
-        return Verdict(allowed=False, constraint=MEMORY_SCOPE, reason=_NOBODY)
-    return None
-
-
-def _stale(problem: str) -> Verdict:
-    reason = f"the state is out of date, and nothing acts until it is reset: {problem}"
-    return Verdict(allowed=False, constraint=CURRENT_STATE, reason=reason)
+        return _ANOTHER
+    return _NOBODY if remembers and not started else ""
 
 
 def _in_force(context: AnyContext, deps: GuardDeps) -> Verdict:
@@ -342,11 +310,10 @@ def _in_force(context: AnyContext, deps: GuardDeps) -> Verdict:
     """
     retrieval = context.working_memory.cognitive_state.retrieval
     promised = retrieval.constraints if retrieval else ()
-    missing = [name for name in promised if name not in deps.constraints.pinned]
+    missing = ", ".join(name for name in promised if name not in deps.constraints.pinned)
     if not missing:
         return _IN_FORCE
-    reason = f"this cycle began under {', '.join(missing)}, which nobody can ask now"
-    return Verdict(allowed=False, constraint=IN_FORCE, reason=reason)
+    return Verdict.forbid(f"this cycle began under {missing}, which nobody can ask now", IN_FORCE)
 
 
 def project(
@@ -360,16 +327,12 @@ def project(
         projection = limited(lambda: context.project(own), seconds)
     except Exception as error:  # a domain's hook: without its prediction nothing may pass
         reason = f"the domain's projection raised {type(error).__name__}: {error}"
-        return None, Verdict(allowed=False, constraint=PROJECTION, reason=reason)
+        return None, Verdict.forbid(reason, PROJECTION)
     if projection is not None and not isinstance(projection, BaseModel):
         reason = f"the domain's projection is {projection!r}, not a state or None"
-        return None, Verdict(allowed=False, constraint=PROJECTION, reason=reason)
-    if own.arguments != candidate.arguments:
-        return projection, UNCHANGED_ARGUMENTS
-    return projection, _PROJECTED
-
-
-# ---- Batches: tool calls of one answer that are all to run ----
+        return None, Verdict.forbid(reason, PROJECTION)
+    changed = own.arguments != candidate.arguments
+    return projection, UNCHANGED_ARGUMENTS if changed else _PROJECTED
 
 
 def batched(candidates: Sequence[Candidate], deps: Deps) -> bool:

@@ -11,8 +11,8 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from pydantic import BaseModel
 
-from coag.context import CoagContext, PhaseMaterial, is_untrusted
-from coag.memory import LongTermMemory, ProceduralMemory, is_seed
+from coag.context import CoagContext, is_untrusted
+from coag.memory import LongTermMemory, ProceduralMemory
 from coag.schema import (
     ActionCall,
     ActionResult,
@@ -20,13 +20,12 @@ from coag.schema import (
     Clock,
     CountingIds,
     Environment,
-    Evaluation,
     Note,
+    Percept,
     Phase,
     Prompt,
     RecalledRecord,
     Reconciliation,
-    Situation,
     TokenUsage,
     TraceSink,
     Trust,
@@ -104,17 +103,15 @@ class GuardDeps:
     run: Callable[[], str] = lambda: ""
     """The run's id, which makes the ids of intents unique beyond this run."""
 
+    def percept(self, **fields: Any) -> Percept:
+        """A percept that arrives now from outside, from nobody who is trusted."""
+        named = self.ids("percept")
+        return Percept(id=named, at=self.clock.now(), trust=Trust.UNTRUSTED, **fields)
+
     def note(self, context: AnyContext, about: str, text: str, **details: Any) -> None:
         """Writes a note to the trace: nothing falls back silently."""
-        self.trace.write(
-            Note(
-                at=self.clock.now(),
-                cycle=context.working_memory.cycle,
-                about=about,
-                text=text,
-                details=details,
-            )
-        )
+        at, cycle = self.clock.now(), context.working_memory.cycle
+        self.trace.write(Note(at=at, cycle=cycle, about=about, text=text, details=details))
 
 
 def decided_at(context: AnyContext, deps: GuardDeps) -> datetime:
@@ -206,58 +203,6 @@ class Deps(GuardDeps):
     environment: Environment | None = None
     """Tells its state for the trace's snapshots; phases never look at it."""
     snapshots: SnapshotDeltas = field(default_factory=SnapshotDeltas)
-
-
-def situation(context: AnyContext, phase: Phase) -> Situation:
-    """What modules get to know."""
-    memory = context.working_memory
-    retrieval = memory.cognitive_state.retrieval
-    return Situation(
-        activity=memory.activity,
-        goal=memory.goal,
-        cycle=max(memory.cycle, 1),
-        phase=phase,
-        query=retrieval.query if retrieval else "",
-    )
-
-
-async def prompt_for(
-    phase: Phase,
-    context: AnyContext,
-    deps: Deps,
-    *,
-    form: str,
-    procedure: str | None = None,
-    evaluations: tuple[Evaluation, ...] = (),
-    offered: Sequence[ActionSpec] | None = None,
-) -> Prompt:
-    """The prompt of a phase: its pinned procedure, the form of the answer, what it needs.
-
-    Actions that are `offered` as tools are not described once more in the text.
-    """
-    retrieval = context.working_memory.cognitive_state.retrieval
-    name = procedure or phase.value
-    pinned = retrieval.procedures.get(name) if retrieval else None
-    budget = context.budgets.module
-    chooses = (phase is Phase.PROPOSAL or procedure is not None) and offered is None
-    specs: tuple[ActionSpec, ...] = ()
-    if chooses or context.rendering == "growing":
-        specs = tuple((await deps.actions.specs()).values())
-    procedure_text = deps.procedures.render(name, context.procedure_values(), version=pinned)
-    if offered is not None and not offered and is_seed(name, procedure_text):
-        procedure_text = ""  # how to use tools says nothing to a model that is offered none
-    material = PhaseMaterial(
-        instructions={phase: procedure_text},
-        forms={phase: form},
-        system_message=deps.system_message,
-        actions=specs,
-        description=context.describe(),
-        evaluations=evaluations,
-        modules=await deps.modules.contribute(phase, situation(context, phase), budget),
-        offered=offered or (),
-        chat=offered is not None,
-    )
-    return context.build_prompt(phase, material)
 
 
 def untrusted_texts(context: AnyContext) -> tuple[str, ...]:

@@ -1,4 +1,7 @@
-"""Execution: one action or one batch, checked again, begun at most once, and recorded."""
+"""Execution: one action or one batch, checked again, begun at most once, and recorded.
+
+`run_selected` is the one way in which anything acts, in a cycle and for plain agents alike.
+"""
 
 from __future__ import annotations
 
@@ -27,14 +30,12 @@ from coag.schema import (
     PerceptKind,
     Receipt,
     ReceiptStatus,
-    Trust,
     Verdict,
 )
 
 from .actions import ARGUMENTS
 from .approval import (
     APPROVAL,
-    ApprovalDecision,
     ApprovalEvent,
     ApprovalOccasion,
     ApprovalPolicy,
@@ -46,18 +47,20 @@ from .approval import (
 from .checks import check, project
 from .deps import AnyContext, Deps, GuardDeps, decided_at
 
-# ---- What an agent perceives of its own external actions ----
+RESULT_TEXT = 200_000
+"""Characters of a result that are kept; tools' own outputs are cut to the window before."""
+CANCELLED = "It was cancelled while it ran. It may or may not have had its effect."
+NOT_RUN = "Not run: {action} had ended the turn."
+Judged = Callable[[Candidate, Evaluation], None]
+"""Gets the evaluation of a candidate."""
 
 
 def return_percept(call: ActionCall, result: ActionResult, deps: GuardDeps) -> Percept:
     """What the agent perceives of its own action: the tool's return, or that none came."""
     unknown = result.outcome_unknown
-    return Percept(
-        id=deps.ids("percept"),
-        at=deps.clock.now(),
+    return deps.percept(
         kind=PerceptKind.UNKNOWN_OUTCOME if unknown else PerceptKind.TOOL_RETURN,
         source=call.action,
-        trust=Trust.UNTRUSTED,
         content=result.content,
         data=result.data,
         caused_by=call.id,
@@ -67,12 +70,30 @@ def return_percept(call: ActionCall, result: ActionResult, deps: GuardDeps) -> P
     )
 
 
-# ---- Running one action: intent, effect, receipt ----
+def _inner_percept(content: str, deps: GuardDeps) -> Percept:
+    """That something was not done, as the agent perceives it."""
+    return deps.percept(kind=PerceptKind.IMPASSE, source="cycle", content=content)
 
 
-RESULT_TEXT = 200_000
-"""Characters of a result that are kept; tools' own outputs are cut to the window before."""
-CANCELLED = "It was cancelled while it ran. It may or may not have had its effect."
+def approvals_of(
+    policy: ApprovalPolicy | None,
+    approve: ApproveFunction | None,
+    clock: Clock,
+    ids: IdSource,
+) -> Approvals | None:
+    """Who approves of which actions; None if nobody has to.
+
+    Raises:
+        ConfigurationError: There is a policy and nobody to ask.
+    """
+    if approve is not None:
+        return Approvals(approve, policy, clock=clock, ids=ids)
+    if policy is not None:
+        raise ConfigurationError(
+            f"approval={policy.label!r} needs somebody to ask: give approve=, e.g. "
+            "ConsoleApprover() of coag.compat."
+        )
+    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,215 +110,6 @@ class ActionRun:
     queued: tuple[Percept, ...] = ()
     broken: BaseException | None = None
     """What broke it off while it ran: a cancellation, or the process is to end."""
-
-
-def begin(
-    candidate: Candidate,
-    arguments: dict[str, Any],
-    context: AnyContext,
-    deps: GuardDeps,
-    *,
-    internal: bool = False,
-) -> ActionCall:
-    """Writes down and flushes that the action is about to run."""
-    number = ".".join(part for part in (deps.run(), deps.ids("intent")) if part)
-    call = ActionCall(
-        id=number, action=candidate.action, arguments=arguments, call_id=candidate.call_id
-    )
-    deps.trace.write(
-        Intent(
-            id=call.id,
-            at=deps.clock.now(),
-            cycle=context.working_memory.cycle,
-            candidate_id=candidate.id,
-            action=call.action,
-            arguments=arguments,
-            internal=internal,
-        )
-    )
-    deps.trace.flush()
-    return call
-
-
-async def finish(
-    candidate: Candidate,
-    call: ActionCall,
-    spec: ActionSpec,
-    context: AnyContext,
-    deps: GuardDeps,
-) -> ActionRun:
-    """Runs a begun action and writes its receipt, whatever happens meanwhile.
-
-    What an internal one returns is no percept; that its outcome is not known, is one. A repeatable
-    one of the agent's own memory or flow needs neither intent nor receipt.
-    """
-    internal, recorded = spec.internal, not (spec.internal and spec.repeatable)
-    started = deps.clock.monotonic()
-    try:
-        result = await deps.actions.execute(call)
-    except BaseException as broken:  # raised again once what else ran in this cycle is committed
-        result = ActionResult(content=CANCELLED, is_error=True, outcome_unknown=True)
-        executed, queued = _executed(candidate, call, result, internal=internal), ()
-        if recorded:
-            cancelled = isinstance(broken, asyncio.CancelledError)
-            status = ReceiptStatus.CANCELLED if cancelled else ReceiptStatus.UNKNOWN
-            _write_receipt(call.id, status, None, started, context, deps)
-            queued = (return_percept(call, result, deps),)
-        return ActionRun(executed, result, queued=queued, broken=broken)
-    if result.outcome_unknown and spec.read_only:  # whether it ran or not, nothing is changed
-        update = {"outcome_unknown": False, "failure": result.failure or Failure.TRANSIENT}
-        result = result.model_copy(update=update)
-    if recorded:
-        _write_receipt(call.id, _status(result), result, started, context, deps)
-    _note_result(call, result, context, deps)
-    executed = _executed(candidate, call, result, internal=internal)
-    response = result.content if internal and result.ends_turn else None
-    queued = result.percepts if recorded else ()
-    if recorded and (not internal or result.outcome_unknown):
-        queued = (return_percept(call, result, deps), *queued)
-    return ActionRun(executed, result, response=response, queued=queued)
-
-
-def _status(result: ActionResult) -> ReceiptStatus:
-    if result.outcome_unknown:
-        return ReceiptStatus.UNKNOWN
-    return ReceiptStatus.FAILED if result.is_error else ReceiptStatus.DONE
-
-
-def _write_receipt(
-    intent_id: str,
-    status: ReceiptStatus,
-    result: ActionResult | None,
-    started: float,
-    context: AnyContext,
-    deps: GuardDeps,
-) -> None:
-    deps.trace.write(
-        Receipt(
-            intent_id=intent_id,
-            at=deps.clock.now(),
-            cycle=context.working_memory.cycle,
-            status=status,
-            content=result.content if result else "",
-            failure=result.failure if result else None,
-            seconds=round(deps.clock.monotonic() - started, 6),
-        )
-    )
-    deps.trace.flush()
-
-
-def _note_result(
-    call: ActionCall, result: ActionResult, context: AnyContext, deps: GuardDeps
-) -> None:
-    failure = (result.failure or Failure.TRANSIENT) if result.is_error else None
-    key = context.progress_key()
-    at = decided_at(context, deps)
-    deps.detector.note_result((call.action, call.arguments), key, failure, result.content, at)
-
-
-def _executed(
-    candidate: Candidate, call: ActionCall, result: ActionResult, *, internal: bool
-) -> Executed:
-    return Executed(
-        candidate_id=candidate.id,
-        action=call.action,
-        arguments=call.arguments,
-        status=ExecutionStatus.FAILED if result.is_error else ExecutionStatus.DONE,
-        internal=internal,
-        intent_id=None if internal else call.id,
-        result=shortened(result.content, RESULT_TEXT),
-    )
-
-
-# ---- Asking for approval of what was selected, right before it runs ----
-
-
-Wanted = tuple[Candidate, Mapping[str, Any]]
-
-
-async def decided(
-    wanted: Sequence[Wanted],
-    context: AnyContext,
-    deps: GuardDeps,
-    brought: Sequence[Percept] = (),
-) -> tuple[ApprovalDecision, ...] | None:
-    """What was decided about each; None if nobody had to be asked, and so nobody waited.
-
-    Args:
-        wanted: What is to run.
-        context: Whose state it is decided upon.
-        deps: Who is asked.
-        brought: What has run in this cycle brought, which is not perceived yet.
-    """
-    approvals = deps.approvals
-    if approvals is None or not any(approvals.need(c.action, given) for c, given in wanted):
-        return None
-
-    def notify(event: ApprovalEvent) -> None:
-        deps.note(context, APPROVAL, event.text, **event.details())
-        deps.trace.flush()
-
-    def version() -> str:
-        with context.supposing(brought):
-            return memory_version(context.working_memory)
-
-    def seen(candidate: Candidate) -> Seen:
-        with context.supposing(brought):
-            state = dict(context.working_memory.perceptual_state)
-            projection, _ = project(candidate, context, deps.constraints.seconds)
-        return state, None if projection is None else dump_state(projection)
-
-    occasion = ApprovalOccasion(
-        agent=deps.agent,
-        goal=context.working_memory.goal,
-        cycle=context.working_memory.cycle,
-        memory_version=version,
-        seen=seen,
-    )
-    return await approvals.decisions(wanted, occasion, notify)
-
-
-def unasked(wanted: Wanted, deps: GuardDeps) -> Callable[[], str]:
-    """Tells why something that nobody had to approve may not run without any more, if so."""
-    candidate, arguments = wanted
-
-    def reason() -> str:
-        needed = deps.approvals and deps.approvals.need(candidate.action, arguments)
-        return f"it needs approval by now: {needed.reason}" if needed else ""
-
-    return reason
-
-
-def approvals_of(
-    policy: ApprovalPolicy | None,
-    approve: ApproveFunction | None,
-    clock: Clock,
-    ids: IdSource,
-) -> Approvals | None:
-    """Who approves of which actions; None if nobody has to.
-
-    Raises:
-        ConfigurationError: There is a policy and nobody to ask.
-    """
-    if approve is None:
-        if policy is not None:
-            raise ConfigurationError(
-                f"approval={policy.label!r} needs somebody to ask: give approve=, e.g. "
-                "ConsoleApprover() of coag.compat."
-            )
-        return None
-    return Approvals(approve, policy, clock=clock, ids=ids)
-
-
-# ---- The guard: judges selected actions once more, has them approved, runs and records them ----
-#
-# The one way in which anything acts, in a cycle and for plain agents alike.
-
-
-NOT_RUN = "Not run: {action} had ended the turn."
-
-Judged = Callable[[Candidate, Evaluation], None]
-"""Gets the evaluation of a candidate."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -322,24 +134,10 @@ class ReadyCandidate:
     invalidation_reason: Callable[[], str] = lambda: ""
     """Tells why its approval is not valid any more; empty as long as it is."""
 
-
-@dataclass(slots=True)
-class PendingPercepts:
-    """What the actions that have run in this cycle brought, until the caller perceives it."""
-
-    context: AnyContext
-    percepts: list[Percept] = field(default_factory=list[Percept])
-
-    def add(self, ran: ActionRun) -> ActionRun:
-        """Takes in what an action brought, with the change of state that it makes."""
-        with self.context.supposing(self.percepts):
-            queued = self.context.read(ran.queued)
-        self.percepts += queued
-        return replace(ran, queued=queued)
-
-
-def _nobody(candidate: Candidate, evaluation: Evaluation) -> None:
-    """Drops an evaluation."""
+    @property
+    def recorded(self) -> bool:
+        """Whether it needs intent and receipt; a repeatable one of the agent's own does not."""
+        return not (self.spec.internal and self.spec.repeatable)
 
 
 async def run_selected(
@@ -347,7 +145,7 @@ async def run_selected(
     context: AnyContext,
     deps: GuardDeps,
     *,
-    judged: Judged = _nobody,
+    judged: Judged = lambda candidate, evaluation: None,
 ) -> BatchResult:
     """Runs what was selected under guard, each action at most once.
 
@@ -372,205 +170,296 @@ async def run_selected(
     Raises:
         TraceError: An intent or a receipt cannot be written.
     """
-    specs = await deps.actions.specs()
-    brought = PendingPercepts(context)
-    ran: dict[str, ActionRun] = {}
-    broken: BaseException | None = None
-    ended_by: str | None = None
-    for group in _groups(selected, specs, context, deps):
-        if broken is not None or ended_by is not None:
+    return await GuardedRun(context, deps, judged).run(selected)
+
+
+@dataclass(slots=True)
+class GuardedRun:
+    """Judges selected actions once more, has them approved, runs and records them."""
+
+    context: AnyContext
+    deps: GuardDeps
+    judged: Judged
+    brought: list[Percept] = field(default_factory=list[Percept])
+    """What the actions that have run brought, read but not perceived yet."""
+
+    async def run(self, selected: Sequence[Candidate]) -> BatchResult:
+        """See `run_selected`."""
+        specs = await self.deps.actions.specs()
+        ran: dict[str, ActionRun] = {}
+        broken: BaseException | None = None
+        ended_by: str | None = None
+        for group in self._groups(selected, specs):
+            if broken is None and ended_by is None:
+                try:
+                    done = await self._run_group(group)
+                except (asyncio.CancelledError, KeyboardInterrupt, SystemExit) as stop:
+                    if not ran:  # nothing has been done; while somebody was asked, say
+                        raise
+                    broken = stop
+                else:
+                    last = len(ran) + len(done) == len(selected)
+                    for one in done:
+                        ran[one.executed.candidate_id or ""] = one if last else self._brought(one)
+                        broken = broken or one.broken
+                        ended_by = one.executed.action if one.response is not None else ended_by
+                    continue
             why = ended_by or "the cancellation"
             ran |= {one.id: _left_out(one, why, specs) for one in group}
-            continue
+        return BatchResult(tuple(ran[candidate.id] for candidate in selected), ended_by, broken)
+
+    def _groups(
+        self, selected: Sequence[Candidate], specs: Mapping[str, ActionSpec]
+    ) -> list[list[Candidate]]:
+        """The candidates in the order in which they run; those of one group run side by side."""
+        deps, context = self.deps, self.context
+        read = context.has_forward_model or context.keeps_people_apart
+        free = not deps.constraints.pinned and not read and deps.approvals is None
+        external: list[list[Candidate]] = []
+        internal: list[list[Candidate]] = []
+        beside = False
+        for candidate in selected:
+            spec = specs.get(candidate.action)
+            if spec is not None and spec.internal:
+                internal.append([candidate])
+                continue
+            together = free or (spec is not None and spec.read_only)
+            if together and beside:
+                external[-1].append(candidate)
+            else:
+                external.append([candidate])
+            beside = together
+        return [*external, *internal]
+
+    def _brought(self, ran: ActionRun) -> ActionRun:
+        """Takes in what an action brought, with the change of state that it makes."""
+        with self.context.supposing(self.brought):
+            queued = self.context.read(ran.queued)
+        self.brought += queued
+        return replace(ran, queued=queued)
+
+    async def _run_group(self, group: Sequence[Candidate]) -> list[ActionRun]:
+        """Judges a group by the state after what has run before, has it approved, and runs it."""
+        entries = await self._approved(await self._check(group))
+        ran: list[ActionRun | None] = []
+        begun: list[tuple[ReadyCandidate, ActionCall]] = []
+        for entry in entries:
+            if isinstance(entry, ReadyCandidate) and (late := entry.invalidation_reason()):
+                ran.append(self._refused(entry.candidate, Verdict.forbid(late, APPROVAL)))
+            elif isinstance(entry, ReadyCandidate):
+                ran.append(None)
+                begun.append((entry, self._begin(entry)))
+            else:
+                ran.append(entry)
+        external = [call for one, call in begun if not one.spec.internal]
+        if external:
+            self.deps.announce(external)
+        done = iter(await self._together(begun))
+        return [next(done) if one is None else one for one in ran]
+
+    async def _check(self, candidates: Sequence[Candidate]) -> list[ReadyCandidate | ActionRun]:
+        """The candidates judged right before they are to run."""
+        specs = await self.deps.actions.specs()
+        entries: list[ReadyCandidate | ActionRun] = []
+        for candidate in candidates:
+            with self.context.supposing(self.brought):
+                result = check(candidate, specs, self.context, self.deps)
+            self.judged(candidate, result)
+            if result.died_of is not None or result.arguments is None:
+                invalid = Verdict.forbid("its arguments are invalid", ARGUMENTS)
+                entries.append(self._refused(candidate, result.died_of or invalid))
+            else:
+                written = _as_judged(candidate, result.arguments)
+                entries.append(ReadyCandidate(written, result.arguments, specs[candidate.action]))
+        return entries
+
+    # ---- asking for approval, right before it runs ----
+
+    async def _approved(
+        self, entries: list[ReadyCandidate | ActionRun]
+    ) -> list[ReadyCandidate | ActionRun]:
+        """The entries after whoever must approve was asked; after a wait, the rules once more."""
+        approvals = self.deps.approvals
+        if approvals is None:
+            return entries
+        waiting = [entry for entry in entries if isinstance(entry, ReadyCandidate)]
+        wanted = [(entry.candidate, entry.arguments) for entry in waiting]
+        again: list[ReadyCandidate | ActionRun] = []
+        if any(approvals.need(one.action, given) for one, given in wanted):
+            decisions = await approvals.decisions(wanted, self._occasion(), self._note_approval)
+            again = await self._check([entry.candidate for entry in waiting])
+            for n, (entry, decision) in enumerate(zip(again, decisions, strict=True)):
+                if not decision.verdict.allowed:
+                    again[n] = self._refused(waiting[n].candidate, decision.verdict)
+                elif isinstance(entry, ReadyCandidate):
+                    again[n] = replace(entry, invalidation_reason=decision.invalidation_reason)
+        else:  # nobody had to be asked, and so nobody waited
+            again += [
+                replace(entry, invalidation_reason=_unasked(entry, approvals)) for entry in waiting
+            ]
+        checked = iter(again)
+        return [next(checked) if isinstance(entry, ReadyCandidate) else entry for entry in entries]
+
+    def _occasion(self) -> ApprovalOccasion:
+        """Upon which state it is decided: with what has run in this cycle brought."""
+        context = self.context
+
+        def version() -> str:
+            with context.supposing(self.brought):
+                return memory_version(context.working_memory)
+
+        def seen(candidate: Candidate) -> Seen:
+            with context.supposing(self.brought):
+                state = dict(context.working_memory.perceptual_state)
+                projection, _ = project(candidate, context, self.deps.constraints.seconds)
+            return state, None if projection is None else dump_state(projection)
+
+        return ApprovalOccasion(
+            agent=self.deps.agent,
+            goal=context.working_memory.goal,
+            cycle=context.working_memory.cycle,
+            memory_version=version,
+            seen=seen,
+        )
+
+    def _note_approval(self, event: ApprovalEvent) -> None:
+        self.deps.note(self.context, APPROVAL, event.text, **event.details())
+        self.deps.trace.flush()
+
+    # ---- intent, effect, receipt ----
+
+    def _begin(self, ready: ReadyCandidate) -> ActionCall:
+        """The call, of which is written down and flushed that it is about to run."""
+        deps, candidate = self.deps, ready.candidate
+        if not ready.recorded:
+            number = deps.ids("internal")
+            return ActionCall(id=number, action=candidate.action, arguments=ready.arguments)
+        call = ActionCall(
+            id=".".join(part for part in (deps.run(), deps.ids("intent")) if part),
+            action=candidate.action,
+            arguments=ready.arguments,
+            call_id=candidate.call_id,
+        )
+        intent = Intent(
+            id=call.id,
+            at=deps.clock.now(),
+            cycle=self.context.working_memory.cycle,
+            candidate_id=candidate.id,
+            action=call.action,
+            arguments=call.arguments,
+            internal=ready.spec.internal,
+        )
+        deps.trace.write(intent)
+        deps.trace.flush()
+        return call
+
+    async def _together(
+        self, begun: Sequence[tuple[ReadyCandidate, ActionCall]]
+    ) -> list[ActionRun]:
+        """Runs the begun actions at the same time; each has its receipt, also if interrupted."""
+        running = [self._finish(one, call) for one, call in begun]
+        if len(running) == 1:
+            return [await running[0]]
+        tasks = [asyncio.create_task(one) for one in running]
+        if tasks:
+            try:
+                await asyncio.wait(tasks)
+            except asyncio.CancelledError:
+                for task in tasks:
+                    task.cancel()
+                await asyncio.wait(tasks)
+        return [task.result() for task in tasks]
+
+    async def _finish(self, ready: ReadyCandidate, call: ActionCall) -> ActionRun:
+        """Runs a begun action and writes its receipt, whatever happens meanwhile.
+
+        What an internal one returns is no percept; that its outcome is not known, is one.
+        """
+        spec, deps, broken = ready.spec, self.deps, None
+        started = deps.clock.monotonic()
         try:
-            done = await _run_group(group, context, deps, judged, brought)
-        except (asyncio.CancelledError, KeyboardInterrupt, SystemExit) as stop:
-            if not ran:  # nothing has been done; while somebody was asked, say
-                raise
-            broken = stop
-            ran |= {one.id: _left_out(one, "the cancellation", specs) for one in group}
-            continue
-        last = len(ran) + len(done) == len(selected)
-        for one in done:
-            ran[one.executed.candidate_id or ""] = one if last else brought.add(one)
-            broken = broken or one.broken
-            ended_by = one.executed.action if one.response is not None else ended_by
-    return BatchResult(tuple(ran[candidate.id] for candidate in selected), ended_by, broken)
+            result = await deps.actions.execute(call)
+        except BaseException as error:  # raised again once what else ran here is committed
+            broken = error
+            result = ActionResult(content=CANCELLED, is_error=True, outcome_unknown=True)
+        if broken is None and result.outcome_unknown and spec.read_only:
+            # Whether it ran or not, nothing is changed.
+            update = {"outcome_unknown": False, "failure": result.failure or Failure.TRANSIENT}
+            result = result.model_copy(update=update)
+        if ready.recorded:
+            self._write_receipt(call, result, started, broken)
+        if broken is None:
+            failure = (result.failure or Failure.TRANSIENT) if result.is_error else None
+            key, at = self.context.progress_key(), decided_at(self.context, deps)
+            did = (call.action, call.arguments)
+            deps.detector.note_result(did, key, failure, result.content, at)
+        executed = Executed(
+            candidate_id=ready.candidate.id,
+            action=call.action,
+            arguments=call.arguments,
+            status=ExecutionStatus.FAILED if result.is_error else ExecutionStatus.DONE,
+            internal=spec.internal,
+            intent_id=None if spec.internal else call.id,
+            result=shortened(result.content, RESULT_TEXT),
+        )
+        response = result.content if spec.internal and result.ends_turn else None
+        queued = result.percepts if ready.recorded else ()
+        if ready.recorded and (not spec.internal or result.outcome_unknown):
+            queued = (return_percept(call, result, deps), *queued)
+        return ActionRun(executed, result, response=response, queued=queued, broken=broken)
 
-
-def _groups(
-    selected: Sequence[Candidate],
-    specs: Mapping[str, ActionSpec],
-    context: AnyContext,
-    deps: GuardDeps,
-) -> list[list[Candidate]]:
-    """The candidates in the order in which they run; those of one group run side by side."""
-    read = context.has_forward_model or context.keeps_people_apart
-    free = not deps.constraints.pinned and not read and deps.approvals is None
-    groups: list[list[Candidate]] = []
-    beside = False
-    for candidate in selected:
-        spec = specs.get(candidate.action)
-        if spec is not None and spec.internal:
-            continue
-        together = free or (spec is not None and spec.read_only)
-        if together and beside:
-            groups[-1].append(candidate)
+    def _write_receipt(
+        self, call: ActionCall, result: ActionResult, started: float, broken: BaseException | None
+    ) -> None:
+        if isinstance(broken, asyncio.CancelledError):
+            status = ReceiptStatus.CANCELLED
+        elif result.outcome_unknown:
+            status = ReceiptStatus.UNKNOWN
         else:
-            groups.append([candidate])
-        beside = together
-    internal = [c for c in selected if (spec := specs.get(c.action)) and spec.internal]
-    return [*groups, *([candidate] for candidate in internal)]
+            status = ReceiptStatus.FAILED if result.is_error else ReceiptStatus.DONE
+        clock = self.deps.clock
+        receipt = Receipt(
+            intent_id=call.id,
+            at=clock.now(),
+            cycle=self.context.working_memory.cycle,
+            status=status,
+            content=result.content if broken is None else "",
+            failure=result.failure,
+            seconds=round(clock.monotonic() - started, 6),
+        )
+        self.deps.trace.write(receipt)
+        self.deps.trace.flush()
+
+    def _refused(self, candidate: Candidate, verdict: Verdict) -> ActionRun:
+        """What is forbidden now is not run, and the agent perceives why."""
+        why = f"{verdict.constraint}: {verdict.reason}"
+        content = f"{candidate.action} was refused right before it was to run. {why}"[:RESULT_TEXT]
+        executed = Executed(
+            candidate_id=candidate.id,
+            action=candidate.action,
+            status=ExecutionStatus.REFUSED,
+            result=content,
+        )
+        told = _inner_percept(content, self.deps)
+        return ActionRun(executed, refused_by=verdict, queued=(told,))
 
 
-async def _run_group(
-    group: Sequence[Candidate],
-    context: AnyContext,
-    deps: GuardDeps,
-    judged: Judged,
-    brought: PendingPercepts,
-) -> list[ActionRun]:
-    """Judges a group by the state after what has run before, has it approved, and runs it."""
-    checked = await _check(group, context, deps, judged, brought)
-    entries = await _approved(checked, context, deps, judged, brought)
-    if isinstance(entries[0], ReadyCandidate) and entries[0].spec.internal:
-        entry = _in_time(entries[0], deps)
-        return [entry if isinstance(entry, ActionRun) else await _internal(entry, context, deps)]
-    return await _external(entries, context, deps)
+def _unasked(ready: ReadyCandidate, approvals: Approvals) -> Callable[[], str]:
+    """Tells why something that nobody had to approve may not run without any more, if so."""
+
+    def reason() -> str:
+        needed = approvals.need(ready.candidate.action, ready.arguments)
+        return f"it needs approval by now: {needed.reason}" if needed else ""
+
+    return reason
 
 
-async def _check(
-    candidates: Sequence[Candidate],
-    context: AnyContext,
-    deps: GuardDeps,
-    judged: Judged,
-    brought: PendingPercepts,
-) -> list[ReadyCandidate | ActionRun]:
-    """The candidates judged right before they are to run."""
-    specs = await deps.actions.specs()
-    entries: list[ReadyCandidate | ActionRun] = []
-    for candidate in candidates:
-        with context.supposing(brought.percepts):
-            result = check(candidate, specs, context, deps)
-        judged(candidate, result)
-        if result.died_of is not None or result.arguments is None:
-            entries.append(_refused(candidate, result.died_of or _invalid(), deps))
-        else:
-            judged_as = as_judged(candidate, result.arguments)
-            entries.append(ReadyCandidate(judged_as, result.arguments, specs[candidate.action]))
-    return entries
-
-
-def as_judged(candidate: Candidate, arguments: Mapping[str, Any] | None) -> Candidate:
+def _as_judged(candidate: Candidate, arguments: Mapping[str, Any] | None) -> Candidate:
     """The candidate that asks for just what was judged, whenever it is judged again."""
     if arguments is None:
         return candidate
     written = json.dumps(arguments, ensure_ascii=False)
     return candidate.model_copy(update={"raw_arguments": written})
-
-
-def _invalid() -> Verdict:
-    return Verdict(allowed=False, constraint=ARGUMENTS, reason="its arguments are invalid")
-
-
-async def _approved(
-    entries: list[ReadyCandidate | ActionRun],
-    context: AnyContext,
-    deps: GuardDeps,
-    judged: Judged,
-    brought: PendingPercepts,
-) -> list[ReadyCandidate | ActionRun]:
-    """The entries after whoever must approve was asked, and the rules once more after a wait."""
-    waiting = [entry for entry in entries if isinstance(entry, ReadyCandidate)]
-    wanted = [(entry.candidate, entry.arguments) for entry in waiting]
-    decisions = await decided(wanted, context, deps, brought.percepts)
-    if decisions is None:
-        again: list[ReadyCandidate | ActionRun] = [
-            replace(entry, invalidation_reason=unasked(one, deps))
-            for entry, one in zip(waiting, wanted, strict=True)
-        ]
-    else:
-        candidates = [entry.candidate for entry in waiting]
-        again = await _check(candidates, context, deps, judged, brought)
-        for n, (entry, decision) in enumerate(zip(again, decisions, strict=True)):
-            if not decision.verdict.allowed:
-                again[n] = _refused(waiting[n].candidate, decision.verdict, deps)
-            elif isinstance(entry, ReadyCandidate):
-                again[n] = replace(entry, invalidation_reason=decision.invalidation_reason)
-    checked = iter(again)
-    return [next(checked) if isinstance(entry, ReadyCandidate) else entry for entry in entries]
-
-
-def _in_time(entry: ReadyCandidate | ActionRun, deps: GuardDeps) -> ReadyCandidate | ActionRun:
-    """The entry, refused if its approval does not hold at this moment."""
-    if isinstance(entry, ActionRun) or not (invalid := entry.invalidation_reason()):
-        return entry
-    late = Verdict(allowed=False, constraint=APPROVAL, reason=invalid)
-    return _refused(entry.candidate, late, deps)
-
-
-async def _external(
-    entries: Sequence[ReadyCandidate | ActionRun], context: AnyContext, deps: GuardDeps
-) -> list[ActionRun]:
-    """Runs what is ready side by side, each between its intent and its receipt."""
-    ran: list[ActionRun | None] = []
-    started: dict[int, tuple[ReadyCandidate, ActionCall]] = {}
-    for n, entry in enumerate(entries):
-        now = _in_time(entry, deps)
-        ran.append(now if isinstance(now, ActionRun) else None)
-        if isinstance(now, ReadyCandidate):
-            started[n] = now, begin(now.candidate, now.arguments, context, deps)
-    deps.announce([call for _, call in started.values()])
-    for n, done in zip(
-        started, await _together(list(started.values()), context, deps), strict=True
-    ):
-        ran[n] = done
-    return [done for done in ran if done is not None]
-
-
-async def _internal(entry: ReadyCandidate, context: AnyContext, deps: GuardDeps) -> ActionRun:
-    """Runs an action of the agent's own; between intent and receipt unless it is repeatable."""
-    candidate, arguments = entry.candidate, entry.arguments
-    if entry.spec.repeatable:
-        number = deps.ids("internal")
-        call = ActionCall(id=number, action=candidate.action, arguments=arguments)
-    else:
-        call = begin(candidate, arguments, context, deps, internal=True)
-    return await finish(candidate, call, entry.spec, context, deps)
-
-
-async def _together(
-    begun: Sequence[tuple[ReadyCandidate, ActionCall]], context: AnyContext, deps: GuardDeps
-) -> list[ActionRun]:
-    """Runs the begun actions at the same time; each has its receipt, also if it was interrupted."""
-    running = [finish(one.candidate, call, one.spec, context, deps) for one, call in begun]
-    if len(running) == 1:
-        return [await running[0]]
-    tasks = [asyncio.create_task(one) for one in running]
-    if tasks:
-        try:
-            await asyncio.wait(tasks)
-        except asyncio.CancelledError:
-            for task in tasks:
-                task.cancel()
-            await asyncio.wait(tasks)
-    return [task.result() for task in tasks]
-
-
-def _refused(candidate: Candidate, verdict: Verdict, deps: GuardDeps) -> ActionRun:
-    """What is forbidden now is not run, and the agent perceives why."""
-    why = f"{verdict.constraint}: {verdict.reason}"
-    content = f"{candidate.action} was refused right before it was to run. {why}"[:RESULT_TEXT]
-    return ActionRun(
-        Executed(
-            candidate_id=candidate.id,
-            action=candidate.action,
-            status=ExecutionStatus.REFUSED,
-            result=content,
-        ),
-        refused_by=verdict,
-        queued=(inner_percept(content, deps),),
-    )
 
 
 def _left_out(candidate: Candidate, by: str, specs: Mapping[str, ActionSpec]) -> ActionRun:
@@ -586,16 +475,7 @@ def _left_out(candidate: Candidate, by: str, specs: Mapping[str, ActionSpec]) ->
     )
 
 
-def inner_percept(content: str, deps: GuardDeps) -> Percept:
-    """That something was not done, as the agent perceives it."""
-    return Percept(
-        id=deps.ids("percept"),
-        at=deps.clock.now(),
-        kind=PerceptKind.IMPASSE,
-        source="cycle",
-        trust=Trust.UNTRUSTED,
-        content=content,
-    )
+# ---- The phase ----
 
 
 class ActionBrokenOff(BaseException):
@@ -612,11 +492,28 @@ class ActionBrokenOff(BaseException):
 
 async def execute(context: AnyContext, deps: Deps) -> ExecutionOutcome:
     """Runs what was selected under guard; an impasse runs nothing and says so."""
-    selected = selected_candidates(context)
+    selected, memory = selected_candidates(context), context.working_memory
     if not selected:
-        return _impasse(context, deps)
+        evaluation = memory.cognitive_state.evaluation
+        died_of = [one.died_of for one in (evaluation.evaluations if evaluation else ())]
+        reasons = "; ".join(f"{one.constraint}: {one.reason}" for one in died_of if one)
+        content = f"No candidate survived. {reasons}".strip()[:RESULT_TEXT]
+        return ExecutionOutcome(
+            cycle=memory.cycle,
+            at=deps.clock.now(),
+            status=ExecutionStatus.NONE,
+            result="impasse",
+            queued=(_inner_percept(content, deps),),
+        )
     ended = await run_selected(selected, context, deps)
-    outcome = _outcome(ended, context, deps)
+    outcome = ExecutionOutcome.of(
+        [done.executed for done in ended.ran],
+        cycle=memory.cycle,
+        at=deps.clock.now(),
+        response=next((done.response for done in ended.ran if done.response is not None), None),
+        ended_by=ended.ended_by,
+        queued=tuple(percept for done in ended.ran for percept in done.queued),
+    )
     if ended.broken is not None:
         raise ActionBrokenOff(outcome, ended.broken)
     return outcome
@@ -631,34 +528,4 @@ def selected_candidates(context: AnyContext) -> tuple[Candidate, ...]:
     evaluations = cognitive.evaluation.evaluations if cognitive.evaluation else ()
     judged = {one.candidate_id: one.arguments for one in evaluations}
     chosen = (one for one in cognitive.selection.chosen if one in by_id)
-    return tuple(as_judged(by_id[one], judged.get(one)) for one in chosen)
-
-
-def _impasse(context: AnyContext, deps: Deps) -> ExecutionOutcome:
-    memory = context.working_memory
-    evaluation = memory.cognitive_state.evaluation
-    reasons = "; ".join(
-        f"{e.died_of.constraint}: {e.died_of.reason}"
-        for e in (evaluation.evaluations if evaluation else ())
-        if e.died_of is not None
-    )
-    content = f"No candidate survived. {reasons}".strip()[:RESULT_TEXT]
-    return ExecutionOutcome(
-        cycle=memory.cycle,
-        at=deps.clock.now(),
-        status=ExecutionStatus.NONE,
-        result="impasse",
-        queued=(inner_percept(content, deps),),
-    )
-
-
-def _outcome(ended: BatchResult, context: AnyContext, deps: Deps) -> ExecutionOutcome:
-    ran = ended.ran
-    return ExecutionOutcome.of(
-        [done.executed for done in ran],
-        cycle=context.working_memory.cycle,
-        at=deps.clock.now(),
-        response=next((done.response for done in ran if done.response is not None), None),
-        ended_by=ended.ended_by,
-        queued=tuple(percept for done in ran for percept in done.queued),
-    )
+    return tuple(_as_judged(by_id[one], judged.get(one)) for one in chosen)

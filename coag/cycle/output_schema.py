@@ -1,4 +1,4 @@
-"""Which form of an answer a phase asks the model for."""
+"""What the model is asked for in each phase: small, bounded forms, reasoning first."""
 
 from __future__ import annotations
 
@@ -8,51 +8,31 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import cache, lru_cache
 from itertools import product
+from math import prod
 from typing import Annotated, Any, Literal, TypeVar, cast, get_args, get_origin
 
 from pydantic import (
     BaseModel,
     BeforeValidator,
     Field,
-    ValidationError,
     WithJsonSchema,
     create_model,
     model_validator,
 )
-from pydantic.fields import FieldInfo
 from pydantic.json_schema import SkipJsonSchema
 
-from coag.schema import (
-    ActionSpec,
-    Candidate,
-    Evaluation,
-    GoalAssessment,
-    Phase,
-    Prompt,
-    PromptMessage,
-    TokenUsage,
-    Verdict,
-)
+from coag.schema import ActionSpec, Candidate, GoalAssessment
 
-from .actions import ARGUMENTS, RESPOND
-from .checks import check
-from .deps import AnyContext, Deps, ModelReply, prompt_for
-
-# ---- What the model is asked for in each phase: small, bounded forms, reasoning first ----
-
+from .actions import RESPOND
 
 MAX_CANDIDATES = 4
 BRIEF_CANDIDATES = 3
-_RESPOND = "respond"
 
 
-def _cut_text(limit: int) -> BeforeValidator:
-    return BeforeValidator(lambda value: value[:limit] if isinstance(value, str) else value)
-
-
-def _cut_list(limit: int) -> BeforeValidator:
+def _cut(limit: int) -> BeforeValidator:
+    """Cuts a text or a list that is too long, where it would be refused."""
     return BeforeValidator(
-        lambda value: cast("list[Any]", value)[:limit] if isinstance(value, list) else value
+        lambda value: cast("list[Any]", value)[:limit] if isinstance(value, str | list) else value
     )
 
 
@@ -61,10 +41,10 @@ def _as_json_text(value: Any) -> Any:
     return json.dumps(value, ensure_ascii=False) if isinstance(value, dict) else value
 
 
-Sentence = Annotated[str, Field(max_length=240), _cut_text(240)]
-Paragraph = Annotated[str, Field(max_length=800), _cut_text(800)]
-Remark = Annotated[str, Field(max_length=80), _cut_text(80)]
-Phrase = Annotated[str, Field(max_length=40), _cut_text(40)]
+Sentence = Annotated[str, Field(max_length=240), _cut(240)]
+Paragraph = Annotated[str, Field(max_length=800), _cut(800)]
+Remark = Annotated[str, Field(max_length=80), _cut(80)]
+Phrase = Annotated[str, Field(max_length=40), _cut(40)]
 ArgumentsText = Annotated[str, Field(max_length=4_000), BeforeValidator(_as_json_text)]
 Score = Annotated[float, Field(ge=0.0, le=1.0)]
 ItemT = TypeVar("ItemT")
@@ -78,14 +58,14 @@ class FormExample:
     form: str
 
 
-Listed = Annotated[Sequence[ItemT], Field(max_length=MAX_CANDIDATES), _cut_list(MAX_CANDIDATES)]
+Listed = Annotated[Sequence[ItemT], Field(max_length=MAX_CANDIDATES), _cut(MAX_CANDIDATES)]
 _BriefList = Annotated[
     Sequence[ItemT],
     Field(
         max_length=MAX_CANDIDATES,
         json_schema_extra={"minItems": BRIEF_CANDIDATES, "maxItems": BRIEF_CANDIDATES},
     ),
-    _cut_list(MAX_CANDIDATES),
+    _cut(MAX_CANDIDATES),
 ]
 """So many are asked for, that there is a choice; fewer, or one more, are taken all the same."""
 
@@ -93,14 +73,14 @@ _BriefList = Annotated[
 class SummaryAnswer(BaseModel, frozen=True):
     """What a model makes of the older part of a dialogue."""
 
-    summary: Annotated[str, Field(max_length=1_600), _cut_text(1_600)]
+    summary: Annotated[str, Field(max_length=1_600), _cut(1_600)]
 
 
 class ReasoningAnswer(BaseModel, frozen=True):
     """How the model sees the situation."""
 
     situation: Paragraph
-    risks: Annotated[list[Sentence], Field(max_length=4), _cut_list(4)] = Field(
+    risks: Annotated[list[Sentence], Field(max_length=4), _cut(4)] = Field(
         default_factory=list[str]
     )
     goal_status: GoalAssessment = GoalAssessment.OPEN
@@ -116,7 +96,7 @@ class CandidateAnswer(BaseModel, frozen=True):
 
     def as_candidate(self, candidate_id: str) -> Candidate:
         """The candidate that this answer proposes; an answer in plain text is taken as its text."""
-        plain = self.action == _RESPOND and not self.arguments.lstrip().startswith("{")
+        plain = self.action == RESPOND.name and not self.arguments.lstrip().startswith("{")
         shown = json.dumps({"text": self.arguments}, ensure_ascii=False)
         return Candidate(
             id=candidate_id,
@@ -165,14 +145,9 @@ class ScoredCandidateAnswer(CandidateAnswer, frozen=True):
         return proposed.model_copy(update={"draft_score": self.score})
 
 
-class DeliberationAnswer(BaseModel, frozen=True):
+class DeliberationAnswer(ReasoningAnswer, frozen=True):
     """Reasoning, candidates and scores in one answer (`depth="compact"`)."""
 
-    situation: Paragraph
-    risks: Annotated[list[Sentence], Field(max_length=4), _cut_list(4)] = Field(
-        default_factory=list[str]
-    )
-    goal_status: GoalAssessment = GoalAssessment.OPEN
     candidates: Listed[ScoredCandidateAnswer]
 
 
@@ -202,7 +177,7 @@ BriefDeliberationAnswer = _brief(
 )
 
 
-FormT = TypeVar("FormT", ProposalAnswer, DeliberationAnswer)
+FormT = TypeVar("FormT", bound=ProposalAnswer | DeliberationAnswer)
 
 
 def candidates_of(answer: type[ProposalAnswer] | type[DeliberationAnswer]) -> type[CandidateAnswer]:
@@ -225,18 +200,13 @@ def form_of(answer: type[BaseModel]) -> str:
 
 
 def _example(model: type[BaseModel]) -> str:
-    reply = model.model_json_schema()["properties"]
-    fields = (
-        f'"{name}": {_shown(field) or _placeholder(name, field.annotation)}'
-        for name, field in model.model_fields.items()
-        if name in reply
-    )
+    asked = model.model_json_schema()["properties"]
+    fields: list[str] = []
+    for name, field in model.model_fields.items():
+        own = next((each.form for each in field.metadata if isinstance(each, FormExample)), "")
+        if name in asked:
+            fields.append(f'"{name}": {own or _placeholder(name, field.annotation)}')
     return "{" + ", ".join(fields) + "}"
-
-
-def _shown(field: FieldInfo) -> str:
-    """What a field says of its own form; empty where its type says it all."""
-    return next((each.form for each in field.metadata if isinstance(each, FormExample)), "")
 
 
 def _placeholder(name: str, annotation: Any) -> str:
@@ -280,7 +250,7 @@ class EnumeratedCalls:
         An answer in words counts as one, whatever its words.
         """
         whole = [(name, given) for shown, name, given in self.written if shown in self.names]
-        return [*whole, *((name, SPOKEN) for name in self.names if name == _RESPOND)]
+        return [*whole, *((name, SPOKEN) for name in self.names if name == RESPOND.name)]
 
     def without(self, rejected: Set[tuple[str, str]]) -> EnumeratedCalls:
         """These calls but for rejected ones (action and arguments); all, if fewer than two stay."""
@@ -301,9 +271,11 @@ def calls_of(specs: Sequence[ActionSpec]) -> EnumeratedCalls:
             continue
         for values in product(*choices.values()):
             given = dict(zip(choices, values, strict=True))
-            shown = " ".join([spec.name, *(f"{key}={_argument_text(given[key])}" for key in given)])
+            texts = (v if isinstance(v, str) else _json(v) for v in values)
+            arguments = (f"{key}={text}" for key, text in zip(choices, texts, strict=True))
+            shown = " ".join([spec.name, *arguments])
             names.append(shown)
-            written.append((shown, spec.name, json.dumps(given, ensure_ascii=False)))
+            written.append((shown, spec.name, _json(given)))
     return EnumeratedCalls(tuple(names), tuple(written))
 
 
@@ -311,10 +283,7 @@ def _choices(spec: ActionSpec) -> dict[str, list[Any]] | None:
     """For each argument the values that it may have; None where they cannot be counted."""
     properties = cast("Mapping[str, Any]", spec.parameters.get("properties") or {})
     choices = {name: _values(schema) for name, schema in properties.items()}
-    count = 1
-    for values in choices.values():
-        count *= len(values)
-    return choices if 0 < count <= MOST_CALLS else None
+    return choices if 0 < prod(map(len, choices.values())) <= MOST_CALLS else None
 
 
 def _values(schema: Any) -> list[Any]:
@@ -329,8 +298,8 @@ def _values(schema: Any) -> list[Any]:
     return [True, False] if shown.get("type") == "boolean" else []
 
 
-def _argument_text(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
 
 
 @lru_cache(maxsize=256)
@@ -348,10 +317,10 @@ def with_enumerated_calls(answer: type[FormT], calls: EnumeratedCalls) -> type[F
     Only the schema holds the list. Anything else, from a server that enforces nothing, is taken as
     it is, and judged in Evaluation.
     """
-    return with_candidates(answer, naming_calls(answer, calls))
+    return with_candidates(answer, _naming_calls(answer, calls))
 
 
-def naming_calls(answer: type[FormT], calls: EnumeratedCalls) -> type[CandidateAnswer]:
+def _naming_calls(answer: type[FormT], calls: EnumeratedCalls) -> type[CandidateAnswer]:
     """The form of a candidate in an answer, with `action` listing whole calls."""
     base = candidates_of(answer)
     table = {shown: (name, given) for shown, name, given in calls.written}
@@ -403,7 +372,7 @@ def with_ranked_calls(answer: type[FormT], calls: EnumeratedCalls) -> type[FormT
         answer: A form of Proposal, or of a whole deliberation.
         calls: What may be named; see `can_be_ranked`.
     """
-    item = naming_calls(answer, calls)
+    item = _naming_calls(answer, calls)
     listed: Any = Annotated[
         Listed[item],
         BeforeValidator(_in_order),
@@ -503,189 +472,3 @@ def _object(properties: dict[str, Any]) -> dict[str, Any]:
         "required": list(properties),
         "additionalProperties": False,
     }
-
-
-# ---- Which form of an answer a phase asks for, by the settings ----
-
-
-_NOTE_CHARACTERS = 2_000
-"""Characters of a note on what is not offered."""
-OFFER = "offer"
-"""Id of a candidate that nobody proposed: a call that is judged before it is offered."""
-NOT_OFFERED = "not_offered"
-"""What a note on calls that are forbidden now is about."""
-
-
-def reasoning_form(deps: Deps) -> type[ReasoningAnswer]:
-    """How Reasoning is asked."""
-    return BriefReasoningAnswer if deps.settings.answers == "brief" else ReasoningAnswer
-
-
-def evaluation_form(deps: Deps, count: int) -> type[EvaluationAnswer]:
-    """How Evaluation is asked about so many candidates."""
-    if deps.settings.answers == "brief":
-        return with_numbered_scores(BriefEvaluationAnswer, count)
-    return EvaluationAnswer
-
-
-def selection_form(deps: Deps) -> type[SelectionAnswer]:
-    """How Selection is asked."""
-    return BriefSelectionAnswer if deps.settings.answers == "brief" else SelectionAnswer
-
-
-async def proposal_form(context: AnyContext, deps: Deps) -> type[ProposalAnswer]:
-    """How Proposal is asked."""
-    brief = deps.settings.answers == "brief"
-    return await _limited(BriefProposalAnswer if brief else ProposalAnswer, context, deps)
-
-
-async def deliberation_form(context: AnyContext, deps: Deps) -> type[DeliberationAnswer]:
-    """How reasoning, candidates and scores are asked in one."""
-    brief = deps.settings.answers == "brief"
-    return await _limited(BriefDeliberationAnswer if brief else DeliberationAnswer, context, deps)
-
-
-async def _limited(answer: type[FormT], context: AnyContext, deps: Deps) -> type[FormT]:
-    """The form with the actions that may be written, as the settings want them enumerated."""
-    if not deps.settings.enumerate_actions:
-        return answer
-    specs = await deps.actions.specs()
-    if deps.settings.enumerate_actions is True:
-        return with_enumerated_actions(answer, tuple(specs))
-    every = calls_of(tuple(specs.values()))
-    calls = every.without(_rejected(context))
-    if deps.settings.enumerate_actions == "allowed":
-        calls = _allowed(calls, specs, context, deps)
-    if deps.settings.answers == "brief" and can_be_ranked(every):
-        return with_ranked_calls(answer, calls)
-    return with_enumerated_calls(answer, calls)
-
-
-def _allowed(
-    calls: EnumeratedCalls, specs: Mapping[str, ActionSpec], context: AnyContext, deps: Deps
-) -> EnumeratedCalls:
-    """The calls that nothing in force forbids now; a note in the trace lists the others."""
-    dead: dict[tuple[str, str], Verdict] = {}
-    for action, arguments in calls.judged():
-        candidate = Candidate(id=OFFER, action=action, raw_arguments=arguments)
-        died_of = check(candidate, specs, context, deps).died_of
-        if died_of is not None and died_of.constraint != ARGUMENTS:
-            dead[action, arguments] = died_of
-    remaining = calls.without(dead.keys())
-    if dead:
-        _note_forbidden(dead, context, deps, offered=remaining is calls)
-    return remaining
-
-
-def _note_forbidden(
-    dead: Mapping[tuple[str, str], Verdict], context: AnyContext, deps: Deps, *, offered: bool
-) -> None:
-    """Notes which calls are forbidden now; the details hold what a replay needs to say so again."""
-    shown = [
-        f"{action} {arguments}: {verdict.constraint}: {verdict.reason}"
-        for (action, arguments), verdict in dead.items()
-    ]
-    result = [
-        {
-            "action": action,
-            "arguments": arguments,
-            "constraint": verdict.constraint,
-            "reason": verdict.reason,
-        }
-        for (action, arguments), verdict in dead.items()
-    ]
-    how = "Forbidden now, but offered, for lack of others" if offered else "Not offered now"
-    deps.note(
-        context, NOT_OFFERED, f"{how}: {'; '.join(shown)}"[:_NOTE_CHARACTERS], forbidden=result
-    )
-
-
-def _rejected(context: AnyContext) -> set[tuple[str, str]]:
-    """Calls that were rejected since the last action in the environment.
-
-    Nothing has been done since, so that they would be rejected once more.
-    """
-    memory = context.working_memory
-    acted = max((past.cycle for past in memory.deeds if not past.internal), default=0)
-    return {(gone.action, gone.raw_arguments) for gone in memory.rejections if gone.cycle > acted}
-
-
-async def ask_phase(
-    phase: Phase,
-    answer: type[AnswerT],
-    context: AnyContext,
-    deps: Deps,
-    *,
-    procedure: str | None = None,
-    evaluations: tuple[Evaluation, ...] = (),
-) -> ModelReply[AnswerT]:
-    """What the model answers to the prompt of a phase; see `prompt_for`."""
-    form = form_of(answer)
-    prompt = await prompt_for(
-        phase, context, deps, form=form, procedure=procedure, evaluations=evaluations
-    )
-    return await deps.ask(prompt, answer, phase=phase, cycle=context.working_memory.cycle)
-
-
-# ---- Giving the answer of a turn the form that was asked for (`output_content_type`) ----
-
-
-FORM = "Give that answer once more, complete, in the form that is asked for."
-
-
-async def form_text(
-    text: str, prompt: Prompt, phase: Phase, context: AnyContext, deps: Deps
-) -> ModelReply[str]:
-    """A text as arguments of `respond`: as it is, or in the form of the turn's answer.
-
-    A text that has the form already is taken; any other one the model is asked to give again.
-    """
-    if deps.answer_type is None:
-        return ModelReply(json.dumps({"text": text}, ensure_ascii=False), TokenUsage())
-    if (formed := _formed(text, deps)) is not None:
-        return ModelReply(formed, TokenUsage())
-    said = PromptMessage(role="assistant", content=text)
-    again = (*prompt, said, PromptMessage(role="user", content=FORM))
-    cycle = context.working_memory.cycle
-    reply = await deps.ask(again, deps.answer_type, phase=phase, cycle=cycle)
-    if reply.value is None:
-        problem = f"The answer did not come in the form of {deps.answer_type.__name__}."
-        return ModelReply(None, reply.usage, f"{problem} {reply.problem}")
-    return ModelReply(reply.value.model_dump_json(), reply.usage)
-
-
-async def form_answers(
-    candidates: Sequence[Candidate],
-    phase: Phase,
-    context: AnyContext,
-    deps: Deps,
-    *,
-    procedure: str | None = None,
-) -> tuple[tuple[Candidate, ...], TokenUsage]:
-    """The candidates, those that answer in the form of the turn's answer.
-
-    One that cannot be brought into it stays as it is, and dies of its arguments in Evaluation.
-    """
-    if deps.answer_type is None:
-        return tuple(candidates), TokenUsage()
-    usage, ready = TokenUsage(), list[Candidate]()
-    for candidate in candidates:
-        if candidate.action != RESPOND.name or _formed(candidate.raw_arguments, deps):
-            ready.append(candidate)
-            continue
-        prompt = await prompt_for(phase, context, deps, form="", procedure=procedure)
-        reply = await form_text(candidate.raw_arguments, prompt, phase, context, deps)
-        usage += reply.usage
-        arguments = reply.value or candidate.raw_arguments
-        ready.append(candidate.model_copy(update={"raw_arguments": arguments}))
-    return tuple(ready), usage
-
-
-def _formed(text: str, deps: Deps) -> str | None:
-    """The text, if it is JSON of the answer's form."""
-    if deps.answer_type is None:
-        return text
-    try:
-        return deps.answer_type.model_validate_json(text).model_dump_json()
-    except (ValidationError, ValueError):
-        return None

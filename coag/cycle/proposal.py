@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
-from coag.schema import Candidate, Phase, ProposalOutcome
+from coag.schema import Candidate, Phase, ProposalOutcome, TokenUsage
 
+from .asking import draft
 from .deps import AnyContext, Deps, is_ablated
-from .native import propose_natively
-from .output_schema import ask_phase, form_answers, proposal_form
 
 
 async def propose(context: AnyContext, deps: Deps) -> ProposalOutcome:
@@ -18,81 +17,42 @@ async def propose(context: AnyContext, deps: Deps) -> ProposalOutcome:
     Compact Reasoning has drafted them already; grounded ones come from the domain; otherwise
     the model is asked. An unusable answer gives none, which ends in an impasse.
     """
-    memory = context.working_memory
+    memory, settings = context.working_memory, deps.settings
     reasoning = memory.cognitive_state.reasoning
+    drafts = reasoning.drafts if reasoning else ()
     is_ablated("rewriting", context, deps)
-    if deps.settings.proposal == "grounded":
-        grounded = context.propose_grounded()
-        if grounded is not None:
-            return ProposalOutcome(
-                cycle=memory.cycle,
-                at=deps.clock.now(),
-                candidates=_scored(_distinct(grounded), reasoning.drafts if reasoning else ()),
-                proposed_by="grounded",
-            )
-    if deps.settings.depth == "compact":
-        drafts = reasoning.drafts if reasoning else ()
-        return ProposalOutcome(
-            cycle=memory.cycle,
-            at=deps.clock.now(),
-            candidates=_distinct(drafts),
-            proposed_by="draft" if drafts else "nobody",
-        )
-    if deps.settings.proposal == "native":
-        return await _offer(context, deps)
-    return await _ask(context, deps)
-
-
-async def _offer(context: AnyContext, deps: Deps) -> ProposalOutcome:
-    proposed = await propose_natively(Phase.PROPOSAL, context, deps)
-    if proposed.problem:
-        deps.note(context, "fallback", proposed.problem, phase="proposal")
+    grounded = context.propose_grounded() if settings.proposal == "grounded" else None
+    usage, thought = TokenUsage(), ""
+    if grounded is not None:
+        candidates, proposed_by = _scored(_distinct(grounded), drafts), "grounded"
+    elif settings.depth == "compact":
+        candidates, proposed_by = drafts, "draft" if drafts else "nobody"
+    else:
+        drafted = await draft(Phase.PROPOSAL, context, deps)
+        candidates, usage, thought = drafted.candidates, drafted.usage, drafted.thought
+        native = settings.proposal == "native"
+        usable = bool(candidates) if native else drafted.answer is not None
+        proposed_by = ("native" if native else "model") if usable else "nobody"
+        if not usable:
+            nothing = "" if native else "The model proposed nothing usable. "
+            deps.note(context, "fallback", f"{nothing}{drafted.problem}", phase="proposal")
     return ProposalOutcome(
-        cycle=context.working_memory.cycle,
+        cycle=memory.cycle,
         at=deps.clock.now(),
-        usage=proposed.usage,
-        candidates=_distinct(proposed.candidates),
-        thought=proposed.thought,
-        proposed_by="native" if proposed.candidates else "nobody",
+        usage=usage,
+        candidates=tuple(_distinct(candidates)),
+        thought=thought,
+        proposed_by=proposed_by,
     )
 
 
-async def _ask(context: AnyContext, deps: Deps) -> ProposalOutcome:
-    answer = await proposal_form(context, deps)
-    reply = await ask_phase(Phase.PROPOSAL, answer, context, deps)
-    if reply.value is None:
-        text = f"The model proposed nothing usable. {reply.problem}"
-        deps.note(context, "fallback", text, phase="proposal")
-    candidates, usage = await form_answers(
-        [
-            drafted.as_candidate(deps.ids("candidate"))
-            for drafted in (reply.value.candidates if reply.value else ())
-        ],
-        Phase.PROPOSAL,
-        context,
-        deps,
-    )
-    return ProposalOutcome(
-        cycle=context.working_memory.cycle,
-        at=deps.clock.now(),
-        usage=reply.usage + usage,
-        candidates=_distinct(candidates),
-        proposed_by="model" if reply.value else "nobody",
-    )
-
-
-def _scored(
-    candidates: tuple[Candidate, ...], drafts: Iterable[Candidate]
-) -> tuple[Candidate, ...]:
+def _scored(candidates: Iterable[Candidate], drafts: Iterable[Candidate]) -> Iterator[Candidate]:
     """The domain's candidates with the scores and reasons of the model's drafts of the same."""
     drafted = {(draft.action, _read(draft.raw_arguments)): draft for draft in drafts}
-    result = [drafted.get((each.action, _read(each.raw_arguments))) for each in candidates]
-    return tuple(
-        each
-        if draft is None
-        else each.model_copy(update={"draft_score": draft.draft_score, "reason": draft.reason})
-        for each, draft in zip(candidates, result, strict=True)
-    )
+    for each in candidates:
+        same = drafted.get((each.action, _read(each.raw_arguments)))
+        update = {"draft_score": same.draft_score, "reason": same.reason} if same else {}
+        yield each.model_copy(update=update)
 
 
 def _read(arguments: str) -> str:
@@ -103,10 +63,10 @@ def _read(arguments: str) -> str:
         return arguments
 
 
-def _distinct(candidates: Iterable[Candidate]) -> tuple[Candidate, ...]:
+def _distinct(candidates: Iterable[Candidate]) -> Iterable[Candidate]:
     """The first of each set of alternatives that ask for the same; a batch stays whole."""
     seen: dict[tuple[str, str, str], Candidate] = {}
     for candidate in candidates:
         own = candidate.id if candidate.batch is not None else ""
         seen.setdefault((candidate.action, candidate.raw_arguments, own), candidate)
-    return tuple(seen.values())
+    return seen.values()

@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-from coag.schema import Candidate, Phase, ReasoningOutcome
+from coag.schema import Phase, ReasoningOutcome
 
-from .deps import AnyContext, Deps, ModelReply, is_ablated
-from .native import propose_natively
-from .output_schema import (
-    DeliberationAnswer,
-    ReasoningAnswer,
-    ask_phase,
-    deliberation_form,
-    form_answers,
-    reasoning_form,
-)
+from .asking import Drafted, ask_phase, draft
+from .deps import AnyContext, Deps, is_ablated
+from .output_schema import BriefReasoningAnswer, ReasoningAnswer
 
 UNUSABLE = "The model gave no usable answer:"
 
@@ -21,75 +14,34 @@ UNUSABLE = "The model gave no usable answer:"
 async def reason(context: AnyContext, deps: Deps) -> ReasoningOutcome:
     """Asks the model how things stand; with `depth="compact"` also for scored candidates.
 
-    Where the settings leave reasoning out, the outcome is empty.
+    Where the settings leave reasoning out, the outcome is empty. Compact and native, the one call
+    is the one that offers the tools.
     """
+    cycle, native = context.working_memory.cycle, deps.settings.proposal == "native"
     if is_ablated("reasoning", context, deps):
-        cycle = context.working_memory.cycle
         return ReasoningOutcome(cycle=cycle, at=deps.clock.now(), situation="")
-    if deps.settings.depth == "compact" and deps.settings.proposal == "native":
-        return await _offer(context, deps)
     if deps.settings.depth == "compact":
-        return await _deliberate(context, deps)
-    answer = reasoning_form(deps)
-    reply = await ask_phase(Phase.REASONING, answer, context, deps)
-    return _outcome(context, deps, reply, ())
-
-
-async def _offer(context: AnyContext, deps: Deps) -> ReasoningOutcome:
-    """Compact and native: the one call is the one that offers the tools."""
-    proposed = await propose_natively(Phase.REASONING, context, deps)
-    if proposed.problem:
-        deps.note(context, "fallback", proposed.problem, phase="reasoning")
-    return ReasoningOutcome(
-        cycle=context.working_memory.cycle,
-        at=deps.clock.now(),
-        usage=proposed.usage,
-        situation=proposed.problem,
-        thought=proposed.thought,
-        drafts=proposed.candidates,
-    )
-
-
-async def _deliberate(context: AnyContext, deps: Deps) -> ReasoningOutcome:
-    answer = await deliberation_form(context, deps)
-    reply = await ask_phase(
-        Phase.REASONING,
-        answer,
-        context,
-        deps,
-        procedure="deliberation",
-    )
-    drafts, usage = await form_answers(
-        [
-            draft.as_candidate(deps.ids("candidate"))
-            for draft in (reply.value.candidates if reply.value else ())
-        ],
-        Phase.REASONING,
-        context,
-        deps,
-        procedure="deliberation",
-    )
-    outcome = _outcome(context, deps, reply, drafts)
-    return outcome.model_copy(update={"usage": outcome.usage + usage})
-
-
-def _outcome(
-    context: AnyContext,
-    deps: Deps,
-    reply: ModelReply[ReasoningAnswer] | ModelReply[DeliberationAnswer],
-    drafts: tuple[Candidate, ...],
-) -> ReasoningOutcome:
-    at, cycle = deps.clock.now(), context.working_memory.cycle
-    if reply.value is None:
-        situation = f"{UNUSABLE} {reply.problem}"
-        deps.note(context, "fallback", situation, phase="reasoning")
-        return ReasoningOutcome(cycle=cycle, at=at, usage=reply.usage, situation=situation)
-    return ReasoningOutcome(
+        drafted = await draft(Phase.REASONING, context, deps)
+    else:
+        native, brief = False, deps.settings.answers == "brief"
+        answer = BriefReasoningAnswer if brief else ReasoningAnswer
+        reply = await ask_phase(Phase.REASONING, answer, context, deps)
+        drafted = Drafted(usage=reply.usage, problem=reply.problem, answer=reply.value)
+    said = drafted.answer if isinstance(drafted.answer, ReasoningAnswer) else None
+    problem = ""
+    if said is None:
+        problem = drafted.problem if native else f"{UNUSABLE} {drafted.problem}"
+    if problem:
+        deps.note(context, "fallback", problem, phase="reasoning")
+    outcome = ReasoningOutcome(
         cycle=cycle,
-        at=at,
-        usage=reply.usage,
-        situation=reply.value.situation,
-        risks=tuple(reply.value.risks),
-        goal_status=reply.value.goal_status,
-        drafts=drafts,
+        at=deps.clock.now(),
+        usage=drafted.usage,
+        situation=problem,
+        thought=drafted.thought,
+        drafts=drafted.candidates,
     )
+    if said is None:
+        return outcome
+    seen = {"situation": said.situation, "risks": tuple(said.risks)}
+    return outcome.model_copy(update={**seen, "goal_status": said.goal_status})

@@ -6,83 +6,74 @@ from collections.abc import Sequence
 
 from coag.schema import DecidedBy, Evaluation, Phase, SelectionOutcome, TokenUsage, numbered
 
+from .asking import ask_phase
 from .checks import batched
 from .deps import AnyContext, Deps
-from .output_schema import ask_phase, selection_form
+from .output_schema import BriefSelectionAnswer, SelectionAnswer
 
-_FIRST = "No scores: the first survivor."
-UNSCORED = 0.5
-"""Rank of a survivor that got no score: between a bad one and a good one."""
+_Choice = tuple[Evaluation, DecidedBy, str]
 
 
 async def select(context: AnyContext, deps: Deps) -> SelectionOutcome:
     """Chooses among the survivors: nobody where one is left, the ranking, or the model."""
-    memory = context.working_memory
-    evaluation = memory.cognitive_state.evaluation
+    memory, settings = context.working_memory, deps.settings
+    evaluation, proposal = memory.cognitive_state.evaluation, memory.cognitive_state.proposal
     judged = evaluation.evaluations if evaluation else ()
-    survivors = [e for e in judged if e.survived]
-    proposal = memory.cognitive_state.proposal
-    together = batched(proposal.candidates if proposal else (), deps)
+    survivors = [one for one in judged if one.survived]
+    batch: tuple[str, ...] = ()
     usage, chosen, decided_by = TokenUsage(), None, None
     reason = "No candidate survived." if judged else "There was no candidate."
     if len(survivors) == 1:
         chosen, decided_by = survivors[0], DecidedBy.ONLY_SURVIVOR
         reason = "It is the only candidate that survived."
-    elif survivors and together:
+    elif survivors and batched(proposal.candidates if proposal else (), deps):
         chosen, decided_by = survivors[0], DecidedBy.MODEL
         reason = f"The {len(survivors)} calls of one answer survived, and are run together."
-    elif survivors and (deps.settings.selection == "rank" or deps.settings.depth == "compact"):
-        chosen, decided_by = best(survivors), DecidedBy.RANK
-        reason = _ranked(chosen)
+        batch = tuple(one.candidate_id for one in survivors)
+    elif survivors and (settings.selection == "rank" or settings.depth == "compact"):
+        chosen, decided_by, reason = _by_rank(survivors)
     elif survivors:
-        chosen, decided_by, reason, usage = await _ask(survivors, context, deps)
+        (chosen, decided_by, reason), usage = await _ask(survivors, context, deps)
     return SelectionOutcome(
         cycle=memory.cycle,
         at=deps.clock.now(),
         usage=usage,
         candidate_id=chosen.candidate_id if chosen else None,
-        batch=tuple(e.candidate_id for e in survivors) if together and survivors[1:] else (),
+        batch=batch,
         decided_by=decided_by,
         reason=reason,
     )
 
 
-def best(survivors: Sequence[Evaluation]) -> Evaluation:
+def _by_rank(survivors: Sequence[Evaluation]) -> _Choice:
     """The highest score and predicted gain together; among equals the one proposed first."""
-    return max(survivors, key=lambda survivor: survivor.rank(UNSCORED))
-
-
-def _ranked(chosen: Evaluation) -> str:
+    chosen = max(survivors, key=Evaluation.rank)
     gain = chosen.gain or 0.0
-    if chosen.score is None:
-        return f"No scores: the highest gain, {gain:+.2f}." if gain else _FIRST
-    if gain:
-        return f"Its score and gain are the highest, {chosen.score:.2f} {gain:+.2f}."
-    return f"It has the highest score, {chosen.score:.2f}."
+    reason = "No scores: the first survivor."
+    if chosen.score is not None and gain:
+        reason = f"Its score and gain are the highest, {chosen.score:.2f} {gain:+.2f}."
+    elif chosen.score is not None:
+        reason = f"It has the highest score, {chosen.score:.2f}."
+    elif gain:
+        reason = f"No scores: the highest gain, {gain:+.2f}."
+    return chosen, DecidedBy.RANK, reason
 
 
 async def _ask(
     survivors: Sequence[Evaluation], context: AnyContext, deps: Deps
-) -> tuple[Evaluation, DecidedBy, str, TokenUsage]:
+) -> tuple[_Choice, TokenUsage]:
     """The model's choice among the survivors; it is shown them by rank, the best first."""
     shown = tuple(survivors)
     if "evaluation" in deps.settings.ablations:
         shown = tuple(each.model_copy(update={"projection": None}) for each in shown)
-    answer = selection_form(deps)
-    reply = await ask_phase(
-        Phase.SELECTION,
-        answer,
-        context,
-        deps,
-        evaluations=shown,
-    )
-    if reply.value is not None and 1 <= reply.value.choice <= len(survivors):
-        chosen = numbered(survivors)[reply.value.choice - 1]
-        return chosen, DecidedBy.MODEL, reply.value.reason, reply.usage
+    answer = BriefSelectionAnswer if deps.settings.answers == "brief" else SelectionAnswer
+    reply = await ask_phase(Phase.SELECTION, answer, context, deps, evaluations=shown)
     problem = reply.problem
     if reply.value is not None:
+        if 1 <= reply.value.choice <= len(survivors):
+            chosen = numbered(survivors)[reply.value.choice - 1]
+            return (chosen, DecidedBy.MODEL, reply.value.reason), reply.usage
         problem = f"It chose number {reply.value.choice} of {len(survivors)} candidates."
     text = f"The model's selection was unusable: the ranking decides. {problem}"
     deps.note(context, "fallback", text, phase="selection")
-    chosen = best(survivors)
-    return chosen, DecidedBy.RANK, _ranked(chosen), reply.usage
+    return _by_rank(survivors), reply.usage

@@ -123,9 +123,9 @@ class Verdict(Value):
         return cls(allowed=True, reason=reason)
 
     @classmethod
-    def forbid(cls, reason: str) -> Verdict:
+    def forbid(cls, reason: str, constraint: str = "") -> Verdict:
         """The candidate must not be executed; `reason` is shown to the agent and logged."""
-        return cls(allowed=False, reason=reason)
+        return cls(allowed=False, reason=reason, constraint=constraint)
 
 
 class Evaluation(Value):

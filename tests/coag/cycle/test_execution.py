@@ -14,6 +14,7 @@ from kits.minds import TestMind, make_mind
 
 from coag.context import CoagContext
 from coag.cycle import (
+    ActionRun,
     ApprovalPolicy,
     ApprovalRequest,
     Approvals,
@@ -22,7 +23,6 @@ from coag.cycle import (
     GuardedActions,
     run_selected,
 )
-from coag.cycle.execution import ActionRun, begin, finish
 from coag.schema import (
     ActionCall,
     ActionResult,
@@ -214,14 +214,12 @@ async def test_what_comes_to_need_approval_while_others_run_is_asked_about() -> 
 # ---- One action between its intent and its receipt, whatever it does ----
 
 
-SPEC = ActionSpec(name="act", description="", parameters={})
-OWN = SPEC.model_copy(update={"internal": True, "repeatable": True})
-OWN_CALL = ActionCall(id="internal-000001", action="act", arguments={})
-CANDIDATE = Candidate(id="c1", action="act", raw_arguments="{}")
+SPEC = ActionSpec(name="act", description="", parameters={"type": "object"})
+CANDIDATE = Candidate(id="c1", action="act", raw_arguments='{"a": 1}')
 
 
 class World:
-    """Actions that bring or raise what they are told to."""
+    """One action that brings or raises what it is told to; the world's, or the agent's own."""
 
     def __init__(self, brings: ActionResult | BaseException) -> None:
         self.brings = brings
@@ -229,44 +227,43 @@ class World:
     async def specs(self) -> Sequence[ActionSpec]:
         return (SPEC,)
 
+    def action_specs(self) -> Sequence[ActionSpec]:
+        return (SPEC.model_copy(update={"internal": True, "repeatable": True}),)
+
     async def execute(self, call: ActionCall) -> ActionResult:
         if isinstance(self.brings, BaseException):
             raise self.brings
         return self.brings
 
+    run_action = execute
 
-def mind_with(brings: ActionResult | BaseException) -> TestMind:
-    mind = make_mind()
-    actions = GuardedActions(World(brings))
+
+async def ran(
+    brings: ActionResult | BaseException, *, internal: bool = False
+) -> tuple[ActionRun, TestMind]:
+    mind, world = make_mind(), World(brings)
+    actions = GuardedActions(None, [world]) if internal else GuardedActions(world)
     actions.enter(Phase.EXECUTION)
     mind.deps = replace(mind.deps, actions=actions, run=lambda: "run-1")
-    return mind
-
-
-async def ran(brings: ActionResult | BaseException) -> tuple[ActionRun, TestMind]:
-    mind = mind_with(brings)
-    call = begin(CANDIDATE, {"a": 1}, mind.context, mind.deps)
-    return await finish(CANDIDATE, call, SPEC, mind.context, mind.deps), mind
+    ended = await run_selected([CANDIDATE], mind.context, mind.deps)
+    return ended.ran[0], mind
 
 
 @pytest.mark.parametrize(
-    ("result", "status", "kind"),
+    ("unknown", "status", "kind"),
     [
-        (ActionResult(content="x", is_error=True), ReceiptStatus.FAILED, PerceptKind.TOOL_RETURN),
-        (
-            ActionResult(content="x", is_error=True, outcome_unknown=True),
-            ReceiptStatus.UNKNOWN,
-            PerceptKind.UNKNOWN_OUTCOME,
-        ),
+        (False, ReceiptStatus.FAILED, PerceptKind.TOOL_RETURN),
+        (True, ReceiptStatus.UNKNOWN, PerceptKind.UNKNOWN_OUTCOME),
     ],
 )
 async def test_a_failure_is_told_as_what_it_is(
-    result: ActionResult, status: ReceiptStatus, kind: PerceptKind
+    unknown: bool, status: ReceiptStatus, kind: PerceptKind
 ) -> None:
-    done, mind = await ran(result)
+    done, mind = await ran(ActionResult(content="x", is_error=True, outcome_unknown=unknown))
     (receipt,) = mind.records("receipt")
     assert receipt.record == "receipt"
     assert receipt.status is status
+    assert receipt.intent_id.startswith("run-1.intent-")
     assert done.queued[0].kind is kind
     assert done.executed.status is ExecutionStatus.FAILED
     assert done.broken is None
@@ -297,7 +294,7 @@ async def test_a_long_result_is_cut_in_what_is_remembered() -> None:
 
 
 async def test_an_internal_action_that_is_broken_off_says_so() -> None:
-    mind = mind_with(asyncio.CancelledError())
-    done: Any = await finish(CANDIDATE, OWN_CALL, OWN, mind.context, mind.deps)
+    done, mind = await ran(asyncio.CancelledError(), internal=True)
     assert isinstance(done.broken, asyncio.CancelledError)
     assert done.executed.status is ExecutionStatus.FAILED
+    assert (done.queued, mind.records("receipt")) == ((), [])
