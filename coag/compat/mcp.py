@@ -329,11 +329,6 @@ class PinnedMcpWorkbench(McpWorkbench):
 
 
 def _supported(params: object) -> ServerParams:
-    """The parameters, if they are of a transport that is supported.
-
-    Raises:
-        ConfigurationError: They are not.
-    """
     if isinstance(params, StdioServerParams | StreamableHttpServerParams):
         return params
     raise ConfigurationError(

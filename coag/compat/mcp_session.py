@@ -8,18 +8,8 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import (
-    AsyncGenerator,
-    Callable,
-    Generator,
-    Mapping,
-    Sequence,
-)
-from contextlib import (
-    AsyncExitStack,
-    asynccontextmanager,
-    contextmanager,
-)
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from importlib.metadata import PackageNotFoundError, version
 from itertools import pairwise
 from pathlib import PurePath
@@ -41,32 +31,11 @@ _LOWEST = (1, 21, 2)
 _ADVICE = f'AutoGen 0.7 works with {MCP_BOUND}. Run: pip install "coag[mcp]"'
 
 
-def installed_mcp() -> str | None:
-    """The version of the `mcp` package that is installed, or None."""
-    try:
-        return version("mcp")
-    except PackageNotFoundError:
-        return None
-
-
-def unusable_mcp(found: str | None) -> ConfigurationError:
-    """What to raise when it cannot be imported."""
-    if found is None:
-        return ConfigurationError(f"Tools of MCP servers need the package mcp. {_ADVICE}")
-    return ConfigurationError(f"mcp {found} is installed and cannot be used. {_ADVICE}")
-
-
-def check_mcp(found: str | None) -> None:
-    """Sees to it that the version is one of those that were tried.
-
-    Raises:
-        ConfigurationError: It is not; the message says what to install.
-    """
-    numbers = tuple(int(part) for part in re.findall(r"\d+", found or "")[:3])
-    if not _LOWEST <= numbers < (2,):
-        raise unusable_mcp(found)
-
-
+try:
+    _INSTALLED = version("mcp")
+except PackageNotFoundError:
+    raise ConfigurationError(f"Tools of MCP servers need the package mcp. {_ADVICE}") from None
+_UNUSABLE = ConfigurationError(f"mcp {_INSTALLED} is installed and cannot be used. {_ADVICE}")
 try:
     from autogen_ext.tools.mcp import (
         StdioServerParams,
@@ -78,9 +47,9 @@ try:
     from mcp.client.stdio import stdio_client
     from mcp.shared._httpx_utils import create_mcp_http_client
 except ImportError as error:
-    raise unusable_mcp(installed_mcp()) from error
-else:
-    check_mcp(installed_mcp())
+    raise _UNUSABLE from error
+if not _LOWEST <= tuple(map(int, re.findall(r"\d+", _INSTALLED)[:3])) < (2,):
+    raise _UNUSABLE
 
 
 # ---- What can go wrong between this process and a server ----
@@ -141,30 +110,36 @@ def label(params: ServerParams) -> str:
     return Redactor().clean_text(named)
 
 
-def expanded(params: ServerParams, environment: Mapping[str, str] | None = None) -> ServerParams:
+def expanded(params: ServerParams) -> ServerParams:
     """The parameters with every `${NAME}` replaced by the environment variable of that name.
 
     Raises:
         ConfigurationError: There is no such variable.
     """
-    variables = os.environ if environment is None else environment
 
     def value_of(found: re.Match[str]) -> str:
-        if found[1] not in variables:
+        if found[1] not in os.environ:
             raise ConfigurationError(
                 f"MCP server {label(params)!r} needs the environment variable {found[1]!r}, which "
                 "is not set."
             )
-        return variables[found[1]]
+        return os.environ[found[1]]
 
-    def filled(value: Any) -> Any:
-        return _REFERENCE.sub(value_of, value) if isinstance(value, str) else value
+    def filled(values: Mapping[str, Any] | None) -> dict[str, Any] | None:
+        return (
+            None
+            if values is None
+            else {
+                name: _REFERENCE.sub(value_of, value) if isinstance(value, str) else value
+                for name, value in values.items()
+            }
+        )
 
     if isinstance(params, StreamableHttpServerParams):
-        headers = _mapped(params.headers, filled)
-        return params.model_copy(update={"url": filled(params.url), "headers": headers})
-    args = [filled(arg) for arg in params.args]
-    return params.model_copy(update={"args": args, "env": _mapped(params.env, filled)})
+        url = _REFERENCE.sub(value_of, params.url)
+        return params.model_copy(update={"url": url, "headers": filled(params.headers)})
+    args = [_REFERENCE.sub(value_of, arg) for arg in params.args]
+    return params.model_copy(update={"args": args, "env": filled(params.env)})
 
 
 def dumpable(params: ServerParams) -> ServerParams:
@@ -178,19 +153,21 @@ def dumpable(params: ServerParams) -> ServerParams:
         ConfigurationError: An argument or the address seems to hold a secret, or the address has
             a user, a query or a fragment that is no reference; the error does not show it.
     """
-    if isinstance(params, StreamableHttpServerParams):
-        _check(params, [params.url], secret=_has_more_than_a_place(params.url))
-        headers = params.headers and {
-            name: _by_reference(value, name.upper()) for name, value in params.headers.items()
-        }
-        return params.model_copy(update={"headers": headers})
-    _check(params, params.args, secret=_has_secret_option(params.args))
+    over_http = isinstance(params, StreamableHttpServerParams)
+    texts = [params.url] if over_http else params.args
+    secret = _has_more_than_a_place(params.url) if over_http else _has_secret_option(params.args)
+    plain = _REFERENCE.sub(REDACTED, " ".join(texts))
+    if secret or Redactor.from_environment().clean_text(plain) != plain:
+        raise ConfigurationError(
+            f"MCP server {label(params)!r} cannot be dumped: an argument or its address seems to "
+            "hold a secret. Write ${NAME} there, the name of an environment variable that has it."
+        )
+    if over_http:
+        headers = params.headers or {}
+        references = {name: _by_reference(headers[name], name.upper()) for name in headers}
+        return params.model_copy(update={"headers": params.headers and references})
     env = params.env and {name: _by_reference(value, name) for name, value in params.env.items()}
     return params.model_copy(update={"env": env})
-
-
-def _mapped(values: Mapping[str, Any] | None, change: Any) -> dict[str, Any] | None:
-    return None if values is None else {name: change(value) for name, value in values.items()}
 
 
 def _by_reference(value: Any, variable: str) -> str:
@@ -220,15 +197,6 @@ def _has_secret_option(args: Sequence[str]) -> bool:
 
 def _is_secret(option: str) -> bool:
     return option.startswith("-") and is_secret_setting(option)
-
-
-def _check(params: ServerParams, texts: Sequence[str], *, secret: bool) -> None:
-    plain = _REFERENCE.sub(REDACTED, " ".join(texts))
-    if secret or Redactor.from_environment().clean_text(plain) != plain:
-        raise ConfigurationError(
-            f"MCP server {label(params)!r} cannot be dumped: an argument or its address seems to "
-            "hold a secret. Write ${NAME} there, the name of an environment variable that has it."
-        )
 
 
 # ---- A session of the mcp package ----
@@ -304,10 +272,8 @@ class McpSession:
 
 def _hints(tool: mcp_types.Tool) -> dict[str, bool]:
     """What a tool says of its effects, where it says it."""
-    annotations = tool.annotations
-    if annotations is None:
-        return {}
-    hints = {"read_only": annotations.readOnlyHint, "idempotent": annotations.idempotentHint}
+    said = tool.annotations or mcp_types.ToolAnnotations()
+    hints = {"read_only": said.readOnlyHint, "idempotent": said.idempotentHint}
     return {name: True for name, hint in hints.items() if hint}
 
 

@@ -90,52 +90,33 @@ class ToolDefinition(BaseModel):
         hints: Mapping[str, bool] | None = None,
     ) -> Self:
         """The definition with its digest."""
-        digest = _digest(name, description, parameters, hints or {})
-        return cls(
-            name=name,
-            description=description,
-            parameters={**parameters},
-            hints={**(hints or {})},
-            digest=digest,
-        )
+        told: dict[str, Any] = {
+            "name": name,
+            "description": description,
+            "parameters": parameters,
+            "hints": hints or {},
+        }
+        return cls.model_validate({**told, "digest": _digest(told)})
 
     @model_validator(mode="after")
     def _digest_fits(self) -> Self:
-        if self.digest != _digest(self.name, self.description, self.parameters, self.hints):
+        if self.digest != _digest(self.model_dump(exclude={"digest"})):
             raise ValueError(f"the digest of tool {self.name!r} does not fit its definition")
         return self
 
     @property
     def size(self) -> int:
         """Characters of name, description and schema."""
-        return len(_canonical(self.name, self.description, self.parameters, self.hints))
+        return len(_canonical(self.model_dump(exclude={"digest"})))
 
 
-def _canonical(
-    name: str, description: str, parameters: Mapping[str, Any], hints: Mapping[str, bool]
-) -> str:
-    whole = {"name": name, "description": description, "parameters": parameters}
-    whole |= {"hints": hints} if hints else {}
+def _canonical(told: Mapping[str, Any]) -> str:
+    whole = {part: value for part, value in told.items() if part != "hints" or value}
     return json.dumps(whole, sort_keys=True, separators=(",", ":"))
 
 
-def _digest(
-    name: str, description: str, parameters: Mapping[str, Any], hints: Mapping[str, bool]
-) -> str:
-    text = _canonical(name, description, parameters, hints)
-    return hashlib.sha256(text.encode("ascii")).hexdigest()
-
-
-def _unfit(definition: ToolDefinition, limits: McpLimits) -> str | None:
-    """Why the tool cannot be offered to a model, or None."""
-    if not _NAME.fullmatch(definition.name):
-        return f"{definition.name[:128]!r} is no name of letters, digits and _ . / -"
-    if definition.size > limits.definition_characters:
-        return (
-            f"the definition of {definition.name!r} has {definition.size:,} characters, more than "
-            f"{limits.definition_characters:,}"
-        )
-    return None
+def _digest(told: Mapping[str, Any]) -> str:
+    return hashlib.sha256(_canonical(told).encode("ascii")).hexdigest()
 
 
 def _shown_schema(
@@ -143,16 +124,18 @@ def _shown_schema(
 ) -> ToolSchema:
     """The tool as a model sees it: with its other name, and descriptions kept short."""
     limit = limits.description_characters
-    name = (override and override.name) or definition.name
-    own = override.description if override else None
-    description = _short(definition.description, limit) if own is None else own
-    parameters: dict[str, Any] = {
+    other = override or ToolOverride()
+    described = other.description
+    no_properties: dict[str, Any] = {}
+    parameters = {
         "type": "object",
-        "properties": {},
+        "properties": no_properties,
         **_shortened(definition.parameters, limit),
     }
     return ToolSchema(
-        name=name, description=description, parameters=cast("ParametersSchema", parameters)
+        name=other.name or definition.name,
+        description=_short(definition.description, limit) if described is None else described,
+        parameters=cast("ParametersSchema", parameters),
     )
 
 
@@ -162,12 +145,12 @@ def _shortened(node: Any, limit: int) -> Any:
         return [_shortened(item, limit) for item in cast("list[Any]", node)]
     if not isinstance(node, dict):
         return node
-    short: dict[str, Any] = {}
-    for key, value in cast("dict[str, Any]", node).items():
+    short = dict(cast("dict[str, Any]", node))
+    for key, value in short.items():
         if key in ("description", "title") and isinstance(value, str):
             short[key] = _short(value, limit)
-        else:
-            short[key] = value if key in _VALUES else _shortened(value, limit)
+        elif key not in _VALUES:
+            short[key] = _shortened(value, limit)
     return short
 
 
@@ -232,29 +215,25 @@ def mcp_result(name: str, raw: Mapping[str, Any], limits: McpLimits) -> McpToolR
 
 
 def _parts(content: Mapping[str, Any], limits: McpLimits) -> list[Content]:
+    kind, data = _named(content.get("mimeType")), str(content.get("data") or "")
     match content.get("type"):
         case "text":
             return [_text(str(content.get("text") or ""))]
         case "image":
-            return _image(content, limits)
+            return _image(data, f"image, {kind}, {_size(data):,} bytes", limits)
         case "audio":
-            size = _size(str(content.get("data") or ""))
-            return [_text(f"[audio, {_named(content.get('mimeType'))}, {size:,} bytes]")]
+            return [_text(f"[audio, {kind}, {_size(data):,} bytes]")]
         case "resource":
-            return _resource(content.get("resource") or {})
+            return [_resource(content.get("resource") or {})]
         case "resource_link":
-            kind = _named(content.get("mimeType"))
             return [_text(f"[link to resource {_named(content.get('uri'))}, {kind}]")]
         case other:
             return [_text(f"[content of a kind that is not known: {_named(other)}]")]
 
 
-def _image(content: Mapping[str, Any], limits: McpLimits) -> list[Content]:
+def _image(encoded: str, caption: str, limits: McpLimits) -> list[Content]:
     """A line that describes the image, and the image where it is one and not too large."""
-    encoded = str(content.get("data") or "")
-    size = _size(encoded)
-    caption = f"image, {_named(content.get('mimeType'))}, {size:,} bytes"
-    if size > limits.image_bytes:
+    if _size(encoded) > limits.image_bytes:
         return [_text(f"[{caption}: too large to be shown]")]
     try:
         image = Image.from_base64(encoded)
@@ -267,12 +246,12 @@ def _image(content: Mapping[str, Any], limits: McpLimits) -> list[Content]:
     return [_text(f"[{caption}]"), ImageResultContent(content=image)]
 
 
-def _resource(resource: Mapping[str, Any]) -> list[Content]:
+def _resource(resource: Mapping[str, Any]) -> TextResultContent:
     named = f"resource {_named(resource.get('uri'))}, {_named(resource.get('mimeType'))}"
     text = resource.get("text")
     if isinstance(text, str):
-        return [_text(f"[{named}]\n{text}")]
-    return [_text(f"[{named}, {_size(str(resource.get('blob') or '')):,} bytes]")]
+        return _text(f"[{named}]\n{text}")
+    return _text(f"[{named}, {_size(str(resource.get('blob') or '')):,} bytes]")
 
 
 def _cut(parts: list[Content], limit: int) -> list[Content]:
@@ -355,18 +334,6 @@ class PinnedTools(BaseModel):
     tools: dict[str, ToolDefinition] = {}
     """Trusted definitions, by name."""
 
-    def judge(self, offered: Mapping[str, ToolDefinition]) -> dict[str, QuarantinedTool]:
-        """Which of the offered tools differ from what is trusted."""
-        return {
-            name: QuarantinedTool(name=name, old=self.tools.get(name), new=definition)
-            for name, definition in offered.items()
-            if definition != self.tools.get(name)
-        }
-
-    def with_tool(self, definition: ToolDefinition) -> PinnedTools:
-        """The same with this definition trusted."""
-        return PinnedTools(tools={**self.tools, definition.name: definition})
-
 
 class PinBoard:
     """Keeps what is trusted of one server, in memory or in a file. Its methods block.
@@ -396,7 +363,12 @@ class PinBoard:
             if pins is None and offered:  # a server without tools may only not be ready yet
                 pins = PinnedTools(tools=dict(offered) if self.trust_first_use else {})
                 self._write(pins)
-            return pins.judge(offered) if pins else {}
+        trusted = pins.tools if pins else {}
+        return {
+            name: QuarantinedTool(name=name, old=trusted.get(name), new=definition)
+            for name, definition in offered.items()
+            if definition != trusted.get(name)
+        }
 
     def approve(self, definition: ToolDefinition) -> None:
         """Trusts a definition from now on.
@@ -405,7 +377,8 @@ class PinBoard:
             ConfigurationError: The file cannot be read or written.
         """
         with self._one_at_a_time:
-            self._write((self._read() or PinnedTools()).with_tool(definition))
+            trusted = (self._read() or PinnedTools()).tools
+            self._write(PinnedTools(tools={**trusted, definition.name: definition}))
 
     def save_state(self) -> dict[str, Any]:
         """The pins, where no file keeps them."""
@@ -425,45 +398,30 @@ class PinBoard:
             raise ConfigurationError(f"The state holds no pinned MCP tools: {error}") from error
 
     def _read(self) -> PinnedTools | None:
-        return self.in_memory if self.path is None else _read_pins(self.path)
+        if self.path is None:
+            return self.in_memory
+        try:
+            return PinnedTools.model_validate_json(self.path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            return None
+        except (OSError, UnicodeDecodeError, ValidationError) as error:
+            raise ConfigurationError(
+                f"{str(self.path)!r} is no file of pinned MCP tools that can be read: {error}. "
+                "Name another path, or delete the file to trust what the server offers next."
+            ) from error
 
     def _write(self, pins: PinnedTools) -> None:
+        """Replaces the file at once, and only when the new one is on the disk."""
         if self.path is None:
             self.in_memory = pins
-        else:
-            _write_pins(self.path, pins)
-
-
-def _read_pins(path: Path) -> PinnedTools | None:
-    """What the file holds; None if there is none. Blocks.
-
-    Raises:
-        ConfigurationError: It holds something else, or cannot be read.
-    """
-    try:
-        return PinnedTools.model_validate_json(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return None
-    except (OSError, UnicodeDecodeError, ValidationError) as error:
-        raise ConfigurationError(
-            f"{str(path)!r} is no file of pinned MCP tools that can be read: {error}. Name another "
-            "path, or delete the file to trust what the server offers next."
-        ) from error
-
-
-def _write_pins(path: Path, pins: PinnedTools) -> None:
-    """Replaces the file at once, and only when the new one is on the disk. Blocks.
-
-    Raises:
-        ConfigurationError: It cannot be written; the old file is untouched then.
-    """
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        replace_file(path, pins.model_dump_json(indent=1))
-    except OSError as error:
-        raise ConfigurationError(
-            f"Pinned MCP tools cannot be saved to {str(path)!r}: {error}"
-        ) from error
+            return
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            replace_file(self.path, pins.model_dump_json(indent=1))
+        except OSError as error:
+            raise ConfigurationError(
+                f"Pinned MCP tools cannot be saved to {str(self.path)!r}: {error}"
+            ) from error
 
 
 def _lines(definition: ToolDefinition) -> list[str]:
@@ -501,21 +459,25 @@ def fitting(
 ) -> tuple[dict[str, ToolDefinition], list[str]]:
     """The tools that may be offered by name, and a sentence for each of the others."""
     tools: dict[str, ToolDefinition] = {}
-    left_out: list[str] = []
-    beyond = 0
-    for definition in found:
-        problem = _unfit(definition, limits)
-        if problem is not None:
-            left_out.append(f"Left out: {problem}.")
-        elif definition.name in tools:
-            left_out.append(f"Left out: a second tool with the name {definition.name!r}.")
+    problems: list[str] = []
+    beyond, most = 0, limits.definition_characters
+    for tool in found:
+        name, size = tool.name, tool.size
+        if not _NAME.fullmatch(name):
+            problems.append(f"{name[:128]!r} is no name of letters, digits and _ . / -")
+        elif size > most:
+            problems.append(
+                f"the definition of {name!r} has {size:,} characters, more than {most:,}"
+            )
+        elif name in tools:
+            problems.append(f"a second tool with the name {name!r}")
         elif len(tools) == limits.tools:
             beyond += 1
         else:
-            tools[definition.name] = definition
+            tools[name] = tool
     if beyond:
-        left_out.append(f"Left out: {beyond} tools beyond the first {limits.tools}.")
-    return tools, left_out
+        problems.append(f"{beyond} tools beyond the first {limits.tools}")
+    return tools, [f"Left out: {problem}." for problem in problems]
 
 
 def make_offer(
