@@ -6,14 +6,12 @@ import builtins
 import dis
 import inspect
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import CodeType
 from typing import Any, Self, cast
 
 from autogen_core import (
-    CancellationToken,
-    Component,
     ComponentLoader,
     ComponentModel,
     ComponentToConfig,
@@ -133,14 +131,9 @@ def constraint_config(rule: object) -> ConstraintConfig | Part:
     own = constraint_config(rule.judge)
     if isinstance(own, ConstraintConfig):
         return own.model_copy(update={"name": rule.name})
-    if _own_name(rule.judge) == rule.name:
+    if ConstraintSet().add(rule.judge) == rule.name:
         return own
     return ConstraintConfig(name=rule.name, rule=own)
-
-
-def _own_name(rule: Constraint) -> str:
-    constraints = ConstraintSet()
-    return constraints.add(rule)
 
 
 def from_constraint_config(config: ConstraintConfig | Part) -> Any:
@@ -169,18 +162,6 @@ _STATIC: Mapping[str, type[StaticWorkbench]] = {
 }
 
 
-class _FunctionTool(BaseTool[BaseModel, BaseModel]):
-    """A tool that AutoGen's `FunctionTool` runs."""
-
-    def __init__(self, tool: FunctionTool, *, strict: bool) -> None:
-        self._tool = tool
-        super().__init__(tool.args_type(), tool.return_type(), tool.name, tool.description, strict)
-
-    async def run(self, args: BaseModel, cancellation_token: CancellationToken) -> Any:
-        """Calls the function."""
-        return await self._tool.run(args, cancellation_token)
-
-
 class ImportedToolConfig(BaseModel):
     """The declarative form of an `ImportedTool`."""
 
@@ -191,7 +172,7 @@ class ImportedToolConfig(BaseModel):
     strict: bool = False
 
 
-class ImportedTool(_FunctionTool, Component[ImportedToolConfig]):
+class ImportedTool(FunctionTool):
     """A function of a module as a tool; its component names the function.
 
     Args:
@@ -204,7 +185,7 @@ class ImportedTool(_FunctionTool, Component[ImportedToolConfig]):
         ConfigurationError: The function cannot be imported.
     """
 
-    component_config_schema = ImportedToolConfig
+    component_config_schema = ImportedToolConfig  # pyright: ignore[reportAssignmentType] - our own
     component_provider_override = "coag.compat.ImportedTool"
 
     def __init__(
@@ -217,10 +198,9 @@ class ImportedTool(_FunctionTool, Component[ImportedToolConfig]):
     ) -> None:
         self._import_name = function if isinstance(function, str) else import_name(function)
         called = from_import_name(function) if isinstance(function, str) else function
-        tool = FunctionTool(called, description, name=name, strict=strict)
-        super().__init__(tool, strict=strict)
+        super().__init__(called, description, name=name, strict=strict)
 
-    def _to_config(self) -> ImportedToolConfig:
+    def _to_config(self) -> ImportedToolConfig:  # pyright: ignore[reportIncompatibleMethodOverride] - ours
         return ImportedToolConfig(
             function=self._import_name,
             description=self.description,
@@ -229,7 +209,7 @@ class ImportedTool(_FunctionTool, Component[ImportedToolConfig]):
         )
 
     @classmethod
-    def _from_config(cls, config: ImportedToolConfig) -> Self:
+    def _from_config(cls, config: ImportedToolConfig) -> Self:  # pyright: ignore[reportIncompatibleMethodOverride] - ours
         return cls(config.function, config.description, name=config.name, strict=config.strict)
 
 
@@ -241,7 +221,7 @@ class SourceToolConfig(BaseModel):
     strict: bool = False
 
 
-class SourceTool(_FunctionTool, Component[SourceToolConfig]):
+class SourceTool(FunctionTool):
     """A function by its source, as AutoGen writes it, that can be dumped again.
 
     Making one runs the source; AutoGen warns of that.
@@ -251,20 +231,26 @@ class SourceTool(_FunctionTool, Component[SourceToolConfig]):
         strict: See AutoGen's `FunctionTool`.
     """
 
-    component_config_schema = SourceToolConfig
+    component_config_schema = SourceToolConfig  # pyright: ignore[reportAssignmentType] - our own
     component_provider_override = "coag.compat.SourceTool"
 
     def __init__(self, tool: Mapping[str, Any], *, strict: bool = False) -> None:
         self._source = dict(tool)
         component = ComponentModel(provider=_FUNCTION_TOOL, config=self._source)
-        super().__init__(FunctionTool.load_component(component), strict=strict)
+        made = FunctionTool.load_component(component)
+        super().__init__(_function_of(made), made.description, name=made.name, strict=strict)
 
-    def _to_config(self) -> SourceToolConfig:
+    def _to_config(self) -> SourceToolConfig:  # pyright: ignore[reportIncompatibleMethodOverride] - ours
         return SourceToolConfig(tool=self._source, strict=bool(self.schema.get("strict", False)))
 
     @classmethod
-    def _from_config(cls, config: SourceToolConfig) -> Self:
+    def _from_config(cls, config: SourceToolConfig) -> Self:  # pyright: ignore[reportIncompatibleMethodOverride] - ours
         return cls(config.tool, strict=config.strict)
+
+
+def _function_of(tool: FunctionTool) -> Callable[..., Any]:
+    # AutoGen has no other way to ask a tool for its function.
+    return cast("Callable[..., Any]", vars(tool)["_func"])
 
 
 def tool_component(tool: Tool) -> ComponentModel:
@@ -279,8 +265,7 @@ def tool_component(tool: Tool) -> ComponentModel:
     given = as_tool(tool)
     if type(given) is not FunctionTool:
         return nested_component(given, f"Tool {given.name!r}")
-    # AutoGen has no other way to ask a tool for its function.
-    function = cast("Callable[..., Any]", vars(given)["_func"])
+    function = _function_of(given)
     strict = bool(given.schema.get("strict", False))
     if not _is_importable(function):
         return _source_component(given, function, strict)
@@ -353,7 +338,7 @@ def _source_component(
             "Give a function of a module, or a BaseTool that is a component."
         )
     component = nested_component(tool, f"Tool {tool.name!r}")
-    check_program(tool.name, function, component.config)
+    _check_names(tool.name, function.__code__, component.config.get("global_imports", []))
     check_public(component.config, f"Tool {tool.name!r}")
     try:
         with warnings.catch_warnings():
@@ -366,26 +351,21 @@ def _source_component(
         ) from error
 
 
-def check_program(name: str, function: Callable[..., Any], config: Mapping[str, Any]) -> None:
-    """Refuses a function whose source uses names that a loaded one would not find.
-
-    Args:
-        name: The tool's name, for the error.
-        function: The function.
-        config: The config of AutoGen's `FunctionTool`: its `global_imports` are found.
-
-    Raises:
-        ConfigurationError: Names what it closes over or uses of its module.
-    """
-    code = cast("CodeType", getattr(function, "__code__"))  # noqa: B009 - a Callable has none
+def _check_names(name: str, code: CodeType, imports: Sequence[Any]) -> None:
+    """Refuses a function whose source uses names that a loaded one would not find."""
     if code.co_freevars:
         raise ConfigurationError(
             f"Tool {name!r} closes over {', '.join(code.co_freevars)}, which its source does not "
             "bring along. Move the function to the top level of a module, or make a BaseTool "
             "that is a component and keeps them in its config."
         )
-    known = {*dir(builtins), code.co_name, *_imported(config.get("global_imports", []))}
-    missing = sorted(set(_globals(code)) - known)
+    used = {
+        str(one.argval)
+        for part in _codes(code)
+        for one in dis.get_instructions(part)
+        if one.opname in ("LOAD_GLOBAL", "LOAD_NAME")
+    }
+    missing = sorted(used - {*dir(builtins), code.co_name, *_imported(imports)})
     if missing:
         raise ConfigurationError(
             f"Tool {name!r} uses {', '.join(missing)} of its module, which its source does not "
@@ -394,20 +374,20 @@ def check_program(name: str, function: Callable[..., Any], config: Mapping[str, 
         )
 
 
-def _globals(code: CodeType) -> Iterator[str]:
-    for instruction in dis.get_instructions(code):
-        if instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
-            yield str(instruction.argval)
+def _codes(code: CodeType) -> Iterator[CodeType]:
+    """The code of a function and of all functions within it."""
+    yield code
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
-            yield from _globals(constant)
+            yield from _codes(constant)
 
 
-def _imported(imports: list[Any]) -> Iterator[str]:
+def _imported(imports: Sequence[Any]) -> Iterator[str]:
     """The names that AutoGen's import statements bind."""
     for one in imports:
         if isinstance(one, str):
             yield one.split(".")[0]
-            continue
-        given = cast("Mapping[str, Any]", one)
-        yield from [given["alias"]] if "alias" in given else _imported(given["imports"])
+        elif "alias" in one:
+            yield one["alias"]
+        else:
+            yield from _imported(one["imports"])

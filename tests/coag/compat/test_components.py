@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from autogen_core import CancellationToken, ComponentModel
-from autogen_core.code_executor import ImportFromModule
+from autogen_core.code_executor import Alias, ImportFromModule
 from autogen_core.memory import Memory, MemoryContent, MemoryMimeType
 from autogen_core.tools import (
     BaseTool,
@@ -30,8 +30,10 @@ from coag.compat import (
     AutoGenMemory,
     ImportedTool,
     SourceTool,
+    ToolRunner,
     load_tool,
     load_workbench,
+    tool,
     tool_component,
     workbench_component,
 )
@@ -182,38 +184,34 @@ async def test_a_loaded_function_uses_what_stands_around_it() -> None:
     assert await used(load_tool(parsed(component)), number=4) == 12
 
 
-async def test_a_function_of_its_own_goes_by_its_source_and_can_be_dumped_again() -> None:
+@pytest.mark.parametrize("strict", [None, True])
+async def test_a_function_of_its_own_goes_by_its_source_and_can_be_dumped_again(
+    strict: bool | None,
+) -> None:
     def double(number: int) -> int:
         return 2 * number
 
-    component = tool_component(FunctionTool(double, "Doubles.", strict=True))
+    if strict is None:
+        component = FunctionTool(double, "Doubles.").dump_component()  # as AutoGen writes it
+    else:
+        component = tool_component(FunctionTool(double, "Doubles.", strict=strict))
     loaded = quietly(parsed(component))
     assert isinstance(loaded, SourceTool)
     assert await used(loaded, number=4) == 8
-    assert loaded.schema.get("strict") is True
-    assert as_text(tool_component(loaded)) == as_text(component)
+    assert loaded.schema.get("strict") is bool(strict)
+    assert tool_component(quietly(parsed(tool_component(loaded)))) == tool_component(loaded)
 
 
-async def test_a_component_that_autogen_wrote_can_be_dumped_again() -> None:
-    def double(number: int) -> int:
-        return 2 * number
-
-    written = FunctionTool(double, "Doubles.").dump_component()
-    loaded = quietly(written)
-    assert await used(loaded, number=4) == 8
-    again = quietly(parsed(tool_component(loaded)))
-    assert tool_component(again) == tool_component(loaded)
+async def test_what_is_declared_of_a_function_is_known_of_the_loaded_tool() -> None:
+    loaded = load_tool(tool_component(looks))
+    (spec,) = await ToolRunner([loaded]).specs()
+    assert spec.read_only
 
 
-async def test_the_imports_that_a_tool_lists_count_as_its_own() -> None:
-    from math import floor
-
-    def lower(number: float) -> int:
-        return floor(number)
-
-    tool = FunctionTool(lower, "Rounds.", global_imports=[ImportFromModule("math", ("floor",))])
-    with pytest.raises(ConfigurationError, match="closes over floor"):
-        tool_component(tool)
+@tool(read_only=True)
+def looks(number: int) -> int:
+    """Looks."""
+    return number
 
 
 def _local_tools() -> list[tuple[Any, str]]:
@@ -225,6 +223,17 @@ def _local_tools() -> list[tuple[Any, str]]:
     def leaning(number: int) -> str:
         return json.dumps(number)
 
+    def outer(items: list[int]) -> list[int]:
+        def inner(item: int) -> int:
+            return item + len(json.dumps(items))
+
+        return [inner(item) for item in items]
+
+    from math import floor
+
+    def lower(number: float) -> int:
+        return floor(number)
+
     class Bound:
         def method(self, number: int) -> int:
             return number
@@ -232,6 +241,11 @@ def _local_tools() -> list[tuple[Any, str]]:
     return [
         (FunctionTool(closing, "x"), "closes over rate"),
         (FunctionTool(leaning, "x"), "uses json of its module"),
+        (FunctionTool(outer, "x"), "uses json of its module"),
+        (
+            FunctionTool(lower, "x", global_imports=[ImportFromModule("math", ("floor",))]),
+            "closes over floor",
+        ),
         (FunctionTool(Bound().method, "x"), "'method' is a method"),
         (FunctionTool(lambda: 1, "x", name="one"), "'one'"),
     ]
@@ -272,11 +286,18 @@ def test_a_tool_of_the_script_that_runs_goes_by_its_source_if_that_stands_alone(
     assert "uses RATE of its module" in left["refused"]
 
 
-def test_listed_imports_make_a_source_stand_alone() -> None:
+@pytest.mark.parametrize(
+    "imports", [["json"], [Alias("json", "json")], [ImportFromModule("json", ("dumps", "loads"))]]
+)
+def test_listed_imports_make_a_source_stand_alone(imports: Any) -> None:
     def leaning(number: int) -> str:
         return json.dumps(number)
 
-    tool = FunctionTool(leaning, "x", global_imports=["json"])
+    def bound(number: int) -> str:
+        return dumps(number)  # type: ignore[name-defined] # pyright: ignore # noqa: F821
+
+    function = bound if isinstance(imports[0], ImportFromModule) else leaning
+    tool = FunctionTool(function, "x", global_imports=imports)
     loaded = quietly(parsed(tool_component(tool)))
     assert as_text(tool_component(loaded)) == as_text(tool_component(tool))
 

@@ -26,11 +26,9 @@ from PIL import Image as Picture
 
 from coag.compat import AutoGenMemory, RecordedAgent, Recorder
 from coag.compat.approval_web import WebApprover
-from coag.compat.components import check_program
 from coag.compat.mcp_tools import McpLimits, ToolDefinition, make_offer, mcp_result
 from coag.compat.recorder import AnnouncedCalls
 from coag.compat.recording import StockRun
-from coag.errors import ConfigurationError
 from coag.memory import LongTermMemory
 from coag.schema import Note, TraceRecord
 from coag.store import HashEmbedder, InMemoryStore
@@ -78,23 +76,6 @@ def test_a_call_is_taken_over_only_by_who_runs_just_that() -> None:
     assert calls.claim("1", "look", {"where": "attic"}) is second
     assert calls.claim("1", "look", {"where": "attic"}) is None
     assert calls.claim("1", "look", {"where": "hall"}) is first
-
-
-def outer(items: list[int]) -> list[int]:
-    """A program with a function within it."""
-
-    def inner(item: int) -> int:
-        return item + len(json.dumps(items))
-
-    return [inner(item) for item in items]
-
-
-def test_what_a_function_within_a_program_uses_must_be_brought_along_too() -> None:
-    with pytest.raises(ConfigurationError, match="uses json of its module"):
-        check_program("outer", outer, {})
-    check_program("outer", outer, {"global_imports": ["json"]})
-    aliased = [{"module": "simplejson", "alias": "json"}, {"module": "a", "imports": ["b"]}]
-    check_program("outer", outer, {"global_imports": aliased})
 
 
 # ---- stock agents ----
