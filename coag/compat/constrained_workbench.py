@@ -38,9 +38,9 @@ from .components import (
 from .guard_trace import GuardTrace
 from .guarded_calls import (
     NOTHING_DONE,
-    CallRequest,
     Guard,
     GuardedResult,
+    Show,
     result_when_cancelled,
     show_event,
     text_result,
@@ -102,12 +102,7 @@ class WorkbenchState(BaseModel):
     """Calls that had begun and not ended when it was saved."""
 
 
-def read_state(state: Mapping[str, Any], workbenches: int) -> WorkbenchState:
-    """A saved state.
-
-    Raises:
-        StateError: It is none, or of a workbench with another number of workbenches within.
-    """
+def _read_state(state: Mapping[str, Any], workbenches: int) -> WorkbenchState:
     try:
         saved = WorkbenchState.model_validate(dict(state))
     except ValidationError as error:
@@ -282,9 +277,7 @@ class ConstrainedWorkbench(NamedComponent, StaticStreamWorkbench):
         call_id: str | None = None,
     ) -> GuardedResult:
         """Calls a tool under guard; only a cancellation of this task is raised."""
-        return await self._call(
-            CallRequest(name=name, arguments=arguments, call_id=call_id), cancellation_token
-        )
+        return await self._call(name, arguments, cancellation_token, call_id)
 
     async def call_tool_stream(
         self,
@@ -295,10 +288,9 @@ class ConstrainedWorkbench(NamedComponent, StaticStreamWorkbench):
     ) -> AsyncGenerator[Any | ToolResult, None]:
         """As `call_tool`; what the tool shows while it runs comes first, the result last."""
         shown: asyncio.Queue[object] = asyncio.Queue()
-        request = CallRequest(
-            name=name, arguments=arguments, call_id=call_id, show=shown.put_nowait
+        calling = asyncio.create_task(
+            self._call(name, arguments, cancellation_token, call_id, shown.put_nowait)
         )
-        calling = asyncio.create_task(self._call(request, cancellation_token))
         calling.add_done_callback(lambda done: shown.put_nowait(_END))
         try:
             while (item := await shown.get()) is not _END:
@@ -344,7 +336,7 @@ class ConstrainedWorkbench(NamedComponent, StaticStreamWorkbench):
         Raises:
             StateError: It is none of a workbench like this one.
         """
-        saved = read_state(state, len(self._workbenches))
+        saved = _read_state(state, len(self._workbenches))
         for workbench, inner in zip(self._workbenches, saved.inner, strict=True):
             await workbench.load_state(inner)
         await self._guard.load_state(saved.model_dump())
@@ -367,10 +359,7 @@ class ConstrainedWorkbench(NamedComponent, StaticStreamWorkbench):
 
     @classmethod
     def _from_config(cls, config: ConstrainedWorkbenchConfig) -> Self:  # pyright: ignore[reportIncompatibleMethodOverride] - ours
-        inner = [
-            *map(load_tool, config.tools),
-            *map(load_workbench, config.workbenches),
-        ]
+        inner = [*map(load_tool, config.tools), *map(load_workbench, config.workbenches)]
         context = None if config.context is None else load_context(config.context)
         try:
             return cls(
@@ -396,16 +385,20 @@ class ConstrainedWorkbench(NamedComponent, StaticStreamWorkbench):
         own = (self._runner.listing.own,) if self._runner.tools else ()
         return (*own, *self._runner.workbenches)
 
-    async def _call(self, request: CallRequest, token: CancellationToken | None) -> GuardedResult:
-        def cancelled(when: str) -> GuardedResult:
-            text = f"{request.name} was cancelled before it {when}. {NOTHING_DONE}"
-            return text_result(request.name, text)
-
+    async def _call(
+        self,
+        name: str,
+        arguments: object,
+        token: CancellationToken | None,
+        call_id: str | None,
+        show: Show = lambda event: None,
+    ) -> GuardedResult:
+        cancelled = f"{name} was cancelled before it"
         return await result_when_cancelled(
-            self._guard.call(request),
+            self._guard.call(name, arguments, call_id, show),
             token,
-            before=lambda: cancelled("began"),
-            during=lambda: cancelled("ran"),
+            before=text_result(name, f"{cancelled} began. {NOTHING_DONE}"),
+            during=text_result(name, f"{cancelled} ran. {NOTHING_DONE}"),
         )
 
 

@@ -35,9 +35,9 @@ from coag.tracing import (
     read_trace,
 )
 
-UNSETTLED, SETTLED = "unsettled", "settled"
+_UNSETTLED, _SETTLED = "unsettled", "settled"
 """Keys of a run's result: actions of unknown outcome, and intents whose outcome became known."""
-ENDED = "The process ended while this ran. It may or may not have had its effect."
+_ENDED = "The process ended while this ran. It may or may not have had its effect."
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +110,7 @@ class GuardTrace:
         if self._logs is None:
             self.id, self._trace = new_run_id(now, self._agent), MemoryTrace()
             return OpenActions()
-        open_actions = settle_runs(self._logs, self._agent, self._clock)
+        open_actions = _settle_runs(self._logs, self._agent, self._clock)
         info = RunInfo(
             id=new_run_id(now, self._agent),
             kind="plain",
@@ -142,15 +142,10 @@ class GuardTrace:
         self._trace.flush()
 
 
-def settle_runs(logs: Path, agent: str, clock: Clock) -> OpenActions:
-    """Gives intents of abandoned runs the receipt that they lack.
+def _settle_runs(logs: Path, agent: str, clock: Clock) -> OpenActions:
+    """Gives intents of this agent's abandoned runs the receipt that they lack.
 
     A run that another writer holds is still open; it is not touched.
-
-    Args:
-        logs: The folder of all runs.
-        agent: Only runs of this agent.
-        clock: Dates the receipts.
     """
     intents: list[Intent] = []
     problems: list[str] = []
@@ -165,9 +160,9 @@ def settle_runs(logs: Path, agent: str, clock: Clock) -> OpenActions:
             if info.ended_at is None:
                 lost, result = _settle(folder, clock)
                 intents += lost
-            actions = map(UnsettledAction.model_validate, result.get(UNSETTLED, ()))
+            actions = map(UnsettledAction.model_validate, result.get(_UNSETTLED, ()))
             unsettled |= {action.intent_id: action for action in actions}
-            settled.update(result.get(SETTLED, ()))
+            settled.update(result.get(_SETTLED, ()))
         except (TraceError, ValidationError) as error:
             problems.append(str(error))
     open_actions = tuple(action for name, action in unsettled.items() if name not in settled)
@@ -176,31 +171,31 @@ def settle_runs(logs: Path, agent: str, clock: Clock) -> OpenActions:
 
 def _outcomes_of(records: Sequence[TraceRecord], lost: Sequence[Intent]) -> dict[str, Any]:
     """What `run.json` keeps of actions of unknown outcome, for the runs that follow."""
-    unsettled = {
-        one.id: UnsettledAction(
+    found = [
+        UnsettledAction(
             intent_id=one.id, action=one.action, arguments=one.arguments, cycle=one.cycle
         )
         for one in lost
-    }
+    ]
     settled: set[str] = set()
     for record in records:
         if isinstance(record, Snapshot):
             memory = WorkingMemory.model_validate(record.working_memory)
-            unsettled |= {one.intent_id: one for one in memory.unsettled}
-        if isinstance(record, Percept) and record.kind is PerceptKind.UNKNOWN_OUTCOME:
-            intent_id = record.caused_by or record.id
-            unsettled[intent_id] = UnsettledAction(
-                intent_id=intent_id,
-                action=record.source,
-                arguments=record.arguments or {},
-                cycle=0,
-            )
+            found += memory.unsettled
         if isinstance(record, Percept):
             settled.update(record.settles)
-    actions = [
-        one.model_dump(mode="json") for name, one in unsettled.items() if name not in settled
-    ]
-    return {UNSETTLED: actions, SETTLED: sorted(settled)} if actions or settled else {}
+            if record.kind is PerceptKind.UNKNOWN_OUTCOME:
+                found.append(
+                    UnsettledAction(
+                        intent_id=record.caused_by or record.id,
+                        action=record.source,
+                        arguments=record.arguments or {},
+                        cycle=0,
+                    )
+                )
+    unsettled = {one.intent_id: one for one in found if one.intent_id not in settled}
+    actions = [one.model_dump(mode="json") for one in unsettled.values()]
+    return {_UNSETTLED: actions, _SETTLED: sorted(settled)} if actions or settled else {}
 
 
 def _settle(folder: RunFolder, clock: Clock) -> tuple[list[Intent], dict[str, Any]]:
@@ -216,7 +211,7 @@ def _settle(folder: RunFolder, clock: Clock) -> tuple[list[Intent], dict[str, An
                     at=clock.now(),
                     cycle=intent.cycle,
                     status=ReceiptStatus.UNKNOWN,
-                    content=ENDED,
+                    content=_ENDED,
                 )
             )
     finally:

@@ -8,14 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import (
-    AsyncGenerator,
-    Callable,
-    Coroutine,
-    Iterable,
-    Mapping,
-    Sequence,
-)
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -94,8 +87,8 @@ async def result_when_cancelled(
     call: Coroutine[Any, Any, ResultT],
     token: CancellationToken | None,
     *,
-    before: Callable[[], ResultT],
-    during: Callable[[], ResultT],
+    before: ResultT,
+    during: ResultT,
 ) -> ResultT:
     """The result of a call; a stock agent hangs where a workbench raises.
 
@@ -110,7 +103,7 @@ async def result_when_cancelled(
     """
     if token is not None and token.is_cancelled():
         call.close()
-        return before()
+        return before
     calling = asyncio.create_task(call)
     if token is not None:
         token.link_future(calling)
@@ -120,7 +113,7 @@ async def result_when_cancelled(
         if not calling.done():
             calling.cancel()
             await asyncio.wait({calling})
-    return during() if calling.cancelled() else calling.result()
+    return during if calling.cancelled() else calling.result()
 
 
 def _result_of(ran: ActionRun) -> GuardedResult:
@@ -135,24 +128,11 @@ def _result_of(ran: ActionRun) -> GuardedResult:
 
 def _refusal(name: str, verdict: Verdict) -> GuardedResult:
     reason = verdict.reason.strip().rstrip(".") or "it gives no reason"
-    text = f"{name} was not run. The rule {verdict.constraint!r} forbids it: {reason}."
-    return text_result(name, f"{text} {NOTHING_DONE}")
+    return _not_run(name, f"The rule {verdict.constraint!r} forbids it: {reason}.")
 
 
-def _failure(name: str, problem: str, *, started: bool) -> GuardedResult:
-    """That a call could not be judged or recorded: nothing runs unjudged or unrecorded."""
-    if started:
-        return text_result(name, f"{name} was run, and then: {problem} {UNKNOWN}", unknown=True)
+def _not_run(name: str, problem: str) -> GuardedResult:
     return text_result(name, f"{name} was not run. {problem} {NOTHING_DONE}")
-
-
-def _verdicts_text(candidate: Candidate, judged: Evaluation) -> str:
-    """What the rules said of a call, in one sentence."""
-    call = f"{candidate.action}({ellipsis(candidate.raw_arguments, _SHOWN)})"
-    refused_by = judged.died_of
-    if refused_by is not None:
-        return f"{call} is forbidden by {refused_by.constraint}: {refused_by.reason}"
-    return f"{call} passed {', '.join(verdict.constraint for verdict in judged.verdicts)}"
 
 
 # ---- The guard ----
@@ -165,19 +145,6 @@ _SHOW: ContextVar[Show] = ContextVar("coag_guarded_call_show")
 def show_event(event: object) -> None:
     """Passes on what a streaming tool shows to whoever waits for the call that it is part of."""
     _SHOW.get()(event)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallRequest:
-    """A call that an agent wants made."""
-
-    name: str
-    arguments: Mapping[str, Any] | None
-    """As the agent gives them: not checked yet, and of a stock agent not always a mapping."""
-    call_id: str | None = None
-    """The agent's own id of the call, which the tool gets."""
-    show: Show = lambda event: None
-    """Gets what the tool shows while it runs."""
 
 
 @dataclass(slots=True)
@@ -265,26 +232,36 @@ class Guard:
 
     # ---- calls ----
 
-    async def call(self, request: CallRequest) -> GuardedResult:
+    async def call(
+        self, name: str, arguments: object, call_id: str | None, show: Show
+    ) -> GuardedResult:
         """Makes one call; where rules judge it, after those that came before.
 
         While calls are under way in another event loop, e.g. of another thread, it is refused:
         what the rules judge by belongs to one loop at a time.
+
+        Args:
+            name: The tool's name.
+            arguments: As a stock agent gives them: not checked, and not always a mapping.
+            call_id: The agent's own id of the call, which the tool gets.
+            show: Gets what the tool shows while it runs.
         """
         here = self._enter(asyncio.get_running_loop())
         if here is None:
-            text = f"{request.name} was not run. {_ELSEWHERE} {NOTHING_DONE}"
-            return text_result(request.name, text)
-        _SHOW.set(request.show)
+            return _not_run(name, _ELSEWHERE)
+        _SHOW.set(show)
         started: list[ActionCall] = []
         try:
-            executor = _CallExecutor(self.runner, request.call_id, self._running)
-            spec = (await executor.specs()).get(request.name) if self._parallel else None
+            executor = _CallExecutor(self.runner, call_id, self._running)
+            spec = (await executor.specs()).get(name) if self._parallel else None
             async with self._in_turn(here, beside=spec is not None and spec.read_only):
                 await self.open()
-                return await self._guarded(request, self._deps(executor, started.extend))
+                return await self._guarded(name, arguments, self._deps(executor, started.extend))
         except Exception as error:  # a hook may raise anything; a stock agent hangs where this does
-            return _failure(request.name, describe_error(error), started=bool(started))
+            problem = describe_error(error)
+            if not started:  # it could not be judged or recorded
+                return _not_run(name, problem)
+            return text_result(name, f"{name} was run, and then: {problem} {UNKNOWN}", unknown=True)
         finally:
             with self._gate:
                 here.calls -= 1
@@ -309,19 +286,18 @@ class Guard:
         async with here.in_turn:
             yield
 
-    async def _guarded(self, request: CallRequest, deps: GuardDeps) -> GuardedResult:
+    async def _guarded(self, name: str, arguments: object, deps: GuardDeps) -> GuardedResult:
         memory = self.context.working_memory
         self._set_cycle(memory.cycle + 1)
-        arguments = _as_json(request.arguments)
-        candidate = Candidate(id=deps.ids("call"), action=request.name, raw_arguments=arguments)
+        raw = _as_json(arguments)
+        candidate = Candidate(id=deps.ids("call"), action=name, raw_arguments=raw)
         if memory.unsettled:
             await self.perceive(await reconcile(self.context, deps))
         if self._stale:
             verdict = Verdict(allowed=False, constraint=CURRENT_STATE, reason=self._stale)
-            self._note_verdicts(
-                candidate, Evaluation(candidate_id=candidate.id, verdicts=(verdict,))
-            )
-            return _refusal(request.name, verdict)
+            judged = Evaluation(candidate_id=candidate.id, verdicts=(verdict,))
+            self._note_verdicts(candidate, judged)
+            return _refusal(name, verdict)
         self._constraints.pin()
         ended = await run_selected([candidate], self.context, deps, judged=self._note_verdicts)
         await self.perceive(percept for ran in ended.ran for percept in ran.queued)
@@ -331,7 +307,7 @@ class Guard:
         if not self._stale:
             return result
         text = f"{result.to_text()}\n{self._stale}"
-        return text_result(request.name, text, unknown=result.may_have_happened)
+        return text_result(name, text, unknown=result.may_have_happened)
 
     def _deps(
         self, executor: _CallExecutor | None, announce: Callable[[Sequence[ActionCall]], None]
@@ -362,10 +338,13 @@ class Guard:
         return f"The perceptual state is out of date: {problem} {_STALE}" if problem else ""
 
     def _note_verdicts(self, candidate: Candidate, judged: Evaluation) -> None:
-        problems = self.runner.problems
+        problems, refused_by = self.runner.problems, judged.died_of
+        passed = f"passed {', '.join(verdict.constraint for verdict in judged.verdicts)}"
+        if refused_by is not None:
+            passed = f"is forbidden by {refused_by.constraint}: {refused_by.reason}"
         self.note(
             "constraint",
-            _verdicts_text(candidate, judged),
+            f"{candidate.action}({ellipsis(candidate.raw_arguments, _SHOWN)}) {passed}",
             call=candidate.id,
             verdicts=[verdict.model_dump(mode="json") for verdict in judged.verdicts],
             **({"problems": list(problems)} if problems else {}),

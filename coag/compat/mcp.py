@@ -209,8 +209,8 @@ class PinnedMcpWorkbench(McpWorkbench):
             return await result_when_cancelled(
                 self._called(name, dict(arguments or {})),
                 cancellation_token,
-                before=lambda: failed_result(name, before),
-                during=lambda: failed_result(name, during, may_have_happened=True),
+                before=failed_result(name, before),
+                during=failed_result(name, during, may_have_happened=True),
             )
 
     async def start(self) -> None:
