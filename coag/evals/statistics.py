@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import count
 from math import asin, ceil, comb, isfinite, isnan, sqrt
-from statistics import fmean, stdev
+from statistics import NormalDist, fmean, stdev
 from typing import Any, Literal, TypeVar, cast
 
 from pydantic import Field
@@ -62,92 +62,15 @@ def wilson(successes: int, n: int, *, level: float = 0.95) -> Interval:
         raise ValueError(f"successes must be from 0 to n, got {successes!r} of n = {n!r}")
     if n == 0:
         return Interval(low=0.0, high=1.0, level=level)
-    low, high = wilson_bounds(successes, n, 1 - level)
+    from statsmodels.stats import proportion
+
+    confidence = cast("Any", proportion).proportion_confint
+    low, high = map(float, confidence(successes, n, alpha=1 - level, method="wilson"))
     return Interval(
         low=0.0 if successes == 0 else max(0.0, low),
         high=1.0 if successes == n else min(1.0, high),
         level=level,
     )
-
-
-def wilson_bounds(successes: int, n: int, alpha: float) -> tuple[float, float]:
-    """Wilson's score interval of a rate, by statsmodels."""
-    from statsmodels.stats import proportion
-
-    found = cast("Any", proportion).proportion_confint(successes, n, alpha=alpha, method="wilson")
-    return float(found[0]), float(found[1])
-
-
-def mcnemar_p(first_only: int, second_only: int) -> float:
-    """Two-sided exact p of McNemar's test, by statsmodels."""
-    from statsmodels.stats import contingency_tables
-
-    table = [[0, first_only], [second_only, 0]]
-    return float(cast("Any", contingency_tables).mcnemar(table, exact=True).pvalue)
-
-
-def bootstrap_bounds(
-    values: Sequence[float], *, level: float, resamples: int, seed: int
-) -> tuple[float, float]:
-    """Bias-corrected and accelerated bootstrap interval of a mean, by scipy."""
-    import numpy
-    from scipy import stats
-
-    found = cast("Any", stats).bootstrap(
-        (list(values),),
-        numpy.mean,
-        confidence_level=level,
-        n_resamples=resamples,
-        method="BCa",
-        vectorized=True,
-        rng=seed,
-    )
-    return float(found.confidence_interval.low), float(found.confidence_interval.high)
-
-
-def sign_flip_p(values: Sequence[float], *, resamples: int, seed: int) -> float:
-    """Two-sided p of the mean under random signs, by scipy; exact where the signs are few."""
-    import numpy
-    from scipy import stats
-
-    found = cast("Any", stats).permutation_test(
-        (list(values),),
-        numpy.mean,
-        permutation_type="samples",
-        vectorized=True,
-        n_resamples=resamples,
-        rng=seed,
-    )
-    return float(found.pvalue)
-
-
-def holm_adjusted(p_values: Sequence[float]) -> list[float]:
-    """Holm's adjusted p-values in the order given, by statsmodels."""
-    from statsmodels.stats import multitest
-
-    found = cast("Any", multitest).multipletests(list(p_values), method="holm")
-    return [float(p) for p in found[1]]
-
-
-def normal_quantile(probability: float) -> float:
-    """The quantile of the standard normal distribution, by scipy."""
-    from scipy import stats
-
-    return float(cast("Any", stats).norm.ppf(probability))
-
-
-def paired_t_n(effect: float, alpha: float, power: float) -> float:
-    """The pairs that a paired t-test needs for a standardised effect, by statsmodels."""
-    from statsmodels.stats import power as powers
-
-    found = (
-        cast("Any", powers)
-        .TTestPower()
-        .solve_power(
-            effect_size=abs(effect), nobs=None, alpha=alpha, power=power, alternative="two-sided"
-        )
-    )
-    return float(found)
 
 
 RESAMPLES = 9999
@@ -195,13 +118,18 @@ def mcnemar(pairs: Iterable[tuple[bool, bool]]) -> PairedCounts:
     counts = {(a, b): 0 for a in (True, False) for b in (True, False)}
     for first, second in pairs:
         counts[bool(first), bool(second)] += 1
-    first_only, second_only = counts[True, False], counts[False, True]
+    first_only, second_only, p = counts[True, False], counts[False, True], 1.0
+    if first_only + second_only:
+        from statsmodels.stats import contingency_tables
+
+        table = [[0, first_only], [second_only, 0]]
+        p = min(1.0, float(cast("Any", contingency_tables).mcnemar(table, exact=True).pvalue))
     return PairedCounts(
         both=counts[True, True],
         first_only=first_only,
         second_only=second_only,
         neither=counts[False, False],
-        p=min(1.0, mcnemar_p(first_only, second_only)) if first_only + second_only else 1.0,
+        p=p,
     )
 
 
@@ -216,9 +144,18 @@ def sign_flip(differences: Sequence[float], seed: int = 0) -> float:
     moved = [value for value in differences if value]
     if len(moved) < 2:
         return 1.0
-    listed = len(moved) <= _LISTED_UP_TO
-    resamples = 2**_LISTED_UP_TO if listed else _SIGNS_DRAWN
-    return min(1.0, sign_flip_p(moved, resamples=resamples, seed=seed))
+    import numpy
+    from scipy import stats
+
+    found = cast("Any", stats).permutation_test(
+        (moved,),
+        numpy.mean,
+        permutation_type="samples",
+        vectorized=True,
+        n_resamples=2**_LISTED_UP_TO if len(moved) <= _LISTED_UP_TO else _SIGNS_DRAWN,
+        rng=seed,
+    )
+    return min(1.0, float(found.pvalue))
 
 
 def holm(p_values: Mapping[KeyT, float]) -> dict[KeyT, float]:
@@ -236,7 +173,10 @@ def holm(p_values: Mapping[KeyT, float]) -> dict[KeyT, float]:
             raise ValueError(f"the p-value of {key!r} must be from 0 to 1, got {p!r}")
     if not p_values:
         return {}
-    return dict(zip(p_values, holm_adjusted(list(p_values.values())), strict=True))
+    from statsmodels.stats import multitest
+
+    found = cast("Any", multitest).multipletests(list(p_values.values()), method="holm")
+    return dict(zip(p_values, map(float, found[1]), strict=True))
 
 
 def smallest_n(alpha: float = 0.05) -> int:
@@ -276,7 +216,19 @@ def paired_bootstrap(
     smallest, largest = min(differences), max(differences)
     if smallest == largest:
         return Interval(low=smallest, high=largest, level=level)
-    low, high = bootstrap_bounds(differences, level=level, resamples=resamples, seed=seed)
+    import numpy
+    from scipy import stats
+
+    found = cast("Any", stats).bootstrap(
+        (list(differences),),
+        numpy.mean,
+        confidence_level=level,
+        n_resamples=resamples,
+        method="BCa",
+        vectorized=True,
+        rng=seed,
+    )
+    low, high = map(float, found.confidence_interval)
     # Where all but one are alike, a jackknife sample has no spread and no bound can be told.
     return Interval(
         low=smallest if isnan(low) else low, high=largest if isnan(high) else high, level=level
@@ -378,8 +330,9 @@ def needed_pairs_for_rates(
         )
     if abs(difference) < 1e-12:
         return None
-    reach = normal_quantile(1 - alpha / 2) * sqrt(discordant)
-    reach += normal_quantile(power) * sqrt(max(0.0, discordant - difference**2))
+    quantile = NormalDist().inv_cdf
+    reach = quantile(1 - alpha / 2) * sqrt(discordant)
+    reach += quantile(power) * sqrt(max(0.0, discordant - difference**2))
     return max(smallest_n(alpha), ceil(reach**2 / difference**2 - 1e-9))
 
 
@@ -402,9 +355,14 @@ def needed_n(
     if effect is None or abs(effect) > 5:
         return fewest
     if abs(effect) < 0.01:
-        reach = normal_quantile(1 - alpha / 2) + normal_quantile(power)
+        reach = NormalDist().inv_cdf(1 - alpha / 2) + NormalDist().inv_cdf(power)
         return ceil((reach / effect) ** 2)
-    return max(fewest, ceil(paired_t_n(effect, alpha, power)))
+    from statsmodels.stats.power import TTestPower
+
+    found = cast("Any", TTestPower)().solve_power(
+        effect_size=abs(effect), nobs=None, alpha=alpha, power=power, alternative="two-sided"
+    )
+    return max(fewest, ceil(found))
 
 
 def pass_at_k(successes: int, n: int, k: int) -> float:
@@ -515,12 +473,14 @@ def compare(
         ValueError: A value is infinite or not a number.
     """
     keys = [key for key in reference if other.get(key) is not None and reference[key] is not None]
-    told = {key for side in (reference, other) for key, value in side.items() if value is not None}
+    valued = {
+        key for side in (reference, other) for key, value in side.items() if value is not None
+    }
     pairs = [(cast("float", reference[key]), cast("float", other[key])) for key in keys]
     for key, pair in zip(keys, pairs, strict=True):
         if not all(isfinite(value) for value in pair):
             raise ValueError(f"the values of {key!r} must be finite, got {pair!r}")
-    unpaired = len(told) - len(pairs)
+    unpaired = len(valued) - len(pairs)
     if pairs and all(isinstance(value, bool) for pair in pairs for value in pair):
         return _of_rates([(bool(a), bool(b)) for a, b in pairs], unpaired)
     return _of_numbers([(float(a), float(b)) for a, b in pairs], unpaired, seed)
@@ -584,12 +544,12 @@ def _of_numbers(pairs: Sequence[tuple[float, float]], unpaired: int, seed: int) 
 
 
 def _why(n: int, no_number: bool) -> str:
-    told: list[str] = []
+    reasons: list[str] = []
     if n < FEWEST_PAIRS:
-        told.append(
+        reasons.append(
             f"{n} {'pair is' if n == 1 else 'pairs are'} too few for a claim: "
             f"p < 0.05 takes at least {FEWEST_PAIRS}"
         )
     if no_number and n:
-        told.append("no difference was seen, so no number of pairs can be told")
-    return "; ".join(told)
+        reasons.append("no difference was seen, so no number of pairs can be told")
+    return "; ".join(reasons)
