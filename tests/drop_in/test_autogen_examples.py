@@ -9,11 +9,8 @@ sees of it must be the same.
 from __future__ import annotations
 
 import asyncio
-from typing import Any
 
-import pytest
 from autogen_agentchat.agents import (
-    AssistantAgent,
     MessageFilterAgent,
     MessageFilterConfig,
     PerSourceFilter,
@@ -28,13 +25,9 @@ from autogen_agentchat.conditions import (
 )
 from autogen_agentchat.messages import HandoffMessage
 from autogen_agentchat.teams import DiGraphBuilder, GraphFlow, RoundRobinGroupChat, Swarm
-from autogen_agentchat.ui import Console
-from autogen_core import CancellationToken
-from kits.guide import AgentClass, Call, Cast, Ending, ending, same
+from kits.guide import AgentClass, Cast, Ending, ending, same
 
-from coag import CoagAgent
-
-# ---- Teams: the reflection pattern, stopping, going on, cancelling, a team of one ----
+# ---- Teams: the reflection pattern, stopping, going on, a team of one ----
 
 PRIMARY = "You help with what is asked."
 CRITIC = "You criticise what you read. Say APPROVE once it is good."
@@ -87,17 +80,6 @@ async def test_a_reset_team_takes_a_new_task_and_streams_it() -> None:
     assert got.last == ("critic", "APPROVE again.")
 
 
-async def test_a_console_shows_the_run_and_returns_its_result(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    async def example(agent: AgentClass) -> Ending:
-        team = reflection(agent, reflecting())
-        return ending(await Console(team.run_stream(task=POEM)))
-
-    assert (await same(example)).last == ("critic", "APPROVE")
-    assert capsys.readouterr().out.count("---------- TextMessage (critic) ----------") == 4
-
-
 async def test_a_team_stopped_from_outside_lets_the_speaker_finish_and_can_go_on() -> None:
     async def example(agent: AgentClass) -> Ending:
         cast = reflecting()
@@ -116,32 +98,6 @@ async def test_a_team_stopped_from_outside_lets_the_speaker_finish_and_can_go_on
     got = await same(example)
     assert got.speakers == ["user", "primary", "critic", "primary", "critic"]
     assert got.stop_reason == "Text 'APPROVE' mentioned"
-
-
-async def test_a_team_keeps_its_dialogue_for_the_next_task() -> None:
-    async def example(agent: AgentClass) -> Ending:
-        cast = reflecting()
-        team = reflection(agent, cast)
-        first = ending(await team.run(task=POEM))
-        second = ending(await team.run(task="Translate it into Spanish."))
-        assert "Red leaves fall on grass." in cast.client.requests[-1].text
-        return first + second
-
-    assert (await same(example)).last == ("critic", "APPROVE again.")
-
-
-@pytest.mark.parametrize("agent", [AssistantAgent, CoagAgent])
-async def test_a_team_is_aborted_by_its_token(agent: AgentClass) -> None:
-    cast = reflecting()
-    cast.may_answer.clear()
-    token = CancellationToken()
-    run = asyncio.create_task(
-        reflection(agent, cast).run(task="Translate it.", cancellation_token=token)
-    )
-    await cast.asked.wait()
-    token.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await run
 
 
 LOOPED = "You count by your tool."
@@ -175,7 +131,7 @@ async def test_a_team_of_one_uses_its_tool_until_it_answers_in_text() -> None:
     assert got.stop_reason == "Text message received from 'looped_assistant'"
 
 
-# ---- Swarm: customer support with a person in the loop, and stock research ----
+# ---- Swarm: customer support with a person in the loop ----
 
 TRAVEL = "You are the travel agent. flights_refunder refunds. Say TERMINATE when all is done."
 REFUNDER = "You refund flights by their number. Hand over to the travel agent when it is done."
@@ -241,77 +197,7 @@ async def test_customer_support_hands_over_asks_the_user_and_refunds() -> None:
     assert got.stop_reason == "Text 'TERMINATE' mentioned"
 
 
-PLANNER = "You plan the research and hand over, to one at a time. Say TERMINATE at the end."
-FINANCE = "You analyse a stock's numbers by get_stock_data, then hand back to the planner."
-NEWS = "You find and sum up news by get_news, then hand back to the planner."
-WRITER = "You compile what was found into a report, then hand back to the planner."
-
-
-async def get_stock_data(symbol: str) -> dict[str, Any]:
-    """Numbers of a stock."""
-    return {"symbol": symbol, "price": 180.25, "volume": 1_000_000}
-
-
-async def get_news(query: str) -> list[dict[str, str]]:
-    """Recent articles on a company."""
-    return [{"title": f"{query} builds more", "date": "2026-03-20"}]
-
-
-async def stock_research(agent: AgentClass) -> Ending:
-    back: list[Call] = [("transfer_to_planner", "{}")]
-    cast = Cast(
-        {
-            PLANNER: [
-                [("transfer_to_financial_analyst", "{}")],
-                [("transfer_to_news_analyst", "{}")],
-                [("transfer_to_writer", "{}")],
-                "The report is complete. TERMINATE",
-            ],
-            FINANCE: [[("get_stock_data", '{"symbol": "TSLA"}')], back],
-            NEWS: [[("get_news", '{"query": "Tesla"}')], back],
-            WRITER: ["Report: 180.25, and Tesla builds more.", back],
-        }
-    )
-    client = cast.client
-    planner = agent(
-        "planner",
-        model_client=client,
-        handoffs=["financial_analyst", "news_analyst", "writer"],
-        system_message=PLANNER,
-    )
-    financial_analyst = agent(
-        "financial_analyst",
-        model_client=client,
-        handoffs=["planner"],
-        tools=[get_stock_data],
-        system_message=FINANCE,
-    )
-    news_analyst = agent(
-        "news_analyst",
-        model_client=client,
-        handoffs=["planner"],
-        tools=[get_news],
-        system_message=NEWS,
-    )
-    writer = agent("writer", model_client=client, handoffs=["planner"], system_message=WRITER)
-    team = Swarm(
-        participants=[planner, financial_analyst, news_analyst, writer],
-        termination_condition=TextMentionTermination("TERMINATE"),
-    )
-    return ending(await team.run(task="Research the market for TSLA."))
-
-
-async def test_stock_research_goes_from_the_planner_to_each_specialist_and_back() -> None:
-    got = await same(stock_research)
-    assert [target for _, target, _ in got.handoffs] == [
-        *("financial_analyst", "planner", "news_analyst", "planner", "writer", "planner")
-    ]
-    tools = [(source, name) for source, name, _ in got.done if not name.startswith("transfer_")]
-    assert tools == [("financial_analyst", "get_stock_data"), ("news_analyst", "get_news")]
-    assert got.last == ("planner", "The report is complete. TERMINATE")
-
-
-# ---- GraphFlow: a chain, a fan-out with a join, filters, a loop, activation groups ----
+# ---- GraphFlow: a fan-out with a join, filters, a loop, activation groups ----
 
 DRAFT = "You draft a paragraph on the climate."
 REVIEW = "You review the draft."
@@ -319,23 +205,6 @@ GRAMMAR = "You mend the grammar."
 STYLE = "You mend the style."
 FINAL = "You make one final version of both edits."
 TASK = "A paragraph on the climate, please."
-STOPPED = "Digraph execution is complete"
-
-
-async def test_a_chain_goes_from_the_writer_to_the_reviewer() -> None:
-    async def example(agent: AgentClass) -> Ending:
-        cast = Cast({DRAFT: ["It warm."], REVIEW: ["Say: it grows warm."]})
-        writer = agent("writer", model_client=cast.client, system_message=DRAFT)
-        reviewer = agent("reviewer", model_client=cast.client, system_message=REVIEW)
-        builder = DiGraphBuilder()
-        builder.add_node(writer).add_node(reviewer)
-        builder.add_edge(writer, reviewer)
-        flow = GraphFlow([writer, reviewer], graph=builder.build())
-        return ending(await flow.run(task=TASK))
-
-    got = await same(example)
-    assert got.speakers[:3] == ["user", "writer", "reviewer"]
-    assert got.stop_reason == STOPPED
 
 
 async def test_a_fan_out_is_joined_by_the_final_reviewer() -> None:
@@ -357,10 +226,8 @@ async def test_a_fan_out_is_joined_by_the_final_reviewer() -> None:
         final_reviewer = agent("final_reviewer", model_client=client, system_message=FINAL)
         builder = DiGraphBuilder()
         builder.add_node(writer).add_node(editor1).add_node(editor2).add_node(final_reviewer)
-        builder.add_edge(writer, editor1)
-        builder.add_edge(writer, editor2)
-        builder.add_edge(editor1, final_reviewer)
-        builder.add_edge(editor2, final_reviewer)
+        builder.add_edge(writer, editor1).add_edge(writer, editor2)
+        builder.add_edge(editor1, final_reviewer).add_edge(editor2, final_reviewer)
         flow = GraphFlow(participants=builder.get_participants(), graph=builder.build())
         result = ending(await flow.run(task=TASK))
         seen.append(client.requests[-1].text)
@@ -485,25 +352,3 @@ async def test_a_loop_with_two_ways_in_waits_for_all_of_the_active_group() -> No
 
     got = await same(example)
     assert got.speakers[:6] == ["user", "A", "B", "C", "B", "E"]
-
-
-async def test_mixed_activation_groups_start_their_node_alike() -> None:
-    async def example(agent: AgentClass) -> Ending:
-        names = {name: f"You are {name} of four." for name in ("A", "B", "C", "D")}
-        lines = {system: [f"{name} spoke."] * 3 for name, system in names.items()}
-        cast = Cast(lines)
-        a, b, c, d = (
-            agent(name, model_client=cast.client, system_message=system)
-            for name, system in names.items()
-        )
-        builder = DiGraphBuilder()
-        builder.add_node(a).add_node(b).add_node(c).add_node(d)
-        builder.add_edge(a, d, activation_group="critical", activation_condition="all")
-        builder.add_edge(b, d, activation_group="critical", activation_condition="all")
-        builder.add_edge(c, d, activation_group="optional", activation_condition="any")
-        flow = GraphFlow(participants=[a, b, c, d], graph=builder.build())
-        return ending(await flow.run(task="Begin."))
-
-    got = await same(example)
-    assert set(got.speakers[1:4]) == {"A", "B", "C"}
-    assert "D" in got.speakers

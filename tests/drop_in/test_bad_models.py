@@ -25,7 +25,7 @@ from kits.drop_in import (
 from kits.planned import BAD_ARGUMENTS, BAD_TEXTS, LONG, Planned, PlannedModel
 
 from coag import CoagAgent
-from coag.schema import Executed, ExecutionOutcome
+from coag.schema import ExecutionOutcome
 
 all_ways = pytest.mark.parametrize("way", WAYS, ids=way_name)
 native = pytest.mark.parametrize("way", NATIVE, ids=way_name)
@@ -46,25 +46,19 @@ async def ends(agent: CoagAgent, model: PlannedModel, text: str = "Go on.") -> A
 
 
 @all_ways
-@pytest.mark.parametrize("bad", SHORT)
-async def test_one_bad_answer_in_any_place_costs_no_turn(way: dict[str, Any], bad: str) -> None:
-    for place in range(4):
-        model = PlannedModel("FINAL", ("add", {"a": 1, "b": 2}))
-        agent = CoagAgent("agent", model, tools=[add], **way)
-        model.err(BAD_TEXTS[bad], skip=place)
-        await ends(agent, model)
-        await check_reusable(agent, model)
-
-
-@all_ways
 @pytest.mark.parametrize("bad", BAD_TEXTS)
-async def test_a_model_that_always_answers_badly_ends_its_turn(
+async def test_a_bad_answer_in_any_place_and_bad_ones_for_ever_cost_no_turn(
     way: dict[str, Any], bad: str
 ) -> None:
-    model = PlannedModel().err(BAD_TEXTS[bad], times=-1)
-    agent = CoagAgent("agent", model, tools=[add], **way)
-    await ends(agent, model)
-    await check_reusable(agent, model)
+    for place in [0, *(range(4) if bad in SHORT else ())]:
+        model = PlannedModel("FINAL", ("add", {"a": 1, "b": 2}))
+        agent = CoagAgent("agent", model, tools=[add], **way)
+        model.err(BAD_TEXTS[bad], skip=place, times=1 if place in range(1, 4) else -1)
+        await ends(agent, model)
+        if way["proposal"] == "json":
+            executions = [r for r in agent.trace if isinstance(r, ExecutionOutcome)]
+            assert all(len(r.model_dump_json()) < 20_000 for r in executions)
+        await check_reusable(agent, model)
 
 
 @all_ways
@@ -133,27 +127,20 @@ def added(numbers: list[tuple[int, int]]) -> Any:
 
 
 @all_ways
+@pytest.mark.parametrize("times", [1, 60])
 @pytest.mark.parametrize("bad", BAD_ARGUMENTS)
-async def test_bad_arguments_do_not_run_the_tool(way: dict[str, Any], bad: str) -> None:
+async def test_bad_arguments_do_not_run_the_tool_and_the_turn_ends(
+    way: dict[str, Any], bad: str, times: int
+) -> None:
     numbers: list[tuple[int, int]] = []
-    model = PlannedModel("FINAL", ("add", BAD_ARGUMENTS[bad]))
+    plan: list[Planned] = [("add", BAD_ARGUMENTS[bad])] * times
+    model = PlannedModel("FINAL", *plan)
     agent = CoagAgent("agent", model, tools=[added(numbers)], **way)
     result = await ends(agent, model)
     if way["proposal"] == "native" and bad != "fenced":
-        assert [one.is_error for one in results_in(result.messages)] == [True]
+        assert {one.is_error for one in results_in(result.messages)} == {True}
     assert numbers == [] or bad == "fenced"
-    assert result.messages[-1].to_text() == "FINAL"
-    await check_reusable(agent, model)
-
-
-@all_ways
-@pytest.mark.parametrize("bad", BAD_ARGUMENTS)
-async def test_arguments_that_stay_bad_end_the_turn(way: dict[str, Any], bad: str) -> None:
-    numbers: list[tuple[int, int]] = []
-    plan: list[Planned] = [("add", BAD_ARGUMENTS[bad])] * 60
-    model = PlannedModel("FINAL", *plan)
-    agent = CoagAgent("agent", model, tools=[added(numbers)], **way)
-    await ends(agent, model)
+    assert result.messages[-1].to_text() == "FINAL" or times > 1
     await check_reusable(agent, model)
 
 
@@ -170,18 +157,6 @@ async def test_a_handoff_has_no_use_for_arguments_and_never_hangs(
     if bad in ("empty", "null"):
         assert isinstance(answer, HandoffMessage)
         assert answer.content == "Over!"
-    await check_reusable(agent, model)
-
-
-@native
-async def test_the_same_call_twice_in_one_answer_is_answered_twice(way: dict[str, Any]) -> None:
-    same = FunctionCall(id="same", name="add", arguments='{"a": 1, "b": 2}')
-    model = PlannedModel().err([same, same], "tools")
-    agent = CoagAgent("agent", model, tools=[add], **way)
-    result = await ends(agent, model)
-    results = results_in(result.messages)
-    assert [one.content for one in results] == ["3", "3"]
-    assert len({one.call_id for one in results}) == 2
     await check_reusable(agent, model)
 
 
@@ -210,12 +185,3 @@ async def test_what_a_model_says_at_length_or_oddly_is_told_as_it_is(text: str) 
     agent = CoagAgent("agent", model)
     result = await ends(agent, model)
     assert result.messages[-1].to_text()[:1_000] == text[:1_000]
-
-
-async def test_no_record_of_a_cycle_holds_more_than_its_bound() -> None:
-    model = PlannedModel().err(BAD_TEXTS["long"], times=-1)
-    agent = CoagAgent("agent", model, proposal="json", depth="compact")
-    await ends(agent, model)
-    executions = [r for r in agent.trace if isinstance(r, ExecutionOutcome)]
-    assert all(len(r.model_dump_json()) < 20_000 for r in executions)
-    assert all(isinstance(one, Executed) for r in executions for one in r.executed)

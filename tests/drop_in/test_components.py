@@ -85,8 +85,9 @@ async def test_every_configuration_comes_back_by_every_loader(config: str, loade
     assert type(loaded) is CoagAgent
     assert dumped(loaded) == text
     if config != "structured":
-        result = await run(loaded)
+        result = await run(loaded, "My secret is 4711.")
         assert result.messages[-1].to_text() == "LOADED"
+        assert dumped(loaded) == text
 
 
 @each
@@ -96,13 +97,6 @@ def test_a_component_names_nothing_private_and_no_dialogue(config: str) -> None:
     assert component.component_type == "agent"
     text = component.model_dump_json()
     assert "._" not in text.replace("..._", "")
-
-
-async def test_what_was_said_is_no_part_of_it() -> None:
-    agent = make("context")
-    before = dumped(agent)
-    await run(agent, "My secret is 4711.")
-    assert dumped(agent) == before
 
 
 def test_none_stays_none_and_defaults_stay_defaults() -> None:

@@ -14,8 +14,6 @@ from autogen_agentchat.messages import (
     StructuredMessage,
     TextMessage,
     ThoughtEvent,
-    ToolCallExecutionEvent,
-    ToolCallRequestEvent,
     ToolCallSummaryMessage,
 )
 from autogen_core import CancellationToken, Image
@@ -30,7 +28,6 @@ from kits.drop_in import (
     run,
     streamed,
     text_message,
-    told,
     usage_in,
     way_name,
     within,
@@ -95,48 +92,14 @@ async def test_events_are_legal_in_order_and_the_agents_own(case: str, way: dict
     assert {item.source for item in items} <= {"agent"}
     kept = [*without_chunks(items), response.chat_message]
     assert len({item.id for item in kept}) == len(kept)
+    thoughts = [item.content for item in items if isinstance(item, ThoughtEvent)]
+    assert any("Hm, let me see." in thought for thought in thoughts) or way["proposal"] == "json"
     assert [i.created_at for i in kept] == sorted(i.created_at for i in kept)
     assert [i.id for i in response.inner_messages or ()] == [i.id for i in without_chunks(items)]
     called, results = calls_in(items), results_in(items)
     assert [one.id for one in called] == [one.call_id for one in results]
     assert [one.name for one in called] == [one.name for one in results]
     assert model.violations == []
-
-
-@cases
-async def test_run_and_run_stream_tell_the_same(case: str) -> None:
-    first, _ = made(case, WAYS[0])
-    second, _ = made(case, WAYS[0])
-    kept = [type(message) for message in (await run(first)).messages]
-    items, result = await told(second.run_stream(task="Go on."))
-    assert [type(item) for item in without_chunks(items)] == kept
-    assert [type(item) for item in result.messages] == kept
-
-
-async def test_a_tools_call_comes_before_its_result_and_the_answer_last() -> None:
-    agent, _ = made("tool", WAYS[1])
-    result = await run(agent)
-    kinds = [type(m) for m in result.messages]
-    assert kinds.index(ToolCallRequestEvent) < kinds.index(ToolCallExecutionEvent)
-    assert kinds[-1] is TextMessage
-    chat = [m for m in result.messages if m.source == "agent" and hasattr(m, "to_model_message")]
-    assert len(chat) == 1
-
-
-async def test_the_models_own_thought_is_a_thought_event() -> None:
-    agent, _ = made("plain", WAYS[0])
-    result = await run(agent)
-    thoughts = [m.content for m in result.messages if isinstance(m, ThoughtEvent)]
-    assert any("Hm, let me see." in thought for thought in thoughts)
-
-
-async def test_no_thought_of_ours_repeats_what_the_model_wrote() -> None:
-    model = PlannedModel("TERMINATE", ("TERMINATE", {"TERMINATE": 1}), SUM)
-    agent = CoagAgent("agent", model, tools=[add])
-    result = await run(agent)
-    for message in result.messages[:-1]:
-        if isinstance(message, ThoughtEvent):
-            assert "TERMINATE" not in message.content
 
 
 async def test_what_memories_bring_is_shown_and_told_once() -> None:
@@ -213,30 +176,15 @@ async def test_the_list_that_was_given_is_neither_kept_nor_changed() -> None:
     assert "token-1" in model.asked[-1].text
 
 
-async def test_agents_share_nothing() -> None:
-    first, second = PlannedModel("ONE"), PlannedModel("TWO")
-    one, two = CoagAgent("one", first), CoagAgent("two", second)
-    await run(one, "token-1")
-    await run(two, "token-2")
-    assert "token-1" not in second.heard
-    assert "token-2" not in first.heard
-
-
-async def test_closing_twice_leaves_the_client_open() -> None:
+async def test_pausing_does_no_harm_and_closing_twice_leaves_the_client_open() -> None:
     model = PlannedModel()
     agent = CoagAgent("agent", model)
+    await agent.on_pause(CancellationToken())
+    await agent.on_resume(CancellationToken())
     await run(agent)
     await agent.close()
     await agent.close()
     assert model.closed == 0
-
-
-async def test_pausing_and_resuming_do_no_harm() -> None:
-    agent = CoagAgent("agent", PlannedModel())
-    await agent.on_pause(CancellationToken())
-    await agent.on_resume(CancellationToken())
-    result = await run(agent)
-    assert result.messages[-1].source == "agent"
 
 
 async def test_an_endless_wish_for_tools_ends_within_bounds() -> None:

@@ -31,17 +31,15 @@ def handoff(message: Any) -> HandoffMessage:
 
 
 @all_ways
-async def test_a_name_is_enough(way: dict[str, Any]) -> None:
+async def test_a_name_is_enough_and_words_of_its_own_are_taken(
+    way: dict[str, Any],
+) -> None:
     model = PlannedModel("FINAL", ("transfer_to_bob", {}))
     agent = CoagAgent("agent", model, handoffs=["bob"], **way)
     assert HandoffMessage in agent.produced_message_types
     said = handoff((await run(agent)).messages[-1])
     assert (said.target, said.content, said.context) == ("bob", STOCK_WORDS, [])
     await check_reusable(agent, model)
-
-
-@all_ways
-async def test_a_handoff_may_have_words_of_its_own(way: dict[str, Any]) -> None:
     own = Handoff(target="bob", name="go_bob", message="Over to you.", description="d")
     model = PlannedModel("FINAL", ("go_bob", {}))
     said = handoff((await run(CoagAgent("agent", model, handoffs=[own], **way))).messages[-1])

@@ -8,8 +8,7 @@ import time
 from typing import Any
 
 import pytest
-from autogen_agentchat.teams import RoundRobinGroupChat
-from kits.drop_in import WAYS, add, calls_in, no_strays, pulse, results_in, run, way_name, within
+from kits.drop_in import WAYS, add, calls_in, no_strays, pulse, results_in, run, way_name
 from kits.planned import PlannedModel
 
 from coag import CoagAgent
@@ -53,14 +52,6 @@ async def test_fifty_agents_with_tools_leave_the_loop_free() -> None:
     assert min(gaps) < GAP
 
 
-async def test_fifty_agents_may_share_a_client() -> None:
-    model = PlannedModel(seconds=0.005)
-    agents = [CoagAgent(f"agent_{n}", model, tools=[add], depth="compact") for n in range(MANY)]
-    results = await asyncio.gather(*(run(a, f"task-{n}-end") for n, a in enumerate(agents)))
-    assert all(result.messages[-1].to_text() == "FINAL" for result in results)
-    assert all(asked.text.count("task-") == 1 for asked in model.asked)
-
-
 async def test_fifty_agents_get_the_results_of_their_own_tools() -> None:
     models = [PlannedModel("FINAL", ("add", {"a": n, "b": 1000})) for n in range(MANY)]
     given: dict[str, Any] = {"tools": [add], "depth": "compact"}
@@ -69,18 +60,3 @@ async def test_fifty_agents_get_the_results_of_their_own_tools() -> None:
     for n, result in enumerate(results):
         assert [r.content for r in results_in(result.messages)] == [str(1000 + n)]
         assert len({c.id for c in calls_in(result.messages)}) == 1
-
-
-async def test_ten_teams_work_at_once() -> None:
-    def team(n: int) -> RoundRobinGroupChat:
-        one, two = (CoagAgent(name, PlannedModel(f"{name}-{n}")) for name in ("one", "two"))
-        return RoundRobinGroupChat([one, two], max_turns=4)
-
-    teams = [team(n) for n in range(10)]
-    async with no_strays():
-        results = await within(
-            asyncio.gather(*(t.run(task=f"task-{n}") for n, t in enumerate(teams)))
-        )
-    for n, result in enumerate(results):
-        chat = [m.to_text() for m in result.messages if hasattr(m, "to_model_message")]
-        assert chat == [f"task-{n}", f"one-{n}", f"two-{n}", f"one-{n}", f"two-{n}"]

@@ -71,19 +71,19 @@ async def test_what_is_found_can_be_added_again_and_is_kept_once() -> None:
     assert first.mime_type in (MemoryMimeType.TEXT, "text/plain")
 
 
-@pytest.mark.parametrize("mime_type", [MemoryMimeType.TEXT, "text/plain"])
-async def test_a_type_may_be_given_by_its_name(mime_type: Any) -> None:
+@pytest.mark.parametrize(
+    ("content", "kind"),
+    [
+        (FACTS[0], MemoryMimeType.TEXT),
+        (FACTS[0], "text/plain"),
+        ({"Name": "ADA", "likes": ["Apples"]}, MemoryMimeType.JSON),
+    ],
+)
+async def test_texts_and_json_come_back_as_they_were(content: Any, kind: Any) -> None:
     made = memory()
-    await made.add(MemoryContent(content=FACTS[0], mime_type=mime_type))
-    assert await found(made, "apples that Ada likes") == [FACTS[0]]
-
-
-async def test_json_keeps_its_letters() -> None:
-    made = memory()
-    given = {"Name": "ADA", "likes": ["Apples"]}
-    await made.add(MemoryContent(content=given, mime_type=MemoryMimeType.JSON))
-    (result,) = (await made.query("Ada apples")).results
-    assert result.content == given
+    await made.add(MemoryContent(content=content, mime_type=kind))
+    (result,) = (await made.query("apples that Ada likes")).results
+    assert result.content == content
 
 
 @pytest.mark.parametrize("metadata", [{"a": None}, {"a": {"b": [1]}}, {"a": "x", "n": 1.5}])
@@ -150,16 +150,9 @@ async def test_it_lasts_and_its_component_finds_it_again(tmp_path: Path) -> None
     assert await found(again, "apples that Ada likes") == [FACTS[0]]
     assert json.loads(again.dump_component().model_dump_json(exclude_none=True)) == dumped
     await again.close()
-
-
-async def test_scopes_of_one_folder_do_not_see_each_other(tmp_path: Path) -> None:
-    pytest.importorskip("chromadb")
-    one, two = memory(tmp_path, "one"), memory(tmp_path, "two")
-    await one.add(text(FACTS[0]))
-    assert await found(two, "apples that Ada likes") == []
-    assert await found(one, "apples that Ada likes") == [FACTS[0]]
-    await one.close()
-    await two.close()
+    other = memory(tmp_path / "memory", "another scope")
+    assert await found(other, "apples that Ada likes") == []
+    await other.close()
 
 
 class GatedEmbedder:

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 from autogen_agentchat.agents import AssistantAgent
-from autogen_agentchat.base import Handoff
 from autogen_agentchat.messages import MultiModalMessage
 from autogen_agentchat.teams import RoundRobinGroupChat
 from autogen_core import CancellationToken, Image
@@ -40,55 +39,36 @@ def through_json(state: Any) -> Any:
 
 
 @all_ways
-async def test_a_state_is_json_and_goes_on_in_another_agent(way: dict[str, Any]) -> None:
+async def test_a_state_is_a_snapshot_that_takes_the_place_of_another(
+    way: dict[str, Any],
+) -> None:
     first = CoagAgent("agent", PlannedModel("Hello, Ada."), **way)
     await run(first, "I am Ada.")
+    state = await first.save_state()
+    before = json.dumps(state)
+    await run(first, "I like apples.")
+    assert json.dumps(state) == before
     model = PlannedModel()
     second = CoagAgent("agent", model, **way)
-    await second.load_state(through_json(await first.save_state()))
+    await run(second, "I like pears.")
+    asked = len(model.asked)
+    await second.load_state(through_json(state))
     await run(second, "Who am I?")
-    assert "I am Ada." in model.heard
-    assert "Hello, Ada." in model.heard
+    heard = "".join(one.text for one in model.asked[asked:])
+    assert "I am Ada." in heard
+    assert "Hello, Ada." in heard
+    assert "pears" not in heard
+    assert "apples" not in heard
     assert model.violations == []
 
 
-async def test_a_state_is_a_snapshot() -> None:
-    agent = CoagAgent("agent", PlannedModel())
-    await run(agent, "First.")
-    state = await agent.save_state()
-    before = json.dumps(state)
-    await run(agent, "Second.")
-    assert json.dumps(state) == before
-
-
-async def test_loading_replaces_what_was_there() -> None:
-    first, second = CoagAgent("agent", PlannedModel()), CoagAgent("agent", model := PlannedModel())
-    await run(first, "Apples.")
-    state = through_json(await first.save_state())
-    await run(second, "Pears.")
-    asked = len(model.asked)
-    await second.load_state(state)
-    await run(second, "And now?")
-    heard = "".join(one.text for one in model.asked[asked:])
-    assert "Apples." in heard
-    assert "Pears." not in heard
-
-
 @all_ways
-async def test_a_state_after_tools_and_failures_is_legal(way: dict[str, Any]) -> None:
-    model = PlannedModel("FINAL", ("add", {"a": 1, "b": 2}), ("no_such_tool", {}))
-    first = CoagAgent("agent", model, tools=[add], **way)
+async def test_a_state_after_tools_failures_and_a_handoff_is_legal(way: dict[str, Any]) -> None:
+    given: dict[str, Any] = {"tools": [add], "handoffs": ["bob"], **way}
+    plan: list[Planned] = [("add", {"a": 1, "b": 2}), ("ghost", {}), ("transfer_to_bob", {})]
+    first = CoagAgent("agent", PlannedModel("FINAL", *plan), **given)
     await run(first, "Count.")
-    second = CoagAgent("agent", again := PlannedModel(), tools=[add], **way)
-    await second.load_state(through_json(await first.save_state()))
-    await check_reusable(second, again)
-
-
-async def test_a_state_after_a_handoff_is_legal() -> None:
-    model = PlannedModel("FINAL", ("transfer_to_bob", {}))
-    first = CoagAgent("agent", model, handoffs=[Handoff(target="bob")])
-    await run(first, "Bob, please.")
-    second = CoagAgent("agent", again := PlannedModel(), handoffs=["bob"])
+    second = CoagAgent("agent", again := PlannedModel(), **given)
     await second.load_state(through_json(await first.save_state()))
     await check_reusable(second, again)
 
@@ -193,16 +173,6 @@ async def test_the_state_holds_what_a_given_context_holds(context: Any) -> None:
         assert [m.content for m in await given.get_messages()] == [
             "I am Ada.", "Hello, Ada.", "Who am I?", "FINAL",
         ]  # fmt: skip
-
-
-async def test_an_assistant_agents_state_fills_a_given_context() -> None:
-    stock = AssistantAgent("agent", PlannedModel("Hello, Ada."))
-    await stock.run(task="I am Ada.")
-    given = BufferedChatCompletionContext(9)
-    agent = CoagAgent("agent", PlannedModel(), model_context=given)
-    await run(agent, "Forget this.")
-    await agent.load_state(through_json(await stock.save_state()))
-    assert [m.content for m in await given.get_messages()] == ["I am Ada.", "Hello, Ada."]
 
 
 # ---- teams ----

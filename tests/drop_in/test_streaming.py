@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 from autogen_agentchat.messages import ModelClientStreamingChunkEvent
-from autogen_agentchat.teams import RoundRobinGroupChat
-from kits.drop_in import NATIVE, WAYS, add, streamed, told, way_name
+from kits.drop_in import WAYS, add, streamed, way_name
 from kits.planned import PlannedModel
 
 from coag import CoagAgent
@@ -33,16 +32,11 @@ async def test_pieces_add_up_to_the_answer(way: dict[str, Any], plan: list[Any])
     for _ in range(2):
         items, response = await streamed(agent, "Go.")
         answer = response.chat_message
-        assert "".join(pieces_for(items, answer.id)) == answer.to_text() == "one two three four"
+        pieces = pieces_for(items, answer.id)
+        assert "".join(pieces) == answer.to_text() == "one two three four"
+        assert len(pieces) > 1 or way["proposal"] == "json"
         kept = response.inner_messages or ()
         assert not any(isinstance(item, ModelClientStreamingChunkEvent) for item in kept)
-
-
-@pytest.mark.parametrize("way", NATIVE, ids=way_name)
-async def test_a_native_answer_is_shown_while_it_is_written(way: dict[str, Any]) -> None:
-    agent = CoagAgent("agent", PlannedModel("one two three"), model_client_stream=True, **way)
-    items, response = await streamed(agent, "Go.")
-    assert len(pieces_for(items, response.chat_message.id)) > 1
 
 
 @all_ways
@@ -74,12 +68,3 @@ async def test_a_call_written_as_text_is_an_answer_like_any_other() -> None:
     items, response = await streamed(agent, "Go.")
     shown = "".join(i.content for i in items if isinstance(i, ModelClientStreamingChunkEvent))
     assert shown == response.chat_message.to_text() == written
-
-
-async def test_a_team_streams_what_its_agent_streams() -> None:
-    agent = CoagAgent("agent", PlannedModel("one two three"), model_client_stream=True)
-    team = RoundRobinGroupChat([agent], max_turns=1)
-    items, result = await told(team.run_stream(task="Go."))
-    answer = result.messages[-1]
-    assert "".join(pieces_for(items, answer.id)) == "one two three"
-    assert not any(isinstance(m, ModelClientStreamingChunkEvent) for m in result.messages)

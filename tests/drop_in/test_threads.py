@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -17,9 +16,9 @@ from autogen_agentchat.messages import (
     ToolCallExecutionEvent,
     ToolCallRequestEvent,
 )
-from autogen_agentchat.teams import RoundRobinGroupChat, SelectorGroupChat
-from autogen_agentchat.ui import Console, UserInputManager
-from autogen_core import CancellationToken, FunctionCall
+from autogen_agentchat.teams import SelectorGroupChat
+from autogen_agentchat.ui import Console
+from autogen_core import FunctionCall
 from autogen_core.model_context import UnboundedChatCompletionContext
 from autogen_core.models import AssistantMessage, FunctionExecutionResultMessage
 
@@ -131,37 +130,6 @@ async def test_a_selector_function_with_a_user_proxy_asks_once(make: Make) -> No
     await team.run(task="Plan something.")
     assert len(asked) == 1
     assert seen[:2] == [1, 2]
-
-
-@both
-async def test_a_termination_is_not_met_by_words_of_the_framework(make: Make) -> None:
-    answers = ([CALL], "Five.", "It is done")
-    agent = make("ann", script(*answers), tools=[add], reflect_on_tool_use=True)
-    team = RoundRobinGroupChat(
-        [agent], termination_condition=TextMentionTermination("done") | MaxMessageTermination(20)
-    )
-    result = await team.run(task="2 + 3?")
-    assert result.messages[-1].to_text() == "It is done"
-    assert [m.to_text() for m in result.messages if m.source == "ann"][-2] == "Five."
-
-
-@both
-async def test_a_user_proxy_asks_after_the_agents_text(
-    make: Make, capsys: pytest.CaptureFixture[str]
-) -> None:
-    async def person(prompt: str, token: CancellationToken | None) -> str:
-        sys.stdout.write(f"[[{prompt}]]")
-        return "APPROVE"
-
-    manager = UserInputManager(callback=person)
-    proxy = UserProxyAgent("person", input_func=manager.get_wrapped_callback())
-    team = RoundRobinGroupChat(
-        [make("ann", script("A short poem.")), proxy],
-        termination_condition=TextMentionTermination("APPROVE"),
-    )
-    await Console(team.run_stream(task="A poem, please."), user_input_manager=manager)
-    shown = capsys.readouterr().out
-    assert shown.index("A short poem.") < shown.index("[[")
 
 
 @both

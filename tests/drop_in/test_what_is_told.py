@@ -125,33 +125,15 @@ async def test_a_fact_that_left_the_prompt_is_kept_in_short_and_found_when_it_ma
     await agent.run(task="Where hangs the key of the shed?")
     assert "behind the blue clock" in model.requests[-1].text
     assert max(map(tokens, model.requests)) < 1_600
-
-
-async def test_what_was_found_again_is_dated_data_with_its_speaker() -> None:
-    model = answering(lines(10, "As to your question"))
-    agent = ours("a", model, model_context=small())
-    await agent.run(task="The key of the shed hangs behind the blue clock.")
-    for turn in range(30):
-        await agent.run(task=f"Topic {turn}? " + lines(8, f"Remark {turn}"))
-    await agent.run(task="Where hangs the key of the shed?")
     hits = agent.context.working_memory.cognitive_state.retrieval
     assert hits is not None
     found = [hit.record for hit in hits.records if "blue clock" in hit.record.text]
-    assert [one.text.partition(":")[0] for one in found] == ["user"]
+    assert {one.text.partition(":")[0] for one in found} == {"user"}
     assert {one.provenance.trust for one in found} == {"user"}
-
-
-async def test_an_archive_goes_through_a_saved_state() -> None:
-    model = answering(lines(10, "As to your question"))
-    agent = ours("a", model, model_context=small())
-    await agent.run(task="The key of the shed hangs behind the blue clock.")
-    for turn in range(30):
-        await agent.run(task=f"Topic {turn}? " + lines(8, f"Remark {turn}"))
-    again = answering()
-    other = ours("a", again, model_context=small())
+    other = ours("a", again := answering(), model_context=small())
     await other.load_state(await agent.save_state())
     await other.run(task="Where hangs the key of the shed?")
-    assert "blue clock" in again.requests[-1].text
+    assert "behind the blue clock" in again.requests[-1].text
 
 
 def huge() -> str:
@@ -192,15 +174,6 @@ def note(text: str) -> tuple[str, int]:
     """What the note in a cut text says to ask for."""
     asked = text.partition(f'{READ_MORE}(of="')[2]
     return asked.partition('"')[0], int(asked.partition("start=")[2].partition(")")[0])
-
-
-async def test_a_text_that_is_asked_for_and_not_kept_is_a_failed_call() -> None:
-    call = [FunctionCall(id="1", name=READ_MORE, arguments='{"of": "t0"}')]
-    model = ScriptedModel(scripted_answers([call, "I see."]))
-    agent = ours("a", model, tools=[huge], model_context=small(400))
-    agent.context.originals.keep("something else")
-    await agent.run(task="Read on.")
-    assert "No text 't0' is kept" in model.requests[-1].text
 
 
 @pytest.mark.parametrize("make", [ours, deliberate])
