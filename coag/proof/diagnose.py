@@ -5,22 +5,21 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from itertools import chain, repeat
 from pathlib import Path
 
 from coag.schema import (
     UNPARSED,
-    Entry,
     Failure,
     Intent,
     Receipt,
     ReceiptStatus,
     Record,
-    TraceRecord,
 )
 from coag.tracing import RunFolder, read_trace
 
 from .causes import Cause, Diagnosis, DomainKnowledge, ended, quoted, short
-from .diagnose_history import AHEAD, ObservedCycle, RunHistory, observed_cycles
+from .diagnose_history import AHEAD, ObservedCycle, RunHistory
 from .diagnose_rules import RULES, not_known, unusable_answer
 from .verify import TraceSource
 
@@ -52,21 +51,17 @@ def diagnoses(
         TraceError: There is no run in the folder, or its trace cannot be read.
     """
     run = RunHistory(domain or DomainKnowledge())
-    run.know(memory)
-    for cycle in observed_cycles(_entries(trace)):
-        run.ahead.append(cycle)
-        if len(run.ahead) > AHEAD:
-            yield from map(_bounded, _judge(run.ahead.popleft(), run))
-    while run.ahead:
-        yield from map(_bounded, _judge(run.ahead.popleft(), run))
-
-
-def _entries(trace: TraceSource) -> Iterable[Entry | TraceRecord]:
+    for record in memory:
+        run.know(record)
     if isinstance(trace, Path | str):
         trace = RunFolder(Path(trace))
     if isinstance(trace, RunFolder):
-        return read_trace(trace.trace_path, lambda problem: None)
-    return trace
+        trace = read_trace(trace.trace_path, lambda problem: None)
+    for cycle in chain(run.cycles(trace), repeat(None, AHEAD)):  # at the end, those ahead are left
+        if cycle is not None:
+            run.ahead.append(cycle)
+        if run.ahead and (cycle is None or len(run.ahead) > AHEAD):
+            yield from map(_bounded, _judge(run.ahead.popleft(), run))
 
 
 def _bounded(found: Diagnosis) -> Diagnosis:
@@ -81,7 +76,7 @@ def _judge(cycle: ObservedCycle, run: RunHistory) -> Iterator[Diagnosis]:
         yield from _diagnose_plain(cycle, run.failed_calls)
         return
     run.begin(cycle)
-    found = next(filter(None, (rule(cycle, run) for rule in RULES)), None)
+    found = next(filter(None, (rule(cycle) for rule in RULES)), None)
     if found is not None:
         if found.fact:
             run.misperceived[found.fact] = cycle.cycle
@@ -105,7 +100,7 @@ _BAD_ARGUMENTS = ("validation error", "unparsed", "invalid argument", "field req
 
 def _diagnose_plain(cycle: ObservedCycle, failed: dict[str, str]) -> Iterator[Diagnosis]:
     """The failures of one turn."""
-    unusable = unusable_answer(None)(cycle, RunHistory(DomainKnowledge())) or _empty_answer(cycle)
+    unusable = unusable_answer(cycle, None) or _empty_answer(cycle)
     if unusable is not None:
         yield unusable
     intents = {intent.id: intent for intent, _ in cycle.summary.effects}

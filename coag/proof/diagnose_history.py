@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
+from math import inf
 from typing import Any, cast
 
 from pydantic import ValidationError
@@ -66,12 +67,38 @@ class Return:
         return short(str(self.data.get("reason") or self.percept.content), _REASON)
 
 
+@dataclass(frozen=True, slots=True)
+class ObservedFact:
+    """One observation of a fact."""
+
+    cycle: int
+    seq: int
+    value: Any
+    own: bool
+    """True if the agent's own action was expected to bring the fact about."""
+    failed: bool = False
+    """True if it came with an action that failed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownRecord:
+    """A record of long-term memory, and where the trace first shows it."""
+
+    seq: int
+    cycle: int
+    record: Record
+
+
 class ObservedCycle:
     """One cycle, of a plain run one turn: what was known, what each phase gave, what came back."""
 
-    def __init__(self, cycle: int, state: Mapping[str, Any], goal: str) -> None:
+    def __init__(
+        self, run: RunHistory, cycle: int, state: Mapping[str, Any] | None = None, goal: str = ""
+    ) -> None:
+        self.run = run
         self.cycle = cycle
-        self.state = state
+        self.state: Mapping[str, Any] = state or {}
+        """The perceptual state that it deliberated on."""
         self.goal = goal
         self.entries: list[Entry] = []
         """Its records but snapshots and percepts."""
@@ -88,9 +115,10 @@ class ObservedCycle:
         """Whether a record is the first of the next cycle."""
         if isinstance(record, RetrievalOutcome):
             return self._decided
-        if isinstance(record, ModelCall | Intent):
-            return record.cycle != self.cycle and not self._recalled
-        return False
+        named = isinstance(record, ModelCall | Intent) and record.cycle != self.cycle
+        return named and not self._recalled
+
+    # ---- what its phases gave ----
 
     @cached_property
     def summary(self) -> CycleSummary:
@@ -103,10 +131,20 @@ class ObservedCycle:
         return self.summary.execution.executed if self.summary.execution else ()
 
     @property
+    def response(self) -> str | None:
+        """The answer with which the cycle ended its turn."""
+        return self.summary.execution.response if self.summary.execution else None
+
+    @property
     def recalled(self) -> tuple[Record, ...]:
         """The records that were recalled."""
         retrieval = self.summary.retrieval
         return tuple(hit.record for hit in retrieval.records) if retrieval else ()
+
+    @cached_property
+    def claims(self) -> list[Claim]:
+        """What the recalled records say."""
+        return [claim for one in self.recalled for claim in self.run.domain.record_claims(one)]
 
     @property
     def evaluations(self) -> tuple[Evaluation, ...]:
@@ -118,9 +156,15 @@ class ObservedCycle:
         proposed = (one.candidate for one in self.summary.candidates)
         return next((one for one in proposed if one.id == name), None)
 
-    def evaluated(self, name: str | None) -> Evaluation | None:
-        """What Evaluation found out about the candidate of this id."""
-        return next((one for one in self.evaluations if one.candidate_id == name), None)
+    def projection(self, name: str | None) -> dict[str, Any] | None:
+        """What the candidate of this id was predicted to lead to."""
+        judged = next((one for one in self.evaluations if one.candidate_id == name), None)
+        return judged.projection if judged else None
+
+    @property
+    def chosen(self) -> str | None:
+        """The id of the selected candidate."""
+        return self.summary.selection.candidate_id if self.summary.selection else None
 
     def calls(self, phase: Phase | None) -> list[ModelCall]:
         """The model calls of a phase, of a plain run those of none."""
@@ -131,13 +175,57 @@ class ObservedCycle:
         calls = self.calls(phase)
         return bool(calls) and calls[-1].error is not None
 
+    # ---- what that came to, as far as the domain knows ----
+
+    def expected(self, returned: Return) -> Facts:
+        """What the action behind a return was predicted to bring about."""
+        cause = returned.percept.caused_by
+        done = next((one for one in self.executed if one.intent_id == cause), None)
+        projection = self.projection(done.candidate_id) if done else None
+        return {} if projection is None else self.run.domain.expected(returned.before, projection)
+
+    def circumstances(self, claims: Sequence[Claim], state: Any = None) -> Circumstances:
+        """What was known in the cycle, these claims taken for true; or in another state."""
+        retrieval = self.summary.retrieval
+        return Circumstances(
+            state=self.state if state is None else state,
+            goal=self.goal,
+            constraints=retrieval.constraints if retrieval else (),
+            recalled=tuple(claims),
+            observed=self.run.latest,
+        )
+
+    def remaining(self, claims: Sequence[Claim], state: Any = None) -> float | None:
+        """Actions to the goal from the cycle's state, or from another one, some claims believed."""
+        return self.run.domain.remaining(self.circumstances(claims, state))
+
+    def has_way(self, claims: Sequence[Claim]) -> bool:
+        """Whether there is a way to the goal, and it is not reached."""
+        left = self.remaining(claims)
+        return left is not None and 0 < left < inf
+
+    def no_nearer(self, claims: Sequence[Claim]) -> bool:
+        """Whether the action is predicted to bring the goal no nearer."""
+        projection = self.projection(self.chosen)
+        if projection is None or projection == self.state:
+            return False
+        before = self.remaining(claims)
+        if not before or before == inf:
+            return before == 0
+        after = self.remaining(claims, projection)
+        return after is not None and after >= before
+
+    def wasted(self, claims: Sequence[Claim]) -> bool:
+        """Whether what it did brought the goal no nearer, these claims taken for true."""
+        return self.no_nearer(claims) if self.response is None else self.has_way(claims)
+
+    # ---- evidence ----
+
     @cached_property
     def first(self) -> int:
         """Number of its earliest record that shows it at work."""
         kinds = ("outcome", "model_call", "intent", "turn_end")
         return min((one.seq for one in self.entries if one.body.record in kinds), default=0)
-
-    # ---- evidence ----
 
     def at(self, phase: Phase, text: str) -> Evidence:
         """A phase's outcome as evidence; the earliest record of the cycle where it has none."""
@@ -168,61 +256,6 @@ class ObservedCycle:
         )
 
 
-def observed_cycles(entries: Iterable[Entry | TraceRecord]) -> Iterator[ObservedCycle]:
-    """The cycles of a trace, in order; one is held at a time.
-
-    What is perceived belongs to the cycle before, since that is judged by it. A cycle begins with
-    its Retrieval; of a plain run, a turn with its first model call or intent.
-    """
-    state, goal, known = dict[str, Any](), "", False
-    cycle: ObservedCycle | None = None
-    for index, entry in enumerate(entries):
-        seq, record = (entry.seq, entry.body) if isinstance(entry, Entry) else (index, entry)
-        if isinstance(record, Snapshot):
-            if record.reason != "cycle" or not known:
-                memory = record.working_memory
-                state, goal = dict(memory.get("perceptual_state") or {}), memory.get("goal")
-                goal, known = str(goal or ""), True
-        elif isinstance(record, Percept):
-            before = state
-            state = merge_patch(state, record.state_patch) if record.state_patch else state
-            goal = record.content if record.sets_goal else goal
-            if cycle is not None and record.kind is not PerceptKind.MESSAGE:
-                cycle.returns.append(Return(seq, record, before, state))
-        else:
-            if cycle is not None and cycle.ends_before(record):
-                yield cycle
-                cycle = None
-            if cycle is None and isinstance(record, RetrievalOutcome | ModelCall | Intent):
-                cycle = ObservedCycle(record.cycle, state, goal)
-            if cycle is not None:
-                cycle.add(seq, record)
-    if cycle is not None:
-        yield cycle
-
-
-@dataclass(frozen=True, slots=True)
-class ObservedFact:
-    """One observation of a fact."""
-
-    cycle: int
-    seq: int
-    value: Any
-    own: bool
-    """True if the agent's own action was expected to bring the fact about."""
-    failed: bool = False
-    """True if it came with an action that failed."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KnownRecord:
-    """A record of long-term memory, and where the trace first shows it."""
-
-    seq: int
-    cycle: int
-    record: Record
-
-
 @dataclass(slots=True)
 class RunHistory:
     """The run so far and a few cycles ahead, as far as rules need it."""
@@ -238,37 +271,70 @@ class RunHistory:
     """Facts that own actions changed."""
     misperceived: dict[str, int] = field(default_factory=dict[str, int])
     """The last cycle in which a wrong value of a fact was perceived, by the fact."""
+    latest: dict[str, Any] = field(default_factory=dict[str, Any])
+    """The last observation of each fact."""
     _observed: OrderedDict[str, deque[ObservedFact]] = field(
         default_factory=OrderedDict[str, deque[ObservedFact]]
     )
-    _latest: dict[str, Any] = field(default_factory=dict[str, Any])
     _goal: str = ""
     _before: ObservedCycle | None = None
     """The cycle before; None where it ended its turn."""
 
-    def know(self, records: Iterable[Record]) -> None:
-        """Adds records that are known to exist, besides those of the trace."""
-        for record in records:
-            self._add(0, 0, record)
+    def cycles(self, entries: Iterable[Entry | TraceRecord]) -> Iterator[ObservedCycle]:
+        """The cycles of a trace, in order; one is held at a time.
+
+        What is perceived belongs to the cycle before, since that is judged by it. A cycle begins
+        with its Retrieval; of a plain run, a turn with its first model call or intent.
+        """
+        state, goal, known = dict[str, Any](), "", False
+        cycle: ObservedCycle | None = None
+        for index, entry in enumerate(entries):
+            seq, record = (entry.seq, entry.body) if isinstance(entry, Entry) else (index, entry)
+            if isinstance(record, Snapshot):
+                if record.reason != "cycle" or not known:
+                    memory, known = record.working_memory, True
+                    state = dict(memory.get("perceptual_state") or {})
+                    goal = str(memory.get("goal") or "")
+            elif isinstance(record, Percept):
+                before = state
+                state = merge_patch(state, record.state_patch) if record.state_patch else state
+                goal = record.content if record.sets_goal else goal
+                if cycle is not None and record.kind is not PerceptKind.MESSAGE:
+                    cycle.returns.append(Return(seq, record, before, state))
+            else:
+                if cycle is not None and cycle.ends_before(record):
+                    yield cycle
+                    cycle = None
+                if cycle is None and isinstance(record, RetrievalOutcome | ModelCall | Intent):
+                    cycle = ObservedCycle(self, record.cycle, state, goal)
+                if cycle is not None:
+                    cycle.add(seq, record)
+        if cycle is not None:
+            yield cycle
+
+    def know(self, record: Record, seq: int = 0, cycle: int = 0) -> None:
+        """Adds a record that is known to exist."""
+        self.records.setdefault(record.id, KnownRecord(seq=seq, cycle=cycle, record=record))
+        while len(self.records) > _RECORDS:
+            self.records.popitem(last=False)
 
     def begin(self, cycle: ObservedCycle) -> None:
         """Adds what a cycle starts from, before it is judged."""
         facts = self.domain.goal_facts(cycle.goal)
+        begun: list[Facts] = []
         if cycle.goal != self._goal:
             self._goal = cycle.goal
-            self._observe(facts, cycle)
+            begun.append(facts)
         if not self._observed or len(self._observed) == len(facts):
-            self._observe(self.domain.facts(cycle.state), cycle)
-
-    def _observe(self, facts: Facts, cycle: ObservedCycle) -> None:
-        for name, value in facts.items():
+            begun.append(self.domain.facts(cycle.state))
+        for name, value in (item for one in begun for item in one.items()):
             self._note(name, ObservedFact(cycle.cycle, cycle.first, value, own=False))
 
     def end(self, cycle: ObservedCycle) -> None:
         """Adds what a judged cycle brought."""
         self._before = cycle if cycle.summary.turn_end is None else None
         for returned in cycle.returns:
-            expected = self.expected(cycle, returned)
+            expected = cycle.expected(returned)
             before: Facts = self.domain.facts(returned.before) if expected else {}
             for name, value in self.domain.facts(returned.after).items():
                 own = _own(name, value, expected, returned)
@@ -277,21 +343,12 @@ class RunHistory:
                     self.achieved.add(name)
         retrieval = cycle.at(Phase.RETRIEVAL, "")
         for record in cycle.recalled:
-            self._add(retrieval.seq, cycle.cycle, record)
+            self.know(record, retrieval.seq, cycle.cycle)
         for entry in cycle.entries:
             if isinstance(entry.body, Written) and entry.body.what == "record":
                 with suppress(ValidationError):  # a trace may hold anything; `verify` reports it
                     record = Record.model_validate(entry.body.content)
-                    self._add(entry.seq, cycle.cycle, record)
-
-    def expected(self, cycle: ObservedCycle, returned: Return) -> Facts:
-        """What the action behind a return was predicted to bring about."""
-        cause = returned.percept.caused_by
-        done = next((one for one in cycle.executed if one.intent_id == cause), None)
-        judged = cycle.evaluated(done.candidate_id) if done else None
-        if judged is None or judged.projection is None:
-            return {}
-        return self.domain.expected(returned.before, judged.projection)
+                    self.know(record, entry.seq, cycle.cycle)
 
     def misled_by(self, fact: str) -> int | None:
         """The cycle of the last observation of a fact, if that was wrong; None otherwise."""
@@ -306,16 +363,13 @@ class RunHistory:
         """What is observed of a fact in the cycles ahead, from a record on."""
         found: list[ObservedFact] = []
         for following in (cycle, *self.ahead):
-            for returned in following.returns:
-                facts: Facts = {}
-                if returned.seq > after:
-                    facts = self.domain.facts(returned.after)
-                if fact not in facts:
-                    continue
-                own = _own(fact, facts[fact], self.expected(following, returned), returned)
-                failed = returned.percept.is_error
-                at = following.cycle, returned.seq
-                found.append(ObservedFact(*at, facts[fact], own=own, failed=failed))
+            for returned in (one for one in following.returns if one.seq > after):
+                facts = self.domain.facts(returned.after)
+                if fact in facts:
+                    own = _own(fact, facts[fact], following.expected(returned), returned)
+                    failed = returned.percept.is_error
+                    at = following.cycle, returned.seq
+                    found.append(ObservedFact(*at, facts[fact], own=own, failed=failed))
         return found
 
     def settled(self, cycle: ObservedCycle, intent: str | None) -> Settlement | None:
@@ -333,38 +387,12 @@ class RunHistory:
         (rejected, done), (now_rejected, now_done) = _essence(self._before), _essence(cycle)
         return done == now_done and bool(rejected & now_rejected)
 
-    def circumstances(
-        self,
-        cycle: ObservedCycle,
-        state: Mapping[str, Any],
-        claims: Sequence[Claim] | None = None,
-    ) -> Circumstances:
-        """What was known in a cycle; the claims of what was recalled, if no others are given."""
-        retrieval = cycle.summary.retrieval
-        return Circumstances(
-            state=state,
-            goal=cycle.goal,
-            constraints=retrieval.constraints if retrieval else (),
-            recalled=tuple(self.recalled_claims(cycle) if claims is None else claims),
-            observed=self._latest,
-        )
-
-    def recalled_claims(self, cycle: ObservedCycle) -> list[Claim]:
-        """What the records say that were recalled in a cycle."""
-        return [claim for record in cycle.recalled for claim in self.domain.record_claims(record)]
-
-    def _add(self, seq: int, cycle: int, record: Record) -> None:
-        known = KnownRecord(seq=seq, cycle=cycle, record=record)
-        self.records.setdefault(record.id, known)
-        while len(self.records) > _RECORDS:
-            self.records.popitem(last=False)
-
     def _note(self, name: str, observation: ObservedFact) -> None:
         self._observed.setdefault(name, deque(maxlen=_OBSERVATIONS)).append(observation)
-        self._latest[name] = observation.value
+        self.latest[name] = observation.value
         while len(self._observed) > _FACTS:
             oldest, _ = self._observed.popitem(last=False)
-            self._latest.pop(oldest, None)
+            self.latest.pop(oldest, None)
 
 
 def _essence(cycle: ObservedCycle) -> tuple[set[tuple[str, ...]], list[tuple[str, ...]]]:

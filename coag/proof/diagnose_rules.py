@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from math import inf, isinf
+from functools import partial
+from math import inf
 from typing import Any, cast
 
 from coag.schema import (
@@ -22,10 +23,10 @@ from coag.schema import (
 from coag.tracing import REDACTED
 
 from .causes import Cause, Claim, Diagnosis, Evidence, Facts, ended, quoted, short, shown
-from .diagnose_history import KnownRecord, ObservedCycle, ObservedFact, Return, RunHistory
+from .diagnose_history import KnownRecord, ObservedCycle, ObservedFact, Return
 
-DiagnosisRule = Callable[[ObservedCycle, RunHistory], Diagnosis | None]
-"""From a cycle and the run around it to a failure and its cause, or None."""
+DiagnosisRule = Callable[[ObservedCycle], Diagnosis | None]
+"""From a cycle, and the run that it is of, to a failure and its cause; None where it has none."""
 
 _DETOUR = 2
 """Actions by which a way must be longer than another one before it counts as worse: one step
@@ -38,162 +39,65 @@ _FORM_CHECKS = ("action_exists", "arguments")
 """Checks of Evaluation that reject a candidate whose form is wrong."""
 
 
-# ---- Whether a decision brought the goal nearer, where the domain knows ----
-
-
-def _remaining(
-    cycle: ObservedCycle, run: RunHistory, claims: Sequence[Claim], state: Any = None
-) -> float | None:
-    """Actions to the goal from the cycle's state, or from another one, some claims believed."""
-    at = cycle.state if state is None else state
-    return run.domain.remaining(run.circumstances(cycle, at, claims))
-
-
-def _projection(cycle: ObservedCycle) -> dict[str, Any] | None:
-    """What the selected candidate was predicted to lead to."""
-    selection = cycle.summary.selection
-    judged = cycle.evaluated(selection.candidate_id) if selection else None
-    return judged.projection if judged else None
-
-
-def _has_way(left: float | None) -> bool:
-    return left is not None and 0 < left < inf
-
-
-def _answered(cycle: ObservedCycle) -> bool:
-    """Whether the cycle ended its turn with an answer."""
-    return cycle.summary.execution is not None and cycle.summary.execution.response is not None
-
-
-def _too_early(cycle: ObservedCycle, run: RunHistory, claims: Sequence[Claim]) -> bool:
-    """Whether it answered although there was a way to the goal."""
-    return _answered(cycle) and _has_way(_remaining(cycle, run, claims))
-
-
-def _no_nearer(cycle: ObservedCycle, run: RunHistory, claims: Sequence[Claim]) -> bool:
-    """Whether the action is predicted to bring the goal no nearer."""
-    projection = _projection(cycle)
-    if projection is None or projection == cycle.state:
-        return False
-    before = _remaining(cycle, run, claims)
-    if before is None or isinf(before):
-        return False
-    if before == 0:
-        return True
-    after = _remaining(cycle, run, claims, projection)
-    return after is not None and after >= before
-
-
-def _wasted(cycle: ObservedCycle, run: RunHistory, claims: Sequence[Claim]) -> bool:
-    """Whether what it did brought the goal no nearer, these claims taken for true."""
-    rule = _too_early if _answered(cycle) else _no_nearer
-    return rule(cycle, run, claims)
-
-
-def _sensible_unruled(cycle: ObservedCycle, run: RunHistory, claims: Sequence[Claim]) -> bool:
-    """Whether what it did brings the goal nearer for one who knows of no constraint."""
-    projection = _projection(cycle)
-    if projection is None:
-        return False
-    now = replace(run.circumstances(cycle, cycle.state, claims), constraints=())
-    before = run.domain.remaining(now)
-    after = run.domain.remaining(replace(now, state=projection))
-    return before is not None and after is not None and after < before
-
-
-def _misled(
-    cycle: ObservedCycle,
-    run: RunHistory,
-    claims: Sequence[Claim],
-    wrong: Sequence[Claim],
-    *,
-    gave_up: bool,
-) -> bool:
-    """Whether what it did makes sense only for one who believes the wrong claims."""
-    true = [claim for claim in claims if claim not in wrong]
-    if _answered(cycle):
-        believed = _remaining(cycle, run, claims)
-        no_way = believed is not None and (isinf(believed) or believed == 0)
-        return no_way and _too_early(cycle, run, true)
-    return not gave_up and _no_nearer(cycle, run, true) and not _no_nearer(cycle, run, claims)
-
-
 # ---- Recall: a record that fits did not come, or what came is not so ----
 
 
-def changed_record(cycle: ObservedCycle, run: RunHistory) -> Diagnosis | None:
+def changed_record(cycle: ObservedCycle) -> Diagnosis | None:
     """A recalled record has another content than the one that was written under its id."""
     for record in cycle.recalled:
-        known = run.records.get(record.id)
+        known = cycle.run.records.get(record.id)
         own = record_id(record.kind, record.scope, record.text) == record.id
         foreign = not record.provenance.run or REDACTED in record.text
-        if foreign or (own if known is None else known.record.text == record.text):
-            continue
-        name = record.id[:8]
-        came = cycle.at(Phase.RETRIEVAL, ended(f"Record {name} came as {quoted(record.text)}"))
-        return cycle.failure(
-            f"Recall brought record {name} with a content that is not its own.",
-            Cause.WRONG_FACT,
-            "A record's id stands for its text, and this text is another one.",
-            *([] if known is None else [_existing(known)]),
-            came,
-        )
+        if not foreign and not (own if known is None else known.record.text == record.text):
+            name = record.id[:8]
+            came = ended(f"Record {name} came as {quoted(record.text)}")
+            return cycle.failure(
+                f"Recall brought record {name} with a content that is not its own.",
+                Cause.WRONG_FACT,
+                "A record's id stands for its text, and this text is another one.",
+                *([] if known is None else [_existing(known)]),
+                cycle.at(Phase.RETRIEVAL, came),
+            )
     return None
 
 
-def missed_record(cycle: ObservedCycle, run: RunHistory) -> Diagnosis | None:
+def missed_record(cycle: ObservedCycle) -> Diagnosis | None:
     """A record exists that would have prevented what happened, and it was not recalled."""
     retrieval = cycle.summary.retrieval
-    if retrieval is None:
-        return None
     came = {record.id for record in cycle.recalled}
-    for name, known in run.records.items():
-        if name in came or known.record.superseded_by is not None:
+    for name, known in cycle.run.records.items():
+        if retrieval is None or name in came or known.record.superseded_by is not None:
             continue
-        for claim in run.domain.record_claims(known.record):
-            failure = _for_want_of(claim, cycle, run)
-            if not failure:
-                continue
+        lacks = (_for_want_of(one, cycle) for one in cycle.run.domain.record_claims(known.record))
+        if failure := next(filter(None, lacks), ""):
             notes = (note.text for note in cycle.summary.notes if note.about == "memory")
-            problem = next(notes, "")
+            count, query = len(retrieval.records), quoted(retrieval.query, 80)
             return cycle.failure(
                 failure,
                 Cause.MISSED_RETRIEVAL,
-                f"Record {name[:8]} says so, and it was not recalled. {problem}".rstrip(),
+                f"Record {name[:8]} says so, and it was not recalled. {next(notes, '')}".rstrip(),
                 _existing(known),
                 cycle.at(
-                    Phase.RETRIEVAL,
-                    f"{len(retrieval.records)} records came, not this one; the query was "
-                    f"{quoted(retrieval.query, 80)}.",
+                    Phase.RETRIEVAL, f"{count} records came, not this one; the query was {query}."
                 ),
             )
     return None
 
 
-def untrue_record(cycle: ObservedCycle, run: RunHistory) -> Diagnosis | None:
+def untrue_record(cycle: ObservedCycle) -> Diagnosis | None:
     """A recalled record says what is not so, and the agent followed it."""
-    said = [
-        (record, claim) for record in cycle.recalled for claim in run.domain.record_claims(record)
-    ]
-    now = run.circumstances(cycle, cycle.state)
-    refuted = [
-        (record, claim)
-        for record, claim in said
-        if run.domain.holds(claim, now, remembered=True) is False
-    ]
-    claims = [claim for _, claim in said]
+    domain, now = cycle.run.domain, cycle.circumstances(cycle.claims)
+    said = [(one, claim) for one in cycle.recalled for claim in domain.record_claims(one)]
+    refuted = [it for it in said if domain.holds(it[1], now, remembered=True) is False]
     for suspects, why in (
         (refuted, "What was perceived, asked for or ruled contradicts it."),
         (said, "Without it there is a way to the goal, and no percept confirms it."),
     ):
         wrong = [claim for _, claim in suspects]
-        true = [claim for claim in claims if claim not in wrong]
-        vetoed = (
-            suspects is refuted
-            and any(_vetoed(claim, cycle, run) for claim in wrong)
-            and bool(_harm_of_rejection(cycle, run, true))
-        )
-        if vetoed or (wrong and _misled(cycle, run, claims, wrong, gave_up=suspects is said)):
+        true = [claim for claim in cycle.claims if claim not in wrong]
+        vetoed = suspects is refuted and any(_vetoed(claim, cycle) for claim in wrong)
+        harmed = vetoed and bool(_harm_of_rejection(cycle, true))
+        if harmed or (wrong and _misled(cycle, true, gave_up=suspects is said)):
             record = suspects[0][0]
             return cycle.failure(
                 _what_it_did(cycle),
@@ -205,28 +109,49 @@ def untrue_record(cycle: ObservedCycle, run: RunHistory) -> Diagnosis | None:
     return None
 
 
-def _for_want_of(claim: Claim, cycle: ObservedCycle, run: RunHistory) -> str:
+def _misled(cycle: ObservedCycle, true: Sequence[Claim], *, gave_up: bool) -> bool:
+    """Whether what it did makes sense only for one who believes more than these claims.
+
+    Where `gave_up`, it only counts that it gave up, not that it took another way.
+    """
+    if cycle.response is not None:
+        believed = cycle.remaining(cycle.claims)
+        return believed in (0, inf) and cycle.has_way(true)
+    return not gave_up and cycle.no_nearer(true) and not cycle.no_nearer(cycle.claims)
+
+
+def _for_want_of(claim: Claim, cycle: ObservedCycle) -> str:
     """What went wrong because nobody remembered a claim; empty if nothing did."""
-    now = run.circumstances(cycle, cycle.state, ())
-    if run.domain.holds(claim, now, remembered=True) is False:
+    domain, believed = cycle.run.domain, [*cycle.claims, claim]
+    if domain.holds(claim, cycle.circumstances(()), remembered=True) is False:
         return ""
-    recalled = run.recalled_claims(cycle)
-    vetoed = _vetoed(claim, cycle, run)
-    if vetoed and _harm_of_rejection(cycle, run, [*recalled, claim]):
+    vetoed = _vetoed(claim, cycle)
+    if vetoed and _harm_of_rejection(cycle, believed):
         return ended(f"A candidate was rejected: {short(vetoed, _CALL)}")
     for returned in cycle.returns:
-        after = run.domain.facts(returned.after)
+        after = domain.facts(returned.after)
         if returned.percept.is_error and after.get(claim.fact) == claim.value:
             return f"{returned.percept.source} failed."
-    if _wasted(cycle, run, [*recalled, claim]) and _sensible_unruled(cycle, run, recalled):
+    if cycle.wasted(believed) and _sensible_unruled(cycle):
         return f"{_what_it_did(cycle)} That leads away from the goal."
     return ""
 
 
-def _vetoed(claim: Claim, cycle: ObservedCycle, run: RunHistory) -> str:
+def _sensible_unruled(cycle: ObservedCycle) -> bool:
+    """Whether what it did brings the goal nearer for one who knows of no constraint."""
+    projection = cycle.projection(cycle.chosen)
+    if projection is None:
+        return False
+    now = replace(cycle.circumstances(cycle.claims), constraints=())
+    before = cycle.run.domain.remaining(now)
+    after = cycle.run.domain.remaining(replace(now, state=projection))
+    return before is not None and after is not None and after < before
+
+
+def _vetoed(claim: Claim, cycle: ObservedCycle) -> str:
     """Why a candidate was rejected, if for what a claim says; else empty."""
     for died in (judged.died_of for judged in cycle.evaluations):
-        said = run.domain.claims(died.reason) if died else ()
+        said = cycle.run.domain.claims(died.reason) if died else ()
         if died and any((one.fact, one.value) == (claim.fact, claim.value) for one in said):
             return died.reason
     return ""
@@ -238,59 +163,49 @@ def _existing(known: KnownRecord) -> Evidence:
 
 
 def _what_it_did(cycle: ObservedCycle) -> str:
-    execution, done = cycle.summary.execution, cycle.executed
-    if execution is not None and execution.response is not None:
-        return f"It answered {quoted(execution.response, 80)} and ended the turn."
-    if not done:
+    if cycle.response is not None:
+        return f"It answered {quoted(cycle.response, 80)} and ended the turn."
+    if not cycle.executed:
         return "It did nothing."
-    return ended(f"It did {done[0].action} {done[0].arguments or ''}".rstrip())
+    done = cycle.executed[0]
+    return ended(f"It did {done.action} {done.arguments or ''}".rstrip())
 
 
 # ---- The model: no answer, a false situation, bad candidates, bad scores, a bad choice ----
 
 
-def unusable_answer(phase: Phase | None) -> DiagnosisRule:
+def unusable_answer(cycle: ObservedCycle, phase: Phase | None) -> Diagnosis | None:
     """The model gave a phase nothing that could be used, or could not be asked."""
+    calls = cycle.calls(phase)
+    if not calls or calls[-1].error is None:
+        return None
 
-    def rule(cycle: ObservedCycle, run: RunHistory) -> Diagnosis | None:
-        calls = cycle.calls(phase)
-        if not calls or calls[-1].error is None:
-            return None
-        named = str(phase) if phase else "The turn"
-        return cycle.failure(
-            f"{named.capitalize()} got no answer that could be used.",
-            Cause.UNUSABLE_ANSWER,
-            ended(f"{len(calls)} model call(s) failed, the last one: {calls[-1].error}"),
-            *(
-                cycle.shown_by(
-                    call,
-                    ended(
-                        f"Attempt {call.attempt}: {call.error}; the answer: {quoted(call.raw, 60)}"
-                    ),
-                    phase,
-                )
-                for call in calls
-            ),
-        )
+    def told(attempt: int, error: str | None, raw: str) -> str:
+        return ended(f"Attempt {attempt}: {error}; the answer: {quoted(raw, 60)}")
 
-    return rule
+    shown_by = [
+        cycle.shown_by(call, told(call.attempt, call.error, call.raw), phase) for call in calls
+    ]
+    return cycle.failure(
+        f"{str(phase or 'the turn').capitalize()} got no answer that could be used.",
+        Cause.UNUSABLE_ANSWER,
+        ended(f"{len(calls)} model call(s) failed, the last one: {calls[-1].error}"),
+        *shown_by,
+    )
 
 
-def false_situation(cycle: ObservedCycle, run: RunHistory) -> Diagnosis | None:
+def false_situation(cycle: ObservedCycle) -> Diagnosis | None:
     """Reasoning says what the state, the goal or the memory contradict."""
-    reasoning = cycle.summary.reasoning
+    reasoning, domain = cycle.summary.reasoning, cycle.run.domain
     if reasoning is None or cycle.unanswered(Phase.REASONING):
         return None
-    now = run.circumstances(cycle, cycle.state)
-    false = [
-        claim
-        for claim in run.domain.claims(reasoning.situation)
-        if run.domain.holds(claim, now, remembered=False) is False
-    ]
-    left = _remaining(cycle, run, now.recalled)
+    now = cycle.circumstances(cycle.claims)
+    said = domain.claims(reasoning.situation)
+    false = [one for one in said if domain.holds(one, now, remembered=False) is False]
     if false:
         text = f"It says {quoted(false[0].text)}, and what it was shown does not."
-    elif reasoning.goal_status is not GoalAssessment.OPEN and _has_way(left):
+    elif reasoning.goal_status is not GoalAssessment.OPEN and cycle.has_way(cycle.claims):
+        left = cycle.remaining(cycle.claims)
         text = f"It calls the goal {reasoning.goal_status}; {left:g} actions would reach it."
     else:
         return None
@@ -303,23 +218,21 @@ def false_situation(cycle: ObservedCycle, run: RunHistory) -> Diagnosis | None:
     )
 
 
-def invalid_proposal(cycle: ObservedCycle, run: RunHistory) -> Diagnosis | None:
+def invalid_proposal(cycle: ObservedCycle) -> Diagnosis | None:
     """Nothing was proposed, or what cannot or must not be done, and the run suffered from it."""
     proposal = cycle.summary.proposal
     if proposal is None or cycle.unanswered(Phase.PROPOSAL):
         return None
     if not proposal.candidates and proposal.proposed_by in ("model", "native"):
         return _invalid(cycle, "Nothing was proposed.", "The answer holds no candidate.")
-    harm = _harm_of_rejection(cycle, run, run.recalled_claims(cycle))
+    harm = _harm_of_rejection(cycle, cycle.claims)
     for judged in cycle.evaluations if harm else ():
         died, candidate = judged.died_of, cycle.candidate(judged.candidate_id)
-        if died is None or candidate is None:
-            continue
-        ruled = died.constraint not in _FORM_CHECKS
-        why = "The rule was in force." if ruled else "No such call can be made."
-        call = short(f"{candidate.action} {candidate.raw_arguments}", _CALL)
-        failure = ended(f"{call} was rejected by {died.constraint}: {short(died.reason, _CALL)}")
-        return _invalid(cycle, failure, f"{why} {harm}")
+        if died is not None and candidate is not None:
+            ruled = died.constraint not in _FORM_CHECKS
+            why = "The rule was in force." if ruled else "No such call can be made."
+            reason = f"was rejected by {died.constraint}: {short(died.reason, _CALL)}"
+            return _invalid(cycle, ended(f"{_named(judged, cycle)} {reason}"), f"{why} {harm}")
     return None
 
 
@@ -333,7 +246,7 @@ def _invalid(cycle: ObservedCycle, failure: str, why: str) -> Diagnosis:
     )
 
 
-def _harm_of_rejection(cycle: ObservedCycle, run: RunHistory, claims: Sequence[Claim]) -> str:
+def _harm_of_rejection(cycle: ObservedCycle, claims: Sequence[Claim]) -> str:
     """In what a cycle suffered from its rejections, as a sentence; empty if it did not.
 
     A rejection is no failure where another candidate was carried out well instead.
@@ -343,10 +256,10 @@ def _harm_of_rejection(cycle: ObservedCycle, run: RunHistory, claims: Sequence[C
         return ""
     if not any(survived):
         return "Nothing survived."
-    if run.recurs(cycle):
+    if cycle.run.recurs(cycle):
         return "The cycle before was the same: the run comes no further."
-    idle = _projection(cycle) == cycle.state and _has_way(_remaining(cycle, run, claims))
-    if idle or _wasted(cycle, run, claims):
+    idle = cycle.projection(cycle.chosen) == cycle.state and cycle.has_way(claims)
+    if idle or cycle.wasted(claims):
         return "What was done in its place brought the goal no nearer."
     return ""
 
@@ -359,19 +272,18 @@ def _failed(cycle: ObservedCycle) -> bool:
     )
 
 
-def faulty_evaluation(cycle: ObservedCycle, run: RunHistory) -> Diagnosis | None:
+def faulty_evaluation(cycle: ObservedCycle) -> Diagnosis | None:
     """The best score went to a candidate that is predicted to be worse than another one."""
-    scored, summary = _scored(cycle), cycle.summary
-    chosen = summary.selection.candidate_id if summary.selection else None
+    scored, candidates = _scored(cycle), cycle.summary.candidates
     if len(scored) < 2 or cycle.unanswered(Phase.EVALUATION):
         return None
-    top = max(scored, key=lambda one: (one.rank(), one.candidate_id == chosen))
-    ways = {one.candidate_id: _way(one, cycle, run) for one in scored}
+    top = max(scored, key=lambda one: (one.rank(), one.candidate_id == cycle.chosen))
+    ways = {one.candidate_id: _way(one, cycle) for one in scored}
     own = ways[top.candidate_id]
     best = min((way for way in ways.values() if way is not None), default=None)
-    if own is None or best is None or own < best + _DETOUR or top.candidate_id != chosen:
+    if own is None or best is None or own < best + _DETOUR or top.candidate_id != cycle.chosen:
         return None
-    if summary.candidates and top.candidate_id == summary.candidates[0].candidate.id:
+    if candidates and top.candidate_id == candidates[0].candidate.id:
         return None  # Proposal, too, put it first: it is the plan that is long, not a score
     better = next(one for one in scored if ways[one.candidate_id] == best)
     text = (
@@ -386,16 +298,15 @@ def faulty_evaluation(cycle: ObservedCycle, run: RunHistory) -> Diagnosis | None
     )
 
 
-def bad_selection(cycle: ObservedCycle, run: RunHistory) -> Diagnosis | None:
+def bad_selection(cycle: ObservedCycle) -> Diagnosis | None:
     """The model chose a candidate whose score is not the best."""
-    selection = cycle.summary.selection
+    selection, scored = cycle.summary.selection, _scored(cycle)
     if selection is None or selection.decided_by is not DecidedBy.MODEL or selection.batch:
         return None
-    scored = _scored(cycle)
     chosen = next((one for one in scored if one.candidate_id == selection.candidate_id), None)
-    best = max(scored, key=lambda one: one.score or 0.0, default=None)
-    if chosen is None or best is None:
+    if chosen is None:
         return None
+    best = max(scored, key=lambda one: one.score or 0.0)
     if (chosen.score or 0.0) > (best.score or 0.0) - _TOLERANCE:
         return None
     text = (
@@ -411,9 +322,9 @@ def bad_selection(cycle: ObservedCycle, run: RunHistory) -> Diagnosis | None:
     )
 
 
-def early_answer(cycle: ObservedCycle, run: RunHistory) -> Diagnosis | None:
+def early_answer(cycle: ObservedCycle) -> Diagnosis | None:
     """It answered although there was a way to the goal, and nothing above explains it."""
-    if not _too_early(cycle, run, run.recalled_claims(cycle)):
+    if cycle.response is None or not cycle.has_way(cycle.claims):
         return None
     return cycle.failure(
         "It ended the turn with an answer; there was a way to the goal.",
@@ -427,15 +338,14 @@ def _scored(cycle: ObservedCycle) -> list[Evaluation]:
     return [one for one in cycle.evaluations if one.survived and one.score is not None]
 
 
-def _way(judged: Evaluation, cycle: ObservedCycle, run: RunHistory) -> float | None:
+def _way(judged: Evaluation, cycle: ObservedCycle) -> float | None:
     """Actions to the goal after a candidate; an answer leaves the goal where it is."""
     candidate = cycle.candidate(judged.candidate_id)
-    claims = run.recalled_claims(cycle)
     if candidate is not None and candidate.action == "respond":
-        left = _remaining(cycle, run, claims)
+        left = cycle.remaining(cycle.claims)
         return left if left in (None, 0, inf) else inf
     projection = judged.projection
-    return None if projection is None else _remaining(cycle, run, claims, projection)
+    return None if projection is None else cycle.remaining(cycle.claims, projection)
 
 
 def _named(judged: Evaluation, cycle: ObservedCycle) -> str:
@@ -448,20 +358,20 @@ def _named(judged: Evaluation, cycle: ObservedCycle) -> str:
 # ---- What came back: a failed tool, a lying sensor, or a world that has changed ----
 
 
-def refused_at_last(cycle: ObservedCycle, run: RunHistory) -> Diagnosis | None:
+def refused_at_last(cycle: ObservedCycle) -> Diagnosis | None:
     """What Evaluation had allowed was forbidden, or not approved, right before it was to run."""
     for done in cycle.executed:
         if done.status is ExecutionStatus.REFUSED and not done.internal:
             text = ended(short(done.result))
-            cause, why = Cause.CHANGED_ENVIRONMENT, "It was allowed in Evaluation: what the rule "
-            why += "looks at changed since."
+            cause = Cause.CHANGED_ENVIRONMENT
+            why = "It was allowed in Evaluation: what the rule looks at changed since."
             if " approval: " in done.result:
                 cause, why = Cause.INVALID_PROPOSAL, "Whoever approves did not want it."
             return cycle.failure(text, cause, why, cycle.at(Phase.EXECUTION, text))
     return None
 
 
-def contradictory_return(cycle: ObservedCycle, run: RunHistory) -> Diagnosis | None:
+def contradictory_return(cycle: ObservedCycle) -> Diagnosis | None:
     """One and the same return says two things: its structured part and the state it led to."""
     for returned in cycle.returns:
         for name, value in returned.data.items():
@@ -479,12 +389,12 @@ def _misperceived(cycle: ObservedCycle, name: str, reason: str, *evidence: Evide
     return cycle.failure(failure, Cause.MISPERCEPTION, reason, *evidence, fact=name)
 
 
-def broken_tool(cycle: ObservedCycle, run: RunHistory) -> Diagnosis | None:
+def broken_tool(cycle: ObservedCycle) -> Diagnosis | None:
     """An action failed without a reason that lies in the world, or did nothing at all."""
     for returned in cycle.returns:
         percept = returned.percept
         if percept.kind is PerceptKind.UNKNOWN_OUTCOME:
-            unknown = _unknown_outcome(cycle, run, returned)
+            unknown = _unknown_outcome(cycle, returned)
             if unknown is not None:
                 return unknown
         elif percept.kind is PerceptKind.SETTLED:
@@ -492,7 +402,7 @@ def broken_tool(cycle: ObservedCycle, run: RunHistory) -> Diagnosis | None:
         elif percept.is_error and percept.failure is not Failure.DETERMINISTIC:
             text = ended(f"{percept.source} failed: {quoted(percept.content)}")
             return _not_executed(cycle, text, returned)
-        elif not percept.is_error and _did_nothing(cycle, run, returned):
+        elif not percept.is_error and _did_nothing(cycle, returned):
             text = f"{percept.source} reported success, and nothing changed."
             return _not_executed(cycle, text, returned)
     for done in cycle.executed:
@@ -506,10 +416,10 @@ def broken_tool(cycle: ObservedCycle, run: RunHistory) -> Diagnosis | None:
     return None
 
 
-def _unknown_outcome(cycle: ObservedCycle, run: RunHistory, returned: Return) -> Diagnosis | None:
+def _unknown_outcome(cycle: ObservedCycle, returned: Return) -> Diagnosis | None:
     """An action that gave no answer; nothing if it was found out later that it happened."""
     percept = returned.percept
-    became = run.settled(cycle, percept.caused_by)
+    became = cycle.run.settled(cycle, percept.caused_by)
     if became is Settlement.HAPPENED:
         return None
     if became is Settlement.DID_NOT_HAPPEN:
@@ -535,9 +445,9 @@ def _not_executed(cycle: ObservedCycle, text: str, returned: Return) -> Diagnosi
     return cycle.failure(text, Cause.FAILED_EXECUTION, reason, cycle.returned(returned, text))
 
 
-def _did_nothing(cycle: ObservedCycle, run: RunHistory, returned: Return) -> bool:
-    expected = run.expected(cycle, returned)
-    before, after = run.domain.facts(returned.before), run.domain.facts(returned.after)
+def _did_nothing(cycle: ObservedCycle, returned: Return) -> bool:
+    expected, facts = cycle.expected(returned), cycle.run.domain.facts
+    before, after = facts(returned.before), facts(returned.after)
     changed = any(before.get(name, value) != value for name, value in after.items())
     happened = any(
         after.get(name) == value for name, value in expected.items() if before.get(name) != value
@@ -545,17 +455,16 @@ def _did_nothing(cycle: ObservedCycle, run: RunHistory, returned: Return) -> boo
     return bool(expected) and not changed and not happened
 
 
-def never_answered(cycle: ObservedCycle, run: RunHistory) -> Diagnosis | None:
+def never_answered(cycle: ObservedCycle) -> Diagnosis | None:
     """The run broke off while an action ran, and it was not resumed."""
     for intent, receipt in cycle.summary.effects:
-        if cycle.summary.execution is None and receipt is None and not run.ahead:
+        if cycle.summary.execution is None and receipt is None and not cycle.run.ahead:
             text = f"{intent.action} began here, and no record shows what came of it."
-            seen = cycle.shown_by(intent, text, Phase.EXECUTION)
-            return not_known(cycle, intent.action, seen)
+            return not_known(cycle, intent.action, cycle.shown_by(intent, text, Phase.EXECUTION))
     return None
 
 
-def refused_by_the_world(cycle: ObservedCycle, run: RunHistory) -> Diagnosis | None:
+def refused_by_the_world(cycle: ObservedCycle) -> Diagnosis | None:
     """An action failed for a reason in the world that nothing that was known showed."""
     for returned in cycle.returns:
         unknown = returned.percept.kind is PerceptKind.UNKNOWN_OUTCOME
@@ -564,11 +473,11 @@ def refused_by_the_world(cycle: ObservedCycle, run: RunHistory) -> Diagnosis | N
         text = ended(f"{returned.percept.source} failed: {returned.why_failed}")
         cause, before = Cause.CHANGED_ENVIRONMENT, list[Evidence]()
         reason = "By what was perceived and remembered it should have worked."
-        if _foreseen(cycle, run, returned):
+        if _foreseen(cycle, returned):
             cause = Cause.FAULTY_EVALUATION
             reason = "Its projection said what would come of it, and it was valued all the same."
             before = [cycle.at(Phase.EVALUATION, "Here it survived, with its projection.")]
-        elif _no_nearer(cycle, run, run.recalled_claims(cycle)):
+        elif cycle.no_nearer(cycle.claims):
             cause = Cause.INVALID_PROPOSAL
             reason = "The state showed already that it would bring nothing."
             before = [cycle.at(Phase.PROPOSAL, "Here it was proposed.")]
@@ -576,31 +485,30 @@ def refused_by_the_world(cycle: ObservedCycle, run: RunHistory) -> Diagnosis | N
     return None
 
 
-def _foreseen(cycle: ObservedCycle, run: RunHistory, returned: Return) -> bool:
+def _foreseen(cycle: ObservedCycle, returned: Return) -> bool:
     """Whether what came of a failed action is just what its projection had said.
 
     A projection that was to bring the goal nearer did not say so: somebody else had been there.
     """
-    claims, projection = run.recalled_claims(cycle), _projection(cycle)
-    left, after_it = (_remaining(cycle, run, claims, state) for state in (None, projection))
+    states = (None, cycle.projection(cycle.chosen))
+    left, after_it = (cycle.remaining(cycle.claims, state) for state in states)
     if left is not None and after_it is not None and after_it < left:
         return False
-    expected = run.expected(cycle, returned)
-    before, after = run.domain.facts(returned.before), run.domain.facts(returned.after)
+    expected, facts = cycle.expected(returned), cycle.run.domain.facts
+    before, after = facts(returned.before), facts(returned.after)
     return any(before.get(name) != value for name, value in expected.items()) and all(
         after.get(name) == value for name, value in expected.items()
     )
 
 
-def broken_turn(cycle: ObservedCycle, run: RunHistory) -> Diagnosis | None:
+def broken_turn(cycle: ObservedCycle) -> Diagnosis | None:
     """The turn broke off, and no record says why."""
     end = cycle.summary.turn_end
     if end is None or end.reason != "error":
         return None
     reason = "No record of this cycle shows what it came from."
-    return cycle.failure(
-        "The turn broke off.", None, reason, cycle.shown_by(end, short(end.response))
-    )
+    evidence = cycle.shown_by(end, short(end.response))
+    return cycle.failure("The turn broke off.", None, reason, evidence)
 
 
 # ---- Beliefs that a percept refutes ----
@@ -611,56 +519,19 @@ _DOUBT = "If not that, then the projection is wrong, or the tool."
 _ODD_NOW = "Later readings say again what was believed before."
 
 
-def refuted_belief(cycle: ObservedCycle, run: RunHistory) -> Diagnosis | None:
+def refuted_belief(cycle: ObservedCycle) -> Diagnosis | None:
     """What is perceived now is not what was believed, and no own action explains it."""
     for returned in cycle.returns:
-        expected = run.expected(cycle, returned)
-        lonely = _lonely(run, cycle, returned) if run.domain.complete else None
-        if lonely is not None:
-            return lonely
-        for name, new, old in _surprises(run, returned, expected):
-            return _refuted(name, new, old, cycle, run, returned, expected)
+        lonely = _lonely(cycle, returned) if cycle.run.domain.complete else None
+        found = lonely or _surprise(cycle, returned, cycle.expected(returned))
+        if found is not None:
+            return found
     return None
 
 
-def _refuted(
-    name: str,
-    new: Any,
-    old: ObservedFact,
-    cycle: ObservedCycle,
-    run: RunHistory,
-    returned: Return,
-    expected: Facts,
-) -> Diagnosis:
-    """The diagnosis of a fact that is perceived otherwise than it was believed."""
-    cause, reason = _explained(name, new, old, cycle, run, returned, expected)
-    text = f"{name} was {shown(old.value)} and is perceived as {shown(new)}."
-    before = Evidence(
-        seq=old.seq, cycle=old.cycle, phase=None, text=f"{name} was {shown(old.value)}."
-    )
-    why = reason
-    if name in expected:
-        text = f"{name} was expected to be {shown(old.value)} and is perceived as {shown(new)}."
-        was = run.history(name)[-1].value
-        unless = f"; it was {shown(was)}" if was != old.value else ""
-        projected = f"The projection of what was chosen: {name} {shown(old.value)}{unless}."
-        before = cycle.at(Phase.EVALUATION, projected)
-        if cause is not Cause.MISPERCEPTION and not returned.percept.is_error:
-            why = f"{reason} {_DOUBT}"
-    misled = run.misled_by(name) if cause is Cause.CHANGED_ENVIRONMENT else None
-    if misled is not None:
-        why = f"It may follow from cycle {misled}, where {name} was misperceived."
-    failure = text
-    if returned.percept.is_error:
-        failure = ended(f"{returned.percept.source} failed: {returned.why_failed}")
-        why = f"{text} {why}"
-    fact = name if reason == _ODD_NOW else ""
-    evidence = (before, cycle.returned(returned, text))
-    return replace(cycle.failure(failure, cause, why, *evidence, fact=fact), follows=misled)
-
-
-def _lonely(run: RunHistory, cycle: ObservedCycle, returned: Return) -> Diagnosis | None:
+def _lonely(cycle: ObservedCycle, returned: Return) -> Diagnosis | None:
     """A fact's first reading that every later one contradicts, and none of the own actions."""
+    run = cycle.run
     for name, value in run.domain.facts(returned.after).items():
         later = [] if run.history(name) else run.later(name, cycle, returned.seq)
         if not later or later[0].failed or any(one.own or one.value == value for one in later):
@@ -678,33 +549,63 @@ def _lonely(run: RunHistory, cycle: ObservedCycle, returned: Return) -> Diagnosi
     return None
 
 
-def _surprises(
-    run: RunHistory, returned: Return, expected: Facts
-) -> Sequence[tuple[str, Any, ObservedFact]]:
-    """Facts that are perceived otherwise than they were, and not because of the action."""
-    found: list[tuple[str, Any, ObservedFact]] = []
-    for name, value in run.domain.facts(returned.after).items():
-        history = run.history(name)
-        if not history or not (run.domain.complete or name in expected):
+def _surprise(cycle: ObservedCycle, returned: Return, expected: Facts) -> Diagnosis | None:
+    """A fact that is perceived otherwise than it was, and not because of the action."""
+    domain = cycle.run.domain
+    for name, value in domain.facts(returned.after).items():
+        history = cycle.run.history(name)
+        if not history or not (domain.complete or name in expected):
             continue
         last = history[-1]
         believed = expected.get(name, last.value)
-        if value != believed and not _no_forecast(name, value, run, returned, expected):
+        if value != believed and not _no_forecast(name, value, cycle, returned, expected):
             old = ObservedFact(last.cycle, last.seq, believed, own=name in expected)
-            found.append((name, value, old))
-    return found
+            return _refuted(name, value, old, cycle, returned)
+    return None
 
 
-def _no_forecast(name: str, value: Any, run: RunHistory, returned: Return, expected: Facts) -> bool:
+def _refuted(
+    name: str, new: Any, old: ObservedFact, cycle: ObservedCycle, returned: Return
+) -> Diagnosis:
+    """The diagnosis of a fact that is perceived otherwise than it was believed."""
+    cause, reason = _explained(name, new, old, cycle, returned)
+    text = f"{name} was {shown(old.value)} and is perceived as {shown(new)}."
+    was = f"{name} was {shown(old.value)}."
+    before = Evidence(seq=old.seq, cycle=old.cycle, phase=None, text=was)
+    why = reason
+    if old.own:
+        text = f"{name} was expected to be {shown(old.value)} and is perceived as {shown(new)}."
+        last = cycle.run.history(name)[-1].value
+        unless = f"; it was {shown(last)}" if last != old.value else ""
+        projected = f"The projection of what was chosen: {name} {shown(old.value)}{unless}."
+        before = cycle.at(Phase.EVALUATION, projected)
+        if cause is not Cause.MISPERCEPTION and not returned.percept.is_error:
+            why = f"{reason} {_DOUBT}"
+    misled = cycle.run.misled_by(name) if cause is Cause.CHANGED_ENVIRONMENT else None
+    if misled is not None:
+        why = f"It may follow from cycle {misled}, where {name} was misperceived."
+    failure = text
+    if returned.percept.is_error:
+        failure = ended(f"{returned.percept.source} failed: {returned.why_failed}")
+        why = f"{text} {why}"
+    fact = name if reason == _ODD_NOW else ""
+    evidence = (before, cycle.returned(returned, text))
+    return replace(cycle.failure(failure, cause, why, *evidence, fact=fact), follows=misled)
+
+
+def _no_forecast(
+    name: str, value: Any, cycle: ObservedCycle, returned: Return, expected: Facts
+) -> bool:
     """Whether a projection cannot have meant a fact so, in a domain that does not say.
 
     A list that holds more than what was predicted is knowledge that has grown. A fact that stayed
     as it was, where the action brought about other things that were predicted, was only reset:
     of the place where one comes to nothing is known before.
     """
-    if run.domain.complete:
+    domain = cycle.run.domain
+    if domain.complete:
         return False
-    before, after = run.domain.facts(returned.before), run.domain.facts(returned.after)
+    before, after = domain.facts(returned.before), domain.facts(returned.after)
     was, now = before.get(name), expected[name]
     if all(isinstance(one, list) for one in (was, now, value)):
         seen, meant, held = _items(value), _items(now), _items(was)
@@ -718,15 +619,10 @@ def _items(values: object) -> set[str]:
 
 
 def _explained(
-    name: str,
-    new: Any,
-    old: ObservedFact,
-    cycle: ObservedCycle,
-    run: RunHistory,
-    returned: Return,
-    expected: Facts,
+    name: str, new: Any, old: ObservedFact, cycle: ObservedCycle, returned: Return
 ) -> tuple[Cause, str]:
     """Whether a sensor lied, then or now, or the world has changed."""
+    run = cycle.run
     history, later = run.history(name), run.later(name, cycle, returned.seq)
     before = history[-1].value
     if returned.data.get(name) == new:
@@ -734,7 +630,7 @@ def _explained(
     other = next((one for one in later if one.value != new), None)
     if other is not None and other.value == old.value and not other.own:
         return Cause.MISPERCEPTION, _ODD_NOW
-    if old.own and name in expected and before == new:
+    if old.own and before == new:
         return Cause.FAILED_EXECUTION, "The action did not bring about what it was to bring."
     if _was_odd(new, before, history):
         return Cause.MISPERCEPTION, "The reading before is the odd one among those around it."
@@ -761,13 +657,13 @@ RULES: Sequence[DiagnosisRule] = (
     changed_record,
     missed_record,
     untrue_record,
-    unusable_answer(Phase.REASONING),
+    partial(unusable_answer, phase=Phase.REASONING),
     false_situation,
-    unusable_answer(Phase.PROPOSAL),
+    partial(unusable_answer, phase=Phase.PROPOSAL),
     invalid_proposal,
-    unusable_answer(Phase.EVALUATION),
+    partial(unusable_answer, phase=Phase.EVALUATION),
     faulty_evaluation,
-    unusable_answer(Phase.SELECTION),
+    partial(unusable_answer, phase=Phase.SELECTION),
     bad_selection,
     early_answer,
     refused_at_last,
