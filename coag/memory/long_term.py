@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from copy import copy
+from dataclasses import replace
 from typing import Any
 
 from coag.errors import RecordStoreError
@@ -30,13 +31,11 @@ from coag.store import (
 )
 
 from .procedural import ProceduralMemory
-from .recall import Recall, Recaller, RecallSource, found_by_id, in_each
-from .retraction import Retraction, Revocation, chain_of, forgotten, retracted, stated_by
+from .recall import Recall, Recaller, RecallSource, found_by_id
+from .retraction import Revocation, chain_of, forgotten, retracted
 from .scopes import Scopes, lock_of, scopes_in
 from .write_policy import Remembered, ToRemember, record_of
-from .writing import in_batches, interrupted, written_one, written_together
-
-_TRIAL = "This is a trial."
+from .writing import in_batches, written
 
 
 class LongTermMemory:
@@ -165,8 +164,9 @@ class LongTermMemory:
         )
         target = self.scopes.to_write(scope)
         async with self.writing:
-            record = record_of(given, target, self.clock)
-            return await written_one(self.store, record, given, self.scopes.readable)
+            one = record_of(given, target, self.clock), given
+            (result,) = await written(self.store, [one], self.scopes.readable, look_around=True)
+            return result
 
     async def remember_all(
         self,
@@ -201,14 +201,18 @@ class LongTermMemory:
         store, readable = self.store, self.scopes.readable
         records = ((record_of(given, target, self.clock), given) for given in texts)
         for some in in_batches(records, batch):
+            portions = [[one] for one in some] if near_duplicates else [some]
+            results: list[Remembered] = []
             async with self.writing:
                 try:
-                    if near_duplicates:
-                        results = [await written_one(store, *one, readable) for one in some]
-                    else:
-                        results = await written_together(store, some, readable)
+                    for each in portions:
+                        results += await written(store, each, readable, look_around=near_duplicates)
                 except RecordStoreError as error:
-                    raise interrupted(done, len(some), error) from error
+                    raise RecordStoreError(
+                        f"{done} text(s) were remembered before this; of the next {len(some)} a "
+                        "part may be. Continue with these: what is there already stays as it is. "
+                        f"{error}"
+                    ) from error
             done += len(some)
             yield tuple(results)
 
@@ -240,16 +244,22 @@ class LongTermMemory:
         """
         search = Search(
             text=query,
-            kind=kind or MemoryKind.SEMANTIC,
+            kind=MemoryKind.SEMANTIC,
             k=k,
             scopes=self.scopes.readable,
             where=where,
             min_score=min_score,
             ranking=self.ranking,
         )
-        filtered = where is not None or episodic_where is not None
-        if not filtered and not self.sources and _is_empty(self.store):
+        filters = [one for one in (where, episodic_where) if one is not None]
+        empty = isinstance(self.store, InMemoryStore) and self.store.empty
+        if empty and not filters and not self.sources:
             return Recall()  # as most agents' memory in RAM in every turn
+        of_events = {"$and": filters} if filters else None
+        each = {
+            MemoryKind.EPISODIC: replace(search, kind=MemoryKind.EPISODIC, where=of_events),
+            MemoryKind.SEMANTIC: search,
+        }
         asking = Recaller(
             store=self.store,
             scopes=self.scopes.readable,
@@ -257,8 +267,7 @@ class LongTermMemory:
             source_timeout=self.source_timeout,
             clock=self.clock,
         )
-        kinds = tuple(MemoryKind) if kind is None else (kind,)
-        return await asking.recall(in_each(search, kinds, episodic_where))
+        return await asking.recall(list(each.values()) if kind is None else [each[kind]])
 
     async def find(self, kind: MemoryKind, name: str) -> Record | None:
         """The record with an id or its short form that may be read here, or None."""
@@ -297,8 +306,7 @@ class LongTermMemory:
                 be written.
             RecordStoreError: If the store or the file of procedures cannot be reached.
         """
-        what = Retraction(name=name, source=None, reason=reason)
-        done, _ = await _retracted(self, what, procedures=procedures)
+        done, _ = await _retracted(self, name, None, reason, procedures=procedures)
         return done
 
     async def forget_record(self, name: str) -> bool:
@@ -360,8 +368,7 @@ async def retract_source(
             that may be written, or the name is no id of a record that may be.
         RecordStoreError: If the store or the file of procedures cannot be reached.
     """
-    what = Retraction(name=name, source=source, reason=reason)
-    done, _ = await _retracted(memory, what, procedures=procedures)
+    done, _ = await _retracted(memory, name, source, reason, procedures=procedures)
     return done
 
 
@@ -382,8 +389,7 @@ async def would_revoke(
         ValueError: As for the revocation; or neither a record nor a source is named.
         RecordStoreError: If the store cannot be reached.
     """
-    what = Retraction(name=name, source=source, reason=_TRIAL)
-    return await _retracted(memory, what, dry_run=True)
+    return await _retracted(memory, name, source, "This is a trial.", mode="dry_run")
 
 
 async def revoke_again(memory: LongTermMemory, line: Written) -> None:
@@ -401,37 +407,16 @@ async def revoke_again(memory: LongTermMemory, line: Written) -> None:
         RecordStoreError: If the store cannot be reached.
     """
     reason, source = line.content["reason"], line.content.get("source")
-    what = Retraction(name=line.id or None, source=source, reason=reason)
-    await _retracted(memory, what, repeated=True)
+    await _retracted(memory, line.id or None, source, reason, mode="repeat")
 
 
 async def _retracted(
-    memory: LongTermMemory,
-    what: Retraction,
-    *,
-    procedures: ProceduralMemory | None = None,
-    dry_run: bool = False,
-    repeated: bool = False,
+    memory: LongTermMemory, name: str | None, source: str | None, reason: str, **how: Any
 ) -> tuple[Revocation, tuple[Record, ...]]:
-    store, scopes, known = memory.store, memory.scopes.writable, None
+    at = memory.clock.now()
     async with memory.writing:
-        if repeated and what.source is not None:
-            every = await stated_by(store, scopes, what.source)
-            known = [one for one in every if what.name in (None, one.id)]
-        return await retracted(
-            store,
-            scopes,
-            what,
-            at=memory.clock.now(),
-            procedures=procedures,
-            known=known,
-            dry_run=dry_run,
-        )
-
-
-def _is_empty(store: RecordStore) -> bool:
-    """Whether nothing can be found in a store, as far as that is known without asking it."""
-    return isinstance(store, InMemoryStore) and store.empty
+        scopes = memory.scopes.writable
+        return await retracted(memory.store, scopes, name, source, reason, at=at, **how)
 
 
 # ---- A long-term memory as a component ----

@@ -2,43 +2,58 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal
 
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 
 from coag._util.files import replace_file
 from coag._util.locks import LockHeldError, lock_file
-from coag.errors import ConfigurationError, RecordStoreError, UnknownNameError
-from coag.schema import Clock, SystemClock
+from coag.errors import ConfigurationError, ProcedureRejected, RecordStoreError, UnknownNameError
+from coag.schema import Clock, SystemClock, Value, content_id
 
-from .gate import (
-    GateSettings,
-    RewriteRequest,
-    Undone,
-    approved,
-    dropped,
-    rewritten,
-    rolled_back,
-    without_origins,
-)
+from .gate import GateSettings, objections, undoing
 from .procedures import (
-    Histories,
     History,
     PendingRewrite,
     Procedure,
     ProcedureVersion,
     RuleChange,
     fill,
-    merged,
+    missing_placeholders,
+    next_version,
     seed_procedures,
-    seeded,
 )
 
 _PATIENCE = 10.0
 """Seconds to wait for another process that is writing."""
-_T = TypeVar("_T")
+SEED = "seed"
+"""Author of versions that come from a developer's file."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Undone:
+    """What `ProceduralMemory.revoke` took back."""
+
+    versions: tuple[tuple[str, ProcedureVersion], ...] = ()
+    """The procedures that changed, with the version that now holds."""
+    dropped: tuple[PendingRewrite, ...] = ()
+    """Rewrites that waited for approval and depend on what was revoked."""
+
+
+class _Histories(Value):
+    """Everything that procedural memory holds, as its file has it."""
+
+    format: Literal[1] = 1
+    procedures: dict[str, History] = Field(default_factory=dict)
+    pending: tuple[PendingRewrite, ...] = ()
+
+    def with_version(self, name: str, version: ProcedureVersion) -> _Histories:
+        longer = (*self.procedures.get(name, ()), version)
+        return self.model_copy(update={"procedures": {**self.procedures, name: longer}})
 
 
 class ProceduralMemory:
@@ -69,7 +84,7 @@ class ProceduralMemory:
         self._gate = gate or GateSettings()
         self._clock = clock or SystemClock()
         self._path = path
-        self._held = seeded(_read(self._path) or Histories(), self._procedures, self._clock.now())
+        self._held = self._seeded(self._stored() or _Histories())
 
     def names(self) -> tuple[str, ...]:
         """The names of all procedures, sorted."""
@@ -148,15 +163,8 @@ class ProceduralMemory:
                 since this one last looked.
             RecordStoreError: If it cannot be saved; nothing is changed then.
         """
-        request = RewriteRequest(
-            edit=lambda _: new_text.strip(),
-            author=author,
-            reason=reason,
-            cycle=cycle,
-            untrusted=tuple(untrusted),
-            tainted=bool(untrusted),
-        )
-        return self._rewritten(name, request)
+        of = {"author": author, "reason": reason, "cycle": cycle}
+        return self._rewritten(name, lambda _: new_text.strip(), of, untrusted, bool(untrusted))
 
     def change_rule(
         self,
@@ -183,17 +191,15 @@ class ProceduralMemory:
             origins: Ids of the records of long-term memory on which this depends, and `source:NAME`
                 for sources that the author was shown; `revoke` takes it back with any of them.
         """
-        request = RewriteRequest(
-            edit=change.apply,
-            author=author,
-            reason=reason,
-            cycle=cycle,
-            untrusted=tuple(untrusted),
-            tainted=tainted or bool(untrusted),
-            origins=tuple(dict.fromkeys(origins)),
+        of = {"author": author, "reason": reason, "cycle": cycle}
+        return self._rewritten(
+            name,
+            change.apply,
+            {**of, "origins": tuple(dict.fromkeys(origins))},
+            untrusted,
+            tainted or bool(untrusted),
             blind=change.operation == "add",
         )
-        return self._rewritten(name, request)
 
     def rollback(
         self, name: str, version: int, *, author: str, reason: str, cycle: int | None = None
@@ -209,11 +215,15 @@ class ProceduralMemory:
             RecordStoreError: If it cannot be saved; nothing is changed then.
         """
         self.get(name, version)
-        request = RewriteRequest(edit=str, author=author, reason=reason, cycle=cycle)
-        procedure = self._procedure(name)
-        return self._change(
-            lambda held: rolled_back(held, procedure, version, request, self._clock.now())
-        )
+        with self._changing():
+            history = self.versions(name)
+            text = history[version - 1].text
+            missing = missing_placeholders(self._procedures[name], text)
+            if missing:
+                raise ProcedureRejected(name, [f"Version {version} lacks {', '.join(missing)}."])
+            if history[-1].text == text:
+                raise ProcedureRejected(name, [f"Version {version} is the current one already."])
+            return self._commit(name, text, author=author, reason=reason, cycle=cycle)
 
     def revoke(self, records: Collection[str], *, reason: str) -> Undone:
         """Takes back what depends on records of long-term memory that were revoked.
@@ -229,9 +239,20 @@ class ProceduralMemory:
         Raises:
             RecordStoreError: If it cannot be saved; nothing is changed then.
         """
-        return self._change(
-            lambda held: without_origins(held, self._procedures, records, reason, self._clock.now())
-        )
+        with self._changing():
+            gone, held, at = frozenset(records), self._held, self._clock.now()
+            dropped = tuple(one for one in held.pending if gone.intersection(one.origins))
+            if dropped:
+                left = tuple(one for one in held.pending if one not in dropped)
+                held = held.model_copy(update={"pending": left})
+            made: list[tuple[str, ProcedureVersion]] = []
+            for name, procedure in sorted(self._procedures.items()):
+                version = undoing(procedure, held.procedures[name], gone, reason, at)
+                if version is not None:
+                    held = held.with_version(name, version)
+                    made.append((name, version))
+            self._held = held
+            return Undone(versions=tuple(made), dropped=dropped)
 
     def approve(self, rewrite_id: str, *, by: str) -> ProcedureVersion:
         """Puts a waiting rewrite in force.
@@ -241,7 +262,22 @@ class ProceduralMemory:
             ProcedureRejected: If the procedure has changed since; reject it then.
             RecordStoreError: If it cannot be saved; nothing is changed then.
         """
-        return self._change(lambda held: approved(held, rewrite_id, by, self._clock.now()))
+        with self._changing():
+            waiting = self._taken_out(rewrite_id)
+            name, current = waiting.procedure, len(self._held.procedures[waiting.procedure])
+            if current != waiting.base:
+                raise ProcedureRejected(
+                    name,
+                    [f"It was made from version {waiting.base}, and {current} is current now."],
+                )
+            return self._commit(
+                name,
+                waiting.text,
+                author=waiting.author,
+                reason=f"{waiting.reason} (approved by {by})",
+                cycle=waiting.cycle,
+                origins=waiting.origins,
+            )
 
     def reject(self, rewrite_id: str) -> PendingRewrite:
         """Drops a waiting rewrite.
@@ -250,7 +286,8 @@ class ProceduralMemory:
             UnknownNameError: If nothing of this id waits.
             RecordStoreError: If it cannot be saved; nothing is changed then.
         """
-        return self._change(lambda held: dropped(held, rewrite_id))
+        with self._changing():
+            return self._taken_out(rewrite_id)
 
     def save_state(self) -> dict[str, Any]:
         """Every version and every waiting rewrite, as JSON."""
@@ -275,72 +312,188 @@ class ProceduralMemory:
             ConfigurationError: If the file has another history.
             pydantic.ValidationError: If the state is malformed.
         """
-        self._load(Histories.model_validate(state))
+        self._load(_Histories.model_validate(state))
 
     def _procedure(self, name: str) -> Procedure:
         if name not in self._procedures:
             raise UnknownNameError("procedure", name, self._procedures)
         return self._procedures[name]
 
-    def _rewritten(self, name: str, request: RewriteRequest) -> ProcedureVersion | PendingRewrite:
-        procedure, seen = self._procedure(name), len(self.versions(name))
-        return self._change(
-            lambda held: rewritten(
-                held, procedure, request, seen=seen, gate=self._gate, at=self._clock.now()
-            )
-        )
-
-    def _change(self, by: Callable[[Histories], tuple[Histories, _T]]) -> _T:
-        """Changes what is current, with no other process between reading and saving.
+    def _rewritten(
+        self,
+        name: str,
+        edit: Callable[[str], str],
+        of: Mapping[str, Any],
+        untrusted: Sequence[str],
+        tainted: bool,
+        *,
+        blind: bool = False,
+    ) -> ProcedureVersion | PendingRewrite:
+        """Changes a text as the gate allows.
 
         Args:
-            by: Gives the new histories and the result.
+            name: Which procedure.
+            edit: Makes the new text from the current one; ValueError if that cannot be.
+            of: What else the version says of itself.
+            untrusted: Texts from outside that the author has seen.
+            tainted: Whether any was shown.
+            blind: Whether the edit makes sense whatever the text is that it is made from.
+        """
+        seen = len(self.versions(name))
+        with self._changing():
+            history = self.versions(name)
+            if (done := self._done_before(name, edit, of)) is not None:
+                return done
+            newest = history[-1]
+            if len(history) != seen and not blind:
+                who = f"{newest.author!r} wrote version {newest.version} meanwhile; read it first."
+                raise ProcedureRejected(name, [who])
+            try:
+                text = edit(newest.text)
+            except ValueError as error:
+                raise ProcedureRejected(name, [str(error)]) from error
+            procedure, gate = self._procedures[name], self._gate
+            reasons = objections(procedure, newest.text, text, untrusted, gate.budget)
+            if reasons:
+                raise ProcedureRejected(name, reasons)
+            if not gate.lets_wait(tainted=tainted):
+                return self._commit(name, text, **of)
+            made = next_version(name, history, text, **of, at=self._clock.now())
+            waiting = PendingRewrite(
+                id=content_id(name, str(len(history)), text, made.author, str(made.cycle))[:8],
+                procedure=name,
+                base=len(history),
+                **made.model_dump(exclude={"version", "undoes"}),
+            )
+            pending = (*self._held.pending, waiting)
+            self._held = self._held.model_copy(update={"pending": pending})
+            return waiting
+
+    def _done_before(
+        self, name: str, edit: Callable[[str], str], of: Mapping[str, Any]
+    ) -> ProcedureVersion | PendingRewrite | None:
+        """What the same request led to before, if nothing has happened since."""
+        history = self._held.procedures[name]
+        made: list[tuple[str, ProcedureVersion | PendingRewrite]] = [
+            (before.text, after)
+            for before, after in zip(history[-2:], history[-1:], strict=False)
+            if before is not after
+        ]
+        for waiting in self._held.pending:
+            if waiting.procedure == name and waiting.base == len(history):
+                made.append((history[-1].text, waiting))
+        for before, one in made:
+            if all(getattr(one, field) == of[field] for field in ("author", "reason", "cycle")):
+                with suppress(ValueError):
+                    if edit(before) == one.text:
+                        return one
+        return None
+
+    def _commit(self, name: str, text: str, **of: Any) -> ProcedureVersion:
+        history = self._held.procedures[name]
+        made = next_version(name, history, text, **of, at=self._clock.now())
+        self._held = self._held.with_version(name, made)
+        return made
+
+    def _taken_out(self, rewrite_id: str) -> PendingRewrite:
+        """A waiting rewrite, which waits no longer."""
+        waiting = {one.id: one for one in self._held.pending}
+        if rewrite_id not in waiting:
+            raise UnknownNameError("waiting rewrite", rewrite_id, waiting)
+        taken = waiting.pop(rewrite_id)
+        self._held = self._held.model_copy(update={"pending": tuple(waiting.values())})
+        return taken
+
+    @contextmanager
+    def _changing(self) -> Generator[None]:
+        """Around a change of what is held, with no other process between reading and saving.
 
         Raises:
             ConfigurationError: If the file has another history.
-            RecordStoreError: If they cannot be saved; nothing is changed then.
+            RecordStoreError: If it cannot be saved; nothing is changed then.
         """
-        if self._path is None:
-            self._held, result = by(self._held)
-            return result
+        before = self._held
         try:
+            if self._path is None:
+                yield
+                return
             with lock_file(self._path.with_name(f".{self._path.name}.lock"), _PATIENCE):
-                stored = _read(self._path)
+                stored = self._stored()
                 if stored is not None:
-                    self._held = merged(self._held, stored, str(self._path))
-                held, result = by(self._held)
-                if held is not self._held:
-                    replace_file(self._path, held.model_dump_json(indent=1))
-                self._held = held
-                return result
+                    self._held = before = self._merged(before, stored)
+                yield
+                if self._held is not before:
+                    replace_file(self._path, self._held.model_dump_json(indent=1))
         except LockHeldError as error:
             raise RecordStoreError(
                 f"Another process has been writing {str(self._path)!r} for {_PATIENCE:g} s."
             ) from error
-        except OSError as error:
+        except BaseException as error:
+            self._held = before
+            if not isinstance(error, OSError):
+                raise
             raise RecordStoreError(
                 f"Procedures cannot be saved to {str(self._path)!r}: {error}"
             ) from error
 
-    def _load(self, histories: Histories) -> None:
-        stored = _read(self._path)
-        if stored is not None:
-            histories = merged(histories, stored, str(self._path))
-        self._held = seeded(histories, self._procedures, self._clock.now())
+    def _load(self, histories: _Histories) -> None:
+        stored = self._stored()
+        self._held = self._seeded(histories if stored is None else self._merged(histories, stored))
 
+    def _seeded(self, histories: _Histories) -> _Histories:
+        """Histories that begin with, or follow, the developers' files.
 
-def _read(path: Path | None) -> Histories | None:
-    """What the file holds; None if there is no file."""
-    if path is None:
-        return None
-    try:
-        return Histories.model_validate_json(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return None
-    except ValidationError as error:
-        raise ConfigurationError(
-            f"{str(path)!r} is no file of procedures that this version reads; "
-            f"move it away, or name another path. ({error})"
-        ) from error
-    except (OSError, UnicodeDecodeError) as error:
-        raise RecordStoreError(f"Procedures cannot be read from {str(path)!r}: {error}") from error
+        A file that changed since becomes a new version, unless the agent has rewritten the
+        procedure in the meantime; then the agent's version is kept, as long as it has all
+        placeholders.
+        """
+        at = self._clock.now()
+        for name, procedure in self._procedures.items():
+            history, reason = histories.procedures.get(name, ()), ""
+            if history:
+                latest, reason = history[-1], "The developer's file changed."
+                outdated = latest.author == SEED and latest.text != procedure.text
+                if not outdated and not missing_placeholders(procedure, latest.text):
+                    continue
+            of = {"author": SEED, "reason": reason, "cycle": None, "at": at}
+            version = next_version(name, history, procedure.text, **of)
+            histories = histories.with_version(name, version)
+        return histories
+
+    def _merged(self, ours: _Histories, theirs: _Histories) -> _Histories:
+        """Both together: of each procedure the longer history, one being the other's beginning.
+
+        The waiting rewrites of the file are the ones that count.
+
+        Raises:
+            ConfigurationError: If the two differ.
+        """
+        together = dict(theirs.procedures)
+        for name, history in ours.procedures.items():
+            other = theirs.procedures.get(name, ())
+            for one, same in zip(history, other, strict=False):
+                # two processes may have seeded a version apart, at other times
+                if (one.text, one.author, one.reason) != (same.text, same.author, same.reason):
+                    raise ConfigurationError(
+                        f"{self._path} holds another history of procedure {name!r} than this "
+                        "memory; give each its own file."
+                    )
+            together[name] = history if len(history) > len(other) else other
+        return _Histories(procedures=together, pending=theirs.pending)
+
+    def _stored(self) -> _Histories | None:
+        """What the file holds; None if there is no file."""
+        if self._path is None:
+            return None
+        where = repr(str(self._path))
+        try:
+            return _Histories.model_validate_json(self._path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            return None
+        except ValidationError as error:
+            raise ConfigurationError(
+                f"{where} is no file of procedures that this version reads; "
+                f"move it away, or name another path. ({error})"
+            ) from error
+        except (OSError, UnicodeDecodeError) as error:
+            raise RecordStoreError(f"Procedures cannot be read from {where}: {error}") from error

@@ -4,21 +4,16 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
+from collections.abc import Mapping, Sequence
 from difflib import unified_diff
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field, ValidationError
 
 from coag.errors import ConfigurationError
 from coag.schema import Moment, Value, Written
-
-# ---- Procedures: named prompts with placeholders, and what a version of one is ----
-
 
 _FENCE = "+++"
 _PLACEHOLDER = re.compile(r"\{([a-z][a-z0-9_]*)\}")
@@ -72,6 +67,10 @@ class ProcedureVersion(Value):
         )
 
 
+History = tuple[ProcedureVersion, ...]
+"""Versions of one procedure from 1 without gaps; never empty."""
+
+
 def source_origin(source: str) -> str:
     """How `ProcedureVersion.origins` names a source of untrusted text."""
     return f"source:{source}"
@@ -101,14 +100,21 @@ def parse_procedure(name: str, source: str) -> Procedure:
         ConfigurationError: If the front matter is malformed, the text is empty, or a listed
             placeholder is not in it.
     """
-    head, text = _split(name, source)
+    head, text = "", source
+    lines = source.lstrip("\ufeff").splitlines()
+    if lines and lines[0].strip() == _FENCE:
+        ends = (i for i, line in enumerate(lines[1:], start=1) if line.strip() == _FENCE)
+        end = next(ends, None)
+        if end is None:
+            raise ConfigurationError(
+                f"Procedure {name!r}: its front matter has no closing {_FENCE}."
+            )
+        head, text = "\n".join(lines[1:end]), "\n".join(lines[end + 1 :])
     try:
-        matter = _FrontMatter.model_validate(tomllib.loads(head))
         procedure = Procedure(
             name=name,
             text=text.strip(),
-            placeholders=matter.placeholders,
-            description=matter.description,
+            **_FrontMatter.model_validate(tomllib.loads(head)).model_dump(),
         )
     except (tomllib.TOMLDecodeError, ValidationError) as error:
         raise ConfigurationError(f"Procedure {name!r} cannot be read: {error}") from error
@@ -148,10 +154,13 @@ def fill(procedure: Procedure, text: str, values: Mapping[str, str]) -> str:
     return _PLACEHOLDER.sub(value_of, text)
 
 
-def difference(name: str, old: str, new: str) -> str:
-    """A unified diff between two versions of a procedure."""
-    lines = unified_diff(old.splitlines(), new.splitlines(), name, name, lineterm="", n=1)
-    return "\n".join(lines)
+def next_version(name: str, history: History, text: str, **of: Any) -> ProcedureVersion:
+    """The version that follows a history; what else is known of it by the names of its fields."""
+    diff = ""
+    if history:
+        lines = history[-1].text.splitlines(), text.splitlines()
+        diff = "\n".join(unified_diff(*lines, name, name, lineterm="", n=1))
+    return ProcedureVersion(version=len(history) + 1, text=text, diff=diff, **of)
 
 
 def seed_procedures() -> dict[str, Procedure]:
@@ -161,19 +170,12 @@ def seed_procedures() -> dict[str, Procedure]:
 
 def is_seed(name: str, text: str) -> bool:
     """Whether a text is the one that comes with `coag` under this name."""
-    seed = _seeds().get(name)
-    return seed is not None and seed.text == text
+    return name in _seeds() and _seeds()[name].text == text
 
 
 @cache
 def _seeds() -> Mapping[str, Procedure]:
-    folder = files("coag.memory") / "procedures"
-    sources = {
-        item.name.removesuffix(".md"): item.read_text(encoding="utf-8")
-        for item in folder.iterdir()
-        if item.name.endswith(".md")
-    }
-    return _parsed(sources)
+    return load_procedures(Path(__file__).with_name("procedures"))
 
 
 def load_procedures(folder: Path) -> dict[str, Procedure]:
@@ -182,25 +184,10 @@ def load_procedures(folder: Path) -> dict[str, Procedure]:
     Raises:
         ConfigurationError: If there is none, or one cannot be read.
     """
-    sources = {path.stem: path.read_text(encoding="utf-8") for path in folder.glob("*.md")}
-    if not sources:
+    paths = sorted(folder.glob("*.md"))
+    if not paths:
         raise ConfigurationError(f"There are no procedures (*.md) in {str(folder)!r}.")
-    return _parsed(sources)
-
-
-def _parsed(sources: Mapping[str, str]) -> dict[str, Procedure]:
-    return {name: parse_procedure(name, sources[name]) for name in sorted(sources)}
-
-
-def _split(name: str, source: str) -> tuple[str, str]:
-    lines = source.lstrip("\ufeff").splitlines()
-    if not lines or lines[0].strip() != _FENCE:
-        return "", source
-    ends = (i for i, line in enumerate(lines[1:], start=1) if line.strip() == _FENCE)
-    end = next(ends, None)
-    if end is None:
-        raise ConfigurationError(f"Procedure {name!r}: its front matter has no closing {_FENCE}.")
-    return "\n".join(lines[1:end]), "\n".join(lines[end + 1 :])
+    return {path.stem: parse_procedure(path.stem, path.read_text("utf-8")) for path in paths}
 
 
 # ---- Standing rules: the numbered list in a procedure that the agent keeps for itself ----
@@ -236,10 +223,8 @@ class RuleChange(Value):
         rule = rule_line(self.rule)
         if not rule:
             raise ValueError("The rule is empty; say in one sentence what to do.")
-        if self.operation == "add":
-            rules.append(rule)
-        else:
-            rules[self.number - 1] = rule
+        place = len(rules) if self.operation == "add" else self.number - 1
+        rules[place : place + 1] = [rule]
         return with_rules(text, rules)
 
 
@@ -256,7 +241,7 @@ def rules_of(text: str) -> tuple[str, ...]:
     lines = text.splitlines()
     start, end = _section(lines)
     rules: list[str] = []
-    for line in filter(None, (line.strip() for line in lines[start + 1 : end])):
+    for line in filter(None, map(str.strip, lines[start + 1 : end])):
         if _MARKER.match(line) or not rules:
             rules.append(rule_line(line))
         else:
@@ -281,112 +266,3 @@ def _section(lines: Sequence[str]) -> tuple[int, int]:
     start = next((i for i, line in enumerate(lines) if _IS_HEADING.fullmatch(line)), count)
     after = (i for i in range(start + 1, count) if _ANY_HEADING.match(lines[i]))
     return start, next(after, count)
-
-
-# ---- Everything that procedural memory holds, as one value ----
-
-
-SEED = "seed"
-"""Author of versions that come from a developer's file."""
-
-History = tuple[ProcedureVersion, ...]
-"""Versions of one procedure from 1 without gaps; never empty."""
-
-
-class Histories(Value):
-    """The histories of all procedures, and the rewrites that wait."""
-
-    format: Literal[1] = 1
-    procedures: dict[str, History] = Field(default_factory=dict)
-    pending: tuple[PendingRewrite, ...] = ()
-
-    def with_version(self, name: str, version: ProcedureVersion) -> Histories:
-        """With one more version of a procedure."""
-        longer = (*self.procedures.get(name, ()), version)
-        return self.model_copy(update={"procedures": {**self.procedures, name: longer}})
-
-    def with_pending(self, pending: Iterable[PendingRewrite]) -> Histories:
-        """With these waiting rewrites in the place of those before."""
-        return self.model_copy(update={"pending": tuple(pending)})
-
-
-def next_version(
-    name: str,
-    history: History,
-    text: str,
-    *,
-    author: str,
-    reason: str,
-    cycle: int | None,
-    at: datetime,
-    origins: tuple[str, ...] = (),
-) -> ProcedureVersion:
-    """The version that follows a history."""
-    return ProcedureVersion(
-        version=len(history) + 1,
-        text=text,
-        author=author,
-        reason=reason,
-        cycle=cycle,
-        at=at,
-        diff=difference(name, history[-1].text, text) if history else "",
-        origins=origins,
-    )
-
-
-def seeded(histories: Histories, procedures: Mapping[str, Procedure], at: datetime) -> Histories:
-    """Histories that begin with, or follow, the developers' files.
-
-    A file that changed since becomes a new version, unless the agent has rewritten the procedure
-    in the meantime; then the agent's version is kept, as long as it has all placeholders.
-    """
-    for name, procedure in procedures.items():
-        history = histories.procedures.get(name, ())
-        if not history or _outdated(history, procedure):
-            version = next_version(
-                name,
-                history,
-                procedure.text,
-                author=SEED,
-                reason="The developer's file changed." if history else "",
-                cycle=None,
-                at=at,
-            )
-            histories = histories.with_version(name, version)
-    return histories
-
-
-def merged(ours: Histories, theirs: Histories, where: str) -> Histories:
-    """Both together: of each procedure the longer history, one being the other's beginning.
-
-    Args:
-        ours: What is held.
-        theirs: What is found elsewhere; its waiting rewrites are the ones that count.
-        where: Names the other place in the error.
-
-    Raises:
-        ConfigurationError: If the two differ.
-    """
-    together = dict(theirs.procedures)
-    for name, history in ours.procedures.items():
-        other = theirs.procedures.get(name, ())
-        common = min(len(history), len(other))
-        if [_essence(v) for v in history[:common]] != [_essence(v) for v in other[:common]]:
-            raise ConfigurationError(
-                f"{where} holds another history of procedure {name!r} than this memory; "
-                "give each its own file."
-            )
-        together[name] = history if len(history) > len(other) else other
-    return Histories(procedures=together, pending=theirs.pending)
-
-
-def _outdated(history: History, procedure: Procedure) -> bool:
-    latest = history[-1]
-    if missing_placeholders(procedure, latest.text):
-        return True
-    return latest.author == SEED and latest.text != procedure.text
-
-
-def _essence(version: ProcedureVersion) -> tuple[str, str, str]:
-    """What makes a version the same in two processes, which may have seeded it apart."""
-    return version.text, version.author, version.reason

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Protocol
 
 from coag.errors import RecordStoreError
 from coag.schema import Clock, MemoryKind, RecalledRecord, Record
@@ -185,20 +185,3 @@ async def found_by_id(
         hits = await store.search(search)
         found += [hit.record for hit in hits if hit.record.id.startswith(name)]
     return found
-
-
-def in_each(
-    search: Search, kinds: Sequence[MemoryKind], episodic_where: Mapping[str, Any] | None
-) -> list[Search]:
-    """A question to each of these memories.
-
-    Args:
-        search: The question.
-        kinds: Which memories.
-        episodic_where: A filter for episodic memory only, besides the question's own.
-    """
-    where = search.where
-    if episodic_where is not None:
-        where = episodic_where if where is None else {"$and": [where, episodic_where]}
-    wheres = {MemoryKind.EPISODIC: where}
-    return [replace(search, kind=one, where=wheres.get(one, search.where)) for one in kinds]

@@ -9,12 +9,14 @@ dry run makes the plan only.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Literal
 
 from coag.schema import MemoryKind, Record, Written
-from coag.store import RecordStore
+from coag.store import RecordStore, slices
 
 from .facts import (
     at_least,
@@ -32,8 +34,7 @@ from .facts import (
     with_lineage,
     without_source,
 )
-from .gate import Undone
-from .procedural import ProceduralMemory
+from .procedural import ProceduralMemory, Undone
 from .procedures import ProcedureVersion, source_origin
 from .recall import found_by_id
 from .writing import Draft
@@ -73,23 +74,17 @@ class Revocation:
         Args:
             cycle: The agent's cycle, 0 outside of one.
         """
-        versions = {name: version.version for name, version in self.procedures}
-        word = {} if self.source is None else {"source": self.source, "lowered": list(self.lowered)}
-        line = Written(
-            at=self.at,
-            cycle=cycle,
-            what="revoked",
-            id=self.record_id,
-            content={
-                "reason": self.reason,
-                "records": list(self.records),
-                "restored": list(self.restored),
-                "cleared": list(self.cleared),
-                "procedures": versions,
-                "dropped": list(self.dropped),
-                **word,
-            },
-        )
+        content = {
+            "reason": self.reason,
+            "records": list(self.records),
+            "restored": list(self.restored),
+            "cleared": list(self.cleared),
+            "procedures": {name: version.version for name, version in self.procedures},
+            "dropped": list(self.dropped),
+        }
+        if self.source is not None:
+            content |= {"source": self.source, "lowered": list(self.lowered)}
+        line = Written(at=self.at, cycle=cycle, what="revoked", id=self.record_id, content=content)
         return (line, *(version.written(name) for name, version in self.procedures))
 
 
@@ -108,37 +103,26 @@ class _Links:
 
     @classmethod
     def of(cls, record: Record) -> _Links:
-        lineage = record.lineage
-        return cls(
-            lineage.derived_from,
-            lineage.contradicts,
-            record.supersedes,
-            record.superseded_by,
-            begin_of(record),
-        )
+        derived_from, contradicts = record.lineage.derived_from, record.lineage.contradicts
+        chain = record.supersedes, record.superseded_by
+        return cls(derived_from, contradicts, *chain, begin_of(record))
 
-    @property
-    def any(self) -> bool:
-        return bool(self.derived_from or self.contradicts or self.supersedes or self.superseded_by)
-
-    def name(self, gone: Set[str]) -> bool:
-        """Whether a link, other than a derivation, leads to one of these records."""
-        others = (*self.contradicts, self.supersedes, self.superseded_by)
-        return not gone.isdisjoint(one for one in others if one is not None)
+    def others(self) -> Iterator[str]:
+        """What a link leads to that is no derivation."""
+        yield from self.contradicts
+        yield from filter(None, (self.supersedes, self.superseded_by))
 
 
-class RetractionPlan:
-    """What a retraction would change.
+class _RetractionPlan:
+    """What a retraction would change of a store.
 
     Args:
         store: Where the records are.
-        scopes: Whose records may be changed.
-        links: The links of all their records that have any, by id.
+        links: The links of all records that may be changed and have any, by id.
     """
 
-    def __init__(self, store: RecordStore, scopes: Sequence[str], links: dict[str, _Links]) -> None:
+    def __init__(self, store: RecordStore, links: dict[str, _Links]) -> None:
         self._store = store
-        self._scopes = scopes
         self._links = links
         self.changed: dict[str, Record] = {}
         """The records that stay and change, as they would be."""
@@ -152,19 +136,13 @@ class RetractionPlan:
         """Those of `lowered` that have the source itself among their origins."""
 
     @classmethod
-    async def over(cls, store: RecordStore, scopes: Sequence[str]) -> RetractionPlan:
-        """An empty plan; reads all records once and keeps their links.
-
-        Raises:
-            RecordStoreError: If the store cannot be reached.
-        """
+    async def over(cls, store: RecordStore, scopes: Sequence[str]) -> _RetractionPlan:
+        """An empty plan; reads all records of some scopes once and keeps their links."""
         links: dict[str, _Links] = {}
         async for records in store.scan(scopes=scopes, batch=_BATCH):
-            for record in records:
-                one = _Links.of(record)
-                if one.any:
-                    links[record.id] = one
-        return cls(store, scopes, links)
+            every = ((record.id, _Links.of(record)) for record in records)
+            links.update((n, one) for n, one in every if one.derived_from or any(one.others()))
+        return cls(store, links)
 
     @property
     def gone(self) -> set[str]:
@@ -173,9 +151,7 @@ class RetractionPlan:
 
     async def fetched(self, ids: Iterable[str]) -> list[Record]:
         """Those of these records that there would be, as they would be."""
-        names, found = list(dict.fromkeys(ids)), list[Record]()
-        for start in range(0, len(names), _BATCH):
-            found += await self._store.get(names[start : start + _BATCH])
+        found = [one for some in slices(ids, _BATCH) for one in await self._store.get(some)]
         gone = self.gone
         return [self.changed.get(one.id, one) for one in found if one.id not in gone]
 
@@ -184,21 +160,13 @@ class RetractionPlan:
 
         What stays no longer names them, and what only they had superseded holds again.
         """
-        sources = {one: link.derived_from for one, link in self._links.items()}
-        self.levels = derived_levels(roots, sources) if dependents else [list(roots)]
-        gone = self.gone
-        naming = [n for n, link in self._links.items() if n not in gone and link.name(gone)]
-        before_them = {
-            old: name
-            for name, link in self._links.items()
-            if name in gone and (old := link.supersedes) is not None and old not in gone
-        }
+        self.levels = self._derived(roots) if dependents else [list(roots)]
+        gone, links = self.gone, self._links.items()
+        naming = [n for n, one in links if n not in gone and not gone.isdisjoint(one.others())]
+        pairs = [(one.supersedes, n) for n, one in links if one.supersedes is not None]
+        before_them = {old: n for old, n in pairs if n in gone and old not in gone}
         """What stays, by what goes and took its place or was to take it."""
-        after_them = {
-            old: name
-            for name, link in self._links.items()
-            if name not in gone and (old := link.supersedes) is not None and old in gone
-        }
+        after_them = {old: n for old, n in pairs if n not in gone and old in gone}
         before = await self.fetched((*naming, *before_them))
         after: dict[str, Record] = {}
         for one in before:
@@ -211,7 +179,11 @@ class RetractionPlan:
         held = [after[name] for name in self.restored]
         draft = Draft(self._store)
         for record in held:
-            rivals = {other.id: other for other in held if _rivals(other, record)}
+            rivals = {
+                one.id: one
+                for one in held
+                if one.scope == record.scope and one_matter(one.fact, record.fact)
+            }
             rivals[record.id] = record
             for other in await draft.on_matter(record):
                 if other.id not in gone:
@@ -221,16 +193,16 @@ class RetractionPlan:
             after.update({other.id: other for other in marked_contradictions(current)})
         self._change(record for record in after.values() if record != known[record.id])
 
+    def _derived(self, roots: Iterable[str]) -> list[list[str]]:
+        return derived_levels(roots, {name: one.derived_from for name, one in self._links.items()})
+
     def _healed(
         self, record: Record, gone: Set[str], by: str | None, after_them: Mapping[str, str]
     ) -> Record:
-        """A record as if those that go had never been.
+        """A record that stays as if those that go had never been.
 
-        Args:
-            record: One that stays.
-            gone: What goes.
-            by: What goes, and took the record's place or was to take it.
-            after_them: What stays, by what goes and was to be superseded by it.
+        `by` is what goes, and took the record's place or was to take it; `after_them` is what
+        stays, by what goes and was to be superseded by it.
         """
         against = tuple(one for one in record.lineage.contradicts if one not in gone)
         if against != record.lineage.contradicts:
@@ -258,11 +230,10 @@ class RetractionPlan:
         """The first record along a chain that stays."""
         seen: set[str] = set()
         while name is not None and name in gone:
-            link = self._links.get(name)
-            if link is None or name in seen:
+            if name not in self._links or name in seen:
                 return None
             seen.add(name)
-            name = getattr(link, attribute)
+            name = getattr(self._links[name], attribute)
         return name
 
     async def remove_source(self, roots: Sequence[Record], source: str) -> None:
@@ -270,26 +241,21 @@ class RetractionPlan:
 
         What these records had superseded, and is trusted more than they are then, holds again.
         """
-        if not roots:
-            return
-        sources = {one: link.derived_from for one, link in self._links.items()}
         self._roots = {one.id for one in roots}
-        levels = derived_levels([one.id for one in roots], sources)
+        levels = self._derived([one.id for one in roots])
         dependents = await self.fetched(name for level in levels[1:] for name in level)
         lowered = _lowered(roots, dependents, source)
         self.lowered = list(lowered)
         self._change(lowered.values())
-        superseded: dict[str, list[str]] = {}
-        for name, link in self._links.items():
-            if link.superseded_by in lowered:
-                superseded.setdefault(link.superseded_by, []).append(name)
-        for name, olds in superseded.items():
-            for old in await self.fetched(olds):
-                if not at_least(trust_of(self.changed[name]), trust_of(old)):
-                    now, again = self._apart(self.changed[name], old)
-                    self._change((now, again))
-                    if again.superseded_by is None:
-                        self.restored.append(again.id)
+        before = [(n, one.superseded_by) for n, one in self._links.items()]
+        taken = {name: by for name, by in before if by is not None and by in lowered}
+        for one in await self.fetched(taken):
+            record, old = self.changed[taken[one.id]], self.changed.get(one.id, one)
+            if not at_least(trust_of(record), trust_of(old)):
+                record, old = self._apart(record, old)
+                self._change((record, old))
+                if old.superseded_by is None:
+                    self.restored.append(old.id)
 
     def _apart(self, record: Record, old: Record) -> tuple[Record, Record]:
         """A record and one that it may no longer supersede, side by side."""
@@ -310,53 +276,24 @@ class RetractionPlan:
             self.changed[record.id] = record
             self._links[record.id] = _Links.of(record)
 
-    async def carry_out(self) -> list[str]:
+    async def carry_out(self, *, dry_run: bool = False) -> list[str]:
         """Stores what changes and removes what goes; gives the ids of what was there, roots first.
 
-        Raises:
-            RecordStoreError: If the store cannot be reached; repeated, it completes.
+        A dry run only gives them.
         """
         roots = [one for name, one in self.changed.items() if name in self._roots]
         others = [one for name, one in self.changed.items() if name not in self._roots]
         for some in (others, roots):  # as long as a root has the source, all is done once more
-            if some:
+            if some and not dry_run:
                 await self._store.update(some)
         removed: list[str] = []
         for level in reversed(self.levels):
-            for start in range(0, len(level), _BATCH):
-                removed += await self._store.delete(level[start : start + _BATCH])
+            for ids in slices(level, _BATCH):
+                if dry_run:
+                    removed += [one.id for one in await self._store.get(ids)]
+                else:
+                    removed += await self._store.delete(ids)
         return removed[::-1]
-
-    def result(
-        self, what: Retraction, name: str, removed: Sequence[str], undone: Undone, at: datetime
-    ) -> Revocation:
-        """What came of it once it was carried out."""
-        other = {*self.lowered, *self.restored}
-        return Revocation(
-            record_id=name,
-            reason=what.reason,
-            at=at,
-            source=what.source,
-            records=tuple(removed),
-            lowered=tuple(self.lowered),
-            restored=tuple(dict.fromkeys(self.restored)),
-            cleared=tuple(one for one in self.changed if one not in other),
-            procedures=undone.versions,
-            dropped=tuple(one.id for one in undone.dropped),
-        )
-
-    async def would_remove(self) -> list[str]:
-        """The ids that `carry_out` would give."""
-        removed: list[str] = []
-        for level in reversed(self.levels):
-            for start in range(0, len(level), _BATCH):
-                there = await self._store.get(level[start : start + _BATCH])
-                removed += [one.id for one in there]
-        return removed[::-1]
-
-
-def _rivals(one: Record, other: Record) -> bool:
-    return one.scope == other.scope and one_matter(one.fact, other.fact)
 
 
 def _lowered(
@@ -364,13 +301,9 @@ def _lowered(
 ) -> dict[str, Record]:
     """The roots without a source, and those that depend on them and are trusted less now, by id."""
     every = {one.id: one for one in (*dependents, *roots)}
-    lowered: dict[str, Record] = {}
-    waiting: list[str] = []
-    for root in roots:
-        rest = without_source(root, source)
-        if rest is not None:
-            lowered[root.id] = rest
-            waiting += [root.id] if trust_of(rest) is not trust_of(root) else []
+    without = {root.id: without_source(root, source) for root in roots}
+    lowered = {name: rest for name, rest in without.items() if rest is not None}
+    waiting = [n for n, rest in lowered.items() if trust_of(rest) is not trust_of(every[n])]
     on: dict[str, list[str]] = {}
     for one in every.values():
         for name in one.lineage.derived_from:
@@ -389,79 +322,74 @@ def _lowered(
 # ---- Retracting a record, or what a source stated ----
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Retraction:
-    """What is to be taken back.
-
-    Raises:
-        ValueError: If the reason is empty, or neither a record nor a source is named.
-    """
-
-    name: str | None
-    """Id or unique short id of a record; None for all that a source stated."""
-    source: str | None
-    """Whose statements; None for everybody's."""
-    reason: str
-
-    def __post_init__(self) -> None:
-        if not self.reason.strip():
-            raise ValueError("The reason is empty; say why it is taken back.")
-        if self.name is None and self.source is None:
-            raise ValueError("Name a record, or the source whose statements are taken back.")
-
-
 async def retracted(
     store: RecordStore,
     scopes: Sequence[str],
-    what: Retraction,
+    name: str | None,
+    source: str | None,
+    reason: str,
     *,
     at: datetime,
     procedures: ProceduralMemory | None = None,
-    known: Sequence[Record] | None = None,
-    dry_run: bool = False,
+    mode: Literal["do", "dry_run", "repeat"] = "do",
 ) -> tuple[Revocation, tuple[Record, ...]]:
     """Takes back records; gives what that did, and the records that it left behind changed.
 
     Args:
         store: Where they are; nobody else writes meanwhile.
         scopes: Whose records may be changed; what others concluded stays.
-        what: What is taken back.
+        name: Id or unique short id of a record; None for all that a source stated.
+        source: Whose statements; None for everybody's.
+        reason: Why.
         at: Now.
         procedures: The memory of procedures that may depend on it.
-        known: The records that have the source; None to look for them.
-        dry_run: Make the plan only; procedures are not looked at.
+        mode: `dry_run` makes the plan only, and procedures are not looked at; `repeat` passes over
+            what the source did not state, or is not there.
 
     Raises:
-        ValueError: If the name is no id, the record is another scope's, or the source is none of
-            its origins, or stated nothing.
+        ValueError: If the reason is empty, neither a record nor a source is named, the name is no
+            id, the record is another scope's, or the source is none of its origins, or stated
+            nothing.
         RecordStoreError: If something cannot be reached or written.
     """
-    source, undone = what.source, Undone()
-    name = None if what.name is None else await full_id(store, scopes, what.name)
-    if source is None:
-        await own_record(store, scopes, name or "")
-        whole, stay = [name or ""], list[str]()
-    else:
-        said = known
-        if said is None and name is not None:
-            said = [await _stated_record(store, scopes, source, name)]
-        elif said is None:
-            said = await stated_by(store, scopes, source)
-            if procedures is not None and not dry_run:
-                undone = procedures.revoke({source_origin(source)}, reason=what.reason)
-            if not (said or undone.versions or undone.dropped):
-                raise ValueError(f"Nothing in {_one_of(scopes)} stems from {source!r}.")
-        whole = [one.id for one in said if without_source(one, source) is None]
-        stay = [one.id for one in said if one.id not in set(whole)]
-    plan = await RetractionPlan.over(store, scopes)
-    if whole:
-        await plan.remove(whole)
+    if not reason.strip():
+        raise ValueError("The reason is empty; say why it is taken back.")
+    dry_run, repeated = mode == "dry_run", mode == "repeat"
+    whole, stay = list[str](), list[str]()
+    if name is not None:
+        name = await _full_id(store, scopes, name)
     if source is not None:
-        await plan.remove_source(await plan.fetched(stay), source)
-    if procedures is not None and whole and not dry_run:
-        undone = undone.and_then(procedures.revoke(plan.gone, reason=what.reason))
-    removed = await (plan.would_remove() if dry_run else plan.carry_out())
-    return plan.result(what, name or "", removed, undone, at), tuple(plan.changed.values())
+        for one in await _stated(store, scopes, name, source, repeated=repeated):
+            (whole if without_source(one, source) is None else stay).append(one.id)
+    elif name is not None:
+        await _own_record(store, scopes, name)
+        whole = [name]
+    else:
+        raise ValueError("Name a record, or the source whose statements are taken back.")
+    plan = await _RetractionPlan.over(store, scopes)
+    await plan.remove(whole)
+    await plan.remove_source(await plan.fetched(stay), source or "")
+    undone, gone = Undone(), plan.gone
+    if source is not None and name is None:
+        gone.add(source_origin(source))
+    if gone and procedures is not None and not dry_run:
+        undone = procedures.revoke(gone, reason=reason)
+    if not (whole or stay or undone.versions or undone.dropped or repeated):
+        raise ValueError(f"Nothing in {_one_of(scopes)} stems from {source!r}.")
+    removed = await plan.carry_out(dry_run=dry_run)
+    revocation = Revocation(
+        record_id=name or "",
+        reason=reason,
+        at=at,
+        source=source,
+        records=tuple(removed),
+        lowered=tuple(plan.lowered),
+        restored=tuple(dict.fromkeys(plan.restored)),
+        cleared=tuple(n for n in plan.changed if n not in {*plan.lowered, *plan.restored}),
+        procedures=undone.versions,
+        dropped=tuple(one.id for one in undone.dropped),
+    )
+    return revocation, tuple(plan.changed.values())
 
 
 async def forgotten(store: RecordStore, scopes: Sequence[str], name: str) -> bool:
@@ -473,32 +401,29 @@ async def forgotten(store: RecordStore, scopes: Sequence[str], name: str) -> boo
         ValueError: If the record is another scope's.
         RecordStoreError: If something cannot be reached or written.
     """
-    name = await full_id(store, scopes, name)
-    record = await own_record(store, scopes, name)
+    name = await _full_id(store, scopes, name)
+    record = await _own_record(store, scopes, name)
     if record is None:
         return False
-    plan = await RetractionPlan.over(store, [record.scope])
+    plan = await _RetractionPlan.over(store, [record.scope])
     await plan.remove([name], dependents=False)
     return bool(await plan.carry_out())
 
 
-async def stated_by(store: RecordStore, scopes: Sequence[str], source: str) -> list[Record]:
-    """All that a source stated, superseded statements too."""
-    said: list[Record] = []
-    async for records in store.scan(scopes=scopes, batch=_BATCH):
-        said += [one for one in records if source in _sources(one)]
-    return said
-
-
-async def _stated_record(
-    store: RecordStore, scopes: Sequence[str], source: str, name: str
-) -> Record:
+async def _stated(
+    store: RecordStore, scopes: Sequence[str], name: str | None, source: str, *, repeated: bool
+) -> list[Record]:
+    """The records that a source stated, superseded ones too, or the one that is named."""
+    if name is None or repeated:
+        scan = store.scan(scopes=scopes, batch=_BATCH)
+        every = [one async for some in scan for one in some if source in _sources(one)]
+        return [one for one in every if name in (None, one.id)]
     record = next(iter(await store.get([name])), None)
     if record is None or record.scope not in scopes:
         raise ValueError(f"There is no record {name!r} in {_one_of(scopes)}.")
     if source not in _sources(record):
         raise ValueError(f"Record {name!r} stems from {_sources(record)}, not from {source!r}.")
-    return record
+    return [record]
 
 
 def _sources(record: Record) -> list[str]:
@@ -509,12 +434,11 @@ def _sources(record: Record) -> list[str]:
 # ---- Which record is meant, and the chain that it is part of ----
 
 
-async def full_id(store: RecordStore, scopes: Sequence[str], name: str) -> str:
+async def _full_id(store: RecordStore, scopes: Sequence[str], name: str) -> str:
     """The whole id that is meant; a whole id is taken as it is, whether there is such a record.
 
     Raises:
         ValueError: If it can be no id, or is the beginning of none or of several.
-        RecordStoreError: If the store cannot be reached.
     """
     if not _ID.fullmatch(name):
         raise ValueError(
@@ -530,7 +454,7 @@ async def full_id(store: RecordStore, scopes: Sequence[str], name: str) -> str:
     raise ValueError(f"The short id {name!r} fits {fits}. Give the whole id of 32 digits.")
 
 
-async def own_record(store: RecordStore, scopes: Sequence[str], name: str) -> Record | None:
+async def _own_record(store: RecordStore, scopes: Sequence[str], name: str) -> Record | None:
     """The record of an id, if there is one.
 
     Raises:
@@ -544,19 +468,17 @@ async def own_record(store: RecordStore, scopes: Sequence[str], name: str) -> Re
 
 async def chain_of(store: RecordStore, scopes: Sequence[str], name: str) -> tuple[Record, ...]:
     """What a record superseded and what superseded it or is to, oldest first, each once."""
-    name = await full_id(store, scopes, name)
+    name = await _full_id(store, scopes, name)
     start = next(iter(await store.get([name])), None)
     if start is None or start.scope not in scopes:
         return ()
-    chain, seen = [start], {start.id}
-    for step in (_next_in_chain, _previous_in_chain):
-        last = start
-        while (found := await step(store, last)) is not None:
-            if found.id in seen or found.scope != start.scope:
-                break
+    chain, seen = deque([start]), {start.id}
+    for step, put in ((_next_in_chain, chain.append), (_previous_in_chain, chain.appendleft)):
+        found = await step(store, start)
+        while found is not None and found.id not in seen and found.scope == start.scope:
             seen.add(found.id)
-            last = found
-            chain = [*chain, found] if step is _next_in_chain else [found, *chain]
+            put(found)
+            found = await step(store, found)
     return tuple(chain)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Container, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import groupby
 
 from coag.errors import RecordStoreError
@@ -52,12 +52,8 @@ from .write_policy import (
     repetition_of,
 )
 
-# ---- A draft of writes over what is stored, carried out at once ----
-
-
-EVERYTHING = 1_000_000_000
+_EVERYTHING = 1_000_000_000
 """More records than there are."""
-
 _NEAREST = 3
 _ALIKE = 0.5
 """Similarity that two texts which differ in nothing but form surely have."""
@@ -72,15 +68,10 @@ class Draft:
     """The records as they will be once `carry_out` has stored what was put.
 
     What is asked for is looked up in the store once, and then known.
-
-    Args:
-        store: Where the records are.
-        near_duplicates: Whether `nearest` looks for similar texts; else it finds none.
     """
 
-    def __init__(self, store: RecordStore, *, near_duplicates: bool = False) -> None:
+    def __init__(self, store: RecordStore) -> None:
         self._store = store
-        self._near_duplicates = near_duplicates
         self._stored: dict[str, Record] = {}
         self._now: dict[str, Record | None] = {}
         """Each record that was looked up or put; None for one that is not there."""
@@ -103,16 +94,13 @@ class Draft:
     async def look_up_matters(self, records: Iterable[Record]) -> None:
         """Learns what is current on the matters of these records, in few questions."""
         asked = {matter for record in records if (matter := matter_asked(record)) is not None}
-        for some in _grouped(asked - self._asked):
-            kind, scope, _, _ = some[0]
-            where = {
-                "subject": {"$in": sorted({subject for _, _, subject, _ in some})},
-                "attribute": {"$in": sorted({attribute for *_, attribute in some})},
-            }
-            search = Search(text=None, kind=kind, k=EVERYTHING, scopes=(scope,), where=where)
-            for hit in await self._store.search(search):
-                self._learn(hit.record)
-            self._asked.update(some)
+        # those of one kind and scope together, and of one attribute beside each other
+        ordered = sorted(asked - self._asked, key=lambda one: (one[0], one[1], one[3], one[2]))
+        for _, group in groupby(ordered, key=lambda one: one[:2]):
+            every = list(group)
+            for start in range(0, len(every), _MATTERS):
+                await self._learn_on(every[start : start + _MATTERS])
+        self._asked |= asked
 
     async def on_matter(self, record: Record) -> list[Record]:
         """The other current facts of the scope on the matter of a record."""
@@ -123,17 +111,7 @@ class Draft:
         """The same, and those that were superseded."""
         matter = matter_asked(record)
         if matter is not None:
-            kind, scope, subject, attribute = matter
-            search = Search(
-                text=None,
-                kind=kind,
-                k=EVERYTHING,
-                scopes=(scope,),
-                where={"subject": subject, "attribute": attribute},
-                include_superseded=True,
-            )
-            for hit in await self._store.search(search):
-                self._learn(hit.record)
+            await self._learn_on([matter], include_superseded=True)
         return self._known_on(record)
 
     async def relevant(self, statement: Record, others: Sequence[Record]) -> Sequence[Record]:
@@ -147,8 +125,6 @@ class Draft:
 
     async def nearest(self, record: Record) -> list[Record]:
         """A few current records of the scope that are most similar to it."""
-        if not self._near_duplicates or is_matter(record.fact):
-            return []  # facts differ by their values, not by their wording
         search = Search(
             text=record.text,
             kind=record.kind,
@@ -156,10 +132,34 @@ class Draft:
             scopes=(record.scope,),
             min_score=_ALIKE,
         )
+        names = await self._found(search)
+        return [one for name in names if (one := self._now[name]) is not None]
+
+    async def _learn_on(
+        self, matters: Sequence[Matter], *, include_superseded: bool = False
+    ) -> None:
+        """Learns what is said on matters of one kind and scope."""
+        kind, scope, _, _ = matters[0]
+        where = {
+            "subject": {"$in": sorted({subject for _, _, subject, _ in matters})},
+            "attribute": {"$in": sorted({attribute for *_, attribute in matters})},
+        }
+        await self._found(
+            Search(
+                text=None,
+                kind=kind,
+                k=_EVERYTHING,
+                scopes=(scope,),
+                where=where,
+                include_superseded=include_superseded,
+            )
+        )
+
+    async def _found(self, search: Search) -> list[str]:
         hits = await self._store.search(search)
         for hit in hits:
             self._learn(hit.record)
-        return [one for hit in hits if (one := self._now[hit.record.id]) is not None]
+        return [hit.record.id for hit in hits]
 
     def put(self, record: Record) -> None:
         """The record is to be stored like this."""
@@ -174,14 +174,11 @@ class Draft:
         """Stores what is new, then what changed of what was there.
 
         A single new record and the one that it supersedes are stored in one step.
-
-        Raises:
-            RecordStoreError: If the store refuses or cannot be reached; a part may be stored.
         """
         held = [record for record in self._now.values() if record is not None]
         new = [record for record in held if record.id not in self._stored]
-        there = [(record, self._stored.get(record.id)) for record in held]
-        changed = [one for one, was in there if was is not None and one is not was and one != was]
+        there = ((one, self._stored[one.id]) for one in held if one.id in self._stored)
+        changed = [one for one, was in there if one is not was and one != was]
         if len(new) == 1 and self._supersedes_now(new[0]):
             await self._store.supersede(new[0].supersedes or "", new[0])
         elif new:
@@ -223,15 +220,6 @@ def matter_asked(record: Record) -> Matter | None:
     return matter_of(record) if asks else None
 
 
-def _grouped(matters: Iterable[Matter]) -> Iterator[list[Matter]]:
-    """Matters of one kind and scope, those of one attribute beside each other."""
-    ordered = sorted(matters, key=lambda one: (one[0], one[1], one[3], one[2]))
-    for _, group in groupby(ordered, key=lambda one: one[:2]):
-        same = list(group)
-        for start in range(0, len(same), _MATTERS):
-            yield same[start : start + _MATTERS]
-
-
 def _in_other_memory(record: Record) -> str:
     """The id that a record's text has as an event if it is a fact, and as a fact otherwise."""
     (kind,) = set(MemoryKind) - {record.kind}
@@ -241,28 +229,25 @@ def _in_other_memory(record: Record) -> str:
 # ---- One write ----
 
 
-class Writer:
+class _Writer:
     """Writes records into a draft, one after the other.
 
     Args:
         draft: What there is, and where they go.
         readable: Scopes of the records from which something may be derived.
+        look_around: Whether near duplicates are looked for.
     """
 
-    def __init__(self, draft: Draft, readable: Container[str]) -> None:
+    def __init__(self, draft: Draft, readable: Container[str], *, look_around: bool) -> None:
         self._draft = draft
         self._readable = readable
+        self._look_around = look_around
 
     async def write(self, new: Record, given: ToRemember) -> Remembered:
         """Writes a record, or makes it a further origin of what says the same.
 
-        Args:
-            new: The record, as it is by itself.
-            given: What it was made of; names what it supersedes and is derived from.
-
-        Raises:
-            ValueError: If what it is derived from is not there.
-            RecordStoreError: If it may not supersede what it names, or the store cannot be reached.
+        `new` is the record as it is by itself; what it was made of names what it supersedes and is
+        derived from.
         """
         old_id = given.supersedes
         concluded = bool(given.derived_from) or is_conclusion(new)
@@ -275,7 +260,9 @@ class Writer:
             readable = [source for source in sources if source.scope in self._readable]
             new = derived(new, given.derived_from, readable)
         known = found.get(new.id)
-        if known is not None and _of_another_matter(new, known):
+        both = known is not None and is_matter(new.fact) and is_matter(known.fact)
+        if known is not None and both and not one_matter(new.fact, known.fact):
+            # one text states two facts, so that each is a record of its own
             new = new.model_copy(update={"id": record_id(new.kind, new.scope, new.text, new.fact)})
             known = next(iter(await self._draft.get([new.id])), None)
         old = None if old_id is None else found.get(old_id)
@@ -300,7 +287,9 @@ class Writer:
         same, how = confirming(new, every), placed(new, every, new.created_at)
         if same is not None and _suffices(same, new, how):
             return self._merged(new, same, repetition_of(same))
-        nearest = await self._draft.nearest(new)
+        nearest: list[Record] = []
+        if self._look_around and not is_matter(new.fact):  # facts differ by values, not by words
+            nearest = await self._draft.nearest(new)
         if concluded and nearest:
             new = no_better_than(new, [one for one in nearest if repeats(new, one)])
             how = Placement(record=new)
@@ -311,13 +300,13 @@ class Writer:
         return self._put(how, None, _with_time(how, new, decision))
 
     async def _once_more(self, new: Record, known: Record, others: Sequence[Record]) -> Remembered:
-        again = await restated(self._draft, new, known, others)
-        result = self._put(again.placement, known, repetition_of(known))
+        placement, repeated = await _restated(self._draft, new, known, others)
+        result = self._put(placement, known, repetition_of(known))
         changed = bool(result.superseded) or result.record.superseded_by != known.superseded_by
         return replace(
             result,
             new=changed or known.provenance == new.provenance,
-            merged=not again.repeated,
+            merged=not repeated,
         )
 
     async def _in_place_of(
@@ -391,13 +380,6 @@ class Writer:
         )
 
 
-def _of_another_matter(new: Record, known: Record) -> bool:
-    """Whether one text states two facts, so that each is a record of its own."""
-    if not is_matter(new.fact) or not is_matter(known.fact):
-        return False
-    return not one_matter(new.fact, known.fact)
-
-
 def _suffices(same: Record, new: Record, how: Placement) -> bool:
     """Whether what is known has the same value and is trusted no less.
 
@@ -427,23 +409,10 @@ def _with_time(how: Placement, new: Record, decision: WriteDecision) -> WriteDec
 # origin, and `others` what else is current on its matter.
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Restatement:
-    """The place of a known text now that it is said again."""
-
-    placement: Placement
-    repeated: bool
-    """Whether the same origin had said it before, and nothing else is new."""
-
-
-async def restated(
+async def _restated(
     draft: Draft, new: Record, known: Record, others: Sequence[Record]
-) -> Restatement:
-    """Gives a known text its place now that it is said again.
-
-    Raises:
-        RecordStoreError: If the store cannot be reached.
-    """
+) -> tuple[Placement, bool]:
+    """The place of a known text now that it is said again, and whether nothing is new at all."""
     record = with_origin(known, new.provenance)
     if record.fact is None and at_least(new.provenance.trust, trust_of(known)):
         record = record.model_copy(update={"fact": new.fact})
@@ -454,8 +423,8 @@ async def restated(
         by = next(iter(await draft.get([known.superseded_by])), None)
     by = by or _due_successor(known, others, new)
     gone = known.superseded_by is not None and by is None
-    becomes_matter = known.fact is None and is_matter(record.fact)
     placement: Placement | None = None
+    becomes_matter = known.fact is None and is_matter(record.fact)
     if gone or becomes_matter or _holds_anew(new, known, by, others):
         placement = await _moved(draft, new, known, record, certain=gone or is_dated(new))
     repeated = placement is None and new.provenance in origins(known)
@@ -463,7 +432,7 @@ async def restated(
         placement = await _completed(draft, new, known, record, others)
     placement = placement or _staying(new, known, record, others)
     now = with_earlier(placement.record, new, known, others if by is None else [by, *others])
-    return Restatement(placement=replace(placement, record=now), repeated=repeated)
+    return replace(placement, record=now), repeated
 
 
 def _holds_anew(new: Record, known: Record, by: Record | None, others: Sequence[Record]) -> bool:
@@ -572,19 +541,10 @@ def _staying(new: Record, known: Record, record: Record, others: Sequence[Record
     """The text where it is, beside those that it ends now that one more source says it."""
     if known.superseded_by is not None or not is_matter(record.fact):
         return Placement(record=record)
-    stated = {
-        "provenance": new.provenance,
-        "lineage": new.lineage,
-        "created_at": new.created_at,
-        "event": new.event,
-        "supersedes": None,
-        "superseded_by": None,
-    }
-    times = {
-        "valid_from": None if new.fact is None else new.fact.valid_from,
-        "valid_until": None if new.fact is None else new.fact.valid_until,
-    }
-    statement = with_times(record.model_copy(update=stated), **times)
+    stated = {name: getattr(new, name) for name in ("provenance", "lineage", "created_at", "event")}
+    statement = record.model_copy(update={**stated, "supersedes": None, "superseded_by": None})
+    times = {name: getattr(new.fact, name, None) for name in ("valid_from", "valid_until")}
+    statement = with_times(statement, **times)
     how = placed(statement, others, new.created_at)
     links = {"supersedes": record.supersedes or how.record.supersedes}
     later = None if how.later is None else how.later.id
@@ -619,50 +579,38 @@ Given = tuple[Record, ToRemember]
 """A record as it is by itself, and what it was made of."""
 
 
-async def written_one(
-    store: RecordStore, record: Record, given: ToRemember, readable: Container[str]
-) -> Remembered:
-    """Writes one record, near duplicates being looked for.
-
-    Raises:
-        ValueError: If what it is derived from is not there.
-        RecordStoreError: If the store refuses or cannot be reached.
-    """
-    draft = Draft(store, near_duplicates=True)
-    result = await Writer(draft, readable).write(record, given)
-    await draft.carry_out()
-    return result
-
-
-async def written_together(
-    store: RecordStore, batch: Sequence[Given], readable: Container[str]
-) -> tuple[Remembered, ...]:
-    """Writes a batch by the rules of a single write, without looking for near duplicates.
+async def written(
+    store: RecordStore, batch: Sequence[Given], readable: Container[str], *, look_around: bool
+) -> list[Remembered]:
+    """Writes records together.
 
     Args:
         store: Where they go.
         batch: What there is to say, see `in_batches`.
         readable: Scopes of the records from which something may be derived.
+        look_around: Whether near duplicates are looked for.
 
     Raises:
-        ValueError: If what one is derived from is not there; nothing of the batch is written then.
-        RecordStoreError: If the store refuses or cannot be reached.
+        ValueError: If what one is derived from is not there; nothing is written then.
+        RecordStoreError: If one may not supersede what it names, or the store refuses or cannot be
+            reached; a part may be stored.
     """
     draft = Draft(store)
-    records = [record for record, _ in batch]
-    named = {one for _, given in batch for one in (given.supersedes, *given.derived_from) if one}
-    named.update(_in_other_memory(record) for record in records if is_conclusion(record))
-    ids = [record.id for record in records]
-    await draft.get([*ids, *sorted(named)])
-    await draft.look_up_matters([*await draft.get(ids), *records])
-    writer = Writer(draft, readable)
+    if len(batch) > 1:
+        records = [record for record, _ in batch]
+        named = {n for _, given in batch for n in (given.supersedes, *given.derived_from) if n}
+        named.update(_in_other_memory(record) for record in records if is_conclusion(record))
+        ids = [record.id for record in records]
+        await draft.get([*ids, *sorted(named)])
+        await draft.look_up_matters([*await draft.get(ids), *records])
+    writer = _Writer(draft, readable, look_around=look_around)
     results: list[Remembered] = []
     for number, (record, given) in enumerate(batch, start=1):
         results.append(await writer.write(record, given))
         if number % _YIELD_EVERY == 0:
             await asyncio.sleep(0)
     await draft.carry_out()
-    return tuple(results)
+    return results
 
 
 def in_batches(given: Iterable[Given], most: int) -> Iterator[list[Given]]:
@@ -672,7 +620,7 @@ def in_batches(given: Iterable[Given], most: int) -> Iterator[list[Given]]:
     statement.
     """
     batch: list[Given] = []
-    taken: set[Matter | str] = set()
+    taken: set[Matter | str | None] = set()
     for one in given:
         record, details = one
         keys = {matter_asked(record), details.supersedes} - {None}
@@ -680,17 +628,9 @@ def in_batches(given: Iterable[Given], most: int) -> Iterator[list[Given]]:
             yield batch
             batch, taken = [], set()
         batch.append(one)
-        taken.update(key for key in (*keys, record.id) if key is not None)
+        taken |= {*keys, record.id}
         if len(batch) == most:
             yield batch
             batch, taken = [], set()
     if batch:
         yield batch
-
-
-def interrupted(done: int, batch: int, error: RecordStoreError) -> RecordStoreError:
-    """The error where the store fails in the middle of many writes."""
-    return RecordStoreError(
-        f"{done} text(s) were remembered before this; of the next {batch} a part may be. Continue "
-        f"with these: what is there already stays as it is. {error}"
-    )

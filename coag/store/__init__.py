@@ -30,6 +30,7 @@ from .records import (
     SHORT_ID_LENGTH,
     check_metadata,
     short_id,
+    slices,
     superseded_pair,
 )
 from .reembedding import (
@@ -65,6 +66,7 @@ __all__ = [
     "folded",
     "SHORT_ID_LENGTH",
     "short_id",
+    "slices",
     "ranked",
     "InMemoryStore",
     "ChromaStore",
