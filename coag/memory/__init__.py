@@ -11,9 +11,7 @@ instructions, change only through a gate that refuses quotations from outside, l
 repetitions and growth without bound; every version is kept, and can be rolled back.
 """
 
-import warnings
-from typing import Any
-
+from coag._util.deprecation import renamed
 from coag.store import LTM_FOLDER
 
 from .actions import (
@@ -112,13 +110,4 @@ __all__ = [
     "PROCEDURES_FILE",
 ]
 
-_RENAMED = {"revoke_origin": "retract_source", "Decision": "WriteDecision"}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _RENAMED:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    new = _RENAMED[name]
-    message = f"coag.memory.{name} is now coag.memory.{new}; the old name will be removed."
-    warnings.warn(message, DeprecationWarning, stacklevel=2)
-    return globals()[new]
+__getattr__ = renamed(__name__, {"revoke_origin": "retract_source", "Decision": "WriteDecision"})

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
+from contextlib import closing
 from datetime import datetime
 from hashlib import blake2b
 from pathlib import Path
@@ -22,6 +23,7 @@ from coag.store import (
     Search,
     folded,
     short_id,
+    slices,
 )
 
 from .facts import in_force, unbounded
@@ -30,113 +32,6 @@ from .writing import Matter, matter_of
 _AT_ONCE = 1000
 _NAMED = 3
 _BATCH = 500
-_Stated = tuple[str, str, tuple[str, ...]]
-"""Id, folded value and the ids that it names as contradicting."""
-
-
-def _digest_of(record: Record) -> bytes:
-    """A short form of everything that a record says."""
-    return blake2b(record.model_dump_json().encode(), digest_size=12).digest()
-
-
-class _Tally:
-    """What was counted so far; of every record its id is kept, of few more.
-
-    Args:
-        at: Now; what does not hold then contradicts nothing.
-    """
-
-    def __init__(self, at: datetime) -> None:
-        self._at = at
-        self.ids: dict[str, bytes] = {}
-        """Of every record a digest of all it says."""
-        self.scopes: Counter[tuple[str, MemoryKind]] = Counter()
-        self.types: Counter[str] = Counter()
-        self.trust: Counter[Trust] = Counter()
-        self.times: tuple[datetime, datetime] | None = None
-        """When the oldest and the newest record was stored."""
-        self.probes: dict[MemoryKind, Record] = {}
-        """Of each kind a current record."""
-        self.superseded: dict[str, str] = {}
-        """By what, by id."""
-        self.duplicates = 0
-        self.foreign_ids: list[str] = []
-        """Records whose id is not that of their kind, scope and text."""
-        self._texts: set[bytes] = set()
-        self._contradicts: dict[str, tuple[str, ...]] = {}
-        self._not_now: set[str] = set()
-        """What nothing superseded and does not hold yet, or no longer."""
-        self._derived: dict[str, tuple[str, ...]] = {}
-        self._facts: dict[Matter, list[_Stated]] = {}
-
-    def take(self, record: Record) -> None:
-        """Counts a record."""
-        self.ids[record.id] = _digest_of(record)
-        self.scopes[record.scope, record.kind] += 1
-        self.types[record.type] += 1
-        self.trust[record.provenance.trust] += 1
-        oldest, newest = self.times or (record.created_at, record.created_at)
-        self.times = min(oldest, record.created_at), max(newest, record.created_at)
-        if not is_own_id(record):
-            self.foreign_ids.append(record.id)
-        if record.lineage.derived_from:
-            self._derived[record.id] = record.lineage.derived_from
-        if record.lineage.contradicts:
-            self._contradicts[record.id] = record.lineage.contradicts
-        if record.superseded_by is not None:
-            self.superseded[record.id] = record.superseded_by
-        else:
-            self._take_current(record)
-
-    def _take_current(self, record: Record) -> None:
-        self.probes.setdefault(record.kind, record)
-        said = "\x1f".join((record.kind, record.scope, folded(record.text)))
-        text = blake2b(said.encode("utf-8", "surrogatepass"), digest_size=12).digest()
-        self.duplicates += text in self._texts
-        self._texts.add(text)
-        matter = matter_of(record)
-        if not in_force(record, self._at):
-            self._not_now.add(record.id)
-        elif record.fact is not None and matter is not None and matter[0] is MemoryKind.SEMANTIC:
-            one = (record.id, folded(record.fact.value), record.lineage.contradicts)
-            self._facts.setdefault(matter, []).append(one)
-
-    def of_kind(self, kind: MemoryKind) -> int:
-        """How many records of a kind there are."""
-        return sum(count for (_, one), count in self.scopes.items() if one is kind)
-
-    def contradictions(self) -> int:
-        """Pairs that contradict each other and both hold now."""
-        over = self.superseded.keys() | self._not_now
-        pairs = {
-            frozenset((one, other))
-            for one, others in self._contradicts.items()
-            for other in others
-            if other in self.ids and not {one, other} & over
-        }
-        return len(pairs)
-
-    def unmarked(self) -> int:
-        """Matters on which facts hold now that differ and do not name each other."""
-        return sum(map(_differ_unnamed, self._facts.values()))
-
-    def hidden(self) -> list[str]:
-        """Records that are superseded by one that is not there, so that neither is recalled."""
-        return [one for one, by in self.superseded.items() if by not in self.ids]
-
-    def orphans(self) -> int:
-        """Records that were concluded from something that is gone."""
-        return sum(any(n not in self.ids for n in names) for names in self._derived.values())
-
-
-def _differ_unnamed(stated: list[_Stated]) -> bool:
-    first, *others = stated
-    return any(
-        one[1] != first[1] and one[0] not in first[2] and first[0] not in one[2] for one in others
-    )
-
-
-# ---- Examining ----
 
 
 class IndexHealth(Value):
@@ -232,32 +127,127 @@ async def examine_memory(store: RecordStore, *, clock: Clock | None = None) -> M
     words = store.words_file if isinstance(store, ChromaStore) else None
     index = None if words is None else await asyncio.to_thread(_examine_index, words, tally.ids)
     unfound = [kind for kind, one in tally.probes.items() if not await _is_found(store, one)]
-    findings = (
-        *_of_records(tally, counts, unfound),
-        *(_of_index(index) if index is not None else ()),
-        *_to_look_at(tally),
+    found = [HealthFinding(level="bad", text=one) for one in _damage(tally, counts, unfound)]
+    if index is not None and not index.sound:
+        text = f"The index of words: {_unsound(index)} `stats --mend` makes it again."
+        found.append(HealthFinding(level="bad", text=text))
+    contradictions = tally.contradictions()
+    curious = (
+        (contradictions, "pair(s) of records contradict each other; `history` shows both"),
+        (tally.unmarked(), "matter(s) have several values, none of which names the others"),
+        (tally.duplicates, "record(s) repeat another one but for case and white space"),
+        (tally.trust[Trust.UNTRUSTED], "record(s) are untrusted; `ls --trust untrusted`"),
+        (tally.orphans(), "record(s) were concluded from something that is gone"),
     )
-    scopes: dict[str, dict[str, int]] = {}
+    found += [HealthFinding(level="look", text=f"{n} {text}.") for n, text in curious if n]
+    scopes: dict[str, dict[str, int]] = defaultdict(dict)
     for (scope, kind), count in sorted(tally.scopes.items()):
-        scopes.setdefault(scope, {})[kind.value] = count
+        scopes[scope][kind.value] = count
     embedder = store.embedder if isinstance(store, ChromaStore | InMemoryStore) else None
     return MemoryHealth(
-        episodic=tally.of_kind(MemoryKind.EPISODIC),
-        semantic=tally.of_kind(MemoryKind.SEMANTIC),
+        episodic=tally.kinds[MemoryKind.EPISODIC],
+        semantic=tally.kinds[MemoryKind.SEMANTIC],
         superseded=len(tally.superseded),
-        scopes=scopes,
+        scopes=dict(scopes),
         types=dict(tally.types.most_common()),
         trust={one.value: tally.trust[one] for one in Trust},
-        contradictions=tally.contradictions(),
+        contradictions=contradictions,
         duplicates=tally.duplicates,
-        oldest=tally.times[0] if tally.times else None,
-        newest=tally.times[1] if tally.times else None,
+        oldest=tally.oldest,
+        newest=tally.newest,
         embedder=None if embedder is None else embedder.name,
         dimension=None if embedder is None else embedder.dimension,
         size=None if words is None else await asyncio.to_thread(_size_of, words.parent),
         index=index,
-        findings=findings,
+        findings=tuple(found),
     )
+
+
+class _Tally:
+    """What was counted so far; of every record its id is kept, of few more.
+
+    Args:
+        at: Now; what does not hold then contradicts nothing.
+    """
+
+    def __init__(self, at: datetime) -> None:
+        self._at = at
+        self.ids: dict[str, bytes] = {}
+        """Of every record a digest of all it says."""
+        self.kinds: Counter[MemoryKind] = Counter()
+        self.scopes: Counter[tuple[str, MemoryKind]] = Counter()
+        self.types: Counter[str] = Counter()
+        self.trust: Counter[Trust] = Counter()
+        self.oldest: datetime | None = None
+        self.newest: datetime | None = None
+        self.probes: dict[MemoryKind, Record] = {}
+        """Of each kind a current record."""
+        self.superseded: dict[str, str] = {}
+        """By what, by id."""
+        self.duplicates = 0
+        self.foreign_ids: list[str] = []
+        """Records whose id is not that of their kind, scope and text."""
+        self._texts: set[bytes] = set()
+        self._contradicts: dict[str, tuple[str, ...]] = {}
+        self._not_now: set[str] = set()
+        """What nothing superseded and does not hold yet, or no longer."""
+        self._derived: dict[str, tuple[str, ...]] = {}
+        self._facts: dict[Matter, list[tuple[str, str, tuple[str, ...]]]] = defaultdict(list)
+        """Id, value and contradicted ids of what holds now."""
+
+    def take(self, record: Record) -> None:
+        """Counts a record."""
+        self.ids[record.id] = _digest(record.model_dump_json())
+        self.kinds[record.kind] += 1
+        self.scopes[record.scope, record.kind] += 1
+        self.types[record.type] += 1
+        self.trust[record.provenance.trust] += 1
+        self.oldest = min(self.oldest or record.created_at, record.created_at)
+        self.newest = max(self.newest or record.created_at, record.created_at)
+        if not is_own_id(record):
+            self.foreign_ids.append(record.id)
+        if record.lineage.derived_from:
+            self._derived[record.id] = record.lineage.derived_from
+        if record.lineage.contradicts:
+            self._contradicts[record.id] = record.lineage.contradicts
+        if record.superseded_by is not None:
+            self.superseded[record.id] = record.superseded_by
+            return
+        self.probes.setdefault(record.kind, record)
+        text = _digest("\x1f".join((record.kind, record.scope, folded(record.text))))
+        self.duplicates += text in self._texts
+        self._texts.add(text)
+        if not in_force(record, self._at):
+            self._not_now.add(record.id)
+        elif record.kind is MemoryKind.SEMANTIC and (matter := matter_of(record)) is not None:
+            value = "" if record.fact is None else folded(record.fact.value)
+            self._facts[matter].append((record.id, value, record.lineage.contradicts))
+
+    def contradictions(self) -> int:
+        """Pairs that contradict each other and both hold now."""
+        over = self.superseded.keys() | self._not_now
+        pairs = {
+            frozenset((one, other))
+            for one, others in self._contradicts.items()
+            for other in others
+            if other in self.ids and not {one, other} & over
+        }
+        return len(pairs)
+
+    def unmarked(self) -> int:
+        """Matters of which a fact differs from the first, and neither names the other."""
+        return sum(
+            any(v != value and one not in named and first not in names for one, v, names in others)
+            for (first, value, named), *others in self._facts.values()
+        )
+
+    def orphans(self) -> int:
+        """Records that were concluded from something that is gone."""
+        return sum(any(n not in self.ids for n in names) for names in self._derived.values())
+
+
+def _digest(text: str) -> bytes:
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=12).digest()
 
 
 def _examine_index(file: Path, ids: Mapping[str, bytes]) -> IndexHealth:
@@ -265,101 +255,70 @@ def _examine_index(file: Path, ids: Mapping[str, bytes]) -> IndexHealth:
     if not file.is_file():
         problem = "There is no such file." if ids else ""
         return IndexHealth(file=str(file), missing=len(ids), problem=problem)
+    missing = stale = 0
     try:
-        lexicon = Lexicon(file)
+        with closing(Lexicon(file)) as lexicon:
+            for some in slices(ids, _AT_ONCE):
+                kept = lexicon.kept(some)
+                missing += len(some) - len(kept)
+                stale += sum(ids[one] != _kept_digest(*said) for one, said in kept.items())
+            return IndexHealth(
+                file=str(file),
+                records=lexicon.count(),
+                missing=missing,
+                stale=stale,
+                extra=len(lexicon.other_than(ids.keys())),
+                pending=len(lexicon.pending()),
+            )
     except LexiconError as error:
         return IndexHealth(file=str(file), problem=str(error))
-    try:
-        wanted, missing, stale = list(ids), 0, 0
-        for start in range(0, len(wanted), _AT_ONCE):
-            some = wanted[start : start + _AT_ONCE]
-            kept = lexicon.kept(some)
-            missing += len(some) - len(kept)
-            stale += sum(ids[one] != _kept_digest(*said) for one, said in kept.items())
-        return IndexHealth(
-            file=str(file),
-            records=lexicon.count(),
-            missing=missing,
-            stale=stale,
-            extra=len(lexicon.other_than(ids.keys())),
-            pending=len(lexicon.pending()),
-        )
-    except LexiconError as error:
-        return IndexHealth(file=str(file), problem=str(error))
-    finally:
-        lexicon.close()
 
 
 def _kept_digest(text: str, rest: str) -> bytes | None:
     """The digest of a record as the index keeps it; None if it is none any more."""
     try:
-        return _digest_of(Record.model_validate({**json.loads(rest), "text": text}))
+        record = Record.model_validate({**json.loads(rest), "text": text})
     except ValueError:
         return None
+    return _digest(record.model_dump_json())
 
 
 async def _is_found(store: RecordStore, probe: Record) -> bool:
     """Whether the search by meaning finds a record by its own text."""
-    search = Search(text=probe.text, kind=probe.kind, k=50, min_score=0.0)
     try:
-        hits = await store.search(search)
+        return bool(await store.search(Search(text=probe.text, kind=probe.kind, k=50, min_score=0)))
     except RecordStoreError:
         return False
-    return bool(hits)
 
 
-def _of_records(
+def _damage(
     tally: _Tally, counts: dict[MemoryKind, int], unfound: list[MemoryKind]
-) -> Iterator[HealthFinding]:
+) -> Iterator[str]:
     for kind, count in counts.items():
-        if count != tally.of_kind(kind):
-            text = f"The store counts {count} {kind} records and gives {tally.of_kind(kind)}."
-            yield HealthFinding(level="bad", text=f"{text} Was it written to just now? Look again.")
+        if count != tally.kinds[kind]:
+            text = f"The store counts {count} {kind} records and gives {tally.kinds[kind]}."
+            yield f"{text} Was it written to just now? Look again."
     for kind in unfound:
         text = f"The search by meaning finds no {kind} record by its own text: its index is broken."
-        yield HealthFinding(
-            level="bad", text=f"{text} Export the records and import them elsewhere."
-        )
+        yield f"{text} Export the records and import them elsewhere."
     if tally.foreign_ids:
         text = f"{len(tally.foreign_ids)} record(s) have an id that is not that of their text"
-        yield HealthFinding(level="bad", text=f"{text}: {_named(tally.foreign_ids)}.")
-    hidden = tally.hidden()
+        yield f"{text}: {_named(tally.foreign_ids)}."
+    hidden = [one for one, by in tally.superseded.items() if by not in tally.ids]
     if hidden:
         text = f"{len(hidden)} record(s) are superseded by records that are gone: {_named(hidden)}."
-        yield HealthFinding(
-            level="bad", text=f"{text} Neither is recalled; `stats --mend` makes them hold again."
-        )
+        yield f"{text} Neither is recalled; `stats --mend` makes them hold again."
 
 
-def _of_index(index: IndexHealth) -> Iterator[HealthFinding]:
-    if index.sound:
-        return
-    if index.problem:
-        said = index.problem
-    else:
-        parts = (
-            (index.missing, "record(s) are not in it"),
-            (index.stale, "are in it as they were"),
-            (index.extra, "in it are gone"),
-            (index.pending, "were being written when that was interrupted"),
-        )
-        said = ", ".join(f"{count} {text}" for count, text in parts if count) + "."
-    yield HealthFinding(
-        level="bad", text=f"The index of words: {said} `stats --mend` makes it again."
+def _unsound(index: IndexHealth) -> str:
+    parts = (
+        (index.missing, "record(s) are not in it"),
+        (index.stale, "are in it as they were"),
+        (index.extra, "in it are gone"),
+        (index.pending, "were being written when that was interrupted"),
     )
-
-
-def _to_look_at(tally: _Tally) -> Iterator[HealthFinding]:
-    found = (
-        (tally.contradictions(), "pair(s) of records contradict each other; `history` shows both"),
-        (tally.unmarked(), "matter(s) have several values, none of which names the others"),
-        (tally.duplicates, "record(s) repeat another one but for case and white space"),
-        (tally.trust[Trust.UNTRUSTED], "record(s) are untrusted; `ls --trust untrusted`"),
-        (tally.orphans(), "record(s) were concluded from something that is gone"),
-    )
-    for count, text in found:
-        if count:
-            yield HealthFinding(level="look", text=f"{count} {text}.")
+    said = ", ".join(f"{count} {text}" for count, text in parts if count) + "."
+    return index.problem or said
 
 
 def _named(ids: list[str]) -> str:
@@ -369,9 +328,6 @@ def _named(ids: list[str]) -> str:
 
 def _size_of(folder: Path) -> int:
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
-
-
-# ---- Repairing ----
 
 
 async def repair_chains(store: RecordStore) -> tuple[str, ...]:
@@ -388,8 +344,8 @@ async def repair_chains(store: RecordStore) -> tuple[str, ...]:
         there.update(record.id for record in records)
         by.update({one.id: one.superseded_by for one in records if one.superseded_by is not None})
     hidden = [name for name, other in by.items() if other not in there]
-    for start in range(0, len(hidden), _BATCH):
-        found = await store.get(hidden[start : start + _BATCH])
+    for some in slices(hidden, _BATCH):
+        found = await store.get(some)
         current = [record.model_copy(update={"superseded_by": None}) for record in found]
-        await store.update([unbounded(record) for record in current])
+        await store.update(list(map(unbounded, current)))
     return tuple(hidden)

@@ -8,13 +8,14 @@ brings the records back as they were; if it is interrupted, the same call comple
 from __future__ import annotations
 
 import asyncio
-import importlib
+import pkgutil
 import warnings
-from collections.abc import AsyncIterator, Callable, Generator, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, replace
 from enum import StrEnum
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
 
@@ -270,18 +271,19 @@ async def import_records(
             record. The records before it are stored; the message says how many these are.
         RecordStoreError: If the store cannot be reached.
     """
-    renaming = await asyncio.to_thread(_renaming_of, file, scope)
+    header = await asyncio.to_thread(_header_of, file)
+    ids = await asyncio.to_thread(_new_ids, file, scope)
     work = _Import(store, file, on_conflict, skip_bad=skip_bad)
-    with await asyncio.to_thread(_ExportFile, file) as source:
-        while lines := await asyncio.to_thread(source.some):
+    with closing(_chunks(file)) as chunks:
+        while lines := await asyncio.to_thread(next, chunks, None):
             parsed, problem = await asyncio.to_thread(work.parsed, lines)
-            await work.store_all([(n, _adapted(one, renaming, trust)) for n, one in parsed])
+            await work.store_all([(n, _adapted(one, scope, ids, trust)) for n, one in parsed])
             if problem is not None:
                 raise work.ended_by(problem)
             if progress is not None:
-                progress(work.done.lines)
-    expected, done = source.header.records, work.done
-    return replace(done, missing=0 if expected is None else max(0, expected - done.lines))
+                progress(work.done().lines)
+    done = work.done()
+    return replace(done, missing=max(0, (header.records or 0) - done.lines))
 
 
 def check_import(file: Path, scope: str | None) -> None:
@@ -292,42 +294,8 @@ def check_import(file: Path, scope: str | None) -> None:
     Raises:
         TransferError: If it cannot be imported so.
     """
-    _ExportFile(file).close()
-    _renaming_of(file, scope)
-
-
-class _ExportFile:
-    """An exported file that is read some lines at a time. Everything blocks.
-
-    Raises:
-        TransferError: If it cannot be read, or is no export.
-    """
-
-    def __init__(self, file: Path) -> None:
-        self._file = file
-        with _read_errors(file):
-            self._source = file.open("rb")
-            try:
-                self.header = _read_header(file, self._source.readline(_LONGEST_HEADER))
-            except BaseException:
-                self._source.close()
-                raise
-        self._lines = _numbered(self._source)
-
-    def some(self) -> list[tuple[int, bytes]]:
-        """The next lines with their numbers; none at the end."""
-        with _read_errors(self._file):
-            return list(islice(self._lines, _BATCH))
-
-    def close(self) -> None:
-        """Closes the file."""
-        self._source.close()
-
-    def __enter__(self) -> _ExportFile:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
+    _header_of(file)
+    _new_ids(file, scope)
 
 
 class _Import:
@@ -336,11 +304,16 @@ class _Import:
     def __init__(
         self, store: RecordStore, file: Path, on_conflict: OnConflict, *, skip_bad: bool
     ) -> None:
-        self.done = ImportResult()
         self._store = store
         self._file = file
         self._on_conflict = on_conflict
         self._skip_bad = skip_bad
+        self._counts: Counter[str] = Counter()
+        self._reasons: list[RefusedLine] = []
+
+    def done(self) -> ImportResult:
+        """How the lines so far were imported."""
+        return ImportResult(**self._counts, reasons=tuple(self._reasons))
 
     def parsed(
         self, lines: Sequence[tuple[int, bytes]]
@@ -360,130 +333,104 @@ class _Import:
     async def store_all(self, records: Sequence[tuple[int, Record]]) -> None:
         """Stores these records and counts them."""
         stored = {one.id: one for one in await self._store.get([one.id for _, one in records])}
-        new: dict[str, tuple[int, Record]] = {}
+        new: list[tuple[int, Record]] = []
         changed: list[Record] = []
         for number, record in records:
             there = stored.get(record.id)
             if there is None:
-                new[record.id] = (number, record)
+                new.append((number, record))
                 stored[record.id] = record
                 continue
             now = record.model_copy(update={"text": there.text})  # its white space may differ
-            if now == there:
-                self._count("known")
-            else:
-                self._count("differing")
+            self._counts["known" if now == there else "differing"] += 1
+            if now != there:
                 changed.append(now)
-        await self._add(list(new.values()))
-        if changed and self._on_conflict is OnConflict.TAKE:
-            await self._store.update(changed)
-
-    async def _add(self, records: Sequence[tuple[int, Record]]) -> None:
-        """Stores new records; a batch that is refused, one by one."""
         try:
-            await self._store.add([record for _, record in records])
+            await self._store.add([record for _, record in new])
+            self._counts["new"] += len(new)
         except ConfigurationError:  # it is the store's fault, not that of a record
             raise
         except ValueError:
-            for number, record in records:
-                try:
-                    await self._store.add([record])
-                except ValueError as error:
-                    refused = RefusedLine(line=number, why=f"it cannot be kept: {error}")
-                    if not self._skip_bad:
-                        raise self.ended_by(refused) from error
-                    self._refuse(refused)
-                else:
-                    self._count("new")
-        else:
-            self._count("new", len(records))
+            for number, record in new:
+                await self._add(number, record)
+        if changed and self._on_conflict is OnConflict.TAKE:
+            await self._store.update(changed)
+
+    async def _add(self, number: int, record: Record) -> None:
+        """Stores a record of a batch that was refused."""
+        try:
+            await self._store.add([record])
+            self._counts["new"] += 1
+        except ValueError as error:
+            refused = RefusedLine(line=number, why=f"it cannot be kept: {error}")
+            if not self._skip_bad:
+                raise self.ended_by(refused) from error
+            self._refuse(refused)
 
     def ended_by(self, refused: RefusedLine) -> TransferError:
         """The error where a bad line ends the import."""
-        done = self.done
+        done, advice = self.done(), "Correct the line and import again"
         if refused.why.endswith(_CUT_OFF):
-            advice = "Export it again, or leave bad lines out (--skip-bad)."
-        else:
-            advice = "Correct the line and import again, or leave bad lines out (--skip-bad)."
+            advice = "Export it again"
         return TransferError(
             self._file,
             refused.line,
             f"{refused.why} The records before it are imported: {done.new} new, {done.known} "
-            f"known, {done.differing} differing. {advice}",
+            f"known, {done.differing} differing. {advice}, or leave bad lines out (--skip-bad).",
             done=done,
         )
 
-    def _count(self, what: str, number: int = 1) -> None:
-        self.done = replace(self.done, **{what: getattr(self.done, what) + number})
-
     def _refuse(self, refused: RefusedLine) -> None:
-        self._count("refused")
-        if len(self.done.reasons) < _REASONS_KEPT:
-            self.done = replace(self.done, reasons=(*self.done.reasons, refused))
+        self._counts["refused"] += 1
+        if len(self._reasons) < _REASONS_KEPT:
+            self._reasons.append(refused)
 
 
 # ---- Another scope, and less trust ----
 
 
-@dataclass(frozen=True, slots=True)
-class _Renaming:
-    """How the ids of records change in another scope."""
+def _new_ids(file: Path, scope: str | None) -> dict[str, str]:
+    """The ids that a file's records have in another scope; reads it once, past bad lines."""
+    ids: dict[str, str] = {}
+    before: str | None = None
+    for number, line in chain.from_iterable(() if scope is None else _chunks(file)):
+        try:
+            record = _parse_record(line)
+        except _LineError:
+            continue
+        if before not in (None, record.scope):
+            raise TransferError(
+                file,
+                number,
+                f"it is of scope {record.scope!r}, those before of {before!r}. Records of "
+                f"several scopes cannot all become {scope!r}; nothing was imported. Export "
+                "one scope by `coag memory export --scope NAME`, or import without --scope.",
+            )
+        before = record.scope
+        plain = record.id == record_id(record.kind, record.scope, record.text)
+        about = None if plain else record.fact
+        ids[record.id] = record_id(record.kind, scope or "", record.text, about)
+    return ids
 
-    scope: str
-    ids: dict[str, str] = field(default_factory=dict[str, str])
-    """The new ids by the old ones; an id that is not in the file stays as it is."""
 
-    def of(self, record: Record) -> Record:
-        """The record in its new scope, with links to others by their new ids."""
-        lineage, renamed = record.lineage, self._renamed
+def _adapted(
+    record: Record, scope: str | None, ids: Mapping[str, str], trust: Trust | None
+) -> Record:
+    """A record in its new scope, with links to others by their new ids, and trusted no more."""
+    if scope is not None:
+        lineage = record.lineage
         links = {
-            "derived_from": tuple(renamed(one) for one in lineage.derived_from),
-            "contradicts": tuple(renamed(one) for one in lineage.contradicts),
+            "derived_from": tuple(ids.get(one, one) for one in lineage.derived_from),
+            "contradicts": tuple(ids.get(one, one) for one in lineage.contradicts),
         }
         update = {
-            "id": renamed(record.id),
-            "scope": self.scope,
-            "supersedes": record.supersedes and renamed(record.supersedes),
-            "superseded_by": record.superseded_by and renamed(record.superseded_by),
+            "id": ids[record.id],
+            "scope": scope,
+            "supersedes": ids.get(record.supersedes or "", record.supersedes),
+            "superseded_by": ids.get(record.superseded_by or "", record.superseded_by),
             "lineage": lineage.model_copy(update=links),
         }
-        return record.model_copy(update=update)
-
-    def _renamed(self, name: str) -> str:
-        return self.ids.get(name, name)
-
-
-def _renaming_of(file: Path, scope: str | None) -> _Renaming | None:
-    """How a file's records are renamed; reads it once. Lines without a record are passed over."""
-    if scope is None:
-        return None
-    renaming = _Renaming(scope)
-    before: str | None = None
-    with _ExportFile(file) as source:
-        while lines := source.some():
-            for number, line in lines:
-                try:
-                    record = _parse_record(line)
-                except _LineError:
-                    continue
-                if before not in (None, record.scope):
-                    raise TransferError(
-                        file,
-                        number,
-                        f"it is of scope {record.scope!r}, those before of {before!r}. Records of "
-                        f"several scopes cannot all become {scope!r}; nothing was imported. Export "
-                        "one scope by `coag memory export --scope NAME`, or import without "
-                        "--scope.",
-                    )
-                before = record.scope
-                plain = record.id == record_id(record.kind, record.scope, record.text)
-                about = None if plain else record.fact
-                renaming.ids[record.id] = record_id(record.kind, scope, record.text, about)
-    return renaming
-
-
-def _adapted(record: Record, renaming: _Renaming | None, trust: Trust | None) -> Record:
-    record = record if renaming is None else renaming.of(record)
+        record = record.model_copy(update=update)
     if trust is None:
         return record
     return trusted_at_most(record, trust).model_copy(update={"sensed": False})
@@ -492,7 +439,17 @@ def _adapted(record: Record, renaming: _Renaming | None, trust: Trust | None) ->
 # ---- Lines of a file ----
 
 
-def _read_header(file: Path, line: bytes) -> Header:
+@contextmanager
+def _read_errors(file: Path) -> Generator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise TransferError(file, 0, f"it cannot be read: {error.strerror or error}.") from error
+
+
+def _header_of(file: Path) -> Header:
+    with _read_errors(file), file.open("rb") as source:
+        line = source.readline(_LONGEST_HEADER)
     try:
         return Header.model_validate_json(line.decode("utf-8-sig"))
     except (ValidationError, UnicodeDecodeError) as error:
@@ -505,19 +462,24 @@ def _read_header(file: Path, line: bytes) -> Header:
         ) from error
 
 
-def _numbered(source: BinaryIO) -> Iterator[tuple[int, bytes]]:
-    """The lines that follow the header, with their numbers; empty ones are left out.
+def _chunks(file: Path) -> Generator[list[tuple[int, bytes]]]:
+    """The lines that follow the header, with their numbers, some at a time, without empty ones."""
+    with _read_errors(file), file.open("rb") as source:
+        source.readline(_LONGEST_HEADER)
+        lines = ((number, line) for number, line in _numbered(source) if line.strip())
+        while some := list(islice(lines, _BATCH)):
+            yield some
 
-    A line that is too long comes cut, so that no file can fill the memory.
-    """
+
+def _numbered(source: BinaryIO) -> Iterator[tuple[int, bytes]]:
+    """A line that is too long comes cut, so that no file can fill the memory."""
     number = 1
     while line := source.readline(LONGEST_LINE + 1):
         number += 1
         if len(line) > LONGEST_LINE and not line.endswith(b"\n"):
             while (rest := source.readline(LONGEST_LINE)) and not rest.endswith(b"\n"):
                 pass
-        if line.strip():
-            yield number, line
+        yield number, line
 
 
 def _parse_record(line: bytes) -> Record:
@@ -559,30 +521,19 @@ def _no_record(line: bytes, error: ValidationError) -> str:
     return f"it holds no record: {first['msg'].removeprefix('Value error, ')}{value}: {shown!r}."
 
 
-@contextmanager
-def _read_errors(file: Path) -> Generator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise TransferError(file, 0, f"it cannot be read: {error.strerror or error}.") from error
-
-
 _MOVED = {
-    "Exported": (__name__, "ExportResult"),
-    "Imported": (__name__, "ImportResult"),
-    "Refused": (__name__, "RefusedLine"),
-    "Correction": ("coag.memory.correction", "Correction"),
-    "corrected": ("coag.memory.correction", "corrected"),
-    "amended": ("coag.memory.correction", "amended"),
-    "examine_memory": ("coag.memory.health", "examine_memory"),
-    "Health": ("coag.memory.health", "MemoryHealth"),
+    "Exported": f"{__name__}.ExportResult",
+    "Imported": f"{__name__}.ImportResult",
+    "Refused": f"{__name__}.RefusedLine",
+    **{name: f"coag.memory.correction.{name}" for name in ("Correction", "corrected", "amended")},
+    "examine_memory": "coag.memory.health.examine_memory",
+    "Health": "coag.memory.health.MemoryHealth",
 }
 
 
 def __getattr__(name: str) -> Any:
     if name not in _MOVED:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module, new = _MOVED[name]
-    message = f"coag.memory.transfer.{name} is now {module}.{new}; the old name will be removed."
+    message = f"{__name__}.{name} is now {_MOVED[name]}; the old name will be removed."
     warnings.warn(message, DeprecationWarning, stacklevel=2)
-    return getattr(importlib.import_module(module), new)
+    return pkgutil.resolve_name(_MOVED[name])

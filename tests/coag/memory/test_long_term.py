@@ -222,7 +222,7 @@ def test_a_memory_is_used_from_the_loops_of_two_threads() -> None:
 def test_old_names_are_still_known_and_name_the_new_ones(
     module: ModuleType, old: str, new: str
 ) -> None:
-    with pytest.warns(DeprecationWarning, match=rf"{old} is now {new}; the old name"):
+    with pytest.warns(DeprecationWarning, match=rf"{old} is now {new}"):
         found = getattr(module, old)
     assert f"{found.__module__}.{found.__name__}".endswith(new.rpartition(".")[2])
     with pytest.raises(AttributeError, match="'nonsense'"):
