@@ -137,10 +137,10 @@ class LongTermMemory:
             type: The domain's own sort of record; a filter can ask for it.
             metadata: Values that a filter can ask for.
             sensed: Whether code read the metadata off a perceptual state; see `binding_metadata`.
-            event: What happened, and its place in its episode.
-            fact: The fact in parts.
             supersedes: Id of the record whose place this one takes; a text becomes current again
                 by superseding the one that had superseded it.
+            event: What happened, and its place in its episode.
+            fact: The fact in parts.
             derived_from: Ids of the records from which this was concluded: it is trusted no more
                 than the least trusted of them, and revoked with each.
             scope: Whose memory it becomes; None for the own scope, else one of `scopes.writes`.
@@ -165,8 +165,7 @@ class LongTermMemory:
         target = self.scopes.to_write(scope)
         async with self.writing:
             one = record_of(given, target, self.clock), given
-            (result,) = await written(self.store, [one], self.scopes.readable, look_around=True)
-            return result
+            return (await written(self.store, [one], self.scopes.readable, look_around=True))[0]
 
     async def remember_all(
         self,
@@ -178,9 +177,8 @@ class LongTermMemory:
     ) -> AsyncGenerator[tuple[Remembered, ...]]:
         """Stores many texts, by the rules of `remember`, many at a time.
 
-        The results are in the order of the texts, a batch at a time, once that is stored. No more
-        than a batch is held in memory. After a failure continue with the first text without a
-        result: what is there already stays as it is.
+        The results come in the order of the texts, a batch at a time, once that is stored. After a
+        failure continue with the first text without a result: what is there stays as it is.
 
         Args:
             texts: What to remember; taken one batch after the other.

@@ -81,10 +81,8 @@ class ProceduralMemory:
         clock: Clock | None = None,
     ) -> None:
         self._procedures = dict(seed_procedures() if procedures is None else procedures)
-        self._gate = gate or GateSettings()
         self._clock = clock or SystemClock()
-        self._path = path
-        self._held = self._seeded(self._stored() or _Histories())
+        self._kept = _Kept(self._procedures, path, gate or GateSettings(), self._clock)
 
     def names(self) -> tuple[str, ...]:
         """The names of all procedures, sorted."""
@@ -97,7 +95,7 @@ class ProceduralMemory:
             UnknownNameError: If there is no such procedure.
         """
         self._procedure(name)
-        return self._held.procedures[name]
+        return self._kept.histories.procedures[name]
 
     def get(self, name: str, version: int | None = None) -> ProcedureVersion:
         """A version of a procedure; the current one for None.
@@ -124,11 +122,11 @@ class ProceduralMemory:
 
     def pin(self) -> dict[str, int]:
         """The current version of every procedure, to hold on to for a cycle."""
-        return {name: len(self._held.procedures[name]) for name in self.names()}
+        return {name: len(self._kept.histories.procedures[name]) for name in self.names()}
 
     def pending(self) -> tuple[PendingRewrite, ...]:
         """The rewrites that wait for approval, oldest first."""
-        return self._held.pending
+        return self._kept.histories.pending
 
     def rewrite(
         self,
@@ -163,8 +161,10 @@ class ProceduralMemory:
                 since this one last looked.
             RecordStoreError: If it cannot be saved; nothing is changed then.
         """
+        self._procedure(name)
         of = {"author": author, "reason": reason, "cycle": cycle}
-        return self._rewritten(name, lambda _: new_text.strip(), of, untrusted, bool(untrusted))
+        tainted = bool(untrusted)
+        return self._kept.rewritten(name, lambda _: new_text.strip(), of, untrusted, tainted)
 
     def change_rule(
         self,
@@ -191,15 +191,11 @@ class ProceduralMemory:
             origins: Ids of the records of long-term memory on which this depends, and `source:NAME`
                 for sources that the author was shown; `revoke` takes it back with any of them.
         """
-        of = {"author": author, "reason": reason, "cycle": cycle}
-        return self._rewritten(
-            name,
-            change.apply,
-            {**of, "origins": tuple(dict.fromkeys(origins))},
-            untrusted,
-            tainted or bool(untrusted),
-            blind=change.operation == "add",
-        )
+        self._procedure(name)
+        of: dict[str, Any] = {"author": author, "reason": reason, "cycle": cycle}
+        of["origins"] = tuple(dict.fromkeys(origins))
+        tainted, blind = tainted or bool(untrusted), change.operation == "add"
+        return self._kept.rewritten(name, change.apply, of, untrusted, tainted, blind=blind)
 
     def rollback(
         self, name: str, version: int, *, author: str, reason: str, cycle: int | None = None
@@ -215,7 +211,7 @@ class ProceduralMemory:
             RecordStoreError: If it cannot be saved; nothing is changed then.
         """
         self.get(name, version)
-        with self._changing():
+        with self._kept.changing():
             history = self.versions(name)
             text = history[version - 1].text
             missing = missing_placeholders(self._procedures[name], text)
@@ -223,7 +219,7 @@ class ProceduralMemory:
                 raise ProcedureRejected(name, [f"Version {version} lacks {', '.join(missing)}."])
             if history[-1].text == text:
                 raise ProcedureRejected(name, [f"Version {version} is the current one already."])
-            return self._commit(name, text, author=author, reason=reason, cycle=cycle)
+            return self._kept.commit(name, text, author=author, reason=reason, cycle=cycle)
 
     def revoke(self, records: Collection[str], *, reason: str) -> Undone:
         """Takes back what depends on records of long-term memory that were revoked.
@@ -239,8 +235,8 @@ class ProceduralMemory:
         Raises:
             RecordStoreError: If it cannot be saved; nothing is changed then.
         """
-        with self._changing():
-            gone, held, at = frozenset(records), self._held, self._clock.now()
+        with self._kept.changing():
+            gone, held, at = frozenset(records), self._kept.histories, self._clock.now()
             dropped = tuple(one for one in held.pending if gone.intersection(one.origins))
             if dropped:
                 left = tuple(one for one in held.pending if one not in dropped)
@@ -251,7 +247,7 @@ class ProceduralMemory:
                 if version is not None:
                     held = held.with_version(name, version)
                     made.append((name, version))
-            self._held = held
+            self._kept.histories = held
             return Undone(versions=tuple(made), dropped=dropped)
 
     def approve(self, rewrite_id: str, *, by: str) -> ProcedureVersion:
@@ -262,15 +258,14 @@ class ProceduralMemory:
             ProcedureRejected: If the procedure has changed since; reject it then.
             RecordStoreError: If it cannot be saved; nothing is changed then.
         """
-        with self._changing():
-            waiting = self._taken_out(rewrite_id)
-            name, current = waiting.procedure, len(self._held.procedures[waiting.procedure])
+        with self._kept.changing():
+            waiting = self._kept.taken_out(rewrite_id)
+            name = waiting.procedure
+            current = len(self._kept.histories.procedures[name])
             if current != waiting.base:
-                raise ProcedureRejected(
-                    name,
-                    [f"It was made from version {waiting.base}, and {current} is current now."],
-                )
-            return self._commit(
+                why = f"It was made from version {waiting.base}, and {current} is current now."
+                raise ProcedureRejected(name, [why])
+            return self._kept.commit(
                 name,
                 waiting.text,
                 author=waiting.author,
@@ -286,24 +281,24 @@ class ProceduralMemory:
             UnknownNameError: If nothing of this id waits.
             RecordStoreError: If it cannot be saved; nothing is changed then.
         """
-        with self._changing():
-            return self._taken_out(rewrite_id)
+        with self._kept.changing():
+            return self._kept.taken_out(rewrite_id)
 
     def save_state(self) -> dict[str, Any]:
         """Every version and every waiting rewrite, as JSON."""
-        return self._held.model_dump(mode="json")
+        return self._kept.histories.model_dump(mode="json")
 
     @property
     def as_given(self) -> bool:
         """Whether the procedures are as the developer gave them, and no rewrite waits."""
-        held = self._held
+        held = self._kept.histories
         return not held.pending and all(len(one) == 1 for one in held.procedures.values())
 
     def undo_all(self) -> None:
         """Continues from the procedures as the developer gave them, as `load_state` does."""
-        held = self._held
+        held = self._kept.histories
         first = {name: history[:1] for name, history in held.procedures.items()}
-        self._load(held.model_copy(update={"procedures": first, "pending": ()}))
+        self._kept.load(held.model_copy(update={"procedures": first, "pending": ()}))
 
     def load_state(self, state: Mapping[str, Any]) -> None:
         """Continues from a saved state; versions that the file holds beyond it are kept.
@@ -312,14 +307,31 @@ class ProceduralMemory:
             ConfigurationError: If the file has another history.
             pydantic.ValidationError: If the state is malformed.
         """
-        self._load(_Histories.model_validate(state))
+        self._kept.load(_Histories.model_validate(state))
 
     def _procedure(self, name: str) -> Procedure:
         if name not in self._procedures:
             raise UnknownNameError("procedure", name, self._procedures)
         return self._procedures[name]
 
-    def _rewritten(
+
+class _Kept:
+    """The histories of procedures, in a file if there is one."""
+
+    def __init__(
+        self,
+        procedures: Mapping[str, Procedure],
+        path: Path | None,
+        gate: GateSettings,
+        clock: Clock,
+    ) -> None:
+        self._procedures = procedures
+        self._gate = gate
+        self._path = path
+        self._clock = clock
+        self.histories = self._seeded(self._stored() or _Histories())
+
+    def rewritten(
         self,
         name: str,
         edit: Callable[[str], str],
@@ -339,9 +351,9 @@ class ProceduralMemory:
             tainted: Whether any was shown.
             blind: Whether the edit makes sense whatever the text is that it is made from.
         """
-        seen = len(self.versions(name))
-        with self._changing():
-            history = self.versions(name)
+        seen = len(self.histories.procedures[name])
+        with self.changing():
+            history = self.histories.procedures[name]
             if (done := self._done_before(name, edit, of)) is not None:
                 return done
             newest = history[-1]
@@ -357,7 +369,7 @@ class ProceduralMemory:
             if reasons:
                 raise ProcedureRejected(name, reasons)
             if not gate.lets_wait(tainted=tainted):
-                return self._commit(name, text, **of)
+                return self.commit(name, text, **of)
             made = next_version(name, history, text, **of, at=self._clock.now())
             waiting = PendingRewrite(
                 id=content_id(name, str(len(history)), text, made.author, str(made.cycle))[:8],
@@ -365,21 +377,21 @@ class ProceduralMemory:
                 base=len(history),
                 **made.model_dump(exclude={"version", "undoes"}),
             )
-            pending = (*self._held.pending, waiting)
-            self._held = self._held.model_copy(update={"pending": pending})
+            pending = (*self.histories.pending, waiting)
+            self.histories = self.histories.model_copy(update={"pending": pending})
             return waiting
 
     def _done_before(
         self, name: str, edit: Callable[[str], str], of: Mapping[str, Any]
     ) -> ProcedureVersion | PendingRewrite | None:
         """What the same request led to before, if nothing has happened since."""
-        history = self._held.procedures[name]
+        history = self.histories.procedures[name]
         made: list[tuple[str, ProcedureVersion | PendingRewrite]] = [
             (before.text, after)
             for before, after in zip(history[-2:], history[-1:], strict=False)
             if before is not after
         ]
-        for waiting in self._held.pending:
+        for waiting in self.histories.pending:
             if waiting.procedure == name and waiting.base == len(history):
                 made.append((history[-1].text, waiting))
         for before, one in made:
@@ -389,30 +401,30 @@ class ProceduralMemory:
                         return one
         return None
 
-    def _commit(self, name: str, text: str, **of: Any) -> ProcedureVersion:
-        history = self._held.procedures[name]
+    def commit(self, name: str, text: str, **of: Any) -> ProcedureVersion:
+        history = self.histories.procedures[name]
         made = next_version(name, history, text, **of, at=self._clock.now())
-        self._held = self._held.with_version(name, made)
+        self.histories = self.histories.with_version(name, made)
         return made
 
-    def _taken_out(self, rewrite_id: str) -> PendingRewrite:
+    def taken_out(self, rewrite_id: str) -> PendingRewrite:
         """A waiting rewrite, which waits no longer."""
-        waiting = {one.id: one for one in self._held.pending}
+        waiting = {one.id: one for one in self.histories.pending}
         if rewrite_id not in waiting:
             raise UnknownNameError("waiting rewrite", rewrite_id, waiting)
         taken = waiting.pop(rewrite_id)
-        self._held = self._held.model_copy(update={"pending": tuple(waiting.values())})
+        self.histories = self.histories.model_copy(update={"pending": tuple(waiting.values())})
         return taken
 
     @contextmanager
-    def _changing(self) -> Generator[None]:
+    def changing(self) -> Generator[None]:
         """Around a change of what is held, with no other process between reading and saving.
 
         Raises:
             ConfigurationError: If the file has another history.
             RecordStoreError: If it cannot be saved; nothing is changed then.
         """
-        before = self._held
+        before = self.histories
         try:
             if self._path is None:
                 yield
@@ -420,25 +432,27 @@ class ProceduralMemory:
             with lock_file(self._path.with_name(f".{self._path.name}.lock"), _PATIENCE):
                 stored = self._stored()
                 if stored is not None:
-                    self._held = before = self._merged(before, stored)
+                    self.histories = before = self._merged(before, stored)
                 yield
-                if self._held is not before:
-                    replace_file(self._path, self._held.model_dump_json(indent=1))
+                if self.histories is not before:
+                    replace_file(self._path, self.histories.model_dump_json(indent=1))
         except LockHeldError as error:
             raise RecordStoreError(
                 f"Another process has been writing {str(self._path)!r} for {_PATIENCE:g} s."
             ) from error
         except BaseException as error:
-            self._held = before
+            self.histories = before
             if not isinstance(error, OSError):
                 raise
             raise RecordStoreError(
                 f"Procedures cannot be saved to {str(self._path)!r}: {error}"
             ) from error
 
-    def _load(self, histories: _Histories) -> None:
+    def load(self, histories: _Histories) -> None:
         stored = self._stored()
-        self._held = self._seeded(histories if stored is None else self._merged(histories, stored))
+        self.histories = self._seeded(
+            histories if stored is None else self._merged(histories, stored)
+        )
 
     def _seeded(self, histories: _Histories) -> _Histories:
         """Histories that begin with, or follow, the developers' files.

@@ -335,16 +335,8 @@ async def retracted(
 ) -> tuple[Revocation, tuple[Record, ...]]:
     """Takes back records; gives what that did, and the records that it left behind changed.
 
-    Args:
-        store: Where they are; nobody else writes meanwhile.
-        scopes: Whose records may be changed; what others concluded stays.
-        name: Id or unique short id of a record; None for all that a source stated.
-        source: Whose statements; None for everybody's.
-        reason: Why.
-        at: Now.
-        procedures: The memory of procedures that may depend on it.
-        mode: `dry_run` makes the plan only, and procedures are not looked at; `repeat` passes over
-            what the source did not state, or is not there.
+    A record is named, or all that a source stated is meant. A `dry_run` makes the plan only and
+    looks at no procedures; `repeat` passes over what the source did not state or is not there.
 
     Raises:
         ValueError: If the reason is empty, neither a record nor a source is named, the name is no
