@@ -12,25 +12,21 @@ import pytest
 from autogen_agentchat.messages import BaseChatMessage, TextMessage
 from autogen_core import CancellationToken, FunctionCall
 from autogen_core.memory import ListMemory
+from autogen_core.tools import StaticWorkbench
 from kits.brains import brain, respond
 from kits.foragers import foraged
 from pydantic import BaseModel
 
-from coag import CoagAgent, ScriptedModel, Verdict
+from coag import CoagAgent, CoagContext, ScriptedModel, Verdict
 from coag.agent import rebuild
-from coag.agent.memories import memory_location
-from coag.agent.model import _without_system  # pyright: ignore[reportPrivateUsage] - rarely met
 from coag.cycle import Budget
 from coag.errors import ConfigurationError, ResumeError, TurnInProgressError, UnknownNameError
-from coag.memory import LongTermMemory
 from coag.models import Price, ScriptedReply, ScriptedRequest
 from coag.proof import fork
-from coag.schema import PromptMessage
-from coag.store import HashEmbedder, InMemoryStore
 from coag.tracing import Rebuild, Recipe, RunFolder
 
 WRONG: dict[str, tuple[Any, ...]] = {
-    "model_client": (None, "gpt-4"),
+    "model_client": (None, "gpt-4", ScriptedModel),
     "models": ({"reasoning": None}, "gpt-4"),
     "description": (5, None),
     "system_message": (5,),
@@ -74,9 +70,29 @@ def test_an_argument_that_cannot_be_is_refused_by_its_name(name: str, value: Any
         make(**{name: value})
 
 
-def test_grounded_proposals_need_a_domain_that_makes_them() -> None:
-    with pytest.raises(ConfigurationError, match="CoagContext has no _propose_grounded"):
-        make(proposal="grounded")
+@pytest.mark.parametrize(
+    ("arguments", "error", "said"),
+    [
+        ({"proposal": "grounded"}, ConfigurationError, "CoagContext has no _propose_grounded"),
+        ({"memory": ListMemory(name="notes")}, TypeError, r"AutoGen memories: memory=\["),
+        ({"memory": ["a list of words"]}, ConfigurationError, "memory= takes a folder, a URL"),
+        ({"memory": "  "}, ConfigurationError, "names no folder"),
+        ({"budget": Budget(cost=1.0)}, ConfigurationError, "missing: scripted"),
+        ({"model_context": CoagContext}, ConfigurationError, r"takes a context, e.g. CoagContext"),
+        ({"models": {"execution": brain()}}, UnknownNameError, "'execution'.* reasoning"),
+        ({"constraint": []}, TypeError, r"no argument 'constraint'.*constraints.*depth"),
+        (
+            {"tools": [int], "workbench": StaticWorkbench([])},
+            ConfigurationError,
+            "tools or a workbench, not both",
+        ),
+    ],
+)
+def test_what_cannot_work_together_is_refused_with_what_to_do(
+    arguments: dict[str, Any], error: type[Exception], said: str
+) -> None:
+    with pytest.raises(error, match=said):
+        make(**arguments)
 
 
 @pytest.mark.parametrize("arguments", [{"api_key": "abcdefgh"}, {"db": "x hushhushhush"}])
@@ -95,17 +111,6 @@ def test_a_recipe_with_a_secret_is_refused_as_no_run_would_keep_it(
 HELLO = [TextMessage(content="Hello.", source="user")]
 
 
-def test_a_single_memory_of_autogen_is_to_be_given_in_a_list() -> None:
-    memory = ListMemory(name="notes")
-    with pytest.raises(TypeError, match=r"takes a list of AutoGen memories: memory=\["):
-        CoagAgent("a", brain(respond()), memory=memory)  # pyright: ignore[reportArgumentType] - so it is
-
-
-def test_no_memory_and_a_memory_in_ram_rest_nowhere() -> None:
-    assert memory_location(None) is None
-    assert memory_location(LongTermMemory(InMemoryStore(HashEmbedder()), scope="a")) is None
-
-
 async def recorded(logs: Path, factory: str) -> RunFolder:
     agent = CoagAgent(
         "a", brain(respond()), logs=logs, proposal="json", recipe=Recipe(factory=factory)
@@ -114,12 +119,6 @@ async def recorded(logs: Path, factory: str) -> RunFolder:
     assert agent.run_folder is not None
     await agent.close()
     return agent.run_folder
-
-
-async def test_a_recipe_that_makes_something_else_says_what(tmp_path: Path) -> None:
-    run = await recorded(tmp_path, "kits.porters:no_agent")
-    with pytest.raises(ResumeError, match="makes a str, not a CoagAgent"):
-        await rebuild(run, Rebuild(purpose="replay"))
 
 
 async def test_a_factory_of_a_script_is_to_be_named_by_its_file(tmp_path: Path) -> None:
@@ -160,20 +159,6 @@ async def test_a_turn_that_was_left_in_another_loop_still_goes_on_there() -> Non
     await agent.close()
 
 
-def test_where_no_user_speaks_instructions_are_told_as_the_users() -> None:
-    system = PromptMessage(role="system", content="Be kind.")
-    own = PromptMessage(role="assistant", content="I am.")
-    user = PromptMessage(role="user", content="Be brief.")
-    assert [(one.role, one.content) for one in _without_system((system, own))] == [
-        ("user", "Be kind."),
-        ("assistant", "I am."),
-    ]
-    assert [(one.role, one.content) for one in _without_system((system, own, user))] == [
-        ("assistant", "I am."),
-        ("user", "Be kind.\n\nBe brief."),
-    ]
-
-
 # ---- Budgets of a goal, models of single phases, and what they cost ----
 
 
@@ -211,6 +196,8 @@ async def test_at_the_soft_share_of_a_budget_the_agent_answers_from_what_it_know
     assert said.metadata["ended_by"] == "budget"
     assert len(model.requests) == 5
     assert model.requests[-1].tools == ()
+    await last(agent, "Find another one.")
+    assert len(model.requests) == 10  # a new goal has a budget of its own
 
 
 async def test_a_budget_that_is_used_up_ends_the_turn_with_what_can_be_said() -> None:
@@ -225,37 +212,28 @@ async def test_a_budget_that_is_used_up_ends_the_turn_with_what_can_be_said() ->
 async def test_a_goal_that_stays_open_keeps_what_it_has_spent() -> None:
     agent, model = seeker(Budget(calls=2, soft=1.0))
     await last(agent)
-    asked = len(model.requests)
     await agent.run()
-    assert len(model.requests) == asked
+    assert len(model.requests) == 2
 
 
-async def test_a_new_goal_has_a_budget_of_its_own() -> None:
-    agent, model = seeker(Budget(calls=5))
-    await last(agent)
-    await last(agent, "Find another one.")
-    assert len(model.requests) == 10
-
-
-@pytest.mark.parametrize("budget", [Budget(tokens=1_500), Budget(seconds=0.000_001)])
-async def test_tokens_and_seconds_are_limited_too(budget: Budget) -> None:
-    agent, _ = seeker(budget)
-    assert (await last(agent)).metadata["ended_by"] == "budget"
-
-
-async def test_money_is_limited_by_the_prices_of_the_models() -> None:
-    agent, model = seeker(
-        Budget(cost=5.0), prices={"scripted": Price(prompt=1_000.0, completion=1_000.0)}
-    )
+@pytest.mark.parametrize(
+    "budget", [Budget(tokens=1_500), Budget(seconds=0.000_001), Budget(cost=5.0)]
+)
+async def test_tokens_seconds_and_money_are_limited_too(budget: Budget) -> None:
+    price = Price(prompt=1_000.0, completion=1_000.0)
+    agent, model = seeker(budget, prices={"scripted": price})
     assert (await last(agent)).metadata["ended_by"] == "budget"
     spent = agent.context.working_memory.spent.usage
     assert spent.cost == pytest.approx(spent.tokens / 1_000.0)  # pyright: ignore[reportUnknownMemberType]
     assert spent.calls == len(model.requests)
 
 
-def test_a_budget_in_money_needs_every_price() -> None:
-    with pytest.raises(ConfigurationError, match="missing: scripted"):
-        seeker(Budget(cost=1.0))
+async def test_without_a_system_message_the_user_is_told_the_instructions() -> None:
+    model = brain(respond())
+    await last(make(model_client=model, system_message=None, proposal="json"))
+    assert all(one.messages[0].type == "UserMessage" for one in model.requests)
+    assert "# Reasoning" in model.requests[0].text
+    assert '<data source="goal" trust="user">\nFind it.' in model.requests[0].text
 
 
 async def test_a_phase_can_have_a_model_of_its_own() -> None:
@@ -264,9 +242,3 @@ async def test_a_phase_can_have_a_model_of_its_own() -> None:
     agent = CoagAgent("mixed", strong, models={"reasoning": cheap})
     assert (await last(agent)).to_text() == "Done."
     assert [len(cheap.requests), len(strong.requests)] == [1, 1]
-
-
-def test_a_model_for_a_phase_that_asks_none_is_refused() -> None:
-    model = ScriptedModel(restless)
-    with pytest.raises(UnknownNameError, match=r"'execution'.* reasoning"):
-        CoagAgent("mixed", model, models={"execution": model})

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import asyncio
-import shutil
 from collections.abc import AsyncGenerator, Callable
 from pathlib import Path
 from typing import Any
@@ -13,17 +11,16 @@ from kits.brains import brain, respond
 from kits.shops import open_shop
 
 from coag import CoagAgent, CoagContext, Verdict
-from coag.errors import ResumeError, StateError, TurnInProgressError
+from coag.errors import ResumeError, StateError
 from coag.schema import (
     Candidate,
     EvaluationOutcome,
     ExecutionOutcome,
-    Intent,
     Percept,
     PerceptKind,
     Receipt,
 )
-from coag.tracing import Recipe, RunFolder, read_trace
+from coag.tracing import Recipe
 
 WISH = ("order", '{"pieces": 5}')
 
@@ -78,25 +75,6 @@ async def test_a_state_saved_in_the_middle_of_a_cycle_acts_under_no_fewer_constr
     assert ordered == []
 
 
-async def test_a_run_one_of_whose_constraints_is_gone_is_not_gone_on_with(
-    tmp_path: Path,
-) -> None:
-    recipe = Recipe(factory="kits.shops:open_shop", arguments={"orders": str(tmp_path / "o.txt")})
-    agent = open_shop(str(tmp_path / "o.txt"), logs=tmp_path / "logs", recipe=recipe)
-    agent.constraints.add(no_order)
-    stream = await until(agent, "Proposal")
-    assert agent.run_folder is not None
-    copy = tmp_path / "copy" / agent.run_folder.path.name
-    shutil.copytree(agent.run_folder.path, copy)
-    await stream.aclose()
-    await agent.close()
-
-    with pytest.raises(ResumeError, match="does not make 'no_order'"):
-        await CoagAgent.resume(copy)
-    trace = read_trace(RunFolder(copy).trace_path)
-    assert not any(isinstance(entry.body, Intent) for entry in trace)
-
-
 async def test_an_action_that_ends_the_process_has_a_receipt_and_is_not_run_again() -> None:
     class StopError(BaseException):
         pass
@@ -118,27 +96,6 @@ async def test_an_action_that_ends_the_process_has_a_receipt_and_is_not_run_agai
     assert len([r for r in agent.trace if isinstance(r, Receipt)]) == 1
     unknown = [r for r in agent.trace if isinstance(r, Percept)]
     assert any(p.kind is PerceptKind.UNKNOWN_OUTCOME for p in unknown)
-
-
-async def test_one_agent_takes_one_turn_at_a_time() -> None:
-    started, ended = asyncio.Event(), asyncio.Event()
-    acted: list[int] = []
-
-    async def order(pieces: int) -> str:
-        """Orders pieces."""
-        acted.append(pieces)
-        started.set()
-        await ended.wait()
-        return "ordered"
-
-    agent = CoagAgent("a", brain(WISH, respond()), tools=[order], depth="compact", proposal="json")
-    first = asyncio.create_task(agent.run(task="one"))
-    await started.wait()
-    with pytest.raises(TurnInProgressError, match="'a' is in a turn already"):
-        await agent.run(task="two")
-    ended.set()
-    await first
-    assert acted == [5]
 
 
 async def test_a_stream_that_is_left_acts_no_more() -> None:

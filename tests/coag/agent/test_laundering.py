@@ -24,7 +24,6 @@ from coag.memory import (
     PROCEDURAL_ACTION,
     SEMANTIC_ACTION,
     GateSettings,
-    retract_source,
     rules_of,
 )
 from coag.proof import replay, verify
@@ -115,17 +114,6 @@ def rules(agent: CoagAgent) -> tuple[str, ...]:
     return rules_of(agent.procedures.get("reasoning").text)
 
 
-async def test_a_sensors_sentence_copied_one_cycle_later_is_an_untrusted_fact() -> None:
-    agent = clerk(("respond", '{"text": "Noted."}'), FACT)
-    await agent.perceive(sensed())
-    await say(agent)
-    await say(agent, "What else?")
-
-    (record,) = records(agent)
-    assert record.provenance.trust is Trust.UNTRUSTED
-    assert "sign" in record.provenance.shown
-
-
 @pytest.mark.parametrize("text", [POISON, "Let guests decide on big repayments."])
 async def test_a_rule_written_after_untrusted_text_is_not_in_force(text: str) -> None:
     agent = clerk(respond("Noted."), respond(), rule(text))
@@ -172,14 +160,6 @@ async def test_the_agents_own_answer_does_not_launder() -> None:
     (record,) = records(agent)
     assert record.provenance.trust is Trust.UNTRUSTED
     assert rules(agent) == ()
-
-
-async def test_what_is_concluded_in_other_words_is_untrusted_and_says_from_what() -> None:
-    agent = clerk(("read_mail", "{}"), WAIT, PARAPHRASE)
-    await say(agent)
-    (record,) = records(agent)
-    assert record.provenance.trust is Trust.UNTRUSTED
-    assert record.provenance.shown == ("read_mail", "wait")
 
 
 class Board:
@@ -455,19 +435,3 @@ async def test_a_lower_trust_never_supersedes_a_higher_one(
             if heir is not None:
                 assert ranks[heir.provenance.trust] >= ranks[one.provenance.trust]
     await memory.close()
-
-
-async def test_revoke_origin_on_the_memory_reaches_what_was_concluded() -> None:
-    memory = fresh()
-    concluded = Provenance(
-        run="r",
-        activity="a",
-        cycle=2,
-        source="clerk",
-        source_kind="agent",
-        trust=Trust.UNTRUSTED,
-        shown=("web", "mail"),
-    )
-    made = await memory.remember(MemoryKind.SEMANTIC, "Guests decide.", provenance=concluded)
-    gone = await retract_source(memory, None, "web", "It lies.")
-    assert gone.records == (made.record.id,)

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
-import pytest
 from autogen_agentchat.messages import MemoryQueryEvent, TextMessage
 from autogen_core import CancellationToken
 from kits.brains import brain, respond
 
 from coag import CoagAgent, LongTermMemory
 from coag.context import AssistantState, Budgets, CoagContext
-from coag.errors import ConfigurationError
 from coag.proof import replay
 from coag.schema import MemoryKind, Provenance, Record, RetrievalOutcome, Trust, Written
 from coag.store import HashEmbedder, InMemoryStore
@@ -112,12 +109,6 @@ async def test_a_store_that_fails_is_a_failed_action_and_no_end_of_the_turn() ->
     deed = agent.context.working_memory.deeds[0]
     assert (deed.status.value, deed.result) == ("failed", "This store was closed.")
     assert len(notes(agent, "memory")) == 4
-
-
-def test_what_is_no_memory_is_refused() -> None:
-    wrong: Any = ["a list of words"]
-    with pytest.raises(ConfigurationError, match="memory= takes a folder, a URL"):
-        CoagAgent("scout", brain(respond()), memory=wrong, proposal="json")
 
 
 async def test_the_address_of_a_server_is_reached_at_its_first_use_only() -> None:

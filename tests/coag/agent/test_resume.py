@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -40,74 +40,78 @@ from coag.tracing import read_run, read_trace
 SAID = (TASK, "Well done.")
 
 
+async def say(agent: CoagAgent, *texts: str) -> str:
+    messages = [TextMessage(content=text, source="user") for text in texts]
+    response = await agent.on_messages(messages, CancellationToken())
+    return response.chat_message.to_text()
+
+
+def records_of(folder: Path) -> list[TraceRecord]:
+    entries = list(read_trace(folder / "trace.jsonl"))
+    assert [entry.seq for entry in entries] == list(range(len(entries)))
+    return [entry.body for entry in entries]
+
+
 @dataclass(frozen=True, slots=True)
 class Finished:
     """A run that went through, to be cut off anywhere."""
 
     folder: Path
-    lines: tuple[bytes, ...]
+
+    @property
+    def lines(self) -> list[bytes]:
+        return (self.folder / "trace.jsonl").read_bytes().splitlines(keepends=True)
+
+    def broken_off(
+        self, kept: int, where: Path, *, torn: bool = False, log: bool = True
+    ) -> tuple[Path, Path]:
+        """A copy of the folder whose trace ends after `kept` lines, and half of one more.
+
+        Its recipe keeps its calls in a file of its own, which it returns too.
+        """
+        folder, calls = where / self.folder.name, where / "calls.txt"
+        shutil.copytree(self.folder, folder, ignore=shutil.ignore_patterns("cycles"))
+        tail = self.lines[kept][: len(self.lines[kept]) // 2] if torn else b""
+        (folder / "trace.jsonl").write_bytes(b"".join(self.lines[:kept]) + tail)
+        info = json.loads((folder / "run.json").read_text())
+        if log:
+            info["recipe"]["arguments"]["log"] = str(calls)
+        (folder / "run.json").write_text(json.dumps(info))
+        return folder, calls
+
+    def before(self, word: bytes) -> int:
+        """How many lines stand before the first one with this word."""
+        return next(n for n, line in enumerate(self.lines) if word in line)
 
 
-async def say(agent: CoagAgent, *texts: str) -> str:
-    messages = [TextMessage(content=text, source="user") for text in texts]
-    response = await agent.on_messages(messages, CancellationToken())
-    assert isinstance(response.chat_message, TextMessage)
-    return response.chat_message.content
-
-
-async def finished_run(where: Path, **options: Any) -> Finished:
-    """Two turns, the second of which needs no stone any more."""
-    log = where.parent / f"{where.name}-calls.txt"
-    agent = porter(log=str(log), logs=str(where / "logs"), **options)
-    for text in SAID:
-        assert await say(agent, text) == ANSWER
+async def finished(agent: CoagAgent, *texts: str, answer: str = ANSWER) -> Finished:
+    for text in texts:
+        assert await say(agent, text) == answer
     folder = agent.run_folder
     assert folder is not None
     await agent.close()
-    return Finished(folder.path, tuple(folder.trace_path.read_bytes().splitlines(keepends=True)))
+    return Finished(folder.path)
 
 
-def broken_off(
-    run: Finished, kept: int, torn: int, where: Path, *, log: bool = True
-) -> tuple[Path, Path]:
-    """A copy of the run's folder whose trace ends after `kept` lines and `torn` bytes more.
-
-    Its recipe keeps its calls in a file of its own, which it returns too.
-    """
-    folder, calls = where / run.folder.name, where / "calls.txt"
-    shutil.copytree(run.folder, folder, ignore=shutil.ignore_patterns("cycles"))
-    tail = run.lines[kept][:torn] if torn else b""
-    (folder / "trace.jsonl").write_bytes(b"".join(run.lines[:kept]) + tail)
-    info = json.loads((folder / "run.json").read_text())
-    if log:
-        info["recipe"]["arguments"]["log"] = str(calls)
-    (folder / "run.json").write_text(json.dumps(info))
-    return folder, calls
+async def carried(where: Path, **options: Any) -> Finished:
+    """Two turns, the second of which needs no stone any more."""
+    calls = str(where.parent / f"{where.name}-calls.txt")
+    return await finished(porter(log=calls, logs=str(where / "logs"), **options), *SAID)
 
 
-async def go_on(folder: Path) -> CoagAgent:
-    """Goes on with what is left of both turns."""
+async def go_on(folder: Path, texts: Sequence[str] = SAID, answer: str = ANSWER) -> CoagAgent:
+    """Goes on with what is left of the turns."""
     agent = await CoagAgent.resume(folder)
     if agent.in_turn:
-        assert await say(agent) == ANSWER
-    for text in SAID[agent.turn :]:
-        assert await say(agent, text) == ANSWER
+        assert await say(agent) == answer
+    for text in texts[agent.turn :]:
+        assert await say(agent, text) == answer
     return agent
 
 
-def check_trace(folder: Path, before: list[TraceRecord], calls: list[str]) -> None:
-    entries = list(read_trace(folder / "trace.jsonl"))
-    assert [entry.seq for entry in entries] == list(range(len(entries)))
-    records = [entry.body for entry in entries]
-    check_cycles(records)
-    check_ids(records)
-    check_effects(records, before, calls)
-    turns = [r.turn for r in records if r.record == "turn_start"]
-    assert sorted(set(turns)) == [1, 2]
-    start = WorkingMemory(activity="main", perceptual_state=dump_state(AssistantState()))
-    memory = rebuild(start, records)
-    assert not memory.queued
-    assert not memory.in_cycle
+async def remembered(agent: CoagAgent, query: str = "stones") -> list[str]:
+    recall = await agent.long_term_memory.recall(query, min_score=0.0)
+    return [hit.record.text for hit in recall.records]
 
 
 def check_cycles(records: list[TraceRecord]) -> None:
@@ -117,10 +121,6 @@ def check_cycles(records: list[TraceRecord]) -> None:
             cycles.setdefault(record.cycle, []).append(record.phase)
     assert sorted(cycles) == list(range(1, len(cycles) + 1))
     assert all(tuple(phases) == PHASES for phases in cycles.values())
-
-
-def check_ids(records: list[TraceRecord]) -> None:
-    assert [name for name, count in Counter(ids_in(records)).items() if count > 1] == []
 
 
 def ids_in(records: list[TraceRecord]) -> Iterator[str]:
@@ -136,38 +136,35 @@ def ids_in(records: list[TraceRecord]) -> Iterator[str]:
 
 def check_effects(records: list[TraceRecord], before: list[TraceRecord], calls: list[str]) -> None:
     """No action that was begun is begun again; the agent is told of those without a receipt."""
-    begun = {r.id for r in before if r.record == "intent"}
+    begun = {r.id for r in before if isinstance(r, Intent)}
     assert begun.isdisjoint(calls)
     assert len(set(calls)) == len(calls)
-    answered = {r.intent_id for r in before if r.record == "receipt"}
-    settled = {
-        r.intent_id for r in before if isinstance(r, ExecutionOutcome) and r.intent_id is not None
-    }
-    unknown = [
-        r.caused_by
-        for r in records
-        if isinstance(r, Percept) and r.kind is PerceptKind.UNKNOWN_OUTCOME
-    ]
-    assert unknown == sorted(begun - answered - settled)
+    answered = {r.intent_id for r in before if isinstance(r, Receipt)}
+    outcomes = [r for r in before if isinstance(r, ExecutionOutcome)]
+    settled = {done.intent_id for outcome in outcomes for done in outcome.executed}
+    told = [r for r in records if isinstance(r, Percept) and r.caused_by is not None]
+    unknown = [str(r.caused_by) for r in told if r.kind is PerceptKind.UNKNOWN_OUTCOME]
+    assert sorted(unknown) == sorted(begun - answered - settled)
+    known = [str(r.caused_by) for r in told if r.kind is not PerceptKind.SETTLED]
+    assert sorted(known) == sorted({*begun, *calls})
 
 
-async def check_every_break(run: Finished, where: Path, *, torn: bool) -> None:
-    whole = [entry.body for entry in read_trace(run.folder / "trace.jsonl")]
-    for kept in range(len(run.lines) + (0 if torn else 1)):
-        half = len(run.lines[kept]) // 2 if torn else 0
-        folder, log = broken_off(run, kept, half, where / str(kept))
-        agent = await go_on(folder)
-        heard = [said.content for said in agent.context.working_memory.dialogue]
-        assert heard == [SAID[0], ANSWER, SAID[1], ANSWER], f"broken off after {kept} records"
-        assert await remembered(agent) == [NOTE]
-        await agent.close()
-        calls = log.read_text().split() if log.exists() else []
-        check_trace(folder, whole[:kept], calls)
+def check_run(folder: Path, before: list[TraceRecord], log: Path) -> None:
+    """What is left of a run that was gone on with."""
+    records = records_of(folder)
+    check_cycles(records)
+    assert [name for name, count in Counter(ids_in(records)).items() if count > 1] == []
+    check_effects(records, before, log.read_text().split() if log.exists() else [])
 
 
-async def remembered(agent: CoagAgent) -> list[str]:
-    memory = agent.long_term_memory
-    return [hit.record.text for hit in (await memory.recall("stones", min_score=0.0)).records]
+def check_turns(folder: Path) -> None:
+    """Both turns were begun and ended."""
+    records = records_of(folder)
+    assert {r.turn for r in records if r.record == "turn_start"} == {1, 2}
+    start = WorkingMemory(activity="main", perceptual_state=dump_state(AssistantState()))
+    memory = rebuild(start, records)
+    assert not memory.queued
+    assert not memory.in_cycle
 
 
 @pytest.mark.parametrize(
@@ -182,37 +179,91 @@ async def remembered(agent: CoagAgent) -> list[str]:
 async def test_a_run_can_be_gone_on_with_from_every_record(
     depth: str, torn: bool, tmp_path: Path
 ) -> None:
-    run = await finished_run(tmp_path / "whole", depth=depth)
-    await check_every_break(run, tmp_path / "broken", torn=torn)
+    run = await carried(tmp_path / "whole", depth=depth)
+    whole = records_of(run.folder)
+    for kept in range(len(whole) + (not torn)):
+        folder, log = run.broken_off(kept, tmp_path / str(kept), torn=torn)
+        agent = await go_on(folder)
+        heard = [said.content for said in agent.context.working_memory.dialogue]
+        assert heard == [SAID[0], ANSWER, SAID[1], ANSWER], f"broken off after {kept} records"
+        assert await remembered(agent) == [NOTE]
+        await agent.close()
+        check_run(folder, whole[:kept], log)
+        check_turns(folder)
+
+
+@pytest.mark.parametrize("torn", [False, True])
+@pytest.mark.parametrize("depth", ["full", "compact"])
+async def test_a_batch_can_be_gone_on_with_from_every_record(
+    depth: Any, torn: bool, tmp_path: Path
+) -> None:
+    calls = tmp_path / "whole.txt"
+    agent = foreman(log=str(calls), logs=str(tmp_path / "logs"), depth=depth)
+    run = await finished(agent, TASK)
+    assert len(calls.read_text().split()) == 2
+    whole = records_of(run.folder)
+    for kept in range(len(whole) + (not torn)):
+        folder, log = run.broken_off(kept, tmp_path / str(kept), torn=torn)
+        agent = await go_on(folder, [TASK])
+        said = [one.content for one in agent.context.working_memory.dialogue]
+        assert said == [TASK, ANSWER], f"broken off after {kept} records"
+        assert await remembered(agent) == [NOTE]
+        await agent.close()
+        check_run(folder, whole[:kept], log)
+
+
+async def test_a_modules_action_that_was_begun_is_never_run_again(tmp_path: Path) -> None:
+    log = tmp_path / "rings.txt"
+    run = await finished(ringer(log=str(log), logs=str(tmp_path / "logs")), "Ring.", answer="Done.")
+    assert len(log.read_text().split()) == 1
+    begun, ended = run.before(b'"record":"intent"'), run.before(b'"record":"receipt"')
+    for kept in range(2, len(run.lines)):
+        folder, again = run.broken_off(kept, tmp_path / f"cut-{kept}")
+        agent = await go_on(folder, ["Ring."], "Done.")
+        await agent.close()
+        assert again.exists() is (kept <= begun)
+        seen = [record for record in agent.trace if isinstance(record, Percept)]
+        unknown = [one for one in seen if one.kind is PerceptKind.UNKNOWN_OUTCOME]
+        assert len(unknown) == (begun < kept <= ended)
+        assert not any(one.kind is PerceptKind.TOOL_RETURN for one in seen)
+        done = [one for one in agent.trace if isinstance(one, ExecutionOutcome)]
+        assert all(one.internal and one.intent_id is None for one in done)
+
+
+async def test_what_was_learned_in_ram_is_given_back_from_every_record(tmp_path: Path) -> None:
+    run = await finished(scholar(logs=str(tmp_path / "logs")), TASK)
+    for kept in range(3, len(run.lines) + 1):
+        folder, _ = run.broken_off(kept, tmp_path / str(kept), log=False)
+        agent = await go_on(folder, [TASK])
+        assert await remembered(agent, "granite") == [SECOND], f"after {kept} records"
+        assert agent.procedures.get("deliberation").version == 2
+        assert RULE in agent.procedures.get("deliberation").text
+        await agent.close()
 
 
 async def test_memory_on_a_disk_is_as_it_was_left(tmp_path: Path) -> None:
-    run = await finished_run(tmp_path / "whole", memory=str(tmp_path / "memory"))
-    kept = next(n for n, line in enumerate(run.lines) if b'"written"' in line) + 1
-    folder, _ = broken_off(run, kept, 0, tmp_path / "broken")
+    run = await carried(tmp_path / "whole", memory=str(tmp_path / "memory"))
+    folder, _ = run.broken_off(run.before(b'"written"') + 1, tmp_path / "broken")
     agent = await go_on(folder)
     assert await remembered(agent) == [NOTE]
     await agent.close()
 
 
 async def test_a_run_that_breaks_off_twice_can_be_gone_on_with(tmp_path: Path) -> None:
-    run = await finished_run(tmp_path / "whole")
-    intents = [n for n, line in enumerate(run.lines) if b'"record":"intent"' in line]
-    folder, log = broken_off(run, intents[0] + 1, 0, tmp_path / "broken")
-    before = [entry.body for entry in read_trace(folder / "trace.jsonl")]
+    run = await carried(tmp_path / "whole")
+    folder, log = run.broken_off(run.before(b'"record":"intent"') + 1, tmp_path / "broken")
+    before = records_of(folder)
     await (await CoagAgent.resume(folder)).close()
-    agent = await go_on(folder)
-    await agent.close()
-    check_trace(folder, before, log.read_text().split())
+    await (await go_on(folder)).close()
+    check_run(folder, before, log)
 
 
 async def test_a_run_without_a_trace_yet_starts_anew(tmp_path: Path) -> None:
-    run = await finished_run(tmp_path / "whole")
-    folder, log = broken_off(run, 0, 0, tmp_path / "broken")
+    run = await carried(tmp_path / "whole")
+    folder, log = run.broken_off(0, tmp_path / "broken")
     (folder / "trace.jsonl").unlink()
-    agent = await go_on(folder)
-    await agent.close()
-    check_trace(folder, [], log.read_text().split())
+    await (await go_on(folder)).close()
+    check_run(folder, [], log)
 
 
 async def test_rules_that_were_in_ram_only_are_given_back(tmp_path: Path) -> None:
@@ -220,32 +271,11 @@ async def test_rules_that_were_in_ram_only_are_given_back(tmp_path: Path) -> Non
     await say(agent, TASK)
     change = RuleChange(operation="add", rule="Lift with your knees.")
     agent.procedures.change_rule("reasoning", change, author="test", reason="Backs.")
-    await say(agent, "Well done.")
-    assert agent.run_folder is not None
-    await agent.close()
-    again = await CoagAgent.resume(agent.run_folder.path)
+    run = await finished(agent, "Well done.")
+    again = await CoagAgent.resume(run.folder)
     assert "Lift with your knees." in again.procedures.get("reasoning").text
     assert not again.in_turn
     await again.close()
-
-
-async def test_what_was_learned_in_ram_is_given_back_from_every_record(tmp_path: Path) -> None:
-    agent = scholar(logs=str(tmp_path / "logs"))
-    assert await say(agent, TASK) == ANSWER
-    assert agent.run_folder is not None
-    await agent.close()
-    lines = tuple(agent.run_folder.trace_path.read_bytes().splitlines(keepends=True))
-    run = Finished(agent.run_folder.path, lines)
-    for kept in range(3, len(lines) + 1):
-        folder, _ = broken_off(run, kept, 0, tmp_path / str(kept), log=False)
-        again = await CoagAgent.resume(folder)
-        if again.in_turn:
-            assert await say(again) == ANSWER
-        recall = await again.long_term_memory.recall("granite", min_score=0.0)
-        assert [hit.record.text for hit in recall.records] == [SECOND], f"after {kept} records"
-        assert again.procedures.get("deliberation").version == 2
-        assert RULE in again.procedures.get("deliberation").text
-        await again.close()
 
 
 async def test_a_loaded_state_is_part_of_the_run(tmp_path: Path) -> None:
@@ -253,12 +283,9 @@ async def test_a_loaded_state_is_part_of_the_run(tmp_path: Path) -> None:
     await say(first, TASK)
     second = porter(log=str(tmp_path / "second.txt"), logs=str(tmp_path / "logs"))
     await second.load_state(await first.save_state())
-    await say(second, "Well done.")
-    assert second.run_folder is not None
-    lines = second.run_folder.trace_path.read_bytes().splitlines(keepends=True)
-    await second.close()
-    second.run_folder.trace_path.write_bytes(b"".join(lines[:3]))
-    again = await CoagAgent.resume(second.run_folder.path)
+    run = await finished(second, "Well done.")
+    (run.folder / "trace.jsonl").write_bytes(b"".join(run.lines[:3]))
+    again = await CoagAgent.resume(run.folder)
     assert again.context.working_memory.dialogue[0].content == TASK
     await say(again)
     assert not (tmp_path / "second.txt").exists()
@@ -270,12 +297,9 @@ async def test_a_reset_ends_the_run_and_the_next_turn_begins_another(tmp_path: P
     await say(agent, TASK)
     first = agent.run_folder
     await agent.on_reset(CancellationToken())
-    await say(agent, TASK)
-    second = agent.run_folder
-    await agent.close()
+    second = await finished(agent, TASK)
     assert first is not None
-    assert second is not None
-    assert first.path != second.path
+    assert first.path != second.folder
     assert read_run(first.path).ended_at is not None
     cycles = [record.cycle for record in agent.trace if isinstance(record, RetrievalOutcome)]
     assert cycles[0] == 1
@@ -284,48 +308,34 @@ async def test_a_reset_ends_the_run_and_the_next_turn_begins_another(tmp_path: P
 # ---- runs that cannot be gone on with ----
 
 
-async def run_with(tmp_path: Path, recipe: Mapping[str, Any] | None) -> Path:
-    run = await finished_run(tmp_path / "whole")
+@pytest.mark.parametrize(
+    ("recipe", "said"),
+    [
+        (None, r"has no recipe.*Give recipe=Recipe\("),
+        ({"factory": "kits.nowhere:porter"}, "'kits.nowhere:porter', which cannot be imported"),
+        ({"factory": "kits.porters:nobody"}, "'kits.porters:nobody', which cannot be imported"),
+        ({"factory": "os:system", "arguments": {"command": "false"}}, "Python's own"),
+        (
+            {"factory": "kits.porters:porter", "arguments": {"keys": ["[redacted]"]}},
+            "held a secret in its argument 'keys'",
+        ),
+        ({"factory": "kits.porters:no_agent"}, "makes a str, not a CoagAgent"),
+        ({"factory": "kits.porters:porter", "arguments": {"unheard": "of"}}, "does not fit"),
+        ({"factory": "__main__:porter"}, "Name the factory by its script's file name"),
+    ],
+)
+@pytest.mark.broken_trace("it edits run.json")
+async def test_a_run_whose_recipe_makes_no_agent_says_why_and_lets_go_of_the_trace(
+    tmp_path: Path, recipe: Any, said: str
+) -> None:
+    agent = porter(log=str(tmp_path / "calls.txt"), logs=str(tmp_path / "logs"))
+    run = await finished(agent, TASK)
     info = json.loads((run.folder / "run.json").read_text())
-    (run.folder / "run.json").write_text(json.dumps({**info, "recipe": recipe}))
-    return run.folder
-
-
-@pytest.mark.broken_trace("it edits run.json")
-async def test_a_run_without_a_recipe_says_how_to_give_one(tmp_path: Path) -> None:
-    folder = await run_with(tmp_path, None)
-    with pytest.raises(ResumeError, match=r"has no recipe.*Give recipe=Recipe\("):
-        await CoagAgent.resume(folder)
-
-
-@pytest.mark.parametrize("factory", ["kits.nowhere:porter", "kits.porters:nobody"])
-@pytest.mark.broken_trace("it edits run.json")
-async def test_a_factory_that_is_gone_is_named(factory: str, tmp_path: Path) -> None:
-    folder = await run_with(tmp_path, {"factory": factory, "arguments": {}})
-    with pytest.raises(ResumeError, match=f"'{factory}', which cannot be imported"):
-        await CoagAgent.resume(folder)
-
-
-@pytest.mark.broken_trace("it edits run.json")
-async def test_a_factory_of_pythons_own_is_refused(tmp_path: Path) -> None:
-    folder = await run_with(tmp_path, {"factory": "os:system", "arguments": {"command": "false"}})
-    with pytest.raises(ResumeError, match="Python's own"):
-        await CoagAgent.resume(folder)
-
-
-@pytest.mark.broken_trace("it edits run.json")
-async def test_a_recipe_that_lost_a_secret_is_not_built(tmp_path: Path) -> None:
-    arguments = {"log": "x", "keys": ["[redacted]"]}
-    folder = await run_with(tmp_path, {"factory": "kits.porters:porter", "arguments": arguments})
-    with pytest.raises(ResumeError, match="held a secret in its argument 'keys'"):
-        await CoagAgent.resume(folder)
-
-
-@pytest.mark.broken_trace("it edits run.json")
-async def test_a_factory_that_makes_something_else_is_refused(tmp_path: Path) -> None:
-    folder = await run_with(tmp_path, {"factory": "kits.porters:no_agent", "arguments": {}})
-    with pytest.raises(ResumeError, match="makes a str, not a CoagAgent"):
-        await CoagAgent.resume(folder)
+    info["recipe"] = None if recipe is None else dict[str, Any]({"arguments": {}, **recipe})
+    (run.folder / "run.json").write_text(json.dumps(info))
+    for _ in range(2):
+        with pytest.raises(ResumeError, match=said):
+            await CoagAgent.resume(run.folder)
 
 
 async def test_a_folder_without_a_run_is_refused(tmp_path: Path) -> None:
@@ -333,174 +343,22 @@ async def test_a_folder_without_a_run_is_refused(tmp_path: Path) -> None:
         await CoagAgent.resume(tmp_path)
 
 
-async def test_a_run_that_still_goes_on_is_not_taken_over(tmp_path: Path) -> None:
-    agent = porter(log=str(tmp_path / "calls.txt"), logs=str(tmp_path / "logs"))
-    await say(agent, TASK)
-    assert agent.run_folder is not None
-    with pytest.raises(TraceError, match="another writer holds it"):
-        await CoagAgent.resume(agent.run_folder.path)
-    await agent.close()
-
-
 def never_twice(candidate: Any, state: Any, projection: Any) -> Verdict:
     """A rule that the recipe does not make."""
     return Verdict.allow()
 
 
-async def test_an_agent_without_a_rule_of_the_run_is_refused_and_the_rule_named(
+async def test_a_run_that_goes_on_is_not_taken_over_nor_one_whose_rules_are_not_made(
     tmp_path: Path,
 ) -> None:
     agent = porter(log=str(tmp_path / "calls.txt"), logs=str(tmp_path / "logs"))
     agent.constraints.add(never_twice)
     await say(agent, TASK)
-    await agent.close()
-    folder = agent.run_folder
-    assert folder is not None
+    assert agent.run_folder is not None
+    with pytest.raises(TraceError, match="another writer holds it"):
+        await CoagAgent.resume(agent.run_folder.path)
+    run = await finished(agent)
+    before = run.lines
     with pytest.raises(ResumeError, match="does not make 'never_twice'"):
-        await CoagAgent.resume(folder)
-
-
-# ---- Going on after a crash in the middle of several tool calls at once ----
-
-
-async def hear(agent: CoagAgent, *texts: str) -> str:
-    messages = [TextMessage(content=text, source="user") for text in texts]
-    response = await agent.on_messages(messages, CancellationToken())
-    return response.chat_message.to_text()
-
-
-async def whole_run(where: Path, depth: str) -> Path:
-    log = where / "whole.txt"
-    agent = foreman(log=str(log), logs=str(where / "logs"), depth=depth)  # pyright: ignore[reportArgumentType] - one of the two
-    assert await hear(agent, TASK) == ANSWER
-    assert agent.run_folder is not None
-    await agent.close()
-    assert len(log.read_text().split()) == 2
-    return agent.run_folder.path
-
-
-def cut(whole: Path, lines: list[bytes], kept: int, torn: bool, where: Path) -> tuple[Path, Path]:
-    folder, log = where / whole.name, where / "calls.txt"
-    shutil.copytree(whole, folder, ignore=shutil.ignore_patterns("cycles"))
-    tail = lines[kept][: len(lines[kept]) // 2] if torn else b""
-    (folder / "trace.jsonl").write_bytes(b"".join(lines[:kept]) + tail)
-    info = json.loads((folder / "run.json").read_text())
-    info["recipe"]["arguments"]["log"] = str(log)
-    (folder / "run.json").write_text(json.dumps(info))
-    return folder, log
-
-
-def check_cycles_are_whole(records: list[TraceRecord]) -> None:
-    cycles: dict[int, list[Phase]] = {}
-    for record in records:
-        if record.record == "outcome":
-            cycles.setdefault(record.cycle, []).append(record.phase)
-    assert all(tuple(phases) == PHASES for phases in cycles.values())
-
-
-def check_nothing_is_done_twice(
-    records: list[TraceRecord], before: list[TraceRecord], calls: list[str]
-) -> None:
-    begun = {r.id for r in before if r.record == "intent"}
-    answered = {r.intent_id for r in before if r.record == "receipt"}
-    outcomes = [r for r in before if isinstance(r, ExecutionOutcome)]
-    settled = {done.intent_id for outcome in outcomes for done in outcome.executed}
-    assert begun.isdisjoint(calls)
-    assert len(set(calls)) == len(calls)
-    unknown = [
-        r.caused_by
-        for r in records
-        if isinstance(r, Percept) and r.kind is PerceptKind.UNKNOWN_OUTCOME
-    ]
-    assert sorted(map(str, unknown)) == sorted(map(str, begun - answered - settled))
-    told = [
-        r.caused_by
-        for r in records
-        if isinstance(r, Percept) and r.caused_by is not None and r.kind is not PerceptKind.SETTLED
-    ]
-    assert sorted(told) == sorted({*begun, *calls})
-
-
-@pytest.mark.parametrize("torn", [False, True])
-@pytest.mark.parametrize("depth", ["full", "compact"])
-async def test_a_batch_can_be_gone_on_with_from_every_record(
-    depth: str, torn: bool, tmp_path: Path
-) -> None:
-    whole = await whole_run(tmp_path, depth)
-    lines = (whole / "trace.jsonl").read_bytes().splitlines(keepends=True)
-    before = [entry.body for entry in read_trace(whole / "trace.jsonl")]
-    for kept in range(len(lines) + (0 if torn else 1)):
-        folder, log = cut(whole, lines, kept, torn, tmp_path / str(kept))
-        agent = await CoagAgent.resume(folder)
-        if agent.in_turn:
-            assert await hear(agent) == ANSWER, f"broken off after {kept} records"
-        elif agent.turn == 0:
-            assert await hear(agent, TASK) == ANSWER
-        said = [one.content for one in agent.context.working_memory.dialogue]
-        assert said == [TASK, ANSWER]
-        found = await agent.long_term_memory.recall("stones", min_score=0.0)
-        assert [hit.record.text for hit in found.records] == [NOTE]
-        await agent.close()
-        records = [entry.body for entry in read_trace(folder / "trace.jsonl")]
-        check_cycles_are_whole(records)
-        calls = log.read_text().split() if log.exists() else []
-        check_nothing_is_done_twice(records, before[:kept], calls)
-
-
-async def test_a_run_that_was_resumed_twice_in_a_batch_is_whole(tmp_path: Path) -> None:
-    whole = await whole_run(tmp_path, "compact")
-    lines = (whole / "trace.jsonl").read_bytes().splitlines(keepends=True)
-    intents = [n for n, line in enumerate(lines) if b'"record":"intent"' in line]
-    for kept in (intents[0] + 1, intents[1] + 1):
-        folder, _ = cut(whole, lines, kept, False, tmp_path / str(kept))
-        await (await CoagAgent.resume(folder)).close()
-        agent = await CoagAgent.resume(folder)
-        assert await hear(agent) == ANSWER
-        await agent.close()
-        check_cycles_are_whole([entry.body for entry in read_trace(folder / "trace.jsonl")])
-
-
-# ---- Going on after a crash around an action of a module ----
-
-
-async def ask(agent: CoagAgent, *texts: str) -> str:
-    messages = [TextMessage(content=text, source="user") for text in texts]
-    response = await agent.on_messages(messages, CancellationToken())
-    return response.chat_message.to_text()
-
-
-async def gone_on(whole: Path, kept: int, where: Path) -> tuple[CoagAgent, Path]:
-    """The agent of a run that broke off after `kept` lines, and the file of its new rings."""
-    folder, log = where / whole.name, where / "again.txt"
-    shutil.copytree(whole, folder, ignore=shutil.ignore_patterns("cycles"))
-    lines = (whole / "trace.jsonl").read_bytes().splitlines(keepends=True)
-    (folder / "trace.jsonl").write_bytes(b"".join(lines[:kept]))
-    info = json.loads((folder / "run.json").read_text())
-    info["recipe"]["arguments"]["log"] = str(log)
-    (folder / "run.json").write_text(json.dumps(info))
-    agent = await CoagAgent.resume(folder)
-    assert await ask(agent, *(() if agent.in_turn else ("Ring.",))) == "Done."
-    await agent.close()
-    return agent, log
-
-
-async def test_a_modules_action_that_was_begun_is_never_run_again(tmp_path: Path) -> None:
-    log = tmp_path / "rings.txt"
-    agent = ringer(log=str(log), logs=str(tmp_path / "logs"))
-    assert await ask(agent, "Ring.") == "Done."
-    assert agent.run_folder is not None
-    whole = agent.run_folder.path
-    await agent.close()
-    records = [entry.body for entry in read_trace(whole / "trace.jsonl")]
-    begun = next(n for n, record in enumerate(records) if isinstance(record, Intent))
-    ended = next(n for n, record in enumerate(records) if isinstance(record, Receipt))
-    assert len(log.read_text().split()) == 1
-    for kept in range(2, len(records)):
-        resumed, again = await gone_on(whole, kept, tmp_path / f"cut-{kept}")
-        assert again.exists() is (kept <= begun)
-        seen = [record for record in resumed.trace if isinstance(record, Percept)]
-        unknown = [one for one in seen if one.kind is PerceptKind.UNKNOWN_OUTCOME]
-        assert len(unknown) == (begun < kept <= ended)
-        assert not any(one.kind is PerceptKind.TOOL_RETURN for one in seen)
-        done = [one for one in resumed.trace if isinstance(one, ExecutionOutcome)]
-        assert all(one.internal and one.intent_id is None for one in done)
+        await CoagAgent.resume(run.folder)
+    assert not any(isinstance(record, Intent) for record in records_of(run.folder)[len(before) :])

@@ -17,7 +17,7 @@ from kits.banks import Account, AccountContext, Bank, Behaviour, ForeseeingConte
 
 from coag import Bounds, CoagAgent, CoagContext, ScriptedModel, Verdict, tool
 from coag.compat import ConstrainedWorkbench
-from coag.errors import ConfigurationError, UnknownNameError
+from coag.errors import UnknownNameError
 from coag.models import ScriptedReply, ScriptedRequest
 from coag.proof import examine, replay
 from coag.schema import (
@@ -475,9 +475,3 @@ async def test_a_workbench_knows_in_later_runs_what_an_earlier_one_left_open(
     assert after.unsettled == ()
     await after.stop()
     assert bank.paid == [60, 60]
-
-
-def test_what_cannot_be_asked_is_refused_where_it_is_declared() -> None:
-    odd: Any = "was_paid"
-    with pytest.raises(ConfigurationError, match="give a function that takes the action"):
-        tool(reconcile=odd)
