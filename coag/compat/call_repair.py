@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 from typing import Any, cast
 
 from autogen_core import FunctionCall
@@ -17,9 +18,8 @@ from autogen_core.models import (
     LLMMessage,
     RequestUsage,
 )
-from autogen_core.tools import Tool, ToolSchema
 
-from coag.models import ToolChoice, merged_system, repaired_object
+from coag.models import ModelRequest, merged_system, repaired_object
 from coag.schema import estimate_tokens
 
 # ---- Making a dialogue legal that an agent, a crash or a cancellation has left otherwise ----
@@ -41,32 +41,16 @@ def legal_dialogue(messages: Sequence[LLMMessage], *, one_system: bool) -> list[
     """
     legal: list[LLMMessage] = []
     open_calls: list[FunctionCall] = []
-    for message in messages:
-        if isinstance(message, FunctionExecutionResultMessage):
+    for message in (*messages, None):
+        if open_calls or isinstance(message, FunctionExecutionResultMessage):
             legal.append(_with_results(message, open_calls))
-            open_calls = []
-            continue
-        if open_calls:
-            legal.append(_with_results(None, open_calls))
             open_calls = []
         if isinstance(message, AssistantMessage) and not isinstance(message.content, str):
             answer, open_calls = _legal_calls(message)
             legal.append(answer)
-        else:
+        elif message is not None and not isinstance(message, FunctionExecutionResultMessage):
             legal.append(message)
-    if open_calls:
-        legal.append(_with_results(None, open_calls))
     return merged_system(legal) if one_system else legal
-
-
-def call_ids(messages: Sequence[LLMMessage]) -> set[str]:
-    """Ids of all tool calls in the messages."""
-    return {
-        call.id
-        for message in messages
-        if isinstance(message, AssistantMessage) and not isinstance(message.content, str)
-        for call in message.content
-    }
 
 
 def _legal_calls(message: AssistantMessage) -> tuple[AssistantMessage, list[FunctionCall]]:
@@ -89,10 +73,11 @@ def _legal_call(call: FunctionCall) -> FunctionCall:
 
 
 def _with_results(
-    message: FunctionExecutionResultMessage | None, calls: Sequence[FunctionCall]
+    message: LLMMessage | None, calls: Sequence[FunctionCall]
 ) -> FunctionExecutionResultMessage:
-    """The results, with one for every call that has none."""
-    given = [] if message is None else message.content
+    """The results, if the message holds some, with one for every call that has none."""
+    found = message if isinstance(message, FunctionExecutionResultMessage) else None
+    given = found.content if found else []
     known = {result.call_id for result in given}
     missing = [
         FunctionExecutionResult(
@@ -101,8 +86,8 @@ def _with_results(
         for call in calls
         if call.id not in known
     ]
-    if message is not None and not missing:
-        return message
+    if found and not missing:
+        return found
     return FunctionExecutionResultMessage(content=[*given, *missing])
 
 
@@ -149,38 +134,6 @@ def repair_arguments(
             "{}", repaired.fault or f"arguments for a tool without any: {given!r:.80}"
         )
     return repaired
-
-
-def repair_calls(
-    calls: Sequence[FunctionCall],
-    *,
-    without_arguments: Collection[str] = (),
-    used_ids: Collection[str] = (),
-    truncated: bool = False,
-) -> tuple[list[FunctionCall], list[str]]:
-    """The calls with usable arguments and an id of their own each, and what was wrong.
-
-    Args:
-        calls: As they came.
-        without_arguments: Names of tools that take none.
-        used_ids: Ids of earlier calls in the dialogue.
-        truncated: The answer was cut off at the token limit.
-    """
-    taken = set(used_ids)
-    repaired: list[FunctionCall] = []
-    faults: list[str] = []
-    for call in calls:
-        arguments = repair_arguments(
-            call.arguments, truncated=truncated, takes_none=call.name in without_arguments
-        )
-        call_id = _free_id(call.id, taken)
-        taken.add(call_id)
-        if arguments.fault:
-            faults.append(f"{call.name}: {arguments.fault}")
-        if call_id != call.id:
-            faults.append(f"{call.name}: call id {call.id!r} was empty or taken")
-        repaired.append(FunctionCall(id=call_id, name=call.name or "", arguments=arguments.text))
-    return repaired, faults
 
 
 def _as_text(given: object) -> str:
@@ -302,16 +255,6 @@ def _unusable(text: str, what: str) -> RepairedArguments:
     return RepairedArguments(f"{_UNUSABLE} a JSON object is needed, not {what}: {shown}", what)
 
 
-def _free_id(given: object, taken: Collection[str]) -> str:
-    stem = given if isinstance(given, str) and given.strip() else "call"
-    if stem is given and stem not in taken:
-        return stem
-    number = 1
-    while f"{stem}-{number}" in taken:
-        number += 1
-    return f"{stem}-{number}"
-
-
 # ---- Repairing a model's answer in text or tool calls ----
 
 
@@ -352,45 +295,51 @@ def with_pieces(
     return repaired, ("the stream's result lacked its text",)
 
 
-def repair_answer(
-    result: CreateResult,
-    *,
-    tools: Sequence[Tool | ToolSchema],
-    tool_choice: ToolChoice,
-    dialogue: Sequence[LLMMessage],
-) -> tuple[CreateResult, list[str]]:
+def repair_answer(result: CreateResult, request: ModelRequest) -> tuple[CreateResult, list[str]]:
     """The answer as an agent can rely on it, and what was wrong with it.
 
-    Args:
-        result: The answer as it came.
-        tools: What was offered.
-        tool_choice: With `none`, calls are left out.
-        dialogue: What was sent; no call gets an id from there.
+    Calls get usable arguments, and ids that neither another one nor the dialogue has.
     """
-    content: str | list[FunctionCall] = result.content or ""
-    faults: list[str] = []
+    content = result.content or ""
     if isinstance(content, str):
-        return result.model_copy(update={"content": content}), faults
-    if tool_choice == "none":
-        return result.model_copy(update={"content": result.thought or "", "thought": None}), faults
-    content, repaired = repair_calls(
-        content,
-        without_arguments=_without_arguments(tools),
-        used_ids=call_ids(dialogue),
-        truncated=result.finish_reason == "length",
-    )
-    return result.model_copy(update={"content": content}), [*faults, *repaired]
+        return result.model_copy(update={"content": content}), []
+    if request.tool_choice == "none":
+        return result.model_copy(update={"content": result.thought or "", "thought": None}), []
+    without_arguments = {
+        schema["name"] for schema in request.schemas if _takes_none(schema.get("parameters") or {})
+    }
+    taken = {
+        call.id
+        for message in request.messages
+        if isinstance(message, AssistantMessage) and not isinstance(message.content, str)
+        for call in message.content
+    }
+    repaired: list[FunctionCall] = []
+    faults: list[str] = []
+    for call in content:
+        arguments = repair_arguments(
+            call.arguments,
+            truncated=result.finish_reason == "length",
+            takes_none=call.name in without_arguments,
+        )
+        call_id = _free_id(call.id, taken)
+        taken.add(call_id)
+        if arguments.fault:
+            faults.append(f"{call.name}: {arguments.fault}")
+        if call_id != call.id:
+            faults.append(f"{call.name}: call id {call.id!r} was empty or taken")
+        repaired.append(FunctionCall(id=call_id, name=call.name or "", arguments=arguments.text))
+    return result.model_copy(update={"content": repaired}), faults
 
 
-def _schema(tool: Tool | ToolSchema) -> ToolSchema:
-    return tool.schema if isinstance(tool, Tool) else tool
+def _takes_none(parameters: Mapping[str, Any]) -> bool:
+    return not parameters.get("properties") and not parameters.get("additionalProperties")
 
 
-def _without_arguments(tools: Sequence[Tool | ToolSchema]) -> set[str]:
-    """Names of the tools that can be given nothing."""
-    names: set[str] = set()
-    for schema in map(_schema, tools):
-        parameters: Mapping[str, Any] = schema.get("parameters") or {}
-        if not parameters.get("properties") and not parameters.get("additionalProperties"):
-            names.add(schema["name"])
-    return names
+def _free_id(given: object, taken: Collection[str]) -> str:
+    if isinstance(given, str) and given.strip():
+        if given not in taken:
+            return given
+    else:
+        given = "call"
+    return next(name for n in count(1) if (name := f"{given}-{n}") not in taken)

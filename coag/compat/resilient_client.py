@@ -32,7 +32,6 @@ from coag.models import (
     AskSettings,
     CallContext,
     CallRecord,
-    ModelClient,
     ModelRequest,
     Parsed,
     StructuredModel,
@@ -110,9 +109,8 @@ class _Attempts:
             if first.content.strip():
                 answered = AssistantMessage(content=first.content, source="assistant")
                 dialogue = [*dialogue, answered, UserMessage(content=_IN_FORM, source="user")]
-        context, settings = self._context, self.settings
         answer = await self.asker.ask(
-            (), output_type, context=context, settings=settings, dialogue=dialogue
+            (), output_type, context=self._context, settings=self.settings, dialogue=dialogue
         )
         if answer.repaired:
             self.faults.append(f"{output_type.__name__}: the JSON had to be repaired")
@@ -152,7 +150,12 @@ class _Attempts:
             result: CreateResult | None = None
             with self._recorded(call, lambda: TokenUsage(calls=1)):
                 async with aclosing(request.send_stream(self.asker.client)) as parts:
-                    while (part := await self._next(parts)) is not None:
+                    while True:
+                        part = await next_in_time(
+                            self.settings.timeout, lambda parts=parts: anext(parts, None)
+                        )
+                        if part is None:
+                            break
                         if isinstance(part, CreateResult):
                             result = part
                             continue
@@ -163,7 +166,13 @@ class _Attempts:
                     raise ModelCallError(self.asker.name, "the stream ended without a result")
                 result, faults = with_pieces(result, pieces)
                 self.faults.extend(faults)
-            problem = self._judge(call, result, _stream_usage(result))
+            usage = result.usage  # of a stream, clients do not count cached tokens
+            used = TokenUsage(
+                prompt_tokens=usage.prompt_tokens,
+                completion_tokens=usage.completion_tokens,
+                calls=1,
+            )
+            problem = self._judge(call, result, used)
             if problem is None or attempt > self.settings.reasks:
                 yield self._final(result)
                 return
@@ -217,11 +226,6 @@ class _Attempts:
             call.failed(error, usage())
             raise ModelCallError(self.asker.name, reason_of(error)) from error
 
-    async def _next(self, parts: AsyncGenerator[str | CreateResult]) -> str | CreateResult | None:
-        """The next part of a stream, None at its end; each within the time of a call."""
-        part = await next_in_time(self.settings.timeout, lambda: anext(parts, None))
-        return part
-
     def _judge(self, call: CallRecord, result: CreateResult, usage: TokenUsage) -> str | None:
         """Records the answer; returns what is wrong with it, if asking again may help."""
         problem = fault_of(result, may_call=self._may_call)
@@ -232,12 +236,7 @@ class _Attempts:
 
     def _final(self, result: CreateResult) -> CreateResult:
         """The answer as the agent gets it, with the usage of all requests."""
-        repaired, faults = repair_answer(
-            result,
-            tools=self.request.tools,
-            tool_choice=self.request.tool_choice,
-            dialogue=self.request.messages,
-        )
+        repaired, faults = repair_answer(result, self.request)
         self.faults.extend(faults)
         return repaired.model_copy(update={"usage": request_usage(usage_of(self.calls))})
 
@@ -271,15 +270,6 @@ class _StreamBounds:
         await let_others_run(self._pieces)
 
 
-def _stream_usage(result: CreateResult) -> TokenUsage:
-    """A stream's usage: clients do not count its cached tokens."""
-    return TokenUsage(
-        prompt_tokens=result.usage.prompt_tokens,
-        completion_tokens=result.usage.completion_tokens,
-        calls=1,
-    )
-
-
 # ---- The client ----
 
 
@@ -288,48 +278,6 @@ _STREAM_USAGE = {"stream_options": {"include_usage": True}}
 
 class JsonObject(RootModel[dict[str, Any]]):
     """Any JSON object: what `json_output=True` asks for."""
-
-
-class TokenCounts:
-    """The client's counts as long as it can count, estimates after that.
-
-    Args:
-        client: Who counts. AutoGen's clients use tiktoken, which downloads its tables at first use.
-        context_tokens: The model's context size; with it the client is never asked.
-    """
-
-    def __init__(self, client: ChatCompletionClient, context_tokens: int | None) -> None:
-        self._client = client
-        self._context_tokens = context_tokens
-        self._client_counts = context_tokens is None
-
-    def count(self, messages: Sequence[LLMMessage], tools: Sequence[Tool | ToolSchema]) -> int:
-        """About how many tokens messages and tools take."""
-        counted = self._by_client(lambda: self._client.count_tokens(messages, tools=tools))
-        return estimated_tokens(messages, tools) if counted is None else counted
-
-    def remaining(self, messages: Sequence[LLMMessage], tools: Sequence[Tool | ToolSchema]) -> int:
-        """About how many tokens are left of the context."""
-        remaining = self._by_client(lambda: self._client.remaining_tokens(messages, tools=tools))
-        if remaining is not None:
-            return remaining
-        return (self._context_tokens or ModelClient.context_tokens) - estimated_tokens(
-            messages, tools
-        )
-
-    def _by_client(self, count: Callable[[], int]) -> int | None:
-        if not self._client_counts:
-            return None
-        try:
-            return count()
-        except Exception as error:  # tiktoken, the network and unknown models raise many kinds
-            self._client_counts = False
-            _LOG.warning(
-                "%s cannot count tokens (%s): they are estimated from now on.",
-                type(self._client).__name__,
-                type(error).__name__,
-            )
-            return None
 
 
 class ResilientClientConfig(BaseModel):
@@ -394,7 +342,7 @@ class ResilientClient(WrappedClient, Component[ResilientClientConfig]):
         self._timeout = timeout
         self._context_tokens = context_tokens
         self._asker = StructuredModel(client)
-        self._tokens = TokenCounts(client, context_tokens)
+        self._client_counts = context_tokens is None
         self._stream_extra: Mapping[str, Any] = _STREAM_USAGE if is_openai_like(client) else {}
         self.last: Exchange | None = None
         """The last request that ended, however it ended."""
@@ -453,7 +401,8 @@ class ResilientClient(WrappedClient, Component[ResilientClientConfig]):
         self, messages: Sequence[LLMMessage], *, tools: Sequence[Tool | ToolSchema] = ()
     ) -> int:
         """The client's count, or an estimate where it cannot count (a logged warning says so)."""
-        return self._tokens.count(messages, tools)
+        counted = self._by_client(lambda: self._client.count_tokens(messages, tools=tools))
+        return estimated_tokens(messages, tools) if counted is None else counted
 
     def remaining_tokens(
         self, messages: Sequence[LLMMessage], *, tools: Sequence[Tool | ToolSchema] = ()
@@ -462,7 +411,24 @@ class ResilientClient(WrappedClient, Component[ResilientClientConfig]):
 
         Without `context_tokens` and a client that knows, a context of 8,192 tokens is assumed.
         """
-        return self._tokens.remaining(messages, tools)
+        left = self._by_client(lambda: self._client.remaining_tokens(messages, tools=tools))
+        window = self._context_tokens or self.context_tokens
+        return window - estimated_tokens(messages, tools) if left is None else left
+
+    def _by_client(self, count: Callable[[], int]) -> int | None:
+        """The client's count; None from where on it could not count, or is not to be asked."""
+        if not self._client_counts:
+            return None
+        try:
+            return count()
+        except Exception as error:  # tiktoken, the network and unknown models raise many kinds
+            self._client_counts = False
+            _LOG.warning(
+                "%s cannot count tokens (%s): they are estimated from now on.",
+                type(self._client).__name__,
+                type(error).__name__,
+            )
+            return None
 
     @property
     def model_info(self) -> ModelInfo:

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 from autogen_agentchat.agents import AssistantAgent
-from autogen_agentchat.messages import MemoryQueryEvent
 from autogen_core import Image
 from autogen_core.memory import MemoryContent, MemoryMimeType
 from autogen_core.model_context import (
@@ -79,16 +78,6 @@ async def test_the_situation_stands_once_right_before_the_last_request() -> None
     assert 'trust="untrusted"' in message_text(sent[-2])
 
 
-async def test_autogens_event_tells_the_situation() -> None:
-    memory = AwarenessMemory()
-    await memory.add(analysed(PYTHON))
-    agent = AssistantAgent("tutor", ScriptedModel(lambda request: "Yes."), memory=[memory])
-    result = await agent.run(task="Teach me.")
-    (event,) = (one for one in result.messages if isinstance(one, MemoryQueryEvent))
-    assert "Learn Python" in str(event.content[0].content)
-    assert event.content[0].metadata == {"step": 1, "domain": "conversation"}
-
-
 @pytest.mark.parametrize("first", ["awareness", "memory"])
 async def test_it_goes_together_with_long_term_memory_in_any_order(first: str) -> None:
     store = LongTermMemory(InMemoryStore(HashEmbedder()), scope="tutor")
@@ -140,13 +129,6 @@ async def test_what_looks_like_the_block_and_is_not_stays() -> None:
 
 
 # ---- what is added ----
-
-
-async def test_json_may_be_an_object_or_its_text() -> None:
-    one, other = AwarenessMemory(), AwarenessMemory()
-    await one.add(analysed(PYTHON))
-    await other.add(MemoryContent(content=json.dumps(PYTHON), mime_type="application/json"))
-    assert await told(one) == await told(other)
 
 
 class Echo:
@@ -225,36 +207,18 @@ async def test_a_state_that_was_kept_goes_on_and_clear_forgets_it() -> None:
     await memory.close()
 
 
-def test_a_state_of_another_domain_a_budget_of_nothing_and_further_arguments_are_refused() -> None:
+async def test_another_domain_s_state_no_budget_and_further_arguments_are_refused() -> None:
     with pytest.raises(AwarenessError, match="domain 'conversation'"):
         AwarenessMemory(CodingAdapter(), state=AwarenessMemory().state)
     with pytest.raises(ValueError, match="at least 1, not 0"):
         AwarenessMemory(budget=0)
+    with pytest.raises(TypeError, match=r"\['k'\]"):
+        await AwarenessMemory().query("", k=3)
 
 
 # ---- over long runs ----
 
 QUICK = DynamicsSettings(decay=DecaySettings(every=1, threshold=-0.5))
-
-
-async def test_what_fades_rests_in_the_archive_and_returns_when_it_is_mentioned() -> None:
-    memory = AwarenessMemory(dynamics=QUICK, archive=shelf())
-    for topic in ["Python", *(["cooking"] * 6)]:
-        await memory.add(analysed({"topics": [topic]}))
-    assert [one.name for one in memory.state.world.entities] == ["cooking"]
-    await memory.add(analysed({"topics": ["python"]}))
-    found = memory.state.world.get("Python")
-    assert found is not None
-    assert found.mentions == 2
-    assert "Callback to earlier topic" in await told(memory)
-
-
-async def test_goals_are_shown_by_what_they_count_now() -> None:
-    memory = AwarenessMemory(dynamics=DynamicsSettings(decay=DecaySettings()))
-    await memory.add(analysed({"goals": ["Learn Python"]}))
-    for _ in range(60):
-        await memory.add(analysed(COOKING))
-    assert "Learn Python (p=0.35" in await told(memory)
 
 
 async def test_an_archive_that_fails_leaves_the_state_as_it_was() -> None:
@@ -272,11 +236,6 @@ def test_a_component_tells_the_dynamics_and_refuses_an_archive_that_is_open() ->
     assert set(dumped["config"]["dynamics"]) == {"decay", "learning", "projection"}
     with pytest.raises(ConfigurationError, match="archive=: A RecordArchive"):
         AwarenessMemory(archive=shelf()).dump_component()
-
-
-async def test_a_query_takes_no_further_arguments() -> None:
-    with pytest.raises(TypeError, match=r"\['k'\]"):
-        await AwarenessMemory().query("", k=3)
 
 
 @pytest.mark.parametrize("adapter", [ConversationAdapter(), ToolAdapter(entities={"id": "order"})])

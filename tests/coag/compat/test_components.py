@@ -74,12 +74,6 @@ def test_every_round_trip_of_a_memory_is_equal(
     assert dumped.provider == "coag.compat.AutoGenMemory"
 
 
-def test_a_path_stays_as_it_was_given() -> None:
-    memory = LongTermMemory(open_store("memories/tank"), scope="clerk")
-    assert LongTermMemoryConfig.of(memory).store.location == "memories/tank"
-    assert str(Path.cwd()) not in LongTermMemoryConfig.of(memory).model_dump_json()
-
-
 async def test_what_is_remembered_is_not_in_a_component() -> None:
     memory = AutoGenMemory(LongTermMemory(InMemoryStore(HashEmbedder()), scope="clerk"))
     before = as_text(memory.dump_component())
@@ -87,17 +81,6 @@ async def test_what_is_remembered_is_not_in_a_component() -> None:
     assert as_text(memory.dump_component()) == before
     loaded = Memory.load_component(parsed(memory.dump_component()))
     assert (await loaded.query("door")).results == []
-
-
-async def test_a_memory_on_disk_is_found_again(tmp_path: Path) -> None:
-    store = open_store(tmp_path, embedder=HashEmbedder())
-    memory = AutoGenMemory(LongTermMemory(store, scope="clerk"))
-    await memory.add(MemoryContent(content="The door is red.", mime_type=MemoryMimeType.TEXT))
-    component = parsed(memory.dump_component())
-    await memory.close()
-    loaded = Memory.load_component(component)
-    assert [found.content for found in (await loaded.query("door")).results] == ["The door is red."]
-    await loaded.close()
 
 
 @pytest.mark.parametrize(

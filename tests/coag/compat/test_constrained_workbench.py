@@ -141,15 +141,6 @@ def only(records: Sequence[object], kind: type[Any]) -> list[Any]:
 # ---- the guard ----
 
 
-async def test_one_line_around_tools_serves_a_stock_agent() -> None:
-    shop = Shop()
-    bench = ConstrainedWorkbench([shop.buy], constraints=[within_purse], context=PurseContext())
-    ended = await stock(bench, calls(("buy", {"price": 3}))).run(task="Buy.")
-    assert [(r.content, r.is_error) for r in results(ended)] == [('{"left": 7}', False)]
-    assert bench.context.state == Purse(left=7)
-    assert ended.messages[-1].to_text() == "Done."
-
-
 async def test_calls_of_a_batch_are_judged_by_the_state_after_the_one_before() -> None:
     shop = Shop()
     bench = ConstrainedWorkbench([shop.buy], constraints=[within_purse], context=PurseContext())
@@ -387,15 +378,6 @@ class Broken(StaticWorkbench):
 
     async def call_tool(self, *args: Any, **kwargs: Any) -> ToolResult:
         raise OSError("the line broke")
-
-
-async def test_a_workbench_that_raises_does_not_hang_the_agent() -> None:
-    bench = ConstrainedWorkbench(Broken())
-    ended = await asyncio.wait_for(
-        stock(bench, calls(("triple", {"number": 1}))).run(task="Triple."), 20
-    )
-    (result,) = results(ended)
-    assert "the line broke" in result.content
 
 
 async def test_a_workbench_that_cannot_list_its_tools_any_more_keeps_the_last_list() -> None:

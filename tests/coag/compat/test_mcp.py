@@ -59,12 +59,6 @@ async def test_tools_that_fail_or_do_not_exist_are_errors_that_leave_nothing_ope
     assert [r.may_have_happened for r in (failing, absent, wrong)] == [False] * 3
 
 
-async def test_a_huge_text_is_cut_with_a_note_in_front(bench: PinnedMcpWorkbench) -> None:
-    text = (await bench.call_tool("text", {"characters": 2_000_000})).to_text()
-    assert text.startswith("[cut: the first 20,000 of 2,000,000 characters follow]\nxxx")
-    assert text.count("x") == 20_000
-
-
 async def test_what_is_no_text_is_described_and_images_are_kept(
     bench: PinnedMcpWorkbench,
 ) -> None:

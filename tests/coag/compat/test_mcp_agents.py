@@ -2,20 +2,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncGenerator
-from pathlib import Path
 from typing import Any
 
 import pytest
 from autogen_agentchat.agents import AssistantAgent
 from autogen_agentchat.base import TaskResult
 from autogen_agentchat.messages import ToolCallExecutionEvent
-from autogen_core import CancellationToken, FunctionCall
+from autogen_core import FunctionCall
 from autogen_core.models import CreateResult, ModelFamily, ModelInfo, RequestUsage
 from autogen_core.tools import Workbench
 from autogen_ext.models.replay import ReplayChatCompletionClient
 from kits.brains import brain, respond
 from kits.importable import AtMost
-from kits.mcp_client import QUICK, on_stdio, until_running
+from kits.mcp_client import QUICK, on_stdio
 
 from coag import CoagAgent
 from coag.compat import ConstrainedWorkbench
@@ -64,23 +63,9 @@ async def test_our_agent_uses_the_tools(bench: PinnedMcpWorkbench) -> None:
     assert executed(result) == ("3", False)
 
 
-async def test_a_stock_agent_uses_the_same_tools(bench: PinnedMcpWorkbench) -> None:
-    assert executed(await stock(bench, "add", a=1, b=2).run(task="Add.")) == ("3", False)
-
-
 async def test_a_stock_agent_reads_no_bytes_of_images(bench: PinnedMcpWorkbench) -> None:
     text, _ = executed(await stock(bench, "mixed").run(task="Look."))
     assert "1 x 1 pixels]\n[image]" in text
-
-
-async def test_a_cancelled_turn_of_a_stock_agent_ends(
-    bench: PinnedMcpWorkbench, tmp_path: Path
-) -> None:
-    token = CancellationToken()
-    running = await until_running(bench, "wait", tmp_path, cancellation_token=token)
-    token.cancel()
-    assert (await running.result).is_error
-    assert executed(await stock(bench, "add", a=1, b=2).run(task="Add.")) == ("3", False)
 
 
 async def test_an_agent_loaded_from_its_component_starts_the_server_itself() -> None:

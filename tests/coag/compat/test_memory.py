@@ -24,7 +24,6 @@ from autogen_core.models import (
 )
 
 from coag.compat import AutoGenMemory
-from coag.context import CoagContext
 from coag.errors import RecordStoreError
 from coag.memory import LongTermMemory, Scopes
 from coag.models import ScriptedModel, ScriptedReply, ScriptedRequest, message_text
@@ -153,13 +152,6 @@ async def test_where_nothing_fits_the_old_block_goes() -> None:
     assert blocks(await context.get_messages()) == []
 
 
-async def test_without_a_request_nothing_is_shown() -> None:
-    memory, context = shelf(), UnboundedChatCompletionContext()
-    await memory.add(text(DOOR))
-    await memory.update_context(context)
-    assert await context.get_messages() == []
-
-
 async def test_a_block_stays_within_its_budget() -> None:
     memory, context = shelf(budget=50), UnboundedChatCompletionContext()
     for number in range(5):
@@ -174,15 +166,6 @@ async def test_messages_of_a_sender_of_the_same_name_are_left_alone() -> None:
     await context.add_message(UserMessage(content="Hi.", source="long_term_memory"))
     await memory.update_context(context)
     assert [message_text(m) for m in await context.get_messages()] == ["Hi."]
-
-
-async def test_a_context_with_a_state_of_its_own_gets_no_block_twice() -> None:
-    memory, context = shelf(), CoagContext[Any]()
-    await memory.add(text(DOOR))
-    await context.add_message(UserMessage(content="door", source="user"))
-    for _ in range(2):
-        await memory.update_context(context)
-    assert len(blocks(await context.get_messages())) == 1
 
 
 # ---- in a stock agent ----
@@ -290,20 +273,6 @@ async def test_names_of_ours_in_somebodys_metadata_break_and_forge_nothing(
     assert "contradicts" not in str(await context.get_messages())
 
 
-async def test_only_a_trusted_word_takes_the_place_of_a_trusted_fact() -> None:
-    memory = shelf(trust=Trust.USER)
-
-    async def tell(value: str, trust: Trust | None = None) -> None:
-        about = {"subject": "gate", "attribute": "state", "value": value}
-        await memory.add(text(f"The gate is {value}.", **about), trust=trust)
-
-    await tell("open")
-    await tell("ajar", Trust.UNTRUSTED)
-    assert len(await found(memory, "gate")) == 2
-    await tell("shut")
-    assert "The gate is open." not in [r.content for r in await found(memory, "gate")]
-
-
 # ---- adding and asking ----
 
 
@@ -325,15 +294,6 @@ async def test_what_is_added_is_found_once_with_its_score_origin_and_metadata() 
     assert origin == {"kind": "semantic", "trust": "untrusted", "scope": "clerk"}
     by_content = await memory.query(text("door"))
     assert [r.content for r in by_content.results] == [DOOR]
-
-
-async def test_the_best_come_first_and_no_more_than_k() -> None:
-    memory = shelf(k=2)
-    for content in (DOOR, "The tea is cold.", "The door to the garden is open."):
-        await memory.add(text(content))
-    results = await found(memory, DOOR)
-    assert results[0].content == DOOR
-    assert len(results) == 2
 
 
 async def test_markdown_and_json_come_back_as_they_were_and_equal_json_once() -> None:

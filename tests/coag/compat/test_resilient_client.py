@@ -13,10 +13,8 @@ from autogen_agentchat.agents import AssistantAgent
 from autogen_agentchat.base import Handoff
 from autogen_agentchat.messages import (
     HandoffMessage,
-    ModelClientStreamingChunkEvent,
     StructuredMessage,
     ToolCallExecutionEvent,
-    ToolCallRequestEvent,
 )
 from autogen_core import CancellationToken, FunctionCall
 from autogen_core.models import (
@@ -35,7 +33,6 @@ from pydantic import BaseModel
 from coag.compat import ResilientClient
 from coag.errors import ModelAnswerError, ModelCallError
 from coag.models import ScriptedModel, ScriptedReply, ScriptedRequest, scripted_answers
-from coag.schema import OutputMode
 
 ASKED: list[LLMMessage] = [UserMessage(content="How is it?", source="user")]
 FORM = '{"title": "sun", "score": 0.5}'
@@ -44,12 +41,6 @@ FORM = '{"title": "sun", "score": 0.5}'
 class Report(BaseModel):
     title: str
     score: float
-
-
-class Loose(BaseModel):
-    """A free dictionary cannot be asked for strictly."""
-
-    named: dict[str, int]
 
 
 def weather(city: str) -> str:
@@ -112,26 +103,6 @@ async def test_answer_that_stays_unusable_is_an_error_that_keeps_it() -> None:
     assert client.usage.calls == 2
 
 
-async def test_lower_rung_is_taken_where_the_client_refuses() -> None:
-    inner = model(FORM, structured_output=False)
-    client = ResilientClient(inner)
-    await client.create(ASKED, json_output=Report)
-    assert client.last is not None
-    assert client.last.calls[0].rung is OutputMode.JSON_MODE
-    (sent,) = inner.requests
-    assert len(sent.messages) == 1
-    assert "JSON Schema" in sent.last_user_text
-
-
-async def test_type_with_a_free_dictionary_is_asked_for_without_a_strict_schema() -> None:
-    client = ResilientClient(model('{"named": {"a": 1}}', FORM))
-    result = await client.create(ASKED, json_output=Loose)
-    assert result.content == '{"named": {"a": 1}}'
-    await client.create(ASKED, json_output=Report)
-    assert client.last is not None
-    assert client.last.calls[0].rung is OutputMode.JSON_SCHEMA
-
-
 async def test_any_object_will_do_where_json_is_asked_for_without_a_type() -> None:
     result = await ResilientClient(model("Well: {'a': 1}")).create(ASKED, json_output=True)
     assert result.content == '{"a": 1}'
@@ -178,9 +149,7 @@ async def test_tools_and_schema_are_never_in_one_request() -> None:
         ('{"city": "Rome"', "sunny in Rome"),
         ('"{\\"city\\": \\"Rome\\"}"', "sunny in Rome"),
         ("[1]", "Error"),
-        ('"Rome"', "Error"),
         ("null", "city"),
-        ("", "city"),
         ("{" * 5_000, "Error"),
     ],
 )
@@ -192,7 +161,7 @@ async def test_arguments_end_in_a_result_whatever_they_are(arguments: str, expec
     assert expected in event.content[0].content
 
 
-@pytest.mark.parametrize("arguments", ["[1]", '"s"', "null", "", "{}", "soon", "7"])
+@pytest.mark.parametrize("arguments", ["[1]", "", "soon"])
 async def test_handoff_goes_through_whatever_its_arguments_are(arguments: str) -> None:
     handoff = Handoff(target="bob", message="Over to bob.")
     inner = model([call(arguments, name="transfer_to_bob")])
@@ -257,29 +226,6 @@ async def test_dialogue_that_was_broken_off_is_sent_whole() -> None:
 
 
 # ---- streams, cancellation, errors ----
-
-
-async def test_text_streams_piece_by_piece_and_adds_up() -> None:
-    agent = AssistantAgent("a", ResilientClient(model("It is sunny.")), model_client_stream=True)
-    chunks: list[str] = []
-    async for item in agent.run_stream(task="go"):
-        if isinstance(item, ModelClientStreamingChunkEvent):
-            chunks.append(item.content)
-    assert len(chunks) == 3
-    assert "".join(chunks) == "It is sunny."
-
-
-async def test_streamed_calls_are_mended_too() -> None:
-    agent = AssistantAgent(
-        "a",
-        ResilientClient(model([call("[1]", id="")])),
-        tools=[weather],
-        model_client_stream=True,
-    )
-    async with asyncio.timeout(5):
-        result = await agent.run(task="go")
-    (event,) = [each for each in result.messages if isinstance(each, ToolCallRequestEvent)]
-    assert event.content[0].id == "call-1"
 
 
 @pytest.mark.parametrize("output_type", [None, Report])
@@ -437,13 +383,6 @@ def test_tokens_are_estimated_where_the_client_cannot_count(
 def test_client_is_not_asked_to_count_where_the_context_size_is_told() -> None:
     client = ResilientClient(Countless(scripted_answers([])), context_tokens=100)
     assert client.remaining_tokens(ASKED) == 100 - client.count_tokens(ASKED)
-
-
-def test_what_is_made_up_for_is_what_the_model_can_do() -> None:
-    client = ResilientClient(model(structured_output=False, json_output=False))
-    assert client.model_info["structured_output"]
-    assert client.model_info["json_output"]
-    assert client.capabilities == client.model_info
 
 
 async def test_limit_and_extra_arguments_reach_the_client() -> None:

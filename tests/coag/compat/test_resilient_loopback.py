@@ -13,7 +13,6 @@ from autogen_core.models import (
     LLMMessage,
     ModelInfo,
     RequestUsage,
-    SystemMessage,
     UserMessage,
 )
 from autogen_core.tools import FunctionTool
@@ -148,17 +147,6 @@ async def test_calls_with_one_id_and_broken_arguments_come_out_whole(
         ("1", {"deep": 1}),
         ("1-1", {"deep": True}),
     ]
-
-
-async def test_scattered_system_messages_reach_the_server_as_one(
-    served: FakeServer, bare: ChatCompletionClient
-) -> None:
-    messages = [SystemMessage(content="A."), *ASKED, SystemMessage(content="B.")]
-    with pytest.raises(ValueError, match="system messages"):
-        await bare.create(messages)
-    await ResilientClient(bare).create(messages)
-    (sent,) = served.seen
-    assert [each["role"] for each in sent["messages"]] == ["system", "user"]
 
 
 async def test_streams_usage_is_asked_for(served: FakeServer, bare: ChatCompletionClient) -> None:

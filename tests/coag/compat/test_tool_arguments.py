@@ -21,7 +21,6 @@ from autogen_core import CancellationToken, FunctionCall
 from autogen_core.tools import (
     BaseTool,
     FunctionTool,
-    StaticStreamWorkbench,
     StaticWorkbench,
     ToolOverride,
     ToolResult,
@@ -44,7 +43,7 @@ from pydantic import (
 
 from coag import CoagAgent, ScriptedModel
 from coag.compat import ConstrainedWorkbench, ToolRunner
-from coag.cycle import ApprovalAnswer, ApprovalPolicy, ApprovalRequest, with_defaults
+from coag.cycle import ApprovalAnswer, ApprovalPolicy, ApprovalRequest
 from coag.errors import ConfigurationError
 from coag.models import scripted_answers
 from coag.proof import examine, replay
@@ -269,18 +268,6 @@ def over_100(action: str, arguments: Mapping[str, Any]) -> bool:
     return arguments.get("amount", 0) > 100
 
 
-def guarded(tools: list[FunctionTool]) -> Workbench:
-    return ConstrainedWorkbench(tools)
-
-
-def recording(tools: list[FunctionTool]) -> Workbench:
-    return StaticWorkbench(cast("list[BaseTool[Any, Any]]", tools))
-
-
-def streaming(tools: list[FunctionTool]) -> Workbench:
-    return StaticStreamWorkbench(cast("list[BaseTool[Any, Any]]", tools))
-
-
 HOLES: list[tuple[str, dict[str, Any]]] = [
     ("pay", {}),
     ("transfer", {"amount": "1e9"}),
@@ -291,30 +278,22 @@ HOLES: list[tuple[str, dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("name", "written"), HOLES)
-@pytest.mark.parametrize("bench", [None, guarded, recording, streaming])
+@pytest.mark.parametrize("bench", [None, ConstrainedWorkbench, StaticWorkbench])
+@pytest.mark.parametrize("stock", [False, True])
 async def test_no_spelling_gets_past_at_most_100(
-    name: str, written: dict[str, Any], bench: Callable[[list[FunctionTool]], Workbench] | None
+    name: str, written: dict[str, Any], bench: Callable[[Any], Workbench] | None, stock: bool
 ) -> None:
     purse = Purse()
-    tools = purse.tools()
-    benches = [] if bench is None else [bench(tools)]
-    agent = await by_agent(
-        [] if bench else tools, written, name, benches, constraints=[at_most_100]
-    )
-    assert purse.paid == []
-    assert any(not one.survived for one in evaluations(agent.trace))
-
-
-@pytest.mark.parametrize(("name", "written"), HOLES)
-@pytest.mark.parametrize("bench", [None, guarded, recording, streaming])
-async def test_no_spelling_gets_past_a_constrained_workbench(
-    name: str, written: dict[str, Any], bench: Callable[[list[FunctionTool]], Workbench] | None
-) -> None:
-    purse = Purse()
-    tools = purse.tools()
-    inner: Any = tools if bench is None else bench(tools)
-    result = await ConstrainedWorkbench(inner, constraints=[at_most_100]).call_tool(name, written)
-    assert result.is_error
+    tools: list[Any] = list(purse.tools())
+    rules = [at_most_100]
+    if stock:
+        inner: Any = tools if bench is None else bench(tools)
+        guarded = ConstrainedWorkbench(inner, constraints=rules)
+        assert (await guarded.call_tool(name, written)).is_error
+    else:
+        benches = [] if bench is None else [bench(tools)]
+        agent = await by_agent([] if bench else tools, written, name, benches, constraints=rules)
+        assert any(not one.survived for one in evaluations(agent.trace))
     assert purse.paid == []
 
 
@@ -635,14 +614,3 @@ async def test_what_json_cannot_show_as_it_would_run_is_refused(
 ) -> None:
     with pytest.raises(ValueError, match=problem):
         await complete(kind, written)
-
-
-def test_defaults_of_a_schema_are_filled_in_where_only_that_is_known() -> None:
-    schema = {
-        "properties": {
-            "amount": {"type": "integer", "default": 500},
-            "options": {"properties": {"fast": {"default": True}, "note": {"default": None}}},
-        }
-    }
-    assert with_defaults({}, schema) == {"amount": 500}
-    assert with_defaults({"options": {}}, schema) == {"amount": 500, "options": {"fast": True}}
