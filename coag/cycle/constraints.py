@@ -11,13 +11,14 @@ import time
 from asyncio import CancelledError
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from copy import deepcopy
+from copy import copy, deepcopy
 from dataclasses import dataclass, field
 from datetime import datetime
 from queue import Empty, SimpleQueue
 from threading import Thread, get_ident
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
+from coag._util.text import ellipsis, in_a_line
 from coag.context import WorkingMemory, own_copy
 from coag.errors import ConfigurationError, UnknownNameError
 from coag.schema import ActionSpec, Candidate, Constraint, ConstraintSource, Verdict, well_formed
@@ -202,15 +203,12 @@ def check_rule(rule: object) -> None:
 
 
 def _no_constraint(rule: object) -> ConfigurationError:
+    name = getattr(rule, "__qualname__", None)
+    shown = repr(rule)[:80] if name is None else repr(name)
     return ConfigurationError(
-        f"{_shown(rule)} is no constraint. Write a function (candidate, state, projection) that "
+        f"{shown} is no constraint. Write a function (candidate, state, projection) that "
         "returns Verdict.allow() or Verdict.forbid(reason), or an object that is called so."
     )
-
-
-def _shown(value: object) -> str:
-    name = getattr(value, "__qualname__", None)
-    return repr(value)[:80] if name is None else repr(name)
 
 
 # ---- `@rule`: a constraint on one action, written as a small function of what it needs ----
@@ -228,7 +226,6 @@ class ActionRule:
 
     def __init__(
         self,
-        function: Callable[..., str | None],
         actions: tuple[str, ...],
         name: str,
         *,
@@ -237,16 +234,36 @@ class ActionRule:
         reason: str,
         fresh: bool,
     ) -> None:
-        functools.update_wrapper(self, function)
-        del self.__dict__["__wrapped__"]  # it is called as a constraint, not as the function
-        self.__dict__.pop("__signature__", None)
-        self.name = name
         self.actions = actions
-        self._function = function
-        self._wanted = dict(inspect.signature(function).parameters)
+        self.name = name
+        self._function: Callable[..., str | None] = lambda: None
+        self._wanted: Mapping[str, inspect.Parameter] = {}
         self._where, self._after, self._reason, self._fresh = where, after, reason, fresh
         self._known: JudgedBy | None = None
         self._time: datetime | None = None
+
+    def of(self, function: Callable[..., str | None]) -> ActionRule:
+        """The rule that asks a function as well.
+
+        Raises:
+            ConfigurationError: It takes what a rule cannot be given.
+        """
+        if not callable(function) or inspect.iscoroutinefunction(function):
+            raise ConfigurationError(f"{function!r:.80} is no rule: write a plain function.")
+        wanted = dict(inspect.signature(function).parameters)
+        odd = [one.name for one in wanted.values() if one.kind not in _NAMED]
+        if odd:
+            raise ConfigurationError(
+                f"The rule {getattr(function, '__name__', function)!r} takes {', '.join(odd)}: "
+                "name the arguments that it needs, or ask for `arguments`."
+            )
+        made = copy(self)
+        functools.update_wrapper(made, function)
+        del made.__dict__["__wrapped__"]  # it is called as a constraint, not as the function
+        made.__dict__.pop("__signature__", None)
+        made.name = self.name or getattr(function, "__name__", "")
+        made._function, made._wanted = function, wanted
+        return made
 
     def check_arguments(self, actions: Mapping[str, Mapping[str, Any]]) -> None:
         """Checks that its actions take what it asks for, as far as they are known.
@@ -257,11 +274,11 @@ class ActionRule:
         Raises:
             ConfigurationError: One does not; every call of it would be forbidden.
         """
-        reply = [name for name, one in self._wanted.items() if one.default is one.empty]
+        needed = [name for name, one in self._wanted.items() if one.default is one.empty]
         for action in (one for one in self.actions if one in actions):
             schema = actions[action]
             known = {*schema.get("properties", {}), *GIVEN, IDEMPOTENCY_KEY}
-            missing = [name for name in reply if name not in known]
+            missing = [name for name in needed if name not in known]
             if missing and schema.get("additionalProperties", False) is False:
                 raise ConfigurationError(
                     f"Rule {self.name!r} asks for {missing[0]!r}, which {action!r} does not take; "
@@ -270,20 +287,23 @@ class ActionRule:
 
     def for_test(self, now: datetime) -> Constraint:
         """The rule as in an agent at this time, of whose action only the arguments are known."""
-        bound = object.__new__(type(self))
-        bound.__dict__.update(self.__dict__)
+        bound = copy(self)
         bound._time = now
         return bound
 
     def within(self, known: JudgedBy) -> Constraint:
         """The rule for this moment: it knows the action's schema and the time of the cycle."""
-        bound = object.__new__(type(self))
-        bound.__dict__.update(self.__dict__)
+        bound = copy(self)
         bound._known = known
         return bound
 
-    def __call__(self, candidate: Candidate, state: Any, projection: Any | None) -> Verdict:
-        """The verdict on a candidate, whose arguments are complete and valid."""
+    def __call__(self, *given: Any) -> Any:
+        """The verdict on a candidate whose arguments are valid; of a function, the rule of it."""
+        if len(given) == 1:
+            return self.of(given[0])
+        return self._judge(*given)
+
+    def _judge(self, candidate: Candidate, state: Any, projection: Any | None) -> Verdict:
         if candidate.action not in self.actions:
             return Verdict.allow()
         if self._fresh and candidate.unsettled:
@@ -299,20 +319,12 @@ class ActionRule:
 
     def _answer(self, candidate: Candidate, state: Any, projection: Any | None) -> Verdict:
         arguments = dict(candidate.arguments or {})
-        given: dict[str, Any] = {
-            "state": state,
-            "after": projection,
-            "candidate": candidate,
-            "arguments": arguments,
-        }
+        whole = {"state": state, "after": projection, "candidate": candidate}
+        given = {**arguments, **whole, "arguments": arguments, "now": self._now()}
         for name, parameter in self._wanted.items():
-            if name == "now":
-                given[name] = self._now()
-                if given[name] is None:
-                    return Verdict.forbid("the time of this cycle is not known")
-            elif name not in GIVEN and name in arguments:
-                given[name] = arguments[name]
-            elif name not in GIVEN and parameter.default is inspect.Parameter.empty:
+            if name == "now" and given["now"] is None:
+                return Verdict.forbid("the time of this cycle is not known")
+            if name not in given and parameter.default is inspect.Parameter.empty:
                 if not self._has(name):
                     reason = f"the rule asks for {name!r}, which is no argument of the action"
                     return Verdict.forbid(reason)
@@ -327,20 +339,14 @@ class ActionRule:
         )
 
     def _now(self) -> datetime | None:
-        if self._time is not None:
-            return self._time
         retrieval = self._known.memory.cognitive_state.retrieval if self._known else None
-        return None if retrieval is None else retrieval.at
+        return self._time or (None if retrieval is None else retrieval.at)
 
     def _has(self, name: str) -> bool:
         """Whether the action takes such an argument, as far as that is known."""
         if self._time is not None:
             return True
         return self._known is not None and name in self._known.spec.parameters.get("properties", {})
-
-
-def _allow() -> None:
-    """Has nothing to say beyond `where` and `after`."""
 
 
 def rule(
@@ -391,44 +397,9 @@ def rule(
         raise ConfigurationError(
             "rule(where=, after=) needs reason=: what is shown when it forbids."
         )
-
-    def make(function: Callable[..., str | None]) -> ActionRule:
-        _check(function)
-        own = name or getattr(function, "__name__", "")
-        return ActionRule(
-            function, actions, own, where=where, after=after, reason=reason, fresh=fresh
-        )
-
-    return RuleOrDecorator(make) if name and (where or after or fresh) else make
-
-
-class RuleOrDecorator(ActionRule):
-    """A named rule with predicates: a constraint as it is, or a decorator of a function."""
-
-    def __init__(self, make: Callable[[Callable[..., str | None]], ActionRule]) -> None:
-        self.__dict__.update(make(_allow).__dict__)
-        self._make = make
-
-    def __call__(self, *given: Any) -> Any:
-        """Judges, or makes the rule of a function."""
-        if len(given) == 1 and callable(given[0]):
-            return self._make(cast("Callable[..., str | None]", given[0]))
-        return super().__call__(*given)
-
-
-def _check(function: object) -> None:
-    if not callable(function) or inspect.iscoroutinefunction(function):
-        raise ConfigurationError(f"{function!r:.80} is no rule: write a plain function.")
-    odd = [
-        one.name
-        for one in inspect.signature(function).parameters.values()
-        if one.kind not in _NAMED
-    ]
-    if odd:
-        raise ConfigurationError(
-            f"The rule {getattr(function, '__name__', function)!r} takes {', '.join(odd)}: name "
-            "the arguments that it needs, or ask for `arguments`."
-        )
+    made = ActionRule(actions, name or "", where=where, after=after, reason=reason, fresh=fresh)
+    # Without a predicate it is no rule before it has a function.
+    return made if name and (where or after or fresh) else made.of
 
 
 # ---- Constraints in force: named, pinned per cycle, asked in order, failing closed ----
@@ -438,10 +409,8 @@ REASON = 500
 """Characters of a constraint's reason that are kept."""
 NAME = 100
 """Characters of a constraint's name that are kept."""
-UNCHANGED_ARGUMENTS = Verdict(
-    allowed=False,
-    constraint="arguments_unchanged",
-    reason="a rule or the projection changed the arguments that it was to judge",
+UNCHANGED_ARGUMENTS = Verdict.forbid(
+    "a rule or the projection changed the arguments that it was to judge", "arguments_unchanged"
 )
 """Nobody may change what the others are to judge."""
 
@@ -453,22 +422,28 @@ class NamedConstraint:
     name: str
     judge: Constraint
 
-    def within(self, known: JudgedBy | None) -> NamedConstraint:
-        """The constraint as it judges by what was said, where it asks for that."""
-        if known is None or not isinstance(self.judge, BoundRule):
-            return self
-        return NamedConstraint(self.name, self.judge.within(known))
-
     def verdict(
         self,
         candidate: Candidate,
         state: Any,
         projection: Any | None,
         seconds: float | None = RULE_SECONDS,
+        known: JudgedBy | None = None,
     ) -> Verdict:
-        """The constraint's verdict under its name. One that raises, or is late, forbids."""
+        """The constraint's verdict under its name. One that raises, or is late, forbids.
+
+        Args:
+            candidate: What is judged.
+            state: The perceptual state.
+            projection: The predicted one, or None.
+            seconds: Time that it may take.
+            known: What else it may judge by, where it asks for that.
+        """
+        judge: Constraint = self.judge
         try:
-            verdict = limited(lambda: self.judge(candidate, state, projection), seconds)
+            if known is not None and isinstance(judge, BoundRule):
+                judge = judge.within(known)
+            verdict = limited(lambda: judge(candidate, state, projection), seconds)
         except TooSlowError as error:
             verdict = Verdict.forbid(f"the rule itself was too slow: {error}")
         except (Exception, CancelledError) as error:  # what cannot be applied lets nothing through
@@ -482,35 +457,23 @@ class NamedConstraint:
                 f"the rule returned {_text_of(repr, verdict)} instead of a Verdict; "
                 "return Verdict.allow() or Verdict.forbid(reason) from a plain function"
             )
-        reason = _capped(well_formed(verdict.reason), REASON)
+        reason = ellipsis(well_formed(verdict.reason), REASON)
         return verdict.model_copy(update={"constraint": self.name, "reason": reason})
 
 
 def _text_of(how: Callable[[object], str], value: object) -> str:
     """`str` or `repr` of what a rule gave, cut; a note where that raises, too."""
     try:
-        return _capped(how(value), REASON // 2)
+        return ellipsis(how(value), REASON // 2)
     except Exception:  # a rule's own classes may raise anything
         return f"a {type(value).__name__} that cannot be shown"
-
-
-def _capped(text: str, limit: int) -> str:
-    return text if len(text) <= limit else f"{text[: limit - 1]}…"
 
 
 def named(constraint: Constraint, name: str | None = None) -> NamedConstraint:
     """The constraint under `name`, its own `name`, or its `__name__`."""
     own = name or getattr(constraint, "name", None) or getattr(constraint, "__name__", None)
-    name = well_formed(" ".join(str(own or type(constraint).__name__).split()))
-    return NamedConstraint(_capped(name, NAME), constraint)
-
-
-def _is_async(constraint: Constraint) -> bool:
-    """Whether calling it gives no verdict, but something to await."""
-    calls = (constraint, getattr(constraint, "__call__", None))  # noqa: B004 - it is looked into
-    return any(
-        inspect.iscoroutinefunction(call) or inspect.isasyncgenfunction(call) for call in calls
-    )
+    name = well_formed(in_a_line(str(own or type(constraint).__name__)))
+    return NamedConstraint(ellipsis(name, NAME), constraint)
 
 
 def _copies(state: Any) -> Iterator[Any]:
@@ -520,10 +483,8 @@ def _copies(state: Any) -> Iterator[Any]:
     """
     first = own_copy(state)
     yield first
-    while first is state:
-        yield state
     while True:
-        yield own_copy(state)
+        yield state if first is state else own_copy(state)
 
 
 class ConstraintSet:
@@ -562,7 +523,8 @@ class ConstraintSet:
         """
         check_rule(constraint)
         new = named(constraint, name)
-        if _is_async(constraint):
+        calls = (constraint, getattr(constraint, "__call__", None))  # noqa: B004 - it is looked into
+        if any(inspect.iscoroutinefunction(c) or inspect.isasyncgenfunction(c) for c in calls):
             raise ConfigurationError(
                 f"The constraint {new.name!r} is async, and rules are plain functions: write "
                 "`def` instead of `async def`, and judge by the state that the context keeps."
@@ -607,7 +569,7 @@ class ConstraintSet:
         brought = [named(rule) for source in self._sources for rule in source.constraints()]
         known = (*self._own, *brought)
         self._pinned = tuple(rule for rule in known if rule.name not in self._left_out)
-        return tuple(constraint.name for constraint in self._pinned)
+        return self.pinned
 
     @property
     def pinned(self) -> tuple[str, ...]:
@@ -641,8 +603,8 @@ class ConstraintSet:
         states, projections = _copies(state), _copies(projection)
         for constraint in self._pinned:
             own = candidate.model_copy(update={"arguments": deepcopy(candidate.arguments)})
-            rule = constraint.within(known)
-            verdicts.append(rule.verdict(own, next(states), next(projections), self.seconds))
+            shown = (own, next(states), next(projections))
+            verdicts.append(constraint.verdict(*shown, self.seconds, known))
             if own.arguments != candidate.arguments:
                 verdicts.append(UNCHANGED_ARGUMENTS)
             if not verdicts[-1].allowed:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
-from datetime import datetime
 from typing import Any
 
 from coag._util.timeouts import LateError, SelfCancelledError, describe_error, within
@@ -26,6 +25,7 @@ from coag.schema import (
     Snapshot,
     SnapshotReason,
     content_id,
+    phase_after,
     random_state,
 )
 
@@ -51,20 +51,52 @@ def write_snapshot(context: AnyContext, deps: Deps, reason: SnapshotReason) -> N
     """
     problems: list[tuple[str, str]] = []
     modules = deps.modules.save_state(lambda name, problem: problems.append((name, problem)))
-    _write(_of_now(context, deps, reason, modules), deps)
+    _write(context, deps, reason, modules)
     for name, problem in problems:
         deps.modules.report(name, problem)
 
 
-async def write_cycle_snapshot(context: AnyContext, deps: Deps) -> None:
-    """Writes down the state that a cycle begins with; texts and states only if they are new."""
-    environment = await _environment(context, deps)
-    modules = deps.modules.save_state()
-    _write(_of_now(context, deps, SnapshotReason.CYCLE, modules, environment), deps)
+def _write(
+    context: AnyContext,
+    deps: Deps,
+    reason: SnapshotReason,
+    modules: dict[str, Any],
+    environment: Any = None,
+) -> None:
+    """Writes the snapshot of now, or has it made later: working memory stays what it is."""
+    memory, versions = context.working_memory, dict(deps.procedures.pin())
+    procedures: dict[str, Any] = {"versions": versions}
+    if deps.snapshots.changed("procedures", versions) or reason is not SnapshotReason.CYCLE:
+        procedures["state"] = deps.procedures.save_state()
+    at, ids, detector = deps.clock.now(), deps.ids.save(), deps.detector.save_state()
+    drawn = deps.snapshots.changed("random", deps.random.getstate())
+    random = random_state(deps.random) if drawn else None
+
+    def make() -> Snapshot:
+        return Snapshot(
+            at=at,
+            cycle=memory.cycle,
+            reason=reason,
+            working_memory=memory.to_json(),
+            procedures=procedures,
+            modules=modules,
+            detector=detector,
+            ids=ids,
+            random=random,
+            environment=environment,
+        )
+
+    if isinstance(deps.trace, LazySink):
+        deps.trace.write_later(make)
+    else:
+        deps.trace.write(make())
 
 
-async def list_actions(context: AnyContext, deps: Deps) -> None:
-    """Says in the trace which external actions there are, if that has changed."""
+async def _list_actions(context: AnyContext, deps: Deps) -> None:
+    """Says in the trace which external actions there are, if that has changed.
+
+    And which cannot be offered now, and which rules judge none that there is.
+    """
     specs = await deps.actions.specs()
     external = tuple(spec for spec in specs.values() if not spec.internal)
     if not deps.actions.closing and deps.snapshots.changed("actions", external):
@@ -73,44 +105,8 @@ async def list_actions(context: AnyContext, deps: Deps) -> None:
         for rule, action in deps.constraints.without_action(specs):
             text = f"Rule {rule!r} judges {action!r}, and there is no such action now"
             deps.note(context, "rule", f"{text}. There are: {', '.join(specs)}."[:1_000])
-
-
-def _write(make: Callable[[], Snapshot], deps: Deps) -> None:
-    if isinstance(deps.trace, LazySink):
-        deps.trace.write_later(make)
-    else:
-        deps.trace.write(make())
-
-
-def _of_now(
-    context: AnyContext,
-    deps: Deps,
-    reason: SnapshotReason,
-    modules: dict[str, Any],
-    environment: Any = None,
-) -> Callable[[], Snapshot]:
-    """Makes the snapshot of now, whenever it is called: working memory stays what it is."""
-    memory = context.working_memory
-    versions = dict(deps.procedures.pin())
-    procedures: dict[str, Any] = {"versions": versions}
-    if deps.snapshots.changed("procedures", versions) or reason is not SnapshotReason.CYCLE:
-        procedures["state"] = deps.procedures.save_state()
-    at, ids = deps.clock.now(), deps.ids.save()
-    drawn = deps.snapshots.changed("random", deps.random.getstate())
-    random = random_state(deps.random) if drawn else None
-    detector = deps.detector.save_state()
-    return lambda: Snapshot(
-        at=at,
-        cycle=memory.cycle,
-        reason=reason,
-        working_memory=memory.to_json(),
-        procedures=procedures,
-        modules=modules,
-        detector=detector,
-        ids=ids,
-        random=random,
-        environment=environment,
-    )
+    for problem in deps.actions.problems:
+        deps.note(context, "actions", problem)
 
 
 async def _environment(context: AnyContext, deps: Deps) -> Any:
@@ -136,9 +132,7 @@ async def _environment(context: AnyContext, deps: Deps) -> Any:
 # ---- One cycle: the six phases in order, each committing one outcome. No back edges ----
 
 
-PhaseFunction = Callable[[AnyContext, Deps], Awaitable[Outcome]]
-
-RUN: Mapping[Phase, PhaseFunction] = {
+RUN: Mapping[Phase, Callable[[AnyContext, Deps], Awaitable[Outcome]]] = {
     Phase.RETRIEVAL: retrieve,
     Phase.REASONING: reason,
     Phase.PROPOSAL: propose,
@@ -172,17 +166,16 @@ async def perceive(
     for percept in percepts:
         perceived = context.foresee_percept(percept)
         deps.trace.write(perceived)  # what cannot be written is not perceived
-        leaves = context.working_memory.leaves_person(perceived)
-        of_another = context.working_memory.of_another(perceived)
+        before = context.working_memory
         context.perceive(perceived)
         taken_in(perceived)
-        if leaves:
+        if before.leaves_person(perceived):
             deps.modules.reset_state()
         deps.detector.perceive(perceived)
         if perceived.hook_problem is not None:
             deps.note(context, "hook", perceived.hook_problem)
             problems.append(perceived.hook_problem)
-        if not of_another:
+        if not before.of_another(perceived):
             await deps.modules.observe(perceived)
     if problems:
         raise StateError(
@@ -194,8 +187,10 @@ async def perceive(
 async def run_cycle(context: AnyContext, deps: Deps) -> AsyncGenerator[Outcome]:
     """Runs one cycle, or what is left of a begun one, and yields each committed outcome."""
     memory = context.working_memory
-    if not memory.in_cycle:
-        await write_cycle_snapshot(context, deps)
+    if not memory.in_cycle:  # texts and states are written only if they are new
+        environment = await _environment(context, deps)
+        modules = deps.modules.save_state()
+        _write(context, deps, SnapshotReason.CYCLE, modules, environment)
     done = PHASES.index(memory.phase) + 1 if memory.in_cycle and memory.phase else 0
     try:
         for phase in PHASES[done:]:
@@ -219,13 +214,6 @@ def _with_sources(outcome: Outcome, context: AnyContext, deps: Deps) -> Outcome:
     shown = {*deps.modules.untrusted, *context.strangers_shown()} - known
     deps.modules.untrusted.clear()
     return outcome.model_copy(update={"untrusted_from": tuple(sorted(shown))}) if shown else outcome
-
-
-async def _list_actions(context: AnyContext, deps: Deps) -> None:
-    """Says in the trace which actions there are, and which cannot be offered now, and why."""
-    await list_actions(context, deps)
-    for problem in deps.actions.problems:
-        deps.note(context, "actions", problem)
 
 
 async def commit(outcome: Outcome, context: AnyContext, deps: Deps) -> None:
@@ -253,23 +241,19 @@ async def close_cycle(
     """
     while context.working_memory.in_cycle:
         memory = context.working_memory
-        phase = PHASES[PHASES.index(memory.phase) + 1] if memory.phase else Phase.RETRIEVAL
-        make = _EMPTY[phase]
-        outcome = make(memory.cycle, deps.clock.now(), reason)
-        if isinstance(outcome, ExecutionOutcome):
-            outcome = outcome.model_copy(update={"queued": queued})
+        stamp = {"cycle": memory.cycle, "at": deps.clock.now()}
+        outcome = _EMPTY[phase_after(memory.phase)](stamp, reason, queued)
         await commit(outcome, context, deps)
 
 
-_EMPTY: Mapping[Phase, Callable[[int, datetime, str], Outcome]] = {
-    Phase.RETRIEVAL: lambda cycle, at, why: RetrievalOutcome(cycle=cycle, at=at, query=""),
-    Phase.REASONING: lambda cycle, at, why: ReasoningOutcome(cycle=cycle, at=at, situation=why),
-    Phase.PROPOSAL: lambda cycle, at, why: ProposalOutcome(
-        cycle=cycle, at=at, proposed_by="nobody"
-    ),
-    Phase.EVALUATION: lambda cycle, at, why: EvaluationOutcome(cycle=cycle, at=at),
-    Phase.SELECTION: lambda cycle, at, why: SelectionOutcome(cycle=cycle, at=at, reason=why),
-    Phase.EXECUTION: lambda cycle, at, why: ExecutionOutcome(
-        cycle=cycle, at=at, status=ExecutionStatus.NONE, result=why
+_EMPTY: Mapping[Phase, Callable[[dict[str, Any], str, tuple[Percept, ...]], Outcome]] = {
+    Phase.RETRIEVAL: lambda stamp, why, queued: RetrievalOutcome(**stamp, query=""),
+    Phase.REASONING: lambda stamp, why, queued: ReasoningOutcome(**stamp, situation=why),
+    Phase.PROPOSAL: lambda stamp, why, queued: ProposalOutcome(**stamp, proposed_by="nobody"),
+    Phase.EVALUATION: lambda stamp, why, queued: EvaluationOutcome(**stamp),
+    Phase.SELECTION: lambda stamp, why, queued: SelectionOutcome(**stamp, reason=why),
+    Phase.EXECUTION: lambda stamp, why, queued: ExecutionOutcome(
+        **stamp, status=ExecutionStatus.NONE, result=why, queued=queued
     ),
 }
+"""What a phase comes to where it is not run."""

@@ -27,15 +27,19 @@ from coag.schema import (
 )
 
 ResultT = TypeVar("ResultT")
-
 PROBLEM = 500
 """Characters of what a module raised that are kept."""
+
+
+def _raised(what: str, error: Exception) -> str:
+    return f"{what} raised {describe_error(error)[:PROBLEM]}"
 
 
 class ModuleHost:
     """Calls the modules within their time and keeps what goes wrong away from the turn.
 
     It also offers their actions and constraints: it is an `ActionSource` and a `ConstraintSource`.
+    A module may raise anything; the turn continues.
 
     Args:
         modules: In the order in which their sections stand in prompts.
@@ -74,9 +78,7 @@ class ModuleHost:
         sections: list[Section] = []
         for module in self.modules:
             section = await self._guard(
-                module.name,
-                "contribute",
-                lambda m=module: m.contribute(phase, situation, budget),
+                module.name, "contribute", lambda m=module: m.contribute(phase, situation, budget)
             )
             if isinstance(section, Section):
                 if section.trust is Trust.UNTRUSTED:
@@ -97,8 +99,8 @@ class ModuleHost:
             self.report(name, f"{what} took longer than {self._seconds:g} s")
         except SelfCancelledError:
             self.report(name, f"{what} was cancelled by itself")
-        except Exception as error:  # a module may raise anything; the turn continues
-            self.report(name, f"{what} raised {describe_error(error)[:PROBLEM]}")
+        except Exception as error:
+            self.report(name, _raised(what, error))
         return None
 
     def action_specs(self) -> Sequence[ActionSpec]:
@@ -113,23 +115,19 @@ class ModuleHost:
         return ActionResult(content=f"No module offers {call.action!r} any more.", is_error=True)
 
     async def _run(self, source: ActionSource, call: ActionCall) -> ActionResult:
+        seconds, unknown = self._action_seconds, False
         try:
-            return await within(
-                self._action_seconds, lambda: source.run_action(call.model_copy(deep=True))
-            )
+            return await within(seconds, lambda: source.run_action(call.model_copy(deep=True)))
         except CoagError:
             raise
         except LateError:
-            late = f"gave no answer within {self._action_seconds:g} s; it may have acted."
-            return ActionResult(
-                content=f"{call.action} {late}", is_error=True, outcome_unknown=True
-            )
+            text, unknown = f"{call.action} gave no answer within {seconds:g} s", True
+            text += "; it may have acted."
         except SelfCancelledError:
             text = f"{call.action} was cancelled by itself."
-            return ActionResult(content=text, is_error=True)
-        except Exception as error:  # see `_guard`
-            text = f"{call.action} raised {describe_error(error)[:PROBLEM]}"
-            return ActionResult(content=text, is_error=True)
+        except Exception as error:
+            text = _raised(call.action, error)
+        return ActionResult(content=text, is_error=True, outcome_unknown=unknown)
 
     def _offers(self) -> list[tuple[ActionSource, Sequence[ActionSpec]]]:
         offers: list[tuple[ActionSource, Sequence[ActionSpec]]] = []
@@ -137,10 +135,8 @@ class ModuleHost:
             if isinstance(module, ActionSource):
                 try:
                     offers.append((module, tuple(module.action_specs())))
-                except Exception as error:  # see `_guard`
-                    self.report(
-                        module.name, f"action_specs raised {describe_error(error)[:PROBLEM]}"
-                    )
+                except Exception as error:
+                    self.report(module.name, _raised("action_specs", error))
         return offers
 
     def constraints(self) -> Sequence[Constraint]:
@@ -150,13 +146,10 @@ class ModuleHost:
             if isinstance(module, ConstraintSource):
                 try:
                     result += module.constraints()
-                except Exception as error:  # see `_guard`
-                    self.report(
-                        module.name, f"constraints raised {describe_error(error)[:PROBLEM]}"
-                    )
-                    result.append(
-                        _ForbidAll(f"{module.name}_constraints", describe_error(error)[:PROBLEM])
-                    )
+                except Exception as error:
+                    self.report(module.name, _raised("constraints", error))
+                    shown = describe_error(error)[:PROBLEM]
+                    result.append(_ForbidAll(f"{module.name}_constraints", shown))
         return result
 
     def report(self, name: str, problem: str) -> None:
@@ -170,13 +163,12 @@ class ModuleHost:
         Args:
             report: Called with the module's name and its fault, in the place of `report`.
         """
-        report = report or self.report
         states: dict[str, Any] = {}
         for module in self.modules:
             try:
                 states[module.name] = dict(module.save_state())
-            except Exception as error:  # see `_guard`
-                report(module.name, f"save_state raised {describe_error(error)[:PROBLEM]}")
+            except Exception as error:
+                (report or self.report)(module.name, _raised("save_state", error))
         return states
 
     def load_state(self, states: Mapping[str, Any]) -> None:
@@ -190,17 +182,12 @@ class ModuleHost:
             if module.name in states:
                 try:
                     module.load_state(states[module.name])
-                except Exception as error:  # see `_guard`
-                    raise StateError(
-                        f"Module {module.name!r} does not take its state up: load_state raised "
-                        f"{describe_error(error)[:PROBLEM]}"
-                    ) from error
+                except Exception as error:
+                    problem = f"does not take its state up: {_raised('load_state', error)}"
+                    raise StateError(f"Module {module.name!r} {problem}") from error
 
     def reset_state(self, modules: Iterable[CognitiveModule] | None = None) -> None:
-        """Resets the modules that can be reset; the others stay as they are.
-
-        Args:
-            modules: Which; None for all.
+        """Resets the modules that can be reset (None for all); the others stay as they are.
 
         Raises:
             StateError: Some could not; the others have forgotten. Names the first.
@@ -210,11 +197,9 @@ class ModuleHost:
             if isinstance(module, Resettable):
                 try:
                     module.reset_state()
-                except Exception as error:  # see `_guard`
-                    problems.append(
-                        f"Module {module.name!r} has not forgotten: reset_state raised "
-                        f"{describe_error(error)[:PROBLEM]}"
-                    )
+                except Exception as error:
+                    problem = f"has not forgotten: {_raised('reset_state', error)}"
+                    problems.append(f"Module {module.name!r} {problem}")
         if problems:
             raise StateError(problems[0])
 
