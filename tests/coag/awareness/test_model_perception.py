@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
-from benchmarks.awareness.paper import CODING
+from benchmarks.awareness.paper import CODING, states_of
 from case_study.awareness import CONVERSATION
 from coag.awareness import (
     AwarenessEngine,
     AwarenessState,
     CodingAdapter,
     ConversationAdapter,
+    DomainAdapter,
     Entity,
     Goal,
     GoalGraph,
@@ -24,7 +26,7 @@ from coag.awareness import (
     PerceptionSettings,
     WorldModel,
 )
-from coag.awareness.adapters import ConversationAnalysis
+from coag.awareness.adapters import Analysis, ConversationAnalysis
 from coag.errors import ModelAnswerError, ModelCallError
 from coag.models import (
     CallContext,
@@ -61,18 +63,8 @@ def perception(*answers: ScriptedReply | Exception, **given: object) -> ModelPer
     return ModelPerception(StructuredModel(model), **given)  # pyright: ignore[reportArgumentType]
 
 
-def talk_state() -> AwarenessState:
-    engine = AwarenessEngine(ConversationAdapter())
-    for turn in CONVERSATION[:2]:
-        engine.update(engine.observe(turn.model_dump()))
-    return engine.state
-
-
-def code_state() -> AwarenessState:
-    engine = AwarenessEngine(CodingAdapter())
-    for turn in CODING[:2]:
-        engine.update(engine.observe(turn.model_dump()))
-    return engine.state
+def state_of(adapter: DomainAdapter, turns: Sequence[Analysis]) -> AwarenessState:
+    return states_of(adapter, turns[:2])[-1]
 
 
 EMPTY = AwarenessState(domain="conversation", at=AT)
@@ -95,7 +87,7 @@ async def test_an_answer_becomes_the_analysis_that_the_adapter_takes() -> None:
 
 
 async def test_goals_are_named_by_their_number_in_the_prompt_and_other_numbers_left_out() -> None:
-    state = talk_state()
+    state = state_of(ConversationAdapter(), CONVERSATION)
     numbers = {"completed": [1, 99, 0, -1, 1], "abandoned": [2, 1]}
     seeing, requests = capturing({**TALK, "goals": [], **numbers}, trusted=True)
     raw = await seeing.perceive("Done.", state)
@@ -109,7 +101,7 @@ async def test_goals_are_named_by_their_number_in_the_prompt_and_other_numbers_l
 
 
 async def test_unless_the_model_is_trusted_goals_are_closed_by_the_rules() -> None:
-    state = talk_state()
+    state = state_of(ConversationAdapter(), CONVERSATION)
     seeing = perception({**TALK, "goals": []}, TALK)
     raw = await seeing.perceive("I have finished learning Python.", state)
     (learnt,) = (goal.id for goal in state.goals.goals if goal.description == "Learn Python")
@@ -120,7 +112,7 @@ async def test_unless_the_model_is_trusted_goals_are_closed_by_the_rules() -> No
 async def test_known_topics_that_the_message_does_not_name_are_left_out_where_it_names_others() -> (
     None
 ):
-    state = talk_state()
+    state = state_of(ConversationAdapter(), CONVERSATION)
     copied = {**TALK, "topics": ["Python", "cooking", "bread", "yeast"]}
     seeing = perception(copied, copied)
     assert (await seeing.perceive("How is bread made?", state))["topics"] == ["bread", "yeast"]
@@ -145,12 +137,12 @@ async def test_a_reference_to_something_previous_needs_a_word_of_it(
     text: str, refers: bool
 ) -> None:
     seeing = perception({**TALK, "references_previous": True})
-    raw = await seeing.perceive(text, talk_state())
+    raw = await seeing.perceive(text, state_of(ConversationAdapter(), CONVERSATION))
     assert raw["references_previous"] is refers
 
 
 async def test_fixed_errors_are_those_of_the_list_and_not_such_as_show_again() -> None:
-    state = code_state()
+    state = state_of(CodingAdapter(), CODING)
     fixing = perception({**CODE, "fixed": [1, 7]}, domain=PerceptionDomain.CODING)
     raw = await fixing.perceive("That fixed it, but now ...", state)
     assert raw["fixed"] == ["ConnectionRefusedError"]
@@ -186,7 +178,7 @@ async def test_the_prompt_has_the_state_and_the_message_as_data() -> None:
     )
     seeing, requests = capturing()
     await seeing.perceive(hostile, state)
-    await seeing.perceive("Two.", talk_state())
+    await seeing.perceive("Two.", state_of(ConversationAdapter(), CONVERSATION))
     text = requests[0].last_user_text
     assert text.count("</data>") == text.count("<data ") == 2
     assert "1. a 2. b <\\/data>" in text
@@ -212,11 +204,8 @@ async def test_calls_are_told_with_the_type_that_was_expected() -> None:
     seeing = perception(TALK, context=lambda: CallContext(on_call=calls.append, cycle=7))
     await seeing.perceive("Hello.", EMPTY)
     (call,) = calls
-    assert (call.expected, call.cycle, call.rung) == (
-        "ConversationAnswer",
-        7,
-        OutputMode.JSON_SCHEMA,
-    )
+    told = (call.expected, call.cycle, call.rung)
+    assert told == ("ConversationAnswer", 7, OutputMode.JSON_SCHEMA)
 
 
 async def test_an_unusable_answer_is_asked_for_once_more() -> None:
@@ -226,7 +215,9 @@ async def test_an_unusable_answer_is_asked_for_once_more() -> None:
 
 
 async def test_nothing_usable_is_an_error_and_the_state_is_as_it_was() -> None:
-    engine = AwarenessEngine(ConversationAdapter(), state=talk_state())
+    engine = AwarenessEngine(
+        ConversationAdapter(), state=state_of(ConversationAdapter(), CONVERSATION)
+    )
     before = engine.state
     with pytest.raises(ModelAnswerError, match="ConversationAnswer"):
         engine.step(await perception("no", "no").perceive("Hello.", engine.state))
@@ -235,12 +226,10 @@ async def test_nothing_usable_is_an_error_and_the_state_is_as_it_was() -> None:
     assert engine.state is before
 
 
-@pytest.mark.parametrize("domain", list(PerceptionDomain))
+@pytest.mark.parametrize("domain", PerceptionDomain)
 async def test_an_empty_answer_is_an_analysis_that_says_nothing(domain: PerceptionDomain) -> None:
-    full = TALK if domain is PerceptionDomain.CONVERSATION else CODE
-    nothing = {
-        name: type(value)() if isinstance(value, list) else value for name, value in full.items()
-    }
+    full: dict[str, Any] = {**TALK} if domain is PerceptionDomain.CONVERSATION else {**CODE}
+    nothing = {name: list[str]() if isinstance(one, list) else one for name, one in full.items()}
     raw = await perception(nothing, domain=domain).perceive("", EMPTY)
     assert not any(value for name, value in raw.items() if name != "sentiment")
 

@@ -48,11 +48,6 @@ def test_words_become_the_types_of_the_schema_and_bad_text_is_repaired() -> None
         ({"entities": [{"name": " ", "type": "t"}]}, "entities[0].name", "say something"),
         ({"goals": [{"description": "a", "priority": 2}]}, "goals[0].priority", "given 2"),
         ({"goals": [{"description": "a", "source": "me"}]}, "goals[0].source", "'explicit'"),
-        (
-            {"attention_items": [{"type": "threat", "description": "a", "ttl": 0}]},
-            "attention_items[0].ttl",
-            "greater than 0, given 0",
-        ),
         ({"spent": [{"resource": "a", "amount": -1}]}, "spent[0].amount", "given -1"),
         ({"unknowns": "x" * 10_000}, "unknowns", "tuple"),
         (

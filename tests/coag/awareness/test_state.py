@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from kits.aware_runs import item
 from pydantic import ValidationError
 
 from coag.awareness import (
@@ -21,19 +22,10 @@ from coag.awareness import (
     CollaborationMode,
     Entity,
     FailureNote,
-    Goal,
-    GoalDraft,
-    GoalGraph,
-    GoalOutcomes,
     GoalSource,
     GoalStatus,
-    InteractionProtocol,
-    Merge,
-    MergeReason,
     Need,
-    Relationship,
     Resource,
-    ScanPattern,
     SelfModel,
     Trajectory,
     Transition,
@@ -41,109 +33,31 @@ from coag.awareness import (
     WorldModel,
     load_state,
 )
-from coag.awareness.state import attention_id
 from coag.errors import AwarenessError
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
-STEPS, SHARES, TEXTS = st.integers(0, 10**6), st.floats(0, 1), st.text(max_size=8)
+TEXTS = st.text(max_size=8)
 SAID = TEXTS.map(lambda text: f"{text}a")
-NAMES = st.lists(SAID, max_size=2).map(tuple)
 NUMBERS = st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.booleans()
-STATES = st.dictionaries(TEXTS, TEXTS | NUMBERS | st.none(), max_size=2)
+SCALARS = st.dictionaries(TEXTS, TEXTS | NUMBERS | st.none(), max_size=2)
 
 
-def some(kind: type[Any], **fields: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
-    return st.lists(st.builds(kind, **fields), max_size=2).map(tuple)
-
-
-@st.composite
-def graphs(draw: st.DrawFn) -> GoalGraph:
-    graph = GoalDraft()
-    for step in range(draw(st.integers(0, 4))):
-        ids = [goal.id for goal in graph.goals]
-        description, source = draw(SAID), draw(st.sampled_from(GoalSource))
-        goal = Goal(
-            id=graph.fresh_id(description, source, step),
-            description=description,
-            source=source,
-            priority=draw(SHARES),
-            parent_id=draw(st.none() | st.sampled_from(ids)) if ids else None,
-            depends_on=tuple(draw(st.lists(st.sampled_from(ids), unique=True))) if ids else (),
-            completion_criteria=draw(st.none() | SAID),
-            created_step=step,
-            outcomes=GoalOutcomes(successes=draw(STEPS), failures=draw(STEPS)),
-        )
-        graph.spawn(goal)
-        if draw(st.booleans()):
-            graph.set_status(goal.id, GoalStatus.COMPLETED, step)
-    return GoalGraph().drafted(graph)
-
-
-TRANSITIONS = some(
-    Transition, step=STEPS, type=st.sampled_from(TransitionType), description=SAID, detail=STATES
-)
-BELIEFS = some(Belief, text=SAID, step=STEPS, resolved=st.none() | STEPS)
-WORLDS = st.builds(
-    WorldModel,
-    entities=some(Entity, name=SAID, type=SAID, state=STATES, affordances=NAMES, aliases=NAMES),
-    relationships=some(Relationship, source=SAID, type=SAID, target=SAID, step=STEPS),
-    assumptions=BELIEFS,
-    unknowns=BELIEFS,
-    merges=some(Merge, name=SAID, entity=SAID, how=st.sampled_from(MergeReason), score=SHARES),
-)
-SELVES = st.builds(
-    SelfModel,
-    capabilities=NAMES,
-    limitations=NAMES,
-    resources=some(Resource, name=SAID, capacity=st.floats(100, 1e9), remaining=st.floats(0, 100)),
-    needs=some(Need, action=SAID, resource=SAID, amount=st.floats(0, 9)),
-    allowed=NAMES,
-    forbidden=NAMES,
-    failures=some(FailureNote, step=STEPS, action=SAID, reason=TEXTS, lesson=TEXTS),
-)
-ITEMS = st.builds(
-    AttentionItem,
-    id=st.text("abc", min_size=1, max_size=2),
-    type=st.sampled_from(AttentionType),
-    description=SAID,
-    urgency=SHARES,
-    ttl=st.none() | st.integers(1, 9),
-    created_step=st.integers(0, 9),
-    source=TEXTS,
-)
-
-
-@given(
-    st.builds(
-        AwarenessState,
-        domain=SAID,
-        goals=graphs(),
-        trajectory=st.builds(Trajectory, transitions=TRANSITIONS, window=st.integers(0, 9)),
-        world=WORLDS,
-        self_model=SELVES,
-        attention=st.builds(
-            Attention,
-            items=st.lists(ITEMS, max_size=2).map(tuple),
-            suppressed=NAMES,
-            scan_patterns=some(ScanPattern, name=SAID, description=SAID),
-        ),
-        protocol=st.builds(
-            InteractionProtocol,
-            style=TEXTS,
-            output_format=TEXTS,
-            escalation=NAMES,
-            mode=st.sampled_from(CollaborationMode),
-            hard_constraints=NAMES,
-        ),
-        step=STEPS,
-        at=st.datetimes(timezones=st.just(UTC)),
+@given(SAID, SAID, SCALARS, st.floats(0, 1), st.datetimes(timezones=st.just(UTC)))
+def test_any_state_is_its_json(
+    said: str, other: str, known: dict[str, Any], share: float, at: datetime
+) -> None:
+    went = Transition(step=1, type=TransitionType.PIVOT, description=said, detail=known)
+    state = AwarenessState(
+        domain=other,
+        world=WorldModel(entities=(Entity(name=said, type=other, state=known, aliases=(other,)),)),
+        trajectory=Trajectory(transitions=(went,)),
+        attention=Attention().add(item(1, said, urgency=share)),
+        self_model=SelfModel(limitations=(said,), failures=(FailureNote(step=2, action=other),)),
+        at=at,
     )
-)
-def test_any_state_is_its_json(state: AwarenessState) -> None:
     text = state.model_dump_json()
-    assert load_state(text) == state
+    assert load_state(text) == load_state(state.model_dump(mode="json")) == state
     assert load_state(text).model_dump_json() == text
-    assert load_state(state.model_dump(mode="json")) == state
 
 
 def test_a_tick_is_one_step_later_at_the_given_time() -> None:
@@ -154,18 +68,23 @@ def test_a_tick_is_one_step_later_at_the_given_time() -> None:
     assert state.tick(datetime(2026, 3, 2)).at == datetime(2026, 3, 2, tzinfo=UTC)
 
 
-@pytest.mark.parametrize("number", [math.nan, math.inf])
-def test_what_json_cannot_carry_is_refused(number: float) -> None:
-    with pytest.raises(ValidationError):
-        Entity(name="a", type="b", state={"x": number})
-    with pytest.raises(ValidationError):
-        Resource(name="a", capacity=number, remaining=0)
-
-
-@pytest.mark.parametrize("name", ["", "  ", "\n", "\ud800"])
-def test_a_name_says_something_that_can_be_written(name: str) -> None:
-    with pytest.raises(ValidationError):
-        Entity(name=name, type="topic")
+@pytest.mark.parametrize(
+    ("kind", "fields", "problem"),
+    [
+        (Entity, {"name": "a", "type": "b", "state": {"x": math.nan}}, "finite"),
+        (Entity, {"name": "a", "type": "b", "state": {"x": math.inf}}, "finite"),
+        *((Entity, {"name": name, "type": "t"}, "name") for name in ("", "  ", "\n", "\ud800")),
+        (Resource, {"name": "a", "capacity": math.inf, "remaining": 0}, "finite"),
+        (Resource, {"name": "a", "capacity": 4, "remaining": 5}, "5 remaining of 4"),
+        (AttentionItem, {"id": "a", "type": "threat", "description": "b", "ttl": 0}, "than 0"),
+        (AttentionItem, {"id": "a", "type": "threat", "description": "b", "ttl": -1}, "than 0"),
+    ],
+)
+def test_what_says_nothing_or_json_cannot_carry_is_refused(
+    kind: type[AwarenessState], fields: dict[str, Any], problem: str
+) -> None:
+    with pytest.raises(ValidationError, match=problem):
+        kind(**fields)
 
 
 def test_the_enumerations_are_those_of_the_paper() -> None:
@@ -182,29 +101,14 @@ def test_the_enumerations_are_those_of_the_paper() -> None:
 def test_a_world_shows_its_open_beliefs_and_its_entities_by_type_and_name() -> None:
     settled, open_one = Belief(text="settled", step=1, resolved=2), Belief(text="open", step=1)
     python, cooking = Entity(name="Python", type="concept"), Entity(name="cooking", type="topic")
-    world = WorldModel(
-        entities=(python, cooking),
-        assumptions=(settled, open_one),
-        unknowns=(open_one, settled),
-    )
+    beliefs = (settled, open_one)
+    world = WorldModel(entities=(python, cooking), assumptions=beliefs, unknowns=beliefs)
     assert world.open_assumptions == world.open_unknowns == (open_one,)
     assert world.of_type("topic") == (cooking,)
-    assert world.get("Python") == python
-    assert world.get("python") is None
+    assert (world.get("Python"), world.get("python")) == (python, None)
 
 
 # ---- attention ----
-
-
-def item(id: str, urgency: float = 0.5, *, ttl: int | None = None, step: int = 0) -> AttentionItem:
-    return AttentionItem(
-        id=id,
-        type=AttentionType.THREAT,
-        description=f"about {id}",
-        urgency=urgency,
-        ttl=ttl,
-        created_step=step,
-    )
 
 
 def ids(attention: Attention) -> list[str]:
@@ -212,91 +116,63 @@ def ids(attention: Attention) -> list[str]:
 
 
 def test_the_most_urgent_is_seen_first_and_of_equals_the_newest() -> None:
-    items = (item("a", 0.5), item("b", 0.9), item("c", 0.5, step=1), item("d", 0.5))
-    assert ids(Attention().add(*items)) == ["b", "c", "d", "a"]
+    given = ((0.5, 0), (0.9, 0), (0.5, 1), (0.5, 0))
+    items = (
+        item(at, urgency=urgency, created_step=step) for at, (urgency, step) in enumerate(given)
+    )
+    assert ids(Attention().add(*items)) == ["i1", "i2", "i3", "i0"]
 
 
 def test_a_suppressed_item_is_there_but_not_seen_also_when_it_comes_back() -> None:
-    attention = Attention().add(item("a", ttl=1), item("b")).suppress("a")
-    assert (ids(attention), len(attention.items)) == (["b"], 2)
-    assert attention.suppress("a") == attention
-    assert ids(attention.unsuppress("a")) == ["b", "a"]
-    assert ids(attention.expire(9).add(item("a", step=9))) == ["b"]
-    with pytest.raises(AwarenessError, match=r"'c'\. Known: a, b"):
+    attention = Attention().add(item(1, ttl=1), item(2)).suppress("i1")
+    assert (ids(attention), len(attention.items)) == (["i2"], 2)
+    assert attention.suppress("i1") == attention
+    assert ids(attention.unsuppress("i1")) == ["i2", "i1"]
+    assert ids(attention.expire(9).add(item(1, created_step=9))) == ["i2"]
+    with pytest.raises(AwarenessError, match=r"'c'\. Known: i1, i2"):
         attention.suppress("c")
-    with pytest.raises(AwarenessError, match="'b' is not suppressed"):
-        attention.unsuppress("b")
+    with pytest.raises(AwarenessError, match="'i2' is not suppressed"):
+        attention.unsuppress("i2")
 
 
-def test_the_same_thing_noticed_again_replaces_the_first() -> None:
-    attention = Attention().add(item("a", 0.2), item("b"), item("a", 0.9, step=4))
-    assert [(one.id, one.urgency) for one in attention.items] == [("a", 0.9), ("b", 0.5)]
-    threat = attention_id(AttentionType.THREAT, "Fire in  the house")
-    assert threat == attention_id(AttentionType.THREAT, "fire in the house")
-    assert threat != attention_id(AttentionType.ANOMALY, "fire in the house")
-
-
-@pytest.mark.parametrize("ttl", [0, -1])
-def test_a_time_to_live_of_zero_is_refused(ttl: int) -> None:
-    with pytest.raises(ValidationError, match="greater than 0"):
-        item("a", ttl=ttl)
-
-
-@given(st.lists(ITEMS), st.integers(0, 20))
-def test_expiry_takes_what_is_over_and_nothing_else(items: list[AttentionItem], step: int) -> None:
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 9), st.none() | st.integers(1, 9))))
+def test_an_item_replaces_the_one_of_its_id_and_expires_when_its_time_is_over(
+    given: list[tuple[int, int, int | None]],
+) -> None:
+    items = [item(number, created_step=step, ttl=ttl) for number, step, ttl in given]
     attention = Attention().add(*items)
-    rest = attention.expire(step)
+    assert {one.id: one for one in attention.items} == {one.id: one for one in items}
+    rest = attention.expire(9)
     for one in attention.items:
-        is_over = one.ttl is not None and step - one.created_step >= one.ttl
+        is_over = one.ttl is not None and 9 - one.created_step >= one.ttl
         assert (one not in rest.items) == is_over
-    assert sorted(rest.visible, key=lambda one: -one.urgency) == list(rest.visible)
 
 
 # ---- the trajectory ----
 
 
-def went(*types: TransitionType) -> Trajectory:
-    trajectory = Trajectory()
-    for step, type in enumerate(types):
-        trajectory = trajectory.record(Transition(step=step, type=type, description="x"))
-    return trajectory
-
-
-def test_failures_reversals_and_discoveries_outlast_the_window_and_a_pivot_on_demand() -> None:
-    progress = [TransitionType.PROGRESS] * 5
-    trajectory = went(*TransitionType, *progress)
-    stays = (TransitionType.REVERSAL, TransitionType.DISCOVERY, TransitionType.FAILURE)
-    assert [one.type for one in trajectory.compress().transitions] == [*stays, *progress]
-    more = trajectory.model_copy(update={"sticky": (*STICKY, TransitionType.PIVOT)})
-    assert TransitionType.PIVOT in [one.type for one in more.compress().transitions]
-    short = went(*progress)
-    assert short.compress() is short
-
-
 @given(
-    st.lists(
-        st.builds(
-            Transition,
-            step=STEPS,
-            type=st.sampled_from(TransitionType),
-            description=st.just("x"),
-        ),
-        max_size=20,
-    ),
+    st.lists(st.sampled_from(TransitionType), max_size=20),
     st.integers(0, 8),
-    st.lists(st.sampled_from(TransitionType), unique=True).map(tuple),
+    st.just(STICKY) | st.lists(st.sampled_from(TransitionType), unique=True).map(tuple),
 )
 def test_compression_keeps_the_recent_and_the_sticky_in_order_and_no_more(
-    transitions: list[Transition], window: int, sticky: tuple[TransitionType, ...]
+    types: list[TransitionType], window: int, sticky: tuple[TransitionType, ...]
 ) -> None:
-    at_once = Trajectory(transitions=tuple(transitions), window=window, sticky=sticky)
-    recent = len(transitions) - window
-    wanted = [one for at, one in enumerate(transitions) if at >= recent or one.type in sticky]
+    went = [Transition(step=at, type=type, description="x") for at, type in enumerate(types)]
+    at_once = Trajectory(transitions=tuple(went), window=window, sticky=sticky)
+    recent = len(went) - window
+    wanted = [one for at, one in enumerate(went) if at >= recent or one.type in sticky]
     assert list(at_once.compress().transitions) == wanted
     stepwise = Trajectory(window=window, sticky=sticky)
-    for one in transitions:
+    for one in went:
         stepwise = stepwise.record(one).compress()
     assert stepwise == at_once.compress() == at_once.compress().compress()
+
+
+def test_failures_reversals_and_discoveries_are_sticky() -> None:
+    assert [one.value for one in STICKY] == ["failure", "reversal", "discovery"]
+    assert (Trajectory().sticky, Trajectory().window) == (STICKY, 5)
 
 
 # ---- the self model ----
@@ -304,76 +180,47 @@ def test_compression_keeps_the_recent_and_the_sticky_in_order_and_no_more(
 BATTERY = Resource(name="battery", capacity=10, remaining=4)
 ROOM = Resource(name="room", capacity=3, remaining=0, depletable=False)
 DRIVE = Need(action="drive*", resource="battery", amount=5)
-YES = ("", "", "")
+FILES = {"capabilities": ("search", "file.*")}
+STAIRS = {"limitations": ("climb stairs",)}
+ALL_BUT = {"allowed": ("*",), "forbidden": ("delete",)}
+DRIVING = {"resources": (BATTERY,), "needs": (DRIVE,)}
 
 
 @pytest.mark.parametrize(
-    ("declared", "action", "capable", "authorised", "resourced"),
+    ("declared", "action", "failing", "reason"),
     [
-        ({}, "anything", *YES),
-        ({"capabilities": ("search", "file.*")}, "Search", *YES),
-        ({"capabilities": ("search", "file.*")}, "file.read", *YES),
-        (
-            {"capabilities": ("search", "file.*")},
-            "search the moon",
-            "'search the moon' is none of the capabilities: search, file.*.",
-            "",
-            "",
-        ),
-        (
-            {"limitations": ("climb stairs",)},
-            "slowly climb stairs now",
-            "The limitation 'climb stairs' holds for 'slowly climb stairs now'.",
-            "",
-            "",
-        ),
-        ({"limitations": ("climb stairs",)}, "climb", *YES),
-        ({"limitations": ("climb stairs",)}, "stairs climb", *YES),
-        ({"forbidden": ("*",)}, "anything", "", "'*' is forbidden.", ""),
-        ({"forbidden": ("!",)}, "!", "", "'!' is forbidden.", ""),
-        ({"forbidden": ("!",)}, "shout!", *YES),
-        ({"allowed": ("*",), "forbidden": ("delete",)}, "write_file", *YES),
-        (
-            {"allowed": ("*",), "forbidden": ("delete",)},
-            "delete_file",
-            "",
-            "'delete' is forbidden.",
-            "",
-        ),
-        ({"allowed": ("*",), "forbidden": ("delete",)}, "undelete", *YES),
-        ({"allowed": ("read",)}, "READ", *YES),
-        (
-            {"allowed": ("read",)},
-            "read and write",
-            "",
-            "'read and write' is none of what is allowed: read.",
-            "",
-        ),
-        (
-            {"resources": (BATTERY,), "needs": (DRIVE,)},
-            "drive home",
-            "",
-            "",
-            "'drive home' takes 5 battery, 4 left.",
-        ),
-        ({"resources": (BATTERY,), "needs": (DRIVE,)}, "wait", *YES),
-        ({"needs": (DRIVE,)}, "drive", "", "", "'drive' takes 5 battery, 0 left."),
+        ({}, "anything", "", ""),
+        (FILES, "Search", "", ""),
+        (FILES, "file.read", "", ""),
+        (FILES, "search it", "capable", "'search it' is none of the capabilities: search, file.*."),
+        (STAIRS, "now climb stairs", "capable", "The limitation 'climb stairs' holds for "),
+        (STAIRS, "climb", "", ""),
+        (STAIRS, "stairs climb", "", ""),
+        ({"forbidden": ("*",)}, "anything", "authorised", "'*' is forbidden."),
+        ({"forbidden": ("!",)}, "!", "authorised", "'!' is forbidden."),
+        ({"forbidden": ("!",)}, "shout!", "", ""),
+        (ALL_BUT, "write_file", "", ""),
+        (ALL_BUT, "delete_file", "authorised", "'delete' is forbidden."),
+        (ALL_BUT, "undelete", "", ""),
+        ({"allowed": ("read",)}, "READ", "", ""),
+        ({"allowed": ("read",)}, "read it", "authorised", "'read it' is none of what is allowed: "),
+        (DRIVING, "drive home", "resourced", "'drive home' takes 5 battery, 4 left."),
+        (DRIVING, "wait", "", ""),
+        ({"needs": (DRIVE,)}, "drive", "resourced", "'drive' takes 5 battery, 0 left."),
     ],
 )
 def test_an_action_is_judged_by_what_is_declared(
-    declared: dict[str, Any], action: str, capable: str, authorised: str, resourced: str
+    declared: dict[str, Any], action: str, failing: str, reason: str
 ) -> None:
     verdict = SelfModel(**declared).can_i(action)
-    assert verdict.reasons == tuple(filter(None, (capable, authorised, resourced)))
-    assert (verdict.capable, verdict.authorised, verdict.resourced) == (
-        not capable,
-        not authorised,
-        not resourced,
-    )
-    assert verdict.yes == (not verdict.reasons)
+    for name in ("capable", "authorised", "resourced"):
+        assert getattr(verdict, name) == (name != failing)
+    assert verdict.yes == (not failing)
+    assert len(verdict.reasons) == bool(failing)
+    assert " ".join(verdict.reasons).startswith(reason)
 
 
-@pytest.mark.parametrize("action", ["delete_order", "deleteOrder", "DeleteOrder", "Delete Order!"])
+@pytest.mark.parametrize("action", ["delete_order", "deleteOrder", "Delete\u200b Order!"])
 @pytest.mark.parametrize("forbidden", ["delete order", "deleteOrder", "DELETE_ORDER"])
 def test_what_is_forbidden_is_so_however_its_words_are_joined(forbidden: str, action: str) -> None:
     assert not SelfModel(forbidden=(forbidden,)).can_i(action).authorised
@@ -387,7 +234,7 @@ def test_an_action_without_a_need_takes_of_what_no_needs_are_declared_of() -> No
     assert empty.model_copy(update={"needs": needs}).can_i("wait").resourced
 
 
-def test_spending_lessens_what_can_run_out_and_never_below_nothing() -> None:
+def test_spending_lessens_what_can_run_out_and_a_reading_replaces_what_is_known() -> None:
     me = SelfModel(resources=(BATTERY, ROOM))
     assert me.spend("Battery", 1.5).resources[0].remaining == 2.5
     assert me.spend("battery", 400).resources[0].remaining == 0
@@ -397,15 +244,8 @@ def test_spending_lessens_what_can_run_out_and_never_below_nothing() -> None:
     for amount in (-1.0, math.nan, math.inf):
         with pytest.raises(AwarenessError, match="at least 0"):
             me.spend("battery", amount)
-
-
-def test_a_reading_replaces_the_resource_of_its_name_which_holds_no_more_than_fits() -> None:
     full = Resource(name="Battery", capacity=10, remaining=10)
-    me = SelfModel(resources=(BATTERY,)).read(full)
-    assert me.resources == (full,)
-    assert me.read(ROOM).resources == (full, ROOM)
-    with pytest.raises(ValidationError, match="5 remaining of 4"):
-        Resource(name="battery", capacity=4, remaining=5)
+    assert me.read(full).resources == (full, ROOM)
 
 
 def test_the_latest_mistakes_are_kept() -> None:

@@ -22,6 +22,7 @@ from coag.awareness import (
     ObservedEntity,
     ObservedEvent,
     ObservedGoal,
+    ObservedRelationship,
     TransitionType,
     load_state,
     updated,
@@ -83,10 +84,11 @@ def test_a_name_that_was_recognised_is_recorded_once() -> None:
 
 def test_aliases_and_merges_are_bounded() -> None:
     names = [seen(name) for name in ("Café", "CAFE", "café", "Cafe", "cafe!")]
-    world = after(*names, settings=EngineSettings(kept_aliases=1, kept_merges=2)).world
-    assert world.entities[0].aliases == ("CAFE",)
-    assert [merge.name for merge in world.merges] == ["Cafe", "cafe!"]
-    assert after(*names, settings=EngineSettings(kept_merges=0)).world.merges == ()
+    for merges in (2, 0):
+        settings = EngineSettings(kept_aliases=1, kept_merges=merges)
+        world = after(*names, settings=settings).world
+        assert world.entities[0].aliases == ("CAFE",)
+        assert [merge.name for merge in world.merges] == ["Cafe", "cafe!"][: merges or 0]
 
 
 def test_relationships_join_what_names_mean_and_are_seen_again() -> None:
@@ -204,6 +206,9 @@ OBSERVATIONS = st.builds(
     entities=few(
         st.builds(ObservedEntity, name=WORDS, type=st.sampled_from(["topic", "concept", "file"]))
     ),
+    relationships=few(
+        st.builds(ObservedRelationship, source=WORDS, type=st.just("near"), target=WORDS)
+    ),
     goals=few(
         st.builds(
             ObservedGoal,
@@ -216,7 +221,9 @@ OBSERVATIONS = st.builds(
         st.builds(
             GoalChange,
             goal=WORDS,
-            status=st.sampled_from([GoalStatus.COMPLETED, GoalStatus.ACTIVE, GoalStatus.DEFERRED]),
+            status=st.sampled_from(["completed", "active", "deferred", "abandoned"]),
+            priority=st.none() | st.floats(0, 1),
+            succeeded=st.none() | st.booleans(),
         ),
         1,
     ),
@@ -228,6 +235,7 @@ OBSERVATIONS = st.builds(
             ttl=st.none() | st.integers(1, 3),
         )
     ),
+    assumptions=few(WORDS),
     unknowns=few(WORDS),
     resolved=few(WORDS, 1),
     event=st.none()

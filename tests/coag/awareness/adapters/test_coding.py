@@ -7,23 +7,17 @@ from typing import Any
 
 import pytest
 
-from coag.awareness import (
-    AttentionType,
-    AwarenessEngine,
-    AwarenessState,
-    CodingAdapter,
-    TransitionType,
-)
+from coag.awareness import AwarenessEngine, AwarenessState, CodingAdapter
 from coag.errors import ObservationError
 from coag.schema import SteppingClock
 
-THREAT, ANOMALY = AttentionType.THREAT, AttentionType.ANOMALY
 A: dict[str, Any] = {"errors": ["A"]}
 FIXED: dict[str, Any] = {"fixed": ["A"]}
 B = {"errors": ["B"]}
+AGAIN = {"errors": ["a"]}
+BOTH = {"errors": ["A", "B"]}
 OTHER = {"files": ["a.py"]}
-REGRESSION = (THREAT, "Regression: B right after the fix of A", 0.9)
-DISCOVERY = (TransitionType.DISCOVERY, "New issue after fix of A: B")
+LOGIN = {"goals": ["Write the login"]}
 
 
 def after(*turns: Mapping[str, object]) -> AwarenessState:
@@ -34,56 +28,30 @@ def after(*turns: Mapping[str, object]) -> AwarenessState:
 
 
 @pytest.mark.parametrize(
-    ("turns", "event", "foremost", "statuses"),
+    ("turns", "event", "threat", "urgency", "statuses"),
     [
-        ([A], (TransitionType.FAILURE, "Failed: A"), (THREAT, "Error: A", 0.8), "u"),
-        ([A, A], (TransitionType.FAILURE, "Still failing: A"), (THREAT, "Error: A", 0.8), "u"),
-        ([A, FIXED], (TransitionType.PROGRESS, "Resolved: A"), (THREAT, "Error: A", 0.1), "r"),
-        ([A, FIXED | B], DISCOVERY, REGRESSION, "ru"),
-        ([A, FIXED, B], DISCOVERY, REGRESSION, "ru"),
-        (
-            [A, FIXED, OTHER, B],
-            (TransitionType.FAILURE, "Failed: B"),
-            (THREAT, "Error: B", 0.8),
-            "ru",
-        ),
-        (
-            [A, FIXED, OTHER, {"errors": ["a"]}],
-            (TransitionType.REVERSAL, "Back again: a"),
-            (THREAT, "Error came back: a", 0.9),
-            "u",
-        ),
-        (
-            [A, FIXED | A],
-            (TransitionType.FAILURE, "Still failing: A"),
-            (THREAT, "Error: A", 0.8),
-            "u",
-        ),
-        (
-            [{"errors": ["A", "B"]}, {"errors": ["a"]}],
-            (TransitionType.FAILURE, "Still failing: a"),
-            (THREAT, "Error: B", 0.8),
-            "uu",
-        ),
-        (
-            [A, {"goals": ["Write the login"]}],
-            (TransitionType.BRANCH, "Scope expansion: Write the login"),
-            (THREAT, "Error: A", 0.8),
-            "u",
-        ),
+        ([A], "failure: Failed: A", "Error: A", 0.8, "u"),
+        ([A, A], "failure: Still failing: A", "Error: A", 0.8, "u"),
+        ([A, FIXED], "progress: Resolved: A", "Error: A", 0.1, "r"),
+        ([A, FIXED | B], "discovery: New issue after fix of A: B", "Regression: B", 0.9, "ru"),
+        ([A, FIXED, B], "discovery: New issue after fix of A: B", "Regression: B", 0.9, "ru"),
+        ([A, FIXED, OTHER, B], "failure: Failed: B", "Error: B", 0.8, "ru"),
+        ([A, FIXED, OTHER, AGAIN], "reversal: Back again: a", "Error came back: a", 0.9, "u"),
+        ([A, FIXED | A], "failure: Still failing: A", "Error: A", 0.8, "u"),
+        ([BOTH, AGAIN], "failure: Still failing: a", "Error: B", 0.8, "uu"),
+        ([A, LOGIN], "branch: Scope expansion: Write the login", "Error: A", 0.8, "u"),
     ],
 )
 def test_errors_are_raised_fixed_and_back_and_new_goals_meanwhile_widen_the_scope(
-    turns: list[dict[str, Any]],
-    event: tuple[TransitionType, str],
-    foremost: tuple[AttentionType, str, float],
-    statuses: str,
+    turns: list[dict[str, Any]], event: str, threat: str, urgency: float, statuses: str
 ) -> None:
     state = after(*turns)
     last = state.trajectory.transitions[-1]
-    assert (last.type, last.description) == event
+    assert f"{last.type.value}: {last.description}" == event
     first = state.attention.visible[0]
-    assert (first.type, first.description, first.urgency) == foremost
+    after_fix = " right after the fix of A" if threat.startswith("Regression") else ""
+    assert (first.type.value, first.description) == ("threat", threat + after_fix)
+    assert first.urgency == urgency
     kinds = {"u": "unresolved", "r": "resolved"}
     found = [one.state["error_status"] for one in state.world.of_type("error")]
     assert found == [kinds[one] for one in statuses]
@@ -93,21 +61,18 @@ def test_errors_are_raised_fixed_and_back_and_new_goals_meanwhile_widen_the_scop
 @pytest.mark.parametrize(
     ("turns", "expected"),
     [
+        ([A, LOGIN], ("Scope expansion: Write the login while unresolved: A", 0.6)),
         (
-            [A, {"goals": ["Write the login"]}],
-            (ANOMALY, "Scope expansion: Write the login while unresolved: A", 0.6),
-        ),
-        (
-            [{"conflicts": ["numpy 2 and pandas 1.5"]}],
-            (ANOMALY, "Dependency conflict: numpy 2 and pandas 1.5", 0.7),
+            [{"conflicts": ["numpy 2 and pandas 1"]}],
+            ("Dependency conflict: numpy 2 and pandas 1", 0.7),
         ),
     ],
 )
 def test_new_scope_and_conflicts_are_anomalies(
-    turns: list[dict[str, Any]], expected: tuple[AttentionType, str, float]
+    turns: list[dict[str, Any]], expected: tuple[str, float]
 ) -> None:
     last = after(*turns).attention.items[-1]
-    assert (last.type, last.description, last.urgency) == expected
+    assert (last.type.value, last.description, last.urgency) == ("anomaly", *expected)
 
 
 @pytest.mark.parametrize(
@@ -116,13 +81,13 @@ def test_new_scope_and_conflicts_are_anomalies(
         {"goals": ["Fix a in the parser"]},
         {"goals": [{"description": "Read the log", "parent": "Make it run"}]},
         {"goals": ["Make it run"]},
-        {"goals": ["Write the login"], "fixed": ["A"]},
+        LOGIN | FIXED,
         {"questions": ["Why?"]},
     ],
 )
 def test_what_serves_the_work_at_hand_widens_no_scope(second: dict[str, object]) -> None:
     state = after(A | {"goals": ["Make it run"]}, second)
-    assert state.trajectory.transitions[-1].type is TransitionType.PROGRESS
+    assert state.trajectory.transitions[-1].type == "progress"
 
 
 def test_an_error_may_have_the_name_of_something_else_and_a_failure_has_a_lesson() -> None:

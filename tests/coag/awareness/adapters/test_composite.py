@@ -26,26 +26,19 @@ from coag.errors import ConfigurationError, ObservationError
 from coag.schema import SteppingClock, estimate_tokens
 
 
-def both() -> AwarenessEngine:
-    return engine_of(CompositeAdapter([CodingAdapter(), ConversationAdapter()]))
-
-
 def engine_of(adapter: DomainAdapter) -> AwarenessEngine:
     return AwarenessEngine(adapter, clock=SteppingClock())
 
 
+def both() -> AwarenessEngine:
+    return engine_of(CompositeAdapter([CodingAdapter(), ConversationAdapter()]))
+
+
 def test_two_domains_share_goals_attention_and_one_event() -> None:
     engine = both()
-    engine.step(
-        {
-            "coding": {"files": ["main.py"], "errors": ["KeyError"], "goals": ["Fix it"]},
-            "conversation": {
-                "topics": ["parsers"],
-                "sentiment": "frustrated",
-                "goals": ["Learn Python"],
-            },
-        }
-    )
+    code = {"files": ["main.py"], "errors": ["KeyError"], "goals": ["Fix it"]}
+    talk = {"topics": ["parsers"], "sentiment": "frustrated", "goals": ["Learn Python"]}
+    engine.step({"coding": code, "conversation": talk})
     state, adapter = engine.state, engine.adapter
     assert adapter.domain_name == "coding+conversation"
     types = ["coding:file", "coding:error", "conversation:topic"]
