@@ -9,11 +9,12 @@ contradicting. A record whose value returns keeps the earlier intervals in its l
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from coag.schema import Fact, Lineage, Provenance, Record, Scalar, Trust, ValidityInterval
+from coag.schema import Fact, Provenance, Record, Scalar, Trust, ValidityInterval
 from coag.store import folded
 
 # ---- Trust and lineage: where a record comes from and what depends on it ----
@@ -38,14 +39,9 @@ def at_least(trust: Trust, other: Trust) -> bool:
     return _RANKS[trust] >= _RANKS[other]
 
 
-def lowest(trust: Trust, others: Iterable[Trust]) -> Trust:
-    """The lowest of them all."""
-    return min((trust, *others), key=_RANKS.__getitem__)
-
-
 def trust_of(record: Record) -> Trust:
     """The trust of a record: that of the best of its origins."""
-    return max((one.trust for one in origins(record)), key=_RANKS.__getitem__)
+    return max((one.trust for one in origins(record)), key=rank_of)
 
 
 def origins(record: Record) -> tuple[Provenance, ...]:
@@ -74,14 +70,15 @@ def without_source(record: Record, source: str) -> Record | None:
 
 def trusted_at_most(record: Record, trust: Trust) -> Record:
     """The record, the trust of all its origins lowered to at most this."""
-    lowered = [
-        one.model_copy(update={"trust": lowest(one.trust, [trust])}) for one in origins(record)
-    ]
-    return _with_origins(record, lowered)
+    return _with_origins(record, [_at_most(one, trust) for one in origins(record)])
+
+
+def _at_most(origin: Provenance, trust: Trust) -> Provenance:
+    return origin.model_copy(update={"trust": min(origin.trust, trust, key=rank_of)})
 
 
 def _with_origins(record: Record, every: Sequence[Provenance]) -> Record:
-    best = max(every, key=lambda one: _RANKS[one.trust])
+    best = max(every, key=lambda one: rank_of(one.trust))
     others = [one for one in every if one is not best][-ORIGINS_KEPT:]
     return with_lineage(record.model_copy(update={"provenance": best}), also_from=tuple(others))
 
@@ -112,13 +109,13 @@ def no_better_than(record: Record, same: Iterable[Record]) -> Record:
     An agent that repeats a record is no further witness of it.
     """
     known = [trust_of(one) for one in same]
-    if not known:
-        return record
-    best = max(known, key=_RANKS.__getitem__)
-    trust = lowest(record.provenance.trust, [best])
-    return record.model_copy(
-        update={"provenance": record.provenance.model_copy(update={"trust": trust})}
-    )
+    return with_trust(record, [max(known, key=rank_of)]) if known else record
+
+
+def with_trust(record: Record, others: Iterable[Trust]) -> Record:
+    """A new record, trusted no more than the lowest of these."""
+    origin = _at_most(record.provenance, min(others, default=Trust.DEVELOPER, key=rank_of))
+    return record.model_copy(update={"provenance": origin})
 
 
 def contradicting(record: Record, others: Iterable[str]) -> Record:
@@ -134,30 +131,20 @@ def with_lineage(record: Record, **changed: object) -> Record:
     return record.model_copy(update={"lineage": record.lineage.model_copy(update=changed)})
 
 
-def lineage_from(record_id: str, sources: Sequence[Record]) -> Lineage:
-    """The lineage of a new record that is concluded from others; none is derived from itself."""
-    ids = dict.fromkeys(source.id for source in sources if source.id != record_id)
-    return Lineage(derived_from=tuple(ids))
-
-
 def derived_levels(roots: Iterable[str], sources: Mapping[str, Collection[str]]) -> list[list[str]]:
     """The roots and all that is derived from them, level by level.
 
-    Every record is in one level only, after one of those it is derived from. So whoever removes
-    the last level first can be interrupted and start again from the roots.
-
-    Args:
-        roots: The records at which to begin.
-        sources: For each record, what it is derived from.
+    Every record is in one level only, after one of those it is derived from (`sources`). So whoever
+    removes the last level first can be interrupted and start again from the roots.
     """
-    derived: dict[str, list[str]] = {}
+    derived: dict[str, list[str]] = defaultdict(list)
     for record, its_sources in sources.items():
         for source in its_sources:
-            derived.setdefault(source, []).append(record)
+            derived[source].append(record)
     levels = [list(roots)]
     seen = set(levels[0])
     while levels[-1]:
-        level = {name for source in levels[-1] for name in derived.get(source, ())} - seen
+        level = {name for source in levels[-1] for name in derived[source]} - seen
         seen.update(level)
         levels.append(sorted(level))
     return levels[:-1]
@@ -173,11 +160,9 @@ def is_matter(fact: Fact | None) -> bool:
 
 def one_matter(one: Fact | None, other: Fact | None) -> bool:
     """Whether two facts are about the same attribute of the same subject."""
-    if one is None or other is None:
+    if one is None or other is None or folded(one.subject) != folded(other.subject):
         return False
-    return (folded(one.subject), folded(one.attribute)) == (
-        *(folded(other.subject), folded(other.attribute)),
-    )
+    return folded(one.attribute) == folded(other.attribute)
 
 
 def takes_on(fact: Fact | None, record: Record) -> bool:
@@ -278,24 +263,17 @@ def placed(statement: Record, others: Sequence[Record], at: datetime) -> Placeme
 
     Each statement holds until the first one begins that is trusted no less. Of two that begin at
     one time the one that was said later holds. One that begins in future leaves what holds now in
-    force until then.
-
-    Args:
-        statement: With its own trust, and not linked to others yet.
-        others: What is said on the matter. Superseded records are needed only if a current one
-            begins later than the statement (see `is_last`).
-        at: Now.
+    force until then. The statement has its own trust, and is not linked to others yet. Superseded
+    records are needed only if a current one begins later (see `is_last`).
     """
     over = not _lasts(statement, at)
     later = _next_one(statement, others, at)
     record = statement if later is None else bounded(statement, begin_of(later))
     ended = () if over else _ended(statement, others, at)
-    links: dict[str, object] = {}
     if ended:
-        links["supersedes"] = ended[0].id
+        record = record.model_copy(update={"supersedes": ended[0].id})
     if later is not None and begin_of(later) <= at:
-        links["superseded_by"] = later.id
-    record = record.model_copy(update=links)
+        record = record.model_copy(update={"superseded_by": later.id})
     changed = [now for one in ended if (now := ended_by(one, record, at)) != one]
     if later is not None and later.supersedes in (None, *(one.id for one in ended)):
         changed.append(later.model_copy(update={"supersedes": record.id}))
@@ -322,28 +300,19 @@ def confirming(statement: Record, others: Iterable[Record]) -> Record | None:
     interval of its own, and what held in between may still become known.
     """
     begin, trust = begin_of(statement), statement.provenance.trust
-    found = [
-        one
-        for one in others
-        if same_value(one, statement)
-        and holds(one, begin)
-        and not (
-            is_dated(one)
-            and is_dated(statement)
-            and begin_of(one) != begin
-            and at_least(trust, trust_of(one))
-        )
-    ]
-    return max(found, key=_by_trust, default=None)
+
+    def is_apart(one: Record) -> bool:
+        both_dated = is_dated(one) and is_dated(statement)
+        return both_dated and begin_of(one) != begin and at_least(trust, trust_of(one))
+
+    found = (one for one in others if same_value(one, statement) and holds(one, begin))
+    return max((one for one in found if not is_apart(one)), key=_by_trust, default=None)
 
 
 def ended_by(old: Record, by: Record, at: datetime | None = None) -> Record:
     """A record that holds until another begins; superseded by it once that has begun.
 
-    Args:
-        old: The record.
-        by: What takes its place.
-        at: Now; None where the other has begun for sure.
+    Without a time, the other has begun for sure.
     """
     begin = begin_of(by)
     begun = at is None or begin <= at or old.fact is None
@@ -391,12 +360,8 @@ def marked_contradictions(records: Sequence[Record]) -> list[Record]:
     """
     changed: list[Record] = []
     for record in records:
-        against = [
-            other.id
-            for other in records
-            if takes_on(record.fact, other) and not same_value(record, other)
-        ]
-        now = contradicting(record, against)
+        others = (one for one in records if takes_on(record.fact, one))
+        now = contradicting(record, [one.id for one in others if not same_value(record, one)])
         changed += [now] if now != record else []
     return changed
 
@@ -407,12 +372,12 @@ def _next_one(statement: Record, others: Iterable[Record], at: datetime) -> Reco
     What was said with an end that is over by now does not count.
     """
     trust = statement.provenance.trust
-    found = (
-        one
-        for one in _in_line(others, at)
-        if _follows(one, statement) and at_least(trust_of(one), trust)
+    after = (one for one in _in_line(others, at) if _follows(one, statement))
+    return min(
+        (one for one in after if at_least(trust_of(one), trust)),
+        key=lambda one: (begin_of(one), end_of(one) == begin_of(one), one.created_at, one.id),
+        default=None,
     )
-    return min(found, key=_by_begin, default=None)
 
 
 def _come_due(others: Sequence[Record], at: datetime) -> list[Record]:
@@ -426,14 +391,15 @@ def _come_due(others: Sequence[Record], at: datetime) -> list[Record]:
 
 
 def _ended(statement: Record, others: Iterable[Record], at: datetime) -> tuple[Record, ...]:
+    """What a statement ends; not what was superseded without an end of its own, and is over."""
     begin, trust = begin_of(statement), statement.provenance.trust
-    found = [
+    before = (one for one in _in_line(others, at) if not _follows(one, statement))
+    lasting = (
         one
-        for one in _in_line(others, at)
-        if not _follows(one, statement)
-        and _lasts_beyond(one, begin)
-        and at_least(trust, trust_of(one))
-    ]
+        for one in before
+        if _lasts(one, begin) and (end_of(one) is not None or one.superseded_by is None)
+    )
+    found = (one for one in lasting if at_least(trust, trust_of(one)))
     return tuple(sorted(found, key=_by_trust, reverse=True))
 
 
@@ -482,18 +448,6 @@ def _pending(one: Record, by: Record) -> bool:
     return one.superseded_by is None and end_of(one) == begin_of(by)
 
 
-def _lasts_beyond(record: Record, at: datetime) -> bool:
-    """Whether it holds beyond a time; one that was superseded without an end does not."""
-    if end_of(record) is None:
-        return record.superseded_by is None
-    return _lasts(record, at)
-
-
-def _by_begin(record: Record) -> tuple[datetime, bool, datetime, str]:
-    begin = begin_of(record)
-    return begin, end_of(record) == begin, record.created_at, record.id
-
-
 def _by_trust(record: Record) -> tuple[int, datetime, datetime, str]:
     return rank_of(trust_of(record)), begin_of(record), record.created_at, record.id
 
@@ -517,16 +471,10 @@ class Held:
 
 
 def with_earlier(record: Record, new: Record, known: Record, others: Iterable[Record]) -> Record:
-    """A known text that was said again, with the intervals in which it held before.
+    """A known text as it is to be stored, with the intervals in which it held before.
 
-    The best trusted of its sources state these. A statement of higher trust than all before starts
-    without earlier intervals; one of lower trust adds none.
-
-    Args:
-        record: The text as it is to be stored.
-        new: The statement.
-        known: What was stored of it.
-        others: What else is said on its matter.
+    The best trusted of its sources state these. A statement (`new`) of higher trust than all before
+    starts without earlier intervals; one of lower trust adds none.
     """
     trust, was = rank_of(new.provenance.trust), rank_of(trust_of(known))
     if not is_matter(known.fact) or trust < was:
@@ -536,10 +484,12 @@ def with_earlier(record: Record, new: Record, known: Record, others: Iterable[Re
     found = {one.since: one for one in known.lineage.earlier}
     for one in (known, new):
         if one is known or is_dated(one):
-            found.setdefault(begin_of(one), _interval_of(one, others))
-    begin = begin_of(record)
-    earlier = sorted((one for one in found.values() if one.since < begin), key=_since)
-    latest = tuple(earlier[-EARLIER_KEPT:])
+            # an end that is another's begin was not said, and may still move
+            end = end_of(one)
+            end = None if any(begin_of(other) == end for other in others) else end
+            interval = ValidityInterval(since=begin_of(one), until=end)
+            found.setdefault(interval.since, interval)
+    latest = tuple(found[at] for at in sorted(found) if at < begin_of(record))[-EARLIER_KEPT:]
     return record if latest == record.lineage.earlier else with_lineage(record, earlier=latest)
 
 
@@ -558,8 +508,8 @@ def held_when(chain: Sequence[Record]) -> tuple[Held, ...]:
     for one, interval in sorted(earlier, key=lambda both: both[1].since, reverse=True):
         until = _earliest(_next_begin(one, interval.since, every), interval.until)
         part = Held(record=one, since=interval.since, until=until)
-        after = (n for n, other in enumerate(held) if _begin(other) > interval.since)
-        place = next(after, len(held))
+        begun = (begin_of(other.record) if other.since is None else other.since for other in held)
+        place = next((n for n, at in enumerate(begun) if at > interval.since), len(held))
         following = held[place] if place < len(held) else None
         if following is not None and following.record is one and following.since == until:
             held[place] = Held(record=one, since=part.since, until=following.until)
@@ -579,13 +529,6 @@ def _last_interval(one: Record, begins: Sequence[tuple[Record, datetime]]) -> He
     return Held(record=one, since=since, until=_earliest(end_of(one), cut))
 
 
-def _interval_of(one: Record, others: Iterable[Record]) -> ValidityInterval:
-    """When a statement holds; an end that is another's begin was not said, and may still move."""
-    end = end_of(one)
-    cut = end is not None and any(begin_of(other) == end for other in others)
-    return ValidityInterval(since=begin_of(one), until=None if cut else end)
-
-
 def _next_begin(
     one: Record, after: datetime, begins: Iterable[tuple[Record, datetime]]
 ) -> datetime | None:
@@ -595,13 +538,5 @@ def _next_begin(
     return min(found, default=None)
 
 
-def _begin(held: Held) -> datetime:
-    return begin_of(held.record) if held.since is None else held.since
-
-
 def _earliest(one: datetime | None, other: datetime | None) -> datetime | None:
     return min((at for at in (one, other) if at is not None), default=None)
-
-
-def _since(interval: ValidityInterval) -> datetime:
-    return interval.since

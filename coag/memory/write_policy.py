@@ -12,6 +12,7 @@ from coag.schema import (
     Clock,
     Event,
     Fact,
+    Lineage,
     MemoryKind,
     Provenance,
     Record,
@@ -23,7 +24,7 @@ from coag.schema import (
 )
 from coag.store import check_metadata, short_id
 
-from .facts import at_least, is_matter, lineage_from, lowest, one_matter, same_value, trust_of
+from .facts import at_least, is_matter, one_matter, same_value, trust_of, with_trust
 from .words import unseen
 
 MAX_TEXT = 20_000
@@ -116,11 +117,7 @@ class Remembered:
 
 
 def refusal(text: str) -> str | None:
-    """Why a text is not kept, in one sentence, or None.
-
-    Args:
-        text: Without control characters and trimmed.
-    """
+    """Why a text, trimmed and without control characters, is not kept, in one sentence."""
     if not text:
         return "There is nothing to remember: the text is empty."
     if len(text) > MAX_TEXT:
@@ -136,10 +133,7 @@ def refusal(text: str) -> str | None:
 
 
 def unfit(record: Record) -> str | None:
-    """Why memory cannot keep a record, in one sentence, or None.
-
-    For records that come as they are, e.g. from a file.
-    """
+    """Why memory cannot keep a record that comes as it is, e.g. from a file, in one sentence."""
     if "\\u0000" in record.model_dump_json().replace("\\\\", ""):
         return f"It holds the character U+0000, which no memory keeps: {record.text[:40]!r}."
     refused = refusal(cleaned(record.text).strip())
@@ -184,39 +178,28 @@ def record_of(given: ToRemember, scope: str, clock: Clock) -> Record:
 
 
 def derived(record: Record, names: Sequence[str], found: Sequence[Record]) -> Record:
-    """The record as one concluded from others: trusted no more than the least trusted of them.
+    """A record concluded from others, of which `found` are there and may be read.
 
-    Args:
-        record: The record by itself.
-        names: Ids of what it was concluded from.
-        found: Those of them that there are and that may be read.
+    It is trusted no more than the least trusted of them, and never derived from itself.
 
     Raises:
         ValueError: If one of them is not there.
     """
-    known = {source.id for source in found}
-    unknown = [name for name in names if name not in known]
-    if unknown:
+    ids = dict.fromkeys(source.id for source in found)
+    unknown = next((name for name in names if name not in ids), None)
+    if unknown is not None:
         raise ValueError(
-            f"Nothing can be derived from {unknown[0]!r}: scope {record.scope!r} has no such "
+            f"Nothing can be derived from {unknown!r}: scope {record.scope!r} has no such "
             "record, nor has any other that is read here."
         )
-    trust = lowest(record.provenance.trust, map(trust_of, found))
-    return record.model_copy(
-        update={
-            "provenance": record.provenance.model_copy(update={"trust": trust}),
-            "lineage": lineage_from(record.id, found),
-        }
-    )
+    lineage = Lineage(derived_from=tuple(one for one in ids if one != record.id))
+    return with_trust(record.model_copy(update={"lineage": lineage}), map(trust_of, found))
 
 
 def decided(new: Record, known: Record | None, nearest: Iterable[Record] = ()) -> WriteDecision:
-    """The decision on a record that is to be written.
+    """The decision on a record that is to be written, beside the one that has its id already.
 
-    Args:
-        new: The record.
-        known: What is stored under its id, or None.
-        nearest: The current records that are most similar to it.
+    `nearest` are the current records that are most similar to it.
     """
     if known is not None:
         return repetition_of(known)
@@ -268,25 +251,18 @@ def _form_folded(text: str) -> str:
 def _is_twin(new: Record, old: Record) -> bool:
     """Whether an older record, trusted no less, says all that a new one would.
 
-    They must have the same type, metadata and fact, and the same time, place and order of an
-    event.
+    They must have the same type, metadata and fact, and the same event but for the situation.
     """
     return (
         old.id != new.id
-        and (old.type, _typed(old), old.fact) == (new.type, _typed(new), new.fact)
+        and _particulars(old) == _particulars(new)
         and at_least(trust_of(old), new.provenance.trust)
-        and _same_event(new.event, old.event)
         and says_the_same(new.text, old.text)
     )
 
 
-def _typed(record: Record) -> dict[str, tuple[type, Scalar]]:
-    """Metadata in which 1 and true differ."""
-    return {key: (type(value), value) for key, value in record.metadata.items()}
-
-
-def _same_event(one: Event | None, other: Event | None) -> bool:
-    if one is None or other is None:
-        return one is other
-    fields = ("at", "order", "episode", "place", "action", "outcome")
-    return all(getattr(one, name) == getattr(other, name) for name in fields)
+def _particulars(record: Record) -> tuple[object, ...]:
+    """What twins have in common besides their texts; in metadata, 1 and true differ."""
+    typed = {key: (type(value), value) for key, value in record.metadata.items()}
+    event = record.event and record.event.model_copy(update={"situation": ""})
+    return record.type, typed, record.fact, event
