@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -30,9 +30,8 @@ from coag.store import Search, short_id
 from .facts import CONCLUSION, takes_on
 from .long_term import LongTermMemory
 from .procedural import ProceduralMemory
-from .procedures import PendingRewrite, ProcedureVersion, RuleChange, rules_of, source_origin
+from .procedures import PendingRewrite, RuleChange, rules_of, source_origin
 from .words import quotes, restates
-from .write_policy import Remembered
 
 
 class _Arguments(BaseModel):
@@ -40,16 +39,12 @@ class _Arguments(BaseModel):
 
 
 class _RecordArguments(_Arguments):
-    """What goes into a memory of records."""
-
     scope: str = Field(
         default="", max_length=200, description="Whose memory to write to; left out, your own."
     )
 
 
-class EpisodicArguments(_RecordArguments):
-    """What happened."""
-
+class _EpisodicArguments(_RecordArguments):
     summary: str = Field(
         min_length=1, max_length=500, description="What happened, where and with what result."
     )
@@ -59,9 +54,7 @@ class EpisodicArguments(_RecordArguments):
     about: str = Field(default="", max_length=80, description="Thing or place it is about.")
 
 
-class SemanticArguments(_RecordArguments):
-    """What holds."""
-
+class _SemanticArguments(_RecordArguments):
     fact: str = Field(
         min_length=1, max_length=500, description="One fact that will still hold later."
     )
@@ -77,11 +70,7 @@ class SemanticArguments(_RecordArguments):
     )
 
     def as_fact(self) -> Fact | None:
-        """The fact in parts; None if it is in words only.
-
-        Raises:
-            ValueError: If only some of the parts are there.
-        """
+        """The fact in parts; None if it is in words only, an error if some parts are missing."""
         if not self.attribute and not self.value:
             return None
         if not (self.about and self.attribute and self.value):
@@ -91,9 +80,7 @@ class SemanticArguments(_RecordArguments):
         return Fact(subject=self.about, attribute=self.attribute, value=self.value)
 
 
-class ProceduralArguments(_Arguments):
-    """How to act."""
-
+class _ProceduralArguments(_Arguments):
     procedure: str = Field(description="Which procedure to change.")
     reason: str = Field(min_length=1, max_length=300, description="What went wrong or well.")
     operation: Literal["add", "replace", "remove"] = Field(
@@ -107,34 +94,27 @@ class ProceduralArguments(_Arguments):
     )
 
 
-def json_schema(arguments: type[_Arguments], **names: Sequence[str]) -> dict[str, Any]:
+def _json_schema(arguments: type[_Arguments], choice: str, values: Sequence[str]) -> dict[str, Any]:
     """The JSON schema of the arguments, without titles, `scope` last.
 
-    Args:
-        arguments: Whose schema.
-        names: The values that a property may have, for those that are known only now. A property
-            that may be left out and has no choice is not shown.
+    One property has a choice of values that are known only now; where there is none and it may be
+    left out, it is not shown.
     """
     schema = arguments.model_json_schema()
-    properties: dict[str, dict[str, Any]] = schema["properties"]
-    required: list[str] = schema["required"]
-    shown: dict[str, dict[str, Any]] = {}
-    for name in sorted(properties, key=lambda one: one == "scope"):
-        values = names.get(name)
-        if values is not None and len(values) < 2 and name not in required:
-            continue
-        shown[name] = {key: value for key, value in properties[name].items() if key != "title"}
-        if values is not None:
-            shown[name]["enum"] = list(values)
+    properties, required = schema["properties"], schema["required"]
+    for one in properties.values():
+        del one["title"]
+    chosen = properties.pop(choice) | {"enum": list(values)}
+    if choice in required:
+        properties = {choice: chosen, **properties}
+    elif len(values) > 1:
+        properties[choice] = chosen
     return {
         "type": "object",
-        "properties": shown,
+        "properties": properties,
         "required": required,
         "additionalProperties": False,
     }
-
-
-# ---- The moment in which an agent remembers something, and what its words depend on ----
 
 
 USER = "user"
@@ -219,11 +199,8 @@ class MemorySituation:
 
     def quoted_by(self, *texts: str) -> tuple[Record, ...]:
         """The records recalled in this cycle that these words quote."""
-        return tuple(
-            record
-            for record in self.recalled
-            if any(quotes(text, [record.text]) for text in texts if text)
-        )
+        said = [text for text in texts if text]
+        return tuple(r for r in self.recalled if any(quotes(text, [r.text]) for text in said))
 
     def grounds(self, *texts: str) -> tuple[str, ...]:
         """Ids of the records on which a conclusion in these words depends.
@@ -234,24 +211,17 @@ class MemorySituation:
         """
         if self.states_user(*texts):
             return ()
-        recalled = (
-            record
-            for record in self.recalled
-            if record.provenance.trust is Trust.UNTRUSTED or record in self.quoted_by(*texts)
-        )
-        return tuple(dict.fromkeys((*(record.id for record in recalled), *self.records)))
+        quoted = self.quoted_by(*texts)
+        on = (r for r in self.recalled if r.provenance.trust is Trust.UNTRUSTED or r in quoted)
+        return tuple(dict.fromkeys((*(record.id for record in on), *self.records)))
 
 
 def place_of(metadata: Mapping[str, Scalar]) -> str:
     """Where the agent is, as far as a domain's metadata say; else empty."""
-    named: Iterable[Scalar] = (metadata[key] for key in _PLACES if key in metadata)
+    named = (metadata[key] for key in _PLACES if key in metadata)
     place = next((str(value) for value in named if not isinstance(value, bool)), "")
-    if not place and {"x", "y"} <= metadata.keys():
-        place = f"({metadata['x']},{metadata['y']})"
-    return place
-
-
-# ---- The internal actions by which an agent decides what is worth remembering ----
+    grid = f"({metadata['x']},{metadata['y']})" if {"x", "y"} <= metadata.keys() else ""
+    return place or grid
 
 
 EPISODIC_ACTION = "tool_update_episodic_memory"
@@ -321,50 +291,47 @@ class MemoryActions:
         try:
             return await self._actions[call.action](call, self._narrowed(self._whole))
         except ValidationError as error:
-            return _failed(_sentences(error))
+            wrong = (f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors())
+            problem, failure = "; ".join(wrong), Failure.DETERMINISTIC
         except (ValueError, UnknownNameError) as error:
-            return _failed(str(error))
+            problem, failure = str(error), Failure.DETERMINISTIC
         except ProcedureRejected as error:
-            return _failed(f"Refused: {' '.join(error.reasons)}")
+            problem, failure = f"Refused: {' '.join(error.reasons)}", Failure.DETERMINISTIC
         except RecordStoreError as error:
-            return _failed(str(error), Failure.TRANSIENT)
+            problem, failure = str(error), Failure.TRANSIENT
+        return ActionResult(content=problem, is_error=True, failure=failure)
 
     async def _remember_event(self, call: ActionCall, memory: LongTermMemory) -> ActionResult:
-        given = EpisodicArguments.model_validate(call.arguments)
+        given = _EpisodicArguments.model_validate(call.arguments)
         now = self._situation()
-        remembered = await memory.remember(
-            MemoryKind.EPISODIC,
-            given.summary,
+        return await self._remembered(
+            memory,
+            now,
+            given,
+            kind=MemoryKind.EPISODIC,
+            text=given.summary,
             provenance=now.provenance(given.summary, given.about),
             type=given.type,
-            metadata=_metadata(now, given.about),
-            sensed=True,
-            event=now.happening(),
             derived_from=[one.id for one in await self._grounds(memory, now, given.summary)],
-            scope=given.scope or None,
         )
-        return await self._result(memory, remembered)
 
     async def _remember_fact(self, call: ActionCall, memory: LongTermMemory) -> ActionResult:
-        given = SemanticArguments.model_validate(call.arguments)
+        given = _SemanticArguments.model_validate(call.arguments)
         fact, now = given.as_fact(), self._situation()
         old = await self._superseded(memory, given)
         parts = (given.about, given.attribute, given.value)
         grounds = await self._grounds(memory, now, given.fact, *parts)
-        grounds = [one for one in grounds if one.id != old and not takes_on(fact, one)]
-        remembered = await memory.remember(
-            MemoryKind.SEMANTIC,
-            given.fact,
+        return await self._remembered(
+            memory,
+            now,
+            given,
+            kind=MemoryKind.SEMANTIC,
+            text=given.fact,
             provenance=now.provenance(given.fact, *parts),
-            metadata=_metadata(now, given.about),
-            sensed=True,
-            event=now.happening(),
             fact=fact,
             supersedes=old,
-            derived_from=[one.id for one in grounds],
-            scope=given.scope or None,
+            derived_from=[o.id for o in grounds if o.id != old and not takes_on(fact, o)],
         )
-        return await self._result(memory, remembered)
 
     async def _grounds(
         self, memory: LongTermMemory, now: MemorySituation, text: str, *parts: str
@@ -383,7 +350,7 @@ class MemoryActions:
         held = await memory.store.get(list(dict.fromkeys(ids))) if ids else []
         return [record for record in held if record.scope in memory.scopes.readable]
 
-    async def _superseded(self, memory: LongTermMemory, given: SemanticArguments) -> str | None:
+    async def _superseded(self, memory: LongTermMemory, given: _SemanticArguments) -> str | None:
         if not given.supersedes:
             return None
         old = await memory.find(MemoryKind.SEMANTIC, given.supersedes)
@@ -401,7 +368,7 @@ class MemoryActions:
 
     async def _change_rule(self, call: ActionCall, memory: LongTermMemory) -> ActionResult:
         del memory
-        given = ProceduralArguments.model_validate(call.arguments)
+        given = _ProceduralArguments.model_validate(call.arguments)
         now = self._situation()
         own = bool(given.rule) and now.states_user(given.rule)
         sources = () if own else now.sources
@@ -423,12 +390,29 @@ class MemoryActions:
                 text += " It was made after text from outside was shown."
             return ActionResult(content=text, data={"pending": made.id})
         self._written(made.written(given.procedure))
+        listed = " ".join(f"{n}. {rule}" for n, rule in enumerate(rules_of(made.text), start=1))
         return ActionResult(
-            content=_announcement(given.procedure, made),
+            content=f"Procedure {given.procedure!r} is now version {made.version}, in force from "
+            f"the next cycle. Standing rules: {listed or 'none'}",
             data={"procedure": given.procedure, "version": made.version},
         )
 
-    async def _result(self, memory: LongTermMemory, remembered: Remembered) -> ActionResult:
+    async def _remembered(
+        self,
+        memory: LongTermMemory,
+        now: MemorySituation,
+        given: _EpisodicArguments | _SemanticArguments,
+        **what: Any,
+    ) -> ActionResult:
+        """Remembers something with what the moment adds, and says what came of it."""
+        about = {"about": given.about} if given.about else {}
+        remembered = await memory.remember(
+            **what,
+            metadata={**now.metadata, **about},
+            sensed=True,
+            event=now.happening(),
+            scope=given.scope or None,
+        )
         record = remembered.record
         if remembered.new:
             self._written(remembered.written())
@@ -463,16 +447,21 @@ class MemoryActions:
 
 
 def _specs(scopes: Sequence[str], procedures: Sequence[str]) -> tuple[ActionSpec, ...]:
-    event = json_schema(EpisodicArguments, scope=scopes)
-    fact = json_schema(SemanticArguments, scope=scopes)
-    rule = json_schema(ProceduralArguments, procedure=procedures)
     offered = (
-        (EPISODIC_ACTION, "Remember something that happened and may matter later.", event),
-        (SEMANTIC_ACTION, "Remember a fact that will still hold later.", fact),
+        (
+            EPISODIC_ACTION,
+            "Remember something that happened and may matter later.",
+            _json_schema(_EpisodicArguments, "scope", scopes),
+        ),
+        (
+            SEMANTIC_ACTION,
+            "Remember a fact that will still hold later.",
+            _json_schema(_SemanticArguments, "scope", scopes),
+        ),
         (
             PROCEDURAL_ACTION,
             "Add, replace or remove a standing rule of how you think and act.",
-            rule,
+            _json_schema(_ProceduralArguments, "procedure", procedures),
         ),
     )
     return tuple(
@@ -480,27 +469,4 @@ def _specs(scopes: Sequence[str], procedures: Sequence[str]) -> tuple[ActionSpec
             name=name, description=text, parameters=parameters, internal=True, repeatable=True
         )
         for name, text, parameters in offered
-    )
-
-
-def _metadata(now: MemorySituation, about: str) -> dict[str, Scalar]:
-    return {**now.metadata, "about": about} if about else dict(now.metadata)
-
-
-def _announcement(procedure: str, made: ProcedureVersion) -> str:
-    listed = " ".join(f"{n}. {rule}" for n, rule in enumerate(rules_of(made.text), start=1))
-    return (
-        f"Procedure {procedure!r} is now version {made.version}, in force from the next cycle. "
-        f"Standing rules: {listed or 'none'}"
-    )
-
-
-def _failed(problem: str, failure: Failure = Failure.DETERMINISTIC) -> ActionResult:
-    return ActionResult(content=problem, is_error=True, failure=failure)
-
-
-def _sentences(error: ValidationError) -> str:
-    """What is wrong with which argument."""
-    return "; ".join(
-        f"{'.'.join(str(part) for part in one['loc'])}: {one['msg']}" for one in error.errors()
     )
