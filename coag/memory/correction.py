@@ -45,9 +45,8 @@ async def related_to(store: RecordStore, record: Record) -> RelatedRecords:
     lineage = record.lineage
     sources = await store.get(list(lineage.derived_from))
     there = {source.id for source in sources}
-    derived: list[Record] = []
-    async for records in store.scan():
-        derived += [one for one in records if record.id in one.lineage.derived_from]
+    scan = (one async for records in store.scan() for one in records)
+    derived = [one async for one in scan if record.id in one.lineage.derived_from]
     return RelatedRecords(
         record=record,
         chain=await LongTermMemory(store, scope=record.scope).history(record.id),
@@ -64,12 +63,8 @@ async def dependents_of(
 ) -> tuple[Record, ...]:
     """All that was concluded from a record, directly or not: what goes if it is revoked.
 
-    Reads the whole store once, and keeps the links of what was concluded from something.
-
-    Args:
-        store: Where they are.
-        name: Id of the record; it is not part of the answer.
-        scopes: Whose records; None for everyone's.
+    The record is not part of the answer. Reads the records of these scopes once (None for
+    everyone's), and keeps the links of what was concluded from something.
 
     Raises:
         RecordStoreError: If the store cannot be reached.
@@ -121,9 +116,8 @@ def amended(record: Record, correction: Correction) -> Record:
     if unknown:
         known = ", ".join(sorted(record.metadata)) or "none"
         raise ValueError(f"The record has no metadata {unknown[0]!r} to take away. Known: {known}.")
-    metadata = {k: v for k, v in record.metadata.items() if k not in without}
-    metadata.update(correction.metadata)
     check_metadata(correction.metadata)
+    metadata = {k: v for k, v in record.metadata.items() if k not in without}
     if correction.type is not None and not correction.type.strip():
         raise ValueError("The type is empty; every record has one, `note` if nothing else.")
     dynamics = record.dynamics
@@ -134,7 +128,7 @@ def amended(record: Record, correction: Correction) -> Record:
     return record.model_copy(
         update={
             "type": record.type if correction.type is None else correction.type.strip(),
-            "metadata": metadata,
+            "metadata": {**metadata, **correction.metadata},
             "dynamics": dynamics,
             "fact": _fact(record.fact, correction),
         }
@@ -175,16 +169,9 @@ async def corrected(
         scope=record.scope,
     )
     importance = {"importance": wanted.dynamics.importance}
-    as_wanted = result.record.model_copy(
-        update={
-            "type": wanted.type,
-            "metadata": wanted.metadata,
-            "dynamics": result.record.dynamics.model_copy(update=importance),
-        }
-    )
-    if as_wanted != result.record:
-        return (await memory.store.update([as_wanted]))[0]
-    return result.record
+    dynamics = result.record.dynamics.model_copy(update=importance)
+    changes = {"type": wanted.type, "metadata": wanted.metadata, "dynamics": dynamics}
+    return (await memory.store.update([result.record.model_copy(update=changes)]))[0]
 
 
 def _fact(fact: Fact | None, correction: Correction) -> Fact | None:

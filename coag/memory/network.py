@@ -20,11 +20,12 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections import defaultdict
 from collections.abc import AsyncGenerator, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from heapq import heapify, heappop, heappush
-from itertools import islice
+from heapq import heapify, heappop, heappush, nsmallest
+from itertools import chain, islice
 
 from pydantic import Field
 
@@ -67,40 +68,16 @@ def entity_named(name: str) -> str:
 
 
 def entities_of(record: Record, most: int) -> tuple[str, ...]:
-    """The entities that a record mentions, each once, those of its fields first.
+    """The first entities that a record mentions, each once, those of its fields first.
 
     These are the subject and the value of its fact, the place of its event, and the names in its
     text: words written with a capital, several in a row being one name, with the numbers behind
     them. Who said it is none of them.
-
-    Args:
-        record: The record.
-        most: At most so many; of a longer text the first ones count.
     """
-    named = filter(None, map(entity_named, _mentions(record)))
-    return tuple(dict.fromkeys(named))[:most]
-
-
-def with_name(text: str, old: str, new: str) -> str:
-    """A text with one entity in the place of another, or behind it if the other is not named.
-
-    Args:
-        text: What is said, in any writing.
-        old: The entity that it names.
-        new: The entity to put in its place.
-    """
-    words = r"[\W_]+".join(map(re.escape, old.split()))
-    put, count = re.subn(rf"(?<![^\W_]){words}(?![^\W_])", lambda _: new, text, flags=re.IGNORECASE)
-    return put if old and count else f"{text} {new}"
-
-
-def _mentions(record: Record) -> Iterator[str]:
-    if record.fact is not None:
-        yield record.fact.subject
-        yield record.fact.value
-    if record.event is not None:
-        yield record.event.place
-    yield from _names(record.text)
+    mentions: list[str] = [] if record.fact is None else [record.fact.subject, record.fact.value]
+    mentions += [] if record.event is None else [record.event.place]
+    named = map(entity_named, [*mentions, *_names(record.text)])
+    return tuple(dict.fromkeys(filter(None, named)))[:most]
 
 
 def _names(text: str) -> Iterator[str]:
@@ -206,29 +183,24 @@ class SemanticNetwork:
         found: dict[str, None] = {}
         start = 0
         while start < len(words):
-            for end in range(min(len(words), start + LONGEST_NAME), start, -1):
-                name = " ".join(words[start:end])
-                if name in self._records:
-                    found[name] = None
-                    start = end - 1
-                    break
-            start += 1
+            ends = range(min(len(words), start + LONGEST_NAME), start, -1)
+            end = next((e for e in ends if " ".join(words[start:e]) in self._records), None)
+            if end is not None:
+                found[" ".join(words[start:end])] = None
+            start = end or start + 1
         return tuple(found)
 
     def neighbours(self, entity: str) -> dict[str, tuple[str, ...]]:
         """The entities that some record mentions together with this one, and these records' ids."""
-        tied: dict[str, list[str]] = {}
         own = entity_named(entity)
-        for one in sorted(self._records.get(own, ())):
-            for other in self._mentioned[one]:
-                if other != own:
-                    tied.setdefault(other, []).append(one)
-        return {other: tuple(tied[other]) for other in sorted(tied)}
+        mentions = {one: self._mentioned[one] for one in sorted(self._records.get(own, ()))}
+        others = sorted({other for some in mentions.values() for other in some} - {own})
+        return {o: tuple(one for one, some in mentions.items() if o in some) for o in others}
 
     def ties(self, one: str, other: str) -> tuple[str, ...]:
         """Ids of the records that mention both entities, in their order."""
-        both = self._of(one) & self._of(other)
-        return tuple(sorted(both))
+        first, second = (self._records.get(entity_named(name), set()) for name in (one, other))
+        return tuple(sorted(first & second))
 
     def records_of(self, entity: str) -> Collection[str]:
         """The records over which an entity spreads; none if it is too common to say anything."""
@@ -267,24 +239,20 @@ class SemanticNetwork:
         self, firing: Mapping[str, float], reached: Collection[str], decay: float
     ) -> dict[str, float]:
         """The entities that these activate through the records that mention both."""
-        records: dict[str, float] = {}
+        records: dict[str, float] = defaultdict(float)
         enough = [one for one, given in firing.items() if given >= _LEAST_ACTIVATION]
-        strongest = sorted(enough, key=lambda one: (-firing[one], one))[:_MOST_FIRING]
+        strongest = nsmallest(_MOST_FIRING, enough, key=lambda one: (-firing[one], one))
         for entity in sorted(strongest):
             among = self.records_of(entity)
             for one in among:
-                records[one] = records.get(one, 0.0) + firing[entity] / len(among)
-        fired: dict[str, float] = {}
+                records[one] += firing[entity] / len(among)
+        fired: dict[str, float] = defaultdict(float)
         for one in sorted(records):
             mentioned = self._mentioned[one]
             for entity in mentioned:
                 if entity not in reached:
-                    given = decay * records[one] / len(mentioned)
-                    fired[entity] = fired.get(entity, 0.0) + given
+                    fired[entity] += decay * records[one] / len(mentioned)
         return {entity: given for entity, given in fired.items() if given > 0.0}
-
-    def _of(self, entity: str) -> set[str]:
-        return self._records.get(entity_named(entity), set())
 
     def _insert(self, record: Record) -> None:
         mentioned = entities_of(record, self.limits.entities)
@@ -381,8 +349,7 @@ class AssociativeStore(WrappedStore):
         Raises:
             RecordStoreError: If the store cannot be read.
         """
-        networks = await self._built()
-        return self._network_in(networks, scope)
+        return self._network_in(await self._built(), scope)
 
     async def add(self, records: Sequence[Record]) -> list[str]:
         """See `RecordStore.add`."""
@@ -436,17 +403,19 @@ class AssociativeStore(WrappedStore):
             if scope in networks
             for bridge in self._bridges(networks[scope], search.text, hits)
         ]
-        for found in await asyncio.gather(*ways):
-            for hit in found:
-                known = best.get(hit.record.id)
-                if known is None or known.score < hit.score:
-                    best[hit.record.id] = hit
+        for hit in chain.from_iterable(await asyncio.gather(*ways)):
+            known = best.setdefault(hit.record.id, hit)
+            if known.score < hit.score:
+                best[hit.record.id] = hit
         return ranked(best.values(), search.k)
 
     def _bridges(
         self, network: SemanticNetwork, text: str, hits: Sequence[RecalledRecord]
     ) -> list[tuple[str, str]]:
-        """The most active entities besides those the query names, and the query put to each."""
+        """The most active entities besides those the query names, and the query put to each.
+
+        There the entity stands in the place of the one that led to it, or behind the query.
+        """
         how = self.association
         named = network.named_in(text)
         seeds = dict.fromkeys(named, 1.0)
@@ -456,8 +425,9 @@ class AssociativeStore(WrappedStore):
                 seeds[entity] = seeds.get(entity, 0.0) + hit.score / len(mentioned)
         active = network.activation(seeds, steps=how.steps, decay=how.decay)
         leading = [one for one in active if one not in named and len(network.records_of(one)) > 1]
-        best = sorted(leading, key=lambda one: (-active[one], one))[: how.bridges]
-        return [(one, _put_to(network, text, named, one)) for one in best]
+        best = nsmallest(how.bridges, leading, key=lambda one: (-active[one], one))
+        led = ((one, next((n for n in named if network.ties(n, one)), "")) for one in best)
+        return [(one, with_name(text, old, one)) for one, old in led]
 
     async def _by_way(
         self,
@@ -467,39 +437,33 @@ class AssociativeStore(WrappedStore):
         known: Collection[str],
     ) -> list[RecalledRecord]:
         """What answers the query put to an entity, mentions it and is not known yet."""
-        entity, text = bridge
+        (entity, text), how = bridge, self.association
         found = await self.store.search(replace(search, text=text, scopes=(network.scope,)))
         new = (hit for hit in found if hit.record.id not in known)
         good = (hit for hit in new if entity in network.entities(hit.record.id))
-        less = (_lessened(hit, self.association.weight) for hit in good)
-        least = 0.0 if search.min_score is None else search.min_score
-        return [hit for hit in islice(less, self.association.each) if hit.score >= least]
+        less = [_lessened(hit, how.weight) for hit in islice(good, how.each)]
+        return [hit for hit in less if hit.score >= (search.min_score or 0.0)]
 
     async def _built(self) -> dict[str, SemanticNetwork]:
         if self._networks is None:
             async with self._changing:
                 if self._networks is None:  # nobody else built them meanwhile
-                    self._networks = await self._read()
+                    networks: dict[str, SemanticNetwork] = {}
+                    async for some in self.store.scan():
+                        for record in some:
+                            self._network_in(networks, record.scope).put([record])
+                    self._networks = networks
         return self._networks
-
-    async def _read(self) -> dict[str, SemanticNetwork]:
-        networks: dict[str, SemanticNetwork] = {}
-        async for some in self.store.scan():
-            for record in some:
-                self._network_in(networks, record.scope).put([record])
-        return networks
 
     @asynccontextmanager
     async def _change(self) -> AsyncGenerator[None]:
         """One write at a time; after one that failed, the networks are built again."""
         async with self._changing:
-            done = False
             try:
                 yield
-                done = True
-            finally:
-                if not done:
-                    self._networks = None
+            except BaseException:
+                self._networks = None
+                raise
 
     def _put(self, records: Iterable[Record]) -> None:
         if self._networks is not None:
@@ -516,10 +480,11 @@ class AssociativeStore(WrappedStore):
         return networks[scope]
 
 
-def _put_to(network: SemanticNetwork, text: str, named: Sequence[str], entity: str) -> str:
-    """The text with the entity in the place of the one that led to it."""
-    old = next((one for one in named if network.ties(one, entity)), "")
-    return with_name(text, old, entity)
+def with_name(text: str, old: str, new: str) -> str:
+    """A text with one entity in the place of another, or behind it if the other is not named."""
+    words = r"[\W_]+".join(map(re.escape, old.split()))
+    put, count = re.subn(rf"(?<![^\W_]){words}(?![^\W_])", lambda _: new, text, flags=re.IGNORECASE)
+    return put if old and count else f"{text} {new}"
 
 
 def _lessened(hit: RecalledRecord, weight: float) -> RecalledRecord:

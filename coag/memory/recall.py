@@ -62,11 +62,7 @@ class Recaller:
     async def recall(self, searches: Sequence[Search]) -> Recall:
         """The records that answer a question, best first, with those that contradict them.
 
-        Args:
-            searches: The question, once for each kind of memory.
-
-        Raises:
-            ValueError: If a filter is malformed.
+        The question comes once for each kind of memory. A malformed filter is a ValueError.
         """
         for search in searches:
             parse_where(search.where)

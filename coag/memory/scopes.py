@@ -4,17 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from types import TracebackType
 from weakref import WeakKeyDictionary, WeakValueDictionary
-
-from pydantic import Field
 
 from coag.errors import ConfigurationError
 from coag.schema import Provenance, Trust, Value
 from coag.store import ChromaStore, RecordStore, WrappedStore
-
-# ---- One writer at a time for each place of records ----
-
 
 _LOOK_AGAIN = 0.002
 """Seconds between two looks at a lock that somebody holds."""
@@ -32,12 +26,7 @@ class PlaceLock:
         while not self._lock.acquire(blocking=False):  # noqa: ASYNC110
             await asyncio.sleep(_LOOK_AGAIN)
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *error: object) -> None:
         """Lets the next one in."""
         self._lock.release()
 
@@ -61,9 +50,6 @@ def lock_of(store: RecordStore) -> PlaceLock:
             _OF_PLACES[place] = lock
             return lock
         return _OF_STORES.setdefault(store, PlaceLock())
-
-
-# ---- Whose memories one memory reads and writes ----
 
 
 _USER, _TEAM = "user:", "team:"
@@ -126,9 +112,9 @@ class Scopes(Value):
 
     own: str
     """Where it writes unless a call names another one."""
-    reads: tuple[str, ...] = Field(default=())
+    reads: tuple[str, ...] = ()
     """Further scopes that it reads."""
-    writes: tuple[str, ...] = Field(default=())
+    writes: tuple[str, ...] = ()
     """Further scopes that it reads and, where a call names one, writes."""
 
     @property
@@ -142,11 +128,7 @@ class Scopes(Value):
         return tuple(dict.fromkeys((self.own, *self.writes)))
 
     def narrowed(self, scope: str) -> Scopes:
-        """Those of one person: written is his or her scope alone, read these too.
-
-        Raises:
-            ConfigurationError: If a person's scope is among these.
-        """
+        """Those of one person: written is his or her scope alone, read these too."""
         self.check_shared()
         return Scopes(own=scope, reads=self.readable)
 
@@ -164,10 +146,7 @@ class Scopes(Value):
             )
 
     def to_write(self, scope: str | None) -> str:
-        """The scope that a call means.
-
-        Args:
-            scope: The one that it names; None for its own.
+        """The scope that a call names, or its own.
 
         Raises:
             ValueError: If it may not be written.
@@ -183,19 +162,12 @@ class Scopes(Value):
         return scope
 
 
-# ---- The origin of what a person says ----
-
-
 _PERSON = "person"
 """The kind of source that a person is who writes into a memory."""
 
 
 def said_by_person(name: str = _PERSON) -> Provenance:
-    """The origin of what a person writes into a memory: a user's word, said in no run.
-
-    Args:
-        name: Who it is.
-    """
+    """The origin of what a person writes into a memory: a user's word, said in no run."""
     return Provenance(
         run="", activity="", cycle=0, source=name, source_kind=_PERSON, trust=Trust.USER
     )
