@@ -17,8 +17,7 @@ from coag.awareness import AwarenessState, load_state
 from coag.errors import AwarenessError, ConfigurationError, UnknownNameError
 from coag.tracing import RecordKind, TraceIndex
 
-from .beliefs import cycle_snapshots
-from .texts import in_a_line
+from .texts import in_a_line, object_of
 from .trace_scan import snapshot_at
 from .views import (
     AwarenessView,
@@ -37,22 +36,20 @@ from .views import (
 NOT_AWARE = "This run keeps no awareness state: its agent has no modules=[Awareness()]."
 _PARTS = ("goals", "trajectory", "attention", "domain")
 """No state of another module has all of these."""
-_NAME = 160
-_TEXT = 240
+_NAME, _TEXT = 160, 240
+_Json = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class SavedState:
-    """What a snapshot has of one awareness module."""
+class _SavedState:
+    """What a snapshot has of one awareness module; no state where it cannot be read."""
 
     state: AwarenessState | None
-    """None where it cannot be read."""
-    json: dict[str, Any] = field(default_factory=dict[str, Any])
+    json: _Json = field(default_factory=dict[str, Any])
     """The same as JSON, see `_as_json`."""
     pursued: str = ""
-    """Id of the goal that the activity serves; empty for none."""
+    """Id of the open goal that the activity serves; empty for none."""
     trouble: str = ""
-    """Why it cannot be read."""
 
 
 def is_aware(index: TraceIndex) -> bool:
@@ -66,29 +63,24 @@ def is_aware(index: TraceIndex) -> bool:
     return any(_saved_states(index, position) for position in ends)
 
 
-def _saved_states(index: TraceIndex, position: int) -> dict[str, SavedState]:
+def _saved_states(index: TraceIndex, position: int) -> dict[str, _SavedState]:
     """The states in the snapshot at a position, by the modules' names."""
     snapshot = snapshot_at(index, position)
-    modules = snapshot.modules if snapshot is not None else {}
-    found: dict[str, SavedState] = {}
-    for name, value in modules.items():
-        saved = _mapping(value)
-        state = _mapping(saved.get("state"))
+    found: dict[str, _SavedState] = {}
+    for name, value in (snapshot.modules if snapshot is not None else {}).items():
+        saved = object_of(value)
+        state = object_of(saved.get("state"))
         if not all(part in state for part in _PARTS):
             continue
-        pursued = _mapping(saved.get("standing")).get("goal")
+        pursued = object_of(saved.get("standing")).get("goal")
         try:
             loaded = load_state(state)
         except (AwarenessError, RecursionError) as error:
-            found[name] = SavedState(None, trouble=in_a_line(str(error), _TEXT))
+            found[name] = _SavedState(None, trouble=in_a_line(str(error), _TEXT))
         else:
-            named = pursued if isinstance(pursued, str) else ""
-            found[name] = SavedState(loaded, _as_json(loaded), named)
+            is_open = any(goal.id == pursued and goal.is_open for goal in loaded.goals.goals)
+            found[name] = _SavedState(loaded, _as_json(loaded), str(pursued) if is_open else "")
     return found
-
-
-def _mapping(value: object) -> Mapping[str, Any]:
-    return cast("Mapping[str, Any]", value) if isinstance(value, dict) else {}
 
 
 # ---- The kinds of things in a state ----
@@ -104,7 +96,7 @@ class _Kind:
     title: str
     columns: tuple[str, ...]
     """Fields that are shown. The first names a thing, the others describe it."""
-    key: tuple[str, ...] = ()
+    keys: tuple[str, ...] = ()
     """Fields that tell the things apart; none for the first column."""
     step: str = "step"
     """The field with the state's step at which a thing came."""
@@ -112,20 +104,34 @@ class _Kind:
     """How many columns are compared; None for all."""
     only_added: bool = False
     """True where leaving things out, as compression does, is no change."""
+    most: int = 50
+    """Rows of its table."""
+
+    def things(self, state: _Json) -> list[_Json]:
+        """All of this kind in a state."""
+        found: Any = state
+        for name in self.path.split("."):
+            found = found[name]
+        return found
+
+    def key(self, thing: _Json) -> Hashable:
+        """What tells a thing apart from the others."""
+        return self.kind, *(str(thing[name]) for name in self.keys or self.columns[:1])
+
+    def cells(self, thing: _Json) -> tuple[str, ...]:
+        """A thing as texts, one a column."""
+        return tuple(_cell(thing.get(name)) for name in self.columns)
 
 
 _GOAL_COLUMNS = ("description", "status", "source", "priority", "serves", "waits for")
 _GOAL = _Kind(
-    "goal", "goals.goals", "Goals", (*_GOAL_COLUMNS, "reached when"), ("id",), "created_step"
-)
-_ATTENTION = _Kind(
-    "attention",
-    "attention.items",
-    "Attention, the most urgent first",
-    ("description", "type", "urgency", "suppressed", "steps left"),
+    "goal",
+    "goals.goals",
+    "Goals",
+    (*_GOAL_COLUMNS, "reached when"),
     ("id",),
     "created_step",
-    compared=4,
+    most=200,
 )
 _TRANSITION = _Kind(
     "transition",
@@ -134,12 +140,22 @@ _TRANSITION = _Kind(
     ("description", "type"),
     ("step", "type", "description"),
     only_added=True,
+    most=60,
 )
 _ENDS = ("source", "type", "target")
 _MISTAKE = ("action", "reason", "lesson")
 _KINDS = (
     _GOAL,
-    _ATTENTION,
+    _Kind(
+        "attention",
+        "attention.items",
+        "Attention, the most urgent first",
+        ("description", "type", "urgency", "suppressed", "steps left"),
+        ("id",),
+        "created_step",
+        compared=4,
+        most=60,
+    ),
     _TRANSITION,
     _Kind("resource", "self_model.resources", "Resources", ("name", "left")),
     _Kind("unknown", "world.unknowns", "Not known", ("text", "state")),
@@ -152,19 +168,18 @@ _KINDS = (
     _Kind("rule", "rules", "What it can and may do, and how it works together", ("rule", "text")),
 )
 _RULES = ("capabilities", "limitations", "allowed", "forbidden", "needs")
-Json = dict[str, Any]
 
 
-def _as_json(state: AwarenessState) -> Json:
+def _as_json(state: AwarenessState) -> _Json:
     """The state as JSON, with the columns that are made of other fields."""
-    whole: Json = state.model_dump(mode="json")
+    whole: _Json = state.model_dump(mode="json")
     names = {goal.id: goal.description[:60] for goal in state.goals.goals}
     for goal in whole["goals"]["goals"]:
         goal["serves"] = names.get(goal["parent_id"] or "", "")
         goal["waits for"] = [names.get(one, one) for one in goal["depends_on"][:8]]
         goal["reached when"] = goal["completion_criteria"]
     suppressed = frozenset(state.attention.suppressed)
-    items: list[Json] = whole["attention"]["items"]
+    items: list[_Json] = whole["attention"]["items"]
     for item in items:
         ttl, came = item["ttl"], item["created_step"]
         left = "until removed" if ttl is None else f"{max(0, came + ttl - state.step)} of {ttl}"
@@ -183,27 +198,12 @@ def _as_json(state: AwarenessState) -> Json:
     return whole
 
 
-def _things(state: Json, kind: _Kind) -> list[Json]:
-    found: Any = state
-    for name in kind.path.split("."):
-        found = found[name]
-    return found
-
-
-def _key(kind: _Kind, thing: Json) -> Hashable:
-    return tuple(str(thing[name]) for name in kind.key or kind.columns[:1])
-
-
-def _cells(kind: _Kind, thing: Json) -> tuple[str, ...]:
-    return tuple(_cell(thing.get(name)) for name in kind.columns)
-
-
 def _cell(value: Any) -> str:
     """A value of a thing as text; empty for none."""
     if isinstance(value, float):
         return f"{value:.4g}"
     if isinstance(value, dict):
-        fields = cast("Json", value).items()
+        fields = cast("_Json", value).items()
         return ", ".join(f"{name} {_cell(one)}" for name, one in list(fields)[:12])
     if isinstance(value, list):
         return "; ".join(_cell(one) for one in cast("list[Any]", value)[:50])
@@ -213,107 +213,75 @@ def _cell(value: Any) -> str:
 # ---- The difference between two states ----
 
 
-@dataclass(slots=True)
-class StateDifference:
-    """How much changed, and the first of it."""
-
-    limit: int
-    """How many changes are kept; all are counted."""
-    changes: list[StateChange] = field(default_factory=list[StateChange])
-    counts: dict[Move, int] = field(default_factory=lambda: dict.fromkeys(Move, 0))
-    moves: dict[tuple[str, Hashable], Move] = field(
-        default_factory=dict[tuple[str, Hashable], Move]
-    )
-    """What became of the things that are there, by kind and key."""
-
-    def take(self, kind: _Kind, key: Hashable, name: str, move: Move, *texts: str) -> None:
-        """One thing more that changed; `texts` describe it before and after."""
-        self.counts[move] += 1
-        if move is not Move.GONE:
-            self.moves[kind.kind, key] = move
-        if len(self.changes) < self.limit:
-            name, before, after = (in_a_line(text, _TEXT) for text in (name, *texts))
-            self.changes.append(
-                StateChange(kind=kind.kind, name=name, move=move, before=before, after=after)
-            )
-
-
-def difference(before: Json, after: Json, limit: int) -> StateDifference:
-    """What is different, what counts most first; both states are given by `_as_json`.
+def _differences(
+    before: _Json | None, after: _Json | None
+) -> Iterator[tuple[Hashable, StateChange]]:
+    """What is different, with the keys of the things; none where a state is missing.
 
     That something was noticed again, as it was, is no change.
     """
-    found = StateDifference(limit)
-    for kind in _KINDS:
+    for kind in _KINDS if before and after else ():
         was, now = (
-            {_key(kind, one): _cells(kind, one)[: kind.compared] for one in _things(state, kind)}
+            {kind.key(one): kind.cells(one)[: kind.compared] for one in kind.things(state or {})}
             for state in (before, after)
         )
         for key, cells in now.items():
             earlier = was.get(key)
             if earlier is None:
-                found.take(kind, key, cells[0], Move.ADDED, "", _joined(cells[1:]))
+                yield key, _change(kind, Move.ADDED, cells[0], (), cells[1:])
             elif earlier != cells:
-                pairs = [one for one in zip(earlier, cells, strict=True) if one[0] != one[1]]
-                texts = (_joined(part) for part in zip(*pairs, strict=True))
-                found.take(kind, key, cells[0], Move.CHANGED, *texts)
+                apart = [one for one in zip(earlier, cells, strict=True) if one[0] != one[1]]
+                yield key, _change(kind, Move.CHANGED, cells[0], *zip(*apart, strict=True))
         for key, cells in was.items() if not kind.only_added else ():
             if key not in now:
-                found.take(kind, key, cells[0], Move.GONE, _joined(cells[1:]), "")
-    return found
+                yield key, _change(kind, Move.GONE, cells[0], cells[1:], ())
 
 
-def _joined(cells: Iterable[str]) -> str:
-    return ", ".join(cell for cell in cells if cell)
+def _change(kind: _Kind, move: Move, name: str, *texts: Iterable[str]) -> StateChange:
+    before, after = (in_a_line(", ".join(filter(None, cells)), _TEXT) for cells in texts)
+    name = in_a_line(name, _TEXT)
+    return StateChange(kind=kind.kind, name=name, move=move, before=before, after=after)
 
 
 # ---- One state ----
 
 
-_ROWS = {"goal": 200, "attention": 60, "transition": 60}
-"""Rows of a table; of others `_OTHERS`."""
-_OTHERS = 50
 _CHANGES = 60
-Since = Callable[[int], int]
-"""The first cycle looked at that began after a step of the state."""
 
 
 def _module_state(
     module: str,
     cycle: int,
-    saved: SavedState | None,
-    before: tuple[int, SavedState] | None,
-    since: Since,
+    saved: _SavedState | None,
+    before: tuple[int, _SavedState] | None,
+    since: Callable[[int], int],
 ) -> ModuleState:
+    """What a module held; `since` gives the first cycle that began after a step of the state."""
     if saved is None or saved.state is None:
         why = saved.trouble if saved else "The trace holds no state of it as this cycle began."
         return ModuleState(module=module, cycle=cycle, trouble=why)
-    state, was = saved.state, before[1].state if before else None
-    changed = StateDifference(0)
-    if before is not None and was is not None:
-        changed = difference(before[1].json, saved.json, _CHANGES)
-    tables = [_table(kind, saved, changed, since) for kind in _KINDS]
+    compared = before[0] if before and before[1].state else None
+    found = list(_differences(before[1].json if before else None, saved.json))
+    moves = {key: change.move for key, change in found if change.move is not Move.GONE}
+    tables = [_table(kind, saved, moves, since) for kind in _KINDS]
+    facts = dict(_facts(saved.state, saved.pursued))
+    facts |= {f"Changed since cycle {compared}": str(len(found))} if compared is not None else {}
     return ModuleState(
         module=module,
         cycle=cycle,
-        domain=in_a_line(state.domain, _NAME),
-        mode=state.protocol.mode.value,
-        facts=tuple(_facts(state, saved.pursued, before if was is not None else None, changed)),
+        domain=in_a_line(saved.state.domain, _NAME),
+        mode=saved.state.protocol.mode.value,
+        facts=tuple(facts.items()),
         tables=tuple(table for table in tables if table.of),
-        changes=tuple(changed.changes),
-        changes_of=sum(changed.counts.values()),
-        before=before[0] if before and was is not None else None,
+        changes=tuple(change for _, change in found[:_CHANGES]),
+        changes_of=len(found),
+        before=compared,
     )
 
 
-def _facts(
-    state: AwarenessState,
-    pursued: str,
-    before: tuple[int, SavedState] | None,
-    changed: StateDifference,
-) -> Iterator[tuple[str, str]]:
+def _facts(state: AwarenessState, pursued: str) -> Iterator[tuple[str, str]]:
     goals = state.goals.goals
-    named = [goal.description for goal in goals if goal.id == pursued and goal.is_open]
+    named = [goal.description for goal in goals if goal.id == pursued]
     yield "Pursued now", in_a_line(named[0], _NAME) if named else "no open goal"
     open_goals = sum(goal.is_open for goal in goals)
     yield "Goals", f"{open_goals} open, {len(goals) - open_goals} closed"
@@ -322,27 +290,28 @@ def _facts(
     yield "Attention", f"{shown}, {hidden} suppressed" if hidden else str(shown)
     for one in state.self_model.resources[:4]:
         yield in_a_line(one.name, 40), f"{one.remaining:g} of {one.capacity:g}"
-    if before is not None:
-        yield f"Changed since cycle {before[0]}", str(sum(changed.counts.values()))
 
 
-def _table(kind: _Kind, saved: SavedState, changed: StateDifference, since: Since) -> StateTable:
-    things = _things(saved.json, kind)
-    placed = _goal_tree(things, saved.pursued) if kind is _GOAL else [(one, 0) for one in things]
-    awaited = {
-        on for goal in things if kind is _GOAL and _is_open(goal) for on in goal["depends_on"]
-    }
+def _table(
+    kind: _Kind,
+    saved: _SavedState,
+    moves: Mapping[Hashable, Move],
+    since: Callable[[int], int],
+) -> StateTable:
+    things = kind.things(saved.json)
+    goals = things if kind is _GOAL else []
+    placed = _goal_tree(goals, saved.pursued) if goals else [(one, 0) for one in things]
+    awaited = {on for goal in goals if _is_open(goal) for on in goal["depends_on"]}
     rows: list[StateRow] = []
-    for one, depth in placed[: _ROWS.get(kind.kind, _OTHERS)]:
-        move = changed.moves.get((kind.kind, _key(kind, one)))
-        is_open = kind is not _GOAL or _is_open(one)
+    for one, depth in placed[: kind.most]:
+        move = moves.get(kind.key(one))
         row = StateRow(
-            cells=tuple(in_a_line(cell, _TEXT) for cell in _cells(kind, one)),
+            cells=tuple(in_a_line(cell, _TEXT) for cell in kind.cells(one)),
             since=since(one[kind.step]) if kind.step in one else None,
             move=move,
             depth=depth,
-            strong=kind is _GOAL and one["id"] == saved.pursued and is_open,
-            closed=not (is_open or move or one["id"] in awaited),
+            strong=bool(goals) and one["id"] == saved.pursued,
+            closed=bool(goals) and not (_is_open(one) or move or one["id"] in awaited),
         )
         rows.append(row)
     return StateTable(
@@ -350,26 +319,23 @@ def _table(kind: _Kind, saved: SavedState, changed: StateDifference, since: Sinc
     )
 
 
-def _is_open(goal: Json) -> bool:
+def _is_open(goal: _Json) -> bool:
     return goal["status"] not in ("completed", "abandoned")
 
 
-def _goal_tree(goals: Sequence[Json], pursued: str) -> list[tuple[Json, int]]:
+def _goal_tree(goals: Sequence[_Json], pursued: str) -> list[tuple[_Json, int]]:
     """Goals, each below the one that it serves; of many the open ones.
 
     A log may say that goals serve each other in a circle: those come last.
     """
-    limit = _ROWS["goal"]
-    if len(goals) > limit:
-        best = sorted(goals, key=lambda goal: (goal["id"] != pursued, not _is_open(goal)))[:limit]
-        names = {goal["id"] for goal in best}
-        goals = [goal for goal in goals if goal["id"] in names]
-    ids = {goal["id"] for goal in goals}
-    children: dict[str, list[Json]] = {}
+    best = sorted(goals, key=lambda goal: (goal["id"] != pursued, not _is_open(goal)))
+    ids = {goal["id"] for goal in best[: _GOAL.most]}
+    goals = [goal for goal in goals if goal["id"] in ids]
+    children: dict[str, list[_Json]] = {}
     for goal in goals:
         parent = goal["parent_id"] if goal["parent_id"] in ids else ""
         children.setdefault(parent, []).append(goal)
-    placed: dict[str, tuple[Json, int]] = {}
+    placed: dict[str, tuple[_Json, int]] = {}
     waiting = [(goal, 0) for goal in reversed(children.get("", []))]
     while waiting:
         goal, depth = waiting.pop()
@@ -386,11 +352,8 @@ _DRAWN = 24
 _SPANS = 4_000
 """Spans of each kind that are kept."""
 _SERIES = 8
-_MAIN = 5
-"""Changes of a cycle that are named."""
-_COMPARED = 40
-"""Changes from which those are chosen."""
-_GRAVE = ("failure", "reversal")
+_MAIN, _COMPARED = 5, 40
+"""Changes of a cycle that are named, and those from which they are chosen."""
 _RANK = ("goal", "failure", "transition", "attention", "resource", "unknown", "assumption")
 _COUNTS: Mapping[str, Callable[[AwarenessState], int]] = {
     "open goals": lambda state: sum(goal.is_open for goal in state.goals.goals),
@@ -405,19 +368,13 @@ class _Lanes:
 
     def __init__(self, kind: str) -> None:
         self._kind = kind
-        self._labels: dict[Hashable, str] = {}
-        self._spans: dict[Hashable, list[LaneSpan]] = {}
         self._count = 0
-        self._known: set[Hashable] = set()
-
-    def __len__(self) -> int:
-        return len(self._known)
+        self.all: dict[Hashable, tuple[str, list[LaneSpan]]] = {}
+        """By what tells them apart, with their labels."""
 
     def take(self, key: Hashable, label: str, now: LaneSpan, before: int | None) -> None:
         """One thing as a cycle began; `before` is the cycle looked at before this one."""
-        self._known.add(key)
-        spans = self._spans.setdefault(key, [])
-        self._labels.setdefault(key, in_a_line(label, _NAME))
+        _, spans = self.all.setdefault(key, (in_a_line(label, _NAME), []))
         last = spans[-1] if spans and spans[-1].last == before else None
         if last is not None and (last.state, last.strong) == (now.state, now.strong):
             spans[-1] = replace(last, last=now.last, weight=max(last.weight, now.weight))
@@ -429,53 +386,43 @@ class _Lanes:
         """The lanes that last to the end and weigh most, in the order in which they came."""
 
         def rank(key: Hashable) -> tuple[bool, bool, float]:
-            spans = self._spans[key]
+            _, spans = self.all[key]
             lasts = bool(spans) and spans[-1].last == last
             closed = not spans or spans[-1].state in ("completed", "abandoned")
             return not lasts, closed, -max((one.weight for one in spans), default=0.0)
 
-        best = set(sorted(self._spans, key=rank)[:_DRAWN])
+        best = set(sorted(self.all, key=rank)[:_DRAWN])
         return [
-            Lane(kind=self._kind, label=self._labels[key], spans=tuple(spans))
-            for key, spans in self._spans.items()
+            Lane(kind=self._kind, label=label, spans=tuple(spans))
+            for key, (label, spans) in self.all.items()
             if key in best
         ]
 
 
 class _History:
-    """Follows one module from cycle to cycle.
-
-    Args:
-        module: Its name.
-    """
+    """Follows one module from cycle to cycle."""
 
     def __init__(self, module: str) -> None:
         self._module = module
-        self._cycles: list[int] = []
-        self._steps: list[int] = []
-        """The state's step as each of them began; -1 where it cannot be read."""
+        self._steps: dict[int, int] = {}
+        """The state's step as each cycle began; -1 where it cannot be read."""
         self._lanes = {kind: _Lanes(kind) for kind in ("goal", "transition", "attention")}
         self._values: dict[str, dict[int, float]] = {}
         self._capacities: dict[str, float] = {}
         self._changes: list[CycleChange] = []
-        self._before: Json | None = None
+        self._before: _Json | None = None
 
-    def take(self, cycle: int, saved: SavedState) -> None:
+    def take(self, cycle: int, saved: _SavedState) -> None:
         """What it held as the next cycle began."""
-        before = self._cycles[-1] if self._cycles else None
+        before = next(reversed(self._steps), None)
         state = saved.state
-        self._cycles.append(cycle)
-        self._steps.append(-1 if state is None else state.step)
+        self._steps[cycle] = -1 if state is None else state.step
         if state is None:
             return
         for goal in state.goals.goals:
-            pursued = goal.id == saved.pursued and goal.is_open
+            strong, status = goal.id == saved.pursued, goal.status.value
             span = LaneSpan(
-                first=cycle,
-                last=cycle,
-                state=goal.status.value,
-                weight=goal.priority,
-                strong=pursued,
+                first=cycle, last=cycle, state=status, weight=goal.priority, strong=strong
             )
             self._lanes["goal"].take(goal.id, goal.description, span, before)
         for item in state.attention.items:
@@ -488,37 +435,36 @@ class _History:
             self._values.setdefault(one.name, {})[cycle] = one.remaining
         for name, count in _COUNTS.items():
             self._values.setdefault(name, {})[cycle] = float(count(state))
-        self._compare(cycle, saved)
+        self._compare(cycle, saved.json)
         self._before = saved.json
 
-    def _compare(self, cycle: int, saved: SavedState) -> None:
+    def _compare(self, cycle: int, state: _Json) -> None:
         """Counts what changed since the cycle before, and marks the transitions that came."""
-        found = difference(self._before, saved.json, _COMPARED) if self._before else None
-        for one in _things(saved.json, _TRANSITION)[::-1]:
-            key = (_TRANSITION.kind, _key(_TRANSITION, one))
-            if found is None or key in found.moves:
+        found = list(_differences(self._before, state))
+        came = {key for key, change in found if change.move is not Move.GONE}
+        for one in _TRANSITION.things(state)[::-1]:
+            if self._before is None or _TRANSITION.key(one) in came:
                 name: str = one["type"]
-                strong = name in saved.json["trajectory"]["sticky"]
+                strong = name in state["trajectory"]["sticky"]
                 span = LaneSpan(first=cycle, last=cycle, strong=strong)
                 self._lanes["transition"].take(name, name.replace("_", " "), span, None)
-        if found is None:
-            return
-        rank = {kind: at for at, kind in enumerate(_RANK)}
-        ranked = sorted(found.changes, key=lambda one: rank.get(one.kind, len(rank)))
-        added, changed, gone = found.counts.values()
-        self._changes.append(
-            CycleChange(
-                cycle=cycle,
-                counts=(added, changed, gone),
-                main=tuple(ranked[:_MAIN]),
-                grave=any(map(_is_grave, found.changes)),
+        if self._before is not None:
+            changes = [change for _, change in found]
+            ranked = sorted(changes[:_COMPARED], key=lambda one: (*_RANK, one.kind).index(one.kind))
+            added, changed, gone = (sum(one.move is move for one in changes) for move in Move)
+            self._changes.append(
+                CycleChange(
+                    cycle=cycle,
+                    counts=(added, changed, gone),
+                    main=tuple(ranked[:_MAIN]),
+                    grave=any(map(_is_grave, changes)),
+                )
             )
-        )
 
     def since(self, step: int, cycle: int) -> int:
         """The first cycle looked at that began after a step of the state."""
         first = cycle
-        for at, reached in zip(reversed(self._cycles), reversed(self._steps), strict=True):
+        for at, reached in reversed(self._steps.items()):
             if at <= cycle and reached >= 0:
                 if reached < step:
                     break
@@ -527,20 +473,20 @@ class _History:
 
     def view(self) -> ModuleHistory:
         """What was followed so far, as far as there is room for it."""
-        last = self._cycles[-1] if self._cycles else 0
+        last = next(reversed(self._steps), 0)
         return ModuleHistory(
             module=self._module,
-            cycles=tuple(self._cycles),
+            cycles=tuple(self._steps),
             lanes=tuple(lane for lanes in self._lanes.values() for lane in lanes.drawn(last)),
-            lanes_of=sum(map(len, self._lanes.values())),
+            lanes_of=sum(len(lanes.all) for lanes in self._lanes.values()),
             series=tuple(self._series())[:_SERIES],
             changes=tuple(self._changes),
         )
 
     def _series(self) -> Iterator[StateSeries]:
         """Resources, then the counts that were not the same throughout."""
-        for name in (*self._capacities, *(one for one in _COUNTS if one not in self._capacities)):
-            values = tuple(self._values.get(name, {}).get(cycle) for cycle in self._cycles)
+        for name in dict.fromkeys((*self._capacities, *_COUNTS)):
+            values = tuple(self._values.get(name, {}).get(cycle) for cycle in self._steps)
             if name in self._capacities or len(set(values) - {None}) > 1:
                 capacity = self._capacities.get(name)
                 yield StateSeries(name=in_a_line(name, _NAME), values=values, capacity=capacity)
@@ -548,7 +494,7 @@ class _History:
 
 def _is_grave(change: StateChange) -> bool:
     if change.kind == "transition":
-        return change.after.startswith(_GRAVE)
+        return change.after.startswith(("failure", "reversal"))
     came = change.kind == "attention" and change.move is Move.ADDED
     return came and change.after.startswith("threat")
 
@@ -583,19 +529,20 @@ class AwarenessReader:
         self._index = index
         self.lines = index.lines
         """How many lines the trace had."""
-        self._begun = cycle_snapshots(index)
+        begun: dict[int, int] = {}
+        for position in index.positions(RecordKind.SNAPSHOT):
+            cycle = index.stretch(index.stretch_of(position)).cycle
+            if cycle:  # the last one before it, with what arrived; also of a repeated cycle
+                begun[cycle] = position
+        self._begun = sorted(begun.items(), key=lambda one: one[1])
         self._cycles = [cycle for cycle, _ in self._begun]
-        size = sum(index.length(position) for _, position in self._begun)
-        self._every = max(1, math.ceil(len(self._begun) / looks), math.ceil(size / _BYTES))
+        size = sum(map(index.length, begun.values()))
+        self._every = max(1, math.ceil(len(begun) / looks), math.ceil(size / _BYTES))
         self._histories: dict[str, _History] = {}
-        for cycle, position in (*self._begun[:: self._every], *self._last_one()):
+        for cycle, position in dict([*self._begun[:: self._every], *self._begun[-1:]]).items():
             for name, saved in _saved_states(index, position).items():
                 if name in self._histories or len(self._histories) < 4 * _MODULES:
                     self._histories.setdefault(name, _History(name)).take(cycle, saved)
-
-    def _last_one(self) -> list[tuple[int, int]]:
-        """The last cycle, if it is not looked at anyway."""
-        return self._begun[-1:] if (len(self._begun) - 1) % self._every else []
 
     @property
     def aware(self) -> bool:
@@ -615,41 +562,32 @@ class AwarenessReader:
         """
         if not self.aware:
             raise ConfigurationError(NOT_AWARE)
-        at = len(self._cycles) - 1
-        if cycle is not None:
-            if cycle not in self._cycles:
-                known = [f"{self._cycles[0]} to {self._cycles[-1]}"]
-                raise UnknownNameError("cycle with a kept state", str(cycle), known)
-            at = self._cycles.index(cycle)
-        here, position = self._begun[at]
-        now = _saved_states(self._index, position)
-        before = _saved_states(self._index, self._begun[at - 1][1]) if at else {}
-        names = sorted(self._histories)
-        steps = max(0, min(at - _STEPS // 2, len(self._cycles) - _STEPS))
-        return AwarenessView(
-            cycle=here,
-            last=self._cycles[-1],
-            modules=tuple(
-                (self._state(name, at, now, before), self._histories[name].view())
-                for name in names[:_MODULES]
-            ),
-            modules_of=len(names),
-            every=self._every,
-            steps=tuple(self._cycles[steps : steps + _STEPS]),
-            steps_of=len(self._cycles),
-            before=self._cycles[at - 1] if at else None,
-            after=self._cycles[at + 1] if at + 1 < len(self._cycles) else None,
+        cycles = self._cycles
+        cycle = cycles[-1] if cycle is None else cycle
+        if cycle not in cycles:
+            known = [f"{cycles[0]} to {cycles[-1]}"]
+            raise UnknownNameError("cycle with a kept state", str(cycle), known)
+        at = cycles.index(cycle)
+        now, before = (
+            _saved_states(self._index, self._begun[place][1]) if place >= 0 else {}
+            for place in (at, at - 1)
         )
-
-    def _state(
-        self, name: str, at: int, now: Mapping[str, SavedState], before: Mapping[str, SavedState]
-    ) -> ModuleState:
-        history, cycle = self._histories[name], self._cycles[at]
-        earlier = (self._cycles[at - 1], before[name]) if name in before else None
-        return _module_state(
-            name,
-            cycle,
-            now.get(name),
-            earlier,
-            lambda step: history.since(step, cycle),
+        modules: list[tuple[ModuleState, ModuleHistory]] = []
+        for name, history in sorted(self._histories.items())[:_MODULES]:
+            earlier = (cycles[at - 1], before[name]) if name in before else None
+            state = _module_state(
+                name, cycle, now.get(name), earlier, lambda step, of=history: of.since(step, cycle)
+            )
+            modules.append((state, history.view()))
+        steps = max(0, min(at - _STEPS // 2, len(cycles) - _STEPS))
+        return AwarenessView(
+            cycle=cycle,
+            last=cycles[-1],
+            modules=tuple(modules),
+            modules_of=len(self._histories),
+            every=self._every,
+            steps=tuple(cycles[steps : steps + _STEPS]),
+            steps_of=len(cycles),
+            before=cycles[at - 1] if at else None,
+            after=cycles[at + 1] if at + 1 < len(cycles) else None,
         )

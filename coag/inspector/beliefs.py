@@ -5,33 +5,32 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, cast
 
 from coag.tracing import RecordKind, TraceIndex
 
-from .trace_scan import snapshot_at
+from .texts import object_of
+from .trace_scan import LOOKED_BACK, snapshot_at
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BeliefPoint:
-    """One field at the beginning of one cycle."""
+    """One field at the beginning of one cycle; None stands for what is not known."""
 
     cycle: int
     believed: Any
-    """A scalar, or a short list of numbers such as a position; None where it is not believed."""
+    """A scalar, or a short list of numbers such as a position."""
     true: Any = None
-    """The same of the environment; None where it does not tell."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BeliefTrack:
-    """One field of the perceptual state over time."""
+    """One field of the perceptual state over time; paths are dotted."""
 
     path: str
-    """Dotted, within the perceptual state."""
     true_path: str
     """The field of the environment that it was paired with; empty for none."""
     points: tuple[BeliefPoint, ...]
@@ -43,18 +42,20 @@ class BeliefTrack:
     @property
     def steady(self) -> bool:
         """True if it was the same throughout, and right as far as that is known."""
-        return not self.wrong and all(
-            point.believed == self.points[0].believed for point in self.points
-        )
+        return not self.wrong and not self.changed
+
+    @property
+    def changed(self) -> bool:
+        """True if it was not the same throughout."""
+        return any(point.believed != self.points[0].believed for point in self.points)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListChange:
-    """What was added to a list and removed from it since the cycle before."""
+    """What was added to a list and removed from it since the cycle before; items are JSON."""
 
     cycle: int
     added: tuple[str, ...] = ()
-    """Items as JSON."""
     removed: tuple[str, ...] = ()
     length: int = 0
     """How many items it has then."""
@@ -65,280 +66,134 @@ class ListTrack:
     """A list of the perceptual state, such as the cells that are dirty, over time."""
 
     path: str
-    """Dotted, within the perceptual state."""
     changes: tuple[ListChange, ...] = ()
     """Cycles in which it was another one than before; with the first that has it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BeliefView:
-    """All fields that can be followed."""
+    """All fields that can be followed, those with a truth first, and the lists that changed."""
 
     tracks: tuple[BeliefTrack, ...] = ()
-    """Those with a truth to compare first."""
     lists: tuple[ListTrack, ...] = ()
-    """Those that changed."""
     has_truth: bool = False
     """True if the trace holds the state of the environment."""
     every: int = 1
     """Of a long run every how-many-eth cycle is shown."""
 
 
-# ---- Where in a trace each cycle begins ----
+# ---- The fields and lists of a JSON state that can be followed ----
 
 
-def first_snapshots(index: TraceIndex) -> Iterator[tuple[int, int]]:
-    """Of each cycle its number and the position of the first snapshot before it.
-
-    Before the first cycle of a process that is the one with which the process began.
-    """
-    seen = -1
-    for position in index.positions(RecordKind.SNAPSHOT):
-        number = index.stretch_of(position)
-        if number == seen:
-            continue
-        seen = number
-        cycle = index.stretch(number).cycle
-        if cycle:
-            yield cycle, position
-
-
-def cycle_snapshots(index: TraceIndex) -> list[tuple[int, int]]:
-    """Of each cycle its number and the position of the snapshot that it began with, in order.
-
-    What arrived before the cycle is in it. Of a repeated cycle the last one counts.
-    """
-    found: dict[int, int] = {}
-    for position in index.positions(RecordKind.SNAPSHOT):
-        cycle = index.stretch(index.stretch_of(position)).cycle
-        if cycle:
-            found[cycle] = position
-    return sorted(found.items(), key=lambda one: one[1])
-
-
-FieldPath = tuple[str, ...]
+_Path = tuple[str, ...]
 """The keys that lead to a field; within a list of objects `key[name]`."""
-
-_FIELDS = 400
-"""Fields of one state that are looked at."""
-_DEEP = 12
+_Fields = Mapping[_Path, Any]
+_Lists = Mapping[str, tuple[str, ...]]
+"""The items of each list as JSON, by its dotted path."""
+_FIELDS, _LISTS = 400, 16
+"""Fields and lists of one state that are looked at."""
+_DEEP, _LISTS_DEEP = 12, 6
 _PARTS = 4
 """Numbers in the longest list that is a field, such as a position."""
 _TEXT = 200
 """Characters of a text that are kept."""
+_ITEMS, _ITEM = 400, 80
+"""Items of the longest list that is followed, and characters of one."""
 
 
-@dataclass(frozen=True, slots=True)
-class FieldValue:
-    """One field of a state."""
-
-    value: Any
-    own: bool = False
-    """True if it is part of the object that has the agent's name."""
-
-
-Fields = Mapping[FieldPath, FieldValue]
-
-
-def fields_of(state: object, agent: str = "") -> Fields:
+def _fields_of(state: object, agent: str = "") -> _Fields:
     """The scalars and the short lists of numbers in a JSON state.
 
     Of a list of objects only the one is looked into whose `name` or `id` is the agent's.
-
-    Args:
-        state: Any JSON value.
-        agent: The agent's name; empty to look into no list.
     """
-    found: dict[FieldPath, FieldValue] = {}
-    for path, value in _walk(state, (), agent, own=False):
-        found[path] = value
-        if len(found) >= _FIELDS:
-            break
-    return found
+    return dict(islice(_walk(state, (), agent), _FIELDS))
 
 
-def is_number(value: object) -> bool:
+def _walk(value: Any, path: _Path, agent: str) -> Iterator[tuple[_Path, Any]]:
+    if len(path) > _DEEP:
+        return
+    if isinstance(value, dict):
+        for key, item in cast("dict[str, Any]", value).items():
+            yield from _walk(item, (*path, key[:_TEXT]), agent)
+    elif path and isinstance(value, str):
+        yield path, value[:_TEXT]
+    elif path and (isinstance(value, bool) or _is_number(value) or _is_point(value)):
+        yield path, value
+    elif path and isinstance(value, list) and agent:
+        objects = map(object_of, cast("list[Any]", value))
+        selves = [one for one in objects if agent in (one.get("name"), one.get("id"))]
+        if len(selves) == 1:
+            yield from _walk(selves[0], (*path[:-1], f"{path[-1]}[{agent}]"), agent)
+
+
+def _is_number(value: Any) -> bool:
     """Whether a JSON value is a number that can be drawn."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return False
-    return abs(value) < 1e15 and math.isfinite(value)
+    known = isinstance(value, int | float) and not isinstance(value, bool)
+    return known and abs(value) < 1e15
 
 
-def is_point(value: object) -> bool:
+def _is_point(value: Any) -> bool:
     """Whether a JSON value is a short list of numbers, such as a position."""
-    if not isinstance(value, list):
-        return False
-    items = cast("list[object]", value)
-    return 0 < len(items) <= _PARTS and all(map(is_number, items))
+    items = cast("list[Any]", value) if isinstance(value, list) else []
+    return 0 < len(items) <= _PARTS and all(map(_is_number, items))
 
 
-def paired(believed: Sequence[Fields], true: Sequence[Fields]) -> dict[FieldPath, FieldPath]:
-    """Which field of the truth each field of the belief is about, where that is plain.
+def _walk_lists(value: Any, path: _Path) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """The lists of scalars and of positions in a JSON state; others are left out."""
+    if isinstance(value, dict) and len(path) < _LISTS_DEEP:
+        for key, item in cast("dict[str, Any]", value).items():
+            yield from _walk_lists(item, (*path, key[:_ITEM]))
+    elif path and isinstance(value, list) and not _is_point(value):
+        items = cast("list[Any]", value)
+        plain = (isinstance(one, str | int | float | None) or _is_point(one) for one in items)
+        if len(items) <= _ITEMS and all(plain):
+            shown = (json.dumps(item, ensure_ascii=False)[:_ITEM] for item in items)
+            yield ".".join(path), tuple(shown)
+
+
+# ---- Which field of the truth a field of the belief is about ----
+
+
+def _paired(believed: Sequence[_Fields], true: Sequence[_Fields], agent: str) -> dict[_Path, _Path]:
+    """Where that is plain.
 
     They have the same last key and values of one sort wherever both are known. Of several the one
     under the same path is meant, or else the one that is said of the agent itself; if that
     decides nothing, none is.
-
-    Args:
-        believed: The fields of the belief, at several times.
-        true: The fields of the truth, at the same times.
     """
-    by_key: dict[str, dict[FieldPath, bool]] = {}
-    for fields in true:
-        for path, value in fields.items():
-            by_key.setdefault(path[-1], {})[path] = value.own
-    pairs: dict[FieldPath, FieldPath] = {}
+    by_key: dict[str, dict[_Path, None]] = {}
+    for path in (path for fields in true for path in fields):
+        by_key.setdefault(path[-1], {})[path] = None
+    pairs: dict[_Path, _Path] = {}
     for path in dict.fromkeys(path for fields in believed for path in fields):
-        rivals = by_key.get(path[-1], {})
-        fitting = {of: own for of, own in rivals.items() if _alike(path, of, believed, true)}
-        chosen = _chosen(path, fitting)
-        if chosen is not None:
-            pairs[path] = chosen
+        fitting = [of for of in by_key.get(path[-1], ()) if _alike(path, of, believed, true)]
+        own = [of for of in fitting if any(key.endswith(f"[{agent}]") for key in of)]
+        for rivals in ([path] if path in fitting else [], own, fitting):
+            if len(rivals) == 1:
+                pairs.setdefault(path, rivals[0])
     return pairs
 
 
-def _chosen(path: FieldPath, fitting: Mapping[FieldPath, bool]) -> FieldPath | None:
-    if path in fitting:
-        return path
-    own = [of for of, is_own in fitting.items() if is_own]
-    if len(own) == 1:
-        return own[0]
-    return next(iter(fitting)) if len(fitting) == 1 else None
-
-
-def _alike(
-    path: FieldPath, of: FieldPath, believed: Iterable[Fields], true: Iterable[Fields]
-) -> bool:
+def _alike(path: _Path, of: _Path, believed: Sequence[_Fields], true: Sequence[_Fields]) -> bool:
     """Whether both are of one sort wherever both are known, and that is somewhere."""
-    together = False
-    for one, other in zip(believed, true, strict=True):
-        if path in one and of in other:
-            together = True
-            if _sort(one[path].value) != _sort(other[of].value):
-                return False
-    return together
+    moments = zip(believed, true, strict=True)
+    known = [(one[path], other[of]) for one, other in moments if path in one and of in other]
+    return bool(known) and all(_sort(one) == _sort(other) for one, other in known)
 
 
-def _sort(value: object) -> object:
+def _sort(value: Any) -> object:
     if isinstance(value, list):
-        return len(cast("list[object]", value))
-    return "number" if is_number(value) else type(value)
-
-
-def _walk(
-    value: object, path: FieldPath, agent: str, *, own: bool
-) -> Iterator[tuple[FieldPath, FieldValue]]:
-    if len(path) > _DEEP:
-        return
-    if isinstance(value, dict):
-        for key, item in cast("dict[str, object]", value).items():
-            yield from _walk(item, (*path, key[:_TEXT]), agent, own=own)
-    elif path and isinstance(value, list):
-        yield from _walk_list(cast("list[object]", value), path, agent, own=own)
-    elif path and isinstance(value, str):
-        yield path, FieldValue(value[:_TEXT], own)
-    elif path and (isinstance(value, bool) or is_number(value)):
-        yield path, FieldValue(value, own)
-
-
-def _walk_list(
-    items: list[object], path: FieldPath, agent: str, *, own: bool
-) -> Iterator[tuple[FieldPath, FieldValue]]:
-    if is_point(items):
-        yield path, FieldValue(items, own)
-        return
-    selves = [item for item in items if agent and _is_called(item, agent)]
-    if len(selves) == 1:
-        inside = (*path[:-1], f"{path[-1]}[{agent}]")
-        yield from _walk(selves[0], inside, agent, own=True)
-
-
-def _is_called(item: object, agent: str) -> bool:
-    if not isinstance(item, dict):
-        return False
-    fields = cast("dict[str, object]", item)
-    return agent in (fields.get("name"), fields.get("id"))
-
-
-# ---- The lists of a JSON state that can be followed over time, and what changed in them ----
-
-
-Lists = Mapping[str, tuple[str, ...]]
-"""The items of each list as JSON, by its dotted path."""
-
-_LISTS = 16
-"""Lists of one state that are looked at."""
-_ITEMS = 400
-"""Items of the longest list that is followed."""
-_ITEM = 80
-"""Characters of an item."""
-_LISTS_DEEP = 6
-
-
-def lists_of(state: object) -> Lists:
-    """The lists of scalars and of positions in a JSON state; others are left out."""
-    found: dict[str, tuple[str, ...]] = {}
-    for path, items in _walk_lists(state, ()):
-        found[".".join(path)] = items
-        if len(found) >= _LISTS:
-            break
-    return found
-
-
-def list_tracks(moments: Sequence[tuple[int, Lists]]) -> tuple[ListTrack, ...]:
-    """The lists that changed.
-
-    Args:
-        moments: Cycles in order, each with the lists of the state at its beginning.
-    """
-    paths = dict.fromkeys(path for _, lists in moments for path in lists)
-    tracks = [ListTrack(path=path, changes=tuple(_list_changes(path, moments))) for path in paths]
-    return tuple(track for track in tracks if len(track.changes) > 1)
-
-
-def _list_changes(path: str, moments: Sequence[tuple[int, Lists]]) -> Iterator[ListChange]:
-    before: Counter[str] | None = None
-    for cycle, lists in moments:
-        if path not in lists:
-            continue
-        now = Counter(lists[path])
-        if now != before:
-            yield ListChange(
-                cycle=cycle,
-                added=tuple((now - (before or Counter())).elements()),
-                removed=tuple((before - now).elements()) if before else (),
-                length=now.total(),
-            )
-        before = now
-
-
-def _walk_lists(
-    value: object, path: tuple[str, ...]
-) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
-    if isinstance(value, dict) and len(path) < _LISTS_DEEP:
-        for key, item in cast("dict[str, object]", value).items():
-            yield from _walk_lists(item, (*path, key[:_ITEM]))
-    elif path and isinstance(value, list):
-        items = cast("list[Any]", value)
-        if is_point(items):
-            return
-        if len(items) <= _ITEMS and all(map(_is_listed, items)):
-            yield path, tuple(json.dumps(item, ensure_ascii=False)[:_ITEM] for item in items)
-
-
-def _is_listed(item: object) -> bool:
-    return is_point(item) or item is None or isinstance(item, str | int | float)
+        return len(cast("list[Any]", value))
+    return "number" if _is_number(value) else type(cast("object", value))
 
 
 # ---- Over the cycles ----
 
 
-POINTS = 500
+_POINTS = 500
 """Cycles that are looked at, at most."""
 _TRACKS = 48
 """Fields that are given, at most."""
-_LOOKED_BACK = 32
-"""Snapshots in which the state of the environment is looked for."""
 _CLOSE = 1e-9
 
 
@@ -347,12 +202,12 @@ class _Moment:
     """The beginning of one cycle."""
 
     cycle: int
-    believed: Fields
-    true: Fields
-    lists: Lists
+    believed: _Fields
+    true: _Fields
+    lists: _Lists
 
 
-def read_beliefs(index: TraceIndex, agent_name: str, *, limit: int = POINTS) -> BeliefView:
+def read_beliefs(index: TraceIndex, agent_name: str, *, limit: int = _POINTS) -> BeliefView:
     """The fields of the perceptual state over time, with the environment's that are the same.
 
     Which fields are the same is decided by their names and values alone: nothing that a log names
@@ -366,82 +221,83 @@ def read_beliefs(index: TraceIndex, agent_name: str, *, limit: int = POINTS) -> 
     Raises:
         TraceError: If the trace cannot be read.
     """
-    begun = list(first_snapshots(index))
-    every = max(1, math.ceil(len(begun) / limit))
-    moments = list(_moments(index, begun[::every], agent_name))
+    begun: dict[int, tuple[int, int]] = {}
+    """Of each stretch of a cycle its number and the first snapshot, with which it began."""
+    for position in index.positions(RecordKind.SNAPSHOT):
+        stretch = index.stretch_of(position)
+        begun.setdefault(stretch, (index.stretch(stretch).cycle, position))
+    cycles = [one for one in begun.values() if one[0]]
+    every = max(1, math.ceil(len(cycles) / limit))
+    moments = list(_moments(index, cycles[::every], agent_name))
     believed, true = [one.believed for one in moments], [one.true for one in moments]
-    pairs = paired(believed, true)
+    pairs = _paired(believed, true, agent_name)
     paths = dict.fromkeys(path for fields in believed for path in fields)
     tracks = [_track(path, pairs.get(path, ()), moments) for path in paths]
-    tracks.sort(key=lambda track: (not track.true_path, not _has_changed(track)))
-    lists = list_tracks([(moment.cycle, moment.lists) for moment in moments])
-    return BeliefView(tracks=tuple(tracks[:_TRACKS]), lists=lists, has_truth=any(true), every=every)
-
-
-def _moments(index: TraceIndex, begun: Sequence[tuple[int, int]], agent: str) -> Iterator[_Moment]:
-    environments: dict[int, Fields] = {}
-    """Those read so far by position; where the environment did not change, the last is current."""
-    for cycle, position in begun:
-        snapshot = snapshot_at(index, position)
-        if snapshot is None:
-            continue
-        true: Fields = {}
-        for at in islice(index.environments(position + 1), _LOOKED_BACK):
-            if at not in environments:
-                found = snapshot_at(index, at)
-                environment = None if found is None else found.environment
-                environments[at] = {} if environment is None else fields_of(environment, agent)
-            true = environments[at]
-            if true:
-                break
-        state = snapshot.working_memory.get("perceptual_state")
-        yield _Moment(cycle, fields_of(state), true, lists_of(state))
-
-
-def _track(path: FieldPath, true: FieldPath, moments: Sequence[_Moment]) -> BeliefTrack:
-    points: list[BeliefPoint] = []
-    for moment in moments:
-        believed = moment.believed.get(path)
-        actual = moment.true.get(true) if true else None
-        points.append(
-            BeliefPoint(
-                cycle=moment.cycle,
-                believed=believed and believed.value,
-                true=actual and actual.value,
-            )
-        )
-    return BeliefTrack(
-        path=".".join(path),
-        true_path=".".join(true),
-        points=tuple(points),
-        numeric=_is_numeric([point.believed for point in points]),
-        wrong=sum(_differ(point) for point in points),
+    tracks.sort(key=lambda track: (not track.true_path, not track.changed))
+    names = dict.fromkeys(path for moment in moments for path in moment.lists)
+    lists = [ListTrack(path=name, changes=tuple(_list_changes(name, moments))) for name in names]
+    return BeliefView(
+        tracks=tuple(tracks[:_TRACKS]),
+        lists=tuple(track for track in lists if len(track.changes) > 1),
+        has_truth=any(true),
+        every=every,
     )
 
 
-def _is_numeric(values: Sequence[Any]) -> bool:
-    known = [value for value in values if value is not None]
-    if all(map(is_number, known)):
-        return bool(known)
-    return all(map(is_point, known)) and len(set(map(len, known))) == 1
+def _moments(index: TraceIndex, begun: Sequence[tuple[int, int]], agent: str) -> Iterator[_Moment]:
+    environments: dict[int, _Fields] = {}
+
+    def truth(at: int) -> _Fields:
+        if at not in environments:
+            snapshot = snapshot_at(index, at)
+            environments[at] = _fields_of(snapshot.environment if snapshot else None, agent)
+        return environments[at]
+
+    for cycle, position in begun:
+        snapshot = snapshot_at(index, position)
+        if snapshot is not None:
+            latest = map(truth, islice(index.environments(position + 1), LOOKED_BACK))
+            true = next((fields for fields in latest if fields), dict[_Path, Any]())
+            state = snapshot.working_memory.get("perceptual_state")
+            lists = dict(islice(_walk_lists(state, ()), _LISTS))
+            yield _Moment(cycle, _fields_of(state), true, lists)
 
 
-def _differ(point: BeliefPoint) -> bool:
+def _track(path: _Path, true: _Path, moments: Sequence[_Moment]) -> BeliefTrack:
+    points = tuple(
+        BeliefPoint(cycle=one.cycle, believed=one.believed.get(path), true=one.true.get(true))
+        for one in moments
+    )
+    known = [point.believed for point in points if point.believed is not None]
+    points_of = all(map(_is_point, known)) and len(set(map(len, known))) == 1
+    return BeliefTrack(
+        path=".".join(path),
+        true_path=".".join(true),
+        points=points,
+        numeric=bool(known) and (all(map(_is_number, known)) or points_of),
+        wrong=sum(_differ(point.believed, point.true) for point in points),
+    )
+
+
+def _differ(believed: Any, true: Any) -> bool:
     """Whether both are known and differ; rounding is no difference."""
-    one, other = point.believed, point.true
-    if one is None or other is None:
+    if believed is None or true is None:
         return False
-    if is_point(one) and is_point(other):
-        ones, others = cast("list[float]", one), cast("list[float]", other)
-        return len(ones) != len(others) or any(map(_apart, ones, others))
-    if is_number(one) and is_number(other):
-        return _apart(one, other)
-    return one != other
+    if _is_point(believed) and _is_point(true):
+        return len(believed) != len(true) or any(map(_differ, believed, true))
+    if _is_number(believed) and _is_number(true):
+        return not math.isclose(believed, true, rel_tol=_CLOSE, abs_tol=_CLOSE)
+    return believed != true
 
 
-def _apart(one: float, other: float) -> bool:
-    return not math.isclose(one, other, rel_tol=_CLOSE, abs_tol=_CLOSE)
-
-
-def _has_changed(track: BeliefTrack) -> bool:
-    return any(point.believed != track.points[0].believed for point in track.points)
+def _list_changes(path: str, moments: Sequence[_Moment]) -> Iterator[ListChange]:
+    before: Counter[str] | None = None
+    for moment in moments:
+        if path not in moment.lists:
+            continue
+        now, was = Counter(moment.lists[path]), before or Counter[str]()
+        if now != before:
+            added, removed = tuple((now - was).elements()), tuple((was - now).elements())
+            cycle, length = moment.cycle, now.total()
+            yield ListChange(cycle=cycle, added=added, removed=removed, length=length)
+        before = now

@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections import OrderedDict
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
@@ -29,9 +28,10 @@ from coag.proof import (
     examine,
     folded,
 )
-from coag.schema import Intent, ModelCall, Phase, Receipt, TraceRecord
+from coag.schema import Intent, Phase, Receipt, TraceRecord
 from coag.tracing import RunFolder, TraceIndex, read_run, read_trace
 
+from .trace_scan import bodies
 from .views import CheckProgress, Finding, Findings, FindingSort
 
 # ---- The checks of one run ----
@@ -39,10 +39,8 @@ from .views import CheckProgress, Finding, Findings, FindingSort
 
 _FINDINGS = 300
 """Findings of each sort that are kept."""
-_TEXT = 2_000
-_REMARKS = 20
-_EVIDENCE = 12
-NOT_ATTRIBUTABLE = "not attributable"
+_TEXT, _REMARKS, _EVIDENCE = 2_000, 20, 12
+_NOT_ATTRIBUTABLE = "not attributable"
 """The title of a failure whose cause the trace does not show."""
 _PHASES = {
     Cause.MISSED_RETRIEVAL: Phase.RETRIEVAL,
@@ -74,12 +72,17 @@ def check_run(folder: RunFolder, domain: DomainKnowledge | None = None) -> Findi
     remarks: list[str] = []
     causes = list(_causes(folder, domain, remarks)) if folder.trace_path.is_file() else []
     examination = examine(folder)
-    violations = list(_merged(examination.violations))
+    violations = _merged(examination.violations)
     found = [*causes[:_FINDINGS], *_violations(folder, violations[:_FINDINGS])]
     remarks += [str(remark)[:_TEXT] for remark in examination.remarks[:_REMARKS]]
+
+    def place(finding: Finding) -> tuple[float, float]:
+        cycle, seq = (float("inf") if at is None else at for at in (finding.cycle, finding.seq))
+        return cycle, seq
+
     return Findings(
         progress=CheckProgress.DONE,
-        found=tuple(sorted(found, key=_place_of)),
+        found=tuple(sorted(found, key=place)),
         remarks=tuple(remarks),
         checked=examination.records,
         left_out=len(causes[_FINDINGS:]) + len(violations[_FINDINGS:]),
@@ -113,7 +116,7 @@ def cause_of(diagnosis: Diagnosis) -> Finding:
         text = " ".join([text, *(one.text for one in diagnosis.evidence)])
     return Finding(
         sort=FindingSort.CAUSE,
-        title=diagnosis.cause or NOT_ATTRIBUTABLE,
+        title=diagnosis.cause or _NOT_ATTRIBUTABLE,
         text=text[:_TEXT],
         cycle=diagnosis.cycle,
         phase=phase,
@@ -123,58 +126,46 @@ def cause_of(diagnosis: Diagnosis) -> Finding:
     )
 
 
-def _merged(violations: Sequence[Violation]) -> Iterator[tuple[Violation, str]]:
+def _merged(found: Sequence[Violation]) -> list[tuple[Violation, str]]:
     """Each with its text; lines that do not fit their hashes are merged into the first."""
-    chained = [one for one in violations if one.rule is Rule.CHAIN and one.seq is not None]
+    chained = [one for one in found if one.rule is Rule.CHAIN and one.seq is not None]
     others = folded(chained)[0][len(str(chained[0])) :] if chained else ""
-    for violation in violations:
-        if violation in chained[:1]:
-            yield violation, violation.text + others
-        elif violation.rule is not Rule.CHAIN or violation.seq is None:
-            yield violation, violation.text
+    first = chained[0] if chained else None
+    return [
+        (one, one.text + (others if one is first else ""))
+        for one in found
+        if one is first or one.rule is not Rule.CHAIN or one.seq is None
+    ]
 
 
 def _violations(
-    folder: RunFolder, violations: Iterable[tuple[Violation, str]]
+    folder: RunFolder, violations: Sequence[tuple[Violation, str]]
 ) -> Iterator[Finding]:
-    index: TraceIndex | None = None
+    index = TraceIndex(folder.trace_path)
+    while violations and index.extend():
+        pass
     for violation, text in violations:
-        if index is None:
-            index = TraceIndex(folder.trace_path)
-            while index.extend():
-                pass
-        cycle, phase = _record_place(index, violation.seq)
-        named = violation.cycle if violation.cycle and index.of_cycle(violation.cycle) else cycle
+        cycle, phase, seq = None, None, violation.seq
+        if seq is not None and 0 <= seq < index.lines:
+            cycle = index.stretch(index.stretch_of(seq)).cycle or None
+            phase = next(map(phase_of, bodies(index, [seq])), None)
+        if violation.cycle and index.of_cycle(violation.cycle):
+            cycle = violation.cycle
         yield Finding(
             sort=FindingSort.VIOLATION,
             title=violation.rule,
             text=text[:_TEXT],
-            cycle=named,
+            cycle=cycle,
             phase=phase,
-            seq=violation.seq,
+            seq=seq,
         )
-
-
-def _record_place(index: TraceIndex, seq: int | None) -> tuple[int | None, Phase | None]:
-    """The cycle and the phase of a record; None where they are not known."""
-    if seq is None or not 0 <= seq < index.lines:
-        return None, None
-    cycle = index.stretch(index.stretch_of(seq)).cycle or None
-    (line,) = index.read([seq])
-    return cycle, phase_of(line.entry.body) if line.entry else None
 
 
 def phase_of(record: TraceRecord) -> Phase | None:
     """The phase that a record belongs to; None for none."""
     if isinstance(record, Intent | Receipt):
         return Phase.EXECUTION
-    return record.phase if isinstance(record, ModelCall) else getattr(record, "phase", None)
-
-
-def _place_of(finding: Finding) -> tuple[float, float]:
-    last = float("inf")
-    cycle = last if finding.cycle is None else finding.cycle
-    return cycle, last if finding.seq is None else finding.seq
+    return getattr(record, "phase", None)
 
 
 # ---- In the background ----
@@ -186,14 +177,14 @@ _GROWN = 1.25
 """A growing trace is checked again when it is so many times as long."""
 _NICE = 10
 """Priority of the process: everything else comes first."""
-_Checked = Future[Findings]
+_NOTHING_YET = Findings(progress=CheckProgress.WAITING)
 
 
 @dataclass(slots=True)
 class _Check:
     """The checks of one run."""
 
-    future: _Checked
+    future: Future[Findings]
     size: int
     """Bytes of the trace when they were requested."""
     seen: int
@@ -215,6 +206,12 @@ class _Check:
             trouble = f"The process that checks runs ended: {error}"
         return Findings(progress=CheckProgress.FAILED, trouble=trouble)
 
+    def is_outdated(self, size: int) -> bool:
+        """Whether to check again: the trace was cut, no longer grows, or has grown by much."""
+        if size == self.size or not self.future.done():
+            return False
+        return size < self.size or size == self.seen or size > self.size * _GROWN
+
 
 class Checks:
     """Checks runs in a process of its own, each when it is first requested; keeps the findings.
@@ -229,7 +226,7 @@ class Checks:
     def __init__(self, *, domain: DomainKnowledge | None = None) -> None:
         self._domain = domain
         self._lock = Lock()
-        self._known: OrderedDict[Path, _Check] = OrderedDict()
+        self._known: dict[Path, _Check] = {}
         self._pool: ProcessPoolExecutor | None = None
         self._process: Future[int] | None = None
         """Gives the id of the pool's process."""
@@ -240,19 +237,21 @@ class Checks:
 
         A trace that has grown is checked again when it no longer grows, and now and then before.
         """
-        size = _size(folder)
+        size = 0
+        for path in (folder.trace_path, folder.info_path):
+            with suppress(OSError):
+                size += path.stat().st_size
         with self._lock:
             known = self._known.get(folder.path)
-            if self._closed:
-                return known.findings() if known else Findings(progress=CheckProgress.WAITING)
-            if known is None or _outdated(known, size):
-                earlier = known.findings() if known else Findings(progress=CheckProgress.WAITING)
+            if not self._closed and (known is None or known.is_outdated(size)):
+                earlier = known.findings() if known else _NOTHING_YET
+                self._known.pop(folder.path, None)
                 known = _Check(self._submit(folder), size, size, earlier)
                 self._known[folder.path] = known
-                self._known.move_to_end(folder.path)
                 if len(self._known) > _KNOWN:
-                    _, oldest = self._known.popitem(last=False)
-                    oldest.future.cancel()
+                    self._known.pop(next(iter(self._known))).future.cancel()
+            if known is None:
+                return _NOTHING_YET
             known.seen = size
             return known.findings()
 
@@ -265,14 +264,13 @@ class Checks:
             self._process.add_done_callback(_kill)
             pool.shutdown(cancel_futures=True)
 
-    def _submit(self, folder: RunFolder) -> _Checked:
+    def _submit(self, folder: RunFolder) -> Future[Findings]:
         for _ in range(2):
             try:
                 with _without_script():
                     if self._pool is None:
-                        self._pool = ProcessPoolExecutor(
-                            1, get_context("spawn"), initializer=_begin
-                        )
+                        spawn = get_context("spawn")
+                        self._pool = ProcessPoolExecutor(1, spawn, initializer=_begin)
                         self._process = self._pool.submit(os.getpid)
                     return self._pool.submit(_check, folder.path, self._domain)
             except BrokenProcessPool:
@@ -320,19 +318,3 @@ def _without_script() -> Generator[None]:
     finally:
         if file is not None:
             main["__file__"] = file
-
-
-def _size(folder: RunFolder) -> int:
-    """Bytes of the trace and of `run.json`; 0 where there is nothing."""
-    size = 0
-    for path in (folder.trace_path, folder.info_path):
-        with suppress(OSError):
-            size += path.stat().st_size
-    return size
-
-
-def _outdated(check: _Check, size: int) -> bool:
-    """Whether to check again: the trace was cut, no longer grows, or has grown by much."""
-    if size == check.size or not check.future.done():
-        return False
-    return size < check.size or size == check.seen or size > check.size * _GROWN

@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Any, Self, cast
+from typing import Any, cast
 
-from coag._util.json_diff import JsonDifference, first_difference
+from coag._util.json_diff import first_difference
 from coag.schema import PHASES, Percept, PerceptKind, Phase
-from coag.tracing import CycleSummary, Parent, RecordKind, TraceIndex, summarize_cycle
+from coag.tracing import CycleSummary, Parent, RecordKind, summarize_cycle
 
 from .open_run import OpenRun
+from .trace_scan import bodies
 from .views import CycleRow, RunCard
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComparedCycle:
-    """The same cycle in both."""
+    """The same cycle in both; None where a run has no such cycle."""
 
     number: int
     left: CycleRow | None
-    """None where that run has no such cycle."""
     right: CycleRow | None
     differs: tuple[str, ...] = ()
     """What is different, as phases or `usage`; empty where both did the same."""
@@ -69,7 +69,7 @@ _IGNORED = frozenset(
 """What two runs that do the same need not have alike."""
 
 
-def cycle_parts(summary: CycleSummary, *, plain: bool) -> dict[str, Any]:
+def _cycle_parts(summary: CycleSummary, *, plain: bool) -> dict[str, Any]:
     """What is compared of a cycle, or of a plain agent's turn, by part."""
     percepts = [_perceived(one) for one in summary.percepts]
     parts: dict[str, Any] = {_PERCEPTS: percepts} if percepts else {}
@@ -85,24 +85,25 @@ def cycle_parts(summary: CycleSummary, *, plain: bool) -> dict[str, Any]:
 
 
 def _turn_parts(summary: CycleSummary) -> dict[str, Any]:
-    answers = [
-        {"raw": one.raw, "calls": [_essence(c, {}) for c in one.tool_calls], "error": one.error}
-        for one in summary.calls
-    ]
     actions: list[Any] = []
     for intent, receipt in summary.effects:
         actions.append({"action": intent.action, "arguments": intent.arguments})
         if receipt is not None:
             actions.append({"status": receipt.status.value, "content": receipt.content})
     end = summary.turn_end
-    response = [{"reason": end.reason, "response": end.response}] if end else []
-    parts = {"answers": answers, "actions": actions, "response": response}
+    parts = {
+        "answers": [
+            {"raw": one.raw, "calls": [_essence(c, {}) for c in one.tool_calls], "error": one.error}
+            for one in summary.calls
+        ],
+        "actions": actions,
+        "response": [{"reason": end.reason, "response": end.response}] if end else [],
+    }
     return {name: part for name, part in parts.items() if part}
 
 
 def _perceived(percept: Percept) -> dict[str, Any]:
-    kind, source = percept.kind.value, percept.source
-    return {"kind": kind, "source": source, "content": percept.content, "data": percept.data}
+    return percept.model_dump(mode="json", include={"kind", "source", "content", "data"})
 
 
 def _essence(value: Any, names: Mapping[str, str]) -> Any:
@@ -115,84 +116,87 @@ def _essence(value: Any, names: Mapping[str, str]) -> Any:
     return names.get(value, value) if isinstance(value, str) else value
 
 
-# ---- Lines as they are written: to see quickly that two cycles are the same ----
+# ---- One run, as far as it is compared ----
 
 
 _NUMBERED = re.compile(rb'^\{"v":\d+,"seq":\d+,"hash":"\w*",')
 _TIME = re.compile(rb'"(?:at|created_at)":"[^"\\]{10,40}"')
+_REQUESTS = 5
+"""Percepts at the beginning among which the request is looked for."""
+_KINDS = frozenset({RecordKind.OUTCOME, RecordKind.PERCEPT})
+_PLAIN_KINDS = frozenset(
+    {RecordKind.PERCEPT, RecordKind.MODEL_CALL, RecordKind.INTENT, RecordKind.RECEIPT}
+    | {RecordKind.TURN_END}
+)
 
 
-def _same_lines(index: TraceIndex, positions: Iterable[int]) -> list[bytes]:
-    """Lines without their numbers, hashes and times: equal ones say the same.
+class _ComparedRun:
+    """One of two runs, which was scanned to its end."""
 
-    Raises:
-        TraceError: If the file cannot be read.
-    """
-    lines = index.raw(list(positions))
-    return [_TIME.sub(b"", _NUMBERED.sub(b"", line)) for line in lines]
+    def __init__(self, card: RunCard, run: OpenRun) -> None:
+        self.card, self.index, self._run = card, run.index, run
+        self.plain = card.info is not None and card.info.kind == "plain"
+        self.cycles: dict[int, list[int]] = {}
+        """The stretches of each."""
+        for number in range(self.index.stretches):
+            cycle = self.index.stretch(number).cycle
+            if cycle:
+                self.cycles.setdefault(cycle, []).append(number)
+
+    def _positions(self, cycle: int) -> list[int]:
+        """The records of a cycle that say what was done."""
+        kinds = _PLAIN_KINDS if self.plain else _KINDS
+        found = map(self.index.stretch, self.cycles[cycle])
+        lines = (at for one in found for at in range(one.first, one.first + one.count))
+        return [at for at in lines if self.index.kind(at) in kinds]
+
+    def summary(self, cycle: int) -> CycleSummary:
+        """What was done in a cycle."""
+        return summarize_cycle(bodies(self.index, self._positions(cycle)))
+
+    def essence(self, cycle: int) -> list[bytes]:
+        """Its lines without their numbers, hashes and times: equal ones say the same."""
+        lines = self.index.raw(self._positions(cycle))
+        return [_TIME.sub(b"", _NUMBERED.sub(b"", line)) for line in lines]
+
+    def rows(self, page: Iterable[int]) -> dict[int, CycleRow]:
+        """The rows of those cycles that it has."""
+        there = [cycle for cycle in page if cycle in self.cycles]
+        first = self._run.position_of(there[0]) if there else 0
+        return {row.number: row for row in self._run.rows(first, len(there))} if there else {}
+
+    def request(self) -> str:
+        """What it was first asked for; empty where it was asked nothing."""
+        positions = islice(self.index.positions(RecordKind.PERCEPT), _REQUESTS)
+        for body in bodies(self.index, positions):
+            if isinstance(body, Percept) and body.kind is PerceptKind.MESSAGE:
+                return body.content
+        return ""
+
+    def forked_from(self, other: _ComparedRun) -> Parent | None:
+        """Where it was forked from another; None if it was not."""
+        parent = self.card.info.parent if self.card.info else None
+        of = other.card.info
+        return parent if parent and of and parent.run == of.id else None
 
 
 # ---- Two runs ----
 
 
-PAGE = 50
-_REQUESTS = 5
-"""Percepts at the beginning among which the request is looked for."""
-_KINDS = frozenset({RecordKind.OUTCOME, RecordKind.PERCEPT})
-_PLAIN_KINDS = frozenset(
-    {
-        RecordKind.PERCEPT,
-        RecordKind.MODEL_CALL,
-        RecordKind.INTENT,
-        RecordKind.RECEIPT,
-        RecordKind.TURN_END,
-    }
-)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Side:
-    """One of two runs that are compared."""
-
-    card: RunCard
-    index: TraceIndex
-    """Its trace, scanned to the end."""
-    rows: Callable[[int, int], Sequence[CycleRow]]
-    """Gives the rows from a cycle of the run on, by its number, and how many are wanted."""
-
-    @classmethod
-    def of(cls, card: RunCard, run: OpenRun) -> Self:
-        """A run that was scanned to its end.
-
-        Args:
-            card: Its card.
-            run: The run, open.
-        """
-
-        def rows(cycle: int, count: int) -> tuple[CycleRow, ...]:
-            return run.rows(run.position_of(cycle), count)
-
-        return cls(card=card, index=run.index, rows=rows)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Divergence:
-    """Where two runs first differ."""
-
-    cycle: int
-    field: str
-    left: str
-    right: str
-
-
-def compare(left: Side, right: Side, first: int = -1, *, page_size: int = PAGE) -> RunComparison:
+def compare(
+    left: tuple[RunCard, OpenRun],
+    right: tuple[RunCard, OpenRun],
+    first: int = -1,
+    *,
+    page_size: int = 50,
+) -> RunComparison:
     """Two runs, cycle beside cycle; plain ones turn beside turn.
 
     Times, ids and what models cost do not make them differ. A fork is compared with its parent
     from the cycle in which it begins, and there from the phase that was run again.
 
     Args:
-        left: One run.
+        left: One run, scanned to its end, with its card.
         right: The other.
         first: Position of the first row; negative for the page of the first divergence.
         page_size: How many cycles are shown.
@@ -200,33 +204,30 @@ def compare(left: Side, right: Side, first: int = -1, *, page_size: int = PAGE) 
     Raises:
         TraceError: If a trace cannot be read.
     """
-    pair = _Pair(left, right)
-    divergence = pair.divergence()
+    pair = _Pair(_ComparedRun(*left), _ComparedRun(*right))
+    found = pair.divergence()
     if first < 0:
-        first = 0 if divergence is None else pair.cycles.index(divergence.cycle)
+        first = 0 if found.divergence is None else pair.cycles.index(found.divergence)
     first = min(first, max(0, len(pair.cycles) - 1)) // page_size * page_size
     page = pair.cycles[first : first + page_size]
-    lefts, rights = _rows(left, page, pair.left), _rows(right, page, pair.right)
-    return RunComparison(
-        left=left.card,
-        right=right.card,
-        divergence=None if divergence is None else divergence.cycle,
-        field="" if divergence is None else divergence.field,
-        left_value="" if divergence is None else divergence.left,
-        right_value="" if divergence is None else divergence.right,
-        rows=tuple(
-            ComparedCycle(
-                number=cycle,
-                left=lefts.get(cycle),
-                right=rights.get(cycle),
-                differs=pair.differs(cycle),
-            )
-            for cycle in page
-        ),
+    lefts, rights = pair.left.rows(page), pair.right.rows(page)
+    same = not pair.fork and "" != pair.left.request() == pair.right.request()
+    rows = [
+        ComparedCycle(
+            number=cycle,
+            left=lefts.get(cycle),
+            right=rights.get(cycle),
+            differs=pair.differs(cycle),
+        )
+        for cycle in page
+    ]
+    return replace(
+        found,
+        rows=tuple(rows),
         first=first,
         of=len(pair.cycles),
         page_size=page_size,
-        related=pair.related(),
+        related="fork of" if pair.fork else "same request" if same else "",
         changes=pair.fork.changes if pair.fork else (),
     )
 
@@ -234,130 +235,58 @@ def compare(left: Side, right: Side, first: int = -1, *, page_size: int = PAGE) 
 class _Pair:
     """Two runs, and which of their cycles are the same."""
 
-    def __init__(self, left: Side, right: Side) -> None:
-        self._left, self._right = left, right
-        self.left, self.right = _stretches(left.index), _stretches(right.index)
-        self.fork = _fork(left.card, right.card) or _fork(right.card, left.card)
+    def __init__(self, left: _ComparedRun, right: _ComparedRun) -> None:
+        self.left, self.right = left, right
+        self.fork = left.forked_from(right) or right.forked_from(left)
         since = self.fork.cycle if self.fork else 1
-        self.cycles = sorted(cycle for cycle in {*self.left, *self.right} if cycle >= since)
+        self.cycles = sorted(cycle for cycle in {*left.cycles, *right.cycles} if cycle >= since)
 
-    @property
-    def _kinds_differ(self) -> bool:
-        return _is_plain(self._left) != _is_plain(self._right)
-
-    def related(self) -> str:
-        """How the two have to do with each other."""
-        if self.fork:
-            return "fork of"
-        asked = _request(self._left.index)
-        return "same request" if asked and asked == _request(self._right.index) else ""
-
-    def divergence(self) -> _Divergence | None:
-        """Where they first differ; None if they never do."""
-        if self._kinds_differ and self.cycles:
-            plain = ["a plain run" if _is_plain(s) else "phases" for s in (self._left, self._right)]
-            return _Divergence(cycle=self.cycles[0], field="kind", left=plain[0], right=plain[1])
+    def divergence(self) -> RunComparison:
+        """The comparison, as far as where they first differ says it."""
+        sides = (self.left, self.right)
+        if self.left.plain != self.right.plain and self.cycles:
+            plain = ["a plain run" if side.plain else "phases" for side in sides]
+            return self._at(self.cycles[0], "kind", plain)
         for cycle in self.cycles:
-            if cycle not in self.left or cycle not in self.right:
-                there = [str(cycle) if cycle in side else "" for side in (self.left, self.right)]
-                return _Divergence(cycle=cycle, field="cycle", left=there[0], right=there[1])
-            found = None if self._looks_same(cycle) else self._difference(cycle)
+            if not all(cycle in side.cycles for side in sides):
+                there = [str(cycle) if cycle in side.cycles else "" for side in sides]
+                return self._at(cycle, "cycle", there)
+            if self.left.essence(cycle) == self.right.essence(cycle):  # so nothing is parsed
+                continue
+            parts = self._parts(self.left.summary(cycle), self.right.summary(cycle), cycle)
+            found = first_difference(*parts)
             if found is not None:
-                left, right = found.shown()
-                return _Divergence(cycle=cycle, field=found.path, left=left, right=right)
-        return None
+                return self._at(cycle, found.path, found.shown())
+        return self._at(None, "", ("", ""))
 
-    def _difference(self, cycle: int) -> JsonDifference | None:
-        ones, others = self._both(*self._summaries(cycle))
-        parts = self._parts(cycle)
-        left, right = ({part: one.get(part) for part in parts} for one in (ones, others))
-        return first_difference(left, right)
-
-    def _looks_same(self, cycle: int) -> bool:
-        """Whether it is plain without parsing anything that a cycle is the same in both."""
-        ones, others = (
-            _same_lines(side.index, _positions(side, stretches[cycle]))
-            for side, stretches in ((self._left, self.left), (self._right, self.right))
+    def _at(self, cycle: int | None, field: str, values: Sequence[str]) -> RunComparison:
+        return RunComparison(
+            left=self.left.card,
+            right=self.right.card,
+            divergence=cycle,
+            field=field,
+            left_value=values[0],
+            right_value=values[1],
         )
-        return ones == others
 
     def differs(self, cycle: int) -> tuple[str, ...]:
         """In which parts the two differ in a cycle; empty where one has no such cycle."""
-        if self._kinds_differ or cycle not in self.left or cycle not in self.right:
+        there = cycle in self.left.cycles and cycle in self.right.cycles
+        if not there or self.left.plain != self.right.plain:
             return ()
-        left, right = self._summaries(cycle)
-        ones, others = self._both(left, right)
-        parts = [part for part in self._parts(cycle) if ones.get(part) != others.get(part)]
+        left, right = self.left.summary(cycle), self.right.summary(cycle)
+        ones, others = self._parts(left, right, cycle)
+        parts = [part for part in ones if ones[part] != others[part]]
         return (*parts, *(["usage"] if left.usage != right.usage else []))
 
-    def _summaries(self, cycle: int) -> tuple[CycleSummary, CycleSummary]:
-        left = _summary(self._left, self.left[cycle])
-        return left, _summary(self._right, self.right[cycle])
-
-    def _both(
-        self, left: CycleSummary, right: CycleSummary
+    def _parts(
+        self, left: CycleSummary, right: CycleSummary, cycle: int
     ) -> tuple[dict[str, Any], dict[str, Any]]:
-        plain = _is_plain(self._left)
-        return cycle_parts(left, plain=plain), cycle_parts(right, plain=plain)
-
-    def _parts(self, cycle: int) -> Sequence[str]:
-        """Those that can be compared: what a fork took over is not in its trace."""
-        if _is_plain(self._left):
-            return _PLAIN_PARTS
-        if self.fork is None or cycle > self.fork.cycle:
-            return _PARTS
-        before = [phase.value for phase in PHASES[: PHASES.index(self.fork.phase)]]
-        return [part for part in _PARTS if part != _PERCEPTS and part not in before]
-
-
-def _stretches(index: TraceIndex) -> Mapping[int, Sequence[int]]:
-    """The stretches of each cycle."""
-    found: dict[int, list[int]] = {}
-    for number in range(index.stretches):
-        cycle = index.stretch(number).cycle
-        if cycle:
-            found.setdefault(cycle, []).append(number)
-    return found
-
-
-def _positions(side: Side, stretches: Iterable[int]) -> list[int]:
-    """The positions of the records that say what was done."""
-    kinds = _PLAIN_KINDS if _is_plain(side) else _KINDS
-    found = map(side.index.stretch, stretches)
-    lines = (at for one in found for at in range(one.first, one.first + one.count))
-    return [at for at in lines if side.index.kind(at) in kinds]
-
-
-def _summary(side: Side, stretches: Iterable[int]) -> CycleSummary:
-    lines = side.index.read(_positions(side, stretches))
-    return summarize_cycle([line.entry.body for line in lines if line.entry is not None])
-
-
-def _rows(
-    side: Side, page: Sequence[int], known: Mapping[int, Sequence[int]]
-) -> Mapping[int, CycleRow]:
-    there = [cycle for cycle in page if cycle in known]
-    if not there:
-        return {}
-    return {row.number: row for row in side.rows(there[0], len(there))}
-
-
-def _is_plain(side: Side) -> bool:
-    return side.card.info is not None and side.card.info.kind == "plain"
-
-
-def _fork(card: RunCard, of: RunCard) -> Parent | None:
-    """Where a run was forked from another; None if it was not."""
-    if card.info is None or of.info is None or card.info.parent is None:
-        return None
-    return card.info.parent if card.info.parent.run == of.info.id else None
-
-
-def _request(index: TraceIndex) -> str:
-    """What a run was first asked for; empty where it was asked nothing."""
-    positions = list(islice(index.positions(RecordKind.PERCEPT), _REQUESTS))
-    for line in index.read(positions) if positions else ():
-        body = line.entry and line.entry.body
-        if isinstance(body, Percept) and body.kind is PerceptKind.MESSAGE:
-            return body.content
-    return ""
+        """What can be compared of a cycle: what a fork took over is not in its trace."""
+        plain = self.left.plain
+        names = _PLAIN_PARTS if plain else _PARTS
+        if not plain and self.fork is not None and cycle <= self.fork.cycle:
+            before = [phase.value for phase in PHASES[: PHASES.index(self.fork.phase)]]
+            names = [name for name in _PARTS if name not in (_PERCEPTS, *before)]
+        ones, others = (_cycle_parts(one, plain=plain) for one in (left, right))
+        return {name: ones.get(name) for name in names}, {name: others.get(name) for name in names}

@@ -14,7 +14,6 @@ from starlette.responses import PlainTextResponse, Response
 
 from coag.errors import CoagError
 
-from .charts import cost_svg
 from .pages import Pages
 from .run_cache import RunCache
 from .views import CheckProgress, CycleRow, Findings
@@ -70,13 +69,13 @@ class Followers:
             async with aclosing(stream):
                 async for event in stream:
                     yield event
+        except CoagError as error:
+            yield ServerSentEvent(str(error), event="trouble")
         finally:
             self._open -= 1
 
-    async def _looks(
-        self, request: Request, look: Callable[[], _T]
-    ) -> AsyncGenerator[_T | CoagError]:
-        """What a function gives, again and again; an error only if it lasts, and then no more.
+    async def _looks(self, request: Request, look: Callable[[], _T]) -> AsyncGenerator[_T]:
+        """What a function gives, again and again; its error only if that lasts.
 
         Ends when the reader leaves, and when the application ends.
         """
@@ -85,12 +84,11 @@ class Followers:
             try:
                 yield await self._cache.soon(look)
                 failed_at = None
-            except CoagError as error:
+            except CoagError:
                 now = asyncio.get_running_loop().time()
                 failed_at = now if failed_at is None else failed_at
                 if now - failed_at >= _PATIENCE:
-                    yield error
-                    return
+                    raise
             await asyncio.sleep(_LOOK)
 
     async def _run(self, request: Request, run: _FollowedRun) -> AsyncGenerator[ServerSentEvent]:
@@ -98,9 +96,6 @@ class Followers:
         checking = False
         async with aclosing(self._looks(request, run.news)) as looks:
             async for news in looks:
-                if isinstance(news, CoagError):
-                    yield ServerSentEvent(str(news), event="trouble")
-                    return
                 if news:
                     yield ServerSentEvent(news, event="fragment")
                 if run.is_open is False and not run.done and not checking:
@@ -116,32 +111,22 @@ class Followers:
         before = shown = None
         async with aclosing(self._looks(request, lambda: cache.findings(key))) as looks:
             async for found in looks:
-                if isinstance(found, CoagError):
-                    yield ServerSentEvent(str(found), event="trouble")
-                    return
                 before = before or found
-                if found.progress in _FINISHED and (found.found != before.found or not found.found):
+                finished = found.progress in _FINISHED
+                if finished and (found.found != before.found or not found.found):
                     yield ServerSentEvent("", event="reload")
                     return
                 if found != shown:
-                    shown = found
-                    card = cache.library.card(key)
+                    shown, card = found, cache.library.card(key)
                     news = self._pages.fragment("findings", card=card, findings=found)
                     yield ServerSentEvent(news, event="fragment")
-                if found.progress in _FINISHED:
+                if finished:
                     yield ServerSentEvent("", event="end")
                     return
 
 
 class _FollowedRun:
-    """What a page shows of a run, and what is new since.
-
-    Args:
-        cache: The runs.
-        pages: Makes the pieces of the page.
-        key: The run's.
-        rows: How many rows the page shows.
-    """
+    """What a page shows of a run, and what is new since; `rows` is how many it shows."""
 
     def __init__(self, cache: RunCache, pages: Pages, key: str, rows: int) -> None:
         self.is_open: bool | None = None
@@ -176,15 +161,19 @@ class _FollowedRun:
             pieces += self._new_rows()
             self._changed = self._changed or bool(pieces)
             known = self._last.number if self._last else 0
-            counted = replace(card, cycles=max(card.cycles or 0, known))
-            pieces.append(self._pages.fragment("facts", card=counted))
+            pieces.append(
+                self._fragment("facts", card=replace(card, cycles=max(card.cycles or 0, known)))
+            )
         self._looks += 1
         if self._changed and (self._looks % _PLOT == 0 or not card.is_open):
             self._changed = False
             if self._rows <= _STRIP:
-                drawn = cost_svg(run.rows(0, self._rows), prefix="cost")
-                pieces.append(self._pages.fragment("cost", card=card, cost=drawn))
+                pieces.append(self._fragment("cost", rows=run.rows(0, self._rows)))
         return "".join([*pieces, *self._new_findings()])
+
+    def _fragment(self, name: str, **values: object) -> str:
+        card = self._cache.library.card(self._key)
+        return self._pages.fragment(name, **{"card": card, **values})
 
     def _new_rows(self) -> list[str]:
         """The rows that are new, and the last one where it has grown."""
@@ -199,8 +188,7 @@ class _FollowedRun:
 
     def _row(self, row: CycleRow, **more: bool) -> str:
         placed = self._findings.placed_in(row) if self._findings else row
-        card = self._cache.library.card(self._key)
-        return self._pages.fragment("row", card=card, row=placed, **more)
+        return self._fragment("row", row=placed, **more)
 
     def _new_findings(self) -> list[str]:
         """A running one is not checked repeatedly: it is when it has ended."""
@@ -211,12 +199,8 @@ class _FollowedRun:
         if found == before:
             return []
         self._findings = found
-        card = self._cache.library.card(self._key)
-        summary = self._pages.fragment("findings", card=card, findings=found)
-        cycles = {one.cycle for one in found.found if one.cycle is not None}
-        rows = [
-            row
-            for cycle in sorted(cycles)[:_MARKED]
-            for row in self._cache.open(self._key).rows_of(cycle)
-        ]
+        cycles = sorted({one.cycle for one in found.found if one.cycle is not None})
+        run = self._cache.open(self._key)
+        rows = [row for cycle in cycles[:_MARKED] for row in run.rows_of(cycle)]
+        summary = self._fragment("findings", findings=found)
         return [summary, *(self._row(row, again=True) for row in rows)]

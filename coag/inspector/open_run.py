@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from itertools import islice
 from threading import RLock
 from typing import Any, TypeVar, cast
 
@@ -42,48 +40,30 @@ from coag.tracing import (
 )
 
 from .prompts import call_views
-from .texts import LINE, call_in_a_line, changes, fields_in_a_line, in_a_line
-from .trace_scan import CycleSpan, TraceScan, snapshot_at
-from .views import (
-    CallView,
-    CycleRow,
-    CycleView,
-    PhaseView,
-    RejectedRow,
-    RunCard,
-    RunPage,
-    Trouble,
-)
+from .texts import LINE, call_in_a_line, changes, fields_in_a_line, in_a_line, object_of
+from .trace_scan import CycleSpan, TraceScan, bodies, environment_at, snapshot_at
+from .views import CallView, CycleRow, CycleView, PhaseView, RejectedRow, RunCard, RunPage
+
+_T = TypeVar("_T")
 
 # ---- A cycle as a row, from as few of its records as that needs ----
 
 
 _OF_CYCLES = frozenset({RecordKind.OUTCOME, RecordKind.TURN_END})
 _OF_TURNS = frozenset(
-    {
-        RecordKind.MODEL_CALL,
-        RecordKind.INTENT,
-        RecordKind.RECEIPT,
-        RecordKind.NOTE,
-        RecordKind.TURN_END,
-    }
+    {RecordKind.MODEL_CALL, RecordKind.INTENT, RecordKind.RECEIPT, RecordKind.NOTE}
+    | {RecordKind.TURN_END}
 )
 _ACTIONS = 8
 """Actions of one batch or turn that are named in a row."""
 
 
-def row_of(index: TraceIndex, span: CycleSpan, *, plain: bool) -> CycleRow:
-    """The row of a cycle, or of a plain run's turn.
-
-    Raises:
-        TraceError: The trace cannot be read.
-    """
+def _row_of(index: TraceIndex, span: CycleSpan, *, plain: bool) -> CycleRow:
+    """The row of a cycle, or of a plain run's turn."""
     kinds = _OF_TURNS if plain else _OF_CYCLES
-    positions = range(span.first, span.end)
-    lines = index.read([at for at in positions if index.kind(at) in kinds])
-    records = [line.entry.body for line in lines if line.entry is not None]
-    began, ended = index.times([span.first, span.end - 1])
-    notes = sum(index.kind(at) is RecordKind.NOTE for at in positions)
+    records = bodies(index, (at for at in span.lines if index.kind(at) in kinds))
+    began, ended = index.times([span.lines.start, span.lines.stop - 1])
+    notes = sum(index.kind(at) is RecordKind.NOTE for at in span.lines)
     return _row(summarize_cycle(records, cycle=span.cycle), began, ended, notes, plain=plain)
 
 
@@ -103,8 +83,8 @@ def _row(
     if plain and not summary.actions:
         results = [end.response] if end else [note.text for note in summary.notes]
     elif not plain and execution is None:  # until it is run, what was selected
-        actions = [_candidate(one) for one in summary.chosen]
-        results = []
+        actions, results = [_candidate(one) for one in summary.chosen], []
+    status = summary.status if plain else execution and execution.status.value
     return CycleRow(
         number=summary.cycle,
         at=began,
@@ -113,7 +93,7 @@ def _row(
         action=_joined(actions),
         internal=bool(execution and execution.executed)
         and all(one.internal for one in summary.actions),
-        status=_status(summary, plain=plain),
+        status=status or "",
         result=_joined([fields_in_a_line(result) for result in results]),
         decided_by=selection.decided_by.value if selection and selection.decided_by else "",
         candidates=len(summary.candidates),
@@ -127,19 +107,11 @@ def _row(
     )
 
 
-def _status(summary: CycleSummary, *, plain: bool) -> str:
-    """How it ended; a turn without phases failed only if an action of it did."""
-    if not plain:
-        return summary.execution.status.value if summary.execution else ""
-    return summary.status or ""
-
-
 def _rejected(one: CandidateSummary) -> RejectedRow:
     verdict = one.rejected_by
+    constraint, reason = (verdict.constraint, verdict.reason) if verdict else ("", "")
     return RejectedRow(
-        action=_candidate(one),
-        constraint=in_a_line(verdict.constraint) if verdict else "",
-        reason=in_a_line(verdict.reason) if verdict else "",
+        action=_candidate(one), constraint=in_a_line(constraint), reason=in_a_line(reason)
     )
 
 
@@ -158,119 +130,68 @@ def _joined(texts: Sequence[str]) -> str:
 # ---- How things were when a cycle began, from the snapshots around it ----
 
 
-_T = TypeVar("_T")
 _OUTCOME: TypeAdapter[Outcome] = TypeAdapter(Outcome)
 _PERCEPT = TypeAdapter(Percept)
 _BACK = 2_000
 """Lines before a cycle in which its snapshot is looked for."""
-_LOOKS = 32
-"""Snapshots in which the state of the environment is looked for."""
 _BEGINS = frozenset({RecordKind.OUTCOME, RecordKind.MODEL_CALL, RecordKind.INTENT})
 """Kinds of which the first one comes after the cycle's beginning."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CycleStart:
+class _CycleStart:
     """How things were when a cycle began."""
 
     state: dict[str, Any] = field(default_factory=dict[str, Any])
-    """The perceptual state."""
     goal: str = ""
     percepts: tuple[Percept, ...] = ()
     """What had arrived since the last action, where a snapshot of this cycle has it."""
     environment: Any = None
-    """The true state of the environment, where the trace has it."""
     inherited: tuple[Outcome, ...] = ()
     """Of the cycle that a fork begins in: what its parent had committed in it."""
 
 
-def start_of(index: TraceIndex, span: CycleSpan) -> CycleStart:
-    """How things were when a cycle began: its snapshot, or the one before and what came since.
-
-    Raises:
-        TraceError: The trace cannot be read.
-    """
-    begun = _begun(index, span)
-    found = _snapshot_before(index, begun)
-    if found is None:
-        return CycleStart(state=_patched({}, index, range(max(begun - _BACK, 0), begun)))
-    position, snapshot = found
-    memory = snapshot.working_memory
-    own = position >= span.first
-    return CycleStart(
-        state=_patched(_mapping(memory.get("perceptual_state")), index, range(position, begun)),
-        goal=_text(memory.get("goal")),
-        percepts=_percepts(memory.get("percepts")) if own else (),
-        inherited=_inherited(snapshot, span.cycle) if own else (),
-        environment=_environment(index, begun),
-    )
-
-
-def _begun(index: TraceIndex, span: CycleSpan) -> int:
-    """Position of the first line that shows the cycle at work."""
-    positions = range(span.first, span.end)
-    return next((at for at in positions if index.kind(at) in _BEGINS), span.end)
-
-
-def _snapshot_before(index: TraceIndex, position: int) -> tuple[int, Snapshot] | None:
-    for at in range(position - 1, max(position - _BACK, 0) - 1, -1):
-        if index.kind(at) is RecordKind.SNAPSHOT:
-            snapshot = snapshot_at(index, at)
-            if snapshot is not None:
-                return at, snapshot
-    return None
+def _start_of(index: TraceIndex, span: CycleSpan) -> _CycleStart:
+    """By the snapshot of a cycle, or by the one before and what came since."""
+    begun = next((at for at in span.lines if index.kind(at) in _BEGINS), span.lines.stop)
+    for at in range(begun - 1, max(begun - _BACK, 0) - 1, -1):
+        snapshot = snapshot_at(index, at) if index.kind(at) is RecordKind.SNAPSHOT else None
+        if snapshot is None:
+            continue
+        memory, own = snapshot.working_memory, at >= span.lines.start
+        goal = memory.get("goal")
+        forked = own and snapshot.reason is SnapshotReason.FORKED
+        outcomes = _valid(_OUTCOME, [*object_of(memory.get("cognitive_state")).values()])
+        return _CycleStart(
+            state=_patched(object_of(memory.get("perceptual_state")), index, range(at, begun)),
+            goal=goal if isinstance(goal, str) else "",
+            percepts=_valid(_PERCEPT, memory.get("percepts")) if own else (),
+            inherited=tuple(one for one in outcomes if forked and one.cycle == span.cycle),
+            environment=environment_at(index, begun),
+        )
+    return _CycleStart(state=_patched({}, index, range(max(begun - _BACK, 0), begun)))
 
 
 def _patched(
-    state: Mapping[str, Any], index: TraceIndex, positions: Sequence[int]
+    state: Mapping[str, Any], index: TraceIndex, positions: Iterable[int]
 ) -> dict[str, Any]:
     """The state after the percepts among some lines."""
-    percepts = [at for at in positions if index.kind(at) is RecordKind.PERCEPT]
     changed = dict(state)
-    for line in index.read(percepts):
-        body = line.entry.body if line.entry else None
+    for body in bodies(index, (at for at in positions if index.kind(at) is RecordKind.PERCEPT)):
         if isinstance(body, Percept) and body.state_patch:
             changed = merge_patch(changed, body.state_patch)
     return changed
 
 
-def _environment(index: TraceIndex, before: int) -> Any:
-    for position in islice(index.environments(before), _LOOKS):
-        snapshot = snapshot_at(index, position)
-        if snapshot is not None and snapshot.environment is not None:
-            return snapshot.environment
-    return None
-
-
-def _inherited(snapshot: Snapshot, cycle: int) -> tuple[Outcome, ...]:
-    if snapshot.reason is not SnapshotReason.FORKED:
-        return ()
-    saved = _mapping(snapshot.working_memory.get("cognitive_state")).values()
-    found = [_valid(_OUTCOME, item) for item in saved if item is not None]
-    return tuple(outcome for outcome in found if outcome is not None and outcome.cycle == cycle)
-
-
-def _mapping(value: Any) -> dict[str, Any]:
-    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else ""
-
-
-def _percepts(value: Any) -> tuple[Percept, ...]:
-    """The newest percepts in working memory; what is no percept is left out."""
-    saved = cast("list[Any]", value) if isinstance(value, list) else []
-    found = [_valid(_PERCEPT, item) for item in saved]
-    return tuple(percept for percept in found if percept is not None)
-
-
-def _valid(kind: TypeAdapter[_T], value: Any) -> _T | None:
-    """A value of working memory, as a snapshot has it; None for what is not valid."""
-    try:
-        return kind.validate_json(to_json(value))
-    except ValidationError:
-        return None
+def _valid(kind: TypeAdapter[_T], values: object) -> tuple[_T, ...]:
+    """Values of working memory, as a snapshot has them; what is not valid is left out."""
+    found: list[_T] = []
+    for value in cast("list[Any]", values if isinstance(values, list) else []):
+        try:
+            found.append(kind.validate_json(to_json(value)))
+        except ValidationError:
+            continue
+    return tuple(found)
 
 
 # ---- One cycle with all that happened in it ----
@@ -281,40 +202,33 @@ _UNREADABLE = 50
 
 
 def _cycle_view(
-    lines: Sequence[TraceLine],
     cycle: int,
-    start: CycleStart,
+    lines: Sequence[TraceLine],
+    start: _CycleStart,
     earlier: Sequence[ModelCall],
     *,
     plain: bool,
 ) -> CycleView:
-    """The view of a cycle, or of a plain run's turn.
-
-    Args:
-        lines: All its lines, in order.
-        cycle: Its number.
-        start: How things were when it began.
-        earlier: Requests of cycles before it, in order.
-        plain: True for a plain run.
-    """
+    """What the lines of a cycle say, after how it began and requests of cycles before it."""
     records = [line.entry.body for line in lines if line.entry is not None]
-    own_summary = summarize_cycle(records, cycle=cycle)
+    own = summarize_cycle(records, cycle=cycle)
     summary = replace(
         summarize_cycle(records, cycle=cycle, inherited=start.inherited),
         goal=start.goal,
         state=start.state,
-        percepts=start.percepts or own_summary.percepts,
+        percepts=start.percepts or own.percepts,
     )
     notes, began = _notes_by_phase(records, plain=plain)
     requests = [line for line in lines if line.entry and isinstance(line.entry.body, ModelCall)]
-    views = zip(call_views(own_summary.calls, earlier), requests, strict=True)
+    views = zip(call_views(own.calls, earlier), requests, strict=True)
     calls = [replace(call, seq=line.number - 1) for call, line in views]
-    own = set(own_summary.outcomes)
+    bad = [line.problems[0].text for line in lines if line.entry is None]
+    more = [f"and {len(bad) - _UNREADABLE} more lines"] if len(bad) > _UNREADABLE else []
     return CycleView(
         run="",
-        row=_row(own_summary, summary.began, summary.ended, len(summary.notes), plain=plain),
+        row=_row(own, summary.began, summary.ended, len(summary.notes), plain=plain),
         summary=summary,
-        phases=() if plain else tuple(_phases(summary, own, calls, notes, began)),
+        phases=() if plain else tuple(_phases(summary, set(own.outcomes), calls, notes, began)),
         calls=tuple(call for call in calls if plain or call.call.phase is None),
         notes=tuple(notes.get(None, ())),
         projected={
@@ -323,14 +237,8 @@ def _cycle_view(
             if one.evaluation and one.evaluation.projection is not None
         },
         environment=start.environment,
-        unreadable=_unreadable(lines),
+        unreadable=(*bad[:_UNREADABLE], *more),
     )
-
-
-def _unreadable(lines: Sequence[TraceLine]) -> tuple[str, ...]:
-    bad = [line.problems[0].text for line in lines if line.entry is None]
-    more = [f"and {len(bad) - _UNREADABLE} more lines"] if len(bad) > _UNREADABLE else []
-    return (*bad[:_UNREADABLE], *more)
 
 
 def _notes_by_phase(
@@ -387,7 +295,8 @@ _EARLIER = 3
 class OpenRun:
     """A run whose trace is read as far as pages ask for it.
 
-    It may be used from several threads; while one reads, the others wait.
+    It may be used from several threads; while one reads, the others wait. Where its trace cannot
+    be read at all, everything raises a TraceError.
 
     Args:
         key: Names it in addresses.
@@ -413,7 +322,7 @@ class OpenRun:
         self._clock = clock or SystemClock()
         self._ahead = ahead
         self._lock = RLock()
-        self._rows: OrderedDict[int, CycleRow] = OrderedDict()
+        self._rows: dict[int, CycleRow] = {}
         """By position; never the last one's, which may change."""
         self._scan = TraceScan(folder, self._rows.clear)
 
@@ -424,11 +333,7 @@ class OpenRun:
 
     @property
     def info(self) -> RunInfo:
-        """What `run.json` says now.
-
-        Raises:
-            TraceError: It cannot be read any more.
-        """
+        """What `run.json` says now; a TraceError where it cannot be read any more."""
         card = self._card()
         if card.info is None:
             raise TraceError(self.folder.path, card.trouble.text if card.trouble else "is no run.")
@@ -439,8 +344,6 @@ class OpenRun:
         """True for a run without phases, whose rows are turns."""
         return self.info.kind == "plain"
 
-    # ---- scanning ----
-
     def advance(self, budget_seconds: float) -> bool:
         """Scans on in the background; True if there is more to scan."""
         end = self._clock.monotonic() + budget_seconds
@@ -450,75 +353,51 @@ class OpenRun:
                     return False
         return True
 
-    # ---- the whole ----
-
     def view(self, first: int = 0, page_size: int = 50) -> RunPage:
-        """The run with one page of its rows.
+        """The run with one page of its rows; what cannot be read of it is in `troubles`.
 
         Args:
             first: Position of the first row, from 0; one beyond the end means the last page.
             page_size: How many rows.
-
-        Raises:
-            TraceError: The trace cannot be read; what cannot be read of it is in `troubles`.
         """
         with self._lock:
             size = min(max(page_size, 1), 1_000)
             self._scan.reach(max(first, 0) + size, self._ahead)
-            of = len(self._scan.timeline)
+            of = len(self._scan)
             first = max(first if first < of else (of - 1) // size * size, 0)
+            card = self._card()
             return RunPage(
-                card=self._card(),
+                card=card,
                 info=self.info,
                 rows=self._page(first, size),
                 first=first,
                 of=of,
                 page_size=size,
                 scanned=self._scan.share,
-                troubles=self.troubles(),
+                troubles=self._scan.troubles(is_open=card.is_open),
                 strip=self._page(0, of) if self._scan.whole and of <= _STRIP else (),
             )
 
     def rows(self, first: int, count: int) -> tuple[CycleRow, ...]:
-        """Some rows, by position from 0; fewer where the run has not as many.
-
-        Raises:
-            TraceError: The trace cannot be read.
-        """
+        """Some rows, by position from 0; fewer where the run has not as many."""
         with self._lock:
             self._scan.reach(max(first, 0) + count, 0)
             return self._page(max(first, 0), count)
 
     def _page(self, first: int, count: int) -> tuple[CycleRow, ...]:
-        end = min(first + count, len(self._scan.timeline))
-        plain = self.plain
-        return tuple(self._row(position, plain) for position in range(first, end))
-
-    def _row(self, position: int, plain: bool) -> CycleRow:
-        known = self._rows.get(position)
-        if known is not None:
-            return known
-        row = row_of(self.index, self._scan.timeline.span(position), plain=plain)
-        if position + 1 < len(self._scan.timeline):
-            self._rows[position] = row
-            while len(self._rows) > _ROWS:
-                self._rows.popitem(last=False)
-        return row
-
-    def troubles(self) -> tuple[Trouble, ...]:
-        """What is wrong with the trace, as far as it was scanned."""
-        with self._lock:
-            is_open = self._card().is_open
-            return self._scan.troubles(is_open=is_open)
-
-    # ---- one cycle ----
+        plain, of, rows = self.plain, len(self._scan), list[CycleRow]()
+        for position in range(first, min(first + count, of)):
+            row = self._rows.get(position)
+            row = row or _row_of(self.index, self._scan.span(position), plain=plain)
+            rows.append(row)
+            if position + 1 < of:
+                self._rows[position] = row
+            if len(self._rows) > _ROWS:
+                del self._rows[next(iter(self._rows))]
+        return tuple(rows)
 
     def position_of(self, number: int) -> int:
-        """The position of a cycle among the rows, from 0.
-
-        Raises:
-            UnknownNameError: There is no such cycle.
-        """
+        """The position of a cycle among the rows, from 0; an UnknownNameError if there is none."""
         with self._lock:
             found = self._scan.find(number)
             if found is None:
@@ -530,19 +409,14 @@ class OpenRun:
     def rows_of(self, number: int) -> tuple[CycleRow, ...]:
         """The row of a cycle; none where it is not among those that were scanned."""
         with self._lock:
-            at = self._scan.timeline.find(number)
+            at = self._scan.known(number)
             return () if at is None else self._page(at, 1)
 
     def beside(self, number: int) -> tuple[int | None, int | None]:
-        """The numbers of the cycles before and after one; None where there is none.
-
-        Raises:
-            UnknownNameError: There is no such cycle.
-        """
+        """The numbers of the cycles before and after one; None where there is none."""
         with self._lock:
-            at, timeline = self.position_of(number), self._scan.timeline
-            after = timeline.cycle(at + 1) if at + 1 < len(timeline) else None
-            return timeline.cycle(at - 1) if at else None, after
+            at = self.position_of(number)
+            return self._scan.number_at(at - 1), self._scan.number_at(at + 1)
 
     def cycle(self, number: int) -> CycleView:
         """One cycle, of a plain run one turn, with all that happened in it.
@@ -552,34 +426,18 @@ class OpenRun:
             TraceError: The trace cannot be read.
         """
         with self._lock:
+            before, after = self.beside(number)
             position = self.position_of(number)
-            span = self._scan.timeline.span(position)
-            start = start_of(self.index, span)
-            before = self._scan.timeline.span(position - 1) if position else None
-            was = start_of(self.index, before).state if before else start.state
-            more = position + 1 < len(self._scan.timeline)
-            view = _cycle_view(
-                self.index.read(range(span.first, span.end)),
-                number,
-                start,
-                self._earlier(position),
-                plain=self.plain,
+            span = self._scan.span(position)
+            start = _start_of(self.index, span)
+            was = _start_of(self.index, self._scan.span(position - 1)) if position else start
+            first = self._scan.span(max(position - _EARLIER, 0)).lines.start
+            asked = range(first, span.lines.start)
+            earlier = bodies(
+                self.index, (at for at in asked if self.index.kind(at) is RecordKind.MODEL_CALL)
             )
-            return replace(
-                view,
-                run=self.key,
-                changed=changes(was, start.state),
-                before=before.cycle if before else None,
-                after=self._scan.timeline.cycle(position + 1) if more else None,
-            )
-
-    def _earlier(self, position: int) -> list[ModelCall]:
-        """The requests of a few cycles before one, in order."""
-        first = self._scan.timeline.span(max(position - _EARLIER, 0)).first
-        positions = [
-            at
-            for at in range(first, self._scan.timeline.span(position).first)
-            if self.index.kind(at) is RecordKind.MODEL_CALL
-        ]
-        bodies = [line.entry.body for line in self.index.read(positions) if line.entry]
-        return [body for body in bodies if isinstance(body, ModelCall)]
+            lines = self.index.read(span.lines)
+            calls = [body for body in earlier if isinstance(body, ModelCall)]
+            view = _cycle_view(number, lines, start, calls, plain=self.plain)
+            changed = changes(was.state, start.state)
+            return replace(view, run=self.key, changed=changed, before=before, after=after)

@@ -10,7 +10,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 from pydantic_core import from_json
@@ -32,17 +33,6 @@ _EXTRAS = ("thought", "tool_calls")
 """What an answer may hold beside its text."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Piece:
-    """Where a piece of a message begins, and what it is."""
-
-    begin: int
-    kind: PartKind
-    title: str = ""
-    source: str = ""
-    trust: Trust | None = None
-
-
 def message_text(message: Mapping[str, Any]) -> str:
     """A recorded message as one text: its content, and what an answer holds beside it."""
     return "".join(text for _, text in _texts(message))
@@ -60,23 +50,13 @@ def parts_of(
             with the one before it.
     """
     parts: list[PromptPiece] = []
-    before = 0
     for title, text in _texts(message):
-        for piece, end in _ends(_pieces(str(message.get("role")), title, text, delimited), text):
-            whole = text[piece.begin : end]
-            shared = min(max(same - before - piece.begin, 0), len(whole))
-            parts.append(
-                PromptPiece(
-                    kind=piece.kind,
-                    title=piece.title,
-                    text=whole,
-                    source=piece.source,
-                    trust=piece.trust,
-                    tokens=estimate_tokens(whole),
-                    same=shared,
-                )
-            )
-        before += len(text)
+        for piece in _pieces(str(message.get("role")), title, text, delimited):
+            shared = min(max(same, 0), len(piece.text))
+            same -= len(piece.text)
+            if piece.text:
+                tokens = estimate_tokens(piece.text)
+                parts.append(replace(piece, tokens=tokens, same=shared))
     return tuple(parts)
 
 
@@ -91,73 +71,48 @@ def _texts(message: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             yield name.replace("_", " "), json.dumps(value, ensure_ascii=False)
 
 
-def _ends(pieces: Iterator[_Piece], text: str) -> Iterator[tuple[_Piece, int]]:
-    """The pieces that hold something, each with where it ends."""
-    found = list(pieces)
-    ends = [*(piece.begin for piece in found[1:]), len(text)]
-    for piece, end in zip(found, ends, strict=True):
-        if end > piece.begin:
-            yield piece, end
-
-
-def _pieces(role: str, title: str, text: str, delimited: bool) -> Iterator[_Piece]:
-    if role == "assistant":
-        yield _Piece(0, PartKind.ANSWER, title)
-    elif delimited and not title:
-        yield from _bounded(_delimited(text), text)
-    else:
-        yield _Piece(0, PartKind.PLAIN, title)
-
-
-def _bounded(pieces: Iterator[_Piece], text: str) -> Iterator[_Piece]:
-    """So many of the pieces, and the rest as one of which nothing is said."""
-    for number, piece in enumerate(pieces):
-        if number == _MOST:
-            yield _Piece(piece.begin, PartKind.PLAIN, "and more")
-            return
+def _pieces(role: str, title: str, text: str, delimited: bool) -> Iterator[PromptPiece]:
+    if role == "assistant" or not delimited or title:
+        kind = PartKind.ANSWER if role == "assistant" else PartKind.PLAIN
+        yield PromptPiece(kind=kind, title=title, text=text)
+        return
+    at = 0
+    for piece in islice(_delimited(text), _MOST):
         yield piece
+        at += len(piece.text)
+    if at < len(text):
+        yield PromptPiece(kind=PartKind.PLAIN, title="and more", text=text[at:])
 
 
-def _delimited(text: str) -> Iterator[_Piece]:
+def _delimited(text: str) -> Iterator[PromptPiece]:
     at = 0
     while opened := _OPENED.search(text, at):
         closed = _CLOSED.search(text, opened.end() - 1)
         if closed is None:
             break
         yield from _instructions(text, at, opened.start())
-        yield _Piece(
-            opened.start(),
-            PartKind.DATA,
-            opened["title"] or "",
-            opened["source"],
-            Trust(opened["trust"]),
-        )
         at = closed.end()
+        yield PromptPiece(
+            kind=PartKind.DATA,
+            title=opened["title"] or "",
+            text=text[opened.start() : at],
+            source=opened["source"],
+            trust=Trust(opened["trust"]),
+        )
     yield from _instructions(text, at, len(text))
 
 
-def _instructions(text: str, begin: int, end: int) -> Iterator[_Piece]:
+def _instructions(text: str, begin: int, end: int) -> Iterator[PromptPiece]:
     """What is no data, at its headings."""
-    title = ""
-    at = begin
+    at, title = begin, ""
     for heading in _HEADING.finditer(text, begin, end):
         if heading.start() > at:
-            yield _Piece(at, PartKind.INSTRUCTION, title)
+            yield PromptPiece(
+                kind=PartKind.INSTRUCTION, title=title, text=text[at : heading.start()]
+            )
         at, title = heading.start(), heading["title"]
     if end > at:
-        yield _Piece(at, PartKind.INSTRUCTION, title)
-
-
-def shared_prefix(one: str, other: str) -> int:
-    """How many characters two texts have in common at their beginnings."""
-    low, high = 0, min(len(one), len(other))
-    while low < high:
-        middle = (low + high + 1) // 2
-        if one[low:middle] == other[low:middle]:
-            low = middle
-        else:
-            high = middle - 1
-    return low
+        yield PromptPiece(kind=PartKind.INSTRUCTION, title=title, text=text[at:end])
 
 
 # ---- Requests to models, each beside the one that it repeats most of ----
@@ -188,46 +143,44 @@ def _shared(call: ModelCall, other: ModelCall) -> list[int]:
     """Of each message how many characters are in the common prefix, as long as there are any."""
     found: list[int] = []
     for mine, theirs in zip(call.messages, other.messages, strict=False):
+        text = message_text(mine)
         if mine.get("role") != theirs.get("role"):
             break
-        text = message_text(mine)
-        found.append(shared_prefix(text, message_text(theirs)))
+        found.append(_shared_prefix(text, message_text(theirs)))
         if found[-1] < len(text):
             break
     return found
 
 
+def _shared_prefix(one: str, other: str) -> int:
+    low, high = 0, min(len(one), len(other))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if one[low:middle] == other[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
 def _view(call: ModelCall, shared: Sequence[int]) -> CallView:
     lengths = [*shared, *[0] * (len(call.messages) - len(shared))]
-    delimited = call.phase is not None
-    return CallView(
-        call=call,
-        messages=tuple(
-            _message(message, delimited=delimited, same=same)
-            for message, same in zip(call.messages, lengths, strict=True)
-        ),
-        same_tokens=sum(
-            estimate_tokens(message_text(message)[:same])
-            for message, same in zip(call.messages, lengths, strict=True)
-        ),
-        answer=_answer(call.raw),
-    )
-
-
-def _message(message: Mapping[str, Any], *, delimited: bool, same: int) -> MessageView:
-    role = message.get("role")
-    return MessageView(
-        role=role if isinstance(role, str) else "",
-        parts=parts_of(message, delimited=delimited, same=same),
-        tokens=estimate_tokens(message_text(message)),
-    )
-
-
-def _answer(raw: str) -> Any:
-    """The answer where it is an object or a list; small ones of JSON are text as well."""
-    if raw.lstrip()[:1] not in ("{", "["):
-        return None
-    try:
-        return from_json(raw)
-    except ValueError:
-        return None
+    messages: list[MessageView] = []
+    same_tokens = 0
+    for message, same in zip(call.messages, lengths, strict=True):
+        role, text = message.get("role"), message_text(message)
+        same_tokens += estimate_tokens(text[:same])
+        messages.append(
+            MessageView(
+                role=role if isinstance(role, str) else "",
+                parts=parts_of(message, delimited=call.phase is not None, same=same),
+                tokens=estimate_tokens(text),
+            )
+        )
+    answer = None
+    if call.raw.lstrip()[:1] in ("{", "["):  # small ones of JSON are text as well
+        try:
+            answer = from_json(call.raw)
+        except ValueError:
+            answer = None
+    return CallView(call=call, messages=tuple(messages), same_tokens=same_tokens, answer=answer)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, cast
@@ -17,9 +16,8 @@ from coag.tracing import RunFolder
 
 from .awareness import AwarenessReader, is_aware
 from .beliefs import read_beliefs
-from .charts import belief_svgs, cost_svg, history_svg, why_svg
 from .checks import check_run
-from .compare import Side, compare
+from .compare import compare
 from .library import Library
 from .memory import read_memory, read_procedures
 from .open_run import OpenRun
@@ -29,9 +27,7 @@ from .views import (
     CycleRow,
     CycleView,
     Findings,
-    MessageView,
     PartKind,
-    PhaseView,
     PromptPiece,
     RunCard,
     Trouble,
@@ -63,19 +59,25 @@ class _Repetitions:
     def cycle(self, view: CycleView) -> CycleView:
         """The cycle; of a text that was shown before only where."""
         number, summary = view.row.number, view.summary
-        goal_in = self._seen.setdefault(summary.goal, f"cycle {number}")
-        repeated = goal_in != f"cycle {number}"
+        here = f"cycle {number}"
+        goal_in = self._seen.setdefault(summary.goal, here)
         summary = replace(
             summary,
             state=self._changed(summary.state, "state", number),
-            goal=f"(the same as in {goal_in})" if repeated else summary.goal,
+            goal=summary.goal if goal_in == here else f"(the same as in {goal_in})",
             percepts=tuple(self._percept(one, "above") for one in summary.percepts),
-            returned=tuple(self._percept(one, f"cycle {number}") for one in summary.returned),
+            returned=tuple(self._percept(one, here) for one in summary.returned),
         )
+        phases = [
+            replace(
+                one, calls=tuple(self._call(c, f"{here}, {one.phase.value}") for c in one.calls)
+            )
+            for one in view.phases
+        ]
         return replace(
             view,
             summary=summary,
-            phases=tuple(self._phase(phase, number) for phase in view.phases),
+            phases=tuple(phases),
             calls=tuple(self._call(call, f"turn {number}") for call in view.calls),
             environment=self._changed(view.environment, "environment", number),
         )
@@ -92,53 +94,41 @@ class _Repetitions:
     def _percept(self, percept: Percept, where: str) -> Percept:
         """Its text is shown in the cycle that returned it; what it changed, in tables."""
         short: dict[str, Any] = {"state_patch": {}, "data": None}
-        if len(percept.content) <= _SHORT:
-            return percept.model_copy(update=short)
-        before = self._percepts.setdefault(percept.id, where)
-        if before != where:
-            short["content"] = f"(the same text as in {before}, among what came of it)"
+        if len(percept.content) > _SHORT:
+            before = self._percepts.setdefault(percept.id, where)
+            told = f"(the same text as in {before}, among what came of it)"
+            short |= {"content": told} if before != where else {}
         return percept.model_copy(update=short)
 
-    def _phase(self, phase: PhaseView, number: int) -> PhaseView:
-        where = f"cycle {number}, {phase.phase.value}"
-        return replace(phase, calls=tuple(self._call(call, where) for call in phase.calls))
-
     def _call(self, call: CallView, where: str) -> CallView:
-        messages = tuple(self._message(message, where) for message in call.messages)
-        return replace(call, messages=messages)
+        messages = [replace(one, parts=self._parts(one.parts, where)) for one in call.messages]
+        return replace(call, messages=tuple(messages))
 
-    def _message(self, message: MessageView, where: str) -> MessageView:
+    def _parts(self, pieces: Sequence[PromptPiece], where: str) -> tuple[PromptPiece, ...]:
+        """The pieces of a message; neighbouring ones that are shown elsewhere are one."""
         parts: list[PromptPiece] = []
-        for part in message.parts:
-            found = self._part(part, where)
+        for piece in pieces:
+            long = len(piece.text) > _SHORT
+            before = self._seen.setdefault(piece.text, where) if long else where
+            found = piece if before == where else replace(piece, shown_in=before)
             if parts and found.shown_in and parts[-1].shown_in == found.shown_in:
                 parts[-1] = _both(parts[-1], found)
             else:
                 parts.append(found)
-        return replace(message, parts=tuple(parts))
-
-    def _part(self, part: PromptPiece, where: str) -> PromptPiece:
-        if len(part.text) <= _SHORT:
-            return part
-        before = self._seen.setdefault(part.text, where)
-        return part if before == where else replace(part, shown_in=before)
+        return tuple(parts)
 
 
 def _both(first: PromptPiece, second: PromptPiece) -> PromptPiece:
-    """Neighbouring pieces that are shown elsewhere, as one."""
-    alike = first.kind is second.kind and (first.source, first.trust) == (
-        second.source,
-        second.trust,
-    )
+    """Neighbouring pieces as one, which is nothing in particular where they are not alike."""
+    alike = all(getattr(first, of) == getattr(second, of) for of in ("kind", "source", "trust"))
+    kind = first if alike else PromptPiece(kind=PartKind.PLAIN, title="", text="")
     return replace(
-        first,
-        kind=first.kind if alike else PartKind.PLAIN,
+        kind,
         title=", ".join(title for title in (first.title, second.title) if title),
         text=first.text + second.text,
-        source=first.source if alike else "",
-        trust=first.trust if alike else None,
         tokens=first.tokens + second.tokens,
         same=first.same + second.same,
+        shown_in=first.shown_in,
     )
 
 
@@ -176,8 +166,6 @@ class _ReportedRun:
     """How many there are."""
     why: frozenset[int]
     """The cycles whose decision is drawn."""
-    prefix: str
-    """Begins the ids of its drawings."""
     repetitions: _Repetitions = field(default_factory=_Repetitions)
 
 
@@ -187,7 +175,7 @@ def write_report(
     *,
     domain: DomainKnowledge | None = None,
     cycles: int = _CYCLES,
-    on_progress: Callable[[str], None] | None = None,
+    on_progress: Callable[[str], None] = lambda text: None,
 ) -> WrittenReport:
     """Writes runs into one file; it is there whole, or not at all.
 
@@ -209,38 +197,38 @@ def write_report(
         TraceError: A run cannot be read at all.
         OSError: The file cannot be written.
     """
-    report = on_progress or _ignore
     reported: list[_ReportedRun] = []
     for number, folder in enumerate(runs):
-        report(f"checking {folder.path.name} ({number + 1} of {len(runs)})")
-        reported.append(_read(folder, domain, cycles, f"r{number}-"))
-    _refuse(reported)
-    pairs = frozenset((left.card.key, right.card.key) for left, right in pairwise(reported))
-    names = {one.card.key: str(number) for number, one in enumerate(reported, start=1)}
-    addresses = Addresses(_places(reported), pairs, names)
+        on_progress(f"checking {folder.path.name} ({number + 1} of {len(runs)})")
+        reported.append(_read(folder, domain, cycles))
+    keys = [one.card.key for one in reported]
+    _refuse(keys)
+    names = {key: str(number) for number, key in enumerate(keys, start=1)}
+    addresses = Addresses(frozenset(_places(reported)), frozenset(pairwise(keys)), names)
     pages = Pages(addresses, whole=False)
     parts: list[str] = []
     for one in reported:
         for part in _parts(one, pages):
             parts.append(part)
-            report(f"{one.card.key}: {len(parts)} pages")
-    parts += [_side_by_side(*pair, pages) for pair in pairwise(reported)]
-    title = ", ".join(one_line(one.card.key, 60) for one in reported[:3])
-    more = f" and {len(reported) - 3} more" if len(reported) > 3 else ""
-    text = report_page(f"{title}{more}", parts)
+            on_progress(f"{one.card.key}: {len(parts)} pages")
+    for left, right in pairwise(reported):
+        comparison = compare((left.card, left.run), (right.card, right.run))
+        parts.append(pages.render("compare", comparison=comparison))
+    title = ", ".join(one_line(key, 60) for key in keys[:3])
+    more = f" and {len(keys) - 3} more" if len(keys) > 3 else ""
+    output = output.resolve()
+    if not output.name or (output.exists() and not output.is_file()):
+        raise ConfigurationError(
+            f"{str(output)!r} is no file that a report can be written to. Name one: -o run.html"
+        )
     return WrittenReport(
-        bytes=_write(output, text),
+        bytes=replace_file(output, report_page(f"{title}{more}", parts)),
         cycles=sum(len(one.rows) for one in reported),
         left_out=sum(one.of - len(one.rows) for one in reported),
     )
 
 
-def _ignore(text: str) -> None:
-    """Nobody follows the progress."""
-
-
-def _refuse(reported: Sequence[_ReportedRun]) -> None:
-    keys = [one.card.key for one in reported]
+def _refuse(keys: Sequence[str]) -> None:
     if not keys:
         raise ConfigurationError("There is no run to report on.")
     twice = sorted({key for key in keys if keys.count(key) > 1})
@@ -251,9 +239,7 @@ def _refuse(reported: Sequence[_ReportedRun]) -> None:
         )
 
 
-def _read(
-    folder: RunFolder, domain: DomainKnowledge | None, cycles: int, prefix: str
-) -> _ReportedRun:
+def _read(folder: RunFolder, domain: DomainKnowledge | None, cycles: int) -> _ReportedRun:
     library = Library(folder.path)
     while library.advance(_SCAN):
         pass
@@ -262,10 +248,9 @@ def _read(
     run.advance(_SCAN)
     findings = check_run(folder, domain)
     of = run.view(0, 1).of
-    half = -(-cycles // 2)
-    rows = run.rows(0, of) if of <= cycles else run.rows(0, half)
-    if of > cycles:
-        rows += run.rows(of - (cycles - half), cycles - half)
+    half = -(-min(cycles, of) // 2)
+    rest = min(cycles, of) - half
+    rows = (*run.rows(0, half), *run.rows(of - rest, rest))
     rows = tuple(map(findings.placed_in, rows))
     failed = [row.number for row in rows if row.findings or row.impasse or row.status == "failed"]
     drawn = [*failed, *(row.number for row in rows)][:_WHY] if not run.plain else []
@@ -276,21 +261,17 @@ def _read(
         rows=rows,
         of=of,
         why=frozenset(drawn),
-        prefix=prefix,
     )
 
 
-def _places(reported: Sequence[_ReportedRun]) -> frozenset[tuple[str, str, int | None]]:
+def _places(reported: Sequence[_ReportedRun]) -> Iterator[tuple[str, str, int | None]]:
     """Which pages the document has."""
-    places: set[tuple[str, str, int | None]] = set()
     for one in reported:
-        key = one.card.key
         whole = ("run", "beliefs", "memory", "procedures", "findings")
-        places |= {(target, key, None) for target in whole}
-        places |= {("awareness", key, None)} if one.card.aware else set()
-        places |= {("cycle", key, row.number) for row in one.rows}
-        places |= {("why", key, number) for number in one.why}
-    return frozenset(places)
+        for target in (*whole, "awareness") if one.card.aware else whole:
+            yield target, one.card.key, None
+        yield from (("cycle", one.card.key, row.number) for row in one.rows)
+        yield from (("why", one.card.key, number) for number in one.why)
 
 
 def _parts(one: _ReportedRun, pages: Pages) -> Iterator[str]:
@@ -308,59 +289,20 @@ def _parts(one: _ReportedRun, pages: Pages) -> Iterator[str]:
         page_size=max(len(one.rows), 1),
         troubles=(*view.troubles, *missing),
     )
-    cost = cost_svg(one.rows, prefix=f"{one.prefix}cost") if one.rows else ""
-    yield pages.render("run", card=view.card, view=view, findings=one.findings, cost=cost)
+    index, card, found = one.run.index, one.card, one.findings.found
+    yield pages.render("run", card=card, view=view, findings=one.findings)
     for row in one.rows:
         cycle = one.findings.placed_in_cycle(one.run.cycle(row.number))
-        yield pages.render("cycle", card=one.card, view=one.repetitions.cycle(cycle))
+        yield pages.render("cycle", card=card, view=one.repetitions.cycle(cycle))
         if row.number in one.why:
-            yield _why(one, row.number, pages)
-    yield from _whole(one, pages)
-
-
-def _why(one: _ReportedRun, number: int, pages: Pages) -> str:
-    """What one decision was based on."""
-    graph = why_graph(one.run.folder, number, one.run.index)
-    address = partial(pages.addresses.to, "cycle", one.card.key, number)
-    prefix = f"{one.prefix}why{number}"
-    return pages.render(
-        "why",
-        card=one.card,
-        graph=graph,
-        svg=why_svg(graph, prefix=prefix, leads=lambda spot: address(spot=spot)),
-        beside=(None, None),
-        findings=one.findings.of_cycle(number),
-    )
-
-
-def _whole(one: _ReportedRun, pages: Pages) -> Iterator[str]:
-    """The pages about the whole of a run."""
-    index, card, found = one.run.index, one.card, one.findings.found
-    beliefs = read_beliefs(index, card.info.agent if card.info else "")
-    svgs = belief_svgs(beliefs, prefix=f"{one.prefix}b")
-    yield pages.render("beliefs", card=card, belief=beliefs, svgs=svgs, findings=found)
+            graph = why_graph(one.run.folder, row.number, index)
+            why = {"beside": (None, None), "findings": one.findings.of_cycle(row.number)}
+            yield pages.render("why", card=card, graph=graph, **why)
+    beliefs = read_beliefs(index, one.run.info.agent)
+    yield pages.render("beliefs", card=card, belief=beliefs, findings=found)
     if card.aware:
         view = AwarenessReader(index).view()
-        svgs = [
-            history_svg(history, view.cycle, prefix=f"{one.prefix}c{n}")
-            for n, (_, history) in enumerate(view.modules)
-        ]
-        yield pages.render("awareness", card=card, view=view, svgs=svgs, chosen=False)
+        yield pages.render("awareness", card=card, view=view, chosen=False)
     yield pages.render("memory", card=card, memory=read_memory(index), findings=found)
     yield pages.render("procedures", card=card, histories=read_procedures(index))
     yield pages.render("findings", card=card, findings=one.findings)
-
-
-def _side_by_side(left: _ReportedRun, right: _ReportedRun, pages: Pages) -> str:
-    sides = [Side.of(one.card, one.run) for one in (left, right)]
-    return pages.render("compare", comparison=compare(sides[0], sides[1]))
-
-
-def _write(output: Path, text: str) -> int:
-    """Bytes written; the file takes the place of an older one in one step."""
-    output = output.resolve()
-    if not output.name or (output.exists() and not output.is_file()):
-        raise ConfigurationError(
-            f"{str(output)!r} is no file that a report can be written to. Name one: -o run.html"
-        )
-    return replace_file(output, text)

@@ -20,7 +20,7 @@ from coag.tracing import RecordKind, TraceIndex
 
 from .awareness import AwarenessReader, is_aware
 from .checks import Checks, phase_of
-from .compare import RunComparison, Side, compare
+from .compare import RunComparison, compare
 from .library import LOG_FAULTS, Library
 from .open_run import OpenRun
 from .pages import prepare
@@ -30,21 +30,21 @@ _T = TypeVar("_T")
 _LOG = logging.getLogger(__name__)
 _SLICE = 0.05
 """Seconds of counting at a time, so that a page never waits long for it."""
-_BREATH = 0.005
-"""Seconds between two slices."""
-_PAUSE = 0.5
-"""Seconds between two looks for what must be counted, where there was nothing."""
+_BREATH, _PAUSE = 0.005, 0.5
+"""Seconds between two slices; between two looks, where there was nothing to count."""
 _SCAN = 60.0
 """Seconds that a page about the whole of a run waits for its trace to be scanned."""
-_AHEAD = 1 << 24
-"""Bytes of a trace in which its first snapshot is looked for."""
-_PIECE = 1 << 20
+_AHEAD, _PIECE = 1 << 24, 1 << 20
+"""Bytes of a trace in which its first snapshot is looked for, and those scanned at a time."""
 _RECORD = 20_000_000
 """Bytes of a record that is shown as text."""
 
 
 class RunCache:
     """The library, the checks and the background work of one application.
+
+    Methods that take the key of a run raise an UnknownNameError where there is none, and a
+    TraceError where it cannot be read.
 
     Args:
         logs: A folder of logs, or the folder of one run.
@@ -92,7 +92,7 @@ class RunCache:
         Runs that were opened come first, so that any cycle of theirs is found at once; then what
         the cards of all runs say.
         """
-        while not self._closing.is_set():
+        while not self.closing:
             more = not self._making and await asyncio.to_thread(self._advance)
             await asyncio.sleep(_BREATH if more or self._making else _PAUSE)
 
@@ -108,13 +108,12 @@ class RunCache:
                 self._failed.add(run)
             self._opened.remove(run)
         try:
-            more = self.library.advance(_SLICE)
+            more, trouble = self.library.advance(_SLICE), ""
         except CoagError as error:  # the folder of logs is gone, for now
-            if str(error) != self._reported:
-                self._reported = str(error)
-                _LOG.warning("Nothing can be read ahead: %s", error)
-            return False
-        self._reported = ""
+            more, trouble = False, str(error)
+        if trouble and trouble != self._reported:
+            _LOG.warning("Nothing can be read ahead: %s", trouble)
+        self._reported = trouble
         return more
 
     def close(self) -> None:
@@ -142,36 +141,21 @@ class RunCache:
     # ---- what is known of a run ----
 
     def open(self, key: str) -> OpenRun:
-        """A run to be read.
-
-        Raises:
-            UnknownNameError: There is no such run.
-            TraceError: Its `run.json` cannot be read.
-        """
+        """A run to be read."""
         run = self.library.open(key)
         waits = run not in self._opened and run not in self._failed
         if waits and run.index.size > run.index.scanned:
             self._opened.append(run)
         return run
 
-    def scanned(self, key: str) -> TraceIndex:
-        """The index of a run's trace, scanned to its end.
-
-        Raises:
-            UnknownNameError: There is no such run.
-            TraceError: The run cannot be read.
-        """
+    def scanned(self, key: str) -> OpenRun:
+        """A run whose trace was scanned to its end."""
         run = self.open(key)
         run.advance(_SCAN)
-        return run.index
+        return run
 
     def card(self, key: str) -> RunCard:
-        """The card of a run, with whether it keeps a state of awareness.
-
-        Raises:
-            UnknownNameError: There is no such run.
-            TraceError: Its `run.json` cannot be read.
-        """
+        """The card of a run, with whether it keeps a state of awareness."""
         index = self.open(key).index
         return replace(self.library.card(key), aware=self._is_aware(index))
 
@@ -190,7 +174,7 @@ class RunCache:
 
     def awareness(self, key: str) -> AwarenessReader:
         """Reads the awareness modules of a run; the same one until its trace has grown."""
-        index = self.scanned(key)
+        index = self.scanned(key).index
         with self._lock:
             reader = self._readers.get(index)
             if reader is None or reader.lines != index.lines:
@@ -198,34 +182,16 @@ class RunCache:
         return reader
 
     def findings(self, key: str) -> Findings:
-        """What the checks of a run found so far; they begin at the first request.
-
-        Raises:
-            UnknownNameError: There is no such run.
-            TraceError: Its `run.json` cannot be read.
-        """
+        """What the checks of a run found so far; they begin at the first request."""
         return self._checks.findings(self.open(key).folder)
 
     def comparison(self, left: str, right: str, first: int) -> RunComparison:
-        """Two runs side by side.
-
-        Args:
-            left: Key of the one.
-            right: Key of the other.
-            first: Position of the first cycle that is shown; negative for the first divergence.
-        """
-        for key in (left, right):
-            self.scanned(key)
-        sides = [Side.of(self.library.card(key), self.open(key)) for key in (left, right)]
-        return compare(sides[0], sides[1], first)
+        """Two runs side by side, from a position on; negative for the first divergence."""
+        runs = [(self.library.card(key), self.scanned(key)) for key in (left, right)]
+        return compare(runs[0], runs[1], first)
 
     def record(self, key: str, number: int) -> RecordView:
-        """One record as it is in the trace, and where it belongs.
-
-        Raises:
-            UnknownNameError: There is no such run or record.
-            TraceError: The trace cannot be read.
-        """
+        """One record as it is in the trace, and where it belongs."""
         index = self.open(key).index
         while number >= index.lines and index.extend():
             pass
@@ -241,7 +207,6 @@ class RunCache:
                 kind, phase = line.entry.body.record, phase_of(line.entry.body)
                 text = escaped_json(line.entry.model_dump_json(indent=2))
         return RecordView(
-            run=key,
             number=number,
             kind=kind,
             cycle=index.stretch(index.stretch_of(number)).cycle or None,

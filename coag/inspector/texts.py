@@ -7,10 +7,8 @@ from collections.abc import Mapping, Sequence
 from itertools import islice
 from typing import Any, cast
 
-from coag._util.json_diff import differences
+from coag._util.json_diff import JsonDifference, differences
 from coag._util.text import clip
-
-from .views import Change
 
 LINE = 300
 """Characters of a text in a row."""
@@ -18,7 +16,8 @@ _WIDE, _DEEP = 40, 6
 """How many items of a list or an object, and how many levels of them, are shown in a row."""
 _READ = 20_000
 """Characters of a text that are read as JSON."""
-_DECODER = json.JSONDecoder()
+_MOST_CHANGES, _DEEPEST = 200, 20
+"""Changes that are given, and levels below which a field is compared as a whole."""
 
 
 def in_a_line(text: str, limit: int = LINE) -> str:
@@ -40,34 +39,30 @@ def fields_in_a_line(text: str, limit: int = LINE) -> str:
     are not changed.
     """
     head = text[:_READ].lstrip()
-    if not head.startswith("{"):
-        return in_a_line(text, limit)
-    try:
-        value, end = _DECODER.raw_decode(head)
-    except (ValueError, RecursionError):
-        return in_a_line(text, limit)
-    fields = {
-        name: item for name, item in cast("dict[str, Any]", value).items() if item is not None
-    }
+    fields: dict[str, Any] = {}
+    if head.startswith("{"):
+        try:
+            value, end = json.JSONDecoder().raw_decode(head)
+        except (ValueError, RecursionError):
+            return in_a_line(text, limit)
+        fields = {name: item for name, item in value.items() if item is not None}
+        head = head[end:]
     if not fields:
         return in_a_line(text, limit)
-    some = list(islice(fields.items(), _WIDE))
-    parts = [f"{in_a_line(name, limit)} {_plain(item, limit)}" for name, item in some]
-    if len(fields) > len(some):
-        parts.append(f"{len(fields) - len(some):,} more fields")
-    line = in_a_line(" · ".join(parts), limit)
-    rest = head[end:].strip() or text[_READ:]
-    return f"{line} …" if rest and len(line) <= limit else line
+    parts = [
+        f"{in_a_line(name, limit)} "
+        + (in_a_line(item, limit) if isinstance(item, str) else value_in_a_line(item, limit))
+        for name, item in islice(fields.items(), _WIDE)
+    ]
+    more = len(fields) - _WIDE
+    line = in_a_line(" · ".join([*parts, *([f"{more:,} more fields"] if more > 0 else [])]), limit)
+    return f"{line} …" if (head.strip() or text[_READ:]) and len(line) <= limit else line
 
 
 def call_in_a_line(name: str, arguments: Mapping[str, Any] | None, limit: int = LINE) -> str:
     """An action with its arguments on one line; without empty ones."""
     shown = in_a_line(name, limit)
     return f"{shown} {value_in_a_line(arguments, limit)}" if arguments else shown
-
-
-def _plain(value: Any, limit: int) -> str:
-    return in_a_line(value, limit) if isinstance(value, str) else value_in_a_line(value, limit)
 
 
 def bounded(value: Any, limit: int, depth: int = _DEEP, wide: int = _WIDE) -> Any:
@@ -86,22 +81,15 @@ def bounded(value: Any, limit: int, depth: int = _DEEP, wide: int = _WIDE) -> An
     return value
 
 
-# ---- What is different between two JSON values, field by field ----
+def object_of(value: object) -> dict[str, Any]:
+    """A JSON value where it is an object; else an empty one."""
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
 
 
-_MOST_CHANGES = 200
-"""Changes that are given."""
-_DEEPEST = 20
-"""Levels below which a field is compared as a whole."""
-
-
-def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[Change, ...]:
+def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[JsonDifference, ...]:
     """The fields that were added, changed or removed, by dotted path; lists count as one.
 
-    Of many only the first are given.
+    A field that is not there has the value None. Of many only the first are given.
     """
     found = differences(before, after, in_lists=False, depth=_DEEPEST + 1, missing=None)
-    return tuple(
-        Change(path=one.path, before=one.before, after=one.after)
-        for one in islice(found, _MOST_CHANGES)
-    )
+    return tuple(islice(found, _MOST_CHANGES))

@@ -1,40 +1,20 @@
 """What the pages show of runs and cycles, as values: no file is read here, and no HTML made.
 
-Everything in them comes out of logs, so every text is untrusted.
+Everything in them comes out of logs, so every text is untrusted. Texts of rows are short; all
+others are as they stand in the log, however long, so that a page must clip what it shows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from coag.schema import (
-    ModelCall,
-    Note,
-    Outcome,
-    Phase,
-    TokenUsage,
-    Trust,
-)
+from coag._util.json_diff import JsonDifference
+from coag.schema import ModelCall, Note, Outcome, Phase, TokenUsage, Trust
 from coag.tracing import CycleSummary, RunInfo
-
-# ---- What changed from one value or text to the next ----
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
-    """One field of a JSON value that is not what it was."""
-
-    path: str
-    """Dotted."""
-    before: Any = None
-    """None where it was not there."""
-    after: Any = None
-    """None where it is gone."""
-
 
 # ---- What the checks found ----
 
@@ -56,7 +36,6 @@ class Finding:
     title: str
     """The rule that is broken, or the cause."""
     text: str
-    """What was found, as a sentence."""
     cycle: int | None
     phase: Phase | None = None
     """The phase at fault, where one is."""
@@ -65,9 +44,9 @@ class Finding:
     evidence: tuple[tuple[int | None, str], ...] = ()
     """For causes: records (by number) that show it, and what each says."""
     follows: int | None = None
-    """An earlier cycle whose finding it may only follow from; None for none."""
+    """An earlier cycle whose finding it may only follow from."""
     cycles: tuple[int, ...] = ()
-    """If it was found in several cycles: all of them, in order; otherwise empty."""
+    """If it was found in several cycles: all of them, in order."""
 
 
 class CheckProgress(StrEnum):
@@ -81,11 +60,10 @@ class CheckProgress(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Findings:
-    """What is known of a run's correctness and failures."""
+    """What is known of a run's correctness and failures; findings are in the order of cycles."""
 
     progress: CheckProgress
     found: tuple[Finding, ...] = ()
-    """By cycle."""
     remarks: tuple[str, ...] = ()
     """What `verify` says beside violations."""
     checked: int = 0
@@ -98,7 +76,31 @@ class Findings:
     @property
     def together(self) -> tuple[Finding, ...]:
         """The findings, of which those that say the same of neighbouring cycles are one."""
-        return _together(self.found)
+        merged: list[Finding] = []
+        latest: dict[tuple[object, ...], int] = {}
+        """Where in `merged` the last one that says so is."""
+        for one in self.found:
+            content = (one.sort, one.title, one.text, one.phase, one.follows)
+            place = latest.get(content, len(merged))
+            before = merged[place] if place < len(merged) else None
+            cycles = before.cycles or (before.cycle,) if before else (None,)
+            if before is not None and cycles[-1] is not None and one.cycle == cycles[-1] + 1:
+                known = tuple(each for each in (*cycles, one.cycle) if each is not None)
+                merged[place] = replace(before, cycles=known)
+            else:
+                latest[content] = len(merged)
+                merged.append(one)
+        return tuple(merged)
+
+    @property
+    def first(self) -> Finding | None:
+        """Where it first went wrong: the earliest that follows from no other one.
+
+        Within a cycle a cause tells more than a violation.
+        """
+        placed = [one for one in self.together if one.cycle is not None and one.follows is None]
+        order = {FindingSort.CAUSE: 0, FindingSort.VIOLATION: 1}
+        return min(placed, key=lambda one: (one.cycle or 0, order[one.sort]), default=None)
 
     def of_cycle(self, cycle: int) -> tuple[Finding, ...]:
         """The findings of one cycle."""
@@ -119,76 +121,35 @@ class Findings:
         rest = tuple(one for one in found if one.phase not in there)
         return replace(view, row=self.placed_in(view.row), phases=phases, findings=rest)
 
-    @property
-    def first(self) -> Finding | None:
-        """Where it first went wrong: the earliest that follows from no other one."""
-        placed = [one for one in self.together if one.cycle is not None and one.follows is None]
-        return min(placed, key=_earliest, default=None)
-
-
-def _earliest(finding: Finding) -> tuple[int, bool]:
-    """Within a cycle a cause tells more than a violation."""
-    return finding.cycle or 0, finding.sort is not FindingSort.CAUSE
-
-
-def _together(found: Iterable[Finding]) -> tuple[Finding, ...]:
-    merged: list[Finding] = []
-    latest: dict[tuple[object, ...], int] = {}
-    """Where in `merged` the last one that says so is."""
-    for one in found:
-        content = (one.sort, one.title, one.text, one.phase, one.follows)
-        at = latest.get(content)
-        before = merged[at] if at is not None else None
-        if at is None or before is None or not _follows(before, one):
-            latest[content] = len(merged)
-            merged.append(one)
-            continue
-        cycles = (*(before.cycles or (before.cycle,)), one.cycle)
-        merged[at] = replace(before, cycles=tuple(each for each in cycles if each is not None))
-    return tuple(merged)
-
-
-def _follows(before: Finding, one: Finding) -> bool:
-    """Whether a finding is of the cycle right after that of another one."""
-    last = before.cycles[-1] if before.cycles else before.cycle
-    return last is not None and one.cycle == last + 1
-
 
 # ---- Cycles: in a timeline, and one as its six phases ----
-#
-# Texts of rows are short. All others are as they stand in the log, however long, so that a page
-# must clip what it shows of them (`coag.inspector.texts`): prompts and answers, results,
-# states, percepts, written records, notes.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RejectedRow:
-    """A candidate that was rejected."""
+    """A candidate that was rejected, with its arguments, on one line."""
 
     action: str
-    """With its arguments, on one line."""
     constraint: str
     reason: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CycleRow:
-    """One cycle in a timeline; of a plain run one turn."""
+    """One cycle in a timeline; of a plain run one turn. Each text is on one line."""
 
     number: int
     at: datetime | None
     """When it began."""
     seconds: float | None = None
-    """From its first to its last record."""
     situation: str = ""
-    """How Reasoning understood it, on one line."""
+    """How Reasoning understood it."""
     action: str = ""
-    """What was done, with arguments, on one line; empty for none."""
+    """What was done, with arguments; empty for none."""
     internal: bool = False
     status: str = ""
     """`done`, `failed`, `refused`, `none` (an impasse), or empty during the cycle."""
     result: str = ""
-    """What came back, on one line."""
     decided_by: str = ""
     """`model`, `rank` or `only_survivor`."""
     candidates: int = 0
@@ -202,7 +163,6 @@ class CycleRow:
     ended: str = ""
     """Why the turn ended after it; empty where it went on."""
     findings: tuple[Finding, ...] = ()
-    """Violations and causes found in it, where the checks have run."""
 
 
 class PartKind(StrEnum):
@@ -220,14 +180,12 @@ class PartKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PromptPiece:
-    """A piece of a prompt, exactly as sent."""
+    """A piece of a prompt, exactly as sent: all pieces of a message together are the message."""
 
     kind: PartKind
     title: str
     """The heading over it; empty for none."""
     text: str
-    """The piece itself, byte for byte, headings and delimiters included: all pieces of a message
-    one after the other are the message."""
     source: str = ""
     trust: Trust | None = None
     tokens: int = 0
@@ -241,12 +199,11 @@ class PromptPiece:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessageView:
-    """One message of a prompt."""
+    """One message of a prompt, with an estimate of its tokens."""
 
     role: str
     parts: tuple[PromptPiece, ...]
     tokens: int = 0
-    """Estimated."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -282,23 +239,23 @@ class PhaseView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CycleView:
-    """One cycle with all that happened in it; of a plain run one turn, which has no phases."""
+    """One cycle with all that happened in it; of a plain run one turn, which has no phases.
+
+    Calls, notes and findings are those of no phase.
+    """
 
     run: str
     """Key of the run."""
     row: CycleRow
     summary: CycleSummary
-    """Everything that its records say; texts are as long as in the log."""
     phases: tuple[PhaseView, ...]
     """Six, in order; empty for a plain turn."""
     calls: tuple[CallView, ...] = ()
-    """Requests that no phase made: of a plain turn all."""
     notes: tuple[Note, ...] = ()
-    """Those of no phase."""
-    changed: tuple[Change, ...] = ()
+    changed: tuple[JsonDifference, ...] = ()
     """What percepts changed in the perceptual state since the cycle before."""
-    projected: Mapping[str, tuple[Change, ...]] = field(
-        default_factory=dict[str, tuple[Change, ...]]
+    projected: Mapping[str, tuple[JsonDifference, ...]] = field(
+        default_factory=dict[str, tuple[JsonDifference, ...]]
     )
     """By the id of a candidate what it was predicted to change in the perceptual state."""
     environment: Any = None
@@ -307,7 +264,6 @@ class CycleView:
     """Number of the cycle before; None for the first."""
     after: int | None = None
     findings: tuple[Finding, ...] = ()
-    """Those of no phase."""
     unreadable: tuple[str, ...] = ()
     """Lines of it that cannot be read, each with why."""
 
@@ -316,27 +272,24 @@ class CycleView:
 
 
 class TaskOutcome(StrEnum):
-    """What a run came to, as whoever ran it found."""
+    """What a run came to, as whoever ran it found; unknown where nobody measured it."""
 
     SUCCESS = "success"
     FAILURE = "failure"
     UNKNOWN = "unknown"
-    """Nobody measured it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trouble:
-    """Why something cannot be shown, or not whole."""
+    """Why something cannot be shown, or not whole, and what to do; grave if nothing can be."""
 
     text: str
-    """What is wrong and what to do, as a sentence."""
     grave: bool = False
-    """True if nothing can be shown; False if the rest is there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunCard:
-    """One run in the list of runs."""
+    """One run in the list of runs; None stands for what is not known yet."""
 
     key: str
     """Names the run in addresses: its id, made unique where two folders hold the same."""
@@ -350,17 +303,15 @@ class RunCard:
     ending: str
     """In a few words how it ended: the measured result or the last turn's reason."""
     scenario: str = ""
-    """What it was about, where its recipe or result tells; empty otherwise."""
+    """What it was about, where its recipe or result tells."""
     goal: str = ""
-    """The first words of what it was asked; empty where that is not known yet."""
+    """The first words of what it was asked."""
     seconds: float | None = None
-    """How long it took; None while it is open."""
     cycles: int | None = None
-    """Its last cycle, of a plain run the last turn; None where that is not known yet."""
+    """Its last cycle, of a plain run the last turn."""
     calls: int | None = None
-    """Requests to models; None where that is not known yet."""
+    """Requests to models."""
     usage: TokenUsage | None = None
-    """Tokens and cost of all calls; None where that is not known yet."""
     trouble: Trouble | None = None
     aware: bool = False
     """Whether it keeps the state of an awareness module, as far as its trace was read."""
@@ -393,11 +344,9 @@ class RunList:
     logs: str
     """The folder, as it was named."""
     cards: tuple[RunCard, ...]
-    """Those on this page."""
     total: int
     """How many runs there are, filters apart."""
     matching: int
-    """How many the filters let through."""
     pages: int = 1
     filters: Filters = field(default_factory=Filters)
     kinds: tuple[str, ...] = ()
@@ -413,7 +362,6 @@ class RunPage:
     card: RunCard
     info: RunInfo
     rows: tuple[CycleRow, ...]
-    """The cycles of this page, in order; of a plain run the turns."""
     first: int
     """Position of the first row, from 0."""
     of: int
@@ -426,20 +374,14 @@ class RunPage:
     parent: RunCard | None = None
     """The run that this one was forked from, where it is among the logs."""
     forks: tuple[RunCard, ...] = ()
-    """Runs forked from this one."""
     strip: tuple[CycleRow, ...] = ()
     """Every cycle in short, for the overview's strip; empty for long runs that have no room."""
 
 
-# ---- One record of a trace, whole ----
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordView:
-    """One record as it is in the trace."""
+    """One record of a trace, whole."""
 
-    run: str
-    """Key of the run."""
     number: int
     """From 0; one less than its line."""
     kind: str
@@ -447,7 +389,6 @@ class RecordView:
     cycle: int | None
     """Its cycle; None for what is before the first one."""
     phase: Phase | None
-    """Its phase, where it has one."""
     of: int
     """How many records are known by now."""
     text: str
@@ -470,14 +411,12 @@ class StateChange:
     """One thing of a state that is not as it was."""
 
     kind: str
-    """`goal`, `attention`, `transition`, `resource`, `failure`, `assumption`, `unknown`, `thing`,
-    `relationship` or `protocol`."""
+    """`goal`, `attention`, `transition` and so on."""
     name: str
     move: Move
     before: str = ""
     """Its description then; empty where it was not there."""
     after: str = ""
-    """Its description now."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -488,7 +427,6 @@ class StateRow:
     since: int | None = None
     """The first cycle looked at that began with it; None where that is not known."""
     move: Move | None = None
-    """What became of it since the cycle before."""
     depth: int = 0
     """Of a goal: how many goals are above it, of those that it serves."""
     strong: bool = False
@@ -499,14 +437,13 @@ class StateRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateTable:
-    """The things of one kind."""
+    """The things of one kind, the first ones of many."""
 
     kind: str
     title: str
     heads: tuple[str, ...]
     rows: tuple[StateRow, ...]
     of: int
-    """How many there are; the first ones of many are shown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -548,10 +485,9 @@ class LaneSpan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lane:
-    """One thing over the cycles."""
+    """One thing over the cycles: a `goal`, a `transition` or an object of `attention`."""
 
     kind: str
-    """`goal`, `transition` or `attention`."""
     label: str
     spans: tuple[LaneSpan, ...]
 
@@ -593,8 +529,8 @@ class ModuleHistory:
     cycles: tuple[int, ...]
     """Those that are looked at, in order."""
     lanes: tuple[Lane, ...] = ()
-    """Goals, transitions, attention; those that are drawn."""
     lanes_of: int = 0
+    """How many there are; not all are drawn."""
     series: tuple[StateSeries, ...] = ()
     """Resources, then counts that are not the same throughout."""
     changes: tuple[CycleChange, ...] = ()
@@ -614,7 +550,7 @@ class AwarenessView:
     every: int = 1
     """Of a long or a large run every how-many-eth cycle is looked at over time."""
     steps: tuple[int, ...] = ()
-    """The cycles that can be shown, in order; the first ones of many."""
+    """The cycles that can be shown, in order; some of many."""
     steps_of: int = 0
     before: int | None = None
     """The cycle before it that can be shown."""

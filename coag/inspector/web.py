@@ -6,12 +6,11 @@ what it shows can load nothing from elsewhere.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Callable
+from contextlib import ExitStack, asynccontextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from starlette.applications import Starlette
@@ -30,7 +29,6 @@ from coag.serving import SafeHeaders, Served, allowed_hosts, listen, serve_until
 
 from .awareness import NOT_AWARE
 from .beliefs import read_beliefs
-from .charts import belief_svgs, cost_svg, history_svg, why_svg
 from .live import Followers
 from .memory import read_memory, read_procedures
 from .pages import MEDIA_TYPES, Pages, static_text
@@ -42,47 +40,28 @@ _TITLES = {
     400: "This address asks for nothing that there is",
     404: "There is nothing here",
     405: "The inspector only shows",
-    422: "This cannot be shown",
 }
+_CANNOT = "This cannot be shown"
 _WRONG_METHOD = "It reads logs and changes nothing, so it takes no other requests than to show."
 _DIGITS = 16
 _FILTERS = ("query", "kind", "model", "outcome", "agent", "sort")
 
 
 class _Site:
-    """The pages of the application, one method an address.
-
-    Args:
-        cache: The runs that are shown.
-    """
+    """The pages of the application: methods that make one from the parts of its address."""
 
     def __init__(self, cache: RunCache) -> None:
         self.cache = cache
         self.pages = Pages()
 
-    async def page(self, request: Request, make: Callable[..., str], *names: str) -> Response:
-        """A page made in a thread, so that a slow one keeps nobody waiting.
-
-        Args:
-            request: The request.
-            make: Makes the page from the parts of the address that are named.
-            names: `key`, `number`, or the name of a number in the query, with `=` and its default.
-        """
-        values = [_value(request, name) for name in names]
-        return HTMLResponse(await self.cache.soon(partial(make, *values)))
-
-    async def runs(self, request: Request) -> Response:
+    def runs(self, page: int, **filters: str) -> str:
         """The runs there are."""
-        return await self.page(request, partial(self._runs, _filters(request)), "page=1")
-
-    def _runs(self, filters: Mapping[str, str], page: int) -> str:
         runs = self.cache.library.listing(Filters(page=page), **filters)
         return self.pages.render("runs", runs=runs)
 
     def run(self, key: str, first: int) -> str:
         """One run, with a page of its timeline."""
         findings = self.cache.findings(key)
-        self.cache.open(key)
         view = self.cache.library.page(key, first)
         view = replace(
             view,
@@ -90,114 +69,110 @@ class _Site:
             rows=tuple(map(findings.placed_in, view.rows)),
             strip=tuple(map(findings.placed_in, view.strip)),
         )
-        cost = cost_svg(view.strip or view.rows, prefix="cost")
-        return self.pages.render("run", card=view.card, view=view, findings=findings, cost=cost)
+        return self.pages.render("run", card=view.card, view=view, findings=findings)
 
     def cycle(self, key: str, number: int) -> str:
         """One cycle."""
         view = self.cache.findings(key).placed_in_cycle(self.cache.open(key).cycle(number))
-        return self.pages.render("cycle", card=self.cache.card(key), view=view)
+        return self._of_run("cycle", key, view=view)
 
     def why(self, key: str, number: int) -> str:
         """What the decision of a cycle was based on."""
         run = self.cache.open(key)
         beside = run.beside(number)
         graph = why_graph(run.folder, number, run.index)
-        address = partial(self.pages.addresses.to, "cycle", key, number)
-        return self.pages.render(
-            "why",
-            card=self.cache.card(key),
-            graph=graph,
-            svg=why_svg(graph, prefix="why", leads=lambda spot: address(spot=spot)),
-            beside=beside,
-            findings=self.cache.findings(key).of_cycle(number),
-        )
+        findings = self.cache.findings(key).of_cycle(number)
+        return self._of_run("why", key, graph=graph, beside=beside, findings=findings)
 
     def beliefs(self, key: str) -> str:
         """What the agent believed beside what was true."""
-        card = self.cache.card(key)
-        found = read_beliefs(self.cache.scanned(key), card.info.agent if card.info else "")
-        svgs, findings = belief_svgs(found, prefix="b"), self.cache.findings(key).found
-        return self.pages.render("beliefs", card=card, belief=found, svgs=svgs, findings=findings)
-
-    async def awareness(self, request: Request) -> Response:
-        """Where the agent stood last; the address may ask for the page of a cycle."""
-        key, number = _value(request, "key"), _value(request, "cycle=0")
-        if number:
-            return RedirectResponse(self.pages.addresses.to("stood", key, number), 303)
-        return await self.page(request, self.stood, "key")
+        run = self.cache.scanned(key)
+        belief = read_beliefs(run.index, run.info.agent)
+        return self._of_run("beliefs", key, belief=belief, findings=self.cache.findings(key).found)
 
     def stood(self, key: str, number: int | None = None) -> str:
         """Where the agent stood as a cycle began, or the last one."""
         reader = self.cache.awareness(key)
         if not reader.aware:
             raise HTTPException(404, NOT_AWARE)
-        view = reader.view(number)
-        leads = partial(self.pages.addresses.to, "stood", key)
-        return self.pages.render(
-            "awareness",
-            card=self.cache.card(key),
-            view=view,
-            svgs=[
-                history_svg(history, view.cycle, prefix=f"course{n}", leads=leads)
-                for n, (_, history) in enumerate(view.modules, 1)
-            ],
-            chosen=number is not None,
-        )
+        return self._of_run("awareness", key, view=reader.view(number), chosen=number is not None)
 
     def memory(self, key: str, page: int) -> str:
         """Long-term memory as the run used it."""
-        memory, findings = read_memory(self.cache.scanned(key), page), self.cache.findings(key)
-        card = self.cache.card(key)
-        return self.pages.render("memory", card=card, memory=memory, findings=findings.found)
+        memory = read_memory(self.cache.scanned(key).index, page)
+        return self._of_run("memory", key, memory=memory, findings=self.cache.findings(key).found)
 
     def procedures(self, key: str) -> str:
         """The procedures with their versions."""
-        histories = read_procedures(self.cache.scanned(key))
-        return self.pages.render("procedures", card=self.cache.card(key), histories=histories)
+        histories = read_procedures(self.cache.scanned(key).index)
+        return self._of_run("procedures", key, histories=histories)
 
     def findings(self, key: str) -> str:
         """What `verify` and `diagnose` find."""
-        found = self.cache.findings(key)
-        return self.pages.render("findings", card=self.cache.card(key), findings=found)
+        return self._of_run("findings", key, findings=self.cache.findings(key))
 
-    async def compare(self, request: Request) -> Response:
-        """Two runs side by side, or the choice of the second."""
-        left, right = (request.query_params.get(name, "") for name in "ab")
-        if right:
-            return await self.page(request, partial(self._compared, left, right), "from=-1")
-        choose = partial(self._choose, left, _filters(request))
-        return await self.page(request, choose, "page=1")
+    def record(self, key: str, number: int) -> str:
+        """One record."""
+        return self._of_run("record", key, record=self.cache.record(key, number))
 
-    def _compared(self, left: str, right: str, first: int) -> str:
+    def compared(self, left: str, right: str, first: int) -> str:
+        """Two runs side by side."""
         return self.pages.render("compare", comparison=self.cache.comparison(left, right, first))
 
-    def _choose(self, left: str, filters: Mapping[str, str], page: int) -> str:
+    def choose(self, left: str, page: int, **filters: str) -> str:
+        """The choice of the run beside another."""
         runs = self.cache.library.listing(Filters(page=page, without=left), **filters)
         return self.pages.render("choose", left=self.cache.library.card(left), runs=runs)
 
-    async def record(self, request: Request) -> Response:
-        """One record; as nothing but text where the address asks for it with `plain`."""
-        if "plain" in request.query_params:
-            key, number = _value(request, "key"), _value(request, "number")
-            return PlainTextResponse(
-                (await self.cache.soon(partial(self.cache.record, key, number))).text
-            )
-        return await self.page(request, self._record, "key", "number")
+    def _of_run(self, name: str, key: str, **values: Any) -> str:
+        return self.pages.render(name, card=self.cache.card(key), **values)
 
-    def _record(self, key: str, number: int) -> str:
-        record = self.cache.record(key, number)
-        return self.pages.render("record", card=self.cache.card(key), record=record)
+    def route(self, path: str, make: Callable[..., str], *names: str) -> Route:
+        """A page, made in a thread, so that a slow one keeps nobody waiting.
+
+        Args:
+            path: Its address.
+            make: Makes it from the parts of the address that are named.
+            names: `run`, `number`, or the name of a number in the query, with `=` and its default.
+        """
+        return Route(path, partial(self._answer, make, names))
+
+    async def _answer(
+        self, make: Callable[..., str], names: tuple[str, ...], request: Request
+    ) -> Response:
+        values = [_value(request, name) for name in names]
+        return HTMLResponse(await self.cache.soon(partial(make, *values)))
+
+    async def listed(self, request: Request) -> Response:
+        """The runs there are, those to choose one from, or two of them side by side."""
+        asked = {name: request.query_params.get(name, "") for name in (*_FILTERS, "a", "b")}
+        left, right = asked.pop("a"), asked.pop("b")
+        make = partial(self.runs, **asked)
+        if request.url.path != "/":
+            make = partial(self.choose, left, **asked)
+            if right:
+                return await self._answer(
+                    partial(self.compared, left, right), ("from=-1",), request
+                )
+        return await self._answer(make, ("page=1",), request)
+
+    async def awareness(self, request: Request) -> Response:
+        """Where the agent stood last; the address may ask for the page of a cycle."""
+        key, number = _value(request, "run"), _value(request, "cycle=0")
+        if number:
+            return RedirectResponse(self.pages.addresses.to("stood", key, number), 303)
+        return await self._answer(self.stood, ("run",), request)
+
+    async def recorded(self, request: Request) -> Response:
+        """One record; as nothing but text where the address asks for it with `plain`."""
+        if "plain" not in request.query_params:
+            return await self._answer(self.record, ("run", "number"), request)
+        key, number = _value(request, "run"), _value(request, "number")
+        record = await self.cache.soon(partial(self.cache.record, key, number))
+        return PlainTextResponse(record.text)
 
     async def failed(self, request: Request, error: Exception) -> Response:
         """What is answered where something cannot be shown."""
-        status, text = (
-            500,
-            (
-                f"This page could not be made: {type(error).__name__}. What the inspector printed "
-                "where it was started says more; the other pages are not affected."
-            ),
-        )
         if isinstance(error, HTTPException):
             status = error.status_code
             missing = status == 404 and error.detail == "Not Found"
@@ -205,10 +180,15 @@ class _Site:
             text = _WRONG_METHOD if status == 405 else text
         elif isinstance(error, CoagError):
             status, text = 404 if isinstance(error, UnknownNameError) else 422, str(error)
-        title = _TITLES.get(status, "This cannot be shown")
-        return HTMLResponse(
-            self.pages.render("error", status=status, title=title, text=text), status
-        )
+        else:
+            status, name = 500, type(error).__name__
+            text = (
+                f"This page could not be made: {name}. What the inspector printed where it was "
+                "started says more; the other pages are not affected."
+            )
+        title = _TITLES.get(status, _CANNOT)
+        page = self.pages.render("error", status=status, title=title, text=text)
+        return HTMLResponse(page, status)
 
 
 async def _static(request: Request) -> Response:
@@ -216,21 +196,16 @@ async def _static(request: Request) -> Response:
     name = str(request.path_params["name"])
     if name not in MEDIA_TYPES:
         raise UnknownNameError("file", name, list(MEDIA_TYPES))
-    return Response(
-        static_text(name), media_type=MEDIA_TYPES[name], headers={"Cache-Control": "no-cache"}
-    )
+    headers = {"Cache-Control": "no-cache"}
+    return Response(static_text(name), media_type=MEDIA_TYPES[name], headers=headers)
 
 
 def _value(request: Request, name: str) -> Any:
-    """A part of the address: see `_Site.page`.
-
-    Raises:
-        HTTPException: It is no number that a cycle, a record or the query could have.
-    """
-    if name == "key":
-        return str(request.path_params["run"])
+    """A part of the address: see `_Site.route`."""
+    if name == "run":
+        return str(request.path_params[name])
     if name == "number":
-        text = str(request.path_params["number"])
+        text = str(request.path_params[name])
         if not (text.isascii() and text.isdecimal() and len(text) < _DIGITS):
             raise HTTPException(404)
         return int(text)
@@ -243,10 +218,6 @@ def _value(request: Request, name: str) -> Any:
         raise HTTPException(400, problem) from error
 
 
-def _filters(request: Request) -> Mapping[str, str]:
-    return {name: request.query_params.get(name, "") for name in _FILTERS}
-
-
 def create_app(cache: RunCache, *, host: str = "127.0.0.1") -> ASGIApp:
     """The application that shows runs.
 
@@ -255,33 +226,28 @@ def create_app(cache: RunCache, *, host: str = "127.0.0.1") -> ASGIApp:
         host: The address served; on a loopback address only requests that name it are answered.
     """
     site = _Site(cache)
+    page = site.route
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncGenerator[None]:
         async with cache.at_work():
             yield
 
-    def page(path: str, make: Callable[..., str], *names: str) -> Route:
-        async def shown(request: Request) -> Response:
-            return await site.page(request, make, *names)
-
-        return Route(path, shown)
-
     app = Starlette(
         routes=[
-            Route("/", site.runs),
-            Route("/compare", site.compare),
+            Route("/", site.listed),
+            Route("/compare", site.listed),
             Route("/static/{name}", _static),
-            page("/runs/{run}", site.run, "key", "from=0"),
-            page("/runs/{run}/cycles/{number}", site.cycle, "key", "number"),
-            page("/runs/{run}/cycles/{number}/why", site.why, "key", "number"),
-            page("/runs/{run}/cycles/{number}/awareness", site.stood, "key", "number"),
-            page("/runs/{run}/beliefs", site.beliefs, "key"),
+            page("/runs/{run}", site.run, "run", "from=0"),
+            page("/runs/{run}/cycles/{number}", site.cycle, "run", "number"),
+            page("/runs/{run}/cycles/{number}/why", site.why, "run", "number"),
+            page("/runs/{run}/cycles/{number}/awareness", site.stood, "run", "number"),
+            page("/runs/{run}/beliefs", site.beliefs, "run"),
             Route("/runs/{run}/awareness", site.awareness),
-            page("/runs/{run}/memory", site.memory, "key", "page=1"),
-            page("/runs/{run}/procedures", site.procedures, "key"),
-            page("/runs/{run}/findings", site.findings, "key"),
-            Route("/runs/{run}/records/{number}", site.record),
+            page("/runs/{run}/memory", site.memory, "run", "page=1"),
+            page("/runs/{run}/procedures", site.procedures, "run"),
+            page("/runs/{run}/findings", site.findings, "run"),
+            Route("/runs/{run}/records/{number}", site.recorded),
             Route("/runs/{run}/events", Followers(cache, site.pages).events),
         ],
         middleware=[
@@ -355,25 +321,17 @@ class Inspector:
     ) -> None:
         self._cache = RunCache(logs, domain=domain)
         self._address = (host, port)
-        self._served: Served | None = None
-
-    @property
-    def url(self) -> str:
+        self._served = ExitStack()
+        self.url = ""
         """Its address, without a slash at the end; empty while it is not served."""
-        return self._served.address if self._served else ""
 
     def __enter__(self) -> Self:
-        host, port = self._address
-        app, closing = create_app(self._cache, host=host), self._cache.close
-        self._served = Served(app, host, port, has_lifespan=True, closing=closing)
+        app, closing = create_app(self._cache, host=self._address[0]), self._cache.close
+        served = Served(app, *self._address, has_lifespan=True, closing=closing)
+        self._served.callback(served.stop)
+        self.url = served.address
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        served, self._served = self._served, None
-        if served is not None:
-            served.stop()
+    def __exit__(self, *error: object) -> None:
+        self.url = ""
+        self._served.close()

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from coag._util.json_diff import JsonDifference
 from coag.inspector.beliefs import BeliefPoint, BeliefTrack, BeliefView
 from coag.inspector.compare import ComparedCycle, RunComparison
 from coag.inspector.memory import (
@@ -22,7 +23,6 @@ from coag.inspector.memory import (
 from coag.inspector.texts import changes
 from coag.inspector.views import (
     CallView,
-    Change,
     CheckProgress,
     CycleRow,
     CycleView,
@@ -591,7 +591,7 @@ def cycle_view(say: Say = as_it_is, *, plain: bool = False, **fields: Any) -> Cy
         "phases": () if plain else made,
         "calls": (call_view(say, phase=None),) if plain else (),
         "notes": (Note(at=at(42), cycle=4, about=say("bound"), text=say("Output was cut.")),),
-        "changed": (Change(path=say("battery"), before=36, after=34),),
+        "changed": (JsonDifference(path=say("battery"), before=36, after=34),),
         "projected": {
             one.candidate.id: changes(STATE, one.evaluation.projection)
             for one in candidates(say)

@@ -6,20 +6,6 @@ by name. Nothing is inline: one style and a few ES modules come with the package
 works without the scripts. `Addresses` says where links lead: on the web, or within one file.
 """
 
-from .render import (
-    MEDIA_TYPES,
-    Addresses,
-    Pages,
-    prepare,
-    report_page,
-    static_text,
-)
+from .render import MEDIA_TYPES, Addresses, Pages, prepare, report_page, static_text
 
-__all__ = [
-    "Pages",
-    "Addresses",
-    "report_page",
-    "prepare",
-    "MEDIA_TYPES",
-    "static_text",
-]
+__all__ = ["Pages", "Addresses", "report_page", "prepare", "MEDIA_TYPES", "static_text"]

@@ -8,76 +8,53 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from markupsafe import Markup, escape
 
 from coag._util.text import UNSEEN, clip
+from coag.inspector.charts import belief_svg, cost_svg, history_svg, why_svg
 from coag.inspector.texts import bounded, value_in_a_line
 from coag.inspector.views import (
     AwarenessView,
     CallView,
-    CycleChange,
     CycleRow,
     CycleView,
     Finding,
     FindingSort,
-    Move,
-    PromptPiece,
     RunCard,
     TaskOutcome,
 )
-from coag.schema import PHASES
 
 # ---- Foreign text, with every character visible ----
 
 
-_UNSEEN = re.compile(f"[{UNSEEN}]")
+_UNSEEN = re.compile(f"([{UNSEEN}])")
 _CONTROLS = (
-    *("NUL", "SOH", "STX", "ETX", "EOT", "ENQ", "ACK", "BEL"),
-    *("BS", "TAB", "LF", "VT", "FF", "CR", "SO", "SI"),
-    *("DLE", "DC1", "DC2", "DC3", "DC4", "NAK", "SYN", "ETB"),
-    *("CAN", "EM", "SUB", "ESC", "FS", "GS", "RS", "US"),
+    "NUL SOH STX ETX EOT ENQ ACK BEL BS TAB LF VT FF CR SO SI "
+    "DLE DC1 DC2 DC3 DC4 NAK SYN ETB CAN EM SUB ESC FS GS RS US"
 )
-"""What the first 32 characters are called."""
-_SHORT = {
-    0x200B: "ZWSP",
-    0x200E: "LRM",
-    0x200F: "RLM",
-    0x061C: "ALM",
-    0x2028: "LSEP",
-    0x2029: "PSEP",
-    0x202A: "LRE",
-    0x202B: "RLE",
-    0x202C: "PDF",
-    0x202D: "LRO",
-    0x202E: "RLO",
-    0x2066: "LRI",
-    0x2067: "RLI",
-    0x2068: "FSI",
-    0x2069: "PDI",
-    0xFEFF: "BOM",
-    0x00AD: "SHY",
-    0x007F: "DEL",
+_MARKS = (
+    "7F:DEL AD:SHY 61C:ALM 200B:ZWSP 200E:LRM 200F:RLM 2028:LSEP 2029:PSEP 202A:LRE 202B:RLE "
+    "202C:PDF 202D:LRO 202E:RLO 2066:LRI 2067:RLI 2068:FSI 2069:PDI FEFF:BOM"
+)
+_SHORT = dict(enumerate(_CONTROLS.split())) | {
+    int(code, 16): name for code, name in (pair.split(":") for pair in _MARKS.split())
 }
+"""What characters are called that nobody sees."""
 
 
 @lru_cache(maxsize=512)
 def _box(character: str) -> Markup:
     """A small box with the name of a character that cannot be seen."""
     code = ord(character)
-    if code < 0x20:
-        short = _CONTROLS[code]
-    elif 0xE0020 <= code < 0xE007F:
+    short = _SHORT.get(code, f"U+{code:04X}")
+    if 0xE0020 <= code < 0xE007F:
         short = f"tag {chr(code - 0xE0000)}"
-    else:
-        short = _SHORT.get(code, f"U+{code:04X}")
-    name = unicodedata.name(character, "")
-    title = f"U+{code:04X} {name}".strip()
+    title = f"U+{code:04X} {unicodedata.name(character, '')}".strip()
     return Markup('<span class="ctl" title="{}">{}</span>').format(title, short)
 
 
@@ -86,25 +63,14 @@ def visible(text: object) -> Markup:
 
     It costs as much as the text is long, and more for what must be named: cut it before.
     """
-    whole = str(text)
-    pieces: list[str] = []
-    at = 0
-    for found in _UNSEEN.finditer(whole):
-        pieces += (escape(whole[at : found.start()]), _box(found.group()))
-        at = found.end()
-    pieces.append(escape(whole[at:]))
-    return Markup("".join(pieces))
+    pieces = enumerate(_UNSEEN.split(str(text)))
+    return Markup("").join(_box(piece) if at % 2 else escape(piece) for at, piece in pieces)
 
 
 def named(text: object, limit: int = 80) -> str:
-    """The same for where only plain text can stand, as in a title: the characters are named.
-
-    Args:
-        text: Any text out of a log.
-        limit: Characters of it that are kept; an ellipsis replaces the rest.
-    """
+    """The same, cut, for where only plain text can stand, as in a title."""
     whole = str(text)
-    shown = whole if len(whole) <= limit else f"{whole[:limit]}\u2026"
+    shown = whole if len(whole) <= limit else f"{whole[:limit]}\N{HORIZONTAL ELLIPSIS}"
     return _UNSEEN.sub(lambda found: f"[U+{ord(found.group()):04X}]", shown)
 
 
@@ -113,56 +79,41 @@ def named(text: object, limit: int = 80) -> str:
 
 _LINE = 76
 """Characters of JSON that are on one line."""
-_DEPTH = 8
-_ITEMS = 60
-_STRING = 2_000
-_WHOLE = 20_000
-NOT_KNOWN = "\u2013"
-"""A dash."""
-THIN = "\u202f"
-"""Narrow no-break space: separates thousands."""
-ENDLESS = "\u221e"
-_MOST = 1e18
-"""Counts and amounts from which on only that sign is shown."""
-_LONGEST = 1e13
-"""Seconds from which on it is."""
+_DEPTH, _ITEMS, _STRING, _WHOLE = 8, 60, 2_000, 20_000
+"""Levels, items of one, characters of a text and of all that is shown of a JSON value."""
+NOT_KNOWN, ENDLESS = "\N{EN DASH}", "\N{INFINITY}"
+_THIN = "\N{NARROW NO-BREAK SPACE}"
+"""Separates thousands, and units."""
+_MOST, _LONGEST = 1e18, 1e13
+"""Amounts and seconds from which on only the sign of infinity is shown."""
 
 
-def _odd(number: float, most: float) -> str:
-    """The sign for a number that is none or too large; empty for one that can be shown."""
+def _shown(number: float | None, show: Callable[[Any], str], most: float = _MOST) -> str:
+    """A number, or a sign for one that is not known, is none or is too large."""
+    if number is None:
+        return NOT_KNOWN
     size = abs(number)
     if size < most:
-        return ""
-    if size >= most:
-        return ENDLESS if number > 0 else f"-{ENDLESS}"
-    return NOT_KNOWN
+        return show(number)
+    sign = "" if number > 0 else "-"
+    return f"{sign}{ENDLESS}" if size >= most else NOT_KNOWN
 
 
 def count(number: float | None) -> str:
     """A whole number with its thousands apart; a dash where it is not known."""
-    if number is None:
-        return NOT_KNOWN
-    return _odd(number, _MOST) or f"{number:,.0f}".replace(",", THIN)
+    return _shown(number, lambda known: f"{known:,.0f}".replace(",", _THIN))
 
 
 def amount(money: float) -> str:
     """A cost, in the currency of the prices; small ones with as many digits as they need."""
-    if money == 0:
-        return "0"
     size = abs(money)
-    return _odd(money, _MOST) or (
-        f"{money:.2f}" if size >= 1 else f"{money:.4f}" if size >= 0.0001 else f"{money:.1e}"
-    )
+    digits = ".0f" if not money else ".2f" if size >= 1 else ".4f" if size >= 0.0001 else ".1e"
+    return _shown(money, lambda known: f"{known:{digits}}")
 
 
 def decimal(number: float) -> str:
     """A number with two decimals."""
-    return _odd(number, _MOST) or f"{number:.2f}"
-
-
-def brief(number: float) -> str:
-    """A number in as few digits as it needs."""
-    return _odd(number, _MOST) or f"{number:.4g}"
+    return _shown(number, lambda known: f"{known:.2f}")
 
 
 def percent(share: float) -> str:
@@ -171,26 +122,22 @@ def percent(share: float) -> str:
 
 
 def duration(seconds: float | None) -> str:
-    """How long something took, with two units at most."""
-    if seconds is None:
-        return NOT_KNOWN
-    odd = _odd(seconds, _LONGEST)
-    if odd:
-        return odd
+    """How long something took, with two units at most; a dash where that is not known."""
+    return _shown(seconds, _duration, _LONGEST)
+
+
+def _duration(seconds: float) -> str:
     if seconds < 0.9995:
-        return f"{seconds * 1000:.0f}{THIN}ms"
+        return f"{seconds * 1000:.0f}{_THIN}ms"
     if seconds < 59.95:
-        return f"{seconds:.1f}{THIN}s"
-    whole = round(seconds)
-    minutes, rest = divmod(whole, 60)
+        return f"{seconds:.1f}{_THIN}s"
+    minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
+    if not hours:
+        return f"{minutes}{_THIN}min {rest:02d}{_THIN}s"
     if hours < 48:
-        return (
-            f"{hours}{THIN}h {minutes:02d}{THIN}min"
-            if hours
-            else f"{minutes}{THIN}min {rest:02d}{THIN}s"
-        )
-    return f"{hours // 24}{THIN}d {hours % 24}{THIN}h"
+        return f"{hours}{_THIN}h {minutes:02d}{_THIN}min"
+    return f"{hours // 24}{_THIN}d {hours % 24}{_THIN}h"
 
 
 def moment(at: datetime | None) -> str:
@@ -198,9 +145,9 @@ def moment(at: datetime | None) -> str:
     return NOT_KNOWN if at is None else f"{_utc(at):%Y-%m-%d %H:%M:%S}"
 
 
-def clock(at: datetime | None) -> str:
+def clock(at: datetime) -> str:
     """The time of the day in UTC."""
-    return NOT_KNOWN if at is None else f"{_utc(at):%H:%M:%S}"
+    return f"{_utc(at):%H:%M:%S}"
 
 
 def stamp(at: datetime) -> str:
@@ -227,12 +174,29 @@ def cycles(finding: Finding) -> str:
     """The cycles of a finding: `cycle 3`, or `cycles 3-11` with a dash."""
     if len(finding.cycles) < 2:
         return f"cycle {finding.cycle}"
-    return f"cycles {finding.cycles[0]}\u2013{finding.cycles[-1]}"
+    return f"cycles {finding.cycles[0]}{NOT_KNOWN}{finding.cycles[-1]}"
 
 
 def pretty(value: Any) -> str:
     """A JSON value to read, over several lines; what is too deep, long or many is counted."""
     return clip(_laid_out(bounded(value, _STRING, _DEPTH, _ITEMS), ""), _WHOLE)
+
+
+def _laid_out(value: Any, before: str) -> str:
+    """JSON in which what fits on a line is on one."""
+    line = json.dumps(value, ensure_ascii=False, default=str)
+    if len(before) + len(line) <= _LINE or not isinstance(value, dict | list) or not value:
+        return line
+    deeper = f"{before}  "
+    if isinstance(value, list):
+        items = [_laid_out(item, deeper) for item in cast("list[Any]", value)]
+    else:
+        items = [
+            f"{json.dumps(name, ensure_ascii=False)}: {_laid_out(item, deeper)}"
+            for name, item in cast("dict[str, Any]", value).items()
+        ]
+    inside = f",\n{deeper}".join(items)
+    return f"{line[0]}\n{deeper}{inside}\n{before}{line[-1]}"
 
 
 def inline(value: Any, limit: int = 160) -> str:
@@ -258,96 +222,48 @@ def beginning(text: str, lines: int = 3, limit: int = 240) -> tuple[str, str]:
     return (text, "") if len(rest) < limit // 4 else (head, rest)
 
 
-def _laid_out(value: Any, before: str) -> str:
-    """JSON in which what fits on a line is on one."""
-    line = json.dumps(value, ensure_ascii=False, default=str)
-    if len(before) + len(line) <= _LINE or not isinstance(value, dict | list) or not value:
-        return line
-    deeper = f"{before}  "
-    if isinstance(value, list):
-        items = [_laid_out(item, deeper) for item in cast("list[Any]", value)]
-        opening, closing = "[]"
-    else:
-        fields = cast("dict[str, Any]", value).items()
-        items = [
-            f"{json.dumps(name, ensure_ascii=False)}: {_laid_out(item, deeper)}"
-            for name, item in fields
-        ]
-        opening, closing = "{}"
-    inside = f",\n{deeper}".join(items)
-    return f"{opening}\n{deeper}{inside}\n{before}{closing}"
-
-
 # ---- Marks: an icon and a word for a state, so that colour alone says nothing ----
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Mark:
-    """How a state is shown."""
+class Mark(NamedTuple):
+    """How a state is shown: part of a class (`mark-NAME`), a symbol, and what it says in words."""
 
     name: str
-    """Part of a class: `mark-NAME`."""
     icon: str
-    """Name of a symbol in `parts/icons.html`."""
     label: str
-    """What it says in words."""
 
 
 _CYCLES = {
-    "done": Mark(name="good", icon="check", label="done"),
-    "failed": Mark(name="bad", icon="cross", label="failed"),
-    "refused": Mark(name="warn", icon="ban", label="refused"),
-    "none": Mark(name="warn", icon="impasse", label="impasse"),
-    "unknown": Mark(name="warn", icon="ask", label="outcome unknown"),
-    "cancelled": Mark(name="warn", icon="ban", label="cancelled"),
-}
-_DONE_WRONG = Mark(name="warn", icon="cause", label="done")
-"""What was done worked, and something is wrong with it."""
-_UNDER_WAY = Mark(name="idle", icon="dots", label="not finished")
-_UNREADABLE = Mark(name="bad", icon="alert", label="unreadable")
-_OUTCOMES = {
-    TaskOutcome.SUCCESS: Mark(name="good", icon="check", label="success"),
-    TaskOutcome.FAILURE: Mark(name="bad", icon="cross", label="failure"),
+    "": Mark("idle", "dots", "not finished"),
+    "done": Mark("good", "check", "done"),
+    "failed": Mark("bad", "cross", "failed"),
+    "refused": Mark("warn", "ban", "refused"),
+    "none": Mark("warn", "impasse", "impasse"),
+    "unknown": Mark("warn", "ask", "outcome unknown"),
+    "cancelled": Mark("warn", "ban", "cancelled"),
 }
 
 
 def cycle_mark(row: CycleRow) -> Mark:
     """How the cycle ended."""
-    if row.impasse:
-        return _CYCLES["none"]
-    if not row.status:
-        return _UNDER_WAY
     if row.status == "done" and any(one.sort is FindingSort.CAUSE for one in row.findings):
-        return _DONE_WRONG
-    return _CYCLES.get(row.status) or Mark(name="idle", icon="dots", label=row.status)
+        return Mark("warn", "cause", "done")  # it worked, and something is wrong with it
+    status = "none" if row.impasse else row.status
+    return _CYCLES.get(status) or Mark("idle", "dots", status)
 
 
 def run_mark(card: RunCard) -> Mark:
     """What the run came to."""
     if card.info is None:
-        return _UNREADABLE
-    if card.outcome in _OUTCOMES:
-        return _OUTCOMES[card.outcome]
-    if card.is_open:
-        return Mark(name="idle", icon="dots", label="open")
-    return Mark(name="idle", icon="dash", label="not measured")
+        return Mark("bad", "alert", "unreadable")
+    if card.outcome is TaskOutcome.SUCCESS:
+        return Mark("good", "check", "success")
+    if card.outcome is TaskOutcome.FAILURE:
+        return Mark("bad", "cross", "failure")
+    return Mark("idle", "dots", "open") if card.is_open else Mark("idle", "dash", "not measured")
 
 
-def phase_states(row: CycleRow) -> list[tuple[str, bool]]:
-    """The six phases and which of them the cycle came through."""
-    return [(phase.value, phase in row.phases) for phase in PHASES]
-
-
-def part_class(part: PromptPiece) -> str:
-    """The class that gives a piece of a prompt its colour."""
-    if part.kind.value == "data":
-        return f"part-data-{part.trust.value}" if part.trust else "part-data"
-    return f"part-{part.kind.value}"
-
-
-def part_label(part: PromptPiece) -> str:
-    """What a piece of a prompt is, in words."""
-    return f"{part.kind.value} · {part.trust.value}" if part.trust else part.kind.value
+# ---- What of a view is shown how ----
 
 
 def returned(view: CycleView) -> frozenset[str]:
@@ -359,12 +275,8 @@ def returned(view: CycleView) -> frozenset[str]:
 
 def named_by(findings: Sequence[Finding], record: str) -> bool:
     """Whether one of the findings names a record of long-term memory by its id."""
-    named = f"ecord {record[:8]}"
-    return any(
-        named in text
-        for one in findings
-        for text in (one.text, *(says for _, says in one.evidence))
-    )
+    texts = (text for one in findings for text in (one.text, *(says for _, says in one.evidence)))
+    return any(f"ecord {record[:8]}" in text for text in texts)
 
 
 def last_same(call: CallView) -> tuple[int, int] | None:
@@ -378,85 +290,30 @@ def last_same(call: CallView) -> tuple[int, int] | None:
     return ends[-1] if ends else None
 
 
-def halves(part: PromptPiece, limit: int) -> tuple[str, str, int]:
-    """What is the same as in the request before, what is new, and how much is left out."""
-    shown = part.text[:limit]
-    same = min(part.same, len(shown))
-    return shown[:same], shown[same:], len(part.text) - len(shown)
+def steps(view: AwarenessView) -> Iterator[tuple[int, int | None, bool]]:
+    """The cycles that can be shown, how much changed in each (if known), and if that is grave."""
+    for cycle in view.steps:
+        changes = [
+            one for _, history in view.modules for one in history.changes if one.cycle == cycle
+        ]
+        of = sum(one.of for one in changes) if changes else None
+        yield cycle, of, any(one.grave for one in changes)
 
 
-# ---- Awareness ----
-
-
-_MOVES = {Move.ADDED: "+ added", Move.CHANGED: "~ changed", Move.GONE: "\u2212 gone"}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StepCell:
-    """One cycle among those that can be shown."""
-
-    cycle: int
-    mark: str
-    """Part of a class: `mark-NAME`."""
-    sign: str
-    text: str
-    """The same in words."""
-
-
-def step_cells(view: AwarenessView) -> list[StepCell]:
-    """The cycles that can be shown, with how much changed in each."""
-    changed: dict[int, list[CycleChange]] = {}
-    for _, history in view.modules:
-        for one in history.changes:
-            changed.setdefault(one.cycle, []).append(one)
-    return [_cell(cycle, changed.get(cycle)) for cycle in view.steps]
-
-
-def _cell(cycle: int, changed: list[CycleChange] | None) -> StepCell:
-    number = sum(one.of for one in changed or ())
-    grave = any(one.grave for one in changed or ())
-    text = "1 change" if number == 1 else f"{number} changes"
-    return StepCell(
-        cycle=cycle,
-        mark="bad" if grave else "live" if number else "idle",
-        sign=f"\u00b1{number}" if number else "=" if changed is not None else "\u00b7",
-        text=text + (", a failure, a reversal or a threat" if grave else ""),
-    )
+def _drawn(draw: Callable[..., str]) -> Callable[..., Markup]:
+    return lambda *view: Markup(draw(*view))
 
 
 FILTERS: Mapping[str, Callable[..., Any]] = {
     "v": visible,
-    "svg": Markup,
-    "move_word": _MOVES.__getitem__,
+    **{draw.__name__: _drawn(draw) for draw in (belief_svg, cost_svg, history_svg, why_svg)},
     **{
-        filter.__name__: filter
-        for filter in (
-            named,
-            count,
-            amount,
-            decimal,
-            percent,
-            duration,
-            moment,
-            clock,
-            stamp,
-            words,
-            cycles,
-            pretty,
-            inline,
-            named_values,
-            beginning,
-            returned,
-            named_by,
-            cycle_mark,
-            run_mark,
-            phase_states,
-            part_class,
-            part_label,
-            step_cells,
-            halves,
-            last_same,
+        each.__name__: each
+        for each in (
+            *(named, count, amount, decimal, percent, duration, moment, clock, stamp, words),
+            *(cycles, pretty, inline, named_values, beginning, cycle_mark, run_mark, returned),
+            *(named_by, last_same, steps),
         )
     },
 }
-"""The filters of the templates; `svg` takes a drawing of `coag.inspector.charts` as it is."""
+"""The filters of the templates."""

@@ -6,7 +6,7 @@ import base64
 import hashlib
 import re
 from collections.abc import Mapping, Sequence, Set
-from functools import cache
+from functools import cache, partial
 from importlib.resources import files
 from typing import Any, cast
 from urllib.parse import quote, urlencode
@@ -18,19 +18,14 @@ from coag.schema import PHASES
 
 from .filters import FILTERS
 
-# ---- Files that come with the pages ----
-
-
-STYLE = "inspector.css"
-"""The one style sheet."""
-SCRIPTS = ("inspector.js", "keys.js", "live.js", "keep.js")
+_SCRIPTS = ("inspector.js", "keys.js", "live.js", "keep.js")
 """The ES modules; a page loads the first, which imports the others."""
 MEDIA_TYPES: Mapping[str, str] = {
     "inspector.css": "text/css; charset=utf-8",
     "icon.svg": "image/svg+xml",
-    **dict.fromkeys(SCRIPTS, "text/javascript; charset=utf-8"),
+    **dict.fromkeys(_SCRIPTS, "text/javascript; charset=utf-8"),
 }
-"""Every file there is, with its type: what a server may give out."""
+"""Every file that comes with the pages, with its type: what a server may give out."""
 
 
 @cache
@@ -169,6 +164,7 @@ class Pages:
         first = 1 if whole else 2
         self._values: Mapping[str, Any] = {
             "to": addresses.to,
+            "leads": partial(partial, addresses.to),
             "anchor": addresses.anchor,
             "static": addresses.static,
             "PHASES": [phase.value for phase in PHASES],
@@ -193,8 +189,6 @@ class Pages:
 # ---- One file that holds pages of some runs ----
 
 
-_LAST = ("keys.js", "keep.js")
-"""Scripts of a report; nothing in it is live."""
 _ISOLATED = re.compile(r'<bdi dir="auto">([\x20-\x3b\x3d-\x7e]*)</bdi>')
 """Text that cannot change the direction of writing."""
 _TAG = re.compile(r"<[a-z][^>]*>")
@@ -210,11 +204,10 @@ def report_page(title: str, parts: Sequence[str]) -> str:
         title: What it is about.
         parts: Pages made by `Pages(..., whole=False)`, in order.
     """
-    style = static_text(STYLE)
-    scripts = [static_text(name) for name in _LAST]
+    style, *scripts = map(static_text, ("inspector.css", "keys.js", "keep.js"))  # nothing is live
     policy = (
         f"default-src 'none'; style-src {_hash_of(style)}; img-src data:; base-uri 'none'; "
-        f"form-action 'none'; script-src {' '.join(_hash_of(script) for script in scripts)}"
+        f"form-action 'none'; script-src {' '.join(map(_hash_of, scripts))}"
     )
     return Pages(Addresses(frozenset())).render(
         "report",

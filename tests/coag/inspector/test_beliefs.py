@@ -6,33 +6,32 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from kits.tracked import index_of, snapshot, thought, written_run
 
-from coag.inspector.beliefs import (
-    BeliefTrack,
-    BeliefView,
-    ListChange,
-    ListTrack,
-    fields_of,
-    list_tracks,
-    lists_of,
-    paired,
-    read_beliefs,
-)
+from coag.inspector.beliefs import BeliefTrack, BeliefView, ListChange, ListTrack, read_beliefs
 from coag.schema import TraceRecord
 
 pytestmark = pytest.mark.broken_trace("their records are made up")
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=4), inner, max_size=4)
+    ),
+    max_leaves=30,
+)
 
 
 def believed(
-    tmp_path: Path, *snapshots: tuple[dict[str, Any], Any], limit: int = 500
+    tmp_path: Path, *states: tuple[dict[str, Any], Any], agent: str = "robot", limit: int = 500
 ) -> BeliefView:
+    """What is found in a run whose cycles begin with these states and environments."""
     records: list[TraceRecord] = []
-    for cycle, (state, environment) in enumerate(snapshots, 1):
+    for cycle, (state, environment) in enumerate(states, 1):
         records += [snapshot(cycle, state, environment=environment), *thought(cycle)]
-    return read_beliefs(index_of(written_run(tmp_path, records)), "robot", limit=limit)
+    name = f"run-{len(list(tmp_path.iterdir()))}"
+    return read_beliefs(index_of(written_run(tmp_path, records, name=name)), agent, limit=limit)
 
 
 def track(found: BeliefView, path: str) -> BeliefTrack:
@@ -57,11 +56,11 @@ def test_an_environment_that_is_not_repeated_is_as_it_was(tmp_path: Path) -> Non
     assert battery.wrong == 1
 
 
-def test_without_a_truth_belief_is_alone(tmp_path: Path) -> None:
-    found = believed(tmp_path, ({"battery": 5}, None), ({"battery": 4}, None))
-    assert not found.has_truth
-    assert track(found, "battery").true_path == ""
-    assert track(found, "battery").wrong == 0
+def test_without_a_truth_belief_is_alone_and_has_gaps(tmp_path: Path) -> None:
+    found = believed(tmp_path, ({}, None), ({"bump": [1, 2]}, None), ({}, None))
+    bump = track(found, "bump")
+    assert [point.believed for point in bump.points] == [None, [1, 2], None]
+    assert (found.has_truth, bump.true_path, bump.wrong, bump.numeric) == (False, "", 0, True)
 
 
 def test_fields_with_a_truth_come_first_and_then_those_that_change(tmp_path: Path) -> None:
@@ -80,122 +79,86 @@ def test_of_a_long_run_some_cycles_are_looked_at(tmp_path: Path) -> None:
     assert [point.true for point in battery.points] == [n // 7 * 7 for n in range(0, 50, 5)]
 
 
-def test_a_field_that_is_not_always_believed_has_gaps(tmp_path: Path) -> None:
-    found = believed(tmp_path, ({}, None), ({"bump": [1, 2]}, None), ({}, None))
-    assert [point.believed for point in track(found, "bump").points] == [None, [1, 2], None]
-    assert track(found, "bump").numeric
+# ---- which truth a field is about ----
 
 
-# ---- fields ----
+WORLD = {
+    "robots": [
+        {"id": "r1", "name": "other", "position": [0, 0]},
+        {"id": "r2", "name": "robot", "position": [1, 2]},
+    ],
+    "spawn": {"position": [9, 9]},
+}
+TWICE = {"robots": [{"name": "robot", "x": 1}, {"id": "robot", "x": 2}]}
 
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
-    lambda inner: (
-        st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=4), inner, max_size=4)
-    ),
-    max_leaves=30,
+
+@pytest.mark.parametrize(
+    ("state", "world", "agent", "path"),
+    [
+        ({"battery": 5}, {"deep": {"battery": 7}}, "robot", "deep.battery"),
+        ({"battery": 5}, {"battery": 5, "spare": {"battery": 9}}, "robot", "battery"),
+        ({"position": [1, 1]}, WORLD, "robot", "robots[robot].position"),
+        ({"position": [1, 1]}, WORLD, "r1", "robots[r1].position"),
+        ({"battery": 5}, {"a": {"battery": 5}, "b": {"battery": 5}}, "robot", ""),
+        ({"x": 1}, TWICE, "robot", ""),
+        ({"battery": 5}, {"battery": "full"}, "robot", ""),
+        ({"battery": True}, {"battery": 1}, "robot", ""),
+        ({"position": [1, 2]}, {"position": [1, 2, 3]}, "robot", ""),
+    ],
 )
+def test_the_truth_of_a_field_is_the_plain_one_or_none(
+    tmp_path: Path, state: dict[str, Any], world: Any, agent: str, path: str
+) -> None:
+    (found,) = believed(tmp_path, (state, world), agent=agent).tracks
+    assert found.true_path == path
 
 
-def pairs(believed: Any, true: Any, agent: str = "robot") -> dict[str, str]:
-    found = paired([fields_of(believed)], [fields_of(true, agent)])
-    return {".".join(of): ".".join(to) for of, to in found.items()}
+def test_a_field_that_is_of_another_sort_only_once_is_not_paired(tmp_path: Path) -> None:
+    states = [({"door": "open"}, {"door": "open"}), ({"door": "shut"}, {"door": 3})]
+    assert track(believed(tmp_path, *states), "door").true_path == ""
 
 
-def test_fields_with_the_same_key_and_sort_of_value_are_paired() -> None:
-    assert pairs({"battery": 5}, {"deep": {"battery": 7}}) == {"battery": "deep.battery"}
-
-
-def test_the_agent_s_own_element_is_meant_where_others_are_called_alike() -> None:
-    world = {
-        "robots": [
-            {"id": "r1", "name": "other", "position": [0, 0]},
-            {"id": "r2", "name": "robot", "position": [1, 2]},
-        ],
-        "spawn": {"position": [9, 9]},
-    }
-    assert pairs({"position": [1, 1]}, world) == {"position": "robots[robot].position"}
-    assert pairs({"position": [1, 1]}, world, "r1") == {"position": "robots[r1].position"}
-
-
-def test_what_is_ambiguous_is_not_paired() -> None:
-    assert pairs({"battery": 5}, {"a": {"battery": 5}, "b": {"battery": 5}}) == {}
-    twice = {"robots": [{"name": "robot", "x": 1}, {"id": "robot", "x": 2}]}
-    assert pairs({"x": 1}, twice) == {}
-
-
-def test_the_same_path_is_meant_before_others() -> None:
-    world = {"battery": 5, "spare": {"battery": 9}}
-    assert pairs({"battery": 5}, world) == {"battery": "battery"}
-
-
-def test_values_of_another_sort_are_not_paired() -> None:
-    assert pairs({"battery": 5}, {"battery": "full"}) == {}
-    assert pairs({"battery": True}, {"battery": 1}) == {}
-    assert pairs({"position": [1, 2]}, {"position": [1, 2, 3]}) == {}
-
-
-def test_a_field_that_is_of_another_sort_only_once_is_not_paired() -> None:
-    believed = [fields_of({"door": "open"}), fields_of({"door": "shut"})]
-    true = [fields_of({"door": "open"}), fields_of({"door": 3})]
-    assert paired(believed, true) == {}
-
-
-def test_long_lists_and_lists_of_objects_are_no_fields() -> None:
-    found = fields_of({"cells": [[1, 2], [3, 4]], "many": [1, 2, 3, 4, 5], "at": [1, 2]})
-    assert list(found) == [("at",)]
-
-
-def test_what_cannot_be_drawn_is_left_out() -> None:
-    found = fields_of({"huge": 10**400, "lost": float("nan"), "void": None, "here": 1})
-    assert list(found) == [("here",)]
-
-
-@given(JSON, JSON, st.text(max_size=3))
-def test_any_two_states_can_be_paired(believed: Any, true: Any, agent: str) -> None:
-    one, other = fields_of(believed), fields_of(true, agent)
-    for of, to in paired([one], [other]).items():
-        assert of in one
-        assert to in other
-        assert of[-1] == to[-1]
-
-
-def test_a_state_is_looked_at_in_bounds() -> None:
-    wide = {str(number): number for number in range(10_000)}
-    assert len(fields_of(wide)) == 400
+def test_only_what_can_be_drawn_is_a_field_and_states_are_looked_at_in_bounds(
+    tmp_path: Path,
+) -> None:
     deep: Any = 1
     for _ in range(100):
         deep = {"in": deep}
-    assert not fields_of(deep)
-    (field,) = fields_of({"text": "x" * 1_000_000}).values()
-    assert len(field.value) == 200
+    state = {
+        "cells": [[1, 2], [3, 4]],
+        "many": [1, 2, 3, 4, 5],
+        "huge": 10**400,
+        "void": None,
+        "deep": deep,
+        "at": [1, 2],
+        "text": "x" * 1_000_000,
+    }
+    found = believed(tmp_path, (state, None))
+    assert [each.path for each in found.tracks] == ["at", "text"]
+    assert len(track(found, "text").points[0].believed) == 200
+    wide = {str(number): number for number in range(10_000)}
+    assert len(believed(tmp_path, (wide, None)).tracks) == 48
+
+
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.dictionaries(st.text(max_size=4), JSON, max_size=4), JSON, st.text(max_size=3))
+def test_any_two_states_can_be_compared(
+    tmp_path: Path, state: dict[str, Any], true: Any, agent: str
+) -> None:
+    for found in believed(tmp_path, (state, true), (state, None), agent=agent).tracks:
+        assert not found.true_path or found.true_path.endswith(found.path.split(".")[-1])
+        assert len(found.points) == 2
 
 
 # ---- lists ----
 
 
-def test_lists_of_scalars_and_positions_are_followed_and_nothing_else() -> None:
-    state = {
-        "position": [1, 2],
-        "map": {"dirty": [[0, 1], [2, 2]], "names": ["a", "b", "c", "d", "e"]},
-        "people": [{"name": "a"}],
-        "long": [[n, n] for n in range(1_000)],
-        "none": [],
-    }
-    assert lists_of(state) == {
-        "map.dirty": ("[0, 1]", "[2, 2]"),
-        "map.names": ('"a"', '"b"', '"c"', '"d"', '"e"'),
-        "none": (),
-    }
-    assert lists_of("no object") == {}
-
-
-def test_only_cycles_in_which_a_list_changed_are_given() -> None:
+def test_only_cycles_in_which_a_list_changed_are_given(tmp_path: Path) -> None:
     values = [["a", "b"], ["b", "a"], ["b"], ["b", "c", "c"]]
-    moments = [(at, lists_of({"dirty": items})) for at, items in enumerate(values, 1)]
-    assert list_tracks(moments) == (
+    states: list[tuple[dict[str, Any], Any]] = [({"map": {"dirty": one}}, None) for one in values]
+    assert believed(tmp_path, *states).lists == (
         ListTrack(
-            path="dirty",
+            path="map.dirty",
             changes=(
                 ListChange(cycle=1, added=('"a"', '"b"'), length=2),
                 ListChange(cycle=3, removed=('"a"',), length=1),
@@ -205,6 +168,23 @@ def test_only_cycles_in_which_a_list_changed_are_given() -> None:
     )
 
 
-def test_lists_that_never_change_or_are_not_always_there_are_told_of_as_far_as_they_are() -> None:
-    moments = [(1, lists_of({"a": ["x"], "b": []})), (2, lists_of({})), (3, lists_of({"b": ["y"]}))]
-    assert [(one.path, len(one.changes)) for one in list_tracks(moments)] == [("b", 2)]
+def test_lists_of_scalars_and_positions_are_followed_and_nothing_else(tmp_path: Path) -> None:
+    first = {
+        "position": [1, 2],
+        "dirty": [[0, 1], [2, 2]],
+        "people": [{"name": "a"}],
+        "long": [[n, n] for n in range(1_000)],
+        "none": [],
+        "same": ["x"],
+    }
+    last = {
+        "position": [1],
+        "dirty": [[0, 1]],
+        "people": [],
+        "long": [],
+        "none": ["y"],
+        "same": ["x"],
+    }
+    found = believed(tmp_path, (first, None), ({}, None), (last, None)).lists
+    assert [(one.path, len(one.changes)) for one in found] == [("dirty", 2), ("none", 2)]
+    assert found[0].changes[0].added == ("[0, 1]", "[2, 2]")

@@ -461,10 +461,10 @@ def test_a_run_that_cannot_be_counted_keeps_no_other_from_it(
     write_run(plain_turns(2), id="good", at="good", started_at=datetime.min)
     advance = TraceCounter.advance
 
-    def fails(counter: TraceCounter) -> bool:
+    def fails(counter: TraceCounter) -> None:
         if counter.path == folder.trace_path:
             raise RecursionError("too deep")
-        return advance(counter)
+        advance(counter)
 
     monkeypatch.setattr(TraceCounter, "advance", fails)
     library = library_of(logs)

@@ -266,7 +266,7 @@ def test_a_run_that_goes_on_may_end_in_half_a_line(
     run = write_run(plain_turns(1), ended=False)
     with run.trace_path.open("ab") as file:
         file.write(b"{")
-    (trouble,) = open_alone(run).troubles()
+    (trouble,) = open_alone(run).view().troubles
     assert not trouble.grave
     assert "or it was killed" in trouble.text
 
