@@ -52,9 +52,17 @@ async def test_dialogue_is_sent_as_it_is_and_recorded_in_front_of_what_is_added(
     assert list(first.messages) == DIALOGUE
     assert list(second.messages[:4]) == DIALOGUE
     assert second.extra["temperature"] == 0
-    recorded = [message["role"] for message in answer.calls[1].messages]
-    assert recorded[:4] == ["system", "user", "assistant", "tool"]
-    assert recorded[4:] == ["user", "assistant", "user"]
+    recorded = answer.calls[1].messages
+    assert [one["role"] for one in recorded[:4]] == ["system", "user", "assistant", "tool"]
+    assert [one["role"] for one in recorded[4:]] == ["user", "assistant", "user"]
+    assert recorded[2] == {
+        "role": "assistant",
+        "content": "I look.",
+        "source": "a",
+        "tool_calls": [{"id": "1", "name": "look", "arguments": "{}"}],
+    }
+    brought = {"id": "1", "name": "look", "is_error": None, "characters": 6}
+    assert recorded[3] == {"role": "tool", "content": "a door", "results": [brought]}
 
 
 async def test_what_a_rung_adds_stands_in_the_users_last_message() -> None:
@@ -84,18 +92,6 @@ def test_system_messages_become_one_at_the_front() -> None:
     assert merged[0] == SystemMessage(content="Now.\n\nBe brief.")
     assert merged[1:] == DIALOGUE[1:]
     assert merged_system(DIALOGUE[1:]) == DIALOGUE[1:]
-
-
-def test_messages_stand_in_records_with_their_calls() -> None:
-    _, _, called, result = sent_messages(DIALOGUE)
-    assert called == {
-        "role": "assistant",
-        "content": "I look.",
-        "source": "a",
-        "tool_calls": [{"id": "1", "name": "look", "arguments": "{}"}],
-    }
-    brought = {"id": "1", "name": "look", "is_error": None, "characters": 6}
-    assert result == {"role": "tool", "content": "a door", "results": [brought]}
 
 
 def test_record_of_a_dialogue_tells_apart_who_spoke_what_was_thought_and_each_image() -> None:

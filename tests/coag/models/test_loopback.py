@@ -46,15 +46,6 @@ def ollama_response(body: dict[str, Any], code: int = 200) -> Response:
     return JSONResponse(body, code, headers={"connection": "close"})
 
 
-def in_turn(*behaviours: Behaviour) -> Behaviour:
-    remaining = list(behaviours)
-
-    async def behave(body: dict[str, Any], request: Request) -> Response:
-        return await remaining.pop(0)(body, request)
-
-    return behave
-
-
 def status(code: int, text: str = "no") -> Behaviour:
     async def behave(_body: dict[str, Any], _request: Request) -> Response:
         return JSONResponse({"error": {"message": text}}, status_code=code)
@@ -71,11 +62,6 @@ async def refuse_formats(body: dict[str, Any], request: Request) -> Response:
 
 async def drop(_body: dict[str, Any], _request: Request) -> Response:
     return Response("{", headers={"content-length": "1000"})
-
-
-async def hang(_body: dict[str, Any], request: Request) -> Response:
-    await request.receive()
-    return Response()
 
 
 @pytest.fixture
@@ -132,45 +118,6 @@ async def test_refused_response_formats_lead_down_to_the_prompt_and_are_remember
 
 
 @pytest.mark.parametrize(
-    ("bad", "said"),
-    [
-        (openai_text("I cannot say."), "Invalid JSON"),
-        (openai_text(None), "empty"),
-        (openai_text('{"say": "h', "length"), "shorter"),
-        (openai_text('{"say": "hi", "score": 12}'), "score"),
-    ],
-    ids=["prose", "null content", "length", "out of range"],
-)
-async def test_bad_answer_is_asked_for_again_and_its_usage_counts(
-    server: FakeServer, client: ChatCompletionClient, bad: Behaviour, said: str
-) -> None:
-    server.behave = in_turn(bad, openai_text(GOOD, cached=32))
-    answer = await ask(client, PROMPT, Word)
-    assert said in server.seen[1]["messages"][-1]["content"]
-    assert answer.usage == TokenUsage(
-        prompt_tokens=200, completion_tokens=20, cached_tokens=32, calls=2
-    )
-
-
-async def test_tool_call_in_place_of_text_is_asked_for_again(
-    server: FakeServer, client: ChatCompletionClient
-) -> None:
-    function = {"name": "move", "arguments": "{}"}
-    message = {
-        "content": None,
-        "tool_calls": [{"id": "1", "type": "function", "function": function}],
-    }
-
-    async def call_tool(_body: dict[str, Any], _request: Request) -> Response:
-        return JSONResponse(openai_body(message, "tool_calls"))
-
-    server.behave = in_turn(call_tool, openai_text(GOOD))
-    answer = await ask(client, PROMPT, Word)
-    assert answer.calls[0].tool_calls == ({"id": "1", **function},)
-    assert "'move'" in server.seen[1]["messages"][-1]["content"]
-
-
-@pytest.mark.parametrize(
     ("behaviour", "said"),
     [
         (status(500, "out of memory"), "out of memory"),
@@ -202,21 +149,6 @@ async def test_answer_without_choices_is_a_call_error_that_keeps_the_usage(
     with pytest.raises(ModelCallError):
         await ask(client, PROMPT, Word, context=CallContext(on_call=calls.append))
     assert calls[0].usage.prompt_tokens == 100
-
-
-async def test_hanging_call_can_be_cancelled_and_the_next_one_works(
-    server: FakeServer, client: ChatCompletionClient
-) -> None:
-    server.behave = in_turn(hang, openai_text(GOOD))
-    calls: list[ModelCall] = []
-    context = CallContext(on_call=calls.append)
-    task = asyncio.create_task(ask(client, PROMPT, Word, context=context))
-    assert await asyncio.to_thread(server.arrived.wait, 5)
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
-    assert [call.error for call in calls] == ["cancelled"]
-    assert (await ask(client, PROMPT, Word)).value.say == "hi"
 
 
 async def test_cached_tokens_of_calls_at_the_same_time_do_not_mix(
@@ -274,17 +206,3 @@ async def test_ollama_gets_the_schema_as_its_format_and_the_limit_as_an_option(
     assert sent["format"]["required"] == ["say", "score"]
     assert sent["options"] == {"seed": 7, "num_predict": 33}
     assert [message["role"] for message in sent["messages"]] == ["system", "user"]
-
-
-async def test_ollama_that_refuses_a_format_is_asked_in_a_looser_one(server: FakeServer) -> None:
-    async def chat(body: dict[str, Any], _request: Request) -> Response:
-        if isinstance(body["format"], dict):
-            return ollama_response({"error": "invalid format"}, 400)
-        message = {"role": "assistant", "content": GOOD}
-        return ollama_response({"model": body["model"], "message": message, "done": True})
-
-    server.behave = chat
-    opened = OllamaChatCompletionClient(model="tiny", host=server.url, model_info=INFO)
-    answer = await ask(opened, PROMPT, Word)
-    await opened.close()
-    assert [call.rung for call in answer.calls] == [OutputMode.JSON_SCHEMA, OutputMode.JSON_MODE]

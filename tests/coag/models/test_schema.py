@@ -38,28 +38,17 @@ class Box(BaseModel, Generic[T]):
     content: T
 
 
-def test_every_field_is_required_and_no_other_allowed() -> None:
+def test_every_field_is_required_no_other_allowed_and_references_stand_alone() -> None:
     schema = strict_schema(Whole)
     assert schema["required"] == ["parts", "kind", "chosen"]
     assert schema["additionalProperties"] is False
-    assert schema["$defs"]["Part"]["required"] == ["title", "default"]
-    assert schema["$defs"]["Part"]["additionalProperties"] is False
-
-
-def test_defaults_and_titles_go_but_fields_of_these_names_stay() -> None:
-    part = strict_schema(Whole)["$defs"]["Part"]
-    assert part["properties"]["title"] == {
-        "description": "What it is called.",
-        "maxLength": 9,
-        "type": "string",
-    }
-    assert part["properties"]["default"] == {"type": "integer"}
-
-
-def test_references_stand_alone() -> None:
-    properties = strict_schema(Whole)["properties"]
-    assert properties["kind"] == {"$ref": "#/$defs/Kind"}
-    assert properties["chosen"]["anyOf"][0] == {"$ref": "#/$defs/Part"}
+    part = schema["$defs"]["Part"]
+    assert part["required"] == ["title", "default"]
+    assert part["additionalProperties"] is False
+    told = {"description": "What it is called.", "maxLength": 9, "type": "string"}
+    assert part["properties"] == {"title": told, "default": {"type": "integer"}}
+    assert schema["properties"]["kind"] == {"$ref": "#/$defs/Kind"}
+    assert schema["properties"]["chosen"]["anyOf"][0] == {"$ref": "#/$defs/Part"}
 
 
 def test_dumped_value_is_valid_under_the_schema() -> None:

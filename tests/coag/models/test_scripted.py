@@ -35,17 +35,6 @@ def said(text: str) -> list[LLMMessage]:
     return [UserMessage(content=text, source="user")]
 
 
-async def test_async_scripts_are_awaited() -> None:
-    async def script(request: ScriptedRequest) -> str:
-        await asyncio.sleep(0)
-        return f"number {request.number}"
-
-    model = ScriptedModel(script)
-    await model.create(said("a"))
-    assert (await model.create(said("b"))).content == "number 2"
-    assert model.calls == 2
-
-
 async def test_values_and_mappings_are_sent_as_json() -> None:
     model = ScriptedModel(scripted_answers([Pair(left=1, right=2), {"left": 1, "right": 2}]))
     for _ in range(2):
@@ -76,14 +65,14 @@ async def test_stream_ends_with_the_result_and_its_chunks_make_the_text() -> Non
     assert isinstance(result, CreateResult)
     assert "".join(str(part) for part in parts) == result.content
     assert len(parts) > 1
-
-
-async def test_streamed_tool_calls_are_only_in_the_result() -> None:
-    call = FunctionCall(id="1", name="add", arguments="{}")
-    model = ScriptedModel(lambda _: [call])
-    (result,) = [part async for part in model.create_stream(said("a"))]
+    tool = FunctionTool(len, description="Counts.")
+    model = ScriptedModel(
+        lambda asked: [FunctionCall(id="1", name=asked.tool_choice, arguments="")]
+    )
+    stream = model.create_stream(said("a"), tools=[tool], tool_choice=tool)
+    (result,) = [part async for part in stream]
     assert isinstance(result, CreateResult)
-    assert result.content == [call]
+    assert result.content == [FunctionCall(id="1", name="len", arguments="")]
 
 
 @pytest.mark.parametrize(
@@ -174,11 +163,6 @@ async def test_cancellation_token_ends_an_async_script() -> None:
     await model.close()
 
 
-def test_scripted_model_with_a_lambda_cannot_be_dumped_and_says_why() -> None:
-    with pytest.raises(ConfigurationError, match="lambda"):
-        ScriptedModel(lambda _: "").dump_component()
-
-
 async def test_scripted_answers_are_written_down_and_a_loaded_model_begins_with_the_first() -> None:
     call = FunctionCall(id="1", name="add", arguments="{}")
     answers = ["one", {"at": [1, None]}, (call,), Pair(left=1, right=2)]
@@ -190,10 +174,12 @@ async def test_scripted_answers_are_written_down_and_a_loaded_model_begins_with_
     assert loaded.dump_component() == component
 
 
-def test_an_answer_that_is_no_json_is_named_when_the_model_is_dumped() -> None:
+def test_a_script_that_cannot_be_written_down_is_named() -> None:
     model = ScriptedModel(scripted_answers(["one", OSError("broken")]))
     with pytest.raises(ConfigurationError, match=r"'scripted'.* answer 2 is a OSError, and only"):
         model.dump_component()
+    with pytest.raises(ConfigurationError, match="lambda"):
+        ScriptedModel(lambda _: "").dump_component()
 
 
 @pytest.mark.parametrize("streaming", [False, True])
@@ -219,14 +205,3 @@ async def test_assistant_agent_uses_tools_with_it(streaming: bool) -> None:
     result = await agent.run(task="2 + 3?")
     assert result.messages[-1].to_text() == "It is 5."
     assert model.requests[0].tool_choice == "auto"
-
-
-async def test_tool_choice_is_told_by_name() -> None:
-    def add(left: int, right: int) -> int:
-        return left + right
-
-    tool = FunctionTool(add, description="Adds.")
-    model = ScriptedModel(lambda request: request.tool_choice)
-    result = await model.create(said("a"), tools=[tool], tool_choice=tool)
-    assert result.content == "add"
-    assert model.count_tokens([], tools=[tool]) > 10

@@ -67,6 +67,10 @@ def fenced(objects: list[dict[str, Any]]) -> str:
     return f"```json\n{as_list(objects)}\n```"
 
 
+def doubled(objects: list[dict[str, Any]]) -> str:
+    return f"{{{json.dumps(objects[0])}}}" if len(objects) == 1 else as_list(objects)
+
+
 def fenced_tags(objects: list[dict[str, Any]]) -> str:
     return f"```\n{tagged(objects)}\n```"
 
@@ -81,6 +85,7 @@ WRITINGS = st.sampled_from(
         in_one_tag,
         fenced,
         fenced_tags,
+        doubled,
     ]
 )
 
@@ -196,17 +201,3 @@ def test_of_a_call_nothing_is_released(
         release.take(text[begin : begin + size])
     release.end(text)
     assert shown == []
-
-
-def test_blanks_without_end_are_soon_taken() -> None:
-    release, begun = TextRelease(lambda piece: None, NAMES), time.thread_time()
-    for _ in range(100_000):
-        release.take("\n")
-    assert time.thread_time() - begun < 1
-
-
-def test_braces_that_a_template_has_doubled_are_read() -> None:
-    written = '{{"name": "add", "arguments": {"left": 1}}}'
-    assert calls_in_text(written, {"add"}) == (("add", '{"left": 1}'),)
-    assert calls_in_text(f"<tool_call>{written}</tool_call>", {"add"}) == (("add", '{"left": 1}'),)
-    assert calls_in_text("{{mustache}}", {"add"}) == ()

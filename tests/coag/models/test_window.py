@@ -27,10 +27,6 @@ def server() -> Iterator[FakeServer]:
     fake.stop()
 
 
-def test_nobody_tells_the_window_of_a_scripted_model() -> None:
-    assert window_of(ScriptedModel(hello)) is None
-
-
 def test_the_model_info_tells_it_first() -> None:
     other = ScriptedModel(hello)
     assert window_of(with_window(ScriptedModel(hello), 9_000)) == 9_000
@@ -38,7 +34,9 @@ def test_the_model_info_tells_it_first() -> None:
 
 
 def test_autogens_table_tells_it_for_the_models_that_it_knows() -> None:
-    assert window_of(OpenAIChatCompletionClient(model="gpt-4o", api_key="none")) == 128_000
+    client = OpenAIChatCompletionClient(model="gpt-4o", api_key="none")
+    assert window_of(client) == 128_000
+    assert not can_be_asked(client)
 
 
 def test_ollama_cuts_at_its_own_default_unless_it_is_told() -> None:
@@ -89,7 +87,3 @@ async def test_an_agent_asks_its_server_once_and_fits_its_prompts(server: FakeSe
     assert (limits.window, limits.prompt, limits.known) == (4_000, 3_000, True)
     assert server.listed == 1
     await client.close()
-
-
-def test_openais_own_server_is_not_asked() -> None:
-    assert not can_be_asked(OpenAIChatCompletionClient(model="gpt-4o", api_key="none"))
