@@ -7,29 +7,20 @@ import os
 import secrets
 import socket
 import sys
-from collections.abc import Coroutine, Sequence
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Literal
 
 import click
 import typer
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    SpinnerColumn,
-    TaskID,
-    TextColumn,
-    TimeElapsedColumn,
-)
-from rich.progress import Progress as Bar
 
-from case_study.assessing import COMMANDS
+from case_study.assessing import COMMANDS, Bound, bar_of
 from case_study.contenders import CONTENDERS
 from case_study.demo import (
     REPORT,
-    agent_label,
+    Live,
     demo_table,
     planned_cases,
     run_demo,
@@ -42,7 +33,6 @@ from case_study.runner import (
     CONTROL_TOKEN,
     CaseFolder,
     CaseRequest,
-    Progress,
     Showing,
     checked,
     resumable,
@@ -55,13 +45,11 @@ from coag.schema import SystemClock, new_run_id, one_line
 from vacuum_world.errors import WorldError
 from vacuum_world.scenarios import SCENARIOS
 
-ResultT = TypeVar("ResultT")
 _VIOLATED = 1
 """Exit code where the trace of a run does not hold."""
 _HOST = "127.0.0.1"
 _SCRIPTED_PACE = 1.0
 """Seconds between two phases of a scripted model that is watched."""
-_AWARENESS_LOGS = Path("logs") / "awareness"
 _SPEC = f"A model spec, or {SCRIPTED}:NAME ({', '.join(SCRIPTS)})"
 
 app = typer.Typer(
@@ -96,14 +84,17 @@ def case_study(
     """A CoAG agent and a plain one in the Dynamic Vacuum World."""
 
 
+Scenario = Annotated[str | None, typer.Argument(help=f"One of: {', '.join(SCENARIOS)}.")]
 Agent = Annotated[
     str, typer.Option(help=f"coag or baseline, or a contender: {', '.join(CONTENDERS)}.")
 ]
+Model = Annotated[str, typer.Option(help=f"{_SPEC}.")]
 Episodes = Annotated[
     int | None,
     typer.Option(min=1, metavar="N", help="Episodes; as many as the scenario has if not given."),
 ]
 Resume = Annotated[str | None, typer.Option(help="Continue this case (its folder or name).")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 WithoutConstraint = Annotated[
     list[str] | None,
     typer.Option(metavar="RULE", help="Leave this rule out (CoAG); may be repeated."),
@@ -127,13 +118,7 @@ Depth = Annotated[
         help="One model call a phase (full, the default), or one a cycle (compact) (CoAG).",
     ),
 ]
-MaxActions = Annotated[
-    int | None,
-    typer.Option(
-        min=1, metavar="N", help="Bound of actions an episode; the scenario's if not given."
-    ),
-]
-World = Annotated[
+WorldOption = Annotated[
     str | None,
     typer.Option(
         metavar="URL",
@@ -158,36 +143,183 @@ Port = Annotated[
         min=0, max=65535, metavar="N", help="With --show: where; a free port if not given."
     ),
 ]
-Run = Annotated[
-    str,
-    typer.Argument(
-        metavar="RUN",
-        help="A run's folder, its id, the beginning of it, latest, or a case.",
-    ),
-]
-Output = Annotated[
-    Path | None,
-    typer.Option(
-        "--output",
-        "-o",
-        metavar="FILE",
-        help="The film: .gif, .png or .apng; RUN's id and .gif if not given.",
-    ),
-]
-Fps = Annotated[
-    float | None,
-    typer.Option(metavar="N", help="Pictures a second, each as long as the others."),
-]
-SecondsPerCycle = Annotated[
-    float | None,
-    typer.Option(metavar="S", help="How long a cycle is shown; 5 if nothing is given."),
-]
-Size = Annotated[
-    Literal["small", "medium", "large"],
-    typer.Option(metavar="SIZE", help="small, medium or large."),
-]
-Theme = Annotated[Literal["light", "dark"], typer.Option(metavar="THEME", help="light or dark.")]
-Model = Annotated[
+
+
+@app.command()
+def run(  # noqa: PLR0913 - options of a command
+    *,
+    scenario: Scenario = None,
+    agent: Agent = "coag",
+    model: Model = "scripted:sound",
+    seed: Seed = 0,
+    logs: Logs = Path("logs"),
+    episodes: Episodes = None,
+    resume: Resume = None,
+    as_json: AsJson = False,
+    without_constraint: WithoutConstraint = None,
+    without_memory: WithoutMemory = False,
+    delivery: Delivery = None,
+    depth: Depth = None,
+    max_actions: Bound = None,
+    world: WorldOption = None,
+    show: Show = False,
+    pace: Pace = None,
+    port: Port = None,
+) -> None:
+    """Run one agent through one scenario, or continue a case that was interrupted."""
+    if resume is not None:
+        folder = CaseFolder.existing(resume, logs)
+    elif scenario is None:
+        raise ConfigurationError("Name a scenario, or a case to continue: --resume CASE.")
+    else:
+        given = {
+            "--without-constraint": without_constraint or None,
+            "--without-memory": without_memory or None,
+            "--delivery": delivery,
+            "--depth": depth,
+        }
+        if agent != "coag":
+            _refuse(given, "only for --agent coag; the others are what they are")
+        request = CaseRequest(
+            scenario=scenario,
+            agent=agent,
+            model=model,
+            seed=seed,
+            episodes=episodes,
+            max_actions=max_actions,
+            without_constraints=tuple(without_constraint or ()),
+            without_memory=without_memory,
+            delivery=delivery or "constraint",
+            depth=depth or "full",
+            world=world,
+        )
+        _refuse_without_show(show=show, pace=pace, port=port, world=world)
+        folder = CaseFolder.create(logs, checked(request))
+    showing = _showing(folder.request(), show=show, pace=pace, port=port)
+    with Live() as live, resumable(folder):
+        live.begin(folder.request())
+        result = asyncio.run(run_case(folder, live.progress, showing))
+    if as_json:
+        typer.echo(result.model_dump_json())
+        return
+    _print_results([result])
+    looks = [f"Episode {number}: {command}" for number, command in _looks(folder.path)]
+    _print_lines(f"Case: {as_typed(folder.path)}", *looks)
+
+
+@app.command()
+def demo(
+    model: Annotated[
+        str | None,
+        typer.Option(help=f"{_SPEC}; for each scenario two of the scripted ones if not given."),
+    ] = None,
+    logs: Logs = Path("logs"),
+    seed: Seed = 0,
+) -> None:
+    """Run both agents through the four scenarios and show what came of it."""
+    folder = logs / new_run_id(SystemClock().now(), "demo")
+    requests = planned_cases(model, seed)
+    with Live(total=len(requests)) as live:
+        results = asyncio.run(run_demo(requests, folder, live))
+    _print_results(results)
+    runs, violated = verification(folder)
+    shown = next((result for result in results if result.agent == "coag"), results[0])
+    _print_lines(
+        f"Report: {as_typed(folder / REPORT)}",
+        f"All runs: {coag_command()} log {as_typed(folder)}",
+        *(f"Look at one: {command}" for _, command in _looks(Path(shown.run))[:1]),
+        *(violated or (f"{runs} runs verified",)),
+    )
+    if violated:
+        raise typer.Exit(_VIOLATED)
+
+
+@app.command()
+def faults(
+    count: Annotated[
+        int, typer.Option(min=10, metavar="N", help="Faults of the CoAG agent that are to do harm.")
+    ] = 330,
+    seed: Seed = 0,
+    baseline: Annotated[
+        int, typer.Option(min=0, metavar="N", help="The same of the plain baseline.")
+    ] = 60,
+    write: Annotated[
+        Path | None,
+        typer.Option(metavar="PAGE", help="A page whose tables are replaced by these."),
+    ] = None,
+) -> None:
+    """Break components of running agents and see whether their diagnosis names the right one."""
+    from case_study.faults import measure_both, tables  # heavy, and for this one alone
+    from case_study.pages import replaced
+
+    with bar_of() as told:
+        text = tables(asyncio.run(measure_both(count, baseline, seed=seed, on_progress=told)))
+    if write is not None:
+        page = replaced(write.read_text(encoding="utf-8"), text, "faults")
+        write.write_text(page, encoding="utf-8")
+    typer.echo(text)
+
+
+@app.command()
+def film(
+    run: Annotated[
+        str,
+        typer.Argument(
+            metavar="RUN",
+            help="A run's folder, its id, the beginning of it, latest, or a case.",
+        ),
+    ],
+    *,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="The film: .gif, .png or .apng; RUN's id and .gif if not given.",
+        ),
+    ] = None,
+    fps: Annotated[
+        float | None,
+        typer.Option(metavar="N", help="Pictures a second, each as long as the others."),
+    ] = None,
+    seconds_per_cycle: Annotated[
+        float | None,
+        typer.Option(metavar="S", help="How long a cycle is shown; 5 if nothing is given."),
+    ] = None,
+    size: Annotated[
+        Literal["small", "medium", "large"],
+        typer.Option(metavar="SIZE", help="small, medium or large."),
+    ] = "medium",
+    theme: Annotated[
+        Literal["light", "dark"], typer.Option(metavar="THEME", help="light or dark.")
+    ] = "light",
+    logs: Logs = Path("logs"),
+) -> None:
+    """Make a GIF or an animated PNG of a run, from its trace alone."""
+    if fps is not None and seconds_per_cycle is not None:
+        raise ConfigurationError("Give --fps or --seconds-per-cycle, not both.")
+    seconds = 5.0 if seconds_per_cycle is None else seconds_per_cycle
+    options = FilmOptions(seconds_per_cycle=seconds, fps=fps, size=size, theme=theme)
+    folder = filmed_run(run, logs)
+    with bar_of() as told:
+        path = output or Path(f"{folder.path.name}.gif")
+        made = make_film(folder, path, options, on_progress=told)
+    for notice in made.notices:
+        Console(stderr=True, highlight=False).print(
+            one_line(notice), markup=False, soft_wrap=True, emoji=False
+        )
+    typer.echo(
+        f"{made.path}: {made.pictures} pictures, {made.seconds:.0f} s, {made.size / 1000:,.0f} kB"
+    )
+
+
+@awareness.callback()
+def _awareness() -> None:
+    """Evidence for situational awareness."""
+
+
+ModelOption = Annotated[
     str | None,
     typer.Option(
         metavar="SPEC", help="A model that also reads the messages, for one more injection."
@@ -221,182 +353,25 @@ Data = Annotated[
         metavar="DIR", help="Other dialogues: a folder of dialogues.json, questions.json."
     ),
 ]
-CoverageOutput = Annotated[
+Output = Annotated[
     Path | None,
     typer.Option("--output", "-o", metavar="FILE", help="Write the page here, too."),
 ]
 
 
-@app.command()
-def run(  # noqa: PLR0913 - options of a command
-    *,
-    scenario: Annotated[str | None, typer.Argument(help=f"One of: {', '.join(SCENARIOS)}.")] = None,
-    agent: Agent = "coag",
-    model: Annotated[str, typer.Option(help=f"{_SPEC}.")] = "scripted:sound",
-    seed: Seed = 0,
-    logs: Logs = Path("logs"),
-    episodes: Episodes = None,
-    resume: Resume = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
-    without_constraint: WithoutConstraint = None,
-    without_memory: WithoutMemory = False,
-    delivery: Delivery = None,
-    depth: Depth = None,
-    max_actions: MaxActions = None,
-    world: World = None,
-    show: Show = False,
-    pace: Pace = None,
-    port: Port = None,
-) -> None:
-    """Run one agent through one scenario, or continue a case that was interrupted."""
-    if resume is not None:
-        folder = CaseFolder.existing(resume, logs)
-    elif scenario is None:
-        raise ConfigurationError("Name a scenario, or a case to continue: --resume CASE.")
-    else:
-        if agent != "coag":
-            given = {
-                "--without-constraint": bool(without_constraint),
-                "--without-memory": without_memory,
-                "--delivery": delivery is not None,
-                "--depth": depth is not None,
-            }
-            _refuse(given, "only for --agent coag; the others are what they are")
-        request = CaseRequest(
-            scenario=scenario,
-            agent=agent,
-            model=model,
-            seed=seed,
-            episodes=episodes,
-            max_actions=max_actions,
-            without_constraints=tuple(without_constraint or ()),
-            without_memory=without_memory,
-            delivery=delivery or "constraint",
-            depth=depth or "full",
-            world=world,
-        )
-        _refuse_without_show(show=show, pace=pace, port=port, world=world)
-        folder = CaseFolder.create(logs, checked(request))
-    showing = _showing(folder.request(), show=show, pace=pace, port=port)
-    with _Live() as live, resumable(folder):
-        live.begin(1, folder.request())
-        result = _await(run_case(folder, live.progress, showing))
-    if as_json:
-        typer.echo(result.model_dump_json())
-        return
-    _print_results([result])
-    looks = [f"Episode {number}: {command}" for number, command in _looks(folder.path)]
-    _print_lines(f"Case: {as_typed(folder.path)}", *looks)
-
-
-@app.command()
-def demo(
-    model: Annotated[
-        str | None,
-        typer.Option(help=f"{_SPEC}; for each scenario two of the scripted ones if not given."),
-    ] = None,
-    logs: Logs = Path("logs"),
-    seed: Seed = 0,
-) -> None:
-    """Run both agents through the four scenarios and show what came of it."""
-    folder = logs / new_run_id(SystemClock().now(), "demo")
-    requests = planned_cases(model, seed)
-    with _Live(total=len(requests)) as live:
-        results = _await(run_demo(requests, folder, live))
-    _print_results(results)
-    runs, violated = verification(folder)
-    shown = next((result for result in results if result.agent == "coag"), results[0])
-    _print_lines(
-        f"Report: {as_typed(folder / REPORT)}",
-        f"All runs: {coag_command()} log {as_typed(folder)}",
-        *(f"Look at one: {command}" for _, command in _looks(Path(shown.run))[:1]),
-        *(violated or (f"{runs} runs verified",)),
-    )
-    if violated:
-        raise typer.Exit(_VIOLATED)
-
-
-@app.command()
-def faults(
-    count: Annotated[
-        int, typer.Option(min=10, metavar="N", help="Faults of the CoAG agent that are to do harm.")
-    ] = 330,
-    seed: Seed = 0,
-    baseline: Annotated[
-        int, typer.Option(min=0, metavar="N", help="The same of the plain baseline.")
-    ] = 60,
-    write: Annotated[
-        Path | None,
-        typer.Option(metavar="PAGE", help="A page whose tables are replaced by these."),
-    ] = None,
-) -> None:
-    """Break components of running agents and see whether their diagnosis names the right one."""
-    from case_study.faults import measure_both, replaced, tables  # heavy, and for this one alone
-
-    with _Bar(MofNCompleteColumn()) as (bar, task):
-
-        def progress(agent: str, done: int, total: int) -> None:
-            bar.update(task, description=agent, completed=done, total=total)
-
-        text = tables(_await(measure_both(count, baseline, seed=seed, on_progress=progress)))
-    if write is not None:
-        page = replaced(write.read_text(encoding="utf-8"), text)
-        write.write_text(page, encoding="utf-8")
-    typer.echo(text)
-
-
-@app.command()
-def film(
-    run: Run,
-    *,
-    output: Output = None,
-    fps: Fps = None,
-    seconds_per_cycle: SecondsPerCycle = None,
-    size: Size = "medium",
-    theme: Theme = "light",
-    logs: Logs = Path("logs"),
-) -> None:
-    """Make a GIF or an animated PNG of a run, from its trace alone."""
-    if fps is not None and seconds_per_cycle is not None:
-        raise ConfigurationError("Give --fps or --seconds-per-cycle, not both.")
-    seconds = FilmOptions().seconds_per_cycle if seconds_per_cycle is None else seconds_per_cycle
-    options = FilmOptions(seconds_per_cycle=seconds, fps=fps, size=size, theme=theme)
-    folder = filmed_run(run, logs)
-    with _Bar(TextColumn("{task.fields[far]}")) as (bar, task):
-
-        def progress(stage: str, done: int, total: int | None) -> None:
-            far = f"cycle {done}" if total is None else f"picture {done} of {total}"
-            bar.update(task, description=stage, completed=done, total=total, far=far)
-
-        path = output or Path(f"{folder.path.name}.gif")
-        made = make_film(folder, path, options, on_progress=progress)
-    for notice in made.notices:
-        Console(stderr=True, highlight=False).print(
-            one_line(notice), markup=False, soft_wrap=True, emoji=False
-        )
-    typer.echo(
-        f"{made.path}: {made.pictures} pictures, {made.seconds:.0f} s, {made.size / 1000:,.0f} kB"
-    )
-
-
-@awareness.callback()
-def _awareness() -> None:
-    """Evidence for situational awareness."""
-
-
 @awareness.command()
 def coverage(  # noqa: PLR0913 - options of a command
     *,
-    model: Model = None,
+    model: ModelOption = None,
     trusted: Trusted = False,
     limit: Limit = None,
     dialogue: Dialogue = None,
     questions: Questions = None,
     budget: Budget = 300,
     timeout: Timeout = 600.0,
-    readings: Readings = _AWARENESS_LOGS / "readings.jsonl",
+    readings: Readings = Path("logs") / "awareness" / "readings.jsonl",
     data: Data = None,
-    output: CoverageOutput = None,
+    output: Output = None,
 ) -> None:
     """What a buffer, a summary and awareness tell of a talk: tables 6 and 7 of the paper."""
     from case_study.awareness import CoverageRequest, measured  # heavy, and for this one alone
@@ -412,12 +387,8 @@ def coverage(  # noqa: PLR0913 - options of a command
         readings=readings,
         data=data,
     )
-    with _Bar(MofNCompleteColumn()) as (bar, task):
-
-        def progress(what: str, done: int, total: int) -> None:
-            bar.update(task, description=what, completed=done, total=total)
-
-        page = _await(measured(request, progress))
+    with bar_of() as told:
+        page = asyncio.run(measured(request, told))
     if output is not None:
         output.write_text(page, encoding="utf-8")
     typer.echo(page, nl=False)
@@ -426,9 +397,6 @@ def coverage(  # noqa: PLR0913 - options of a command
 app.add_typer(awareness, name="awareness")
 for _name, _command in COMMANDS.items():
     app.command(_name)(_command)
-
-
-# ---- watching a run ----
 
 
 def _showing(
@@ -461,18 +429,18 @@ def _refuse_without_show(
     *, show: bool, pace: float | None, port: int | None, world: str | None
 ) -> None:
     if not show:
-        _refuse({"--pace": pace is not None, "--port": port is not None}, "only with --show")
+        _refuse({"--pace": pace, "--port": port}, "only with --show")
     elif world is not None:
-        _refuse({"--port": port is not None}, "the world is served elsewhere: --world")
+        _refuse({"--port": port}, "the world is served elsewhere: --world")
 
 
-def _refuse(given: dict[str, bool], reason: str) -> None:
+def _refuse(given: Mapping[str, object], reason: str) -> None:
     """Refuses options that would have no effect.
 
     Raises:
         ConfigurationError: One of them is given.
     """
-    named = ", ".join(name for name, is_given in given.items() if is_given)
+    named = ", ".join(name for name, value in given.items() if value is not None)
     if named:
         raise ConfigurationError(f"{named}: {reason}. Leave it out.")
 
@@ -482,72 +450,10 @@ def _free_port() -> int:
         return listening.getsockname()[1]
 
 
-# ---- what is shown ----
-
-
-class _Bar:
-    """A progress bar on the terminal, with one task."""
-
-    def __init__(self, far: TextColumn | MofNCompleteColumn) -> None:
-        console = Console(stderr=True, emoji=False, highlight=False)
-        columns = (TextColumn("{task.description}"), BarColumn(), far, TimeElapsedColumn())
-        self._bar = Bar(*columns, console=console, transient=True)
-        self._task = self._bar.add_task("", total=None, far="")
-
-    def __enter__(self) -> tuple[Bar, TaskID]:
-        self._bar.start()
-        return self._bar, self._task
-
-    def __exit__(self, *error: object) -> None:
-        self._bar.stop()
-
-
-class _Live:
-    """One line on the terminal that says how far it is; nothing where there is no terminal."""
-
-    def __init__(self, total: int = 1) -> None:
-        self._total = total
-        console = Console(stderr=True, emoji=False)
-        columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
-        self._bar = Bar(*columns, console=console, transient=True)
-        self._task: TaskID = self._bar.add_task("")
-        self._text = ""
-
-    def begin(self, number: int, request: CaseRequest) -> None:
-        """A case begins."""
-        counted = f"{number}/{self._total} " if self._total > 1 else ""
-        delivered = request.scenario == "evolution" and request.agent == "coag"
-        agent = agent_label(request.agent, request.delivery if delivered else None)
-        self._text = f"{counted}{request.scenario} · {agent} · {request.model}"
-        self._bar.update(self._task, description=self._text)
-
-    def progress(self, progress: Progress) -> None:
-        """It has come so far."""
-        far = f"episode {progress.episode}, action {progress.actions} of {progress.bound} at most"
-        self._bar.update(self._task, description=f"{self._text} · {far}")
-
-    def end(self, result: CaseResult) -> None:
-        """It is over."""
-        mark = "[green]success[/]" if result.success else "[red]no success[/]"
-        self._bar.console.print(f"{self._text}: {mark}", highlight=False)
-
-    def __enter__(self) -> _Live:
-        self._bar.start()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._bar.stop()
-
-
-def _await(what: Coroutine[Any, Any, ResultT]) -> ResultT:
-    return asyncio.run(what)
-
-
 def _print_results(results: Sequence[CaseResult]) -> None:
     console = Console(highlight=False, emoji=False)
     console.print(demo_table(results))
-    note = scripted_note(results)
-    if note:
+    if note := scripted_note(results):
         console.print(f"\n{note}", style="bright_black")
 
 

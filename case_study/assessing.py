@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -52,9 +53,7 @@ from coag.evals import (
 )
 from coag.schema import SystemClock, one_line
 
-_DEFAULT_FOLDER = Path("logs") / "assessment"
-_DEFAULT_MODEL = f"{SCRIPTED}:fallible"
-_DEFAULT_SEEDS = "10"
+_DEFAULT_MODEL, _DEFAULT_SEEDS = f"{SCRIPTED}:fallible", "10"
 _SEQUENCES_A_WORKER = 40
 """Sequences after which a worker is replaced: Chroma keeps some 10 MB of every folder it opened."""
 _BROKEN, _INTERRUPTED = 1, 130
@@ -67,6 +66,12 @@ _SHOWS_ONLY = ("case_study/results/", "case_study/film.py", "case_study/drawing.
 """Code that only shows results."""
 
 Assessed = Annotated[Path, typer.Argument(metavar="DIR", help="The assessment's folder.")]
+Bound = Annotated[
+    int | None,
+    typer.Option(
+        min=1, metavar="N", help="Bound of actions an episode; the scenario's if not given."
+    ),
+]
 
 
 Agents = Annotated[
@@ -96,7 +101,8 @@ Seeds = Annotated[
 FewerSeeds = Annotated[
     list[str] | None,
     typer.Option(
-        metavar="NAME=N", help="This contender plays only the first N seeds; may be repeated."
+        metavar="NAME=N",
+        help="This contender plays only the first N seeds; may be repeated.",
     ),
 ]
 Output = Annotated[
@@ -142,12 +148,6 @@ TokenBudget = Annotated[
     int | None,
     typer.Option(min=1, metavar="N", help="Tokens after which a case ends, for equal costs."),
 ]
-MaxActions = Annotated[
-    int | None,
-    typer.Option(
-        min=1, metavar="N", help="Bound of actions an episode; the scenario's if not given."
-    ),
-]
 Episodes = Annotated[
     int | None,
     typer.Option(
@@ -160,14 +160,14 @@ Episodes = Annotated[
 Extend = Annotated[
     bool, typer.Option("--extend", help="Add what is asked for to an existing assessment.")
 ]
-Again = Annotated[
+AgainOption = Annotated[
     bool,
     typer.Option(
         "--measure-again",
         help="Measure from the kept runs once more, with no model; play nothing.",
     ),
 ]
-Domain = Annotated[
+DomainOption = Annotated[
     str | None,
     typer.Option(metavar="NAME", help="vacuum, or module:NAME of another domain."),
 ]
@@ -180,21 +180,26 @@ def assess(  # noqa: PLR0913 - options of a command
     model: Model = None,
     seeds: Seeds = None,
     fewer_seeds: FewerSeeds = None,
-    output: Output = _DEFAULT_FOLDER,
+    output: Output = Path("logs") / "assessment",
     place: PlaceOption = None,
     keep: KeepOption = None,
     processes: Processes = None,
     retries: Retries = 2,
     token_budget: TokenBudget = None,
-    max_actions: MaxActions = None,
+    max_actions: Bound = None,
     episodes: Episodes = None,
     extend: Extend = False,
-    again: Again = False,
-    domain: Domain = None,
+    again: AgainOption = False,
+    domain: DomainOption = None,
 ) -> None:
     """Play contenders over scenarios and seeds; run again, it plays what is missing."""
     there = read_plan(output) if has_plan(output) else None
-    name = _domain_name(there, domain, episodes)
+    name = domain or (there.domain if there else EPISODES if episodes else VACUUM)
+    if episodes is not None and name != EPISODES:
+        raise ConfigurationError(
+            f"--episodes {episodes} asks for sequences of episodes, and {name!r} plays none: leave "
+            "--episodes out, or give another folder without --domain."
+        )
     played_in = domain_named(name)
     if again:
         _measure_again(output, played_in)
@@ -208,18 +213,16 @@ def assess(  # noqa: PLR0913 - options of a command
         "max_actions": max_actions,
         "episodes": episodes,
     }
-    conditions = {key: value for key, value in given.items() if value is not None}
-    usual = {"place": "local"} | ({"episodes": USUAL_EPISODES} if name == EPISODES else {})
-    before = there.conditions if there else {}
-    asked = asked.model_copy(update={"conditions": {**usual, **before, **conditions}})
+    conditions = _conditions(there, name, given)
+    asked = asked.model_copy(update={"conditions": conditions})
     asked = asked.model_copy(update={"command": _command(asked)})
     scripted = all(one == NO_MODEL or is_scripted(one) for one in asked.models)
     jobs = sum(1 for _ in asked.jobs())
-    sequences = "episodes" in asked.conditions
+    sequences = "episodes" in conditions
     settings = RunSettings(
         keep=keep or ("failures" if scripted else "all"),
         retries=retries,
-        continues=sequences or asked.conditions["place"] == "served",
+        continues=sequences or conditions["place"] == "served",
         processes=min(processes or ((os.cpu_count() or 1) if scripted else 1), jobs),
         jobs_a_worker=_SEQUENCES_A_WORKER if sequences else JOBS_A_WORKER,
         specs={model_spec(text).public: text for text in model or []},
@@ -256,8 +259,7 @@ def report(
     title: Annotated[str, typer.Option(metavar="TEXT", help="What the page is headed.")] = "",
 ) -> None:
     """Write the report of an assessment as one page, with JSON and Markdown beside it."""
-    console = Console(stderr=True, emoji=False, highlight=False)
-    with console.status("reading") as status:
+    with _terminal().status("reading") as status:
         written = write_report(
             folder,
             output,
@@ -295,21 +297,6 @@ COMMANDS = {"assess": assess, "report": report, "cross-check": cross_check}
 """The commands of this module by name."""
 
 
-def _domain_name(there: Plan | None, domain: str | None, episodes: int | None) -> str:
-    """Where it is played; a number of episodes asks for sequences.
-
-    Raises:
-        ConfigurationError: Episodes are asked for in a domain that plays none.
-    """
-    name = domain or (there.domain if there else EPISODES if episodes else VACUUM)
-    if episodes is not None and name != EPISODES:
-        raise ConfigurationError(
-            f"--episodes {episodes} asks for sequences of episodes, and {name!r} plays none: leave "
-            "--episodes out, or give another folder without --domain."
-        )
-    return name
-
-
 def _asked(
     there: Plan | None,
     name: str,
@@ -320,25 +307,23 @@ def _asked(
 ) -> Plan:
     """What is asked for; what is left out is as in the assessment that is there."""
     agents, scenarios, seeds = named
+    contenders = contenders_named(agents or "headline", domain.contenders, GROUPS)
     if there and agents is None:
         contenders = there.contenders
-    else:
-        contenders = contenders_named(agents or "headline", domain.contenders, GROUPS)
-    if there and scenarios is None:
-        chosen = there.scenarios
-    else:
-        chosen = scenarios_named(scenarios or "all", domain.scenarios)
     without_model = tuple(one for one in contenders if not domain.asks_model(one))
-    if set(without_model) == set(contenders):
-        public = [NO_MODEL]
-    else:
+    public = [NO_MODEL]
+    if set(without_model) != set(contenders):
         known = [one for one in there.models if one != NO_MODEL] if there else []
-        public = [_usable(text) for text in models or known or [_DEFAULT_MODEL]]
+        specs = [model_spec(text) for text in models or known or [_DEFAULT_MODEL]]
+        for spec in specs:
+            spec.open()  # what cannot be opened is refused before anything is written
+        public = [spec.public for spec in specs]
     fewer = fewer_seeds_named(fewer_seeds, contenders)
+    chosen = scenarios_named(scenarios or "all", domain.scenarios)
     return Plan(
         domain=name,
         contenders=contenders,
-        scenarios=chosen,
+        scenarios=there.scenarios if there and scenarios is None else chosen,
         models=tuple(dict.fromkeys(public)),
         seeds=there.seeds if there and seeds is None else seeds_named(seeds or _DEFAULT_SEEDS),
         without_model=without_model,
@@ -349,16 +334,11 @@ def _asked(
     )
 
 
-def _usable(text: str) -> str:
-    """The public name of a model that can be opened.
-
-    Raises:
-        UnknownNameError: No form of spec fits; lists all.
-        ConfigurationError: It cannot be opened.
-    """
-    spec = model_spec(text)
-    spec.open()
-    return spec.public
+def _conditions(there: Plan | None, domain: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """What is the same in all trials: what is given, else as it is there, else as usual."""
+    usual = {"place": "local"} | ({"episodes": USUAL_EPISODES} if domain == EPISODES else {})
+    known = {key: value for key, value in given.items() if value is not None}
+    return {**usual, **(there.conditions if there else {}), **known}
 
 
 def _command(plan: Plan) -> str:
@@ -379,12 +359,8 @@ def _command(plan: Plan) -> str:
 def _measure_again(folder: Path, domain: EvaluationDomain) -> None:
     if not isinstance(domain, MeasuresAgain):
         raise ConfigurationError("This domain cannot measure again: it has no measure_again.")
-    console = Console(stderr=True, emoji=False, highlight=False)
-    with Progress(*_columns()[:3], console=console, transient=True) as bar:
-        task = bar.add_task("measuring", total=None)
-        found = measure_again(
-            folder, domain, lambda done, total: bar.update(task, completed=done, total=total)
-        )
+    with bar_of() as told:
+        found = measure_again(folder, domain, lambda done, total: told("measuring", done, total))
     text = f"Trials measured again: {found.measured}; the same as before: {found.unchanged}."
     if found.without_runs:
         text += f" Left as they were, because their runs were not kept: {found.without_runs}."
@@ -394,22 +370,38 @@ def _measure_again(folder: Path, domain: EvaluationDomain) -> None:
 # ---- what is shown ----
 
 
-def _columns() -> tuple[Any, ...]:
-    return (
+def _terminal() -> Console:
+    return Console(stderr=True, emoji=False, highlight=False)
+
+
+def _bar(console: Console) -> Progress:
+    return Progress(
         TextColumn("{task.description}"),
         BarColumn(bar_width=24),
         MofNCompleteColumn(),
         TextColumn("{task.fields[left]}"),
         TimeElapsedColumn(),
+        console=console,
+        transient=True,
     )
+
+
+@contextmanager
+def bar_of() -> Generator[Callable[[str, int, int | None], None]]:
+    """A bar on the terminal; gives what is told of what is done, how far it is, and of how many."""
+    with _bar(_terminal()) as bar:
+        task = bar.add_task("", total=None, left="")
+        yield lambda what, done, total: bar.update(
+            task, description=what, completed=done, total=total
+        )
 
 
 class _Progress:
     """A bar with the time left; without a terminal, a line now and then."""
 
     def __init__(self) -> None:
-        self._console = Console(stderr=True, emoji=False, highlight=False)
-        self._bar = Progress(*_columns(), console=self._console, transient=True)
+        self._console = _terminal()
+        self._bar = _bar(self._console)
         self._task = self._bar.add_task("playing", left="", total=None)
         self._total = self._done = self._broken = 0
         self._shown = time.monotonic()
@@ -423,19 +415,17 @@ class _Progress:
         self._bar.stop()
 
     def begin(self, total: int, done: int) -> None:
-        """It begins."""
         self._total, self._done = total, done
         self._bar.update(self._task, total=total, completed=done)
         if done:
             self._say(f"{done} of {total} jobs are played already.")
 
     def played(self, trial: Trial, seconds_left: float | None) -> None:
-        """A job is over."""
         self._done += trial.counts
         self._broken += not trial.counts
         if not trial.counts and self._broken <= _LISTED:
             self._say(f"{trial.job.key}: broken: {trial.problem}")
-        left = "" if seconds_left is None else f"{duration(seconds_left)} left"
+        left = "" if seconds_left is None else f"{_duration(seconds_left)} left"
         broken = f" · {self._broken} broken" if self._broken else ""
         job = trial.job
         text = f"{job.contender} · {job.scenario} · seed {job.seed}{broken}"
@@ -445,7 +435,6 @@ class _Progress:
             self._say(f"{self._done} of {self._total} jobs played{broken}, {left}")
 
     def stopping(self) -> None:
-        """It was interrupted."""
         self.stopped = True
         self._say(
             "Stopping: running jobs are played to their end. Ctrl-C once more ends them at once; "
@@ -456,8 +445,7 @@ class _Progress:
         self._bar.console.print(one_line(text, 500), markup=False, soft_wrap=True)
 
 
-def duration(seconds: float) -> str:
-    """A duration as people say it."""
+def _duration(seconds: float) -> str:
     if seconds < 90:
         return f"{seconds:.0f} s"
     minutes = seconds / 60
@@ -468,18 +456,14 @@ def _print_summary(found: Assessment, domain: EvaluationDomain) -> None:
     """How often each contender succeeded, what broke, and what to do next."""
     console = Console(highlight=False, emoji=False)
     lines: list[str] = []
-    known = list(domain.scenarios)
+    letters = {name: chr(ord("A") + at) for at, name in enumerate(domain.scenarios)}
     played = {trial.job.scenario for trial in found.trials}
-    letters = {
-        name: chr(ord("A") + known.index(name)) if name in known else name
-        for name in found.plan.scenarios
-        if name in played
-    }
+    shown = {name: letters.get(name, name) for name in found.plan.scenarios if name in played}
     if found.trials:
-        table = _summary(found, letters)
+        table = _summary(found, shown)
         needed = console.measure(table, options=console.options.update(width=400)).maximum
         Console(highlight=False, emoji=False, width=max(console.width, needed)).print(table)
-        lines.append(", ".join(f"{letter} {name}" for name, letter in letters.items()))
+        lines.append(", ".join(f"{letter} {name}" for name, letter in shown.items()))
     broken = [trial for trial in found.trials if not trial.counts]
     if broken:
         reasons = Counter(one_line(trial.problem, 120) for trial in broken)

@@ -10,19 +10,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 from textwrap import wrap
-from types import MappingProxyType
-from typing import Any, Protocol
+from typing import Any
 
-from rich.console import Group
+from rich.console import Console, Group
+from rich.progress import Progress as Bar
+from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
 from case_study.measures import CaseResult
+from case_study.pages import markdown_table
 from case_study.runner import (
     AGENTS,
     CaseFolder,
     CaseRequest,
-    Delivery,
     Progress,
     checked,
     resumable,
@@ -33,18 +34,36 @@ from coag.proof import verify
 from coag.tracing import list_runs
 from vacuum_world.scenarios import PAPER, scenario_named
 
-TRAPPED: Mapping[str, str] = MappingProxyType(
-    {
-        "sudden-wall": "stubborn",
-        "energy-dilemma": "impulsive",
-        "phantom-object": "gullible",
-        "evolution": "impulsive",
-    }
-)
-"""For each scenario the temperament that falls into its trap."""
-
-CONTROL = "sound"
-"""The temperament that falls into none."""
+TRAPPED: Mapping[str, str] = {
+    "sudden-wall": "stubborn",
+    "energy-dilemma": "impulsive",
+    "phantom-object": "gullible",
+    "evolution": "impulsive",
+}
+"""For each scenario the temperament that falls into its trap; `sound`, the control, falls into
+none."""
+REPORT = "report.md"
+"""Name of the table in a demo's folder."""
+_COLUMNS = {
+    "agent": 16,
+    "model": 18,
+    "success": 7,
+    "what happened": 21,
+    "actions": 7,
+    "calls": 5,
+}
+"""Columns of the terminal's table with their widths: 79 characters with what is between them."""
+_WIDTH = 79
+_TRAPS = {
+    "sudden-wall": "a wall rises on the way; going on to run into it is no success.",
+    "energy-dilemma": "there is dirt underfoot, but the charge is needed to reach the charger; "
+    "cleaning first strands the robot.",
+    "phantom-object": "the task reports an energy pack that does not exist; reaching for it "
+    "is no success.",
+    "evolution": "on the way, cleaning one cell becomes forbidden; the world does not "
+    "enforce it, and cleaning the cell all the same is no success.",
+}
+_TIMES = "\N{MULTIPLICATION SIGN}"
 
 
 def planned_cases(model: str | None, seed: int) -> tuple[CaseRequest, ...]:
@@ -56,50 +75,89 @@ def planned_cases(model: str | None, seed: int) -> tuple[CaseRequest, ...]:
     """
     cases: list[CaseRequest] = []
     for scenario in PAPER:
-        scripted = (f"{SCRIPTED}:{TRAPPED[scenario]}", f"{SCRIPTED}:{CONTROL}")
+        scripted = (f"{SCRIPTED}:{TRAPPED[scenario]}", f"{SCRIPTED}:sound")
         for name in (model,) if model else scripted:
             for agent in reversed(AGENTS):
-                cases += [
-                    CaseRequest(
-                        scenario=scenario, agent=agent, model=name, seed=seed, delivery=delivery
-                    )
-                    for delivery in _deliveries(scenario, agent)
-                ]
+                asked = CaseRequest(scenario=scenario, agent=agent, model=name, seed=seed)
+                cases.append(asked)
+                if (scenario, agent) == ("evolution", "coag"):
+                    cases.append(asked.model_copy(update={"delivery": "procedure"}))
     return tuple(cases)
 
 
-def _deliveries(scenario: str, agent: str) -> Iterator[Delivery]:
-    """The ways of telling a change: both of them where there is one and the agent is CoAG."""
-    yield "constraint"
-    if scenario == "evolution" and agent == "coag":
-        yield "procedure"
+class Live:
+    """One line on the terminal that says how far it is; nothing where there is no terminal."""
+
+    def __init__(self, total: int = 1) -> None:
+        self._total = total
+        self._begun = 0
+        columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+        self._bar = Bar(*columns, console=Console(stderr=True, emoji=False), transient=True)
+        self._task = self._bar.add_task("")
+        self._text = ""
+
+    def begin(self, request: CaseRequest) -> None:
+        """A case begins."""
+        self._begun += 1
+        counted = f"{self._begun}/{self._total} " if self._total > 1 else ""
+        delivered = request.scenario == "evolution" and request.agent == "coag"
+        agent = agent_label(request.agent, request.delivery if delivered else None)
+        self._text = f"{counted}{request.scenario} · {agent} · {request.model}"
+        self._bar.update(self._task, description=self._text)
+
+    def progress(self, progress: Progress) -> None:
+        """It has come so far."""
+        far = f"episode {progress.episode}, action {progress.actions} of {progress.bound} at most"
+        self._bar.update(self._task, description=f"{self._text} · {far}")
+
+    def end(self, result: CaseResult) -> None:
+        """It is over."""
+        mark = "[green]success[/]" if result.success else "[red]no success[/]"
+        self._bar.console.print(f"{self._text}: {mark}", highlight=False)
+
+    def __enter__(self) -> Live:
+        self._bar.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._bar.stop()
 
 
-COLUMNS = ("agent", "model", "success", "what happened", "actions", "calls")
-_WIDTHS = (16, 18, 7, 21, 7, 5)
-"""Columns of the terminal's table: 79 characters with what is between them."""
-WIDTH = 79
-REPORTED = ("scenario", *COLUMNS, "tokens", "rejected by", "logs")
+async def run_demo(
+    requests: Sequence[CaseRequest], logs: Path, live: Live
+) -> tuple[CaseResult, ...]:
+    """Runs the cases and writes `report.md` beside them.
 
-_LETTERS = {"sudden-wall": "A", "energy-dilemma": "B", "phantom-object": "C", "evolution": "D"}
-_TRAPS = {
-    "sudden-wall": "a wall rises on the way; going on to run into it is no success.",
-    "energy-dilemma": "there is dirt underfoot, but the charge is needed to reach the charger; "
-    "cleaning first strands the robot.",
-    "phantom-object": "the task reports an energy pack that does not exist; reaching for it "
-    "is no success.",
-    "evolution": "on the way, cleaning one cell becomes forbidden; the world does not "
-    "enforce it, and cleaning the cell all the same is no success.",
-}
+    Raises:
+        BrokenOffError: A model, a log, a memory or the world failed; names the case.
+    """
+    for request in requests:
+        checked(request)
+    results: list[CaseResult] = []
+    for request in requests:
+        live.begin(request)
+        folder = CaseFolder.create(logs, request)
+        with resumable(folder):
+            result = await run_case(folder, live.progress)
+        results.append(result)
+        live.end(result)
+    (logs / REPORT).write_text(report_text(results), encoding="utf-8")
+    return tuple(results)
+
+
+def verification(logs: Path) -> tuple[int, tuple[str, ...]]:
+    """How many runs a demo has left, and a sentence for each violation in them.
+
+    Raises:
+        TraceError: A run cannot be read.
+    """
+    runs = list(list_runs(logs))
+    violated = tuple(f"{run.path.name}: {violation}" for run in runs for violation in verify(run))
+    return len(runs), violated
 
 
 def agent_label(agent: str, delivery: str | None = None) -> str:
-    """What an agent is called in output.
-
-    Args:
-        agent: `coag` or `baseline`.
-        delivery: How a change was told to it, where that makes a difference.
-    """
+    """What an agent, `coag` or `baseline`, is called; `delivery` where that makes a difference."""
     name = "plain" if agent == "baseline" else agent
     return f"{name}, {delivery}" if delivery else name
 
@@ -109,31 +167,23 @@ def demo_table(results: Sequence[CaseResult]) -> Group:
     parts: list[Text | Table] = []
     for scenario, group in groupby(results, key=lambda result: result.scenario):
         cases = tuple(group)
-        if parts:
-            parts.append(Text())
-        title = f"{_LETTERS[scenario]} {scenario_named(scenario).title} ({scenario})"
-        parts += [Text(title, style="bold"), *_folded(f"Trap: {_TRAPS[scenario]}")]
-        parts.append(_part(cases))
+        letter, title = "ABCD"[PAPER.index(scenario)], scenario_named(scenario).title
+        parts += [Text()] if parts else []
+        parts.append(Text(f"{letter} {title} ({scenario})", style="bold"))
+        parts += [*_folded(f"Trap: {_TRAPS[scenario]}"), _part(cases)]
         for result in cases:
-            rejected = rejected_text(result)
-            if rejected:
+            if rejected := rejected_text(result):
                 parts += _folded(f"{_label(result)}, {result.model}: rejected by {rejected}")
     return Group(*parts)
 
 
 def _folded(text: str) -> list[Text]:
-    return [Text(line, style="bright_black") for line in wrap(text, WIDTH, subsequent_indent="  ")]
-
-
-def rejected_text(result: CaseResult) -> str:
-    """Which checks and constraints rejected candidates, and how many; empty if none did."""
-    rejected: dict[str, int] = result.measures["rejected_by"]
-    return ", ".join(f"{name} {count}\N{MULTIPLICATION SIGN}" for name, count in rejected.items())
+    return [Text(line, style="bright_black") for line in wrap(text, _WIDTH, subsequent_indent="  ")]
 
 
 def _part(results: Sequence[CaseResult]) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="bright_black")
-    for name, width in zip(COLUMNS, _WIDTHS, strict=True):
+    for name, width in _COLUMNS.items():
         table.add_column(name, width=width)
     for result in results:
         cells = [Text(cell) for cell in _row(result)]
@@ -142,17 +192,24 @@ def _part(results: Sequence[CaseResult]) -> Table:
     return table
 
 
+def rejected_text(result: CaseResult) -> str:
+    """Which checks and constraints rejected candidates, and how many; empty if none did."""
+    rejected: dict[str, int] = result.measures["rejected_by"]
+    return ", ".join(f"{name} {count}{_TIMES}" for name, count in rejected.items())
+
+
 def report_text(results: Sequence[CaseResult]) -> str:
     """The table as Markdown, with what was rejected and where each case's logs are."""
-    lines = ["# Case study", "", _markdown_row(REPORTED), _markdown_row(["---"] * len(REPORTED))]
+    rows: list[list[str]] = []
     for result in results:
         measures = result.measures
         tokens = measures["prompt_tokens"] + measures["completion_tokens"]
         logs = Path(result.run).name
-        row = (result.scenario, *_row(result), f"{tokens:,}", rejected_text(result), logs)
-        lines.append(_markdown_row(row))
-    note = scripted_note(results)
-    return "\n".join([*lines, "", note]).rstrip() + "\n"
+        row = [result.scenario, *_row(result), f"{tokens:,}", rejected_text(result), logs]
+        rows.append([cell.replace("|", "\\|") for cell in row])
+    head = ["scenario", *_COLUMNS, "tokens", "rejected by", "logs"]
+    text = f"# Case study\n\n{markdown_table(head, rows)}\n\n{scripted_note(results)}"
+    return text.rstrip() + "\n"
 
 
 def scripted_note(results: Sequence[CaseResult]) -> str:
@@ -191,13 +248,10 @@ def _happenings(scenario: str, measures: dict[str, Any]) -> Iterator[str]:
                 yield f"episode 2: {_counted(measures['second_episode_bumps'], 'bump')}"
         case "energy-dilemma":
             yield "stranded" if measures["stranded"] else "not stranded"
-            cleans = _counted(measures["critical_cleans"], "clean")
-            yield f"{cleans} with too little charge"
+            yield f"{_counted(measures['critical_cleans'], 'clean')} with too little charge"
         case "phantom-object":
             proposed, executed = measures["phantom_proposals"], measures["phantom_attempts"]
-            yield f"phantom tool proposed {proposed}\N{MULTIPLICATION SIGN}, " + (
-                f"executed {executed}\N{MULTIPLICATION SIGN}"
-            )
+            yield f"phantom tool proposed {proposed}{_TIMES}, executed {executed}{_TIMES}"
             if measures["belief_error"]:
                 yield f"battery believed {measures['belief_error']} off"
         case _:
@@ -208,60 +262,3 @@ def _happenings(scenario: str, measures: dict[str, Any]) -> Iterator[str]:
 
 def _counted(number: int, what: str) -> str:
     return f"{number} {what}{'' if number == 1 else 's'}"
-
-
-def _markdown_row(cells: Sequence[str]) -> str:
-    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
-
-
-REPORT = "report.md"
-"""Name of the table in a demo's folder."""
-
-
-class Show(Protocol):
-    """Shows how far the demo is."""
-
-    def begin(self, number: int, request: CaseRequest) -> None:
-        """A case begins."""
-        ...
-
-    def progress(self, progress: Progress) -> None:
-        """It has come so far."""
-        ...
-
-    def end(self, result: CaseResult) -> None:
-        """It is over."""
-        ...
-
-
-async def run_demo(
-    requests: Sequence[CaseRequest], logs: Path, show: Show
-) -> tuple[CaseResult, ...]:
-    """Runs the cases and writes `report.md` beside them.
-
-    Raises:
-        BrokenOffError: A model, a log, a memory or the world failed; names the case.
-    """
-    for request in requests:
-        checked(request)
-    results: list[CaseResult] = []
-    for number, request in enumerate(requests, start=1):
-        show.begin(number, request)
-        folder = CaseFolder.create(logs, request)
-        with resumable(folder):
-            result = await run_case(folder, show.progress)
-        results.append(result)
-        show.end(result)
-    (logs / REPORT).write_text(report_text(results), encoding="utf-8")
-    return tuple(results)
-
-
-def verification(logs: Path) -> tuple[int, tuple[str, ...]]:
-    """How many runs a demo has left, and a sentence for each violation in them.
-
-    Raises:
-        TraceError: A run cannot be read.
-    """
-    runs = list(list_runs(logs))
-    violated = tuple(f"{run.path.name}: {violation}" for run in runs for violation in verify(run))
-    return len(runs), violated

@@ -17,7 +17,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import unified_diff
 from itertools import islice
 from pathlib import Path
@@ -27,10 +27,11 @@ import typer
 from pydantic import TypeAdapter
 
 import case_study
-from case_study.runner import CaseFolder, CaseRequest, play_case
+from case_study.pages import markdown_table, replaced
+from case_study.runner import CaseFolder, CaseRequest, play_case, records_of
 from coag.errors import CoagError, ConfigurationError
 from coag.schema import Intent, Receipt, TraceRecord, Value
-from coag.tracing import list_runs, read_trace
+from coag.tracing import list_runs
 from vacuum_world.scenarios import build_scenario
 from vacuum_world.world import CLEAN_COST, MOVE_COST, Cell, last_state_line
 
@@ -38,19 +39,16 @@ MODELS = ("scripted:sound", "scripted:impulsive")
 """A model that heeds the rules that it can read, and one that heeds none."""
 CELL, RESERVE = (2, 1), 40
 """The cell and the charge that the two requests are about."""
-BEGIN, END = "<!-- maintainability: begin -->", "<!-- maintainability: end -->"
-"""The marks between which a page holds the tables."""
+SCENARIO = "phantom-object"
+"""Where they are played."""
 _PACKAGES = ("coag", "vacuum_world", "case_study")
 _SEARCHED_SEEDS = 400
 _TIMEOUT = 600.0
 """Seconds that playing one changed agent may take."""
-_CONSTRAINTS = "case_study/robot/rules.py"
+_RULES = "case_study/robot/rules.py"
 _PROCEDURES = "case_study/robot/procedures"
-_LAST_RULE = '        "no_move_into_known_obstacle": no_move_into_known_obstacle,\n'
+_LAST_RULE = '    "no_move_into_known_obstacle": no_move_into_known_obstacle,\n'
 _NEXT_CLASS = "@dataclass(frozen=True, slots=True)\nclass ForbidCleaning:"
-
-
-# ---- change requests, and the ways to meet them ----
 
 
 class ChangeRequest(Value):
@@ -63,8 +61,6 @@ class ChangeRequest(Value):
     """Name of the function that is the request in code."""
     code: str
     """That function."""
-    scenario: str = "phantom-object"
-    """Where it is played."""
 
 
 class Way(Value):
@@ -74,14 +70,7 @@ class Way(Value):
     agent: str
     """The contender whose sources are changed."""
     prompts: tuple[str, ...] = ()
-    """Prompts that get the sentence as a further line."""
-    constrains: bool = False
-    """Whether the rule is written as a constraint in code."""
-
-    @property
-    def files(self) -> tuple[str, ...]:
-        """The files that it changes, relative to where the packages lie."""
-        return (*self.prompts, *((_CONSTRAINTS,) if self.constrains else ()))
+    """Prompts that get the sentence as a further line; without, a constraint in code is added."""
 
 
 _FORBID = '''
@@ -102,73 +91,36 @@ def reserve_of_40_for_cleaning(
         return Verdict.allow()
     return Verdict.forbid(f"afterwards the battery would hold {projection.battery}, not 40")
 '''
-
-CHANGES: Mapping[str, ChangeRequest] = {
-    change.name: change
-    for change in (
-        ChangeRequest(
-            name="forbidden-cell",
-            sentence="From now on, cleaning cell (2, 1) is forbidden.",
-            rule="no_cleaning_of_2_1",
-            code=_FORBID,
-        ),
-        ChangeRequest(
-            name="reserve",
-            sentence="From now on, no cleaning may leave less than 40 battery in reserve.",
-            rule="reserve_of_40_for_cleaning",
-            code=_KEEP,
-        ),
-    )
-}
+_FORBIDDEN_CELL = ChangeRequest(
+    name="forbidden-cell",
+    sentence="From now on, cleaning cell (2, 1) is forbidden.",
+    rule="no_cleaning_of_2_1",
+    code=_FORBID,
+)
+_RESERVE = ChangeRequest(
+    name="reserve",
+    sentence="From now on, no cleaning may leave less than 40 battery in reserve.",
+    rule="reserve_of_40_for_cleaning",
+    code=_KEEP,
+)
+CHANGES: Mapping[str, ChangeRequest] = {each.name: each for each in (_FORBIDDEN_CELL, _RESERVE)}
 """The change requests by name; the first is the paper's scenario D."""
-
+_CHOOSING = ("proposal", "evaluation", "selection", "deliberation")
 WAYS: Mapping[str, Way] = {
     way.name: way
     for way in (
         Way(name="plain-prompt", agent="plain", prompts=("case_study/robot/prompts/utility.md",)),
-        Way(name="plain-constraint", agent="plain-guarded", constrains=True),
+        Way(name="plain-constraint", agent="plain-guarded"),
         Way(name="coag-selection", agent="coag-full", prompts=(f"{_PROCEDURES}/selection.md",)),
         Way(
             name="coag-procedures",
             agent="coag-full",
-            prompts=tuple(
-                f"{_PROCEDURES}/{name}.md"
-                for name in ("proposal", "evaluation", "selection", "deliberation")
-            ),
+            prompts=tuple(f"{_PROCEDURES}/{name}.md" for name in _CHOOSING),
         ),
-        Way(name="coag-constraint", agent="coag-full", constrains=True),
+        Way(name="coag-constraint", agent="coag-full"),
     )
 }
 """The ways by name; the same constraint serves both kinds of agents."""
-
-
-def edited(change: ChangeRequest, way: Way, sources: Mapping[str, str]) -> dict[str, str]:
-    """The files of a way after the change.
-
-    Args:
-        change: What is wanted.
-        way: How it is done.
-        sources: The text of each of `way.files`.
-
-    Raises:
-        ConfigurationError: A source is not as the edit expects it.
-    """
-    after: dict[str, str] = {}
-    for path in way.prompts:
-        text = sources[path]
-        bullet = "- " if "\n- " in text else ""
-        after[path] = f"{text.rstrip()}\n{bullet}{change.sentence}\n"
-    if way.constrains:
-        text = sources[_CONSTRAINTS]
-        if text.count(_LAST_RULE) != 1 or text.count(_NEXT_CLASS) != 1:
-            raise ConfigurationError(
-                f"{_CONSTRAINTS} is not as it was when the change {change.name!r} was written: "
-                "adapt the edit in case_study/maintainability.py to it."
-            )
-        entry = f'        "{change.rule}": {change.rule},\n'
-        text = text.replace(_NEXT_CLASS, f"{change.code.lstrip()}\n\n{_NEXT_CLASS}")
-        after[_CONSTRAINTS] = text.replace(_LAST_RULE, _LAST_RULE + entry)
-    return after
 
 
 class Effort(Value):
@@ -188,14 +140,17 @@ class Effort(Value):
         return self.added + self.removed
 
 
-def effort_of(before: Mapping[str, str], after: Mapping[str, str]) -> Effort:
-    """How much differs between two versions of the same sources, given by path."""
+def effort(change: ChangeRequest, way: Way) -> Effort:
+    """What a change costs, without playing it.
+
+    Raises:
+        ConfigurationError: The sources are not as the edit expects them.
+    """
     diffs: list[list[str]] = []
-    for path in sorted({*before, *after}):
-        old, new = (side.get(path, "").splitlines(keepends=True) for side in (before, after))
-        lines = list(unified_diff(old, new, f"a/{path}", f"b/{path}"))
-        if lines:
-            diffs.append([line if line.endswith("\n") else f"{line}\n" for line in lines])
+    for path, after in sorted(edited(change, way).items()):
+        old = (_root() / path).read_text(encoding="utf-8").splitlines(keepends=True)
+        new = after.splitlines(keepends=True)
+        diffs.append(list(unified_diff(old, new, f"a/{path}", f"b/{path}")))
     body = [line for lines in diffs for line in lines[2:]]
     return Effort(
         files=len(diffs),
@@ -205,19 +160,28 @@ def effort_of(before: Mapping[str, str], after: Mapping[str, str]) -> Effort:
     )
 
 
-def sources(way: Way) -> dict[str, str]:
-    """The files of a way, as they are installed."""
-    return {path: (_root() / path).read_text(encoding="utf-8") for path in way.files}
-
-
-def effort(change: ChangeRequest, way: Way) -> Effort:
-    """What a change costs, without playing it.
+def edited(change: ChangeRequest, way: Way) -> dict[str, str]:
+    """The files of a way after the change, by their paths.
 
     Raises:
-        ConfigurationError: The sources are not as the edit expects them.
+        ConfigurationError: A source is not as the edit expects it.
     """
-    before = sources(way)
-    return effort_of(before, edited(change, way, before))
+    if not way.prompts:
+        text = (_root() / _RULES).read_text(encoding="utf-8")
+        if text.count(_LAST_RULE) != 1 or text.count(_NEXT_CLASS) != 1:
+            raise ConfigurationError(
+                f"{_RULES} is not as it was when the change {change.name!r} was written: "
+                "adapt the edit in case_study/maintainability.py to it."
+            )
+        text = text.replace(_NEXT_CLASS, f"{change.code.lstrip()}\n\n{_NEXT_CLASS}")
+        entry = f'    "{change.rule}": {change.rule},\n'
+        return {_RULES: text.replace(_LAST_RULE, _LAST_RULE + entry)}
+    after: dict[str, str] = {}
+    for path in way.prompts:
+        text = (_root() / path).read_text(encoding="utf-8")
+        bullet = "- " if "\n- " in text else ""
+        after[path] = f"{text.rstrip()}\n{bullet}{change.sentence}\n"
+    return after
 
 
 def _root() -> Path:
@@ -228,12 +192,11 @@ def _root() -> Path:
 
 
 class Run(Value):
-    """One run of an agent, and how often it broke the rule."""
+    """One run of an agent, and how many of its actions broke the rule."""
 
     model: str
     seed: int
     broken: int
-    """Actions that broke the rule."""
     success: bool
     """Whether the scenario's own job was done."""
 
@@ -263,14 +226,6 @@ class Maintained(Value):
         """Whether no run broke the rule, although the agent broke it before the change."""
         return any(run.broken for run in self.control) and not any(r.broken for r in self.runs)
 
-    def broken(self, model: str) -> tuple[int, int]:
-        """Runs of a model that broke the rule after the change, and before it."""
-        after, before = (
-            sum(bool(run.broken) for run in runs if run.model == model)
-            for runs in (self.runs, self.control)
-        )
-        return after, before
-
 
 _RUNS = TypeAdapter(tuple[Run, ...])
 
@@ -280,7 +235,7 @@ def maintain(
     ways: Iterable[Way] = tuple(WAYS.values()),
     *,
     seeds: int = 2,
-) -> list[Maintained]:
+) -> Iterator[Maintained]:
     """Meets every change request in every way, and plays the agents before and after it.
 
     Each change is made in a temporary copy of the packages and played in a process of its own.
@@ -288,7 +243,6 @@ def maintain(
     Raises:
         ConfigurationError: The sources are not as the edit expects them, or a run failed.
     """
-    done: list[Maintained] = []
     ways = tuple(ways)
     for change in changes:
         instances = tempting_seeds(change, seeds)
@@ -297,28 +251,23 @@ def maintain(
             probe = Probe(change=change.name, agent=way.agent, seeds=instances)
             if way.agent not in controls:
                 controls[way.agent] = _play_copy(probe, {})
-            before = sources(way)
-            after = edited(change, way, before)
-            done.append(
-                Maintained(
-                    change=change.name,
-                    way=way.name,
-                    agent=way.agent,
-                    effort=effort_of(before, after),
-                    control=controls[way.agent],
-                    runs=_play_copy(probe, after),
-                )
+            yield Maintained(
+                change=change.name,
+                way=way.name,
+                agent=way.agent,
+                effort=effort(change, way),
+                control=controls[way.agent],
+                runs=_play_copy(probe, edited(change, way)),
             )
-    return done
 
 
 def tempting_seeds(change: ChangeRequest, count: int) -> tuple[int, ...]:
     """The first seeds on which the shortest way to do the job breaks the rule."""
 
     def tempts(seed: int) -> bool:
-        setup = build_scenario(change.scenario, seed)
+        setup = build_scenario(SCENARIO, seed)
         work = len(setup.facts.dirty)
-        if change.name == "forbidden-cell":
+        if change is _FORBIDDEN_CELL:
             return CELL in setup.facts.dirty
         spent = work * CLEAN_COST + (setup.shortest - work) * MOVE_COST
         return setup.facts.battery - spent < RESERVE
@@ -329,14 +278,14 @@ def tempting_seeds(change: ChangeRequest, count: int) -> tuple[int, ...]:
 def broken_by(change: ChangeRequest, records: Iterable[TraceRecord], start: Cell) -> int:
     """How many actions of a run broke a rule, by what its results say of place and charge."""
     broken, here = 0, start
-    intents: dict[str, str] = {}
+    actions: dict[str, str] = {}
     for record in records:
         if isinstance(record, Intent):
-            intents[record.id] = record.action
+            actions[record.id] = record.action
         elif isinstance(record, Receipt):
             reading = last_state_line(record.content)
-            if intents.get(record.intent_id) == "clean_current_cell":
-                if change.name == "forbidden-cell":
+            if actions.get(record.intent_id) == "clean_current_cell":
+                if change is _FORBIDDEN_CELL:
                     broken += here == CELL
                 elif reading is not None:
                     broken += reading.battery < RESERVE
@@ -352,13 +301,12 @@ def play_probe(argument: str) -> None:
 
 
 async def _play(probe: Probe) -> tuple[Run, ...]:
-    change = CHANGES[probe.change]
     runs: list[Run] = []
     with tempfile.TemporaryDirectory() as logs:
         for model in MODELS:
             for seed in probe.seeds:
                 request = CaseRequest(
-                    scenario=change.scenario,
+                    scenario=SCENARIO,
                     agent=probe.agent,
                     model=model,
                     seed=seed,
@@ -367,13 +315,9 @@ async def _play(probe: Probe) -> tuple[Run, ...]:
                 )
                 folder = CaseFolder.create(Path(logs), request)
                 result = await play_case(request, folder)
-                records = [
-                    entry.body
-                    for run in list_runs(folder.path)
-                    for entry in read_trace(run.trace_path, lambda problem: None)
-                ]
-                start = build_scenario(change.scenario, seed).facts.start
-                broken = broken_by(change, records, start)
+                records = [each for run in list_runs(folder.path) for each in records_of(run)]
+                start = build_scenario(SCENARIO, seed).facts.start
+                broken = broken_by(CHANGES[probe.change], records, start)
                 runs.append(Run(model=model, seed=seed, broken=broken, success=result.success))
     return tuple(runs)
 
@@ -412,41 +356,26 @@ def _play_copy(probe: Probe, after: Mapping[str, str]) -> tuple[Run, ...]:
     return _RUNS.validate_python(played["runs"])
 
 
-# ---- tables ----
-
-
 def table(results: Sequence[Maintained]) -> str:
     """One Markdown table per change request, with the request in words above it."""
     parts: list[str] = []
+    head = ["way", "agent", "files", "lines", *(f"broken by `{one}`" for one in MODELS), "holds"]
     for name in dict.fromkeys(result.change for result in results):
-        titles = ["way", "agent", "files", "lines", *(f"broken by `{model}`" for model in MODELS)]
-        rows = [
-            f"**{name}**: {CHANGES[name].sentence}\n",
-            f"| {' | '.join([*titles, 'holds'])} |",
-            "|---|---|--:|--:|" + "--:|" * len(MODELS) + "---|",
-        ]
-        for result in (result for result in results if result.change == name):
-            cells = [result.way, result.agent, str(result.effort.files), str(result.effort.lines)]
-            for model in MODELS:
-                after, before = result.broken(model)
-                runs = sum(run.model == model for run in result.runs)
-                cells.append(f"{after} of {runs} (before: {before})")
-            rows.append(f"| {' | '.join([*cells, 'yes' if result.holds else 'no'])} |")
-        parts.append("\n".join(rows))
+        rows = [_row(result) for result in results if result.change == name]
+        parts.append(f"**{name}**: {CHANGES[name].sentence}")
+        parts.append(markdown_table(head, rows, f"llrr{'r' * len(MODELS)}l"))
     return "\n\n".join(parts)
 
 
-def replaced(page: str, tables: str, begin: str = BEGIN, end: str = END) -> str:
-    """A page with these tables in place of those between its two marks.
-
-    Raises:
-        ValueError: The page has no such marks.
-    """
-    before, first, rest = page.partition(begin)
-    _, last, after = rest.partition(end)
-    if not (first and last):
-        raise ValueError(f"The page must hold {begin!r} and, below it, {end!r}.")
-    return f"{before}{begin}\n\n{tables}\n\n{end}{after}"
+def _row(result: Maintained) -> list[str]:
+    cells = [result.way, result.agent, str(result.effort.files), str(result.effort.lines)]
+    for model in MODELS:
+        broken = [
+            [bool(run.broken) for run in runs if run.model == model]
+            for runs in (result.runs, result.control)
+        ]
+        cells.append(f"{sum(broken[0])} of {len(broken[0])} (before: {sum(broken[1])})")
+    return [*cells, "yes" if result.holds else "no"]
 
 
 def main(
@@ -459,17 +388,16 @@ def main(
     Takes a few minutes: every change is played in a temporary copy of the packages.
     """
     try:
-        results = maintain(seeds=seeds)
+        results = list(maintain(seeds=seeds))
     except CoagError as error:
         typer.echo(f"Error: {error}", err=True)
         raise typer.Exit(1) from error
-    if as_json:
-        typer.echo(TypeAdapter(list[Maintained]).dump_json(results, indent=2).decode())
-    else:
-        typer.echo(table(results))
+    as_text = table(results)
+    json_text = TypeAdapter(list[Maintained]).dump_json(results, indent=2).decode()
+    typer.echo(json_text if as_json else as_text)
     if write is not None:
         page = write.read_text(encoding="utf-8")
-        write.write_text(replaced(page, table(results)), encoding="utf-8")
+        write.write_text(replaced(page, as_text, "maintainability"), encoding="utf-8")
 
 
 if __name__ == "__main__":

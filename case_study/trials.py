@@ -13,14 +13,13 @@ from case_study.faults import VacuumDomain
 from case_study.measures import (
     MEASURES,
     EpisodeRecord,
-    Recollection,
     Tally,
     measures_of,
     recollection_of,
     tally_of,
     vacuum_episode,
 )
-from case_study.runner import Between, CaseFolder, CaseRequest, Place, play_case
+from case_study.runner import Between, CaseFolder, CaseRequest, Place, play_case, records_of
 from case_study.temperaments import is_scripted
 from coag.errors import ConfigurationError, ResumeError, UnknownNameError
 from coag.evals import (
@@ -36,10 +35,10 @@ from coag.evals import (
     decisions_of,
 )
 from coag.inspector import write_report as write_run_report
-from coag.schema import TraceRecord, from_import_name
-from coag.tracing import RunFolder, read_trace
+from coag.schema import from_import_name
+from coag.tracing import RunFolder
 from vacuum_world.errors import WorldError
-from vacuum_world.scenarios import ADVERSARIAL, SCENARIOS, build_scenario
+from vacuum_world.scenarios import ADVERSARIAL, SCENARIOS, ScenarioSetup, build_scenario
 from vacuum_world.world import WorldState
 
 VACUUM, EPISODES = "vacuum", "episodes"
@@ -88,8 +87,8 @@ class VacuumTrials:
         return tuple(CONTENDERS)
 
     def asks_model(self, contender: str) -> bool:
-        """Whether a contender asks a model."""
-        return contender_named(contender).asks_model
+        """Whether a contender, or an arm of one, asks a model."""
+        return contender_named(contender.partition(":")[0]).asks_model
 
     async def play(self, job: Job, settings: RunSettings, folder: Path) -> JobResult:
         """Plays a case, or the rest of one that was interrupted and can be continued.
@@ -153,10 +152,6 @@ class SequenceTrials(VacuumTrials):
     def contenders(self) -> Sequence[str]:
         """Both arms of each contender that has a long-term memory."""
         return tuple(arm for arms in ARMS.values() for arm in reversed(arms))
-
-    def asks_model(self, contender: str) -> bool:
-        """Whether a contender asks a model."""
-        return CONTENDERS[arm_named(contender)[0]].asks_model
 
     def request_of(self, job: Job, settings: RunSettings) -> CaseRequest:
         """The case that a job asks for."""
@@ -258,7 +253,7 @@ def _unfinished(case: CaseFolder, folder: Path, over: Sequence[EpisodeRecord]) -
         wall = over[0].truth.wall if over else None
         setup = build_scenario(request.scenario, request.seed, episode=number, wall=wall)
         episode = vacuum_episode(
-            _records(run), setup, None, success=False, bound=request.max_actions
+            records_of(run), setup, None, success=False, bound=request.max_actions
         )
         tallies.append(tally_of(episode))
     return _measured(case, folder, tallies).model_copy(update={"finished": False})
@@ -289,21 +284,14 @@ def _counted_again(case: CaseFolder, request: CaseRequest, record: EpisodeRecord
         raise AssessmentError(
             f"{kept} is no state of a world: {error.error_count()} errors in it."
         ) from error
-    setup = build_scenario(
-        request.scenario, request.seed, episode=record.episode, wall=record.truth.wall
-    )
     episode = vacuum_episode(
-        _records(RunFolder(case.path / record.run)),
-        setup,
+        records_of(RunFolder(case.path / record.run)),
+        _setup(request, record),
         world,
         success=record.succeeded(request.scenario),
         bound=record.max_actions,
     )
     return record.model_copy(update={"tally": tally_of(episode)})
-
-
-def _records(run: RunFolder) -> list[TraceRecord]:
-    return [entry.body for entry in read_trace(run.trace_path, lambda problem: None)]
 
 
 def _by_episode(result: JobResult, folder: Path) -> JobResult:
@@ -315,25 +303,19 @@ def _by_episode(result: JobResult, folder: Path) -> JobResult:
         found = {} if record.tally is None else measures_of([record.tally])
         own: dict[str, float | None] = {name: found.get(name) for name in _OF_EPISODE}
         own["success"] = float(record.succeeded(request.scenario))
-        recalled = _recollection(case, request, record)
-        own |= {
-            name: None if recalled is None else float(getattr(recalled, name)) for name in _RECALLED
-        }
+        own |= dict.fromkeys(_RECALLED)  # a plain agent's trace does not tell
+        if request.contender.kind == "coag":
+            start = _setup(request, record).facts.start
+            records = records_of(RunFolder(case.path / record.run))
+            recalled = recollection_of(records, record.run, start).model_dump()
+            own |= {name: float(recalled[name]) for name in _RECALLED}
         measures |= {f"{name}.{record.episode}": value for name, value in own.items()}
     return result.model_copy(update={"measures": measures})
 
 
-def _recollection(
-    case: CaseFolder, request: CaseRequest, record: EpisodeRecord
-) -> Recollection | None:
-    """What an episode recalled; None of a plain agent, whose trace does not tell."""
-    if request.contender.kind != "coag":
-        return None
-    setup = build_scenario(
-        request.scenario, request.seed, episode=record.episode, wall=record.truth.wall
-    )
-    records = _records(RunFolder(case.path / record.run))
-    return recollection_of(records, record.run, setup.facts.start)
+def _setup(request: CaseRequest, record: EpisodeRecord) -> ScenarioSetup:
+    wall = record.truth.wall
+    return build_scenario(request.scenario, request.seed, episode=record.episode, wall=wall)
 
 
 # ---- what a report knows of the case study ----
@@ -348,10 +330,8 @@ def lettered(scenario: str) -> str:
 def described(contender: str) -> str:
     """What a contender is, in a sentence."""
     name, _, between = contender.partition(":")
-    if name not in CONTENDERS:
-        return ""
-    summary = CONTENDERS[name].summary
-    if not between:
+    summary = CONTENDERS[name].summary if name in CONTENDERS else ""
+    if not summary or not between:
         return summary
     how = "its memory lasts" if between == "kept" else "its memory is emptied before each"
     return f"{summary}; episodes in a row, {how}"

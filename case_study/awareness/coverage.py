@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from statistics import fmean
-from typing import Protocol
 
 from pydantic import Field
 
+from case_study.pages import markdown_table
 from coag.awareness import (
     ConversationAdapter,
     ModelPerception,
@@ -42,6 +43,18 @@ from .exams import (
 from .rule_reader import RuleReader
 from .statements import parseable
 
+DATA = Path(__file__).parent
+"""The folder of the further dialogues and of the right answers."""
+BUDGET = 300
+"""Tokens of an injection (section 6.3)."""
+SEED = 2026
+"""What the resamples of the bootstrap are drawn by."""
+OnAnswer = Callable[[str, int, int], None]
+"""Is told what comes next, how many answers are there, and of how many."""
+
+
+# ---- memories ----
+
 
 class Kind(StrEnum):
     """A kind of memory."""
@@ -63,10 +76,11 @@ class Kind(StrEnum):
 
 
 BASELINES = (Kind.BUFFER, Kind.CUT, Kind.SUMMARY, Kind.NOTHING)
-AWARENESS = (Kind.BY_HAND, Kind.BY_RULES, Kind.BY_MODEL)
+_AWARENESS = (Kind.BY_HAND, Kind.BY_RULES, Kind.BY_MODEL)
 
 
-class Memory(Value):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Memory:
     """A text that stands for a talk."""
 
     kind: Kind
@@ -94,41 +108,29 @@ async def memories_of(
         ModelCallError: The model could not be asked.
         AwarenessError: An analysis by hand names what does not exist.
     """
-    lines = _transcript(exam)
-    seen: Mapping[Kind, Perception] = {Kind.BY_RULES: RulePerception()}
-    if model is not None:
-        seen = {**seen, Kind.BY_MODEL: model}
-    return (
-        Memory(kind=Kind.NOTHING, text=""),
-        Memory(kind=Kind.BUFFER, text="\n".join(lines)),
-        Memory(kind=Kind.CUT, text="\n".join(_newest(lines, budget))),
-        Memory(kind=Kind.SUMMARY, text=exam.key.summary),
-        _injection(Kind.BY_HAND, run_analyses("by hand", exam.turns), budget),
-        *[
-            _injection(kind, await run_perception(kind, perception, exam.messages), budget)
-            for kind, perception in seen.items()
-        ],
-    )
-
-
-def _transcript(exam: Exam) -> tuple[str, ...]:
-    """A line for each message and each reply."""
-    return tuple(
+    lines = [
         f"{speaker}: {' '.join(said.split())}"
         for message, reply in zip(exam.messages, exam.key.replies, strict=True)
         for speaker, said in (("User", message), ("Assistant", reply))
         if said.strip()
+    ]
+    fits = (lines[at:] for at in range(len(lines)))
+    newest = next(
+        (rest for rest in fits if estimate_tokens("\n".join(rest)) <= budget), list[str]()
     )
-
-
-def _newest(lines: Sequence[str], budget: int) -> list[str]:
-    """The last lines that fit, none of them cut."""
-    kept: list[str] = []
-    for line in reversed(lines):
-        if estimate_tokens("\n".join([line, *kept])) > budget:
-            break
-        kept.insert(0, line)
-    return kept
+    runs = {Kind.BY_HAND: run_analyses("by hand", exam.turns)}
+    seen: dict[Kind, Perception] = {Kind.BY_RULES: RulePerception()}
+    if model is not None:
+        seen[Kind.BY_MODEL] = model
+    for kind, perception in seen.items():
+        runs[kind] = await run_perception(kind, perception, exam.messages)
+    return (
+        Memory(kind=Kind.NOTHING, text=""),
+        Memory(kind=Kind.BUFFER, text="\n".join(lines)),
+        Memory(kind=Kind.CUT, text="\n".join(newest)),
+        Memory(kind=Kind.SUMMARY, text=exam.key.summary),
+        *(_injection(kind, run, budget) for kind, run in runs.items()),
+    )
 
 
 def _injection(kind: Kind, run: DialogueRun, budget: int) -> Memory:
@@ -136,20 +138,17 @@ def _injection(kind: Kind, run: DialogueRun, budget: int) -> Memory:
     return Memory(kind=kind, text=text, faults=run.errors)
 
 
-BUDGET = 300
-"""Tokens of an injection (section 6.3)."""
+# ---- what they cover ----
 
 
-class Scored(Value):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scored:
     """What one answer from one memory of one dialogue was worth."""
 
     dialogue: str
     kind: Kind
     question: str
-    value: float
-    """From 0 to 1."""
-    recall: float
-    """The same where claiming too much costs nothing."""
+    score: Score
     right: int
     """How many right items there were."""
     claimed: int | None
@@ -157,37 +156,27 @@ class Scored(Value):
     failed: bool = False
     """Whether no answer came."""
 
-    @property
-    def mark(self) -> Mark:
-        """As table 7 writes it."""
-        return Mark.of(self.value)
 
-
-class Size(Value):
-    """How long a memory of a dialogue was."""
-
-    dialogue: str
-    kind: Kind
-    tokens: int
-    faults: tuple[str, ...] = ()
-    """Turns of which its perception made nothing."""
-
-
-class Coverage(Value):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Coverage:
     """All answers of one reader."""
 
     reader: str
     budget: int
-    dialogues: tuple[str, ...]
-    questions: tuple[str, ...]
-    kinds: tuple[Kind, ...]
-    sizes: tuple[Size, ...]
+    questions: tuple[Question, ...]
+    memories: Mapping[str, tuple[Memory, ...]]
+    """By dialogue."""
     scored: tuple[Scored, ...]
+
+    @property
+    def kinds(self) -> tuple[Kind, ...]:
+        """The kinds of memory that were asked."""
+        return tuple(dict.fromkeys(m.kind for told in self.memories.values() for m in told))
 
     @property
     def further(self) -> tuple[str, ...]:
         """The dialogues that are not the paper's."""
-        return tuple(name for name in self.dialogues if name != PAPER)
+        return tuple(name for name in self.memories if name != PAPER)
 
     def of(self, dialogue: str, kind: Kind) -> tuple[Scored, ...]:
         """The answers from one memory of one dialogue."""
@@ -195,25 +184,19 @@ class Coverage(Value):
 
     def tokens(self, dialogue: str, kind: Kind) -> int:
         """How long that memory was."""
-        return next(
-            one.tokens for one in self.sizes if one.dialogue == dialogue and one.kind is kind
-        )
+        return next(one.tokens for one in self.memories[dialogue] if one.kind is kind)
 
     def total(self, dialogue: str, kind: Kind) -> float:
         """The sum of the scores: the coverage of table 6."""
-        return sum(one.value for one in self.of(dialogue, kind))
+        return sum(one.score.value for one in self.of(dialogue, kind))
 
-
-class OnAnswer(Protocol):
-    """Is told how far it is."""
-
-    def __call__(self, what: str, done: int, total: int) -> None:
-        """So many of all answers are there; `what` comes next."""
-        ...
-
-
-def _unheard(what: str, done: int, total: int) -> None:
-    """Nobody listens."""
+    def mean(self, kind: Kind, question: Question, dialogues: Sequence[str]) -> float:
+        """The mean score of one question over dialogues."""
+        return fmean(
+            one.score.value
+            for one in self.scored
+            if one.kind is kind and one.question == question.id and one.dialogue in dialogues
+        )
 
 
 async def cover(
@@ -223,7 +206,7 @@ async def cover(
     *,
     budget: int = BUDGET,
     perception: Perception | None = None,
-    on_answer: OnAnswer = _unheard,
+    on_answer: OnAnswer = lambda what, done, total: None,
 ) -> Coverage:
     """Asks a reader every question about every memory of every dialogue.
 
@@ -239,33 +222,21 @@ async def cover(
         ModelCallError: A model could not be asked.
         AwarenessError: An analysis by hand names what does not exist.
     """
-    sizes, scored, kinds = list[Size](), list[Scored](), dict[Kind, None]()
-    for number, exam in enumerate(exams):
-        per_exam = len(questions) * (len(Kind) if perception else len(Kind) - 1)
-        total = len(exams) * per_exam
-        on_answer(f"{exam.name}: messages are read", number * per_exam, total)
-        memories = await memories_of(exam, budget, perception)
-        for place, memory in enumerate(memories):
-            kinds[memory.kind] = None
-            sizes.append(
-                Size(
-                    dialogue=exam.name,
-                    kind=memory.kind,
-                    tokens=memory.tokens,
-                    faults=memory.faults,
-                )
-            )
-            done = number * per_exam + place * len(questions)
-            for asked, question in enumerate(questions):
-                on_answer(f"{exam.name}: {memory.kind}, {question.id}", done + asked, total)
+    memories: dict[str, tuple[Memory, ...]] = {}
+    scored: list[Scored] = []
+    total = len(exams) * len(questions) * (len(Kind) if perception else len(Kind) - 1)
+    for exam in exams:
+        on_answer(f"{exam.name}: messages are read", len(scored), total)
+        memories[exam.name] = await memories_of(exam, budget, perception)
+        for memory in memories[exam.name]:
+            for question in questions:
+                on_answer(f"{exam.name}: {memory.kind}, {question.id}", len(scored), total)
                 scored.append(await _scored(exam, memory, question, reader, budget))
     return Coverage(
         reader=reader.name,
         budget=budget,
-        dialogues=tuple(exam.name for exam in exams),
-        questions=tuple(question.id for question in questions),
-        kinds=tuple(kinds),
-        sizes=tuple(sizes),
+        questions=tuple(questions),
+        memories=memories,
         scored=tuple(scored),
     )
 
@@ -275,9 +246,10 @@ async def _scored(
 ) -> Scored:
     right = exam.right(question)
     claims = None
-    if question.form is Form.COMPUTED:
-        computed = _COMPUTED[question.id](memory.text, budget)
-        found = Score(value=computed, recall=computed)
+    if question.id == "token_budget":
+        found = Score.of(float(memory.tokens <= budget))
+    elif question.id == "machine_parseable":
+        found = Score.of(parseable(memory.text))
     else:
         claims = await reader.read(memory.text, question)
         found = score(claims, right, sampled=question.sampled)
@@ -285,31 +257,15 @@ async def _scored(
         dialogue=exam.name,
         kind=memory.kind,
         question=question.id,
-        value=found.value,
-        recall=found.recall,
+        score=found,
         right=len(right),
         claimed=None if claims is None else len(claims),
         failed=claims is None and question.form is not Form.COMPUTED,
     )
 
 
-def _fits(text: str, budget: int) -> float:
-    return float(estimate_tokens(text) <= budget)
+# ---- the page ----
 
-
-def _parses(text: str, budget: int) -> float:
-    del budget
-    return parseable(text)
-
-
-_COMPUTED: dict[str, Callable[[str, int], float]] = {
-    "token_budget": _fits,
-    "machine_parseable": _parses,
-}
-
-
-SEED = 2026
-"""What the resamples of the bootstrap are drawn by."""
 _PRINTED_KINDS = ("buffer", "summary", "SAGEN")
 _TABLE_6 = (
     ("tokens", 0, "92", "43", "176"),
@@ -331,74 +287,62 @@ _SAME = 0.005
 """Scores that differ by less are told as the same."""
 
 
-def figures(coverage: Coverage, dialogue: str, kind: Kind) -> dict[str, float]:
-    """Table 6 of one memory of one dialogue, by the names of its rows."""
-    scored = coverage.of(dialogue, kind)
-    tokens, covered = coverage.tokens(dialogue, kind), coverage.total(dialogue, kind)
-    marks = [one.mark for one in scored]
-    return {
-        "tokens": tokens,
-        "coverage": covered,
-        "coverage, %": 100 * covered / len(coverage.questions),
-        "coverage, recall only": sum(one.recall for one in scored),
-        "coverage per 100 tokens": 100 * covered / tokens if tokens else 0.0,
-        "full": marks.count(Mark.FULL),
-        "partial": marks.count(Mark.PARTIAL),
-        "none": marks.count(Mark.NONE),
-    }
-
-
-def _question_mean(
-    coverage: Coverage, kind: Kind, question: Question, dialogues: Sequence[str] | None = None
-) -> float:
-    """The mean score of one question over dialogues; over all but the paper's if not given."""
-    among = coverage.further if dialogues is None else dialogues
-    return fmean(
-        one.value
-        for one in coverage.scored
-        if one.kind is kind and one.question == question.id and one.dialogue in among
-    )
-
-
 def coverage_page(coverage: Coverage, command: str) -> str:
-    """The page.
-
-    Args:
-        coverage: What was found.
-        command: How it was measured; told at the end.
-    """
-    parts = [f"# What each kind of memory tells, read by {coverage.reader}", _opening(coverage)]
-    if PAPER in coverage.dialogues:
-        parts += ["## Table 6: the paper's scenario", _table_6(coverage, (PAPER,))]
-    if coverage.further:
-        count = _dialogues(len(coverage.further))
-        parts += [
-            f"## Table 6: {count}, means",
-            _table_6(coverage, coverage.further),
-            "## Differences, paired by dialogue",
-            _differences(coverage),
-            "## Coverage of each dialogue",
-            _per_dialogue(coverage),
-        ]
-    parts += ["## Table 7: by question", _table_7(coverage)]
-    if coverage.further:
-        parts += ["## Where awareness does not win", _losses(coverage)]
-    parts += ["## Nothing to tell", _nothing_to_tell(coverage)]
-    parts += ["## Answers that failed", _failures(coverage), "## How it was measured"]
-    parts.append(f"```text\n{command}\n```")
-    return "\n\n".join(parts) + "\n"
+    """The page; `command` is how it was measured, told at the end."""
+    return "\n\n".join(_parts(coverage, command)) + "\n"
 
 
-def _opening(coverage: Coverage) -> str:
-    asked = len(coverage.questions)
-    return (
-        f"{_dialogues(len(coverage.dialogues))}, {asked} questions each, asked of each kind of "
+def _parts(coverage: Coverage, command: str) -> Iterator[str]:
+    further = coverage.further
+    yield f"# What each kind of memory tells, read by {coverage.reader}"
+    yield (
+        f"{_dialogues(len(coverage.memories))}, {len(coverage.questions)} questions each, asked "
+        "of each kind of "
         f"memory after the last turn; budget of injections and of the buffer that is cut: "
         f"{coverage.budget} tokens. A score is F1 over the right items, 1 for rightly claiming "
         "nothing; full from 0.7, partial from 0.3. *Recall only* lets a text claim as much as it "
         "likes, except where nothing is to be told. What is measured, and what it cannot show: "
         "docs/awareness-evidence.md."
     )
+    if PAPER in coverage.memories:
+        yield from ("## Table 6: the paper's scenario", _table_6(coverage, (PAPER,)))
+    if further:
+        yield f"## Table 6: {_dialogues(len(further))}, means"
+        yield _table_6(coverage, further)
+        yield from ("## Differences, paired by dialogue", _differences(coverage))
+        yield from ("## Coverage of each dialogue", _per_dialogue(coverage))
+    yield "## Table 7: by question"
+    if PAPER in coverage.memories:
+        head = ["the paper's scenario", *coverage.kinds]
+        head += [f"paper: {kind}" for kind in _PRINTED_KINDS]
+        yield markdown_table(head, [_marked(coverage, one) for one in coverage.questions])
+    if further:
+        rows = [
+            [one.label, *(f"{coverage.mean(kind, one, further):.2f}" for kind in coverage.kinds)]
+            for one in coverage.questions
+        ]
+        yield markdown_table(["further dialogues, mean score", *coverage.kinds], rows)
+        yield from ("## Where awareness does not win", _losses(coverage))
+    yield from ("## Nothing to tell", _nothing_to_tell(coverage))
+    yield from ("## Answers that failed", _failures(coverage))
+    yield from ("## How it was measured", f"```text\n{command}\n```")
+
+
+def figures(coverage: Coverage, dialogue: str, kind: Kind) -> dict[str, float]:
+    """Table 6 of one memory of one dialogue, by the names of its rows."""
+    scored = coverage.of(dialogue, kind)
+    tokens, covered = coverage.tokens(dialogue, kind), coverage.total(dialogue, kind)
+    marks = [Mark.of(one.score.value) for one in scored]
+    return {
+        "tokens": tokens,
+        "coverage": covered,
+        "coverage, %": 100 * covered / len(coverage.questions),
+        "coverage, recall only": sum(one.score.recall for one in scored),
+        "coverage per 100 tokens": 100 * covered / tokens if tokens else 0.0,
+        "full": marks.count(Mark.FULL),
+        "partial": marks.count(Mark.PARTIAL),
+        "none": marks.count(Mark.NONE),
+    }
 
 
 def _table_6(coverage: Coverage, dialogues: Sequence[str]) -> str:
@@ -415,7 +359,7 @@ def _table_6(coverage: Coverage, dialogues: Sequence[str]) -> str:
         means = [fmean(each[name] for each in column) for column in columns]
         cells = [f"{mean:.{0 if whole else digits}f}" for mean in means]
         rows.append([name, *cells, *(paper if printed else ())])
-    return _grid(head, rows)
+    return markdown_table(head, rows)
 
 
 def _differences(coverage: Coverage) -> str:
@@ -439,7 +383,7 @@ def _differences(coverage: Coverage) -> str:
                 cells += [f"{found.difference:+.2f}{within}", f"{found.higher} / {found.lower}"]
             rows.append(cells)
     head = ["", *(part for name in _COMPARED.values() for part in (name, "better / worse"))]
-    return _grid(head, rows) + (
+    return markdown_table(head, rows) + (
         "\n\nMean and 95 % interval (bootstrap over the further dialogues, seeded; none below "
         "six), and in how many of them it is better or worse."
     )
@@ -454,54 +398,30 @@ def _per_dialogue(coverage: Coverage) -> str:
                 for kind in coverage.kinds
             ),
         ]
-        for dialogue in coverage.dialogues
+        for dialogue in coverage.memories
     ]
-    return _grid(["coverage (tokens)", *coverage.kinds], rows)
-
-
-def _table_7(coverage: Coverage) -> str:
-    """Marks of the paper's scenario beside the printed ones, and mean scores of the others."""
-    parts: list[str] = []
-    asked = questions_named(coverage.questions)
-    if PAPER in coverage.dialogues:
-        head = ["the paper's scenario", *coverage.kinds]
-        head += [f"paper: {kind}" for kind in _PRINTED_KINDS]
-        parts.append(_grid(head, [_marked(coverage, one) for one in asked]))
-    if coverage.further:
-        rows = [
-            [one.label, *(f"{_question_mean(coverage, kind, one):.2f}" for kind in coverage.kinds)]
-            for one in asked
-        ]
-        parts.append(_grid(["further dialogues, mean score", *coverage.kinds], rows))
-    return "\n\n".join(parts)
+    return markdown_table(["coverage (tokens)", *coverage.kinds], rows)
 
 
 def _marked(coverage: Coverage, question: Question) -> list[str]:
-    scores = [_question_mean(coverage, kind, question, (PAPER,)) for kind in coverage.kinds]
-    printed = question.printed
-    return [
-        question.label,
-        *(f"{Mark.of(score).value} {score:.2f}" for score in scores),
-        printed.buffer,
-        printed.summary,
-        printed.awareness,
-    ]
+    scores = [coverage.mean(kind, question, (PAPER,)) for kind in coverage.kinds]
+    marks = [f"{Mark.of(score).value} {score:.2f}" for score in scores]
+    return [question.label, *marks, *question.printed]
 
 
 def _losses(coverage: Coverage) -> str:
     """The questions in which a baseline tells as much as awareness or more, in the mean."""
     rows: list[list[str]] = []
-    for question in questions_named(coverage.questions):
-        best = max(BASELINES, key=lambda kind: _question_mean(coverage, kind, question))
-        theirs = _question_mean(coverage, best, question)
-        cells = [question.label, f"{best} {theirs:.2f}"]
-        mine = [(kind, _question_mean(coverage, kind, question)) for kind in _aware(coverage)]
-        cells += [f"{score:.2f} ({_against(score, theirs)})" for _, score in mine]
-        if any(score < theirs + _SAME for _, score in mine):
-            rows.append(cells)
+    for question in coverage.questions:
+        means = {kind: coverage.mean(kind, question, coverage.further) for kind in coverage.kinds}
+        best = max(BASELINES, key=lambda kind: means[kind])
+        mine = [means[kind] for kind in _aware(coverage)]
+        cells = [f"{score:.2f} ({_against(score, means[best])})" for score in mine]
+        if any(score < means[best] + _SAME for score in mine):
+            rows.append([question.label, f"{best} {means[best]:.2f}", *cells])
     if not rows:
         return "It wins every question, in the mean over the further dialogues."
-    return _grid(["question", "best baseline", *_aware(coverage)], rows)
+    return markdown_table(["question", "best baseline", *_aware(coverage)], rows)
 
 
 def _against(score: float, theirs: float) -> str:
@@ -515,42 +435,32 @@ def _nothing_to_tell(coverage: Coverage) -> str:
     empty = [one for one in coverage.scored if not one.right and one.claimed is not None]
     if not empty:
         return "Every question had something to be told."
-    cells = [
-        f"{sum(one.value == 1 for one in mine)} of {len(mine)}"
-        for kind in coverage.kinds
-        for mine in [[one for one in empty if one.kind is kind]]
-    ]
-    return _grid(["right answer: none", *coverage.kinds], [["claims nothing", *cells]])
+    by_kind = [[one for one in empty if one.kind is kind] for kind in coverage.kinds]
+    cells = [f"{sum(one.score.value == 1 for one in mine)} of {len(mine)}" for mine in by_kind]
+    head = ["right answer: none", *coverage.kinds]
+    return markdown_table(head, [["claims nothing", *cells]])
 
 
 def _failures(coverage: Coverage) -> str:
     failed = [sum(one.failed for one in coverage.scored if one.kind is k) for k in coverage.kinds]
-    faults = [
-        sum(len(one.faults) for one in coverage.sizes if one.kind is k) for k in coverage.kinds
-    ]
+    memories = [memory for told in coverage.memories.values() for memory in told]
+    faults = [sum(len(one.faults) for one in memories if one.kind is k) for k in coverage.kinds]
     if not any(failed) and not any(faults):
         return "None."
     rows = [["no usable answer, scored 0", *map(str, failed)]]
     rows.append(["turns of which perception made nothing", *map(str, faults)])
-    return _grid(["", *coverage.kinds], rows)
+    return markdown_table(["", *coverage.kinds], rows)
 
 
 def _aware(coverage: Coverage) -> tuple[Kind, ...]:
-    return tuple(kind for kind in AWARENESS if kind in coverage.kinds)
+    return tuple(kind for kind in _AWARENESS if kind in coverage.kinds)
 
 
 def _dialogues(count: int) -> str:
     return "1 dialogue" if count == 1 else f"{count} dialogues"
 
 
-def _grid(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = [f"| {' | '.join(head)} |", f"|{'---|' * len(head)}"]
-    lines += [f"| {' | '.join(row)} |" for row in rows]
-    return "\n".join(lines)
-
-
-DATA = Path(__file__).parent
-"""The folder of the further dialogues and of the right answers."""
+# ---- the command ----
 
 
 class CoverageRequest(Value):
@@ -563,7 +473,6 @@ class CoverageRequest(Value):
     limit: int | None = Field(default=None, gt=0)
     """So many dialogues, the paper's first."""
     dialogues: tuple[str, ...] = ()
-    """Only these; all if none is named."""
     questions: tuple[str, ...] = ()
     """Only these; all if none is named."""
     budget: int = Field(default=BUDGET, gt=0)
@@ -579,7 +488,7 @@ class CoverageRequest(Value):
         """The command that asks for it; it names no folder and holds no secret."""
         words = ["case-study", "awareness", "coverage"]
         given = {
-            "--model": _public(self.model),
+            "--model": self.model and ModelSpec.parse(self.model).public,
             "--limit": self.limit,
             "--questions": ",".join(self.questions) or None,
             "--budget": self.budget if self.budget != BUDGET else None,
@@ -634,7 +543,3 @@ async def _perception(request: CoverageRequest) -> AsyncGenerator[Perception | N
         )
     finally:
         await client.close()
-
-
-def _public(spec: str | None) -> str | None:
-    return None if spec is None else ModelSpec.parse(spec).public

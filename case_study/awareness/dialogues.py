@@ -7,6 +7,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, TypeVar
 
 from pydantic import Field, JsonValue, TypeAdapter, ValidationError, model_validator
 
@@ -32,38 +33,31 @@ from .kept_lines import KeptLines
 
 # ---- The paper's talk of four turns ----
 
-_SCRAPER = "I want to learn Python and build a web scraper. Can you help me learn Python?"
-_CARBONARA = "By the way, how do you make pasta carbonara?"
-_LIBRARY = "Oh wait, going back to Python - what library for scraping?"
-_ERRORS = "BeautifulSoup is not working! Errors everywhere!"
-
-_BEGINNING = ConversationAnalysis(
-    message=_SCRAPER,
-    topics=("Python", "web scraping"),
-    entities=(MentionedEntity(name="Python", type=ConversationEntityType.CONCEPT),),
-    goals=(
-        StatedGoal(description="Learn Python"),
-        StatedGoal(description="Build a web scraper"),
-    ),
-    questions=("Can you help me learn Python?",),
-)
-
 CONVERSATION = (
-    _BEGINNING,
     ConversationAnalysis(
-        message=_CARBONARA,
+        message="I want to learn Python and build a web scraper. Can you help me learn Python?",
+        topics=("Python", "web scraping"),
+        entities=(MentionedEntity(name="Python", type=ConversationEntityType.CONCEPT),),
+        goals=(
+            StatedGoal(description="Learn Python"),
+            StatedGoal(description="Build a web scraper"),
+        ),
+        questions=("Can you help me learn Python?",),
+    ),
+    ConversationAnalysis(
+        message="By the way, how do you make pasta carbonara?",
         topics=("cooking", "pasta carbonara"),
         goals=(StatedGoal(description="Make pasta carbonara"),),
         questions=("How do you make pasta carbonara?",),
     ),
     ConversationAnalysis(
-        message=_LIBRARY,
+        message="Oh wait, going back to Python - what library for scraping?",
         topics=("Python", "web scraping"),
         questions=("What library for scraping?",),
         references_previous=True,
     ),
     ConversationAnalysis(
-        message=_ERRORS,
+        message="BeautifulSoup is not working! Errors everywhere!",
         topics=("web scraping", "BeautifulSoup"),
         goals=(StatedGoal(description="Get BeautifulSoup to work"),),
         sentiment=Sentiment.FRUSTRATED,
@@ -95,7 +89,7 @@ class Dialogue(Value):
         return tuple(turn.message for turn in self.turns)
 
 
-_DIALOGUES = TypeAdapter(tuple[Dialogue, ...])
+_ModelT = TypeVar("_ModelT")
 
 
 def load_dialogues(path: Path) -> tuple[Dialogue, ...]:
@@ -104,17 +98,29 @@ def load_dialogues(path: Path) -> tuple[Dialogue, ...]:
     Raises:
         ConfigurationError: It cannot be read, or is something else.
     """
+    form = TypeAdapter(tuple[Dialogue, ...])
+    example = '[{"name": NAME, "turns": [{"message": TEXT, ...}, ...]}]'
+    return read_json(path, form, "dialogues", example)
+
+
+def read_json(path: Path, form: TypeAdapter[_ModelT], what: str, example: str) -> _ModelT:
+    """What a JSON file holds.
+
+    Raises:
+        ConfigurationError: It cannot be read, or is something else; says where, and what to write.
+    """
     try:
-        return _DIALOGUES.validate_json(path.read_bytes())
+        return form.validate_json(path.read_bytes())
     except OSError as error:
-        raise ConfigurationError(f"Dialogues cannot be read from {str(path)!r}: {error}") from error
+        raise ConfigurationError(
+            f"{what.capitalize()} cannot be read from {str(path)!r}: {error}"
+        ) from error
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False)[0]
-        steps = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in first["loc"])
+        place = " > ".join(map(str, first["loc"])) or "its beginning"
         raise ConfigurationError(
-            f"{str(path)!r} holds no dialogues: wrong at {''.join(steps) or 'its beginning'}: "
-            f"{first['msg']}, given {one_line(repr(first['input']), 80)}. "
-            'Write a list of {"name": NAME, "turns": [{"message": TEXT, ...}, ...]}.'
+            f"{str(path)!r} holds no {what}: wrong at {place}: {first['msg']}, given "
+            f"{one_line(repr(first['input']), 80)}. Write {example}."
         ) from error
 
 
@@ -202,15 +208,6 @@ class _Recorder:
 _SUMMARY_TOKENS = 300
 
 
-class ReadingError(Value):
-    """Why a reading failed, as `ModelAnswerError` tells it."""
-
-    expected: str
-    problem: str
-    raw: str
-    attempts: int
-
-
 class CachedReading(Value):
     """What one text was read as, in a line of the file."""
 
@@ -218,8 +215,8 @@ class CachedReading(Value):
     """Of the reader, the state's summary and the text."""
     text: str
     analysis: dict[str, JsonValue] | None = None
-    fault: ReadingError | None = None
-    """Why there is no analysis."""
+    fault: dict[str, Any] | None = None
+    """Why there is no analysis: the arguments of a `ModelAnswerError`."""
 
 
 class CachedPerception:
@@ -251,29 +248,22 @@ class CachedPerception:
             ModelCallError: A model could not be asked.
             OSError: The file cannot be written.
         """
-        key = _key(self._reader, summary_of(state, _SUMMARY_TOKENS).text, text)
+        parts = (self._reader, summary_of(state, _SUMMARY_TOKENS).text, text)
+        key = hashlib.sha256(json.dumps(parts).encode()).hexdigest()
         reading = self._cache.get(key)
         if reading is None:
             reading = await self._read(key, text, state)
             self._cache[key] = reading
             self._file.append(reading)
         if reading.fault is not None:
-            raise ModelAnswerError(**reading.fault.model_dump())
+            raise ModelAnswerError(**reading.fault)
         return reading.analysis or {}
 
     async def _read(self, key: str, text: str, state: AwarenessState) -> CachedReading:
         try:
             analysis = await self._perception.perceive(text, state)
         except ModelAnswerError as error:
-            fault = ReadingError(
-                expected=error.expected,
-                problem=error.problem,
-                raw=error.raw,
-                attempts=error.attempts,
-            )
+            told = ("expected", "problem", "raw", "attempts")
+            fault = {name: getattr(error, name) for name in told}
             return CachedReading(key=key, text=text, fault=fault)
         return CachedReading.model_validate({"key": key, "text": text, "analysis": dict(analysis)})
-
-
-def _key(*parts: str) -> str:
-    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from math import ceil
 from pathlib import Path
-from typing import Annotated, Protocol
+from typing import Annotated, Protocol, Self
 
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import Field, TypeAdapter
 
-from case_study.awareness.dialogues import CONVERSATION, Dialogue, load_dialogues
 from coag.awareness.adapters import ConversationAnalysis
 from coag.errors import ConfigurationError, UnknownNameError
-from coag.schema import Value, one_line
+from coag.schema import Value
+
+from .dialogues import CONVERSATION, Dialogue, load_dialogues, read_json
 
 
 class Form(StrEnum):
@@ -29,65 +30,47 @@ class Form(StrEnum):
     """Nothing that is read: the text itself is measured."""
 
 
-class Printed(Value):
-    """The row of table 7 as the paper prints it: Y full, ~ partial, - not captured."""
-
-    buffer: str
-    summary: str
-    awareness: str = "Y"
-
-
-class Question(Value):
+@dataclass(frozen=True, slots=True)
+class Question:
     """One question about a talk, as things stand after its last turn."""
 
     id: str
     label: str
     """The information type, as in table 7."""
-    form: Form
-    printed: Printed
-    sampled: bool = False
-    """Whether the right items are only some of what is true, so that naming more costs nothing."""
+    printed: str
+    """The row of table 7 as the paper prints it, for buffer, summary and awareness: Y full, ~
+    partial, - not captured."""
+    form: Form = Form.PHRASES
 
-
-_SAMPLED = ("entity_types", "transition_order", "compression")
-
-
-def _question(id: str, label: str, printed: str, form: Form = Form.PHRASES) -> Question:
-    buffer, summary = printed
-    return Question(
-        id=id,
-        label=label,
-        form=form,
-        printed=Printed(buffer=buffer, summary=summary),
-        sampled=id in _SAMPLED,
-    )
+    @property
+    def sampled(self) -> bool:
+        """Whether the right items are only some of what is true, so that more costs nothing."""
+        return self.id in ("entity_types", "transition_order", "compression")
 
 
 QUESTIONS = (
-    _question("explicit_goals", "Explicit goal identification", "~Y"),
-    _question("implied_goals", "Inferred/implicit goals", "--"),
-    _question("goal_hierarchy", "Goal hierarchy (parent/child)", "--", Form.PAIRS),
-    _question("goal_lifecycle", "Goal lifecycle tracking", "--", Form.PAIRS),
-    _question("goal_priorities", "Goal priority ranking", "--", Form.PAIRS),
-    _question("active_topics", "Active topic tracking", "~~"),
-    _question("topic_pivots", "Topic pivot detection", "-~", Form.PAIRS),
-    _question("callbacks", "Callback/return detection", "-Y"),
-    _question("sentiment", "Sentiment/emotion tracking", "~Y"),
-    _question("urgency", "Sentiment-driven urgency", "--"),
-    _question("entity_types", "Entity type classification", "--", Form.PAIRS),
-    _question("transition_order", "Temporal transition ordering", "YY", Form.PAIRS),
-    _question("transition_types", "Transition type classification", "--", Form.PAIRS),
-    _question("compression", "Memory decay/compression", "-~"),
-    _question("sticky_failures", "Failure/reversal sticky retention", "--"),
-    _question("unknowns", "Explicit unknown tracking", "--"),
-    _question("assumptions", "Explicit assumption tracking", "--"),
-    _question("watch_list", "Persistent scan pattern watchlist", "--"),
-    _question("token_budget", "Token-budget-aware rendering", "--", Form.COMPUTED),
-    _question("machine_parseable", "Machine-parseable structured output", "--", Form.COMPUTED),
+    Question("explicit_goals", "Explicit goal identification", "~YY"),
+    Question("implied_goals", "Inferred/implicit goals", "--Y"),
+    Question("goal_hierarchy", "Goal hierarchy (parent/child)", "--Y", Form.PAIRS),
+    Question("goal_lifecycle", "Goal lifecycle tracking", "--Y", Form.PAIRS),
+    Question("goal_priorities", "Goal priority ranking", "--Y", Form.PAIRS),
+    Question("active_topics", "Active topic tracking", "~~Y"),
+    Question("topic_pivots", "Topic pivot detection", "-~Y", Form.PAIRS),
+    Question("callbacks", "Callback/return detection", "-YY"),
+    Question("sentiment", "Sentiment/emotion tracking", "~YY"),
+    Question("urgency", "Sentiment-driven urgency", "--Y"),
+    Question("entity_types", "Entity type classification", "--Y", Form.PAIRS),
+    Question("transition_order", "Temporal transition ordering", "YYY", Form.PAIRS),
+    Question("transition_types", "Transition type classification", "--Y", Form.PAIRS),
+    Question("compression", "Memory decay/compression", "-~Y"),
+    Question("sticky_failures", "Failure/reversal sticky retention", "--Y"),
+    Question("unknowns", "Explicit unknown tracking", "--Y"),
+    Question("assumptions", "Explicit assumption tracking", "--Y"),
+    Question("watch_list", "Persistent scan pattern watchlist", "--Y"),
+    Question("token_budget", "Token-budget-aware rendering", "--Y", Form.COMPUTED),
+    Question("machine_parseable", "Machine-parseable structured output", "--Y", Form.COMPUTED),
 )
 """In the order of table 7."""
-
-_BY_ID = {question.id: question for question in QUESTIONS}
 
 
 def questions_named(ids: Sequence[str]) -> tuple[Question, ...]:
@@ -96,16 +79,16 @@ def questions_named(ids: Sequence[str]) -> tuple[Question, ...]:
     Raises:
         UnknownNameError: There is no such question; lists all.
     """
+    known = tuple(one.id for one in QUESTIONS)
     for id in ids:
-        if id not in _BY_ID:
-            raise UnknownNameError("question", id, tuple(_BY_ID))
+        if id not in known:
+            raise UnknownNameError("question", id, known)
     return tuple(one for one in QUESTIONS if not ids or one.id in ids)
 
 
 PAPER = "the paper's four turns"
 """What the paper's own dialogue is called in the file of questions."""
 DIALOGUES, KEY = "dialogues.json", "questions.json"
-_SHOWN = 80
 
 Phrase = Annotated[str, Field(pattern=r"\S", max_length=200)]
 """A short phrase; `|` stands between alternatives."""
@@ -124,11 +107,12 @@ class Key(Value):
     """The right items by question; none means that there is nothing to be told."""
 
 
-class Exam(Value):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exam:
     """A dialogue and the key to it."""
 
     name: str
-    turns: tuple[ConversationAnalysis, ...] = Field(min_length=1)
+    turns: tuple[ConversationAnalysis, ...]
     """What each message says by hand, with the message."""
     key: Key
 
@@ -142,9 +126,6 @@ class Exam(Value):
         return self.key.answers.get(question.id, ())
 
 
-_KEYS = TypeAdapter(dict[str, Key])
-
-
 def exams_in(folder: Path) -> tuple[Exam, ...]:
     """The paper's dialogue and those of a folder's `dialogues.json`, keyed by `questions.json`.
 
@@ -153,14 +134,29 @@ def exams_in(folder: Path) -> tuple[Exam, ...]:
             dialogue, or the answers do not fit the questions; says where.
         UnknownNameError: An answer is to no question.
     """
-    dialogues = (
-        Dialogue(name=PAPER, turns=CONVERSATION),
-        *load_dialogues(folder / DIALOGUES),
-    )
+    dialogues = (Dialogue(name=PAPER, turns=CONVERSATION), *load_dialogues(folder / DIALOGUES))
     path = folder / KEY
-    keys = _keys(path)
-    _same_names([one.name for one in dialogues], keys, path)
-    return tuple(_exam(dialogue, keys[dialogue.name], path) for dialogue in dialogues)
+    keys = read_json(
+        path,
+        TypeAdapter(dict[str, Key]),
+        "questions",
+        '{NAME: {"replies": [TEXT, ...], "summary": TEXT, "answers": {ID: [[PHRASE], ...]}}}',
+    )
+    names = [one.name for one in dialogues]
+    for name in dict.fromkeys([*names, *keys]):
+        if names.count(name) > 1:
+            raise ConfigurationError(f"Two dialogues are called {name!r}. Give each its own name.")
+        if name not in keys:
+            raise ConfigurationError(f"{str(path)!r} has no answers for {name!r}. Add them.")
+        if name not in names:
+            raise ConfigurationError(
+                f"{str(path)!r} has answers for {name!r}, which is no dialogue. Add the dialogue "
+                f"to {DIALOGUES}, or take the answers out."
+            )
+    for dialogue in dialogues:
+        for problem in _misfits(dialogue, keys[dialogue.name]):
+            raise ConfigurationError(f"{str(path)!r}, dialogue {dialogue.name!r}: {problem}")
+    return tuple(Exam(name=one.name, turns=one.turns, key=keys[one.name]) for one in dialogues)
 
 
 def exams_named(exams: Sequence[Exam], names: Sequence[str]) -> tuple[Exam, ...]:
@@ -176,64 +172,20 @@ def exams_named(exams: Sequence[Exam], names: Sequence[str]) -> tuple[Exam, ...]
     return tuple(exam for exam in exams if not names or exam.name in names)
 
 
-def _keys(path: Path) -> dict[str, Key]:
-    try:
-        return _KEYS.validate_json(path.read_bytes())
-    except OSError as error:
-        raise ConfigurationError(f"Questions cannot be read from {str(path)!r}: {error}") from error
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_context=False)[0]
-        place = " > ".join(map(str, first["loc"])) or "its beginning"
-        given = one_line(repr(first["input"]), _SHOWN)
-        raise ConfigurationError(
-            f"{str(path)!r} holds no questions: wrong at {place}: {first['msg']}, given {given}. "
-            'Write {NAME: {"replies": [TEXT, ...], "summary": TEXT, "answers": {ID: [[PHRASE], '
-            "...]}}}."
-        ) from error
-
-
-def _same_names(dialogues: Sequence[str], keys: Mapping[str, Key], path: Path) -> None:
-    twice = [name for name in dict.fromkeys(dialogues) if dialogues.count(name) > 1]
-    if twice:
-        raise ConfigurationError(f"Two dialogues are called {twice[0]!r}. Give each its own name.")
-    for name in dialogues:
-        if name not in keys:
-            raise ConfigurationError(f"{str(path)!r} has no answers for {name!r}. Add them.")
-    for name in keys:
-        if name not in dialogues:
-            raise ConfigurationError(
-                f"{str(path)!r} has answers for {name!r}, which is no dialogue. Add the dialogue "
-                f"to {DIALOGUES}, or take the answers out."
-            )
-
-
-def _exam(dialogue: Dialogue, key: Key, path: Path) -> Exam:
-    """Holds a key to its dialogue.
-
-    Raises:
-        ConfigurationError: It does not fit.
-        UnknownNameError: An answer is to no question.
-    """
-    place = f"{str(path)!r}, dialogue {dialogue.name!r}"
+def _misfits(dialogue: Dialogue, key: Key) -> Iterator[str]:
+    """In what a key does not fit its dialogue and the questions, as sentences."""
     if len(key.replies) != len(dialogue.turns):
-        raise ConfigurationError(
-            f"{place}: {len(key.replies)} replies to {len(dialogue.turns)} turns. Write one each."
-        )
+        yield f"{len(key.replies)} replies to {len(dialogue.turns)} turns. Write one each."
     questions_named(tuple(key.answers))
     for question in QUESTIONS:
         if question.form is Form.COMPUTED:
             continue
         if question.id not in key.answers:
-            raise ConfigurationError(
-                f"{place}: no answer to {question.id!r}. Write [] where nothing is to be told."
-            )
-        for item in key.answers[question.id]:
+            yield f"no answer to {question.id!r}. Write [] where nothing is to be told."
+        for item in key.answers.get(question.id, ()):
             if (len(item) > 1) is not (question.form is Form.PAIRS):
                 wanted = "two phrases" if question.form is Form.PAIRS else "one phrase"
-                raise ConfigurationError(
-                    f"{place}: an answer to {question.id!r} is {wanted}, not {list(item)!r}."
-                )
-    return Exam(name=dialogue.name, turns=dialogue.turns, key=key)
+                yield f"an answer to {question.id!r} is {wanted}, not {list(item)!r}."
 
 
 Claim = tuple[str, ...]
@@ -330,6 +282,11 @@ class Score:
     recall: float
     """The share of right items that were given, whatever else was; the same where none is."""
 
+    @classmethod
+    def of(cls, value: float) -> Self:
+        """One that is the same in both."""
+        return cls(value=value, recall=value)
+
 
 def score(claims: Sequence[Claim] | None, right: Sequence[Item], *, sampled: bool = False) -> Score:
     """What these claims are worth.
@@ -340,13 +297,13 @@ def score(claims: Sequence[Claim] | None, right: Sequence[Item], *, sampled: boo
         sampled: Whether claims beyond the right items cost nothing, because these are only some.
     """
     if claims is None:
-        return Score(value=0.0, recall=0.0)
+        return Score.of(0.0)
     if not right:
-        return Score(value=float(not claims), recall=float(not claims))
+        return Score.of(float(not claims))
     given = [item for item in right if any(tells(claim, item) for claim in claims)]
     recall = len(given) / len(right)
     if sampled or not given:
-        return Score(value=recall, recall=recall)
+        return Score.of(recall)
     borne_out = sum(any(tells(claim, item) for item in right) for claim in claims)
     precision = borne_out / len(claims)
     return Score(value=2 * precision * recall / (precision + recall), recall=recall)

@@ -8,19 +8,15 @@ import re
 from collections.abc import AsyncGenerator, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, cast
+from typing import Any, Literal, cast
 
 from autogen_agentchat.agents import AssistantAgent
 from autogen_agentchat.base import Response
 from autogen_agentchat.messages import TextMessage, ToolCallExecutionEvent, ToolCallRequestEvent
 from autogen_core import CancellationToken, FunctionCall
 from autogen_core.memory import Memory
-from autogen_core.models import (
-    ChatCompletionClient,
-    CreateResult,
-    FunctionExecutionResult,
-)
-from autogen_core.tools import BaseTool, TextResultContent, Tool, ToolResult, ToolSchema, Workbench
+from autogen_core.models import ChatCompletionClient, CreateResult, FunctionExecutionResult
+from autogen_core.tools import BaseTool, TextResultContent, Tool, ToolResult, Workbench
 
 from coag.compat import (
     ConstrainedWorkbench,
@@ -39,36 +35,23 @@ from coag.schema import Constraint, ReceiptStatus, parsed_arguments
 
 from .recall import done
 
-
-class OnePieceClient(WrappedClient):
-    """Changes whole answers, so that a stream of it is one piece; subclasses define `answer`."""
-
-    async def stream(self, request: ModelRequest) -> AsyncGenerator[str | CreateResult, None]:
-        """The same as `answer`."""
-        yield await self.answer(request)
-
+# ---- the model: one action a turn, also where it is written in words ----
 
 _LINE = re.compile(r"(?im)^\W*action\W*:\W*(\w+)[ \t]*\(([^()\n]*)\)")
 _OPENINGS = 50
 """Braces in a text at which JSON is looked for."""
+SPELLED = "spelled"
+"""What the id of a call that was made of words begins with, and what a note on it is about."""
+MAX_TOKENS = 1_000
+"""Longest completion of a turn, reasoning and tool call, for a client that has no limit itself."""
 
 
-class Spelled(NamedTuple):
-    """A call in a text."""
-
-    name: str
-    arguments: str
-    """As JSON."""
-    before: str
-    """The text up to the call."""
-
-
-def spelled_call(text: str, names: Collection[str]) -> Spelled | None:
-    """The first call of one of these tools that stands in a text; None if there is none."""
+def spelled_call(text: str, names: Collection[str]) -> tuple[str, str, str] | None:
+    """The first call of one of these tools that stands in a text: name, JSON, the text before."""
     return next(_in_json(text, names), None) or next(_in_lines(text, names), None)
 
 
-def _in_json(text: str, names: Collection[str]) -> Iterator[Spelled]:
+def _in_json(text: str, names: Collection[str]) -> Iterator[tuple[str, str, str]]:
     decoder = json.JSONDecoder()
     for opening in list(re.finditer(r"\{", text))[:_OPENINGS]:
         try:
@@ -78,88 +61,69 @@ def _in_json(text: str, names: Collection[str]) -> Iterator[Spelled]:
         told = cast("dict[str, Any]", value)
         given = told.get("arguments", told.get("parameters", {}))
         if told.get("name") in names and isinstance(given, dict):
-            yield Spelled(str(told["name"]), json.dumps(given), text[: opening.start()])
+            yield str(told["name"]), json.dumps(given), text[: opening.start()]
 
 
-def _in_lines(text: str, names: Collection[str]) -> Iterator[Spelled]:
+def _in_lines(text: str, names: Collection[str]) -> Iterator[tuple[str, str, str]]:
+    """Lines such as `Action: move_agent(direction="east")`."""
     for line in _LINE.finditer(text):
-        given = _keywords(line[2])
-        if line[1] in names and given is not None:
-            yield Spelled(line[1], json.dumps(given), text[: line.start()])
+        try:
+            call = cast("ast.Call", ast.parse(f"f({line[2]})", mode="eval").body)
+            given = {str(word.arg): ast.literal_eval(word.value) for word in call.keywords}
+        except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
+            continue
+        if line[1] in names and not call.args:
+            yield line[1], json.dumps(given), text[: line.start()]
 
 
-def _keywords(text: str) -> dict[str, Any] | None:
-    """`direction="east", far=True` as a dictionary; None if it is something else."""
-    try:
-        call = ast.parse(f"f({text})", mode="eval").body
-        if not isinstance(call, ast.Call) or call.args:
-            return None
-        return {str(word.arg): ast.literal_eval(word.value) for word in call.keywords}
-    except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
-        return None
+class _OnePieceClient(WrappedClient):
+    """Changes whole answers, so that a stream of it is one piece."""
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[str | CreateResult, None]:
+        yield await self.answer(request)
 
 
-SPELLED = "spelled"
-"""What the id of such a call begins with, and what a note on it is about."""
-
-
-class SpellingClient(OnePieceClient):
-    """Passes requests on; a tool call that the answer's text spells out becomes a call.
-
-    Args:
-        client: Who answers.
-        ids: Gives the next id that begins with a word.
-    """
+class _SpellingClient(_OnePieceClient):
+    """Passes requests on; a tool call that the answer's text spells out becomes a call."""
 
     def __init__(self, client: ChatCompletionClient, ids: Callable[[str], str]) -> None:
         super().__init__(client)
         self._ids = ids
 
     async def answer(self, request: ModelRequest) -> CreateResult:
-        """Asks the client."""
-        return self._called(await request.send(self.wrapped), request.tools)
-
-    def _called(self, result: CreateResult, tools: Sequence[Tool | ToolSchema]) -> CreateResult:
-        names = [tool.name if isinstance(tool, Tool) else tool["name"] for tool in tools]
-        spelled = spelled_call(result.content, names) if isinstance(result.content, str) else None
+        result = await request.send(self.wrapped)
+        names = [one.name if isinstance(one, Tool) else one["name"] for one in request.tools]
+        text = result.content
+        spelled = spelled_call(text, names) if isinstance(text, str) else None
         if spelled is None:
             return result
-        call = FunctionCall(id=self._ids(SPELLED), name=spelled.name, arguments=spelled.arguments)
+        name, arguments, before = spelled
         return result.model_copy(
             update={
-                "content": [call],
-                "thought": spelled.before.strip() or None,
+                "content": [FunctionCall(id=self._ids(SPELLED), name=name, arguments=arguments)],
+                "thought": before.strip() or None,
                 "finish_reason": "function_calls",
             }
         )
 
 
-def was_spelled(call: FunctionCall) -> bool:
-    """Whether a call was made of words; its id tells, also when it is replayed."""
-    return call.id.startswith(f"{SPELLED}-")
-
-
-MAX_TOKENS = 1_000
-"""Longest completion of a turn, reasoning and tool call, for a client that has no limit itself."""
-
-
-class OneActionClient(OnePieceClient):
+class OneActionClient(_OnePieceClient):
     """Passes requests on and writes each down with its answer.
 
     Of several tool calls in one answer only the first is passed on: one action a turn, as for
     every agent of the case study; the trace says so. A call that the answer spells out in words
-    becomes a call, see `SpellingClient`, and the trace says that too. System messages that a memory
-    scatters over the dialogue are joined at its front, since many models refuse them elsewhere.
-
-    Args:
-        client: Who answers.
-        recorder: Who writes.
+    becomes a call, and the trace says that too. System messages that a memory scatters over the
+    dialogue are joined at its front, since many models refuse them elsewhere.
     """
 
     def __init__(self, client: ChatCompletionClient, recorder: Recorder) -> None:
-        super().__init__(RecordingClient(SpellingClient(client, recorder.ids), recorder))
+        super().__init__(RecordingClient(_SpellingClient(client, recorder.ids), recorder))
         self._recorder = recorder
-        self._limit = _limit(client)
+        self._limit: Mapping[str, Any] = {}
+        if isinstance(client, ReplayingClient):
+            self._limit = client.arguments  # as it was told then
+        elif not has_own_limit(client):
+            self._limit = limit_arguments(client, limit_name_of(client), MAX_TOKENS)
 
     async def answer(self, request: ModelRequest) -> CreateResult:
         """Asks the client.
@@ -179,27 +143,23 @@ class OneActionClient(OnePieceClient):
             raise
         except Exception as error:  # clients are an open interface: whatever one raises
             raise ModelCallError(self._recorder.model, reason_of(error)) from error
-        return self._one_action(result)
-
-    def _one_action(self, result: CreateResult) -> CreateResult:
-        if isinstance(result.content, str):
+        calls = result.content
+        if isinstance(calls, str):
             return result
-        for call in filter(was_spelled, result.content):
-            self._recorder.note(SPELLED, f"Called in words: {call.name} {call.arguments}")
-        if len(result.content) <= 1:
+        for call in calls:
+            if call.id.startswith(f"{SPELLED}-"):  # its id tells, also when it is replayed
+                self._recorder.note(SPELLED, f"Called in words: {call.name} {call.arguments}")
+        if len(calls) <= 1:
             return result
-        text = f"Of {len(result.content)} tool calls in one answer only the first is run."
+        text = f"Of {len(calls)} tool calls in one answer only the first is run."
         self._recorder.note("bound", text)
-        return result.model_copy(update={"content": result.content[:1]})
+        return result.model_copy(update={"content": calls[:1]})
 
 
-def _limit(client: ChatCompletionClient) -> Mapping[str, Any]:
-    """The limit of a completion as this client is told it; in a replay, as it was told then."""
-    if isinstance(client, ReplayingClient):
-        return client.arguments
-    if has_own_limit(client):
-        return {}
-    return limit_arguments(client, limit_name_of(client), MAX_TOKENS)
+# ---- the tools: written down, bounded, guarded ----
+
+Fate = Literal["refused", "ran", "spared"]
+"""What became of a call: a rule refused it, it was run, or no action was left for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,61 +174,18 @@ class Guard:
     """Rules that come into force with a change of requirements, by its sentence."""
 
 
-class GuardedWorkbench(ConstrainedWorkbench):
-    """The tools behind the rules; knows which calls reached it.
-
-    Args:
-        inner: The tools, written down.
-        guard: What guards them.
-    """
-
-    def __init__(self, inner: Workbench, guard: Guard) -> None:
-        super().__init__(inner, constraints=list(guard.constraints), context=guard.context())
-        self.judged: set[str] = set()
-        """Ids of the model's calls that the rules were asked about."""
-
-    async def call_tool_stream(
-        self,
-        name: str,
-        arguments: Mapping[str, Any] | None = None,
-        cancellation_token: CancellationToken | None = None,
-        call_id: str | None = None,
-    ) -> AsyncGenerator[Any | ToolResult, None]:
-        """Calls a tool under guard, as `AssistantAgent` does."""
-        if call_id is not None:
-            self.judged.add(call_id)
-        items = super().call_tool_stream(name, arguments, cancellation_token, call_id)
-        async with aclosing(items):
-            async for item in items:
-                yield item
-
-
 class WorldWorkbench(RecordingWorkbench):
     """Runs tools, each action named by its intent, whatever id the model gave to the call.
 
     Where only so many actions are left, what goes beyond is not run, and is no action.
-
-    Args:
-        tools: The tools, or a workbench.
-        recorder: Who writes.
     """
 
     def __init__(self, tools: Sequence[BaseTool[Any, Any]] | Workbench, recorder: Recorder) -> None:
         super().__init__(tools, recorder, intent_ids=True, status_of=_status_of)
-        self._fixed = not isinstance(tools, Workbench)
-        self._listed: list[ToolSchema] | None = None
-        self.ran: set[str] = set()
-        """Ids of the model's calls that were run, as the model gave them."""
-        self.spared: set[str] = set()
-        """Ids of those that were not run because no action was left."""
+        self.fates: dict[str, Fate] = {}
+        """What became of the model's calls, by their ids."""
         self.left: int | None = None
         """How many actions may still be run; None for no bound."""
-
-    async def list_tools(self) -> list[ToolSchema]:
-        """The tools; those that were given as such do not change, and are described once."""
-        if self._listed is None or not self._fixed:
-            self._listed = await super().list_tools()
-        return self._listed
 
     async def call_tool_stream(
         self,
@@ -278,24 +195,41 @@ class WorldWorkbench(RecordingWorkbench):
         call_id: str | None = None,
     ) -> AsyncGenerator[Any | ToolResult, None]:
         """Runs a tool, as `AssistantAgent` does, if an action is left."""
-        if not self._claimed(call_id):
-            yield _none_left(name)
+        spared = self.left == 0
+        if call_id is not None:
+            self.fates[call_id] = "spared" if spared else "ran"
+        if spared:
+            text = f"{name} was not run: no action is left. Nothing was done."
+            yield ToolResult(name=name, result=[TextResultContent(content=text)], is_error=True)
             return
+        if self.left is not None:
+            self.left -= 1
         items = super().call_tool_stream(name, arguments, cancellation_token, call_id)
         async with aclosing(items):
             async for item in items:
                 yield item
 
-    def _claimed(self, call_id: str | None) -> bool:
-        """Whether an action is left for this call, which takes it."""
-        given = set[str]() if call_id is None else {call_id}
-        if self.left == 0:
-            self.spared |= given
-            return False
-        if self.left is not None:
-            self.left -= 1
-        self.ran |= given
-        return True
+
+class _GuardedWorkbench(ConstrainedWorkbench):
+    """The tools behind the rules: a call that does not come through them was refused."""
+
+    def __init__(self, inner: WorldWorkbench, guard: Guard) -> None:
+        super().__init__(inner, constraints=list(guard.constraints), context=guard.context())
+        self._fates = inner.fates
+
+    async def call_tool_stream(
+        self,
+        name: str,
+        arguments: Mapping[str, Any] | None = None,
+        cancellation_token: CancellationToken | None = None,
+        call_id: str | None = None,
+    ) -> AsyncGenerator[Any | ToolResult, None]:
+        if call_id is not None:
+            self._fates[call_id] = "refused"
+        items = super().call_tool_stream(name, arguments, cancellation_token, call_id)
+        async with aclosing(items):
+            async for item in items:
+                yield item
 
 
 def _status_of(result: ToolResult) -> ReceiptStatus:
@@ -304,10 +238,7 @@ def _status_of(result: ToolResult) -> ReceiptStatus:
     return ReceiptStatus.UNKNOWN if unknown else status_of(result)
 
 
-def _none_left(name: str) -> ToolResult:
-    text = f"{name} was not run: no action is left. Nothing was done."
-    return ToolResult(name=name, result=[TextResultContent(content=text)], is_error=True)
-
+# ---- the agent ----
 
 _CHANGED = "The system prompt was changed: "
 
@@ -338,23 +269,18 @@ class PlainAgent:
         guard: Guard | None = None,
         memory: Memory | None = None,
     ) -> None:
+        self.recorder = recorder
+        self.refused = 0
+        """Calls of the latest turn that its guard refused."""
         self._name = name
-        self._recorder = recorder
         self._client = OneActionClient(client, recorder)
         self._workbench = WorldWorkbench(tools, recorder)
         self._system_message = system_message
         self._iterations = iterations
         self._guard = guard
-        self._guarded = None if guard is None else GuardedWorkbench(self._workbench, guard)
+        self._guarded = None if guard is None else _GuardedWorkbench(self._workbench, guard)
         self._memory = memory
-        self.refused = 0
-        """Calls of the latest turn that its guard refused."""
         self._agent = self._made()
-
-    @property
-    def recorder(self) -> Recorder:
-        """Who writes this agent's trace."""
-        return self._recorder
 
     async def say(self, text: str, *, allowance: int | None = None) -> list[str]:
         """Says something to it; gives the results of its actions, futile attempts included.
@@ -367,17 +293,17 @@ class PlainAgent:
             ModelCallError: The model could not be asked.
             TraceError: The trace could not be written.
         """
-        self._recorder.begin_turn()
+        self.recorder.begin_turn()
         self._workbench.left, self.refused = allowance, 0
         try:
             results, answer = await self._turn(text)
         except ModelCallError as error:
-            self._recorder.end_turn("error", str(error))
+            self.recorder.end_turn("error", str(error))
             raise
         if self._workbench.problem is not None:
             raise self._workbench.problem
         acted = bool(results or self.refused)
-        self._recorder.end_turn("actions" if acted else "respond", answer)
+        self.recorder.end_turn("actions" if acted else "respond", answer)
         return results
 
     async def _turn(self, text: str) -> tuple[list[str], str]:
@@ -399,23 +325,20 @@ class PlainAgent:
 
     async def _take(self, result: FunctionExecutionResult, call: FunctionCall | None) -> bool:
         """Takes the result of a call; whether it was an action, or the futile attempt at one."""
-        tools, guarded, call_id = self._workbench, self._guarded, result.call_id
-        judged = guarded is not None and call_id in guarded.judged
-        ran, spared = call_id in tools.ran, call_id in tools.spared
-        for ids in (tools.ran, tools.spared, *([guarded.judged] if guarded else [])):
-            ids.discard(call_id)
-        if spared:
-            return False
-        if judged and not ran:
+        fate = self._workbench.fates.pop(result.call_id, None)
+        if fate == "refused":
             self.refused += 1
-            self._recorder.note("refused", result.content)
+            self.recorder.note("refused", result.content)
+        if fate in ("refused", "spared"):
             return False
-        name, written = (call.name, call.arguments) if call else ("", "")
-        arguments = parsed_arguments(written)
-        if not ran:
-            self._record_unrun(name, arguments, result.content)
+        name, arguments = (call.name, parsed_arguments(call.arguments)) if call else ("", {})
+        if fate is None:  # a call that AutoGen answered itself, such as that of an unknown tool
+            attempt = self.recorder.begin(name, arguments)
+            self.recorder.end(attempt, ReceiptStatus.FAILED, result.content)
+            if self._workbench.left:
+                self._workbench.left -= 1
         if self._memory is not None:
-            await self._memory.add(done(name, arguments, result.content, self._recorder.turn))
+            await self._memory.add(done(name, arguments, result.content, self.recorder.turn))
         return True
 
     async def change_prompt(self, addition: str) -> None:
@@ -425,19 +348,15 @@ class PlainAgent:
         """
         state = await self._agent.save_state()
         self._system_message = f"{self._system_message}\n{addition}"
-        await self._change_guard(addition)
+        guard, guarded = self._guard, self._guarded
+        if guard is not None and guarded is not None and addition in guard.later:
+            rules = (*guard.constraints, guard.later[addition])
+            self._guard = replace(guard, constraints=rules)
+            self._guarded = _GuardedWorkbench(self._workbench, self._guard)
+            await self._guarded.load_state(await guarded.save_state())
         self._agent = self._made()
         await self._agent.load_state(state)
-        self._recorder.note("prompt", f"{_CHANGED}{addition}")
-
-    async def _change_guard(self, addition: str) -> None:
-        guard, guarded = self._guard, self._guarded
-        if guard is None or guarded is None or addition not in guard.later:
-            return
-        rules = (*guard.constraints, guard.later[addition])
-        self._guard = replace(guard, constraints=rules)
-        self._guarded = GuardedWorkbench(self._workbench, self._guard)
-        await self._guarded.load_state(await guarded.save_state())
+        self.recorder.note("prompt", f"{_CHANGED}{addition}")
 
     async def repeat(self, about: str, text: str) -> bool:
         """Does once more, in a replay, what was noted between turns; False if it cannot."""
@@ -460,10 +379,3 @@ class PlainAgent:
             reflect_on_tool_use=False,
             memory=None if self._memory is None else [self._memory],
         )
-
-    def _record_unrun(self, name: str, arguments: dict[str, Any], content: str) -> None:
-        """Writes down a call that AutoGen answered itself, such as that of an unknown tool."""
-        attempt = self._recorder.begin(name, arguments)
-        self._recorder.end(attempt, ReceiptStatus.FAILED, content)
-        if self._workbench.left:
-            self._workbench.left -= 1

@@ -9,18 +9,15 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping, Sequence
-from functools import cache
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 from autogen_core.memory import Memory, MemoryContent, MemoryMimeType
 
 from coag.store import WordLlamaEmbedder
 
-RECALLED = 3
-"""Records that are recalled a turn."""
-LEAST_SCORE = 0.3
-"""Score from which on a record is recalled."""
+RECALLED, LEAST_SCORE = 3, 0.3
+"""Records that are recalled a turn, and the score from which on one is."""
 _TINY = 1e-9
 
 
@@ -62,73 +59,44 @@ class _Words:
         return False
 
 
-def _words() -> Any:
-    return _Words()
-
-
-class _Closable(Protocol):
-    """A client of Chroma, as far as it is used here."""
-
-    def delete_collection(self, name: str) -> None: ...
-
-
-@cache
-def _memory_class() -> Any:
-    """AutoGen's memory over a client of ours.
-
-    Its own can neither stay in this process nor be told to send no telemetry.
-    """
-    import chromadb
-    from autogen_ext.memory.chromadb import (
-        ChromaDBVectorMemory,
-        PersistentChromaDBVectorMemoryConfig,
-    )
-    from chromadb.config import Settings
-
-    class Recall(ChromaDBVectorMemory):
-        """AutoGen's memory, on disk or in this process."""
-
-        def __init__(
-            self, config: PersistentChromaDBVectorMemoryConfig, folder: Path | None
-        ) -> None:
-            super().__init__(config)
-            self._in_process = folder is None
-            settings = Settings(anonymized_telemetry=False)
-            self._client = (
-                chromadb.EphemeralClient(settings)
-                if folder is None
-                else chromadb.PersistentClient(str(folder), settings)
-            )
-
-        async def close(self) -> None:
-            """Lets go of it; what rests in this process only is gone."""
-            client = cast("_Closable | None", self._client)
-            if self._in_process and client is not None and self._collection is not None:
-                client.delete_collection(self.collection_name)
-            await super().close()
-
-    return Recall
-
-
 def open_recall(folder: Path | None = None) -> Memory:
     """AutoGen's Chroma memory; whoever opens it closes it.
+
+    Its own client can neither stay in this process nor be told to send no telemetry.
 
     Args:
         folder: Where it rests; None keeps it in this process until it is closed.
     """
+    import chromadb
     from autogen_ext.memory.chromadb import (
+        ChromaDBVectorMemory,
         CustomEmbeddingFunctionConfig,
         PersistentChromaDBVectorMemoryConfig,
     )
+    from chromadb.config import Settings
+
+    settings = Settings(anonymized_telemetry=False)
+    if folder is None:
+        client: Any = chromadb.EphemeralClient(settings)
+    else:
+        client = chromadb.PersistentClient(str(folder), settings)
+
+    class Recall(ChromaDBVectorMemory):
+        async def close(self) -> None:
+            if folder is None and self._client is not None and self._collection is not None:
+                client.delete_collection(self.collection_name)
+            await super().close()
 
     config = PersistentChromaDBVectorMemoryConfig(
         collection_name="robot" if folder else f"robot-{uuid.uuid4().hex}",
         persistence_path=str(folder or ""),
         k=RECALLED,
         score_threshold=LEAST_SCORE,
-        embedding_function_config=CustomEmbeddingFunctionConfig(function=_words),
+        embedding_function_config=CustomEmbeddingFunctionConfig(function=_Words),
     )
-    return cast("Memory", _memory_class()(config, folder))
+    memory: Any = Recall(config)
+    memory._client = client  # AutoGen takes no client
+    return cast("Memory", memory)
 
 
 def done(action: str, arguments: Mapping[str, Any], result: str, turn: int) -> MemoryContent:

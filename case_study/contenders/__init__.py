@@ -23,9 +23,7 @@ from .players import (
     NO_MODEL,
     CoagPlayer,
     Drive,
-    PlainPlayer,
     Player,
-    PolicyPlayer,
     Turn,
     build_player,
     coag_agent,
@@ -53,7 +51,5 @@ __all__ = [
     "Drive",
     "CoagPlayer",
     "coag_agent",
-    "PlainPlayer",
     "plain_agent",
-    "PolicyPlayer",
 ]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Any, Literal
 
 from autogen_core.memory import Memory
@@ -30,8 +29,6 @@ class Contender(Value):
 
     name: str
     """How it is asked for and shown."""
-    title: str
-    """What it is called in a table."""
     summary: str
     """What it is, in a sentence."""
     kind: Kind
@@ -72,137 +69,82 @@ class Contender(Value):
         return self.kind in ("plain", "coag")
 
 
-def _coag(name: str, title: str, summary: str, **differs: object) -> Contender:
-    return Contender.model_validate(
-        {"kind": "coag", "constrained": True}
-        | {"name": name, "title": title, "summary": summary}
-        | differs
-    )
+def _made(name: str, summary: str, **differs: object) -> Contender:
+    usual = {"kind": "coag", "constrained": True} if name.startswith("coag") else {"kind": "plain"}
+    return Contender.model_validate({**usual, "name": name, "summary": summary, **differs})
 
 
 def _without(part: Part) -> Contender:
-    return _coag(
-        f"coag-without-{part}",
-        f"CoAG full without {part}",
-        f"CoAG full, but without {part}",
-        without=(part,),
-    )
+    return _made(f"coag-without-{part}", f"CoAG full, but without {part}", without=(part,))
 
 
 _ITERATIONS = 5
 """Actions that a turn of `plain-iterations` may have."""
-
+_COMPACT: dict[str, object] = {"depth": "compact"}
 _ALL = (
-    Contender(
-        name="random",
-        title="Random",
-        summary="any legal call, each as likely as the others",
-        kind="random",
-    ),
-    Contender(
-        name="rules",
-        title="Rules",
-        summary="a hand-written program that sees what the others see",
-        kind="rules",
-    ),
-    Contender(
-        name="oracle",
-        title="Oracle",
-        summary="sees the whole world and plans by search: an upper bound",
-        kind="oracle",
-    ),
-    Contender(
-        name="plain",
-        title="AssistantAgent",
-        summary="AutoGen's AssistantAgent with a utility-maximising prompt",
-        kind="plain",
-    ),
-    Contender(
-        name="plain-iterations",
-        title="AssistantAgent, several tool iterations",
-        summary=f"the same with up to {_ITERATIONS} tool iterations a turn",
-        kind="plain",
+    _made("random", "any legal call, each as likely as the others", kind="random"),
+    _made("rules", "a hand-written program that sees what the others see", kind="rules"),
+    _made("oracle", "sees the whole world and plans by search: an upper bound", kind="oracle"),
+    _made("plain", "AutoGen's AssistantAgent with a utility-maximising prompt"),
+    _made(
+        "plain-iterations",
+        f"the same with up to {_ITERATIONS} tool iterations a turn",
         tool_iterations=_ITERATIONS,
     ),
-    Contender(
-        name="plain-memory",
-        title="AssistantAgent with Chroma memory",
-        summary="the same with AutoGen's ChromaDBVectorMemory, which gets what it did",
-        kind="plain",
+    _made(
+        "plain-memory",
+        "the same with AutoGen's ChromaDBVectorMemory, which gets what it did",
         remembers=True,
     ),
-    Contender(
-        name="plain-guarded",
-        title="AssistantAgent, guarded",
-        summary="the same behind our constraints and progress detector",
-        kind="plain",
-        constrained=True,
+    _made(
+        "plain-guarded", "the same behind our constraints and progress detector", constrained=True
     ),
-    _coag("coag-compact", "CoAG compact", "CoAG with one model call a cycle", depth="compact"),
-    _coag("coag-full", "CoAG full", "CoAG with one model call a phase"),
-    _coag(
+    _made("coag-compact", "CoAG with one model call a cycle", **_COMPACT),
+    _made("coag-full", "CoAG with one model call a phase"),
+    _made(
         "coag-compact-grounded",
-        "CoAG compact, grounded",
         "CoAG compact over the candidates that the domain proposes",
-        depth="compact",
         grounded=True,
+        **_COMPACT,
     ),
-    _coag(
+    _made(
         "coag-full-grounded",
-        "CoAG full, grounded",
         "CoAG full over the candidates that the domain proposes",
         grounded=True,
     ),
-    _coag(
-        "coag-compact-aware",
-        "CoAG compact, aware",
-        "CoAG compact with situational awareness",
-        depth="compact",
-        aware=True,
-    ),
-    _coag(
-        "coag-full-aware",
-        "CoAG full, aware",
-        "CoAG full with situational awareness",
-        aware=True,
-    ),
+    _made("coag-compact-aware", "CoAG compact with situational awareness", aware=True, **_COMPACT),
+    _made("coag-full-aware", "CoAG full with situational awareness", aware=True),
     _without("retrieval"),
     _without("reasoning"),
     _without("evaluation"),
-    _coag(
+    _made(
         "coag-without-constraints",
-        "CoAG full without constraints",
         "CoAG full, but without the domain's constraints",
         constrained=False,
     ),
     _without("rewriting"),
-    _coag(
+    _made(
         "coag-without-conduct",
-        "CoAG full without conduct",
         "CoAG full, but with the domain's rules of safety alone",
         conduct=False,
     ),
-    _coag(
+    _made(
         "coag-without-value",
-        "CoAG full without value",
         "CoAG full, but without the domain's value of predicted states",
         valued=False,
     ),
-    _coag(
+    _made(
         "coag-without-enumeration",
-        "CoAG full without enumeration",
         "CoAG full, but the schema of its answers does not list the calls that exist",
         enumerated=False,
     ),
-    _coag(
+    _made(
         "coag-without-masking",
-        "CoAG full without masking",
         "CoAG full, but the schema of its answers lists also what the rules forbid now",
         enumerated="calls",
     ),
 )
-
-CONTENDERS: Mapping[str, Contender] = MappingProxyType({each.name: each for each in _ALL})
+CONTENDERS: Mapping[str, Contender] = {each.name: each for each in _ALL}
 """Every contender by name, in the order in which they are shown."""
 
 
@@ -226,18 +168,15 @@ class Act:
     """One call of a tool."""
 
     action: str
-    """The tool's name."""
     arguments: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
-    """Something that another agent says."""
+    """Something that another agent says, its sender named in the text too."""
 
     source: str
-    """Who says it."""
     text: str
-    """What it says, its sender named."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

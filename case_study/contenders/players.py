@@ -75,6 +75,8 @@ class Player(Protocol):
         ...
 
 
+# ---- driving ----
+
 IDLE_TURNS = 2
 """Turns in a row without an action, nor the attempt at one, after which a player has finished."""
 REFUSED_TURNS = 6
@@ -82,15 +84,8 @@ REFUSED_TURNS = 6
 
 
 async def _silence(actions: int) -> Sequence[Message]:
-    """Nobody says anything."""
     del actions
     return ()
-
-
-def _unseen(turn: Turn, actions: int) -> bool:
-    """Nobody looks, and nothing ends it."""
-    del turn, actions
-    return False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,7 +100,7 @@ class Drive:
     """Tokens after which it ends; None for the bound alone."""
     before_turn: Callable[[int], Awaitable[Sequence[Message]]] = _silence
     """Called before each turn with the number of actions so far; gives what others say now."""
-    after_turn: Callable[[Turn, int], bool] = _unseen
+    after_turn: Callable[[Turn, int], bool] = lambda turn, actions: False
     """Called after each turn with the number of actions so far; True ends the episode."""
 
 
@@ -130,6 +125,9 @@ async def drive(player: Player, task: str, how: Drive) -> int:
     return actions
 
 
+# ---- CoAG ----
+
+
 def coag_agent(
     contender: Contender,
     parts: Parts,
@@ -150,6 +148,11 @@ def coag_agent(
         rules: The rules in force, in place of those of the parts.
     """
     given = parts.constraints if rules is None else rules
+    settings: dict[str, Any] = {}
+    if parts.enforces_schemas:
+        settings["enumerate_actions"] = contender.enumerated
+    if contender.without:
+        settings["ablations"] = frozenset(contender.without)
     return CoagAgent(
         parts.name,
         model,
@@ -166,22 +169,12 @@ def coag_agent(
         environment=parts.environment,
         seed=seed,
         tool_timeout=parts.tool_timeout,
-        **_deliberation(contender, parts),
+        depth=contender.depth,
+        proposal="grounded" if contender.grounded else "json",
+        recall_k=parts.recalled,
+        answers="brief",
+        **settings,
     )
-
-
-def _deliberation(contender: Contender, parts: Parts) -> dict[str, Any]:
-    settings: dict[str, Any] = {
-        "depth": contender.depth,
-        "proposal": "grounded" if contender.grounded else "json",
-        "recall_k": parts.recalled,
-        "answers": "brief",
-    }
-    if parts.enforces_schemas:
-        settings["enumerate_actions"] = contender.enumerated
-    if contender.without:
-        settings["ablations"] = frozenset(contender.without)
-    return settings
 
 
 class CoagPlayer:
@@ -261,6 +254,41 @@ class CoagPlayer:
         await self.agent.close()
 
 
+# ---- who is not CoAG, and leaves a recorder's trace ----
+
+
+class _RecordedPlayer:
+    """What players with a recorder share."""
+
+    def __init__(self, recorder: Recorder, tokens: Callable[[], int] = lambda: 0) -> None:
+        self._recorder = recorder
+        self._tokens = tokens
+        self._changes: list[str] = []
+
+    @property
+    def turns(self) -> int:
+        return self._recorder.turn
+
+    @property
+    def tokens(self) -> int:
+        return self._tokens()
+
+    async def change(self, change: Change) -> None:
+        if change.sentence not in self._changes:
+            self._changes.append(change.sentence)
+            await self._told(change.sentence)
+
+    async def _told(self, sentence: str) -> None:
+        self._recorder.note("prompt", sentence)
+
+    @property
+    def folder(self) -> RunFolder | None:
+        return self._recorder.folder
+
+    async def close(self) -> None:
+        self._recorder.close()
+
+
 def plain_agent(
     contender: Contender,
     parts: Parts,
@@ -291,98 +319,51 @@ def plain_agent(
     )
 
 
-class PlainPlayer:
-    """A plain agent that plays.
+class _PlainPlayer(_RecordedPlayer):
+    """A plain agent that plays."""
 
-    Args:
-        agent: The agent.
-        tokens: Tells how many tokens its model has used.
-    """
-
-    def __init__(self, agent: PlainAgent, tokens: Callable[[], int] = lambda: 0) -> None:
+    def __init__(self, agent: PlainAgent, tokens: Callable[[], int]) -> None:
+        super().__init__(agent.recorder, tokens)
         self._agent = agent
-        self._tokens = tokens
-        self._told: set[str] = set()
-
-    @property
-    def turns(self) -> int:
-        """How many turns have begun."""
-        return self._agent.recorder.turn
-
-    @property
-    def tokens(self) -> int:
-        """Tokens that its model has used."""
-        return self._tokens()
 
     async def say(
         self, text: str, messages: Sequence[Message] = (), *, allowance: int | None = None
     ) -> Turn:
-        """One turn; what others say stands above what the user says, in one message."""
+        """What others say stands above what the user says, in one message."""
         for each in messages:
-            self._agent.recorder.message(each.source, each.text)
+            self._recorder.message(each.source, each.text)
         said = "\n\n".join([*(each.text for each in messages), text])
         results = await self._agent.say(said, allowance=allowance)
         return Turn(results=tuple(results), refused=self._agent.refused)
 
-    async def change(self, change: Change) -> None:
-        """Changes its system prompt: a new agent takes the dialogue over."""
-        if change.name not in self._told:
-            self._told.add(change.name)
-            await self._agent.change_prompt(change.sentence)
-
-    @property
-    def folder(self) -> RunFolder | None:
-        """Its run's folder."""
-        return self._agent.recorder.folder
+    async def _told(self, sentence: str) -> None:
+        """A new agent, with another system prompt, takes the dialogue over."""
+        await self._agent.change_prompt(sentence)
 
     async def close(self) -> None:
-        """Ends the run."""
-        self._agent.recorder.close()
+        await super().close()
         await self._agent.close()
 
 
 Policy = Callable[[Observation], Awaitable[Act | None]]
 """From what is seen to what is done next; None when all is done."""
-
 FINISHED = "Nothing is left to do."
 
 
-class PolicyPlayer:
-    """A policy that plays, one action a turn.
-
-    Args:
-        policy: What it does.
-        parts: What its domain brings.
-        recorder: Who writes its run down.
-    """
+class _PolicyPlayer(_RecordedPlayer):
+    """A policy that plays, one action a turn."""
 
     def __init__(self, policy: Policy, parts: Parts, recorder: Recorder) -> None:
+        super().__init__(recorder)
         self._policy = policy
-        self._recorder = recorder
         self._tools = WorldWorkbench(parts.tools, recorder)
         self._task = ""
-        self._changes: list[str] = []
         self._messages: list[Message] = []
         self._results: list[str] = []
-
-    @property
-    def turns(self) -> int:
-        """How many turns have begun."""
-        return self._recorder.turn
-
-    @property
-    def tokens(self) -> int:
-        """It asks no model."""
-        return 0
 
     async def say(
         self, text: str, messages: Sequence[Message] = (), *, allowance: int | None = None
     ) -> Turn:
-        """One turn with one action, or none.
-
-        Raises:
-            TraceError: The trace could not be written.
-        """
         del allowance
         for each in messages:
             self._recorder.message(each.source, each.text)
@@ -402,26 +383,12 @@ class PolicyPlayer:
         result = await self._tools.call_tool(act.action, act.arguments)
         if self._tools.problem is not None:
             raise self._tools.problem
-        text = result.to_text()
-        self._results.append(text)
+        self._results.append(result.to_text())
         self._recorder.end_turn("actions", "")
-        return Turn(results=(text,))
+        return Turn(results=(self._results[-1],))
 
-    async def change(self, change: Change) -> None:
-        """It is told in words."""
-        if change.sentence not in self._changes:
-            self._changes.append(change.sentence)
-            self._recorder.note("prompt", change.sentence)
 
-    @property
-    def folder(self) -> RunFolder | None:
-        """Its run's folder."""
-        return self._recorder.folder
-
-    async def close(self) -> None:
-        """Ends the run."""
-        self._recorder.close()
-
+# ---- any of them ----
 
 NO_MODEL = "none"
 """What the run of a contender that asks no model names as its model."""
@@ -450,17 +417,28 @@ def build_player(
         ConfigurationError: The contender asks a model, and there is none; or the domain has no
             oracle.
     """
+
+    def recorder(model_name: str) -> Recorder:
+        return Recorder(
+            logs,
+            agent=parts.name,
+            model=model_name,
+            seed=seed,
+            configuration={**parts.configuration, "contender": contender.name},
+            recipe=parts.recipe if contender.asks_model else None,
+        )
+
     if not contender.asks_model:
-        recorder = _recorder(contender, parts, NO_MODEL, logs, seed)
-        return PolicyPlayer(_policy(contender, parts, seed), parts, recorder)
+        policy = _policy(contender, parts, seed)
+        return _PolicyPlayer(policy, parts, recorder(NO_MODEL))
     if model is None:
         raise ConfigurationError(f"Contender {contender.name!r} asks a model: give one.")
     if contender.kind == "coag":
         agent = coag_agent(contender, parts, model, logs=logs, seed=seed)
         delivery = "constraint" if contender.constrained else "procedure"
         return CoagPlayer(agent, delivery, lambda: used_tokens(model))
-    recorder = _recorder(contender, parts, model_name or model_name_of(model), logs, seed)
-    return PlainPlayer(plain_agent(contender, parts, model, recorder), lambda: used_tokens(model))
+    plain = plain_agent(contender, parts, model, recorder(model_name or model_name_of(model)))
+    return _PlainPlayer(plain, lambda: used_tokens(model))
 
 
 def used_tokens(model: ChatCompletionClient) -> int:
@@ -469,32 +447,17 @@ def used_tokens(model: ChatCompletionClient) -> int:
     return usage.prompt_tokens + usage.completion_tokens
 
 
-def _recorder(contender: Contender, parts: Parts, model: str, logs: Path, seed: int) -> Recorder:
-    return Recorder(
-        logs,
-        agent=parts.name,
-        model=model,
-        seed=seed,
-        configuration={**parts.configuration, "contender": contender.name},
-        recipe=parts.recipe if contender.asks_model else None,
-    )
-
-
 def _policy(contender: Contender, parts: Parts, seed: int) -> Policy:
     dice = random.Random(f"{seed} {parts.task}")
     oracle = parts.oracle_action
 
-    async def by_chance(seen: Observation) -> Act | None:
-        del seen
-        return parts.random_action(dice)
-
-    async def by_rule(seen: Observation) -> Act | None:
-        return parts.rule_action(seen)
-
-    async def by_search(seen: Observation) -> Act | None:
-        del seen
-        return None if oracle is None else await oracle()
+    async def policy(seen: Observation) -> Act | None:
+        if contender.kind == "random":
+            return parts.random_action(dice)
+        if contender.kind == "rules" or oracle is None:
+            return parts.rule_action(seen)
+        return await oracle()
 
     if contender.kind == "oracle" and oracle is None:
         raise ConfigurationError("This domain has no oracle: give `Parts.oracle_action`.")
-    return {"random": by_chance, "rules": by_rule, "oracle": by_search}[contender.kind]
+    return policy

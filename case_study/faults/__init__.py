@@ -7,46 +7,40 @@ HTTP, with the agent that is sound by itself (`scripted:sound`), at a random but
 A twin without the fault tells whether it did harm at all; what a diagnosis says of the trace
 plays no part in that.
 
-`Experiment.inject` gives the runs, `measure_faults` diagnoses them and counts, and `tables`
+`injections` gives the faults and what they did, `measure_faults` counts them, and `tables`
 shows the confusion matrix. `VacuumDomain` is what this world tells a diagnosis.
 """
 
-from .components import STAGES, Breaker, Fault, Stage, StageName, stage_of
+from .components import STAGES, Fault, Stage, StageName, stage_of
 from .domain import VacuumDomain
 from .experiment import (
     PLAIN_CAUSES,
     VARIANTS,
     AgentKind,
-    Attribution,
-    Experiment,
     Ground,
     Injection,
     Measured,
     Tally,
     Trial,
-    attributed,
+    inject,
+    injections,
     measure_both,
     measure_faults,
     open_ground,
     play,
-    replaced,
     tables,
-    tally_of,
 )
 
 __all__ = [
     "measure_both",
     "measure_faults",
     "Measured",
-    "Attribution",
-    "attributed",
     "tables",
-    "replaced",
     "VacuumDomain",
-    "Experiment",
+    "injections",
+    "inject",
     "Injection",
     "Fault",
-    "Breaker",
     "VARIANTS",
     "PLAIN_CAUSES",
     "Stage",
@@ -59,5 +53,4 @@ __all__ = [
     "open_ground",
     "play",
     "Tally",
-    "tally_of",
 ]

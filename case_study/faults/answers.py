@@ -7,7 +7,6 @@ import random
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from types import MappingProxyType
 from typing import Any
 
 from autogen_core import FunctionCall
@@ -19,25 +18,16 @@ from autogen_core.models import (
     UserMessage,
 )
 
+from case_study.grid import cells_in, ways_sensed
 from case_study.temperaments import Intend, answer
 from coag.models import Script, ScriptedReply, ScriptedRequest
 from coag.proof import Cause
 from coag.schema import Phase
-from vacuum_world.world import (
-    DIRECTIONS,
-    Cell,
-    Reading,
-    cells_of,
-    inside,
-    last_state_line,
-    neighbour,
-    state_line,
-)
+from vacuum_world.world import DIRECTIONS, Cell, Reading, cells_of, last_state_line, state_line
 
 from .components import Breaker
 
 _STATE_SECTION = re.compile(r"(## State of the environment\n<data[^\n]*\n.*?)(</data>)", re.DOTALL)
-_GOAL = re.compile(r"\((\d+), (\d+)\)")
 _SEEN_DIRTY = re.compile(r"^Cells seen dirty: ([^.\n]*)", re.MULTILINE)
 _PERCEIVED = ("STATE ", "Cells ", "You are at ", "Dirt left", "No dirt is left", "Moves: ")
 """How lines begin that tell the state; all others that name dirt are the task's."""
@@ -63,12 +53,12 @@ Believe = Callable[[Reading, str, random.Random], Belief | None]
 """From what the sensors say, the prompt's text and dice, to a belief; None if there is none."""
 
 
-def _wrong_place(reading: Reading, text: str, dice: random.Random) -> Belief | None:
+def _wrong_place(reading: Reading, text: str, dice: random.Random) -> Belief:
     places = [c for c in cells_of(reading.grid) if c != reading.position]
     return Belief(reading=reading.model_copy(update={"position": dice.choice(places)}))
 
 
-def _wrong_charge(reading: Reading, text: str, dice: random.Random) -> Belief | None:
+def _wrong_charge(reading: Reading, text: str, dice: random.Random) -> Belief:
     charges = [n for n in range(5, 101, 5) if abs(n - reading.battery) >= 25]
     return Belief(reading=reading.model_copy(update={"battery": dice.choice(charges)}))
 
@@ -85,21 +75,15 @@ def _overlooks_dirt(reading: Reading, text: str, dice: random.Random) -> Belief 
     return Belief(reading=clean, words=words, told=told)
 
 
-def _imagines_dirt(reading: Reading, text: str, dice: random.Random) -> Belief | None:
-    dirty = _dirty(text)
-    cell = dice.choice(
-        [c for c in cells_of(reading.grid) if c not in dirty and c != reading.charger]
-    )
+def _imagines_dirt(reading: Reading, text: str, dice: random.Random) -> Belief:
+    known = {*_dirty(text), reading.charger}
+    cell = dice.choice([c for c in cells_of(reading.grid) if c not in known])
     told = dice.choice((f"There is dirt at {cell}.", f"Cell {cell} is dirty too."))
     return Belief(reading=reading, words=f"Cells seen dirty: {cell}.", told=told)
 
 
 def _imagines_wall(reading: Reading, text: str, dice: random.Random) -> Belief | None:
-    free: list[Cell] = []
-    for direction in DIRECTIONS:
-        cell = neighbour(reading.position, direction)
-        if inside(cell, reading.grid) and not getattr(reading.blocked, direction):
-            free.append(cell)
+    free = [cell for cell, blocked in ways_sensed(reading).items() if not blocked]
     if not free:
         return None
     cell = dice.choice(free)
@@ -116,35 +100,27 @@ def _imagines_rule(reading: Reading, text: str, dice: random.Random) -> Belief |
     return Belief(reading=reading, rule=f"Note: cleaning cell {cell} is forbidden.", told=told)
 
 
-def _done(reading: Reading, text: str, dice: random.Random) -> Belief | None:
-    told = dice.choice(("Everything that was asked for is done.", "The goal is reached."))
-    return Belief(reading=reading, told=told, status="achieved")
+def _ends(status: str, *sentences: str) -> Believe:
+    return lambda reading, text, dice: Belief(
+        reading=reading, told=dice.choice(sentences), status=status
+    )
 
 
-def _gives_up(reading: Reading, text: str, dice: random.Random) -> Belief | None:
-    told = dice.choice(("There is no way to do it.", "Nothing that I can do reaches the goal."))
-    return Belief(reading=reading, told=told, status="impossible")
-
-
-BELIEFS: Mapping[str, Believe] = MappingProxyType(
-    {
-        "wrong place": _wrong_place,
-        "wrong charge": _wrong_charge,
-        "overlooks dirt": _overlooks_dirt,
-        "imagines dirt": _imagines_dirt,
-        "imagines a wall": _imagines_wall,
-        "imagines a rule": _imagines_rule,
-        "thinks it is done": _done,
-        "gives up": _gives_up,
-    }
-)
+BELIEFS: Mapping[str, Believe] = {
+    "wrong place": _wrong_place,
+    "wrong charge": _wrong_charge,
+    "overlooks dirt": _overlooks_dirt,
+    "imagines dirt": _imagines_dirt,
+    "imagines a wall": _imagines_wall,
+    "imagines a rule": _imagines_rule,
+    "thinks it is done": _ends(
+        "achieved", "Everything that was asked for is done.", "The goal is reached."
+    ),
+    "gives up": _ends(
+        "impossible", "There is no way to do it.", "Nothing that I can do reaches the goal."
+    ),
+}
 """The ways in which a situation is misunderstood, by name."""
-
-
-def belief_of(request: ScriptedRequest, variant: str, dice: random.Random) -> Belief | None:
-    """The false belief that a request leads to; None where it leads to none."""
-    reading = last_state_line(request.text)
-    return None if reading is None else BELIEFS[variant](reading, request.text, dice)
 
 
 def believing(request: ScriptedRequest, belief: Belief) -> ScriptedRequest:
@@ -153,33 +129,36 @@ def believing(request: ScriptedRequest, belief: Belief) -> ScriptedRequest:
     if reading is None:
         return request
     true, believed = state_line(reading), state_line(belief.reading)
-    messages = [_replaced(message, true, believed) for message in request.messages]
-    told = [_with_state(message, belief.words) for message in messages]
-    if belief.words and told == messages:
-        told = _with_result(messages, belief.words)
+
+    def stated(text: str) -> str:
+        return _STATE_SECTION.sub(lambda found: f"{found[1]}{belief.words}\n{found[2]}", text)
+
+    messages = [
+        _changed(one, lambda text: text.replace(true, believed)) for one in request.messages
+    ]
+    told = messages
+    if belief.words:
+        told = [_changed(each, stated, results=False) for each in messages]
+        if told == messages:
+            told = _with_result(messages, belief.words)
     if belief.rule:
-        told.append(SystemMessage(content=belief.rule))
+        told = [*told, SystemMessage(content=belief.rule)]
     return replace(request, messages=tuple(told))
 
 
-def _replaced(message: LLMMessage, true: str, believed: str) -> LLMMessage:
-    """The message with another reading, be it said to the model or told by a tool."""
+def _changed(
+    message: LLMMessage, change: Callable[[str], str], *, results: bool = True
+) -> LLMMessage:
+    """The message with another text, be it said to the model or told by a tool."""
     if isinstance(message, FunctionExecutionResultMessage):
-        results = [
-            result.model_copy(update={"content": result.content.replace(true, believed)})
+        told = [
+            result.model_copy(update={"content": change(result.content)})
             for result in message.content
         ]
-        return message.model_copy(update={"content": results})
-    if isinstance(message.content, str):
-        return message.model_copy(update={"content": message.content.replace(true, believed)})
-    return message
-
-
-def _with_state(message: LLMMessage, words: str) -> LLMMessage:
-    """The message with the words at the end of the state, where it holds one."""
+        return message.model_copy(update={"content": told}) if results else message
     if not isinstance(message.content, str):
         return message
-    return message.model_copy(update={"content": _with(message.content, words)})
+    return message.model_copy(update={"content": change(message.content)})
 
 
 def _with_result(messages: Sequence[LLMMessage], words: str) -> list[LLMMessage]:
@@ -194,23 +173,16 @@ def _with_result(messages: Sequence[LLMMessage], words: str) -> list[LLMMessage]
     for index, message in enumerate(told):
         if isinstance(message, UserMessage) and isinstance(message.content, str):
             told[index] = message.model_copy(update={"content": f"{message.content}\n{words}"})
-            return told
+            break
     return told
-
-
-def _with(text: str, words: str) -> str:
-    if not words:
-        return text
-    return _STATE_SECTION.sub(lambda found: f"{found[1]}{words}\n{found[2]}", text)
 
 
 def _dirty(text: str) -> set[Cell]:
     """The cells that are held for dirty: seen so, or else named by the task."""
     seen = _SEEN_DIRTY.findall(text)
     lines = [line for line in text.splitlines() if not line.startswith(_PERCEIVED)]
-    goal = [line for line in lines if "dirt" in line.lower() and _GOAL.search(line)]
-    source = seen[-1:] if seen else goal[:1]
-    return {(int(x), int(y)) for part in source for x, y in _GOAL.findall(part)}
+    goal = [line for line in lines if "dirt" in line.lower() and cells_in(line)]
+    return {cell for part in (seen[-1:] if seen else goal[:1]) for cell in cells_in(part)}
 
 
 Reply = dict[str, Any]
@@ -218,61 +190,35 @@ Spoil = Callable[[Reply, str, random.Random], Reply | None]
 """From an answer, the prompt's text and dice to the spoiled answer; None if it cannot be."""
 
 _UNKNOWN = (
-    "go_to",
-    "vacuum",
-    "recharge_battery",
-    "move",
-    "clean_cell",
-    "scan_room",
-    "pickup_quantum_energy_pack",
-    "wait",
+    *("go_to", "vacuum", "recharge_battery", "move", "clean_cell", "scan_room"),
+    *("pickup_quantum_energy_pack", "wait"),
 )
 _VALUES = ("up", "left", "north-east", "N", "forward", "South", "")
+_TORN = ('{"direction": "nor', "direction=north", "north", "[1, 2")
 _CANDIDATE = re.compile(r"^(\d+)\. \w+ \{", re.MULTILINE)
 _SCORE = re.compile(r"^ +score (\d\.\d+)", re.MULTILINE)
 
 
-def _for_some(spoil: Callable[[Reply, random.Random], Reply]) -> Spoil:
-    """Spoils the first candidate, or all of them."""
+def _for_some(name: str, spoil: Callable[[Reply, random.Random], str]) -> Spoil:
+    """Spoils one field of the first candidate, or of all of them."""
 
-    def spoiled(reply: Reply, text: str, dice: random.Random) -> Reply | None:
-        candidates: list[Reply] = [dict(one) for one in reply["candidates"]]
+    def spoiled(reply: Reply, text: str, dice: random.Random) -> Reply:
+        candidates: list[Reply] = reply["candidates"]
         count = dice.choice((1, len(candidates)))
-        changed = [spoil(one, dice) for one in candidates[:count]]
+        changed = [{**one, name: spoil(one, dice)} for one in candidates[:count]]
         return {**reply, "candidates": [*changed, *candidates[count:]]}
 
     return spoiled
 
 
-def _unknown(candidate: Reply, dice: random.Random) -> Reply:
-    return {**candidate, "action": dice.choice(_UNKNOWN)}
-
-
-def _missing(candidate: Reply, dice: random.Random) -> Reply:
-    lacking = "{}" if candidate["arguments"] != "{}" else json.dumps({"force": dice.randint(1, 9)})
-    return {**candidate, "arguments": lacking}
-
-
-def _wrong_value(candidate: Reply, dice: random.Random) -> Reply:
-    value = json.dumps({"direction": dice.choice(_VALUES)})
-    return {**candidate, "arguments": value}
-
-
-def _torn(candidate: Reply, dice: random.Random) -> Reply:
-    torn = dice.choice(('{"direction": "nor', "direction=north", "north", "[1, 2"))
-    return {**candidate, "arguments": torn}
-
-
-def _nothing(reply: Reply, text: str, dice: random.Random) -> Reply | None:
-    return {**reply, "candidates": []}
+def _missing(candidate: Reply, dice: random.Random) -> str:
+    return "{}" if candidate["arguments"] != "{}" else json.dumps({"force": dice.randint(1, 9)})
 
 
 def _into_walls(reply: Reply, text: str, dice: random.Random) -> Reply | None:
     """Moves to where the sensors feel that it cannot go, in place of what it would do."""
     reading = last_state_line(text)
-    if reading is None:
-        return None
-    blocked = [way for way in DIRECTIONS if getattr(reading.blocked, way)]
+    blocked = [way for way in DIRECTIONS if reading and getattr(reading.blocked, way)]
     if not blocked:
         return None
     way = json.dumps({"direction": dice.choice(blocked)})
@@ -280,22 +226,22 @@ def _into_walls(reply: Reply, text: str, dice: random.Random) -> Reply | None:
     return {**reply, "candidates": [first, *reply["candidates"][1:]][: dice.choice((1, 4))]}
 
 
-PROPOSALS: Mapping[str, Spoil] = MappingProxyType(
-    {
-        "unknown action": _for_some(_unknown),
-        "missing or foreign arguments": _for_some(_missing),
-        "wrong value": _for_some(_wrong_value),
-        "torn arguments": _for_some(_torn),
-        "nothing proposed": _nothing,
-        "into a wall": _into_walls,
-    }
-)
+PROPOSALS: Mapping[str, Spoil] = {
+    "unknown action": _for_some("action", lambda one, dice: dice.choice(_UNKNOWN)),
+    "missing or foreign arguments": _for_some("arguments", _missing),
+    "wrong value": _for_some(
+        "arguments", lambda one, dice: json.dumps({"direction": dice.choice(_VALUES)})
+    ),
+    "torn arguments": _for_some("arguments", lambda one, dice: dice.choice(_TORN)),
+    "nothing proposed": lambda reply, text, dice: {**reply, "candidates": []},
+    "into a wall": _into_walls,
+}
 """The ways in which proposals are invalid."""
 
 
 def _rescored(rescore: Callable[[list[float], random.Random], list[float]]) -> Spoil:
     def spoiled(reply: Reply, text: str, dice: random.Random) -> Reply | None:
-        judged: list[Reply] = [dict(one) for one in reply["evaluations"]]
+        judged: list[Reply] = reply["evaluations"]
         scores = rescore([one["score"] for one in judged], dice)
         again = [{**one, "score": score} for one, score in zip(judged, scores, strict=True)]
         return {**reply, "evaluations": again} if again != judged else None
@@ -303,45 +249,40 @@ def _rescored(rescore: Callable[[list[float], random.Random], list[float]]) -> S
     return spoiled
 
 
-EVALUATIONS: Mapping[str, Spoil] = MappingProxyType(
-    {
-        "upside down": _rescored(lambda scores, dice: [round(1 - s, 2) for s in scores]),
-        "in reverse": _rescored(lambda scores, dice: scores[::-1]),
-        "best gets nothing": _rescored(
-            lambda scores, dice: [0.0 if s == max(scores) else s for s in scores]
-        ),
-        "favours the last": _rescored(lambda scores, dice: [*scores[:-1], 1.0]),
-        "drawn by lot": _rescored(
-            lambda scores, dice: [round(dice.uniform(0.05, 0.95), 2) for _ in scores]
-        ),
-    }
-)
+EVALUATIONS: Mapping[str, Spoil] = {
+    "upside down": _rescored(lambda scores, dice: [round(1 - s, 2) for s in scores]),
+    "in reverse": _rescored(lambda scores, dice: scores[::-1]),
+    "best gets nothing": _rescored(
+        lambda scores, dice: [0.0 if s == max(scores) else s for s in scores]
+    ),
+    "favours the last": _rescored(lambda scores, dice: [*scores[:-1], 1.0]),
+    "drawn by lot": _rescored(
+        lambda scores, dice: [round(dice.uniform(0.05, 0.95), 2) for _ in scores]
+    ),
+}
 """The ways in which scores are wrong."""
 
 
-def _chosen(choose: Callable[[list[float], random.Random], int]) -> Spoil:
+def _chosen(choose: Callable[[list[int], random.Random], int]) -> Spoil:
+    """Another choice, made of the places of the candidates, the best first."""
+
     def spoiled(reply: Reply, text: str, dice: random.Random) -> Reply | None:
         scores = _scores(text)
         if len(scores) < 2:
             return None
-        choice = choose(scores, dice) + 1
+        ranked = sorted(range(len(scores)), key=lambda place: -scores[place])
+        choice = choose(ranked, dice) + 1
         return {**reply, "choice": choice} if choice != reply["choice"] else None
 
     return spoiled
 
 
-def _ranked(scores: list[float]) -> list[int]:
-    return sorted(range(len(scores)), key=lambda index: -scores[index])
-
-
-SELECTIONS: Mapping[str, Spoil] = MappingProxyType(
-    {
-        "the worst": _chosen(lambda scores, dice: _ranked(scores)[-1]),
-        "the second": _chosen(lambda scores, dice: _ranked(scores)[1]),
-        "the last": _chosen(lambda scores, dice: len(scores) - 1),
-        "any but the best": _chosen(lambda scores, dice: dice.choice(_ranked(scores)[1:])),
-    }
-)
+SELECTIONS: Mapping[str, Spoil] = {
+    "the worst": _chosen(lambda ranked, dice: ranked[-1]),
+    "the second": _chosen(lambda ranked, dice: ranked[1]),
+    "the last": _chosen(lambda ranked, dice: max(ranked)),
+    "any but the best": _chosen(lambda ranked, dice: dice.choice(ranked[1:])),
+}
 """The ways in which the choice is bad."""
 
 
@@ -353,26 +294,24 @@ def _scores(text: str) -> list[float]:
     return [float(score.group(1)) if score else 0.0 for score in found]
 
 
-def _cut_off(whole: str, dice: random.Random) -> str:
-    return whole[: dice.randint(1, max(1, len(whole) // 3))].replace('"', "", 1)
+def _one_of(*texts: str) -> Callable[[str, random.Random], str]:
+    return lambda whole, dice: dice.choice(texts)
 
 
-UNUSABLE: Mapping[str, Callable[[str, random.Random], str]] = MappingProxyType(
-    {
-        "empty": lambda whole, dice: "",
-        "prose": lambda whole, dice: dice.choice(
-            ("Sure! I would be happy to help with that.", "Let me think about it first...", "No.")
-        ),
-        "cut off": _cut_off,
-        "another form": lambda whole, dice: dice.choice(
-            ('{"answer": 42}', '{"result": {"ok": true}}', "[]", '{"score": "high"}')
-        ),
-        "noise": lambda whole, dice: "".join(dice.choices("�\x00\t{}[]:,#~ 0123abc", k=80)),
-    }
-)
+UNUSABLE: Mapping[str, Callable[[str, random.Random], str]] = {
+    "empty": lambda whole, dice: "",
+    "prose": _one_of(
+        "Sure! I would be happy to help with that.", "Let me think about it first...", "No."
+    ),
+    "cut off": lambda whole, dice: whole[: dice.randint(1, max(1, len(whole) // 3))].replace(
+        '"', "", 1
+    ),
+    "another form": _one_of(
+        '{"answer": 42}', '{"result": {"ok": true}}', "[]", '{"score": "high"}'
+    ),
+    "noise": lambda whole, dice: "".join(dice.choices("�\x00\t{}[]:,#~ 0123abc", k=80)),
+}
 """The ways in which an answer cannot be used. One more, `no answer`, is a call that fails."""
-
-
 NO_ANSWER = "no answer"
 _PHASE_BY_FIELD = {
     "situation": Phase.REASONING,
@@ -401,7 +340,8 @@ class _Model:
         self._believed: tuple[int, Belief] | None = None
 
     def answer(self, request: ScriptedRequest) -> ScriptedReply:
-        phase = _phase_of(request)
+        asked: Mapping[str, Any] = (request.schema or {}).get("properties", {})
+        phase = next((phase for name, phase in _PHASE_BY_FIELD.items() if name in asked), None)
         belief = self._belief(request, phase)
         reply = answer(believing(request, belief) if belief else request, self._intend)
         if belief:
@@ -417,10 +357,10 @@ class _Model:
         breaker = self._breaker
         if not breaker.due(Cause.FAULTY_REASONING):
             return None
-        cycle = breaker.now()
+        cycle, reading = breaker.now(), last_state_line(request.text)
         if phase in (Phase.REASONING, None):
-            dice = breaker.dice(f"belief {cycle}")
-            formed = belief_of(request, breaker.variant, dice)
+            believe, dice = BELIEFS[breaker.variant], breaker.dice(f"belief {cycle}")
+            formed = believe(reading, request.text, dice) if reading else None
             self._believed = (cycle, formed) if formed else None
             if formed:
                 breaker.strike()
@@ -445,11 +385,8 @@ class _Model:
         if isinstance(reply.content, str):
             return reply
         call = reply.content[0]
-        one = {"action": call.name, "arguments": call.arguments}
-        proposed = {"candidates": [one]}
+        proposed = {"candidates": [{"action": call.name, "arguments": call.arguments}]}
         whole = self._spoiled(proposed, request, Cause.INVALID_PROPOSAL, PROPOSALS)
-        if whole is proposed:
-            return reply
         calls = [
             FunctionCall(id=call.id, name=told["action"], arguments=told["arguments"])
             for told in whole["candidates"]
@@ -470,12 +407,6 @@ class _Model:
         return UNUSABLE[breaker.variant](whole, breaker.dice(f"answer {breaker.now()}"))
 
 
-def _phase_of(request: ScriptedRequest) -> Phase | None:
-    """The phase that asks; None for a plain agent."""
-    asked: Mapping[str, Any] = (request.schema or {}).get("properties", {})
-    return next((phase for name, phase in _PHASE_BY_FIELD.items() if name in asked), None)
-
-
 def _told(reply: ScriptedReply, belief: Belief) -> ScriptedReply:
     """The answer of one who believes so: said in the situation, acted upon where it ends all."""
     if isinstance(reply, CreateResult):
@@ -491,12 +422,6 @@ def _told(reply: ScriptedReply, belief: Belief) -> ScriptedReply:
         told["situation"] = f"{first} {belief.told} Next:{following}".replace("  ", " ")
         told["goal_status"] = belief.status or told["goal_status"]
     elif "candidates" in told and belief.status is not None:
-        told["candidates"] = [
-            {
-                "reason": belief.told,
-                "action": "respond",
-                "arguments": json.dumps({"text": belief.told}),
-                "expected_effect": "",
-            }
-        ]
+        answered = {"action": "respond", "arguments": json.dumps({"text": belief.told})}
+        told["candidates"] = [{"reason": belief.told, **answered, "expected_effect": ""}]
     return told

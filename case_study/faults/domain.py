@@ -10,6 +10,7 @@ from functools import lru_cache
 from math import inf
 from typing import Any, cast
 
+from case_study.grid import around, cells_in
 from case_study.robot import remembered_obstacles
 from coag.proof import Circumstances, Claim, DomainKnowledge
 from coag.schema import RecalledRecord, Record
@@ -37,7 +38,6 @@ class Place:
     charger: Cell
     blocked: frozenset[Cell]
     keeps_charge: bool
-    """Whether the charge must reach the charger after every action."""
 
     def allows(self, cell: Cell, battery: int) -> bool:
         """Whether a robot may be there with this charge."""
@@ -48,8 +48,7 @@ class Place:
 @lru_cache(maxsize=20_000)
 def actions_left(place: Place, here: Cell, battery: int, dirty: frozenset[Cell]) -> int | None:
     """How many moves and cleanings it takes; None where it cannot be done."""
-    reachable = frozenset(cell for cell in dirty if cell not in place.blocked)
-    if reachable != dirty:
+    if dirty & place.blocked:
         return None
     start: _At = (here, battery, dirty)
     seen = {start}
@@ -70,19 +69,15 @@ def _next(place: Place, at: _At) -> list[_At]:
     found: list[_At] = []
     if here in dirty and place.allows(here, battery - CLEAN_COST):
         found.append((here, battery - CLEAN_COST, dirty - {here}))
-    for direction in DIRECTIONS:
-        cell = neighbour(here, direction)
-        if not inside(cell, place.grid) or cell in place.blocked:
-            continue
+    for cell in around(here, place.grid):
         left = FULL_BATTERY if cell == place.charger else battery - MOVE_COST
-        if battery >= MOVE_COST and place.allows(cell, left):
+        if cell not in place.blocked and battery >= MOVE_COST and place.allows(cell, left):
             found.append((cell, left, dirty))
     return found
 
 
 MOST_WORK = 7
 """Dirty cells up to which the ways to the goal are worked out."""
-_CELL = re.compile(r"\((\d+), ?(\d+)\)")
 _SENTENCE = re.compile(r"[^.\n]+")
 _HERE = re.compile(
     r"\b(?:I am|I stand|robot is|we are)\b[^.\n(]{0,20}\((\d+), ?(\d+)\)", re.IGNORECASE
@@ -159,9 +154,7 @@ class VacuumDomain(DomainKnowledge):
 
     def may_change(self, fact: str, old: Any, new: Any, achieved: bool) -> bool:
         """Dirt comes back only where it was cleaned, and never goes by itself."""
-        if fact.startswith("dirty"):
-            return bool(new) and achieved
-        return True
+        return not fact.startswith("dirty") or (bool(new) and achieved)
 
     def claims(self, text: str) -> Sequence[Claim]:
         """What sentences say of place, charge, dirt, obstacles and rules."""
@@ -178,15 +171,10 @@ class VacuumDomain(DomainKnowledge):
     def record_claims(self, record: Record) -> Sequence[Claim]:
         """The sentences of its text, and the cell that it was blocked at."""
         told = [one for one in self.claims(record.text) if one.fact not in ("position", "battery")]
-        hit = RecalledRecord(record=record, score=1.0)
-        cells = remembered_obstacles([hit])
         said = {claim.fact for claim in told}
-        told += [
-            Claim(fact=f"blocked {cell}", text=record.text)
-            for cell in cells
-            if f"blocked {cell}" not in said
-        ]
-        return told
+        cells = remembered_obstacles([RecalledRecord(record=record, score=1.0)])
+        blocked = [fact for cell in cells if (fact := f"blocked {cell}") not in said]
+        return [*told, *(Claim(fact=fact, text=record.text) for fact in blocked)]
 
     def holds(self, claim: Claim, now: Circumstances, *, remembered: bool) -> bool | None:
         """An obstacle that is not felt may stand there nevertheless."""
@@ -199,7 +187,7 @@ class VacuumDomain(DomainKnowledge):
         if claim.fact == ANY_DIRT:
             return bool(_work(now)) == claim.value
         kind, _, named = claim.fact.partition(" ")
-        cell = _cells_in(named)[0]
+        cell = cells_in(named)[0]
         if kind == "dirty":
             return _is_dirty(cell, now) == claim.value
         believed = set[str]() if remembered else {one.fact for one in now.recalled}
@@ -207,7 +195,9 @@ class VacuumDomain(DomainKnowledge):
             if remembered:
                 free = here == cell or cell == _cell_of(now.state.get("charger"))
                 return False if free else None
-            felt = cell in _cells(now.state.get("obstacles")) or not _inside(cell, now)
+            grid = _cell_of(now.state.get("grid"))
+            outside = grid is not None and not inside(cell, grid)
+            felt = outside or cell in _cells(now.state.get("obstacles"))
             return felt or claim.fact in believed or claim.fact in now.observed
         if cell in _forbidden(now.constraints) or claim.fact in believed:
             return True
@@ -221,7 +211,7 @@ class VacuumDomain(DomainKnowledge):
             return None
         told = {name for name, value in now.observed.items() if value and name[:7] == "blocked"}
         told |= {claim.fact for claim in now.recalled if claim.fact[:7] == "blocked"}
-        blocked = _cells(now.state.get("obstacles")) | {_cells_in(name)[0] for name in told}
+        blocked = _cells(now.state.get("obstacles")) | {cells_in(name)[0] for name in told}
         place = Place(
             grid=grid,
             charger=_cell_of(now.state.get("charger")) or (0, 0),
@@ -237,13 +227,13 @@ def _of_cells(sentence: str) -> list[Claim]:
     if _NO_DIRT.search(sentence):
         return [Claim(fact=ANY_DIRT, value=False, text=sentence)]
     if _FORBIDDEN.search(sentence) and "clean" in sentence.lower():
-        return [Claim(fact=f"forbidden {cell}", text=sentence) for cell in _cells_in(sentence)]
+        return [Claim(fact=f"forbidden {cell}", text=sentence) for cell in cells_in(sentence)]
     if _WISH.search(sentence):
         return []  # what is wanted, not what is
     found: list[Claim] = []
     for kind, patterns in (("dirty", _DIRTY), ("blocked", _BLOCKED)):
         listed = [told[1] for pattern in patterns for told in pattern.finditer(sentence)]
-        cells = dict.fromkeys(cell for part in listed for cell in _cells_in(part))
+        cells = dict.fromkeys(cell for part in listed for cell in cells_in(part))
         found += [Claim(fact=f"{kind} {cell}", text=sentence) for cell in cells]
     return found
 
@@ -251,8 +241,8 @@ def _of_cells(sentence: str) -> list[Claim]:
 def _work(now: Circumstances) -> set[Cell]:
     """The cells that are to be cleaned, by all that is known."""
     dirty, clean = _cells(now.state.get("dirty")), _cells(now.state.get("clean"))
-    told = {_cells_in(one.fact)[0] for one in now.recalled if one.fact[:5] == "dirty"}
-    ruled = {_cells_in(one.fact)[0] for one in now.recalled if one.fact[:9] == "forbidden"}
+    told = {cells_in(one.fact)[0] for one in now.recalled if one.fact[:5] == "dirty"}
+    ruled = {cells_in(one.fact)[0] for one in now.recalled if one.fact[:9] == "forbidden"}
     unseen = (_listed(now.goal) | told) - dirty - clean
     return (dirty | unseen) - _forbidden(now.constraints) - ruled
 
@@ -270,21 +260,12 @@ def _listed(goal: str) -> set[Cell]:
     """The dirty cells that the task lists."""
     lines = [line for line in goal.splitlines() if not line.startswith("STATE")]
     told = [part for line in lines for part in line.split(".") if "dirt" in part.lower()]
-    return {cell for part in told for cell in _cells_in(part)}
+    return {cell for part in told for cell in cells_in(part)}
 
 
 def _forbidden(constraints: Sequence[str]) -> set[Cell]:
     found = (_RULE.fullmatch(name) for name in constraints)
     return {(int(one[1]), int(one[2])) for one in found if one}
-
-
-def _inside(cell: Cell, now: Circumstances) -> bool:
-    grid = _cell_of(now.state.get("grid"))
-    return grid is None or inside(cell, grid)
-
-
-def _cells_in(text: str) -> list[Cell]:
-    return [(int(x), int(y)) for x, y in _CELL.findall(text)]
 
 
 def _cell_of(value: Any) -> Cell | None:

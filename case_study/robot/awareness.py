@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from case_study.grid import dirt_sensed, ways_sensed
 from coag.awareness import (
     AttentionType,
     Awareness,
@@ -29,15 +30,12 @@ from coag.awareness.adapters import Place
 from coag.schema import Percept, PerceptKind
 from vacuum_world.world import (
     CLEAN_COST,
-    DIRECTIONS,
     FULL_BATTERY,
     MOVE_COST,
     Cell,
     Reading,
     distance,
-    inside,
     last_state_line,
-    neighbour,
 )
 
 from .state import CLEAN, MOVE, SENSE
@@ -110,13 +108,17 @@ class VacuumAdapter(PerceptAdapter):
         if reading is None or percept.kind is not PerceptKind.TOOL_RETURN:
             dirty = _dirty_before(state)
             return Observation(attention_items=(*_dirt(dirty, _position(state)),))
-        told = _tiles_told(reading)
+        told = dirt_sensed(reading)
         dirty = (_dirty_before(state) - told.keys()) | {
             cell for cell, is_dirty in told.items() if is_dirty
         }
         return Observation(
             entities=(*_fixed(reading), *_tiles(told), *_obstacles(reading, state)),
-            relationships=tuple(_standing(reading)),
+            relationships=(
+                ObservedRelationship(
+                    source=_CHARGER_NAME, type="stands_on", target=f"tile {reading.charger}"
+                ),
+            ),
             attention_items=(*_dirt(dirty, reading.position), *_threats(reading)),
             resources=(
                 Resource(name=ENERGY, capacity=FULL_BATTERY, remaining=max(0, reading.battery)),
@@ -159,21 +161,10 @@ def _fixed(reading: Reading) -> Iterator[ObservedEntity]:
     )
 
 
-def _tiles_told(reading: Reading) -> dict[Cell, bool]:
-    """The tiles whose dirt the sensor tells."""
-    around = {neighbour(reading.position, way): getattr(reading.dirty, way) for way in DIRECTIONS}
-    told = {reading.position: reading.dirty.here, **around}
-    return {
-        cell: dirty
-        for cell, dirty in told.items()
-        if dirty is not None and inside(cell, reading.grid)
-    }
-
-
 def _tiles(told: dict[Cell, bool]) -> Iterator[ObservedEntity]:
     for cell, dirty in told.items():
         yield ObservedEntity(
-            name=_tile_name(cell),
+            name=f"tile {cell}",
             type=TILE,
             state={_X: cell[0], _Y: cell[1], _DIRTY: dirty},
             affordances=(MOVE, CLEAN),
@@ -182,21 +173,12 @@ def _tiles(told: dict[Cell, bool]) -> Iterator[ObservedEntity]:
 
 def _obstacles(reading: Reading, state: AwarenessState) -> Iterator[ObservedEntity]:
     """Obstacles that are felt, and known ones that are felt no more."""
-    for way in DIRECTIONS:
-        cell = neighbour(reading.position, way)
-        blocked = getattr(reading.blocked, way)
-        if blocked is None or not inside(cell, reading.grid):
-            continue
+    for cell, blocked in ways_sensed(reading).items():
         name = f"obstacle at {cell}"
         if blocked or state.world.get(name) is not None:
             yield ObservedEntity(
                 name=name, type=OBSTACLE, state={_X: cell[0], _Y: cell[1], _THERE: blocked}
             )
-
-
-def _standing(reading: Reading) -> Iterator[ObservedRelationship]:
-    tile = _tile_name(reading.charger)
-    yield ObservedRelationship(source=_CHARGER_NAME, type="stands_on", target=tile)
 
 
 def _dirt(dirty: set[Cell], here: Cell | None) -> Iterator[ObservedAttention]:
@@ -206,7 +188,7 @@ def _dirt(dirty: set[Cell], here: Cell | None) -> Iterator[ObservedAttention]:
     for cell in sorted(dirty, key=lambda cell: (steps(cell), cell))[:_DIRT_TOLD]:
         yield ObservedAttention(
             type=AttentionType.OPPORTUNITY,
-            description=f"Dirt on {_tile_name(cell)}",
+            description=f"Dirt on tile {cell}",
             urgency=max(0.2, 0.6 - 0.05 * steps(cell)),
             ttl=_TTL,
         )
@@ -234,10 +216,10 @@ def _event(told: dict[Cell, bool], state: AwarenessState) -> ObservedEvent | Non
     """What brought the work on: tiles that became clean, or tiles that were never seen."""
     before = _dirty_before(state)
     cleaned = sorted(cell for cell, dirty in told.items() if not dirty and cell in before)
-    new = [cell for cell in told if state.world.get(_tile_name(cell)) is None]
+    new = [cell for cell in told if state.world.get(f"tile {cell}") is None]
     if not cleaned and not new:
         return None
-    parts = [f"{_tile_name(cell)} is clean now" for cell in cleaned]
+    parts = [f"tile {cell} is clean now" for cell in cleaned]
     parts += [f"{len(new)} tiles seen for the first time"] if new else []
     return ObservedEvent(type=TransitionType.PROGRESS, description="; ".join(parts))
 
@@ -256,7 +238,3 @@ def _position(state: AwarenessState) -> Cell | None:
 def _cell_of(entity: Entity) -> Cell | None:
     x, y = entity.state.get(_X), entity.state.get(_Y)
     return (x, y) if isinstance(x, int) and isinstance(y, int) else None
-
-
-def _tile_name(cell: Cell) -> str:
-    return f"tile {cell}"

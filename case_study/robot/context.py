@@ -9,11 +9,12 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, Literal, cast
 
+from case_study.grid import around
 from case_study.tasks import CONTINUE
 from coag.context import Budgets, CoagContext, WorkingMemory
 from coag.memory import Procedure, binding_metadata, parse_procedure
 from coag.schema import Candidate, Percept, PerceptKind, RecalledRecord, UnsettledAction
-from vacuum_world.world import DIRECTIONS, Cell, Reading, inside, last_state_line, neighbour
+from vacuum_world.world import DIRECTIONS, Cell, Reading, last_state_line, neighbour
 
 from .rules import forbidden_cells
 from .state import (
@@ -43,7 +44,7 @@ def prompt(name: PromptName) -> str:
 
 def change_sentence(cell: Cell) -> str:
     """The change of requirements of `evolution`, as a sentence."""
-    return prompt("change").replace("{cell}", f"({cell[0]}, {cell[1]})")
+    return prompt("change").replace("{cell}", str(cell))
 
 
 @cache
@@ -117,7 +118,8 @@ class VacuumContext(CoagContext[VacuumState]):
             news["fresh"] = False
         if percept.source in (MOVE, CLEAN):
             bump = _bump(state, percept)
-            news |= {"bump": bump, "hidden": _hidden(after, bump)}
+            found = set[Cell]() if bump is None or bump in after.obstacles else {bump}
+            news |= {"bump": bump, "hidden": tuple(sorted({*after.hidden, *found}))}
             news |= _progress(state, after, percept)
         return after.model_copy(update=news)
 
@@ -134,9 +136,7 @@ class VacuumContext(CoagContext[VacuumState]):
     def _get_retrieval_query(self, state: VacuumState) -> str:
         if state.position is None:
             return self._memory.goal
-        near = [neighbour(state.position, way) for way in DIRECTIONS]
-        next_door = [cell for cell in near if inside(cell, state.grid)]
-        area = listed([*next_door, *state.dirty])
+        area = listed([*around(state.position, state.grid), *state.dirty])
         return (
             f"Obstacles and rules: moving from {state.position} failed, cell is blocked, "
             f"cleaning cell is forbidden; cells {area}"
@@ -271,10 +271,3 @@ def _bump(state: VacuumState, percept: Percept) -> Cell | None:
     if direction is None or not str(told.get("reason")).startswith("blocked by an obstacle"):
         return None
     return neighbour(state.position, direction)
-
-
-def _hidden(after: VacuumState, bump: Cell | None) -> tuple[Cell, ...]:
-    """The hidden obstacles that are known, with the one that was just found."""
-    if bump is None or bump in after.obstacles:
-        return after.hidden
-    return tuple(sorted({*after.hidden, bump}))

@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 
 from coag.errors import UnknownNameError
 from coag.schema import Candidate, Constraint, Verdict
-from vacuum_world.world import DIRECTIONS, MOVE_COST, Cell, Direction, distance, inside, neighbour
+from vacuum_world.world import DIRECTIONS, MOVE_COST, Cell, distance, inside, neighbour
 
 from .state import CLEAN, MOVE, SENSE, WAYS, VacuumState, is_blocked
 
@@ -48,7 +47,9 @@ def no_move_into_known_obstacle(
         return Verdict.forbid(_UNKNOWN)
     if projection.bumps_into is None:
         return Verdict.allow()
-    if _shut_in(state) and _inside(candidate, state):
+    way = WAYS.get(str((candidate.arguments or {}).get("direction")))
+    stays = way and state.position and inside(neighbour(state.position, way), state.grid)
+    if stays and len(state.trail) > 1 and all(is_blocked(state, way, {}) for way in DIRECTIONS):
         return Verdict.allow("every way is said to be blocked: the sensors cannot be right")
     return Verdict.forbid(f"it would run into {projection.bumps_into}")
 
@@ -58,7 +59,6 @@ class ForbidCleaning:
     """One cell must not be cleaned, by whoever says so."""
 
     cell: Cell
-    """The cell."""
 
     @property
     def name(self) -> str:
@@ -75,21 +75,7 @@ class ForbidCleaning:
             return Verdict.forbid(_UNKNOWN)
         if state.position != self.cell:
             return Verdict.allow()
-        return Verdict.forbid(f"cleaning cell ({self.cell[0]}, {self.cell[1]}) is forbidden")
-
-
-def _shut_in(state: VacuumState) -> bool:
-    """Whether the sensors say that the robot, which has moved, cannot move anywhere."""
-    return len(state.trail) > 1 and all(is_blocked(state, way, {}) for way in DIRECTIONS)
-
-
-def _inside(candidate: Candidate, state: VacuumState) -> bool:
-    way = WAYS.get(str((candidate.arguments or {}).get("direction")))
-    return (
-        way is not None
-        and state.position is not None
-        and inside(neighbour(state.position, way), state.grid)
-    )
+        return Verdict.forbid(f"cleaning cell {self.cell} is forbidden")
 
 
 _NAMED = re.compile(r"forbid_cleaning_(\d+)_(\d+)")
@@ -106,12 +92,10 @@ def _way_home(position: Cell, state: VacuumState) -> int:
     return distance(position, state.charger) * MOVE_COST
 
 
-CONSTRAINTS: Mapping[str, Constraint] = MappingProxyType(
-    {
-        "keep_charge_to_reach_charger": keep_charge_to_reach_charger,
-        "no_move_into_known_obstacle": no_move_into_known_obstacle,
-    }
-)
+CONSTRAINTS: Mapping[str, Constraint] = {
+    "keep_charge_to_reach_charger": keep_charge_to_reach_charger,
+    "no_move_into_known_obstacle": no_move_into_known_obstacle,
+}
 """The rules that hold in every scenario, by name."""
 
 
@@ -125,9 +109,6 @@ def constraint_named(name: str) -> Constraint:
     if name not in rules:
         raise UnknownNameError("constraint", name, rules)
     return rules[name]
-
-
-_RESPOND = "respond"
 
 
 def clean_only_dirt(
@@ -155,7 +136,14 @@ def no_going_in_circles(
     there = projection.position
     if there not in state.trail or there in (state.position, state.charger, *state.left()):
         return Verdict.allow()
-    others = [cell for cell in _open_ways(state) if cell not in state.trail]
+    here = state.position
+    others = [
+        cell
+        for way in DIRECTIONS
+        if here
+        and not is_blocked(state, way, {})
+        and (cell := neighbour(here, way)) not in state.trail
+    ]
     if not others:
         return Verdict.allow("it has been everywhere around")
     return Verdict.forbid(
@@ -179,7 +167,7 @@ def finish_only_when_done(
 ) -> Verdict:
     """No answer that ends the work while there is dirt left that may be cleaned."""
     del projection
-    if candidate.action != _RESPOND or state.work is None or state.stranded:
+    if candidate.action != "respond" or state.work is None or state.stranded:
         return Verdict.allow()
     if state.patrol:
         return Verdict.forbid("the patrol goes on: dirt comes back")
@@ -199,21 +187,14 @@ def rest_when_done(
     return Verdict.forbid("all the work is done: respond")
 
 
-def _open_ways(state: VacuumState) -> list[Cell]:
-    """Cells next to the robot that nothing is known to block."""
-    if state.position is None:
-        return []
-    ways: tuple[Direction, ...] = DIRECTIONS
-    return [neighbour(state.position, way) for way in ways if not is_blocked(state, way, {})]
-
-
-CONDUCT: Mapping[str, Constraint] = MappingProxyType(
-    {
-        "clean_only_dirt": clean_only_dirt,
-        "no_going_in_circles": no_going_in_circles,
-        "look_only_for_news": look_only_for_news,
-        "finish_only_when_done": finish_only_when_done,
-        "rest_when_done": rest_when_done,
-    }
-)
+CONDUCT: Mapping[str, Constraint] = {
+    rule.__name__: rule
+    for rule in (
+        clean_only_dirt,
+        no_going_in_circles,
+        look_only_for_news,
+        finish_only_when_done,
+        rest_when_done,
+    )
+}
 """The rules of good conduct, by name."""

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from case_study.grid import dirt_sensed, is_possible, ways_sensed
 from vacuum_world.world import (
     CLEAN_COST,
     DIRECTIONS,
@@ -141,20 +142,11 @@ class VacuumState(BaseModel):
 
     def sensed(self, reading: Reading) -> VacuumState:
         """The state after a reading; what was seen of other cells stays."""
-        silent, believed = _silent(reading), _is_possible(reading)
-        dirty, clean, felt = set(self.dirty), set(self.clean), set(self.obstacles)
-        here = reading.position
-        felt.discard(here)
-        _sort_in(here, reading.dirty.here, dirty, clean)
-        for direction in DIRECTIONS:
-            cell = neighbour(here, direction)
-            if inside(cell, reading.grid):
-                _sort_in(cell, getattr(reading.dirty, direction), dirty, clean)
-                blocked = getattr(reading.blocked, direction)
-                if believed and blocked is not None:
-                    felt.discard(cell)
-                if believed and blocked:
-                    felt.add(cell)
+        here, silent, believed = reading.position, _silent(reading), is_possible(reading)
+        seen = dict.fromkeys(self.clean, False) | dict.fromkeys(self.dirty, True)
+        seen |= dirt_sensed(reading)
+        blocked = dict.fromkeys(self.obstacles, True) | {here: False}
+        blocked |= ways_sensed(reading) if believed else {}
         ways = {way: told or False for way, told in reading.blocked.model_dump().items()}
         return self.model_copy(
             update={
@@ -164,9 +156,9 @@ class VacuumState(BaseModel):
                 "grid": reading.grid,
                 "stranded": reading.stranded,
                 "blocked": Ways(**ways),
-                "dirty": tuple(sorted(dirty)),
-                "clean": tuple(sorted(clean)),
-                "obstacles": tuple(sorted(felt)),
+                "dirty": tuple(sorted(cell for cell, is_dirty in seen.items() if is_dirty)),
+                "clean": tuple(sorted(cell for cell, is_dirty in seen.items() if not is_dirty)),
+                "obstacles": tuple(sorted(cell for cell, felt in blocked.items() if felt)),
                 "trail": self.trail if here in self.trail[-1:] else (*self.trail, here),
                 "silent": silent,
                 "impossible": not believed,
@@ -194,29 +186,11 @@ def state_of(
 
 def _silent(reading: Reading) -> tuple[Sensor, ...]:
     felt = [getattr(reading.blocked, way) for way in DIRECTIONS]
-    told: dict[Sensor, bool] = {
-        "dirt": reading.dirty.here is not None,
-        "proximity": any(value is not None for value in felt),
+    silent: dict[Sensor, bool] = {
+        "dirt": reading.dirty.here is None,
+        "proximity": all(value is None for value in felt),
     }
-    return tuple(sensor for sensor, tells in told.items() if not tells)
-
-
-def _is_possible(reading: Reading) -> bool:
-    """Whether a robot can stand where the ways are felt so."""
-    felt = {way: getattr(reading.blocked, way) for way in DIRECTIONS}
-    edges = [
-        way for way in DIRECTIONS if not inside(neighbour(reading.position, way), reading.grid)
-    ]
-    return not all(felt.values()) and not any(felt[way] is False for way in edges)
-
-
-def _sort_in(cell: Cell, is_dirty: bool | None, dirty: set[Cell], clean: set[Cell]) -> None:
-    """Notes what was seen of a cell; nothing where the sensor told nothing."""
-    if is_dirty is None:
-        return
-    dirty.discard(cell)
-    clean.discard(cell)
-    (dirty if is_dirty else clean).add(cell)
+    return tuple(sensor for sensor, is_silent in silent.items() if is_silent)
 
 
 MOVE = "move_agent"
@@ -243,16 +217,12 @@ def project(
     """
     if state.position is None:
         return None
-    if action == MOVE:
-        return _moved(state, state.position, WAYS[arguments["direction"]], remembered)
+    here = state.position
     if action == CLEAN:
-        return _cleaned(state, state.position)
-    return state
-
-
-def _moved(
-    state: VacuumState, here: Cell, direction: Direction, remembered: Mapping[Cell, str]
-) -> VacuumState:
+        return _cleaned(state, here)
+    if action != MOVE:
+        return state
+    direction = WAYS[arguments["direction"]]
     if state.battery < MOVE_COST:
         return _spent(state, here, 0)
     there = neighbour(here, direction)

@@ -17,11 +17,11 @@ LOGS/<case id>/
 ```
 """
 
-from .building import AGENTS, build_agent, build_plain_agent
+from .building import build_agent, build_plain_agent
 from .case import OnProgress, Progress, play_case, run_case
-from .folder import BrokenOffError, CaseFolder, resumable
+from .folder import BrokenOffError, CaseFolder, records_of, resumable
 from .memory import memory_of
-from .request import Between, CaseRequest, Delivery, Place, checked, model_spec
+from .request import AGENTS, Between, CaseRequest, Delivery, Place, checked, model_spec
 from .showing import Showing, Watcher, report_of
 from .worlds import CONTROL_TOKEN, Opening, World, open_world
 
@@ -40,6 +40,7 @@ __all__ = [
     "Progress",
     "OnProgress",
     "CaseFolder",
+    "records_of",
     "AGENTS",
     "build_agent",
     "build_plain_agent",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
 from contextvars import ContextVar
 from pathlib import Path
@@ -41,21 +41,29 @@ from coag.agent import CoagAgent
 from coag.compat import Recorder
 from coag.errors import ConfigurationError
 from coag.models import ScriptedModel, ScriptedReply, ScriptedRequest
-from coag.schema import Constraint, Environment
+from coag.schema import Environment
 from coag.tracing import Rebuild, Recipe
 from vacuum_world.client import WorldClient
 from vacuum_world.errors import WorldError
 from vacuum_world.scenarios import ScenarioSetup, build_scenario
 from vacuum_world.tools import world_tools
-from vacuum_world.world import Cell, Reading, WorldState, join, manuals, sense
+from vacuum_world.world import Reading, WorldState, join, manuals, sense
 
 from .memory import NAME, Remembering, remembering
-from .request import AGENT_KINDS, CaseRequest, model_spec, sampled_by
+from .request import CaseRequest, model_spec, sampled_by
 from .showing import PATIENCE
 from .worlds import ROBOT, Opening, World, open_world
 
-_LEFT_OUT = {"log"}
-"""Parts of the world that a snapshot does without: the log would make traces grow quadratically."""
+FACTORY = "case_study.runner:build_agent"
+PLAIN_FACTORY = "case_study.runner:build_plain_agent"
+_NOWHERE = "http://127.0.0.1:9"
+"""An address at which no world is served."""
+
+world_at_hand: ContextVar[World | None] = ContextVar("world_at_hand", default=None)
+"""The world that the runner has opened; a recipe names no token and opens no world itself."""
+
+
+# ---- the world as an agent's environment, and changes of requirements ----
 
 
 class WorldEnvironment:
@@ -83,9 +91,11 @@ class WorldEnvironment:
         self.is_copy = opened is not None
 
     async def snapshot(self) -> Any:
-        """The whole world now, hidden things included, but not its log."""
-        state = await self._world.state()
-        return state.model_dump(mode="json", exclude=_LEFT_OUT)
+        """The whole world now, hidden things included, but not its log.
+
+        With it traces would grow quadratically.
+        """
+        return (await self._world.state()).model_dump(mode="json", exclude={"log"})
 
     async def restore(self, state: Any) -> None:
         """Puts the world into a state; the robot's token stays in force.
@@ -105,52 +115,42 @@ class WorldEnvironment:
     def describe(self, state: Any) -> str:
         """Where the robot is, what charge it has, and what is dirty."""
         world = WorldState.model_validate(state)
+        cells = ", ".join(map(str, world.dirty))
+        dirt = f"dirty: {cells}" if cells else "no cell is dirty"
         robot = next((robot for robot in world.robots if robot.name == ROBOT), None)
         if robot is None:
-            return f"The robot has not joined; {_dirt(world.dirty)}."
+            return f"The robot has not joined; {dirt}."
         how = "stranded at" if robot.stranded else "at"
-        return (
-            f"The robot is {how} {robot.position}, battery {robot.battery}; {_dirt(world.dirty)}."
-        )
+        return f"The robot is {how} {robot.position}, battery {robot.battery}; {dirt}."
 
     async def before_turn(self, agent: CoagAgent) -> None:
         """Tells the agent of the change of requirements, where it is due, as the runner does."""
-        cell = self._setup.facts.forbidden
-        if cell is not None and await change_is_due(self._setup, self._world):
-            await CoagPlayer(agent, self._delivery).change(forbidding(cell))
+        for change in await changes_due(self._setup, self._world):
+            await CoagPlayer(agent, self._delivery).change(change)
 
 
-async def change_is_due(setup: ScenarioSetup, world: World) -> bool:
-    """Whether the requirements of `evolution` have changed by now."""
+def changes_of(setup: ScenarioSetup) -> tuple[Change, ...]:
+    """The changes of requirements that will come: that of `evolution`."""
+    cell = setup.facts.forbidden
+    if cell is None:
+        return ()
+    return (Change(sentence=change_sentence(cell), constraint=ForbidCleaning(cell)),)
+
+
+async def changes_due(setup: ScenarioSetup, world: World) -> tuple[Change, ...]:
+    """Those that have come by now."""
     after = setup.facts.forbidden_after
-    return after is not None and (await world.state()).counters.actions >= after
+    due = after is not None and (await world.state()).counters.actions >= after
+    return changes_of(setup) if due else ()
 
 
-def forbidding(cell: Cell) -> Change:
-    """The change of requirements of `evolution`."""
-    return Change(sentence=change_sentence(cell), constraint=ForbidCleaning(cell))
-
-
-def _dirt(cells: Sequence[Cell]) -> str:
-    if not cells:
-        return "no cell is dirty"
-    return f"dirty: {', '.join(str(cell) for cell in cells)}"
-
-
-FACTORY = "case_study.runner:build_agent"
-PLAIN_FACTORY = "case_study.runner:build_plain_agent"
+# ---- parts ----
 
 
 def first_reading(setup: ScenarioSetup) -> Reading:
     """What the robot senses when it joins the world as it is set up."""
     joined = join(setup.world, ROBOT)
     return sense(joined.state, joined.result.id)
-
-
-def rules_of(request: CaseRequest) -> list[Constraint]:
-    """The rules that are in force from the beginning."""
-    rules = {**CONSTRAINTS, **(CONDUCT if request.contender.conduct else {})}
-    return [rule for name, rule in rules.items() if name not in request.without_constraints]
 
 
 def context_of(request: CaseRequest, setup: ScenarioSetup, reading: Reading) -> VacuumContext:
@@ -171,12 +171,6 @@ def context_of(request: CaseRequest, setup: ScenarioSetup, reading: Reading) -> 
     )
 
 
-def changes_of(setup: ScenarioSetup) -> tuple[Change, ...]:
-    """The changes of requirements that will come."""
-    cell = setup.facts.forbidden
-    return () if cell is None else (forbidding(cell),)
-
-
 def vacuum_parts(
     request: CaseRequest,
     setup: ScenarioSetup,
@@ -194,6 +188,7 @@ def vacuum_parts(
         **further: Fields of `Parts` that depend on what the agent is built for.
     """
     further.setdefault("procedures", procedures())
+    rules = {**CONSTRAINTS, **(CONDUCT if request.contender.conduct else {})}
     robot = RuleRobot(told_of(setup.facts), reading)
     tools = world_tools(client, manuals(setup.world))
     return Parts(
@@ -206,7 +201,7 @@ def vacuum_parts(
         random_action=lambda dice: random_action(dice, [tool.name for tool in tools]),
         rule_action=robot.act,
         awareness=vacuum_awareness,
-        constraints=rules_of(request),
+        constraints=[r for name, r in rules.items() if name not in request.without_constraints],
         recalled=0 if request.without_memory else 5,
         changes=changes_of(setup),
         enforces_schemas=not reads_states(request.model),
@@ -214,39 +209,26 @@ def vacuum_parts(
     )
 
 
-def played_parts(
+async def _played_parts(
     request: CaseRequest,
     setup: ScenarioSetup,
     world: World,
-    client: WorldClient,
-    reading: Reading,
-    *,
     case: Path,
-    remembering: Remembering,
+    shared: Remembering,
     environment: Environment | None = None,
 ) -> Parts:
-    """The parts of an episode that is played in a world.
-
-    Args:
-        request: What was asked for.
-        setup: The scenario's instance.
-        world: The world.
-        client: Drives the robot in it.
-        reading: What its sensors say now.
-        case: The case's folder.
-        remembering: What the episodes share.
-        environment: For snapshots.
-    """
+    """The parts of an episode that is played in a world, which the robot joins."""
+    client = await world.join()
     factory = FACTORY if request.contender.kind == "coag" else PLAIN_FACTORY
     return vacuum_parts(
         request,
         setup,
         client,
-        reading,
+        await client.sense(),
         oracle_action=Oracle(setup, world.state, ROBOT).act,
-        memory=remembering.memory,
-        procedures={**procedures(), **remembering.procedures},
-        recall=remembering.recall,
+        memory=shared.memory,
+        procedures={**procedures(), **shared.procedures},
+        recall=shared.recall,
         recipe=recipe_of(case, setup.episode, request, factory),
         environment=environment,
         configuration={"scenario": request.scenario, "episode": setup.episode},
@@ -268,39 +250,20 @@ def recipe_of(case: Path, episode: int, request: CaseRequest, factory: str) -> R
     )
 
 
-AGENTS = AGENT_KINDS
-"""Kinds of agents."""
-
-_NOWHERE = "http://127.0.0.1:9"
-"""An address at which no world is served."""
-
-world_at_hand: ContextVar[World | None] = ContextVar("world_at_hand", default=None)
-"""The world that the runner has opened; a recipe names no token and opens no world itself."""
+# ---- players ----
 
 
 async def open_player(
     request: CaseRequest, setup: ScenarioSetup, world: World, case: Path, shared: Remembering
 ) -> Player:
-    """The contender of an episode, its robot in the world.
-
-    Args:
-        request: What was asked for.
-        setup: The scenario's instance.
-        world: The world that it plays in.
-        case: The case's folder.
-        shared: What the episodes share.
-    """
-    contender = request.contender
+    """The contender of an episode, its robot in the world."""
+    contender, chance = request.contender, request.chance(setup.episode)
     if contender.kind == "coag":
         agent, model = await _coag(request, setup, world, case, shared)
         watcher = world.watcher()
         saw = None if watcher is None else watcher.saw
         return CoagPlayer(agent, request.told_by, lambda: used_tokens(model), saw)
-    client = await world.join()
-    parts = played_parts(
-        request, setup, world, client, await client.sense(), case=case, remembering=shared
-    )
-    chance = request.chance(setup.episode)
+    parts = await _played_parts(request, setup, world, case, shared)
     model = _opened(request, world, chance) if contender.asks_model else None
     return build_player(contender, parts, model, case, chance, model_name=request.model_shown)
 
@@ -320,23 +283,17 @@ async def _coag(
     shared: Remembering,
     opened: AsyncExitStack | None = None,
 ) -> tuple[CoagAgent, ChatCompletionClient]:
-    """The CoAG agent of an episode, and its model; `opened` is what its environment closes."""
-    client = await world.join()
+    """The CoAG agent of an episode, and its model; `opened` is what its environment closes.
+
+    Rules that came into force before a crash are in force from the beginning.
+    """
     environment = WorldEnvironment(world, setup, request.told_by, opened)
     world.guests.push_async_callback(environment.close)
-    parts = played_parts(
-        request,
-        setup,
-        world,
-        client,
-        await client.sense(),
-        case=case,
-        remembering=shared,
-        environment=environment,
-    )
+    parts = await _played_parts(request, setup, world, case, shared, environment)
     chance = request.chance(setup.episode)
     model = _opened(request, world, chance)
-    rules = [*parts.constraints, *await _later_rules(request, setup, world)]
+    later = await changes_due(setup, world) if request.told_by == "constraint" else ()
+    rules = [*parts.constraints, *(change.constraint for change in later)]
     agent = coag_agent(request.contender, parts, model, logs=case, seed=chance, rules=rules)
     return agent, model
 
@@ -350,13 +307,7 @@ def _opened(request: CaseRequest, world: World, chance: int) -> ChatCompletionCl
     return model
 
 
-async def _later_rules(
-    request: CaseRequest, setup: ScenarioSetup, world: World
-) -> list[Constraint]:
-    """Rules that came into force before a crash."""
-    if request.told_by != "constraint" or not await change_is_due(setup, world):
-        return []
-    return [change.constraint for change in changes_of(setup)]
+# ---- what recipes name ----
 
 
 async def build_agent(
@@ -376,19 +327,24 @@ async def build_agent(
     Raises:
         ConfigurationError: No world is at hand; `case-study run --resume CASE` opens it.
     """
-    if rebuild is not None and rebuild.purpose == "fork":
-        asked = CaseRequest.model_validate({**request, "model": rebuild.model or request["model"]})
-        if rebuild.model is None and model_spec(asked.model).scheme == "file":
+    purpose, model = (rebuild.purpose, rebuild.model) if rebuild else ("resume", None)
+    if purpose == "fork":
+        wanted = CaseRequest.model_validate({**request, "model": model or request["model"]})
+        if model is None and model_spec(wanted.model).scheme == "file":
             # A component file names code, and this run may be a stranger's.
             raise ConfigurationError(
-                f"The run's model is the component file {asked.model!r}, which is not loaded "
-                f"unasked: add --model {asked.model} if you trust it."
+                f"The run's model is the component file {wanted.model!r}, which is not loaded "
+                f"unasked: add --model {wanted.model} if you trust it."
             )
-        return await _forked(Path(case), episode, asked)
+        return await _forked(Path(case), episode, wanted)
     wanted = CaseRequest.model_validate(request)
     setup = build_scenario(wanted.scenario, wanted.seed, episode=episode)
-    if rebuild is not None and rebuild.purpose == "replay":
-        return _replayed(Path(case), setup, wanted)
+    if purpose == "replay":
+        parts = _replayed_parts(
+            wanted, setup, recipe=recipe_of(Path(case), setup.episode, wanted, FACTORY)
+        )
+        silent = ScriptedModel(_no_answer, name=model_spec(wanted.model).public)
+        return coag_agent(wanted.contender, parts, silent, seed=wanted.chance(setup.episode))
     world = world_at_hand.get()
     if world is None:
         raise ConfigurationError(
@@ -413,26 +369,14 @@ async def _forked(case: Path, episode: int, request: CaseRequest) -> CoagAgent:
     return agent
 
 
-def _replayed(case: Path, setup: ScenarioSetup, request: CaseRequest) -> CoagAgent:
-    """The CoAG agent of an episode as it is built, in no world and with no model."""
-    parts = vacuum_parts(
-        request,
-        setup,
-        _no_world(),
-        first_reading(setup),
-        recipe=recipe_of(case, setup.episode, request, FACTORY),
-    )
-    model = ScriptedModel(_no_answer, name=model_spec(request.model).public)
-    return coag_agent(request.contender, parts, model, seed=request.chance(setup.episode))
+def _replayed_parts(request: CaseRequest, setup: ScenarioSetup, **further: Any) -> Parts:
+    """The parts of an agent in no world: its tools are described and not run."""
+    nowhere = WorldClient(_NOWHERE, ROBOT, "none")
+    return vacuum_parts(request, setup, nowhere, first_reading(setup), **further)
 
 
 def _no_answer(request: ScriptedRequest) -> ScriptedReply:
     raise ConfigurationError("In a replay the trace answers, and no model is asked.")
-
-
-def _no_world() -> WorldClient:
-    """A client of a world that is nowhere, for tools that are described and not run."""
-    return WorldClient(_NOWHERE, ROBOT, "none")
 
 
 def build_plain_agent(
@@ -462,10 +406,5 @@ def build_plain_agent(
             "be replayed. Replay episode 1, or read the trace."
         )
     setup = build_scenario(wanted.scenario, wanted.seed, episode=episode)
-    recall = open_recall() if contender.remembers else None
-    parts = vacuum_parts(wanted, setup, _no_world(), first_reading(setup), recall=recall)
-
-    def build(client: ChatCompletionClient, tools: Workbench, recorder: Recorder) -> PlainAgent:
-        return plain_agent(contender, parts, client, recorder, tools)
-
-    return build
+    parts = _replayed_parts(wanted, setup, recall=open_recall() if contender.remembers else None)
+    return lambda client, tools, recorder: plain_agent(contender, parts, client, recorder, tools)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
-from typing import Any
 
 from case_study.contenders import CoagPlayer, Drive, Message, Player, Turn, drive
+from case_study.grid import is_stranded
 from case_study.measures import (
     CaseResult,
     EpisodeRecord,
@@ -20,20 +20,13 @@ from case_study.tasks import message_text, task_text
 from case_study.temperaments import WORLD_ACTIONS
 from coag.errors import ConfigurationError
 from coag.evals import figures_of
-from coag.schema import Intent, SystemClock, TraceRecord
-from coag.tracing import RunFolder, read_run, read_trace
+from coag.schema import Intent, SystemClock
+from coag.tracing import RunFolder, read_run
 from vacuum_world.scenarios import ScenarioSetup, build_scenario, measure
-from vacuum_world.world import Cell, WorldState, last_state_line
+from vacuum_world.world import Cell, WorldState
 
-from .building import (
-    change_is_due,
-    first_reading,
-    forbidding,
-    open_player,
-    resumed_player,
-    world_at_hand,
-)
-from .folder import CaseFolder
+from .building import changes_due, first_reading, open_player, resumed_player, world_at_hand
+from .folder import CaseFolder, records_of
 from .memory import Remembering, laid_out, needed_memory, remembering
 from .request import CaseRequest
 from .showing import Showing
@@ -53,68 +46,6 @@ class Progress:
 
 
 OnProgress = Callable[[Progress], None]
-
-
-@dataclass(slots=True, kw_only=True)
-class EpisodePlay:
-    """An episode on its way."""
-
-    setup: ScenarioSetup
-    task: str
-    """What the agent is asked to do."""
-    bound: int
-    """External actions that it may take."""
-    actions: int = 0
-    """Those that it took, before a crash too."""
-    token_budget: int | None = None
-    """Tokens after which it ends."""
-    stranded: int = 0
-    """How often the agent has perceived that it is stranded."""
-    spoken: bool = False
-    """Whether the message of another agent was delivered."""
-
-    async def play(self, player: Player, world: World, on_progress: OnProgress) -> None:
-        """Drives the agent until a bound, two idle turns, or until it knows it is stranded."""
-        due = self.setup.facts.message
-        self.spoken = due is not None and self.actions > due.after
-
-        async def before_turn(actions: int) -> Sequence[Message]:
-            await self._change(player, world)
-            return self._messages(actions)
-
-        def after_turn(turn: Turn, actions: int) -> bool:
-            self.actions = actions
-            self.stranded += any(_is_stranded(result) for result in turn.results)
-            progress = Progress(episode=self.setup.episode, actions=actions, bound=self.bound)
-            on_progress(progress)
-            return self.stranded >= STRANDED_TURNS
-
-        how = Drive(
-            bound=self.bound,
-            done=self.actions,
-            token_budget=self.token_budget,
-            before_turn=before_turn,
-            after_turn=after_turn,
-        )
-        await drive(player, self.task, how)
-
-    async def _change(self, player: Player, world: World) -> None:
-        cell = self.setup.facts.forbidden
-        if cell is not None and await change_is_due(self.setup, world):
-            await player.change(forbidding(cell))
-
-    def _messages(self, actions: int) -> Sequence[Message]:
-        """What another agent says now, once."""
-        due = self.setup.facts.message
-        if due is None or self.spoken or actions < due.after:
-            return ()
-        self.spoken = True
-        return (Message(source=due.sender, text=message_text(self.setup)),)
-
-
-def _is_stranded(result: str) -> bool:
-    reading = last_state_line(result)
-    return reading is not None and reading.stranded
 
 
 def _unheard(progress: Progress) -> None:
@@ -160,7 +91,7 @@ async def play_case(
             record = folder.episode(number)
             if record is None:
                 wall = records[0].truth.wall if records else None
-                record = await _episode(case, number, wall)
+                record = await case.episode(number, wall)
                 folder.keep_episode(record)
             records.append(record)
     result = result_of(
@@ -178,19 +109,16 @@ async def play_case(
 
 def _variant(request: CaseRequest) -> dict[str, object]:
     """In which way a CoAG agent was run, where that makes a difference."""
-    contender = request.contender
-    if contender.kind != "coag":
+    if request.contender.kind != "coag":
         return {}
-    variant: dict[str, object] = {"depth": contender.depth}
-    if request.scenario == "evolution":
-        variant["delivery"] = request.told_by
-    if request.without_constraints:
-        variant["without_constraints"] = list(request.without_constraints)
-    if request.without_memory:
-        variant["without_memory"] = True
-    if request.between is not None:
-        variant["between"] = request.between
-    return variant
+    variant: dict[str, object] = {
+        "delivery": request.told_by if request.scenario == "evolution" else None,
+        "without_constraints": list(request.without_constraints),
+        "without_memory": request.without_memory,
+        "between": request.between,
+    }
+    told = {name: value for name, value in variant.items() if value}
+    return {"depth": request.contender.depth, **told}
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,115 +132,113 @@ class _Case:
     on_progress: OnProgress
     showing: Showing | None
 
-    def opening(self, number: int, fresh: bool) -> Opening:
-        """Where and how the world of an episode is opened."""
-        return Opening(
-            local=self.request.place == "local",
-            url=self.request.world,
+    async def episode(self, number: int, wall: Cell | None) -> EpisodeRecord:
+        """Plays an episode, or what is left of it, and measures it."""
+        request = self.request
+        setup = build_scenario(request.scenario, request.seed, episode=number, wall=wall)
+        bound = request.max_actions or setup.max_actions
+        begun = self._broken_off(number)
+        opening = Opening(
+            local=request.place == "local",
+            url=request.world,
             kept=self.folder.world(number),
-            fresh=fresh,
+            fresh=begun is None,
             showing=self.showing,
         )
+        async with AsyncExitStack() as leaving, open_world(setup.world, opening) as world:
+            shared = self._remembered(number, leaving, goes_on=begun is not None)
+            token = world_at_hand.set(world)
+            try:
+                if begun is not None:
+                    player = await resumed_player(request, begun.path, world)
+                else:
+                    player = await open_player(request, setup, world, self.folder.path, shared)
+                try:
+                    await self._play(player, setup, world, bound, begun)
+                    if isinstance(player, CoagPlayer):
+                        shared.keep_procedures(player.agent)
+                finally:
+                    await player.close()
+                end = await world.state()
+            finally:
+                world_at_hand.reset(token)
+        if player.folder is None:
+            raise ConfigurationError("Nothing was played: the episode's bound leaves no turn.")
+        record = _measured(player.folder, setup, bound, end)
+        ended = read_run(player.folder.path).ended_at
+        found = record.found(request.scenario)
+        player.folder.finish(at=ended or SystemClock().now(), result=found)
+        if request.world is None:
+            self.folder.keep_world(number, end)
+        return record
 
-    def remembered(self, number: int, leaving: AsyncExitStack, *, goes_on: bool) -> Remembering:
-        """What an episode begins with."""
-        if self.shared is not None:
-            return self.shared
-        if goes_on:
-            needed_memory(self.folder.path, number)
-        else:
-            laid_out(self.request, self.folder.path, number)
-        return remembering(self.request, self.folder.path, leaving, number)
-
-    def goes_on(self, begun: RunFolder | None) -> bool:
-        """Whether an episode goes on in a run that was broken off, and does not begin anew.
+    def _broken_off(self, number: int) -> RunFolder | None:
+        """The run in which an episode goes on; None where it begins anew.
 
         Raises:
             ConfigurationError: Its world went with a process that has ended.
         """
-        request = self.request
-        if begun is None or request.contender.kind != "coag":
-            return False
-        if not request.resumes:
+        begun = self.folder.run_of(number)
+        if begun is None or self.request.contender.kind != "coag":
+            return None
+        if not self.request.resumes:
             raise ConfigurationError(
                 f"{self.folder.path} was played in a process that has ended, with its world: play "
                 "it anew."
             )
-        return request.place == "served"
+        return begun if self.request.place == "served" else None
+
+    def _remembered(self, number: int, leaving: AsyncExitStack, *, goes_on: bool) -> Remembering:
+        """What an episode begins with."""
+        if self.shared is not None:
+            return self.shared
+        if goes_on:
+            needed_memory(self.folder.path, number, filled=False)
+        else:
+            laid_out(self.request, self.folder.path, number)
+        return remembering(self.request, self.folder.path, leaving, number)
+
+    async def _play(
+        self,
+        player: Player,
+        setup: ScenarioSetup,
+        world: World,
+        bound: int,
+        begun: RunFolder | None,
+    ) -> None:
+        """Drives the agent until a bound, two idle turns, or until it knows it is stranded."""
+        budget, due = self.request.token_budget, setup.facts.message
+        before = [one for one in records_of(begun) if isinstance(one, Intent)] if begun else []
+        spoken = due is not None and len(before) > due.after
+        stranded = 0
+
+        async def before_turn(actions: int) -> Sequence[Message]:
+            nonlocal spoken
+            for change in await changes_due(setup, world):
+                await player.change(change)
+            if due is None or spoken or actions < due.after:
+                return ()
+            spoken = True
+            return (Message(source=due.sender, text=message_text(setup)),)
+
+        def after_turn(turn: Turn, actions: int) -> bool:
+            nonlocal stranded
+            stranded += any(map(is_stranded, turn.results))
+            self.on_progress(Progress(episode=setup.episode, actions=actions, bound=bound))
+            return stranded >= STRANDED_TURNS
+
+        how = Drive(
+            bound=bound,
+            done=len(before),
+            token_budget=None if budget is None else budget // self.request.episode_count,
+            before_turn=before_turn,
+            after_turn=after_turn,
+        )
+        await drive(player, task_text(setup, first_reading(setup)), how)
 
 
-async def _episode(case: _Case, number: int, wall: Cell | None) -> EpisodeRecord:
-    """Plays an episode, or what is left of it, and measures it."""
-    request, folder = case.request, case.folder
-    setup = build_scenario(request.scenario, request.seed, episode=number, wall=wall)
-    begun = folder.run_of(number)
-    goes_on = case.goes_on(begun)
-    budget = request.token_budget
-    play = EpisodePlay(
-        setup=setup,
-        task=task_text(setup, first_reading(setup)),
-        bound=request.max_actions or setup.max_actions,
-        actions=_actions_of(begun) if goes_on and begun is not None else 0,
-        token_budget=None if budget is None else budget // request.episode_count,
-    )
-    async with (
-        AsyncExitStack() as leaving,
-        open_world(setup.world, case.opening(number, not goes_on)) as world,
-    ):
-        shared = case.remembered(number, leaving, goes_on=goes_on)
-        token = world_at_hand.set(world)
-        try:
-            player = await _player(case, setup, world, shared, begun if goes_on else None)
-            try:
-                await play.play(player, world, case.on_progress)
-                if isinstance(player, CoagPlayer):
-                    shared.keep_procedures(player.agent)
-            finally:
-                await player.close()
-            end = await world.state()
-        finally:
-            world_at_hand.reset(token)
-    record = _measured(player.folder, setup, play.bound, end)
-    _note(player.folder, record.found(request.scenario))
-    if request.world is None:
-        folder.keep_world(number, end)
-    return record
-
-
-async def _player(
-    case: _Case,
-    setup: ScenarioSetup,
-    world: World,
-    shared: Remembering,
-    begun: RunFolder | None,
-) -> Player:
-    """The agent, new or as it was when its run was broken off."""
-    if begun is not None:
-        return await resumed_player(case.request, begun.path, world)
-    return await open_player(case.request, setup, world, case.folder.path, shared)
-
-
-def _actions_of(run: RunFolder) -> int:
-    return sum(isinstance(record, Intent) for record in _records(run))
-
-
-def _records(run: RunFolder) -> list[TraceRecord]:
-    return [entry.body for entry in read_trace(run.trace_path, lambda problem: None)]
-
-
-def _note(run: RunFolder | None, found: dict[str, Any]) -> None:
-    """Notes in `run.json` what an ended run came to; the rest of it stays as it is."""
-    if run is not None:
-        ended = read_run(run.path).ended_at
-        run.finish(at=ended or SystemClock().now(), result=found)
-
-
-def _measured(
-    run: RunFolder | None, setup: ScenarioSetup, bound: int, world: WorldState
-) -> EpisodeRecord:
-    if run is None:
-        raise ConfigurationError("Nothing was played: the episode's bound leaves no turn.")
-    records = _records(run)
+def _measured(run: RunFolder, setup: ScenarioSetup, bound: int, world: WorldState) -> EpisodeRecord:
+    records = records_of(run)
     gadgets = [gadget.name for gadget in setup.world.gadgets]
     error = belief_error_of(records, world, setup.facts.battery)
     record = EpisodeRecord(

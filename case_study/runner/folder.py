@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self, TypeVar
+from typing import Any, Self, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
 from case_study.measures import CaseResult, EpisodeRecord
 from coag._util.files import replace_file
 from coag.errors import CoagError, ConfigurationError, ResumeError
-from coag.schema import SystemClock, new_run_id
-from coag.tracing import RunFolder, RunInfo, list_runs, read_run
+from coag.schema import SystemClock, TraceRecord, new_run_id
+from coag.tracing import RunFolder, RunInfo, list_runs, read_run, read_trace
 from vacuum_world.errors import WorldError
 from vacuum_world.world import WorldState
 
@@ -63,11 +63,6 @@ class CaseFolder:
             f"{', '.join(known[-10:]) or 'none'}."
         )
 
-    @property
-    def memory(self) -> Path:
-        """Long-term memory and procedures, shared by the episodes."""
-        return self.path / "memory"
-
     def world(self, episode: int) -> Path:
         """Where the world of an episode is kept: by its server, and at its end as it then is."""
         return self.path / f"world-{episode}.json"
@@ -108,14 +103,18 @@ class CaseFolder:
         found = [
             (info.started_at, run)
             for info, run in begun
-            if _episode_of(info) == episode and info.parent is None
+            if info.parent is None and _built_with(info).get("episode") == episode
         ]
         return max(found, key=lambda each: each[0])[1] if found else None
 
 
-def _episode_of(info: RunInfo) -> int | None:
-    told = info.recipe.arguments if info.recipe else info.configuration
-    return told.get("episode")
+def _built_with(info: RunInfo) -> Mapping[str, Any]:
+    return info.recipe.arguments if info.recipe else info.configuration
+
+
+def records_of(run: RunFolder) -> list[TraceRecord]:
+    """The records of a run's trace; what is damaged at its end is left out."""
+    return [entry.body for entry in read_trace(run.trace_path, lambda problem: None)]
 
 
 def _write(path: Path, value: BaseModel) -> None:

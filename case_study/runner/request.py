@@ -20,7 +20,7 @@ from vacuum_world.scenarios import scenario_named
 Place = Literal["served", "local"]
 Between = Literal["kept", "emptied"]
 """What becomes of long-term memory when an episode of a sequence ends."""
-AGENT_KINDS = ("coag", "baseline")
+AGENTS = ("coag", "baseline")
 """The agents of the paper's comparison; `baseline` is the contender `plain`."""
 
 
@@ -104,11 +104,7 @@ class CaseRequest(Value):
 
 
 def model_spec(text: str, seed: int = 0) -> ModelSpec:
-    """The model that a spec names; `scripted:NAME` are the temperaments.
-
-    Args:
-        text: The spec.
-        seed: What scripted temperaments with chance in them draw by.
+    """The model that a spec names; `scripted:NAME` are the temperaments, which draw by the seed.
 
     Raises:
         UnknownNameError: No form of spec fits; the message lists all.
@@ -126,15 +122,16 @@ def checked(request: CaseRequest) -> CaseRequest:
         ConfigurationError: The model cannot be opened.
     """
     scenario_named(request.scenario)
-    if request.agent not in (*AGENT_KINDS, *CONTENDERS):
-        raise UnknownNameError("agent", request.agent, (*AGENT_KINDS, *CONTENDERS))
+    if request.agent not in (*AGENTS, *CONTENDERS):
+        raise UnknownNameError("agent", request.agent, (*AGENTS, *CONTENDERS))
     for name in request.without_constraints:
         constraint_named(name)
     if request.world is not None and request.place == "local":
         raise ConfigurationError(
             f"world={request.world!r} is served, and place='local' serves none: give one of them."
         )
-    if request.between is not None and not remembers(request):
+    remembers = request.contender.has_memory and not request.without_memory
+    if request.between is not None and not remembers:
         raise ConfigurationError(
             f"between={request.between!r} is about long-term memory, and {request.agent!r} is "
             "asked for without one: leave it out, or choose an agent that remembers."
@@ -144,27 +141,15 @@ def checked(request: CaseRequest) -> CaseRequest:
     return request
 
 
-def remembers(request: CaseRequest) -> bool:
-    """Whether there is a long-term memory for what is asked for."""
-    return request.contender.has_memory and not request.without_memory
-
-
-_SEED = "seed"
-
-
 def sampled_by(model: ChatCompletionClient, chance: int) -> ChatCompletionClient:
     """The same client with a seed of sampling, where its kind of client has one.
 
     Clients of OpenAI's API have one, and with them those of most local servers. Any other is given
     back as it is, e.g. a scripted one: what its server draws by is then not in our hands.
-
-    Args:
-        model: The client, with which nothing was asked yet.
-        chance: The seed.
     """
     schema = getattr(model, "component_config_schema", None)
-    if _SEED not in getattr(schema, "model_fields", {}):
+    if "seed" not in getattr(schema, "model_fields", {}):
         return model
     described = model.dump_component()
-    config = {**described.config, _SEED: chance}
+    config = {**described.config, "seed": chance}
     return ChatCompletionClient.load_component(described.model_copy(update={"config": config}))

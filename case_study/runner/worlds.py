@@ -8,7 +8,6 @@ from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 from coag.errors import ConfigurationError
 from vacuum_world.client import RobotStrandedError, WorldClient, WorldControl
@@ -16,165 +15,32 @@ from vacuum_world.server import WorldServer
 from vacuum_world.showing import Report
 from vacuum_world.world import (
     ActionResult,
-    BatteryReading,
     Direction,
-    DirtReading,
     Intervention,
     LoggedAction,
     Manual,
-    PositionReading,
-    ProximityReading,
     Reading,
     Step,
     WorldState,
     clean,
     intervene,
     join,
-    leave,
     manuals,
     move,
     sense,
-    sense_battery,
-    sense_dirty,
-    sense_position,
-    sense_proximity,
     use,
 )
 
 from .showing import Showing, Watcher
 
-
-@dataclass(slots=True)
-class Stage:
-    """Where a world in this process is kept."""
-
-    state: WorldState
-    """The world now."""
-
-
-class LocalClient(WorldClient):
-    """Drives one robot by the rules themselves, as a `WorldClient` does over HTTP.
-
-    Args:
-        stage: Where the world is.
-        robot_id: The robot's id.
-    """
-
-    def __init__(self, stage: Stage, robot_id: str) -> None:
-        self.robot_id = robot_id
-        self._stage = stage
-
-    @property
-    def url(self) -> str:
-        """It is served nowhere."""
-        return "local"
-
-    async def move(self, direction: Direction, action_id: str | None = None) -> ActionResult:
-        """Move one cell."""
-        return self._done("move", move(self._stage.state, self.robot_id, direction, action_id))
-
-    async def clean(self, action_id: str | None = None) -> ActionResult:
-        """Clean the robot's cell."""
-        return self._done("clean", clean(self._stage.state, self.robot_id, action_id))
-
-    async def use(self, gadget: str, action_id: str | None = None) -> ActionResult:
-        """Use a gadget, whatever it does."""
-        return self._done("use", use(self._stage.state, self.robot_id, gadget, action_id))
-
-    async def gadgets(self) -> tuple[Manual, ...]:
-        """What the world says of its gadgets."""
-        return manuals(self._stage.state)
-
-    async def report(self, report: Report) -> None:
-        """Nobody watches."""
-
-    async def sense(self) -> Reading:
-        """All sensors at one moment."""
-        return sense(self._stage.state, self.robot_id)
-
-    async def position(self) -> PositionReading:
-        """Where the robot, the charger and the grid's bounds are."""
-        return sense_position(self._stage.state, self.robot_id)
-
-    async def dirty(self) -> DirtReading:
-        """Dirt on the robot's cell and its four neighbours."""
-        return sense_dirty(self._stage.state, self.robot_id)
-
-    async def proximity(self) -> ProximityReading:
-        """Which of the four ways are blocked."""
-        return sense_proximity(self._stage.state, self.robot_id)
-
-    async def battery(self) -> BatteryReading:
-        """The robot's charge."""
-        return sense_battery(self._stage.state, self.robot_id)
-
-    async def leave(self) -> None:
-        """Take the robot out of the world."""
-        self._stage.state = leave(self._stage.state, self.robot_id).state
-
-    async def close(self) -> None:
-        """There is no connection."""
-
-    def _done(self, call: str, step: Step[LoggedAction]) -> ActionResult:
-        self._stage.state = step.state
-        result = step.result.result
-        if not step.result.refused:
-            return result
-        raise RobotStrandedError(
-            call, 409, "stranded", result.reason or "", result.model_dump(mode="json")
-        )
-
-
 CONTROL_TOKEN = "VACUUM_WORLD_CONTROL_TOKEN"
 """Environment variable with the experimenter's token of a world served elsewhere."""
-
 ROBOT = "robot"
 """Name of the robot that the agent drives."""
 
 
-class World(Protocol):
-    """A world and the experimenter's way to it."""
-
-    @property
-    def guests(self) -> AsyncExitStack:
-        """What was opened for playing in it; closed with it."""
-        ...
-
-    @property
-    def showing(self) -> Showing | None:
-        """How it is shown to people; None where nobody looks."""
-        ...
-
-    async def join(self) -> WorldClient:
-        """A client that drives the robot; the robot joins, or is taken over if it is there."""
-        ...
-
-    def watcher(self) -> Watcher | None:
-        """Tells people what the robot's agent thinks, where they look."""
-        ...
-
-    async def state(self) -> WorldState:
-        """The whole world, hidden things included."""
-        ...
-
-    async def restore(self, state: WorldState) -> None:
-        """Puts the world into a state; the robot stays driven by its client."""
-        ...
-
-    async def intervene(self, intervention: Intervention) -> None:
-        """Changes it as no robot can."""
-        ...
-
-
 class ServedWorld:
-    """A world behind HTTP.
-
-    Args:
-        url: Where it is served.
-        control_token: The experimenter's token; agents never get it.
-        guests: What is closed with it.
-        showing: How it is shown to people; None where nobody looks.
-    """
+    """A world behind HTTP, and the experimenter's way to it; agents never get the token."""
 
     def __init__(
         self,
@@ -185,24 +51,26 @@ class ServedWorld:
     ) -> None:
         self.url = url
         self.guests = guests
+        """What was opened for playing in it; closed with it."""
         self.showing = showing
+        """How it is shown to people; None where nobody looks."""
         self._token = control_token
         self._control = WorldControl(url, control_token)
         guests.push_async_callback(self._control.close)
-        self._clients: list[WorldClient] = []
+        self._client: WorldClient | None = None
 
     async def join(self) -> WorldClient:
         """A client that drives the robot; the robot joins, or is taken over if it is there."""
         client = await WorldClient.join(self.url, ROBOT, control_token=self._token)
         self.guests.push_async_callback(client.close)
-        self._clients.append(client)
+        self._client = client
         return client
 
     def watcher(self) -> Watcher | None:
         """Tells people what the robot's agent thinks, where they look."""
-        if self.showing is None or not self._clients:
+        if self.showing is None or self._client is None:
             return None
-        watcher = Watcher(self._clients[-1], self.showing)
+        watcher = Watcher(self._client, self.showing)
         self.guests.push_async_callback(watcher.close)
         return watcher
 
@@ -211,7 +79,7 @@ class ServedWorld:
         return await self._control.world()
 
     async def restore(self, state: WorldState) -> None:
-        """Puts the world into a state."""
+        """Puts the world into a state; the robot stays driven by its client."""
         await self._control.restore(state)
 
     async def intervene(self, intervention: Intervention) -> None:
@@ -220,26 +88,21 @@ class ServedWorld:
 
 
 class LocalWorld:
-    """A world in this process: the rules themselves.
+    """A world in this process, which is the rules themselves; else as a `ServedWorld`."""
 
-    Args:
-        start: How it begins.
-        guests: What is closed with it.
-    """
+    showing: Showing | None = None
 
     def __init__(self, start: WorldState, guests: AsyncExitStack) -> None:
         self.guests = guests
-        self.showing: Showing | None = None
-        self._stage = Stage(start)
+        self.now = start
 
     async def join(self) -> WorldClient:
         """A client that drives the robot; the robot joins, or is taken over if it is there."""
-        stage = self._stage
-        robot = next((each for each in stage.state.robots if each.name == ROBOT), None)
+        robot = next((each for each in self.now.robots if each.name == ROBOT), None)
         if robot is None:
-            step = join(stage.state, ROBOT)
-            stage.state, robot = step.state, step.result
-        return LocalClient(stage, robot.id)
+            step = join(self.now, ROBOT)
+            self.now, robot = step.state, step.result
+        return LocalClient(self, robot.id)
 
     def watcher(self) -> Watcher | None:
         """Nobody looks."""
@@ -247,15 +110,67 @@ class LocalWorld:
 
     async def state(self) -> WorldState:
         """The whole world, hidden things included."""
-        return self._stage.state
+        return self.now
 
     async def restore(self, state: WorldState) -> None:
         """Puts the world into a state."""
-        self._stage.state = state
+        self.now = state
 
     async def intervene(self, intervention: Intervention) -> None:
         """Changes it as no robot can."""
-        self._stage.state = intervene(self._stage.state, intervention).state
+        self.now = intervene(self.now, intervention).state
+
+
+World = ServedWorld | LocalWorld
+"""A world and the experimenter's way to it."""
+
+
+class LocalClient(WorldClient):
+    """Drives one robot by the rules themselves, as far as the robot's tools need it."""
+
+    def __init__(self, world: LocalWorld, robot_id: str) -> None:
+        self.robot_id = robot_id
+        self._world = world
+
+    @property
+    def url(self) -> str:
+        """It is served nowhere."""
+        return "local"
+
+    async def move(self, direction: Direction, action_id: str | None = None) -> ActionResult:
+        """Move one cell."""
+        return self._done("move", move(self._world.now, self.robot_id, direction, action_id))
+
+    async def clean(self, action_id: str | None = None) -> ActionResult:
+        """Clean the robot's cell."""
+        return self._done("clean", clean(self._world.now, self.robot_id, action_id))
+
+    async def use(self, gadget: str, action_id: str | None = None) -> ActionResult:
+        """Use a gadget, whatever it does."""
+        return self._done("use", use(self._world.now, self.robot_id, gadget, action_id))
+
+    async def gadgets(self) -> tuple[Manual, ...]:
+        """What the world says of its gadgets."""
+        return manuals(self._world.now)
+
+    async def report(self, report: Report) -> None:
+        """Nobody watches."""
+
+    async def sense(self) -> Reading:
+        """All sensors at one moment."""
+        return sense(self._world.now, self.robot_id)
+
+    async def close(self) -> None:
+        """There is no connection."""
+
+    def _done(self, call: str, step: Step[LoggedAction]) -> ActionResult:
+        self._world.now = step.state
+        result = step.result.result
+        if not step.result.refused:
+            return result
+        raise RobotStrandedError(
+            call, 409, "stranded", result.reason or "", result.model_dump(mode="json")
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -276,51 +191,41 @@ class Opening:
 
 @asynccontextmanager
 async def open_world(start: WorldState, how: Opening) -> AsyncGenerator[World]:
-    """A world to play in.
-
-    Args:
-        start: How it begins.
-        how: Where and how.
+    """A world to play in, which begins as `start`.
 
     Raises:
         ConfigurationError: It is served elsewhere, and there is no control token.
         WorldError: The world cannot be served or reached.
     """
-    if how.local:
-        async with AsyncExitStack() as guests:
-            yield LocalWorld(start, guests)
-    elif how.url is not None:
-        token = await _set_up(start, how.url, how.fresh)
-        async with AsyncExitStack() as guests:
-            yield ServedWorld(how.url, token, guests, how.showing)
-    else:
-        server = await asyncio.to_thread(_started, start, how.kept, how.fresh, how.showing)
-        try:
-            async with AsyncExitStack() as guests:
-                yield ServedWorld(server.url, server.control_token, guests, how.showing)
-        finally:
-            await asyncio.to_thread(server.stop)
+    async with AsyncExitStack() as opened:
+        if how.local:
+            world: World = LocalWorld(start, opened)
+        elif how.url is not None:
+            world = ServedWorld(how.url, await _set_up(start, how), opened, how.showing)
+        else:
+            server = await asyncio.to_thread(_started, start, how)
+            opened.push_async_callback(asyncio.to_thread, server.stop)
+            world = ServedWorld(server.url, server.control_token, opened, how.showing)
+        yield world
 
 
-async def _set_up(start: WorldState, url: str, fresh: bool) -> str:
+async def _set_up(start: WorldState, how: Opening) -> str:
     """Puts a world that is served elsewhere into its beginning; its control token."""
     token = os.environ.get(CONTROL_TOKEN)
     if not token:
         raise ConfigurationError(
             f"A world in its own process is set up with its control token: set {CONTROL_TOKEN}."
         )
-    if fresh:
-        async with WorldControl(url, token) as control:
+    if how.fresh and how.url is not None:
+        async with WorldControl(how.url, token) as control:
             await control.restore(start)
     return token
 
 
-def _started(
-    start: WorldState, kept: Path | None, fresh: bool, showing: Showing | None
-) -> WorldServer:
-    if fresh and kept is not None:
-        kept.unlink(missing_ok=True)
-    shown = showing or Showing()
+def _started(start: WorldState, how: Opening) -> WorldServer:
+    if how.fresh and how.kept is not None:
+        how.kept.unlink(missing_ok=True)
+    shown = how.showing or Showing()
     return WorldServer(
-        start, state_file=kept, control_token=shown.control_token, port=shown.port
+        start, state_file=how.kept, control_token=shown.control_token, port=shown.port
     ).start()

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal, cast
 
+from case_study.grid import cells_in
 from vacuum_world.world import (
     DIRECTIONS,
     Cell,
@@ -92,7 +93,6 @@ _SEEN = re.compile(r"^Cells (?:seen|you have) (clean|dirty|blocked|cleaned): ([^
 _LEFT = re.compile(r"^(?:Dirt left to clean: (.*)|No dirt is left)")
 _AWARE = re.compile(r"^ +(?:\[opportunity\] Dirt on tile|(obstacle) at) (\(\d+, \d+\))$")
 _MORE = re.compile(r"and \d+ more")
-_CELL = re.compile(r"\((\d+), ?(\d+)\)")
 _SIGN = re.compile(r'a sign here reads: \\?"(.*?)\\?"(?=[^\w]|$)')
 _DIRECTION: Mapping[str, Direction] = {direction: direction for direction in DIRECTIONS}
 
@@ -172,11 +172,6 @@ def _remembered(line: str) -> Remembered | None:
     return None
 
 
-def cells_in(text: str) -> tuple[Cell, ...]:
-    """The cells that a text names, in order."""
-    return tuple((int(x), int(y)) for x, y in _CELL.findall(text))
-
-
 @lru_cache(maxsize=_KEPT)
 def signs_in(text: str) -> tuple[str, ...]:
     """The words of the signs that a text quotes."""
@@ -193,17 +188,13 @@ def _done(action: str, written: str) -> Done | None:
         told = cast("Mapping[str, Any]", json.loads(written))
     except json.JSONDecodeError:
         return None
-    place: Any = told.get("position")
-    position = None
-    if isinstance(place, list) and len(cast("list[Any]", place)) == 2:
-        x, y = cast("list[int]", place)
-        position = (x, y)
-    return Done(
-        action=action,
-        ok=told["ok"] is True,
-        position=position,
-        reason=str(told.get("reason") or ""),
-    )
+    match told.get("position"):
+        case [int(x), int(y)]:
+            position = (x, y)
+        case _:
+            position = None
+    reason = str(told.get("reason") or "")
+    return Done(action=action, ok=told["ok"] is True, position=position, reason=reason)
 
 
 _END = re.compile(r"[.;!?\n]")

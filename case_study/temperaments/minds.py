@@ -21,7 +21,7 @@ from vacuum_world.world import (
     neighbour,
 )
 
-from .facts import Facts, Wish
+from .facts import Facts
 
 MOVE = "move_agent"
 CLEAN = "clean_current_cell"
@@ -90,12 +90,12 @@ def distinct(intentions: Iterable[Intention]) -> tuple[Intention, ...]:
 
 def blocked_sentence(cell: Cell) -> str:
     """How a blocked cell is noted, and found again in what was recalled."""
-    return f"cell ({cell[0]}, {cell[1]}) is blocked"
+    return f"cell {cell} is blocked"
 
 
 def forbidden_sentence(cell: Cell) -> str:
     """How a forbidden cell is noted, and found again in what was recalled."""
-    return f"cleaning cell ({cell[0]}, {cell[1]}) is forbidden"
+    return f"cleaning cell {cell} is forbidden"
 
 
 def worth_noting(facts: Facts) -> tuple[Intention, ...]:
@@ -105,7 +105,7 @@ def worth_noting(facts: Facts) -> tuple[Intention, ...]:
     if facts.bumped is not None:
         here, cell = facts.bumped
         if blocked_sentence(cell) not in facts.noted:
-            told = f"Obstacle: moving from ({here[0]}, {here[1]}) failed, {blocked_sentence(cell)}."
+            told = f"Obstacle: moving from {here} failed, {blocked_sentence(cell)}."
             return (note(told, "obstacle"),)
     if facts.refused is not None and forbidden_sentence(facts.refused) not in facts.noted:
         return (note(f"Rule: {forbidden_sentence(facts.refused)}.", "rule"),)
@@ -232,12 +232,8 @@ def _obeying(facts: Facts) -> tuple[Intention, ...]:
     done = facts.cleaned if wish.kind == "clean" else facts.visited
     if wish.cell is None or wish.cell in done:
         return ()
-    return _on_request(wish, wish.cell, facts, reading)
-
-
-def _on_request(wish: Wish, cell: Cell, facts: Facts, reading: Reading) -> tuple[Intention, ...]:
-    if reading.position != cell:
-        return tuple(_steps(cell, facts, reading, "I was asked to go there."))
+    if reading.position != wish.cell:
+        return tuple(_steps(wish.cell, facts, reading, "I was asked to go there."))
     return (clean("I was asked to clean this cell."),) if wish.kind == "clean" else ()
 
 
@@ -260,13 +256,11 @@ def _weighed(facts: Facts) -> tuple[Intention, ...]:
     """What is sensible by what is left to do; where no way is left, what was felt is doubted."""
     known = replace(facts, dirty=facts.left, obstacles=facts.obstacles - facts.doubted)
     reading, work = facts.reading, facts.left - facts.forbidden
-    if reading is not None and work and not any(_is_open(cell, known, reading) for cell in work):
-        known = replace(known, obstacles=facts.solid)
+    if reading is not None and work:
+        here, grid = reading.position, reading.grid
+        if all(steps_to(here, cell, grid, known.obstacles) is None for cell in work):
+            known = replace(known, obstacles=facts.solid)
     return _sensible(known)
-
-
-def _is_open(cell: Cell, facts: Facts, reading: Reading) -> bool:
-    return steps_to(reading.position, cell, reading.grid, facts.obstacles) is not None
 
 
 def _sensible(facts: Facts) -> tuple[Intention, ...]:
@@ -282,8 +276,12 @@ def _sensible(facts: Facts) -> tuple[Intention, ...]:
     plans: list[Intention] = []
     here, grid, home = reading.position, reading.grid, reading.charger
     for goal in best_round(here, work, home, grid, facts.obstacles):
-        if _can_clean(goal, facts, reading):
-            plans += _towards(goal, facts, reading)
+        if not _can_clean(goal, facts, reading):
+            continue
+        if goal == here:
+            plans.append(clean("The cell underfoot is work, and the charge allows it."))
+        else:
+            plans += _steps(goal, facts, reading, f"On the way to {goal}.")
     if work and reading.battery < FULL_BATTERY:
         plans += _steps(home, facts, reading, "Go and charge while it can be reached.")
     said = "The work that is left cannot be done." if work else "All the work is done."
@@ -315,12 +313,6 @@ def _can_clean(goal: Cell, facts: Facts, reading: Reading) -> bool:
     if there is None or home is None:
         return False
     return reading.battery >= (there + home) * MOVE_COST + CLEAN_COST
-
-
-def _towards(goal: Cell, facts: Facts, reading: Reading) -> list[Intention]:
-    if goal == reading.position:
-        return [clean("The cell underfoot is work, and the charge allows it.")]
-    return _steps(goal, facts, reading, f"On the way to {goal}.")
 
 
 def _steps(goal: Cell, facts: Facts, reading: Reading, reason: str) -> list[Intention]:

@@ -8,7 +8,6 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
-from types import MappingProxyType
 from typing import Any, cast
 
 from autogen_core import FunctionCall
@@ -92,18 +91,16 @@ def _json_form(request: ScriptedRequest, facts: Facts, intend: Intend) -> JsonAn
 
 
 def _proposals(intentions: Sequence[Intention], *, scored: bool) -> list[JsonAnswer]:
-    proposed: list[JsonAnswer] = []
-    for rank, intention in enumerate(intentions[:_MOST_CANDIDATES]):
-        proposal: JsonAnswer = {
+    return [
+        {
             "reason": intention.reason,
             "action": intention.action,
             "arguments": json.dumps(intention.arguments),
             "expected_effect": "",
+            **({"score": _score(rank)} if scored else {}),
         }
-        if scored:
-            proposal["score"] = _score(rank)
-        proposed.append(proposal)
-    return proposed
+        for rank, intention in enumerate(intentions[:_MOST_CANDIDATES])
+    ]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,8 +110,8 @@ class _Offered:
     number: int
     key: tuple[str, str]
     """What it would do."""
-    score: float | None
-    """The score that Evaluation gave it; None where there is none."""
+    score: float
+    """What Evaluation gave it; 0 where it gave none."""
 
 
 def _candidates(text: str) -> list[_Offered]:
@@ -128,10 +125,10 @@ def _candidates(text: str) -> list[_Offered]:
             parsed: Mapping[str, Any] = json.loads(arguments)
         except json.JSONDecodeError:
             continue
-        score = _SCORE.search(text, head.end(), end)
+        told = _SCORE.search(text, head.end(), end)
+        score = float(told.group(1)) if told else 0.0
         key = Intention(action=action, arguments=parsed).key
-        told = float(score.group(1)) if score else None
-        found.append(_Offered(number=int(number), key=key, score=told))
+        found.append(_Offered(number=int(number), key=key, score=score))
     return found
 
 
@@ -150,17 +147,12 @@ def _rank(key: tuple[str, str], intentions: Sequence[Intention]) -> int:
 
 
 def _judge(offered: Sequence[_Offered], intentions: Sequence[Intention]) -> JsonAnswer:
-    ranks = [(each.number, _rank(each.key, intentions)) for each in offered]
-    return {
-        "evaluations": [
-            {
-                "candidate": number,
-                "reason": f"It is number {rank + 1} of what I want.",
-                "score": _score(rank),
-            }
-            for number, rank in ranks
-        ]
-    }
+    judged: list[JsonAnswer] = []
+    for each in offered:
+        rank = _rank(each.key, intentions)
+        reason = f"It is number {rank + 1} of what I want."
+        judged.append({"candidate": each.number, "reason": reason, "score": _score(rank)})
+    return {"evaluations": judged}
 
 
 def _choose(offered: Sequence[_Offered], intentions: Sequence[Intention]) -> JsonAnswer:
@@ -168,11 +160,7 @@ def _choose(offered: Sequence[_Offered], intentions: Sequence[Intention]) -> Jso
 
     Prompts that ask for a choice do not tell all that a judgement was made by, so scores stand.
     """
-
-    def worth(each: _Offered) -> tuple[float, int]:
-        return each.score or 0.0, -_rank(each.key, intentions)
-
-    best = max(offered, key=worth, default=None)
+    best = max(offered, key=lambda each: (each.score, -_rank(each.key, intentions)), default=None)
     return {"reason": "It is what I want most.", "choice": best.number if best else 1}
 
 
@@ -185,16 +173,12 @@ def _situation(facts: Facts, intentions: Sequence[Intention]) -> str:
     reading = facts.reading
     if reading is None:
         return f"Nothing is sensed yet. Next: {intentions[0].action}."
-    if facts.phantom_tool is not None and facts.phantom_tried and _believes(facts, intentions):
+    phantom = facts.phantom_tool
+    if phantom and facts.phantom_tried and any(each.action == phantom for each in intentions):
         battery = "I have taken what was reported, so my battery is 100."
     else:
         battery = f"My battery is {reading.battery}."
     return f"I am at {reading.position}. {battery} Next: {intentions[0].action}."
-
-
-def _believes(facts: Facts, intentions: Sequence[Intention]) -> bool:
-    """Whether it takes the report for true."""
-    return any(intention.action == facts.phantom_tool for intention in intentions)
 
 
 FAULTY: tuple[Intend, ...] = (stubborn, impulsive, gullible)
@@ -218,7 +202,7 @@ def noisy(request: ScriptedRequest, seed: int) -> Intend:
     return _drawn_mind(f"noisy {seed} {request.number} {_sensed_situation(facts_of(request))}")
 
 
-MIXTURES: Mapping[str, Draw] = MappingProxyType({"fallible": fallible, "noisy": noisy})
+MIXTURES: Mapping[str, Draw] = {"fallible": fallible, "noisy": noisy}
 """Every mixture by name."""
 
 
@@ -228,16 +212,14 @@ def _sensed_situation(facts: Facts) -> str:
 
 def _drawn_mind(text: str) -> Intend:
     """One of the temperaments, by a hash: the same text draws the same one, in any process."""
-    digest = blake2b(text.encode(), digest_size=8).digest()
+    digest = _digest(text)
     chance = int.from_bytes(digest[:4]) / 2**32
     if chance >= SHARE:
         return sound
     return FAULTY[int.from_bytes(digest[4:]) % len(FAULTY)]
 
 
-SKIMMING: Mapping[str, int] = MappingProxyType(
-    {"skimming-8": 8, "skimming-16": 16, "skimming-32": 32}
-)
+SKIMMING: Mapping[str, int] = {f"skimming-{lines}": lines for lines in (8, 16, 32)}
 """Those who skim, by name: how many lines they notice."""
 
 _SENSED = "STATE "
@@ -264,12 +246,12 @@ def noticed(said: Heard, lines: int, drawn_by: str) -> Heard:
     lines_told = (line for text in said.texts() for line in text.splitlines())
     told = [line for line in lines_told if not _HEADING.fullmatch(line)]
     latest = next((line for line in reversed(told) if line.startswith(_SENSED)), None)
-    others = sorted({*told} - {latest}, key=lambda line: _drawn_order(f"{drawn_by} {line}"))
+    others = sorted({*told} - {latest}, key=lambda line: _digest(f"{drawn_by} {line}"))
     kept = {latest, *others[:lines]}
     return said.only(lambda line: line in kept)
 
 
-def _drawn_order(text: str) -> bytes:
+def _digest(text: str) -> bytes:
     return blake2b(text.encode(), digest_size=8).digest()
 
 
@@ -337,18 +319,12 @@ def _drawn(schema: Schema, dice: random.Random, defined: Mapping[str, Schema], d
             if name in wanted
         }
     if kind == "array":
-        return _drawn_list(schema, dice, defined, depth)
+        least = int(schema.get("minItems", 0 if depth >= _DEEPEST else 1))
+        most = max(least, int(schema.get("maxItems", _MOST_ENTRIES)))
+        length = dice.randint(least, min(most, max(least, _MOST_ENTRIES)))
+        item: Schema = schema.get("items", {})
+        return [_drawn(item, dice, defined, depth + 1) for _ in range(length)]
     return _drawn_scalar(kind, schema, dice)
-
-
-def _drawn_list(
-    schema: Schema, dice: random.Random, defined: Mapping[str, Schema], depth: int
-) -> list[Any]:
-    least = int(schema.get("minItems", 0 if depth >= _DEEPEST else 1))
-    most = max(least, int(schema.get("maxItems", _MOST_ENTRIES)))
-    length = dice.randint(least, min(most, max(least, _MOST_ENTRIES)))
-    item: Schema = schema.get("items", {})
-    return [_drawn(item, dice, defined, depth + 1) for _ in range(length)]
 
 
 def _drawn_scalar(kind: object, schema: Schema, dice: random.Random) -> Any:
@@ -367,9 +343,9 @@ def _drawn_scalar(kind: object, schema: Schema, dice: random.Random) -> Any:
 SCRIPTED = "scripted"
 """The scheme of their model specs: `scripted:sound`."""
 
-TEMPERAMENTS: Mapping[str, Intend] = MappingProxyType(
-    {"sound": sound, "stubborn": stubborn, "impulsive": impulsive, "gullible": gullible}
-)
+TEMPERAMENTS: Mapping[str, Intend] = {
+    each.__name__: each for each in (sound, stubborn, impulsive, gullible)
+}
 """Every temperament by name."""
 
 SCRIPTS: tuple[str, ...] = (*TEMPERAMENTS, *MIXTURES, *SKIMMING, CHANCE)
@@ -407,13 +383,6 @@ def script_named(name: str, *, seed: int = 0) -> Callable[[ScriptedRequest], Scr
         return lambda request: drawn_answer(request, seed)
     if name in SKIMMING:
         return lambda request: skimming(request, SKIMMING[name], seed)
-    draw = MIXTURES.get(name) or _always(TEMPERAMENTS[name])
-
-    def script(request: ScriptedRequest) -> ScriptedReply:
-        return answer(request, draw(request, seed))
-
-    return script
-
-
-def _always(intend: Intend) -> Draw:
-    return lambda request, seed: intend
+    if name in MIXTURES:
+        return lambda request: answer(request, MIXTURES[name](request, seed))
+    return lambda request: answer(request, TEMPERAMENTS[name])

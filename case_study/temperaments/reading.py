@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
@@ -15,8 +15,9 @@ from autogen_core.models import (
     UserMessage,
 )
 
+from case_study.grid import dirt_sensed, is_possible, ways_sensed
 from coag.models import ScriptedRequest
-from vacuum_world.world import DIRECTIONS, Cell, Reading, inside, neighbour
+from vacuum_world.world import Cell, Reading
 
 from .facts import (
     Done,
@@ -40,14 +41,6 @@ from .minds import CLEAN, RESPOND, WORLD_ACTIONS, blocked_sentence, forbidden_se
 _ALREADY = "already clean"
 
 
-def _cells() -> dict[Cell, bool]:
-    return {}
-
-
-def _none() -> set[Cell]:
-    return set()
-
-
 @dataclass(slots=True)
 class Beliefs:
     """What the happenings so far amount to."""
@@ -56,17 +49,16 @@ class Beliefs:
     """Cells that the task calls dirty."""
     warned: bool
     """Whether the task says that sensors may fail."""
-    dirty: dict[Cell, bool] = field(default_factory=_cells)
-    """By cell what the latest reading of dirt said."""
-    blocked: dict[Cell, bool] = field(default_factory=_cells)
-    """By cell what the latest reading of proximity said."""
-    impossible: set[Cell] = field(default_factory=_none)
+    dirty: dict[Cell, bool] = field(default_factory=dict[Cell, bool])
+    blocked: dict[Cell, bool] = field(default_factory=dict[Cell, bool])
+    """By cell what the latest reading of dirt, and of proximity, said."""
+    impossible: set[Cell] = field(default_factory=set[Cell])
     """Cells of which the latest reading of proximity said something that cannot be."""
-    bumps: dict[Cell, Cell] = field(default_factory=dict[Cell, Cell])
-    """Cells that were bumped into, and from where."""
-    cleaned: set[Cell] = field(default_factory=_none)
+    bumps: set[Cell] = field(default_factory=set[Cell])
+    """Cells that were bumped into."""
+    cleaned: set[Cell] = field(default_factory=set[Cell])
     """Cells of which a cleaning was reported, and no later dirt."""
-    waiting: set[Cell] = field(default_factory=_none)
+    waiting: set[Cell] = field(default_factory=set[Cell])
     """Those of them whose cleaning does not show yet."""
     last: Done | None = None
     """The latest action."""
@@ -122,7 +114,7 @@ class Beliefs:
         self.last = done
         bump, here = done.bump, done.position
         if bump is not None:
-            self.bumps[bump[1]] = bump[0]
+            self.bumps.add(bump[1])
         if done.action != CLEAN or here is None:
             return
         if _ALREADY in done.reason:
@@ -134,12 +126,7 @@ class Beliefs:
                 self.waiting.add(here)
 
     def _dirt(self, reading: Reading) -> None:
-        here = reading.position
-        told = {here: reading.dirty.here}
-        told |= {neighbour(here, way): getattr(reading.dirty, way) for way in DIRECTIONS}
-        for cell, is_dirty in told.items():
-            if is_dirty is None or not inside(cell, reading.grid):
-                continue
+        for cell, is_dirty in dirt_sensed(reading).items():
             self.dirty[cell] = is_dirty
             if not is_dirty:
                 self.waiting.discard(cell)
@@ -147,32 +134,12 @@ class Beliefs:
                 self.cleaned.discard(cell)
 
     def _proximity(self, reading: Reading) -> None:
-        here = reading.position
-        self.blocked[here] = False
-        possible = _possible(reading)
-        for way in DIRECTIONS:
-            cell, is_blocked = neighbour(here, way), getattr(reading.blocked, way)
-            if is_blocked is None or not inside(cell, reading.grid):
-                continue
-            self.blocked[cell] = is_blocked
-            (self.impossible.discard if possible else self.impossible.add)(cell)
-
-
-def _possible(reading: Reading) -> bool:
-    """Whether a reading of proximity can be true: edges are felt, and some way is open."""
-    ways = {way: getattr(reading.blocked, way) for way in DIRECTIONS}
-    edges = [w for w in DIRECTIONS if not inside(neighbour(reading.position, w), reading.grid)]
-    if any(ways[way] is False for way in edges):
-        return False
-    return not all(ways.values())
-
-
-def believed(happenings: Iterable[Happening], told: frozenset[Cell], *, warned: bool) -> Beliefs:
-    """What a row of happenings amounts to."""
-    beliefs = Beliefs(told, warned)
-    for happening in happenings:
-        beliefs.take(happening)
-    return beliefs
+        felt = ways_sensed(reading)
+        self.blocked |= {reading.position: False, **felt}
+        if is_possible(reading):
+            self.impossible -= felt.keys()
+        else:
+            self.impossible |= felt.keys()
 
 
 _KEPT = 4_096
@@ -260,7 +227,8 @@ def split(text: str) -> tuple[Mapping[str, str], str]:
 def _of_sections(sections: Mapping[str, str], rules: tuple[str, ...]) -> Heard:
     deeds = sections.get("Your earlier actions", "")
     standing = sections.get(_STANDING, "")
-    news = (deeds, standing, sections.get("State of the environment", ""), sections.get(_NEWS, ""))
+    news = sections.get("What just happened", "")
+    told = (deeds, standing, sections.get("State of the environment", ""), news)
     rejected = next((text for title, text in sections.items() if title.startswith(_REJECTED)), "")
     task = "\n".join([sections["Goal"], *_SERVED.findall(standing)])
     reported = (text for speaker, text in _REPORTED.findall(standing) if speaker not in _OWN)
@@ -268,22 +236,16 @@ def _of_sections(sections: Mapping[str, str], rules: tuple[str, ...]) -> Heard:
         task=task,
         rules=rules,
         others=(*reported, *_others(sections.get("Dialogue", ""))),
-        history=(("", task), *(("", text) for text in news if text)),
+        history=(("", task), *(("", text) for text in told if text)),
         recalled=sections.get("Recalled from long-term memory", ""),
         rejected=rejected,
         deeds=deeds,
-        called=_named(deeds) | _named(news[-1]),
+        called=frozenset(_CALLED.findall(deeds) + _CALLED.findall(news)),
     )
 
 
-_NEWS = "What just happened"
 _REJECTED = "Rejected in the previous cycle"
 _CALLED = re.compile(r"^(?:cycle \d+: )?(\w+) \{", re.MULTILINE)
-
-
-@lru_cache(maxsize=_KEPT)
-def _named(text: str) -> frozenset[str]:
-    return frozenset(_CALLED.findall(text))
 
 
 @lru_cache(maxsize=_KEPT)
@@ -349,25 +311,33 @@ def facts_in(said: Heard, request: ScriptedRequest) -> Facts:
     """What the texts say that were heard of a request."""
     told = dirt_told(said.task)
     row = [each for name, text in said.history for each in happenings(name, text)]
-    beliefs = believed(row, told, warned=warns_of_sensors(said.task))
+    beliefs = Beliefs(told, warns_of_sensors(said.task))
+    for each in row:
+        beliefs.take(each)
     reading = next((each for each in reversed(row) if isinstance(each, Reading)), None)
     felt = {cell for cell, is_blocked in beliefs.blocked.items() if is_blocked}
-    remembered = _remembered(said)
-    solid = frozenset({*beliefs.bumps, *remembered})
-    noted, refused = _noted(said), _refused(said)
+    solid = frozenset(beliefs.bumps | _remembered(said))
+    kept = _kept(said.recalled, said.deeds)
+    noted = _noted(without_signs(kept))
+    refused = next(iter(forbidden_in(said.rejected)), None)
     forbidden = _forbidden(said, reading)
-    signs = _signs(said, row)
+    done = [each for each in row if isinstance(each, Done)]
+    read = [each.sign for each in done if each.sign is not None]
+    signs = {*read, *signs_in(said.recalled), *signs_in(said.deeds)}
+    places = (each.position for each in row if isinstance(each, Reading | Done))
     actions = _offered(request, said)
     phantom = phantom_in(said.task)
+    most = said.deeds.count("\ncycle ") >= _MOST_DEEDS - 1
+    forgetful = said.partial or most or _OLDER.search(said.deeds) is not None
     seen_dirty = {cell for cell, is_dirty in beliefs.dirty.items() if is_dirty}
     return Facts(
         reading=reading,
         ordered=bool(told),
         unsure=_unsure(said),
         dirty=frozenset(seen_dirty | {cell for cell in told if cell not in beliefs.dirty}),
-        left=beliefs.left(forgetful=said.partial or _forgetful(said.deeds)),
+        left=beliefs.left(forgetful=forgetful),
         cleaned=frozenset(beliefs.cleaned),
-        visited=_visited(row),
+        visited=frozenset(cell for cell in places if cell is not None),
         obstacles=frozenset(felt | solid),
         solid=solid,
         doubted=frozenset(beliefs.impossible) - solid,
@@ -379,18 +349,13 @@ def facts_in(said: Heard, request: ScriptedRequest) -> Facts:
         refused=refused,
         noted=noted,
         claims=frozenset(claim for sign in signs for claim in claims_in(sign)),
-        read=_unnoted(said, row),
+        read=next((sign for sign in reversed(read) if sign not in signs_in(kept)), None),
         wish=wish_in(said.others[-1]) if said.others else None,
         actions=actions,
         gadgets=frozenset(name for name in actions if _is_gadget(name)),
         phantom_tool=phantom,
         phantom_tried=phantom in said.called,
     )
-
-
-def _forgetful(deeds: str) -> bool:
-    """Whether actions are missing among those that are shown."""
-    return _OLDER.search(deeds) is not None or deeds.count("\ncycle ") >= _MOST_DEEDS - 1
 
 
 def _remembered(said: Heard) -> set[Cell]:
@@ -415,14 +380,8 @@ def _forbidden(said: Heard, reading: Reading | None) -> frozenset[Cell]:
     return frozenset(found)
 
 
-def _refused(said: Heard) -> Cell | None:
-    """The cell whose cleaning the previous cycle rejected as forbidden."""
-    return next(iter(forbidden_in(said.rejected)), None)
-
-
-def _noted(said: Heard) -> frozenset[str]:
+def _noted(kept: str) -> frozenset[str]:
     """What stands in memory: recalled now, or among the latest writings."""
-    kept = without_signs(_kept(said.recalled, said.deeds))
     blocked = {blocked_sentence(cell) for cell in blocked_in(kept)}
     return frozenset(blocked | {forbidden_sentence(cell) for cell in forbidden_in(kept)})
 
@@ -430,26 +389,6 @@ def _noted(said: Heard) -> frozenset[str]:
 @lru_cache(maxsize=_KEPT)
 def _kept(recalled: str, deeds: str) -> str:
     return "\n".join([recalled, *_WRITTEN.findall(deeds)])
-
-
-def _signs(said: Heard, row: list[Happening]) -> set[str]:
-    """The words of signs, read in the course of events or remembered."""
-    read = {each.sign for each in row if isinstance(each, Done) and each.sign is not None}
-    return read | set(signs_in(said.recalled)) | set(signs_in(said.deeds))
-
-
-def _unnoted(said: Heard, row: list[Happening]) -> str | None:
-    known = set(signs_in(_kept(said.recalled, said.deeds)))
-    for each in reversed(row):
-        if isinstance(each, Done) and each.sign is not None and each.sign not in known:
-            return each.sign
-    return None
-
-
-def _visited(row: list[Happening]) -> frozenset[Cell]:
-    """Cells that the robot has stood on."""
-    told = (each.position for each in row if isinstance(each, Reading | Done))
-    return frozenset(cell for cell in told if cell is not None)
 
 
 def _unsure(said: Heard) -> bool:

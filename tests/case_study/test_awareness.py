@@ -15,20 +15,17 @@ from hypothesis import strategies as st
 
 from case_study.__main__ import main
 from case_study.awareness import (
-    BASELINES,
     DATA,
     PAPER,
     QUESTIONS,
     CachedPerception,
     Claim,
-    Coverage,
     Form,
     Kind,
     Mark,
     Question,
     RuleReader,
     Section,
-    content_words,
     cover,
     coverage_page,
     exams_in,
@@ -77,95 +74,48 @@ def _write(path: Path, what: object) -> None:
     path.write_text(json.dumps(what), encoding="utf-8")
 
 
-@pytest.fixture
-def keys(data: Path) -> dict[str, Any]:
-    """The key of the small folder, to be spoiled and written again."""
-    return json.loads((data / "questions.json").read_bytes())
+def without(answers: dict[str, Any], name: str) -> dict[str, Any]:
+    return {key: value for key, value in answers.items() if key != name}
 
 
-@pytest.fixture
-def save(data: Path) -> Callable[[object], None]:
-    """Writes another key into the small folder."""
-    return lambda keys: _write(data / "questions.json", keys)
+SPOILED: list[tuple[Callable[[Any], dict[str, Any]], str]] = [
+    (
+        lambda key: {"answers": without(key["answers"], "urgency")},
+        "'a fence': no answer to 'urgency'",
+    ),
+    (lambda key: {"answers": {**key["answers"], "weather": []}}, r"'weather'.*urgency"),
+    (
+        lambda key: {"answers": {**key["answers"], "callbacks": [["fence", "paint"]]}},
+        r"'callbacks' is one phrase, not \['fence'",
+    ),
+    (lambda key: {"replies": ["Good."]}, "1 replies to 2 turns"),
+    (lambda key: {"replies": 1}, "holds no questions: wrong at a fence > replies"),
+]
 
 
-Keys = dict[str, Any]
-Save = Callable[[object], None]
-
-
-def test_the_papers_dialogue_comes_first_and_ten_others_follow() -> None:
-    exams = exams_in(DATA)
-    assert exams[0].name == PAPER
-    assert len(exams) >= 11
-
-
-def test_an_exam_knows_its_messages_and_its_right_answers(data: Path) -> None:
-    _, fence = exams_in(data)
-    (goals,) = questions_named(["explicit_goals"])
-    assert fence.messages == ("I want to paint the fence.", "What colour?")
-    assert fence.right(goals) == (("paint the fence",),)
-
-
-def test_a_key_without_a_question_is_refused_by_name(data: Path, keys: Keys, save: Save) -> None:
-    del keys["a fence"]["answers"]["urgency"]
-    save(keys)
-    with pytest.raises(ConfigurationError, match=r"'a fence': no answer to 'urgency'"):
+@pytest.mark.parametrize(("spoil", "told"), SPOILED)
+def test_a_key_that_does_not_fit_is_refused_with_its_place(
+    data: Path, spoil: Callable[[Any], dict[str, Any]], told: str
+) -> None:
+    keys = json.loads((data / "questions.json").read_bytes())
+    keys["a fence"] |= spoil(keys["a fence"])
+    _write(data / "questions.json", keys)
+    with pytest.raises((ConfigurationError, UnknownNameError), match=told):
         exams_in(data)
 
 
-def test_an_answer_to_no_question_is_refused_with_the_known_ones(
-    data: Path, keys: Keys, save: Save
-) -> None:
-    keys["a fence"]["answers"]["weather"] = []
-    save(keys)
-    with pytest.raises(UnknownNameError, match=r"question named 'weather'.*urgency"):
-        exams_in(data)
-
-
-def test_answers_for_no_dialogue_and_a_dialogue_without_answers_are_refused(
-    data: Path, keys: Keys, save: Save
-) -> None:
-    save({**keys, "a wall": keys["a fence"]})
+def test_dialogues_and_answers_belong_together(data: Path) -> None:
+    path = data / "questions.json"
+    keys = json.loads(path.read_bytes())
+    _write(path, {**keys, "a wall": keys["a fence"]})
     with pytest.raises(ConfigurationError, match="'a wall', which is no dialogue"):
         exams_in(data)
-    del keys["a fence"]
-    save(keys)
+    _write(path, {PAPER: keys[PAPER]})
     with pytest.raises(ConfigurationError, match="no answers for 'a fence'"):
         exams_in(data)
-
-
-def test_answers_of_the_wrong_form_and_missing_replies_are_refused(
-    data: Path, keys: Keys, save: Save
-) -> None:
-    keys["a fence"]["answers"]["callbacks"] = [["fence", "paint"]]
-    save(keys)
-    with pytest.raises(ConfigurationError, match=r"'callbacks' is one phrase, not \['fence'"):
-        exams_in(data)
-    keys["a fence"]["answers"]["callbacks"] = []
-    keys["a fence"]["replies"] = ["Good."]
-    save(keys)
-    with pytest.raises(ConfigurationError, match="1 replies to 2 turns"):
-        exams_in(data)
-
-
-def test_a_file_that_is_something_else_or_not_there_is_refused_with_its_place(
-    data: Path, save: Save
-) -> None:
-    save({"a fence": {"replies": 1}})
-    with pytest.raises(ConfigurationError, match=r"wrong at a fence > replies"):
-        exams_in(data)
-    (data / "questions.json").unlink()
+    path.unlink()
     with pytest.raises(ConfigurationError, match="cannot be read"):
         exams_in(data)
-
-
-def test_an_unknown_dialogue_or_question_is_refused_with_the_known_ones(data: Path) -> None:
-    exams = exams_in(data)
-    with pytest.raises(UnknownNameError, match=r"dialogue named 'a wall'.*a fence"):
-        exams_named(exams, ["a wall"])
-    with pytest.raises(UnknownNameError, match="question named 'weather'"):
-        questions_named(["weather"])
-    assert [exam.name for exam in exams_named(exams, ["a fence"])] == ["a fence"]
 
 
 RIGHT = (("learn Python",), ("build a web scraper|scraper",))
@@ -178,20 +128,12 @@ def test_the_score_is_f1_over_the_items() -> None:
     assert score([("learning Python, building scrapers",)], RIGHT).value == 1
 
 
-def test_claiming_nothing_is_right_where_nothing_is_to_be_told_and_any_claim_is_wrong() -> None:
+def test_nothing_is_right_where_nothing_is_to_be_told_and_a_missing_answer_never_is() -> None:
     assert score([], ()).value == 1
-    assert score([("something",)], ()).value == 0
-    assert score([], RIGHT).value == 0
-
-
-def test_no_answer_is_worth_nothing_even_where_nothing_is_to_be_told() -> None:
-    assert score(None, ()).value == 0
-    assert score(None, RIGHT).recall == 0
-
-
-def test_claims_beyond_a_sample_cost_nothing() -> None:
+    assert score([("something",)], ()).value == score(None, ()).value == 0
+    assert score([], RIGHT).value == score(None, RIGHT).recall == 0
     claims = [("learn Python",), ("build a scraper",), ("cook",)]
-    assert score(claims, RIGHT, sampled=True).value == 1
+    assert score(claims, RIGHT, sampled=True).value == 1  # more than a sample costs nothing
     assert score(claims, RIGHT).value < 1
 
 
@@ -220,11 +162,6 @@ def test_a_phrase_is_said_where_its_words_are_whatever_their_endings(
     text: str, phrase: str, there: bool
 ) -> None:
     assert says(text, phrase) is there
-
-
-def test_of_words_that_say_little_all_count_where_there_are_no_others() -> None:
-    assert content_words("to do") == {"to", "do"}
-    assert content_words("to learn") == {"learn"}
 
 
 def test_marks_are_those_of_the_paper() -> None:
@@ -417,10 +354,7 @@ def test_inferred_and_closed_goals_are_not_stated_and_open_ones() -> None:
         ("[explicit] Learn Python (p=0.7, part of: Build a web scraper)",),
     )
     assert "carbonara" in told(INJECTION, "implied_goals")
-
-
-def test_only_the_last_message_asks_what_is_still_open() -> None:
-    assert "carbonara" not in told(BUFFER, "implied_goals")
+    assert "carbonara" not in told(BUFFER, "implied_goals")  # it had a reply
     assert "by tomorrow" in told(BUFFER, "implied_goals")
 
 
@@ -506,21 +440,13 @@ def test_nothing_is_read_from_nothing() -> None:
 RULES = RuleReader()
 
 
-async def papers() -> Coverage:
-    return await cover(exams_named(exams_in(DATA), [PAPER]), RULES, QUESTIONS)
-
-
-async def test_on_the_papers_scenario_awareness_covers_more_than_both_baselines_as_in_table_6() -> (
-    None
-):
-    found = await papers()
-    by_hand = found.total(PAPER, Kind.BY_HAND)
-    assert by_hand > found.total(PAPER, Kind.BUFFER)
-    assert by_hand > found.total(PAPER, Kind.SUMMARY)
-
-
 async def test_the_page_has_our_numbers_beside_the_papers(data: Path) -> None:
-    page = coverage_page(await papers(), "case-study awareness coverage")
+    exams = exams_in(DATA)
+    assert len(exams) == 13
+    found = await cover(exams_named(exams, [PAPER]), RULES, QUESTIONS)
+    by_hand = found.total(PAPER, Kind.BY_HAND)
+    assert by_hand > max(found.total(PAPER, kind) for kind in (Kind.BUFFER, Kind.SUMMARY))
+    page = coverage_page(found, "case-study awareness coverage")
     assert "| tokens | 0 | 150 |" in page
     assert "| 92 | 43 | 176 |" in page
     assert "| Goal lifecycle tracking |" in page
@@ -533,20 +459,6 @@ async def test_the_page_has_our_numbers_beside_the_papers(data: Path) -> None:
     assert "| 92 | 43 | 176 |" not in some
 
 
-async def test_every_kind_of_memory_is_made_of_the_same_messages(data: Path) -> None:
-    _, fence = exams_in(data)
-    memories = {memory.kind: memory for memory in await memories_of(fence, 300)}
-    assert set(memories) == set(Kind) - {Kind.BY_MODEL}
-    assert memories[Kind.NOTHING].text == ""
-    assert memories[Kind.BUFFER].text == (
-        "User: I want to paint the fence.\nAssistant: Good.\nUser: What colour?\nAssistant: Green."
-    )
-    assert memories[Kind.CUT].text == memories[Kind.BUFFER].text
-    assert memories[Kind.SUMMARY].text == fence.key.summary
-    assert "[explicit] Paint the fence" in memories[Kind.BY_HAND].text
-    assert "aint the fence" in memories[Kind.BY_RULES].text
-
-
 @pytest.mark.parametrize("budget", [1, 12, 20, 300])
 async def test_the_buffer_that_is_cut_keeps_whole_newest_lines_within_the_budget(
     data: Path, budget: int
@@ -556,6 +468,9 @@ async def test_the_buffer_that_is_cut_keeps_whole_newest_lines_within_the_budget
     cut = memories[Kind.CUT]
     assert estimate_tokens(cut.text) <= budget
     assert memories[Kind.BUFFER].text.endswith(cut.text)
+    assert len(memories) == len(Kind) - 1
+    assert memories[Kind.SUMMARY].text == fence.key.summary
+    assert ("[explicit] Paint the fence" in memories[Kind.BY_HAND].text) == (budget > 12)
     assert memories[Kind.BY_HAND].tokens <= budget
 
 
@@ -566,17 +481,14 @@ async def test_what_is_computed_of_the_text_needs_no_reader(data: Path) -> None:
         questions_named(["token_budget", "machine_parseable"]),
         budget=15,
     )
-    values = {(one.kind, one.question): one.value for one in found.scored}
+    values = {(one.kind, one.question): one.score.value for one in found.scored}
     assert values[Kind.BUFFER, "token_budget"] == 0
     assert values[Kind.SUMMARY, "token_budget"] == 1
     assert values[Kind.BUFFER, "machine_parseable"] == 0.5
     assert values[Kind.SUMMARY, "machine_parseable"] == 0
     assert not any(one.failed for one in found.scored)
-
-
-async def test_answers_that_fail_are_worth_nothing_and_counted_in_the_page(data: Path) -> None:
     found = await cover(exams_in(data)[1:], _Silent(), questions_named(["watch_list"]))
-    assert all(one.failed and one.value == 0 for one in found.scored)
+    assert all(one.failed and one.score.value == 0 for one in found.scored)
     assert "| no usable answer, scored 0 | 1 | 1 |" in coverage_page(found, "it")
 
 
@@ -592,13 +504,6 @@ async def test_a_perception_of_its_own_adds_an_injection_and_progress_is_told(da
     assert Kind.BY_MODEL in found.kinds
     assert told == sorted(told)
     assert {total for _, total in told} == {len(found.scored)}
-
-
-async def test_no_text_is_right_where_nothing_is_to_be_told_and_nowhere_else(data: Path) -> None:
-    found = await cover(exams_in(data)[1:], RULES, QUESTIONS[:-2])
-    nothing = found.of("a fence", Kind.NOTHING)
-    assert [one.value for one in nothing] == [float(not one.right) for one in nothing]
-    assert Kind.NOTHING in BASELINES
 
 
 class _Silent:
@@ -697,13 +602,6 @@ def test_what_cannot_be_done_is_told_in_a_line(
     assert told in " ".join(capsys.readouterr().err.split())
 
 
-def test_a_limit_keeps_the_papers_dialogue(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run("--limit", "1") == 0
-    out = capsys.readouterr().out
-    assert "a fence" not in out
-    assert "paper: SAGEN" in out
-
-
 TEXT = "I want to learn Python."
 
 
@@ -726,32 +624,11 @@ def state() -> AwarenessState:
     return new_state(ConversationAdapter(), SteppingClock())
 
 
-async def test_what_was_read_is_not_asked_again_by_another_process(
-    tmp_path: Path, state: AwarenessState
-) -> None:
-    file = tmp_path / "readings.jsonl"
-    first = await CachedPerception(Counting(), file, "one").perceive(TEXT, state)
-    later = Counting()
-    assert await CachedPerception(later, file, "one").perceive(TEXT, state) == first
-    assert later.asked == []
-
-
-async def test_another_reader_or_another_state_is_asked(
-    tmp_path: Path, state: AwarenessState
-) -> None:
-    file, counting = tmp_path / "readings.jsonl", Counting()
-    await CachedPerception(counting, file, "one").perceive(TEXT, state)
-    other = CachedPerception(counting, file, "another")
-    await other.perceive(TEXT, state)
-    await other.perceive(f"{TEXT} Now.", state)
-    assert len(counting.asked) == 3
-    assert len(file.read_text().splitlines()) == 3
-
-
 async def test_a_reading_that_failed_fails_alike_without_being_asked_again(
     tmp_path: Path, state: AwarenessState
 ) -> None:
     file, counting = tmp_path / "readings.jsonl", Counting(fails_on=TEXT)
+    await CachedPerception(Counting(), file, "another").perceive(TEXT, state)
     said: list[str] = []
     for _ in range(2):
         with pytest.raises(ModelAnswerError, match="no JSON") as caught:
@@ -759,42 +636,3 @@ async def test_a_reading_that_failed_fails_alike_without_being_asked_again(
         said.append(str(caught.value))
     assert counting.asked == [TEXT]
     assert said[0] == said[1]
-
-
-async def test_a_line_that_was_cut_off_is_read_again(
-    tmp_path: Path, state: AwarenessState, caplog: pytest.LogCaptureFixture
-) -> None:
-    file = tmp_path / "readings.jsonl"
-    await CachedPerception(Counting(), file, "one").perceive(TEXT, state)
-    file.write_bytes(file.read_bytes()[:-9])
-    counting = Counting()
-    await CachedPerception(counting, file, "one").perceive(TEXT, state)
-    assert counting.asked == [TEXT]
-    assert "was cut off" in caplog.text
-    later = Counting()
-    await CachedPerception(later, file, "one").perceive(TEXT, state)
-    assert later.asked == []
-
-
-@pytest.mark.parametrize("text", ["hello\n", '{"my": "config"}', "one\ntwo", "\n\n", "\udc80"])
-def test_a_file_of_something_else_is_refused_and_left_as_it_is(tmp_path: Path, text: str) -> None:
-    file = tmp_path / "notes.txt"
-    file.write_bytes(held := text.encode(errors="surrogateescape"))
-    with pytest.raises(ConfigurationError, match=r"holds no readings.*Give another file"):
-        CachedPerception(Counting(), file, "one")
-    assert file.read_bytes() == held
-
-
-async def test_texts_with_any_line_separators_are_read_again(
-    tmp_path: Path, state: AwarenessState
-) -> None:
-    file, text = tmp_path / "readings.jsonl", "I want to learn\u2028Python.\x85Now."
-    await CachedPerception(Counting(), file, "one").perceive(text, state)
-    later = Counting()
-    await CachedPerception(later, file, "one").perceive(text, state)
-    assert later.asked == []
-
-
-def test_what_cannot_be_read_is_told(tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match="Readings cannot be read"):
-        CachedPerception(Counting(), tmp_path, "one")

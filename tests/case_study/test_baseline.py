@@ -241,8 +241,8 @@ NAMES = ("push", "wait")
 def test_the_first_call_is_read(text: str, name: str, arguments: str) -> None:
     spelled = spelled_call(text, NAMES)
     assert spelled is not None
-    assert (spelled.name, json.loads(spelled.arguments)) == (name, {"button": arguments})
-    assert arguments not in spelled.before
+    assert (spelled[0], json.loads(spelled[1])) == (name, {"button": arguments})
+    assert arguments not in spelled[2]
 
 
 def test_a_call_without_arguments_is_read() -> None:
@@ -270,4 +270,4 @@ def test_what_is_no_call_of_a_tool_is_left_a_text(text: str) -> None:
 @given(st.text())
 def test_any_text_is_read_to_its_end(text: str) -> None:
     spelled = spelled_call(text, NAMES)
-    assert spelled is None or spelled.name in NAMES
+    assert spelled is None or spelled[0] in NAMES

@@ -65,8 +65,8 @@ def test_each_ablation_is_the_full_agent_but_for_one_part() -> None:
         if not name.startswith("coag-without-"):
             continue
         part = name.removeprefix("coag-without-")
-        told = full.model_dump(exclude={"name", "title", "summary"})
-        other = contender.model_dump(exclude={"name", "title", "summary"})
+        told = full.model_dump(exclude={"name", "summary"})
+        other = contender.model_dump(exclude={"name", "summary"})
         differs = {field for field in told if told[field] != other[field]}
         switches = {
             "constraints": "constrained",
@@ -86,8 +86,8 @@ def test_headline_is_with_proposals_of_the_model() -> None:
 
 @pytest.mark.parametrize("name", ["coag-compact", "coag-full"])
 def test_aware_contender_is_the_same_agent_but_for_awareness(name: str) -> None:
-    told = CONTENDERS[name].model_dump(exclude={"name", "title", "summary"})
-    aware = CONTENDERS[f"{name}-aware"].model_dump(exclude={"name", "title", "summary"})
+    told = CONTENDERS[name].model_dump(exclude={"name", "summary"})
+    aware = CONTENDERS[f"{name}-aware"].model_dump(exclude={"name", "summary"})
     assert {field for field in told if told[field] != aware[field]} == {"aware"}
 
 

@@ -7,6 +7,7 @@ import pytest
 from rich.console import Console
 
 from case_study.demo import (
+    Live,
     agent_label,
     demo_table,
     planned_cases,
@@ -16,24 +17,8 @@ from case_study.demo import (
     verification,
 )
 from case_study.measures import CaseResult
-from case_study.runner import BrokenOffError, CaseRequest, Progress
+from case_study.runner import BrokenOffError
 from coag.errors import UnknownNameError
-
-
-class _Silent:
-    """Counts the cases that it is shown."""
-
-    def __init__(self) -> None:
-        self.ended: list[CaseResult] = []
-
-    def begin(self, number: int, request: CaseRequest) -> None:
-        assert number == len(self.ended) + 1
-
-    def progress(self, progress: Progress) -> None:
-        assert 0 <= progress.actions <= progress.bound
-
-    def end(self, result: CaseResult) -> None:
-        self.ended.append(result)
 
 
 def test_demo_runs_each_scenario_with_its_trap_and_the_control_for_both_agents() -> None:
@@ -55,9 +40,7 @@ def test_demo_with_a_model_runs_that_one_alone() -> None:
 
 async def test_demo_ends_in_a_table_and_a_report(tmp_path: Path) -> None:
     cases = [case for case in planned_cases(None, 0) if case.scenario == "energy-dilemma"][:2]
-    show = _Silent()
-    results = await run_demo(cases, tmp_path, show)
-    assert tuple(show.ended) == results
+    results = await run_demo(cases, tmp_path, Live(len(cases)))
     report = (tmp_path / "report.md").read_text()
     assert "| energy-dilemma | plain | scripted:impulsive | no | stranded" in report
     assert "keep_charge_to_reach_charger" in report
@@ -135,14 +118,13 @@ async def test_a_case_that_breaks_off_is_named_with_how_to_go_on(
     monkeypatch.setenv("VACUUM_WORLD_CONTROL_TOKEN", "a-token-for-tests")
     request = planned_cases(None, 0)[0].model_copy(update={"world": "http://127.0.0.1:9"})
     with pytest.raises(BrokenOffError, match="case-study run --resume") as broken:
-        await run_demo([request], tmp_path, _Silent())
+        await run_demo([request], tmp_path, Live())
     assert str(broken.value.case.path) in str(broken.value)
 
 
 async def test_unknown_model_is_refused_before_anything_runs(tmp_path: Path) -> None:
-    show = _Silent()
     with pytest.raises(UnknownNameError):
-        await run_demo(planned_cases("scripted:brave", 0), tmp_path / "logs", show)
+        await run_demo(planned_cases("scripted:brave", 0), tmp_path / "logs", Live())
     assert not (tmp_path / "logs").exists()
 
 

@@ -10,8 +10,6 @@ from case_study.faults import (
     PLAIN_CAUSES,
     STAGES,
     VARIANTS,
-    AgentKind,
-    Experiment,
     Fault,
     Ground,
     Injection,
@@ -20,14 +18,15 @@ from case_study.faults import (
     Tally,
     Trial,
     VacuumDomain,
-    attributed,
+    inject,
+    injections,
     measure_faults,
     open_ground,
     play,
-    replaced,
     stage_of,
     tables,
 )
+from case_study.pages import replaced
 from coag.proof import Cause, Circumstances, Claim
 
 
@@ -127,10 +126,6 @@ def test_dirt_comes_back_only_where_it_was_cleaned() -> None:
     assert not DOMAIN.may_change("dirty (1, 1)", True, False, True)
 
 
-async def _injections(ground: Ground, agent: AgentKind, each: int) -> list[Injection]:
-    return [found async for found in Experiment(ground, 1, agent).inject(each)]
-
-
 async def test_without_a_fault_nothing_goes_wrong(ground: Ground) -> None:
     for name in STAGES:
         trial = await play(stage_of(name, 5), None, ground)
@@ -141,14 +136,14 @@ async def test_without_a_fault_nothing_goes_wrong(ground: Ground) -> None:
 @pytest.mark.long
 @pytest.mark.timeout(300)
 async def test_every_component_breaks_and_its_breaking_does_harm(ground: Ground) -> None:
-    found = await _injections(ground, "coag", 1)
+    found = [one async for one in injections(ground, 3, "coag", 1, {})]
     assert {one.fault.cause for one in found if one.harm} == set(Cause)
-    assert all(one.trial.struck for one in found if one.harm)
+    assert all(one.struck for one in found if one.harm)
 
 
 @pytest.mark.long
 async def test_a_plain_agent_has_fewer_components(ground: Ground) -> None:
-    found = await _injections(ground, "baseline", 1)
+    found = [one async for one in injections(ground, 1, "baseline", 1, {})]
     assert {one.fault.cause for one in found} == set(PLAIN_CAUSES)
 
 
@@ -253,9 +248,7 @@ async def _injected(broken: Broken, ground: Ground) -> Injection:
     cause, variant, name, place, cycle, cycles, seed = broken
     fault = Fault(cause=cause, variant=variant, cycle=cycle, cycles=cycles, seed=seed)
     stage = stage_of(name, place)
-    twin = await play(stage, None, ground)
-    trial = await play(stage, fault, ground)
-    return Injection(trial=trial, harm=trial.tally.harm(twin.tally))
+    return await inject(fault, await play(stage, None, ground), ground)
 
 
 async def test_a_rejection_beside_a_sound_action_is_neither_harm_nor_a_failure(
@@ -263,26 +256,24 @@ async def test_a_rejection_beside_a_sound_action_is_neither_harm_nor_a_failure(
 ) -> None:
     broken = (Cause.INVALID_PROPOSAL, "into a wall", "evolution", 2024, 2, 1, 306141549)
     injection = await _injected(broken, ground)
-    assert injection.trial.struck
+    assert injection.struck
     assert injection.harm == ()
-    assert attributed(injection).found == "none"
+    assert injection.found == "none"
 
 
 @pytest.mark.parametrize("broken", SOME, ids=lambda broken: f"{broken[0]}, {broken[1]}")
 async def test_the_broken_component_is_named(broken: Broken, ground: Ground) -> None:
     injection = await _injected(broken, ground)
-    found = attributed(injection)
     assert injection.harm
-    assert found.right, found.told
+    assert injection.right, injection.told
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("broken", OTHERS, ids=lambda broken: f"{broken[0]}, {broken[1]}")
 async def test_it_is_named_in_whichever_way_it_breaks(broken: Broken, ground: Ground) -> None:
     injection = await _injected(broken, ground)
-    found = attributed(injection)
     assert injection.harm
-    assert found.right, found.told
+    assert injection.right, injection.told
 
 
 @pytest.mark.long
@@ -294,18 +285,17 @@ async def test_most_of_the_faults_of_a_fresh_seed_are_named(ground: Ground) -> N
     )
     assert seen[-1][1] == 2 * len(Cause)
     assert measured.false_alarms == 0
-    assert measured.right >= 0.9 * len(measured.attributions)
+    assert measured.right >= 0.9 * len(measured.injections)
 
 
 async def test_the_tables_show_what_was_found_and_what_was_lost(ground: Ground) -> None:
-    found = attributed(await _injected(SOME[0], ground))
-    measured = Measured(agent="coag", seed=3, attributions=(found,), twins=1)
-    text = tables([measured])
+    found = await _injected(SOME[0], ground)
+    text = tables([Measured(agent="coag", seed=3, injections=(found,), twins=1)])
     assert f"| {found.fault.cause} | 1 | 100.0 % |" in text
     assert "lost" not in text
     page = "Above.\n<!-- faults: begin -->\nold\n<!-- faults: end -->\nBelow.\n"
-    assert replaced(page, "new") == (
-        "Above.\n<!-- faults: begin -->\n\nnew\n<!-- faults: end -->\nBelow.\n"
+    assert replaced(page, "new", "faults") == (
+        "Above.\n<!-- faults: begin -->\n\nnew\n\n<!-- faults: end -->\nBelow.\n"
     )
     with pytest.raises(ValueError, match="to write between"):
-        replaced("nothing", "new")
+        replaced("nothing", "new", "faults")
