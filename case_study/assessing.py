@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
@@ -195,27 +195,22 @@ def assess(  # noqa: PLR0913 - options of a command
     """Play contenders over scenarios and seeds; run again, it plays what is missing."""
     there = read_plan(output) if has_plan(output) else None
     name = domain or (there.domain if there else EPISODES if episodes else VACUUM)
-    if episodes is not None and name != EPISODES:
-        raise ConfigurationError(
-            f"--episodes {episodes} asks for sequences of episodes, and {name!r} plays none: leave "
-            "--episodes out, or give another folder without --domain."
-        )
-    played_in = domain_named(name)
+    played_in = _played_in(name, episodes)
     if again:
         _measure_again(output, played_in)
         return
     asked = _asked(
         there, name, played_in, (agents, scenarios, seeds), model or [], fewer_seeds or []
     )
-    given = {
-        "place": place,
-        "token_budget": token_budget,
-        "max_actions": max_actions,
-        "episodes": episodes,
-    }
-    conditions = _conditions(there, name, given)
-    asked = asked.model_copy(update={"conditions": conditions})
-    asked = asked.model_copy(update={"command": _command(asked)})
+    conditions = _conditions(
+        there,
+        name,
+        place=place,
+        token_budget=token_budget,
+        max_actions=max_actions,
+        episodes=episodes,
+    )
+    asked = _complete(asked, conditions)
     scripted = all(one == NO_MODEL or is_scripted(one) for one in asked.models)
     jobs = sum(1 for _ in asked.jobs())
     sequences = "episodes" in conditions
@@ -297,6 +292,20 @@ COMMANDS = {"assess": assess, "report": report, "cross-check": cross_check}
 """The commands of this module by name."""
 
 
+def _played_in(name: str, episodes: int | None) -> EvaluationDomain:
+    """The domain of this name.
+
+    Raises:
+        ConfigurationError: There is none, or episodes are asked for in one that plays none.
+    """
+    if episodes is not None and name != EPISODES:
+        raise ConfigurationError(
+            f"--episodes {episodes} asks for sequences of episodes, and {name!r} plays none: leave "
+            "--episodes out, or give another folder without --domain."
+        )
+    return domain_named(name)
+
+
 def _asked(
     there: Plan | None,
     name: str,
@@ -334,11 +343,16 @@ def _asked(
     )
 
 
-def _conditions(there: Plan | None, domain: str, given: Mapping[str, Any]) -> dict[str, Any]:
+def _conditions(there: Plan | None, domain: str, **given: Any) -> dict[str, Any]:
     """What is the same in all trials: what is given, else as it is there, else as usual."""
     usual = {"place": "local"} | ({"episodes": USUAL_EPISODES} if domain == EPISODES else {})
     known = {key: value for key, value in given.items() if value is not None}
     return {**usual, **(there.conditions if there else {}), **known}
+
+
+def _complete(plan: Plan, conditions: dict[str, Any]) -> Plan:
+    plan = plan.model_copy(update={"conditions": conditions})
+    return plan.model_copy(update={"command": _command(plan)})
 
 
 def _command(plan: Plan) -> str:
