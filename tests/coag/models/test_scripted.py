@@ -65,14 +65,21 @@ async def test_stream_ends_with_the_result_and_its_chunks_make_the_text() -> Non
     assert isinstance(result, CreateResult)
     assert "".join(str(part) for part in parts) == result.content
     assert len(parts) > 1
-    tool = FunctionTool(len, description="Counts.")
-    model = ScriptedModel(
-        lambda asked: [FunctionCall(id="1", name=asked.tool_choice, arguments="")]
-    )
+
+
+async def test_the_tool_to_call_is_told_by_name_and_streamed_calls_are_in_the_result() -> None:
+    def add(left: int, right: int) -> int:
+        return left + right
+
+    def script(request: ScriptedRequest) -> list[FunctionCall]:
+        return [FunctionCall(id="1", name=request.tool_choice, arguments="{}")]
+
+    tool, model = FunctionTool(add, description="Adds."), ScriptedModel(script)
     stream = model.create_stream(said("a"), tools=[tool], tool_choice=tool)
     (result,) = [part async for part in stream]
     assert isinstance(result, CreateResult)
-    assert result.content == [FunctionCall(id="1", name="len", arguments="")]
+    assert result.content == [FunctionCall(id="1", name="add", arguments="{}")]
+    assert model.count_tokens([], tools=[tool]) > 10
 
 
 @pytest.mark.parametrize(
