@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from datetime import datetime
 
 from coag.errors import AwarenessError, ObservationError
@@ -14,6 +14,7 @@ from .names import EngineSettings, NameIndex, NameResolver
 from .observation import Observation, ObservedEntity, ObservedGoal
 from .projection import project, with_readings, with_warnings
 from .state import (
+    Attention,
     AttentionItem,
     AwarenessState,
     Belief,
@@ -43,15 +44,12 @@ def updated(
         AwarenessError: The observation names what does not exist, or would form a circle.
     """
     ticked = state.tick(now)
-    step = ticked.step
+    step, trajectory = ticked.step, state.trajectory
     world = _with_things(state.world, observation, step, resolver)
     goals = _with_goals(state.goals, observation, step, resolver)
-    attention = state.attention
-    if observation.attention_items:
-        attention = attention.add(*_attended(observation, step, state.domain))
+    attention = _with_attention(state.attention, observation, step, state.domain)
     world = _with_beliefs(world, observation, step)
     self_model = _with_self(state.self_model, observation, step, resolver.settings)
-    trajectory = state.trajectory
     if observation.event is not None:
         transition = Transition(step=step, **observation.event.model_dump())
         trajectory = trajectory.record(transition).compress()
@@ -72,65 +70,50 @@ def _with_things(
     """The world with the entities and relationships that were noticed."""
     if not observation.entities and not observation.relationships:
         return world
-    settings, entities = resolver.settings, list(world.entities)
+    settings, entities, merges = resolver.settings, list(world.entities), list(world.merges)
     names = resolver.names.take(world.entities)
-    merges = [
-        merge
-        for observed in names.told_apart(observation.entities)
-        if (merge := _upsert(entities, names, observed, step, settings.kept_aliases))
-    ]
-    edges = _with_edges(world.relationships, observation, entities, names, step, resolver)
-    known_merges = (*world.merges, *merges)
+    for observed in names.told_apart(observation.entities):
+        match = names.find(observed.name, observed.type)
+        if match is None:
+            fields = observed.model_dump()
+            entities.append(Entity(**fields, first_step=step, last_step=step))
+            names.add(entities[-1])
+            continue
+        known, name = entities[match.position], observed.name
+        entities[match.position] = _seen_again(known, observed, step)
+        if name == known.name or name in known.aliases:
+            continue
+        how, score = match.how, match.score
+        merges.append(Merge(name=name, entity=known.name, how=how, score=score, step=step))
+        if len(known.aliases) < settings.kept_aliases:
+            also = {"aliases": (*known.aliases, name)}
+            entities[match.position] = entities[match.position].model_copy(update=also)
+            names.learn(match.position, name)
     changed = world.model_copy(
         update={
             "entities": tuple(entities),
-            "relationships": edges,
-            "merges": known_merges[max(0, len(known_merges) - settings.kept_merges) :],
+            "relationships": _with_edges(world, observation, entities, names, step, resolver),
+            "merges": tuple(merges[max(0, len(merges) - settings.kept_merges) :]),
         }
     )
     resolver.names.put_back(changed.entities, names)
     return changed
 
 
-def _upsert(
-    entities: list[Entity], names: NameIndex, observed: ObservedEntity, step: int, most_aliases: int
-) -> Merge | None:
-    """Adds what was noticed, or updates it; the merge, if its name is another one."""
-    match = names.find(observed.name, observed.type)
-    if match is None:
-        entity = Entity(
-            name=observed.name,
-            type=observed.type,
-            state=observed.state,
-            affordances=observed.affordances,
-            first_step=step,
-            last_step=step,
-        )
-        entities.append(entity)
-        names.add(entity)
-        return None
-    known = entities[match.position]
-    new = tuple(one for one in observed.affordances if one not in known.affordances)
-    changes: dict[str, object] = {
-        "state": {**known.state, **observed.state},
-        "affordances": known.affordances + new,
-        "last_step": step,
-        "mentions": known.mentions + 1,
-    }
-    merge = None
-    if observed.name != known.name and observed.name not in known.aliases:
-        merge = Merge(
-            name=observed.name, entity=known.name, how=match.how, score=match.score, step=step
-        )
-        if len(known.aliases) < most_aliases:
-            changes["aliases"] = (*known.aliases, observed.name)
-            names.learn(match.position, observed.name)
-    entities[match.position] = known.model_copy(update=changes)
-    return merge
+def _seen_again(known: Entity, observed: ObservedEntity, step: int) -> Entity:
+    new = (one for one in observed.affordances if one not in known.affordances)
+    return known.model_copy(
+        update={
+            "state": {**known.state, **observed.state},
+            "affordances": (*known.affordances, *new),
+            "last_step": step,
+            "mentions": known.mentions + 1,
+        }
+    )
 
 
 def _with_edges(
-    known: tuple[Relationship, ...],
+    world: WorldModel,
     observation: Observation,
     entities: list[Entity],
     names: NameIndex,
@@ -139,13 +122,13 @@ def _with_edges(
 ) -> tuple[Relationship, ...]:
     """The relationships with those that were noticed; a known one gets this step."""
     if not observation.relationships:
-        return known
+        return world.relationships
 
     def named(end: str) -> str:
         position = names.position_of(end)
         return end if position is None else entities[position].name
 
-    edges, places = list(known), resolver.edges.take(known)
+    edges, places = list(world.relationships), resolver.edges.take(world.relationships)
     for observed in observation.relationships:
         source, target = named(observed.source), named(observed.target)
         edge = Relationship(source=source, type=observed.type, target=target, step=step)
@@ -191,27 +174,28 @@ def _spawned(draft: GoalDraft, observed: ObservedGoal, step: int) -> str:
     if known is not None:
         draft.change(known.id, step, priority=max(known.priority, observed.priority))
         return known.id
-    goal = Goal(
-        id=draft.fresh_id(observed.description, observed.source, step),
-        description=observed.description,
-        source=observed.source,
-        priority=observed.priority,
-        completion_criteria=observed.completion_criteria,
-        created_step=step,
-        updated_step=step,
-    )
-    draft.spawn(goal)
-    return goal.id
+    id = draft.fresh_id(observed.description, observed.source, step)
+    fields = observed.model_dump(exclude={"parent", "depends_on"})
+    draft.spawn(Goal(id=id, **fields, created_step=step, updated_step=step))
+    return id
 
 
-def _attended(observation: Observation, step: int, source: str) -> Iterator[AttentionItem]:
-    for seen in observation.attention_items:
-        yield AttentionItem(
-            id=attention_id(seen.type, seen.description, seen.slot),
-            created_step=step,
-            source=source,
-            **seen.model_dump(exclude={"slot"}),
+def _with_attention(
+    attention: Attention, observation: Observation, step: int, source: str
+) -> Attention:
+    if not observation.attention_items:
+        return attention
+    return attention.add(
+        *(
+            AttentionItem(
+                id=attention_id(seen.type, seen.description, seen.slot),
+                created_step=step,
+                source=source,
+                **seen.model_dump(exclude={"slot"}),
+            )
+            for seen in observation.attention_items
         )
+    )
 
 
 def _with_beliefs(world: WorldModel, observation: Observation, step: int) -> WorldModel:
@@ -223,12 +207,12 @@ def _with_beliefs(world: WorldModel, observation: Observation, step: int) -> Wor
     open_texts: set[str] = set()
     for name in ("assumptions", "unknowns"):
         known: tuple[Belief, ...] = getattr(world, name)
-        opened = {folded(one.text): one for one in known if one.resolved is None}
+        open_ones = {folded(one.text) for one in known if one.resolved is None}
         new: dict[str, Belief] = {}
         for text in getattr(observation, name):
-            if folded(text) not in opened:
+            if folded(text) not in open_ones:
                 new.setdefault(folded(text), Belief(text=text, step=step))
-        open_texts |= opened.keys() | new.keys()
+        open_texts |= open_ones | new.keys()
         beliefs[name] = tuple(
             one.model_copy(update={"resolved": step})
             if one.resolved is None and folded(one.text) in settled
@@ -270,13 +254,7 @@ def advanced(
 ) -> Decayed:
     """The state after a step as it changes by itself: learning, decay, projection.
 
-    Pure. With nothing switched on it is `after`.
-
-    Args:
-        before: The state before the step, with what returned from the archive.
-        after: The state after it.
-        settings: What is on.
-        staying: Ids of goals that stay in any case.
+    Pure. With nothing switched on it is `after`. Goals with the ids in `staying` do not fade.
     """
     state, decay, ahead = after, settings.decay, settings.projection
     if settings.learning is not None:

@@ -21,10 +21,10 @@ from coag.awareness import (
     InjectionBlock,
     InjectionItem,
     Observation,
-    ScanPattern,
     ToolAdapter,
     load_state,
 )
+from coag.awareness.adapters.domain_adapter import DeclaredAdapter
 from coag.awareness.injection import as_item, render_injection
 from coag.errors import AwarenessError
 from coag.schema import SteppingClock, cleaned, estimate_tokens
@@ -192,21 +192,10 @@ def test_foreign_text_is_one_line_and_no_delimiter(foreign: str, item: str) -> N
 # ---- every adapter ----
 
 
-class Shelf(DomainAdapter):
+class Shelf(DeclaredAdapter):
     """A domain of one's own: any types, headings from outside, items of any length."""
 
-    @property
-    def domain_name(self) -> str:
-        return "shelf"
-
-    def define_entity_types(self) -> tuple[str, ...]:
-        return ()
-
-    def define_relationship_types(self) -> tuple[str, ...]:
-        return ()
-
-    def define_scan_patterns(self) -> tuple[ScanPattern, ...]:
-        return ()
+    name = "shelf"
 
     def parse_observation(self, raw: Mapping[str, object], state: AwarenessState) -> Observation:
         return Observation.parse(raw)

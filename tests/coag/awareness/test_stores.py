@@ -12,13 +12,11 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import AsyncExitStack, closing
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from kits.postgres_server import postgres_programs, postgres_server
 from kits.state_writer import KEY, one_more, opened
 
@@ -79,23 +77,23 @@ _TABLES = itertools.count(1)
 )
 async def open_store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[OpenStore]:
     """Opens a store, each time on the same states; in memory it is one and the same."""
-    made: list[StateStore] = []
-    only, make = InMemoryStateStore(keep=KEEP), dict[str, OpenStore]()
-    make["memory"] = lambda: only
-    make["folder"] = lambda: FolderStateStore(tmp_path / "states", keep=KEEP)
-    make["sqlite"] = lambda: SqliteStateStore(tmp_path / "states.sqlite", keep=KEEP)
+    only, table = InMemoryStateStore(keep=KEEP), f"states_{next(_TABLES)}"
+    make: dict[str, OpenStore] = {
+        "memory": lambda: only,
+        "folder": lambda: FolderStateStore(tmp_path / "states", keep=KEEP),
+        "sqlite": lambda: SqliteStateStore(tmp_path / "states.sqlite", keep=KEEP),
+    }
     if request.param == "postgres":
         conninfo: str = request.getfixturevalue("postgres")
-        table = f"states_{next(_TABLES)}"
         make["postgres"] = lambda: PostgresStateStore(conninfo, table=table, keep=KEEP)
+    async with AsyncExitStack() as opened_stores:
 
-    def opening() -> StateStore:
-        made.append(make[request.param]())
-        return made[-1]
+        def opening() -> StateStore:
+            store = make[request.param]()
+            opened_stores.push_async_callback(store.close)
+            return store
 
-    yield opening
-    for store in made:
-        await store.close()
+        yield opening
 
 
 @pytest.fixture
@@ -169,15 +167,10 @@ async def test_after_a_deletion_nothing_is_left_and_no_version_comes_again(
     assert (await loaded(store, "bob")).version == other
 
 
-async def test_a_store_that_is_opened_again_continues(open_store: OpenStore) -> None:
-    version = await open_store().save("alice", state(1))
-    again = open_store()
-    assert (await loaded(again)).version == version
-    assert await again.save("alice", state(2), version) > version
-
-
 async def test_of_two_writers_at_once_no_change_is_lost(open_store: OpenStore) -> None:
     writers = (open_store(), open_store())
+    version = await writers[0].save("bob", state(1))
+    assert (await loaded(writers[1], "bob")).version == version
     saves = [store.save("alice", state(step), 0) for step, store in enumerate(writers)]
     results = await asyncio.gather(*saves, return_exceptions=True)
     assert sorted(type(one).__name__ for one in results) == ["StaleStateError", "int"]
@@ -240,37 +233,6 @@ async def test_a_change_is_given_up_when_others_are_always_faster() -> None:
         await change_stored(Overtaken(), "alice", one_more, tries=3)
     with pytest.raises(ValueError, match="tries is at least 1, not 0"):
         await change_stored(store, "alice", one_more, tries=0)
-
-
-@given(
-    st.lists(
-        st.tuples(st.sampled_from(["save", "stale", "delete"]), st.sampled_from("ab")), max_size=12
-    )
-)
-def test_after_any_calls_the_newest_acknowledged_state_is_loaded(
-    calls: list[tuple[str, str]],
-) -> None:
-    async def run() -> None:
-        store, expected = InMemoryStateStore(keep=KEEP), dict[str, list[int]]()
-        for step, (call, key) in enumerate(calls):
-            if call == "save":
-                await store.save(key, state(step))
-                expected.setdefault(key, []).append(step)
-            elif call == "stale":
-                with pytest.raises(StaleStateError):
-                    await store.save(key, state(step), 10_000)
-            else:
-                assert await store.delete(key) is (expected.pop(key, None) is not None)
-        for key in "ab":
-            assert await steps(store, key) == expected.get(key, [])[::-1][:KEEP]
-
-    asyncio.run(run())
-
-
-@pytest.mark.parametrize("keep", [0, -1])
-def test_a_store_keeps_at_least_one_version(keep: int) -> None:
-    with pytest.raises(ValueError, match=f"at least 1, not {keep}"):
-        InMemoryStateStore(keep=keep)
 
 
 def _writer(kind: str, place: Path) -> subprocess.Popen[str]:
@@ -344,20 +306,16 @@ async def test_what_a_killed_writer_left_unfinished_is_not_seen_and_goes_with_th
     assert not unfinished.exists()
 
 
+NEWER = json.dumps({**state().model_dump(mode="json"), "version": 99}).encode()
+WRONG = b'{"domain": "conversation", "step": -1}'
+
+
 @pytest.mark.parametrize(
     ("content", "error", "problem"),
     [
-        (
-            b'{"domain": "conversation", "step": -1}',
-            StateStoreError,
-            r"version 1 of 'alice'.* at step: .*Save a",
-        ),
+        (WRONG, StateStoreError, r"version 1 of 'alice'.* at step: .*Save a"),
         (b"\xff\xfe\x00", StateStoreError, "States cannot be read or written in"),
-        (
-            json.dumps({**state().model_dump(mode="json"), "version": 99}).encode(),
-            StateVersionError,
-            "version 99",
-        ),
+        (NEWER, StateVersionError, "version 99"),
     ],
 )
 async def test_a_damaged_file_is_an_error_and_can_be_saved_over(
@@ -428,16 +386,18 @@ async def test_a_file_may_be_opened_by_many_at_once(tmp_path: Path) -> None:
 # ---- Postgres ----
 
 
-def test_without_the_package_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_arguments_that_no_store_takes_are_refused_and_a_missing_package_is_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for keep in (0, -1):
+        with pytest.raises(ValueError, match=f"at least 1, not {keep}"):
+            InMemoryStateStore(keep=keep)
+    for table in ("", "States", "a;b", "t" * 49, "1st"):
+        with pytest.raises(ValueError, match="table is a name of at most 48 small letters"):
+            PostgresStateStore("host=127.0.0.1", table=table)
     monkeypatch.setitem(sys.modules, "psycopg", None)
     with pytest.raises(ConfigurationError, match=r"pip install 'coag\[postgres\]'"):
         PostgresStateStore("host=127.0.0.1")
-
-
-@pytest.mark.parametrize("table", ["", "States", "a;b", "t" * 49, "1st"])
-def test_a_table_has_a_plain_name(table: str) -> None:
-    with pytest.raises(ValueError, match="table is a name of at most 48 small letters"):
-        PostgresStateStore("host=127.0.0.1", table=table)
 
 
 async def test_a_server_that_is_not_there_is_an_error_without_the_password() -> None:
