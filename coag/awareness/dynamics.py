@@ -492,8 +492,10 @@ def decayed_world(
     """
     world = bounded_world(world, settings.most_relationships, settings.most_beliefs)
     edges, since = world.relationships, _fresh_since(step, settings)
-    names = {one.name for one in world.entities}
     gone = _faded(world.entities, step, settings, since, salient)
+    if not gone and all(edge.step >= since for edge in edges):
+        return world
+    names = {one.name for one in world.entities}
     if gone:
         faded = [one for one in world.entities if one.name in gone]
         staying = (names - gone) | _named_by(held, faded)
@@ -506,8 +508,8 @@ def decayed_world(
     changes: dict[str, object] = {}  # what stays whole stays the same object, for the indexes
     if gone:
         changes["entities"] = tuple(one for one in world.entities if one.name not in gone)
-    if not all(map(stays, edges)):
-        changes["relationships"] = tuple(filter(stays, edges))
+    if len(rest := tuple(filter(stays, edges))) < len(edges):
+        changes["relationships"] = rest
     return world.model_copy(update=changes)
 
 

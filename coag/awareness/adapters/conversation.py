@@ -179,8 +179,9 @@ def _count(entity: Entity | None, key: str) -> int:
 
 def _active_topics(topics: Sequence[Entity]) -> tuple[Entity, ...]:
     """The topics of the last message that had any."""
-    last = max((_count(topic, _LAST_TOPIC) for topic in topics), default=0)
-    return tuple(topic for topic in topics if last and _count(topic, _LAST_TOPIC) == last)
+    steps = [_count(topic, _LAST_TOPIC) for topic in topics]
+    last = max(steps, default=0)
+    return tuple(topic for topic, step in zip(topics, steps, strict=True) if step and step == last)
 
 
 # ---- The domain ----

@@ -157,8 +157,8 @@ class KnownNames:
         if not by_form:
             return found
         for entity, forms in zip(entities, self._forms(entities), strict=True):
-            for form in filter(by_form.__contains__, forms):
-                for name in by_form[form]:
+            if not by_form.keys().isdisjoint(forms):
+                for name in (name for form in forms for name in by_form.get(form, ())):
                     found.setdefault(name, entity)
         return found
 
