@@ -11,87 +11,75 @@ from rich.text import Text
 from coag.schema import Clock, SystemClock, one_line
 from coag.tracing import CandidateSummary, RunFolder
 
-from .numbers import amount, count, duration, money
 from .watch import RunState, RunStatus, RunView, RunWatch, short
+
+# ---- Numbers, times and costs for narrow columns ----
+
+
+def duration(seconds: float) -> str:
+    """A length of time in at most six characters: `4 s`, `12 m`, `3.5 h`, `20 d`."""
+    if seconds < 60:
+        return f"{int(seconds)} s"
+    if seconds < 3_600:
+        return f"{int(seconds // 60)} m"
+    return f"{seconds / 3_600:.1f} h" if seconds < 86_400 else f"{int(seconds // 86_400)} d"
+
+
+def amount(number: int) -> str:
+    """A count in at most six characters: `812`, `9,120`, `91.2k`, `1.4M`."""
+    if number < 10_000:
+        return f"{number:,}"
+    unit, sign = (1_000, "k") if number < 1_000_000 else (1_000_000, "M")
+    shown = number // (unit // 10) / 10 if number < 100 * unit else number // unit
+    return f"{shown}{sign}"
+
+
+def money(cost: float) -> str:
+    """A cost; `-` for none, as where no price is known."""
+    return "-" if cost <= 0 else f"{cost:.4f}" if cost < 1 else f"{cost:,.2f}"
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
 
 # ---- The columns of the table ----
 
 
-_WIDE = 120
-"""Columns of a terminal from which the wide table is shown."""
-_WIDEST = 160
-"""Those from which runs are named, too."""
-_STYLES = {
-    RunState.RUNNING: "green",
-    RunState.WAITING: "yellow",
-    RunState.ACTING: "cyan",
-    RunState.BROKE_OFF: "bold red",
-    RunState.UNREADABLE: "bold red",
-    RunState.ENDED: "dim",
-    RunState.READING: "dim",
-    RunState.IDLE: "dim",
+_WIDE, _WIDEST = 120, 160
+"""Columns of a terminal from which the wide table is shown, and from which runs are named, too."""
+_STATES = {
+    RunState.RUNNING: ("green", "running"),
+    RunState.WAITING: ("yellow", "waiting for the model"),
+    RunState.ACTING: ("cyan", "an action is running"),
+    RunState.BROKE_OFF: ("bold red", "broke off: it has not ended, and its process is gone"),
+    RunState.UNREADABLE: ("bold red", "its log cannot be read"),
+    RunState.ENDED: ("dim", "ended"),
+    RunState.READING: ("dim", "its trace is being read"),
+    RunState.IDLE: ("dim", "waiting for the next turn"),
 }
+"""The colour of each state, and what it is in words, which say the same."""
 
 
-def style_of(state: RunState) -> str:
-    """The colour of a state; its word says the same."""
-    return _STYLES[state]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class BoardColumn:
-    """A column of the table."""
+    """A column of the table: its title, its width in characters, and what stands in it."""
 
     title: str
     width: int
-    """Characters; what is longer is cut."""
     cell: Callable[[RunView], str]
     right: bool = False
     """True for numbers."""
 
-    def text(self, view: RunView) -> Text:
-        """The run's cell, exactly as long as the column is wide, with a space behind."""
-        style = style_of(view.state) if self.cell is _state else ""
-        return self._fitted(self.cell(view), style)
-
-    def head(self) -> Text:
-        """The column's title, as long as its cells."""
-        return self._fitted(self.title, "bold")
-
-    def _fitted(self, words: str, style: str) -> Text:
+    def text(self, view: RunView | None) -> Text:
+        """The run's cell, or the title, exactly as long as the column is wide, and a space."""
+        words, style = (self.title, "bold") if view is None else (self.cell(view), "")
+        if view is not None and self.title == "state":
+            style = _STATES[view.state][0]
         text = Text(words, style=style, no_wrap=True, end="")
         text.truncate(self.width, overflow="ellipsis")
         text.align("right" if self.right else "left", self.width)
         return text.append(" ")
-
-
-def columns(width: int) -> tuple[BoardColumn, ...]:
-    """The columns for a terminal of this width; the last ones take the remaining room.
-
-    Args:
-        width: Characters a line.
-    """
-    if width < _WIDE:
-        room = width - _taken(_NARROW)
-        return (*_NARROW, BoardColumn(title="decision", width=max(9, room - 1), cell=_decision))
-    fixed = (*_ALL, _RUN) if width >= _WIDEST else _ALL
-    room = width - _taken(fixed) - 2
-    decision = BoardColumn(title="decision", width=room // 2, cell=_decision)
-    return (*fixed, decision, BoardColumn(title="vetoes", width=room - room // 2, cell=vetoes))
-
-
-def vetoes(view: RunView) -> str:
-    """How many candidates each constraint rejected, the most first; `-` for none."""
-    named = sorted(view.status.vetoes.items(), key=lambda pair: -pair[1])
-    return ", ".join(f"{number} {name}" for name, number in named) or "-"
-
-
-def _taken(fixed: Sequence[BoardColumn]) -> int:
-    return sum(column.width + 1 for column in fixed)
-
-
-def _state(view: RunView) -> str:
-    return view.state.value
 
 
 def _phase(view: RunView) -> str:
@@ -100,52 +88,63 @@ def _phase(view: RunView) -> str:
     return view.status.phase or "-"
 
 
-def _for(view: RunView) -> str:
-    return "" if view.seconds is None else duration(view.seconds)
-
-
 def _decision(view: RunView) -> str:
     status = view.status
     return f"{status.decision} by {status.decided_by}" if status.decision else view.problem or "-"
 
 
-def _text(title: str, width: int, cell: Callable[[RunView], str]) -> BoardColumn:
-    return BoardColumn(title=title, width=width, cell=cell)
+def _vetoes(view: RunView) -> str:
+    """How many candidates each constraint rejected, the most first; `-` for none."""
+    named = sorted(view.status.vetoes.items(), key=lambda pair: -pair[1])
+    return ", ".join(f"{number} {name}" for name, number in named) or "-"
 
 
-def _count(title: str, width: int, number: Callable[[RunStatus], int]) -> BoardColumn:
-    return BoardColumn(
-        title=title, width=width, right=True, cell=lambda view: amount(number(view.status))
-    )
+def _for(view: RunView) -> str:
+    return "" if view.seconds is None else duration(view.seconds)
 
 
-_FOR = BoardColumn(title="for", width=6, right=True, cell=_for)
-_CYCLE = _count("cyc", 4, lambda status: status.cycle)
-_IMPASSES = _count("imp", 3, lambda status: status.impasses)
+def _number(title: str, width: int, number: Callable[[RunStatus], int]) -> BoardColumn:
+    return BoardColumn(title, width, lambda view: amount(number(view.status)), right=True)
+
+
+_STATE = BoardColumn("state", 10, lambda view: view.state.value)
+_MIDDLE = (
+    BoardColumn("phase", 10, _phase),
+    BoardColumn("for", 6, _for, right=True),
+    _number("cyc", 4, lambda status: status.cycle),
+)
+_IMPASSES = _number("imp", 3, lambda status: status.impasses)
 _NARROW = (
-    _text("state", 10, _state),
-    _text("agent", 11, lambda view: view.agent),
-    _text("phase", 10, _phase),
-    _FOR,
-    _CYCLE,
-    _count("tokens", 6, lambda status: status.usage.tokens),
-    _count("vet", 3, lambda status: status.vetoed),
+    _STATE,
+    BoardColumn("agent", 11, lambda view: view.agent),
+    *_MIDDLE,
+    _number("tokens", 6, lambda status: status.usage.tokens),
+    _number("vet", 3, lambda status: status.vetoed),
     _IMPASSES,
 )
 _ALL = (
-    _text("state", 10, _state),
-    _text("agent", 14, lambda view: view.agent),
-    _text("phase", 10, _phase),
-    _FOR,
-    _CYCLE,
-    _count("prompt", 6, lambda status: status.usage.prompt_tokens),
-    _count("cached", 6, lambda status: status.usage.cached_tokens),
-    _count("compl", 6, lambda status: status.usage.completion_tokens),
-    _count("calls", 5, lambda status: status.calls),
-    BoardColumn(title="cost", width=7, right=True, cell=lambda view: money(view.status.usage.cost)),
+    _STATE,
+    BoardColumn("agent", 14, lambda view: view.agent),
+    *_MIDDLE,
+    _number("prompt", 6, lambda status: status.usage.prompt_tokens),
+    _number("cached", 6, lambda status: status.usage.cached_tokens),
+    _number("compl", 6, lambda status: status.usage.completion_tokens),
+    _number("calls", 5, lambda status: status.calls),
+    BoardColumn("cost", 7, lambda view: money(view.status.usage.cost), right=True),
     _IMPASSES,
 )
-_RUN = _text("run", 28, lambda view: view.name)
+_RUN = BoardColumn("run", 28, lambda view: view.name)
+
+
+def columns(width: int) -> tuple[BoardColumn, ...]:
+    """The columns for a terminal of this width; the last ones take the remaining room."""
+    fixed = _NARROW if width < _WIDE else _ALL if width < _WIDEST else (*_ALL, _RUN)
+    room = width - sum(column.width + 1 for column in fixed)
+    if width < _WIDE:
+        return (*fixed, BoardColumn("decision", max(9, room - 1), _decision))
+    half = (room - 2) // 2
+    last = BoardColumn("vetoes", room - 2 - half, _vetoes)
+    return (*fixed, BoardColumn("decision", half, _decision), last)
 
 
 # ---- Following the runs ----
@@ -204,7 +203,11 @@ class Board:
         """All watched runs as they stand, those that began last first."""
         now, held = self._clock.now(), self._held()
         views = [watch.view(now, held) for watch in self._watches.values()]
-        return sorted(views, key=_order, reverse=True)
+
+        def began(view: RunView) -> tuple[str, str]:
+            return "" if view.info is None else view.info.started_at.isoformat(), view.name
+
+        return sorted(views, key=began, reverse=True)
 
     def _look(self) -> None:
         now = self._clock.monotonic()
@@ -222,17 +225,11 @@ class Board:
 def held_files() -> frozenset[int] | None:
     """Inodes of the files that any process of this machine holds a lock on; None if unknown."""
     try:
-        lines = _LOCKS.read_text(encoding="ascii").splitlines()
+        locks = _LOCKS.read_text(encoding="ascii")
     except (OSError, UnicodeError):
         return None
-    named = [word for line in lines for word in line.split() if word.count(":") == 2]
-    inodes = (word.rpartition(":")[2] for word in named)
+    inodes = (word.rpartition(":")[2] for word in locks.split() if word.count(":") == 2)
     return frozenset(int(inode) for inode in inodes if inode.isdecimal())
-
-
-def _order(view: RunView) -> tuple[str, str]:
-    started = "" if view.info is None else view.info.started_at.isoformat()
-    return (started, view.name)
 
 
 def _written(run: RunFolder) -> float:
@@ -252,96 +249,74 @@ def _written(run: RunFolder) -> float:
 LABEL = 12
 """Characters that a label has room for."""
 _CANDIDATES = 12
-_STATES = {
-    RunState.READING: "its trace is being read",
-    RunState.RUNNING: "running",
-    RunState.WAITING: "waiting for the model",
-    RunState.ACTING: "an action is running",
-    RunState.IDLE: "waiting for the next turn",
-    RunState.ENDED: "ended",
-    RunState.BROKE_OFF: "broke off: it has not ended, and its process is gone",
-    RunState.UNREADABLE: "its log cannot be read",
-}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DetailRow:
-    """One line about a run."""
-
-    label: str
-    """What it is; empty where it belongs to the line before."""
-    text: Text
-
-    @property
-    def plain(self) -> str:
-        """The row as one line of plain text."""
-        return f"{self.label:<{LABEL}}{self.text.plain}".rstrip()
+Detail = tuple[str, Text]
+"""One line about a run: what it is, empty where it belongs to the line before, and the line."""
 
 
 def head(view: RunView) -> Text:
     """Which run it is: agent, id, model."""
-    text = Text(view.agent, style="bold")
-    text.append(f"  {view.name}", style="not bold dim")
     model = "" if view.info is None else short(view.info.model, 30)
-    return text.append(f"  {model}", style="not bold dim")
+    text = Text(view.agent, style="bold")
+    return text.append(f"  {view.name}  {model}", style="not bold dim")
 
 
-def detail(view: RunView) -> Iterator[DetailRow]:
-    """The run's latest situation, candidates, result and notes.
-
-    Args:
-        view: The run.
-    """
-    if view.problem:
-        yield _row("problem", view.problem, "red")
+def detail(view: RunView) -> Iterator[Detail]:
+    """The run's latest situation, candidates, result and notes; each only where there is one."""
+    yield from _rows("problem", [view.problem], "red")
     if view.state is RunState.UNREADABLE:
         return
     status = view.status
-    yield _row("now", _now(view), style_of(view.state).replace("dim", ""))
-    if status.situation:
-        yield _row("situation", status.situation)
+    yield from _rows("now", [_now(view)], _STATES[view.state][0].replace("dim", ""))
+    yield from _rows("situation", [status.situation])
     yield from _rows("risks", status.risks)
     yield from _candidates(status)
-    yield from _outcome(status)
-    yield _row("vetoes", vetoes(view))
-    yield _row("impasses", str(status.impasses))
-    yield _row("used", _used(status))
-    yield from _rows("notes", tuple(reversed(status.notes)), "yellow")
-    if status.goal:
-        yield _row("goal", status.goal)
+    if status.decision:
+        reason = f": {status.reason}" if status.reason else ""
+        yield from _rows("decision", [f"{status.decision}, by {status.decided_by}{reason}"])
+    yield from _rows("result", [status.result])
+    yield from _rows("answer", [status.response], "bold")
+    yield from _rows("vetoes", [_vetoes(view)])
+    yield from _rows("impasses", [str(status.impasses)])
+    yield from _rows("used", [_used(status)])
+    yield from _rows("notes", status.notes[::-1], "yellow")
+    yield from _rows("goal", [status.goal])
+
+
+def _rows(label: str, texts: Sequence[str], style: str = "") -> Iterator[Detail]:
+    for number, text in enumerate(filter(None, texts)):
+        yield "" if number else label, Text(text, style=style)
 
 
 def _now(view: RunView) -> str:
     status = view.status
-    parts = [_STATES[view.state]]
+    parts = [_STATES[view.state][1]]
     if view.state is RunState.ACTING:
         parts = [f"acting: {status.acting}"]
     elif status.phase and not view.over:
         parts.append(f"{status.phase} of cycle {status.cycle}")
     elif status.ended_by:
         parts.append(f"the last turn by {status.ended_by}, after cycle {status.cycle}")
-    if view.seconds is not None:
-        parts.append(f"for {duration(view.seconds)}")
-    return ", ".join(parts)
+    return ", ".join([*parts, *([f"for {_for(view)}"] if _for(view) else [])])
 
 
-def _candidates(status: RunStatus) -> Iterator[DetailRow]:
+def _candidates(status: RunStatus) -> Iterator[Detail]:
     considered = status.considered
     label = "candidates" if considered.cycle == status.cycle else f"in cycle {considered.cycle}"
     for number, candidate in enumerate(considered.candidates[:_CANDIDATES]):
-        yield DetailRow(label="" if number else label, text=_candidate(candidate))
-    if len(considered.candidates) > _CANDIDATES:
-        yield _row("", f"and {len(considered.candidates) - _CANDIDATES:,} more")
+        yield "" if number else label, _candidate(candidate)
+    more = len(considered.candidates) - _CANDIDATES
+    if more > 0:
+        yield "", Text(f"and {more:,} more")
 
 
 def _candidate(one: CandidateSummary) -> Text:
     fatal, judged = one.rejected_by, one.evaluation
-    score = "" if judged is None or judged.score is None else f" {judged.score:.2f}"
     verdict, style, reason = "proposed", "", one.candidate.reason
     if fatal is not None:
         verdict, style = f"rejected by {short(fatal.constraint, 60) or 'unnamed'}", "red"
         reason = fatal.reason
     elif judged is not None:
+        score = "" if judged.score is None else f" {judged.score:.2f}"
         verdict, style = f"{'chosen' if one.chosen else 'survived'}{score}", "green"
         reason = judged.reason
     text = Text().append(verdict, style=style).append("  ")
@@ -350,33 +325,14 @@ def _candidate(one: CandidateSummary) -> Text:
     return text.append(f"  {short(reason, 200)}", style="dim" if one.survived else "")
 
 
-def _outcome(status: RunStatus) -> Iterator[DetailRow]:
-    if status.decision:
-        reason = f": {status.reason}" if status.reason else ""
-        yield _row("decision", f"{status.decision}, by {status.decided_by}{reason}")
-    if status.result:
-        yield _row("result", status.result)
-    if status.response:
-        yield _row("answer", status.response, "bold")
-
-
 def _used(status: RunStatus) -> str:
     usage = status.usage
     cost = f", cost {money(usage.cost)}" if usage.cost else ""
     return (
         f"{usage.prompt_tokens:,} prompt tokens ({usage.cached_tokens:,} cached), "
         f"{usage.completion_tokens:,} completion tokens, "
-        f"{count(status.calls, 'model call')}{cost}"
+        f"{_count(status.calls, 'model call')}{cost}"
     )
-
-
-def _rows(label: str, texts: Sequence[str], style: str = "") -> Iterator[DetailRow]:
-    for number, text in enumerate(texts):
-        yield _row("" if number else label, text, style)
-
-
-def _row(label: str, text: str, style: str = "") -> DetailRow:
-    return DetailRow(label=label, text=Text(text, style=style))
 
 
 # ---- Plain text ----
@@ -398,22 +354,19 @@ def snapshot(board: Board, place: Path, *, width: int) -> Iterator[str]:
         yield from nothing_yet(place)
         return
     shown = columns(width)
-    yield _line([column.head() for column in shown])
-    for view in views:
-        yield _line([column.text(view) for column in shown])
-    for view in views:
-        if len(views) == 1:
-            yield ""
-            yield head(view).plain
-            yield from (row.plain for row in detail(view))
-        elif view.problem:
-            yield f"{view.name}: {view.problem}"
+    for view in (None, *views):
+        yield "".join(column.text(view).plain for column in shown).rstrip()
+    if len(views) == 1:
+        yield from ("", head(views[0]).plain)
+        yield from (f"{label:<{LABEL}}{text.plain}".rstrip() for label, text in detail(views[0]))
+    else:
+        yield from (f"{view.name}: {view.problem}" for view in views if view.problem)
 
 
 def summary(views: list[RunView], older: int) -> str:
     """How many runs there are, and how many of them go on."""
     over = sum(view.over for view in views)
-    text = f"{count(len(views), 'run')}, {len(views) - over} going on"
+    text = f"{_count(len(views), 'run')}, {len(views) - over} going on"
     return f"{text}, {older:,} older ones not shown" if older else text
 
 
@@ -428,7 +381,3 @@ def nothing_yet(place: Path) -> Iterator[str]:
 def place_of(place: Path) -> str:
     """Where the runs lie, harmless to a terminal."""
     return one_line(str(place))
-
-
-def _line(cells: list[Text]) -> str:
-    return "".join(cell.plain for cell in cells).rstrip()

@@ -34,13 +34,11 @@ from coag.schema import PHASES, Phase, TokenUsage, cleaned, one_line, phase_afte
 # ---- A stream of AutoGen's messages and events, as lines ----
 
 
-_TEXT = 300
-"""Characters shown of what a phase, a tool or a model says."""
-_ANSWER = 20_000
-"""Characters shown of what an agent says."""
+_TEXT, _ANSWER = 300, 20_000
+"""Characters shown of what a phase, a tool or a model says, and of what an agent says."""
 _READ = 8
 """So many times the characters that are shown are looked at."""
-_NAMES = frozenset(phase.value for phase in PHASES)
+_Item = BaseAgentEvent | BaseChatMessage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,16 +58,50 @@ class ConsoleLine:
     """True for a text of several lines, shown from the margin on."""
 
 
-@dataclass(slots=True, kw_only=True)
+_MORE = ConsoleLine(text="… and more than fits here", style="dim")
+
+
+@dataclass(slots=True)
 class _AgentCycle:
-    """The last cycle seen of an agent that deliberates."""
+    """The last cycle seen of an agent that deliberates; candidates are known by their ids."""
 
     cycle: str = ""
     candidates: dict[str, str] = field(default_factory=dict[str, str])
-    """What each proposed candidate would do, by its id."""
+    """What each would do."""
     calls: dict[str, str] = field(default_factory=dict[str, str])
-    """What the model calls the tool call that each candidate is, by the candidate's id."""
+    """What the model calls the tool call that each is."""
     rejected: set[str] = field(default_factory=set[str])
+
+    def proposed(self, detail: str) -> Iterator[ConsoleLine]:
+        """What Proposal brought."""
+        items, cut = _listed(detail)
+        self.candidates, self.calls = {}, {}
+        for item in items:
+            does = f"{_brief(_text(item, 'action'))} {_brief(_text(item, 'raw_arguments'))}"
+            self.candidates[_text(item, "id")] = does
+            self.calls[_text(item, "id")] = _text(item, "call_id")
+            yield ConsoleLine(text=does, aside=_brief(_text(item, "reason")))
+        yield from [_MORE] if cut else []
+
+    def judged(self, detail: str) -> Iterator[ConsoleLine]:
+        """What became of it in Evaluation."""
+        items, cut = _listed(detail)
+        self.rejected = set()
+        for item in items:
+            identity = _text(item, "candidate_id")
+            does = self.candidates.get(identity) or _brief(identity)
+            verdicts = _objects(item.get("verdicts"))
+            fatal = next((one for one in verdicts if one.get("allowed") is not True), None)
+            if fatal is None:
+                score, reason = item.get("score"), _brief(_text(item, "reason"))
+                scored = f" ({score:.2f})" if isinstance(score, int | float) else ""
+                yield ConsoleLine(text=f"survived{scored}: {does}", aside=reason, style="green")
+                continue
+            self.rejected |= {identity, self.calls.get(identity) or identity}
+            yield ConsoleLine(text=f"rejected: {does}", style="red")
+            why = f"{_brief(_text(fatal, 'constraint'))}: {_brief(_text(fatal, 'reason'))}"
+            yield ConsoleLine(text=f"  by {why}", style="red")
+        yield from [_MORE] if cut else []
 
 
 class StreamLines:
@@ -82,148 +114,86 @@ class StreamLines:
     def __init__(self) -> None:
         self._cycles: dict[str, _AgentCycle] = {}
 
-    def of(self, item: BaseAgentEvent | BaseChatMessage) -> Iterator[ConsoleLine]:
+    def of(self, item: _Item) -> Iterator[ConsoleLine]:
         """The lines of one item; none for what was shown already."""
+        agent = self._cycles.setdefault(item.source, _AgentCycle())
         match item:
-            case ThoughtEvent() if phase_of(item):
-                yield from self._phase(item)
+            case ThoughtEvent() if _phase_of(item):
+                yield from self._phase(item, agent)
             case ThoughtEvent():
-                yield ConsoleLine(label="thought", text=brief(item.content), style="dim")
+                yield ConsoleLine(label="thought", text=_brief(item.content), style="dim")
             case MemoryQueryEvent():
                 for memory in item.content:
-                    yield ConsoleLine(text=f"remembered: {brief(str(memory.content))}", style="dim")
+                    text = f"remembered: {_brief(str(memory.content))}"
+                    yield ConsoleLine(text=text, style="dim")
             case ToolCallRequestEvent():
-                rejected = self._of(item.source).rejected
-                for call in item.content:
-                    if call.id not in rejected:
-                        text = f"{brief(call.name)} {brief(call.arguments)}"
-                        yield ConsoleLine(label="action", text=text, style="bold")
+                for call in (call for call in item.content if call.id not in agent.rejected):
+                    text = f"{_brief(call.name)} {_brief(call.arguments)}"
+                    yield ConsoleLine(label="action", text=text, style="bold")
             case ToolCallExecutionEvent():
-                yield from self._results(item)
+                for one in (one for one in item.content if one.call_id not in agent.rejected):
+                    what, style = ("failed", "red") if one.is_error else ("returned", "green")
+                    text = f"{what}: {_brief(one.content)}"
+                    yield ConsoleLine(label="result", text=text, style=style)
             case BaseChatMessage():
-                yield ConsoleLine(text=brief(item.source), heading=True)
-                yield ConsoleLine(text=full_text(item), whole=True)
+                text = item.to_text()
+                more = len(text) - _ANSWER
+                shown = cleaned(well_formed(text[:_ANSWER]))
+                yield ConsoleLine(text=_brief(item.source), heading=True)
+                shown = f"{shown} [… {more:,} more]" if more > 0 else shown
+                yield ConsoleLine(text=shown, whole=True)
             case _:
-                yield ConsoleLine(label="event", text=f"{item.source}: {brief(item.to_text())}")
+                yield ConsoleLine(label="event", text=f"{item.source}: {_brief(item.to_text())}")
 
-    def _of(self, source: str) -> _AgentCycle:
-        return self._cycles.setdefault(source, _AgentCycle())
-
-    def _results(self, event: ToolCallExecutionEvent) -> Iterator[ConsoleLine]:
-        rejected = self._of(event.source).rejected
-        for result in event.content:
-            if result.call_id in rejected:
-                continue
-            what, style = ("failed", "red") if result.is_error else ("returned", "green")
-            yield ConsoleLine(label="result", text=f"{what}: {brief(result.content)}", style=style)
-
-    def _phase(self, event: ThoughtEvent) -> Iterator[ConsoleLine]:
-        agent, phase = self._of(event.source), phase_of(event)
-        cycle = brief(event.metadata.get("cycle", ""))
+    def _phase(self, event: ThoughtEvent, agent: _AgentCycle) -> Iterator[ConsoleLine]:
+        phase, used = _phase_of(event), event.models_usage
+        cycle = _brief(event.metadata.get("cycle", ""))
         if cycle != agent.cycle or phase == PHASES[0].value:
             agent.cycle = cycle
-            yield ConsoleLine(text=f"{brief(event.source)}, cycle {cycle}", heading=True)
-        sentence = brief(event.content).removeprefix(f"{phase.capitalize()}: ")
-        used = event.models_usage
-        aside = (
-            "" if used is None else f"{used.prompt_tokens:,} + {used.completion_tokens:,} tokens"
-        )
-        detail = event.metadata.get("detail", "")
+            yield ConsoleLine(text=f"{_brief(event.source)}, cycle {cycle}", heading=True)
+        sentence = _brief(event.content).removeprefix(f"{phase.capitalize()}: ")
         if phase == "evaluation":
             sentence = sentence.partition(";")[0].rstrip(".") + "."
-        yield ConsoleLine(label=phase, text=sentence, aside=aside, style="bold")
-        match phase:
-            case "proposal":
-                yield from _proposed(agent, detail)
-            case "evaluation":
-                yield from _judged(agent, detail)
-            case _ if detail:
-                what = "query: " if phase == "retrieval" else ""
-                yield ConsoleLine(text=f"{what}{brief(detail)}", style="dim" if what else "")
-            case _:
-                pass
+        spent = used and f"{used.prompt_tokens:,} + {used.completion_tokens:,} tokens"
+        yield ConsoleLine(label=phase, text=sentence, aside=spent or "", style="bold")
+        detail = event.metadata.get("detail", "")
+        if phase == "proposal":
+            yield from agent.proposed(detail)
+        elif phase == "evaluation":
+            yield from agent.judged(detail)
+        elif detail:
+            what = "query: " if phase == "retrieval" else ""
+            yield ConsoleLine(text=f"{what}{_brief(detail)}", style="dim" if what else "")
 
 
-def phase_of(item: object) -> str:
+def _phase_of(item: object) -> str:
     """The phase that an event is about; empty if it is about none."""
-    if not isinstance(item, ThoughtEvent):
-        return ""
-    phase = item.metadata.get("phase", "")
-    return phase if phase in _NAMES else ""
+    phase = item.metadata.get("phase", "") if isinstance(item, ThoughtEvent) else ""
+    return phase if phase in [one.value for one in PHASES] else ""
 
 
-def brief(text: str) -> str:
+def _brief(text: str) -> str:
     """The beginning of a foreign text on one line."""
     return one_line(well_formed(text[: _READ * _TEXT]), _TEXT)
 
 
-def full_text(message: BaseChatMessage) -> str:
-    """A message, cleaned, and cut where it fills the screen."""
-    text = message.to_text()
-    shown = cleaned(well_formed(text[:_ANSWER]))
-    return shown if len(text) <= _ANSWER else f"{shown} [… {len(text) - _ANSWER:,} more]"
-
-
-def _proposed(agent: _AgentCycle, detail: str) -> Iterator[ConsoleLine]:
-    items, cut = _listed(detail)
-    agent.candidates, agent.calls = {}, {}
-    for item in items:
-        does = f"{brief(_text(item, 'action'))} {brief(_text(item, 'raw_arguments'))}"
-        agent.candidates[_text(item, "id")] = does
-        agent.calls[_text(item, "id")] = _text(item, "call_id")
-        reason = brief(_text(item, "reason"))
-        yield ConsoleLine(text=does, aside=reason)
-    if cut:
-        yield ConsoleLine(text="… and more than fits here", style="dim")
-
-
-def _judged(agent: _AgentCycle, detail: str) -> Iterator[ConsoleLine]:
-    items, cut = _listed(detail)
-    agent.rejected = set()
-    for item in items:
-        identity = _text(item, "candidate_id")
-        does = agent.candidates.get(identity) or brief(identity)
-        fatal = _fatal(item.get("verdicts"))
-        if fatal is None:
-            score = item.get("score")
-            scored = f" ({score:.2f})" if isinstance(score, int | float) else ""
-            reason = brief(_text(item, "reason"))
-            yield ConsoleLine(text=f"survived{scored}: {does}", aside=reason, style="green")
-            continue
-        agent.rejected |= {identity, agent.calls.get(identity) or identity}
-        yield ConsoleLine(text=f"rejected: {does}", style="red")
-        why = f"{brief(_text(fatal, 'constraint'))}: {brief(_text(fatal, 'reason'))}"
-        yield ConsoleLine(text=f"  by {why}", style="red")
-    if cut:
-        yield ConsoleLine(text="… and more than fits here", style="dim")
-
-
 def _listed(detail: str) -> tuple[Sequence[Mapping[str, Any]], bool]:
     """The objects of a list in JSON that may be cut, but for the cut one; and whether it is cut."""
-    cut = False
     try:
-        parsed = from_json(detail)
+        return _objects(from_json(detail)), False
     except ValueError:
-        cut = True
-        try:
-            parsed = from_json(detail, allow_partial=True)
-        except ValueError:
-            parsed = []
-    items = cast("list[Any]", parsed) if isinstance(parsed, list) else []
-    if cut:
-        items = items[:-1]
-    return [cast("dict[str, Any]", item) for item in items if isinstance(item, dict)], cut
+        pass
+    try:
+        return _objects(from_json(detail, allow_partial=True), but=1), True
+    except ValueError:
+        return [], True
 
 
-def _fatal(verdicts: object) -> Mapping[str, Any] | None:
-    """The verdict that forbids, if there is one."""
-    listed = cast("list[Any]", verdicts) if isinstance(verdicts, list) else []
-    for verdict in listed:
-        if isinstance(verdict, dict):
-            one = cast("dict[str, Any]", verdict)
-            if one.get("allowed") is not True:
-                return one
-    return None
+def _objects(value: Any, but: int = 0) -> Sequence[Mapping[str, Any]]:
+    """The objects in a list, but for the last so many of its items; of no list none."""
+    items = cast("list[Any]", value) if isinstance(value, list) else []
+    whole = items[: len(items) - but]
+    return [cast("dict[str, Any]", item) for item in whole if isinstance(item, dict)]
 
 
 def _text(item: Mapping[str, Any], name: str) -> str:
@@ -235,10 +205,8 @@ def _text(item: Mapping[str, Any], name: str) -> str:
 
 
 T = TypeVar("T", bound=TaskResult | Response)
-_LABEL = 12
-"""Columns of a label."""
-_NARROW = 60
-"""Columns of a terminal below which texts follow their labels."""
+_LABEL, _NARROW = 12, 60
+"""Columns of a label, and of a terminal below which texts follow their labels."""
 
 
 async def PhaseConsole(
@@ -285,7 +253,10 @@ async def PhaseConsole(
             async for item in items:
                 if isinstance(item, UserInputRequestedEvent):
                     view.wait_for_user()
-                    _notify(user_input_manager, item)
+                    # A manager that is notified before it is asked, as with an agent without a
+                    # team, only notes the request and would wait for ever: so it is notified twice.
+                    for manager in [user_input_manager] * 2 if user_input_manager else []:
+                        manager.notify_event_received(item.request_id)
                 elif isinstance(item, TaskResult | Response):
                     result = item
                     view.end(item, output_stats=output_stats)
@@ -297,15 +268,6 @@ async def PhaseConsole(
     if result is None:
         raise ValueError("The stream gave no TaskResult and no Response; it gave no result.")
     return result
-
-
-def _notify(manager: UserInputManager | None, event: UserInputRequestedEvent) -> None:
-    """Notifies the manager that the user may be asked now."""
-    if manager is not None:
-        # A manager that is notified before it is asked, as with an agent without a team, only
-        # notes the request and would wait for ever: so it is notified twice.
-        manager.notify_event_received(event.request_id)
-        manager.notify_event_received(event.request_id)
 
 
 class _View:
@@ -338,13 +300,12 @@ class _View:
             self._progress.stop()
             self._progress = None
 
-    def take(self, item: BaseAgentEvent | BaseChatMessage) -> None:
+    def take(self, item: _Item) -> None:
         """Shows one item of the stream."""
         if isinstance(item, ModelClientStreamingChunkEvent):
             self._write(item)
             return
-        written = self._end_of_writing()
-        self._show(item, written)
+        self._show(item, self._end_of_writing())
         self.show_progress(_next(item))
 
     def show_phase(self, phase: ThoughtEvent) -> None:
@@ -363,13 +324,16 @@ class _View:
         """Shows the end."""
         written = self._end_of_writing()
         self.hide_progress()
+        reason = result.stop_reason if isinstance(result, TaskResult) else None
         if isinstance(result, Response):
             self._show(result.chat_message, written)
         if output_stats:
-            reason = result.stop_reason if isinstance(result, TaskResult) else None
-            self._print(ConsoleLine(label="total", text=self._total(reason), style="dim"))
+            seconds = time.monotonic() - self._started
+            tokens = f"{self._usage.prompt_tokens:,} + {self._usage.completion_tokens:,} tokens"
+            total = f"{tokens}, {seconds:.1f} s{f', ended: {_brief(reason)}' if reason else ''}"
+            self._print(ConsoleLine(label="total", text=total, style="dim"))
 
-    def _show(self, item: BaseAgentEvent | BaseChatMessage, written: str | None) -> None:
+    def _show(self, item: _Item, written: str | None) -> None:
         """Shows an item, unless its text was just written piece by piece."""
         used = item.models_usage
         if used is not None:
@@ -382,17 +346,12 @@ class _View:
         for line in self._lines.of(item):
             self._print(line)
 
-    def _total(self, reason: str | None) -> str:
-        seconds = time.monotonic() - self._started
-        tokens = f"{self._usage.prompt_tokens:,} + {self._usage.completion_tokens:,} tokens"
-        return f"{tokens}, {seconds:.1f} s{f', ended: {brief(reason)}' if reason else ''}"
-
     def _write(self, chunk: ModelClientStreamingChunkEvent) -> None:
         """A piece of a text that is just being written, where the last one ended."""
         if self._messages:
             self.hide_progress()
             if not self._streamed:
-                self._print(ConsoleLine(text=brief(chunk.source), heading=True))
+                self._print(ConsoleLine(text=_brief(chunk.source), heading=True))
             piece = Text(self._writable(cleaned(chunk.content)), end="")
             self.console.print(piece, soft_wrap=True, end="")
             self.console.file.flush()
@@ -442,9 +401,9 @@ class _View:
         return well_formed(text).encode(encoding, "replace").decode(encoding, "replace")
 
 
-def _next(item: BaseAgentEvent | BaseChatMessage) -> str:
+def _next(item: _Item) -> str:
     """What probably runs after an item."""
     if isinstance(item, ToolCallRequestEvent):
-        return brief(f"{item.source}: {', '.join(call.name for call in item.content)}")
-    phase = phase_of(item)
-    return f"{brief(item.source)}: {phase_after(Phase(phase))}" if phase else "working"
+        return _brief(f"{item.source}: {', '.join(call.name for call in item.content)}")
+    phase = _phase_of(item)
+    return f"{_brief(item.source)}: {phase_after(Phase(phase))}" if phase else "working"

@@ -127,16 +127,17 @@ class TopApp(App[None]):
 
     def action_whole_detail(self) -> None:
         """Gives the lower pane the whole screen, or takes it back."""
-        whole = not self.screen.has_class("whole")
-        self.screen.set_class(whole, "whole")
-        (self.query_one("#detail") if whole else self._table).focus()
+        self._make_whole(not self.screen.has_class("whole"))
 
     def action_explain(self) -> None:
         """Shows what the keys and columns mean, or goes back."""
         self._explains = not self._explains
-        self.screen.set_class(self._explains, "whole")
-        (self.query_one("#detail") if self._explains else self._table).focus()
+        self._make_whole(self._explains)
         self._show_detail()
+
+    def _make_whole(self, whole: bool) -> None:
+        self.screen.set_class(whole, "whole")
+        (self.query_one("#detail") if whole else self._table).focus()
 
     async def _follow(self) -> None:
         """Reads in a thread and shows in between, so that a long trace freezes nothing."""
@@ -157,7 +158,7 @@ class TopApp(App[None]):
         self._shown = []
         self._columns = columns((width or self.size.width) - _FRAME)
         for column in self._columns:
-            self._table.add_column(column.head(), width=column.width + 1, key=column.title)
+            self._table.add_column(column.text(None), width=column.width + 1, key=column.title)
 
     def _show(self) -> None:
         views = [view for view in self._views if not (self._only_going_on and view.over)]
@@ -192,29 +193,20 @@ class TopApp(App[None]):
 
     def _chosen(self) -> RunView | None:
         """The run that the cursor is at."""
-        row = self._table.cursor_row
-        if not 0 <= row < len(self._shown):
-            return None
-        return next((v for v in self._views if str(v.folder.path) == self._shown[row]), None)
+        at = self._shown[max(self._table.cursor_row, 0) :][:1]
+        return next((view for view in self._views if str(view.folder.path) in at), None)
 
     def _show_detail(self) -> None:
         chosen = self._chosen()
-        text: RenderableType
-        if self._explains:
-            text = Text(_KEYS)
-        elif chosen is not None:
-            text = Group(head(chosen), _grid(chosen))
-        elif self._views:
-            text = Text("No run is going on. Press a to see all runs.")
-        else:
-            text = Text("\n".join(nothing_yet(self._place)))
-        self.query_one("#text", Static).update(text)
-
-
-def _grid(view: RunView) -> Table:
-    grid = Table.grid(padding=0)
-    grid.add_column(width=LABEL, style="dim")
-    grid.add_column(overflow="fold")
-    for row in detail(view):
-        grid.add_row(Text(row.label), row.text)
-    return grid
+        shown: RenderableType = Text(_KEYS)
+        if chosen is not None and not self._explains:
+            grid = Table.grid(padding=0)
+            grid.add_column(width=LABEL, style="dim")
+            grid.add_column(overflow="fold")
+            for label, text in detail(chosen):
+                grid.add_row(Text(label), text)
+            shown = Group(head(chosen), grid)
+        elif not self._explains:
+            none = ["No run is going on. Press a to see all runs."]
+            shown = Text("\n".join(none if self._views else nothing_yet(self._place)))
+        self.query_one("#text", Static).update(shown)

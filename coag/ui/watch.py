@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from itertools import islice
-from pathlib import Path
+from typing import Any
 
 from coag.errors import TraceError
 from coag.schema import (
@@ -37,7 +37,6 @@ from coag.tracing import (
     ProblemKind,
     RunFolder,
     RunInfo,
-    TraceLine,
     TraceTail,
     read_run,
     summarize_cycle,
@@ -47,11 +46,9 @@ _TEXT = 600
 """Characters kept of a text; a status is small however large its run is."""
 _READ = 8 * _TEXT
 """Characters of a text that are looked at."""
-_NAME = 60
-_NOTES = 5
+_NAME, _NOTES = 60, 5
 _CONSTRAINTS = 20
 """Constraints that vetoes are counted by; those of further ones are counted together."""
-_OTHERS = "others"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +68,6 @@ class RunStatus:
     acting: str = ""
     """The external action that has begun and not ended."""
     usage: TokenUsage = field(default_factory=TokenUsage)
-    """Of all model calls."""
     calls: int = 0
     """Requests to models, failed ones included."""
     vetoes: Mapping[str, int] = field(default_factory=dict[str, int])
@@ -104,99 +100,90 @@ class RunStatus:
 
     def with_record(self, record: TraceRecord) -> RunStatus:
         """The status with one more record."""
-        new = replace(self, records=self.records + 1)
-        match record:
-            case TurnStart():
-                return replace(
-                    new, turn=record.turn, phase="retrieval", since=record.at, ended_by=""
-                )
-            case TurnEnd():
-                return replace(
-                    new,
-                    phase="",
-                    since=record.at,
-                    acting="",
-                    ended_by=short(record.reason, _NAME),
-                    response=short(record.response),
-                )
-            case ModelCall():
-                return _with_call(new, record)
-            case Intent():
-                arguments = json.dumps(record.arguments, ensure_ascii=False, default=str)
-                action = short(f"{record.action} {arguments}", 200)
-                phase = new.phase if record.candidate_id is not None else "action"
-                return replace(new, acting=action, phase=phase, since=record.at)
-            case Receipt():
-                result = short(f"{record.status}: {record.content}")
-                return replace(new, acting="", since=record.at, result=result)
-            case Note():
-                return _with_note(new, f"{record.about}: {record.text}")
-            case Percept():
-                return _with_percept(new, record)
-            case _:
-                return _with_outcome(new, record) if record.record == "outcome" else new
+        return replace(self, records=self.records + 1, **_changes(self, record))
 
 
 def short(text: str, limit: int = _TEXT) -> str:
     """A foreign text on one line, cleaned, cut before it is looked at as a whole."""
-    cut = len(text) - _READ
-    return one_line(text[:_READ] if cut > 0 else text, limit)
+    return one_line(text[:_READ], limit)
 
 
-def _with_note(status: RunStatus, text: str) -> RunStatus:
-    return replace(status, notes=(*status.notes, short(text, 200))[-_NOTES:])
+def _changes(status: RunStatus, record: TraceRecord) -> dict[str, Any]:
+    """The fields of a status that a record changes."""
+    found: dict[str, Any] = {"since": record.at}
+    match record:
+        case TurnStart():
+            found |= {"turn": record.turn, "phase": "retrieval", "ended_by": ""}
+        case TurnEnd():
+            found |= {"ended_by": short(record.reason, _NAME), "response": short(record.response)}
+            found |= {"phase": "", "acting": ""}
+        case Intent():
+            arguments = json.dumps(record.arguments, ensure_ascii=False, default=str)
+            plain = record.candidate_id is None
+            found["acting"] = short(f"{record.action} {arguments}", 200)
+            found["phase"] = "action" if plain else status.phase
+        case Receipt():
+            found |= {"acting": "", "result": short(f"{record.status}: {record.content}")}
+        case Note():
+            found = _noted(status, f"{record.about}: {record.text}")
+        case Percept() if record.sets_goal:
+            found = {"goal": short(record.content)}
+        case Percept() if record.kind is PerceptKind.UNKNOWN_OUTCOME:
+            found = _noted(status, f"unknown outcome: {record.content}")
+        case ModelCall():
+            found = _called(status, record)
+        case _:
+            found = _came_to(status, record) if record.record == "outcome" else {}
+    return found
 
 
-def _with_percept(status: RunStatus, percept: Percept) -> RunStatus:
-    if percept.sets_goal:
-        return replace(status, goal=short(percept.content))
-    if percept.kind is PerceptKind.UNKNOWN_OUTCOME:
-        return _with_note(status, f"unknown outcome: {percept.content}")
-    return status
+def _noted(status: RunStatus, text: str) -> dict[str, Any]:
+    return {"notes": (*status.notes, short(text, 200))[-_NOTES:]}
 
 
-def _with_call(status: RunStatus, call: ModelCall) -> RunStatus:
-    new = replace(status, calls=status.calls + 1, usage=status.usage + call.usage)
+def _called(status: RunStatus, call: ModelCall) -> dict[str, Any]:
+    sums = {"calls": status.calls + 1, "usage": status.usage + call.usage}
     if call.phase is not None:
-        return new
+        return sums
     wanted = ", ".join(short(str(one.get("name", "")), _NAME) for one in call.tool_calls[:5])
-    return replace(
-        new,
-        cycle=call.cycle,
-        phase="action" if wanted else "model",
-        since=call.at,
-        decision=wanted or status.decision,
-        decided_by="model" if wanted else status.decided_by,
-        situation=short(call.raw) or status.situation,
+    decided = {"decision": wanted, "decided_by": "model"} if wanted else {}
+    return (
+        sums
+        | decided
+        | {
+            "cycle": call.cycle,
+            "phase": "action" if wanted else "model",
+            "since": call.at,
+            "situation": short(call.raw) or status.situation,
+        }
     )
 
 
-def _with_outcome(status: RunStatus, outcome: Outcome) -> RunStatus:
+def _came_to(status: RunStatus, outcome: Outcome) -> dict[str, Any]:
     earlier = status.outcomes if outcome.cycle == status.cycle else dict[Phase, Outcome]()
     outcomes = {**earlier, outcome.phase: outcome}
     summary = summarize_cycle(outcomes.values(), cycle=outcome.cycle)
-    new = replace(
-        status,
-        cycle=outcome.cycle,
-        phase=phase_after(outcome.phase).value,
-        since=outcome.at,
-        outcomes=outcomes,
-        considered=summary if summary.proposal else status.considered,
-    )
+    found: dict[str, Any] = {
+        "cycle": outcome.cycle,
+        "phase": phase_after(outcome.phase).value,
+        "since": outcome.at,
+        "outcomes": outcomes,
+    }
+    found |= {"considered": summary} if summary.proposal else {}
     match outcome:
         case ReasoningOutcome():
             risks = tuple(short(risk, 200) for risk in outcome.risks[:5])
-            return replace(new, situation=short(outcome.situation), risks=risks)
+            return found | {"situation": short(outcome.situation), "risks": risks}
         case EvaluationOutcome():
-            return replace(new, vetoes=_vetoes(status.vetoes, outcome))
+            return found | {"vetoes": _vetoes(status.vetoes, outcome)}
         case SelectionOutcome():
-            return _with_selection(new, summary)
+            return found | _selected(status, summary)
         case ExecutionOutcome():
             ran = outcome.status is not ExecutionStatus.NONE
             result = f"{outcome.status}: {summary.result}" if ran else "none: nothing was run"
-            return replace(new, acting="", result=short(result))
+            return found | {"acting": "", "result": short(result)}
         case _:
-            return new
+            return found
 
 
 def _vetoes(before: Mapping[str, int], outcome: EvaluationOutcome) -> Mapping[str, int]:
@@ -204,26 +191,22 @@ def _vetoes(before: Mapping[str, int], outcome: EvaluationOutcome) -> Mapping[st
     for verdict in (one.died_of for one in outcome.evaluations):
         if verdict is not None:
             name = short(verdict.constraint, _NAME) or "unnamed"
-            name = name if name in vetoes or len(vetoes) < _CONSTRAINTS else _OTHERS
+            name = name if name in vetoes or len(vetoes) < _CONSTRAINTS else "others"
             vetoes[name] = vetoes.get(name, 0) + 1
     return vetoes
 
 
-def _with_selection(status: RunStatus, summary: CycleSummary) -> RunStatus:
-    reason = short(summary.reason, 200)
+def _selected(status: RunStatus, summary: CycleSummary) -> dict[str, Any]:
+    reason = {"reason": short(summary.reason, 200)}
     if summary.impasse:
-        impasses = status.impasses + 1
-        return replace(
-            status, decision="impasse", decided_by="nobody", reason=reason, impasses=impasses
-        )
+        nobody = {"decision": "impasse", "decided_by": "nobody"}
+        return reason | nobody | {"impasses": status.impasses + 1}
     actions = [one.candidate.action for one in summary.chosen]
     names = actions or (summary.selection.chosen if summary.selection else ())
-    return replace(
-        status,
-        decision=", ".join(short(name, _NAME) for name in names[:5]),
-        decided_by=summary.decided_by.value if summary.decided_by else "nobody",
-        reason=reason,
-    )
+    return reason | {
+        "decision": ", ".join(short(name, _NAME) for name in names[:5]),
+        "decided_by": summary.decided_by.value if summary.decided_by else "nobody",
+    }
 
 
 # ---- One run, followed while it is written ----
@@ -236,7 +219,6 @@ _GRACE = timedelta(seconds=5)
 _SILENT = timedelta(minutes=10)
 """Where it is not known who holds a trace: a run silent for longer was interrupted."""
 _ASKING = frozenset({"reasoning", "proposal", "evaluation", "selection", "model"})
-_AGENT = 60
 
 
 class RunState(StrEnum):
@@ -275,12 +257,12 @@ class RunView:
     @property
     def name(self) -> str:
         """The run's id."""
-        return one_line(self.folder.path.name, _AGENT)
+        return one_line(self.folder.path.name, _NAME)
 
     @property
     def agent(self) -> str:
         """The agent's name, cleaned; `?` where it cannot be known."""
-        return "?" if self.info is None else one_line(self.info.agent[:_AGENT]) or "?"
+        return "?" if self.info is None else one_line(self.info.agent[:_NAME]) or "?"
 
     @property
     def over(self) -> bool:
@@ -308,26 +290,22 @@ class RunWatch:
         self._status = RunStatus()
         self._info: RunInfo | None = None
         self._stamp: tuple[int, int] | None = None
-        self._size = -1
+        """Of `run.json` as it was read."""
+        self._size: int = -1
         self._read_all = False
         self._fatal = ""
         self._changed = ""
 
     def advance(self, lines: int) -> bool:
-        """Takes in at most so many further lines; true if there may be more.
-
-        Args:
-            lines: How many, at least 1.
-        """
+        """Takes in at most so many further lines, at least 1; true if there may be more."""
         if self._fatal:
             return False
         try:
             self._look_at_info()
-            size = _size(self.folder.trace_path)
+            size = self._stat("st_size")
             if self._read_all and size == self._size:
                 return False
-            self._read_all = self._take(lines)
-            self._size = size
+            self._read_all, self._size = self._take(lines) < lines, size
         except TraceError as error:
             self._fatal = one_line(str(error))
         return not (self._read_all or self._fatal)
@@ -341,7 +319,7 @@ class RunWatch:
         """
         state = self._state(now, held)
         problem = self._fatal or self._changed
-        if not problem and state in {RunState.ENDED, RunState.BROKE_OFF} and self._torn():
+        if not problem and state in {RunState.ENDED, RunState.BROKE_OFF} and self._is_torn():
             problem = "The last line of the trace is truncated."
         return RunView(
             folder=self.folder,
@@ -351,6 +329,13 @@ class RunWatch:
             problem=problem,
             at=now,
         )
+
+    def _stat(self, name: str) -> int:
+        """Something of the trace's file; 0 if that is not there."""
+        try:
+            return int(getattr(self.folder.trace_path.stat(), name))
+        except OSError:
+            return 0
 
     def _look_at_info(self) -> None:
         """Reads `run.json` if it was replaced."""
@@ -363,20 +348,19 @@ class RunWatch:
             self._info = read_run(self.folder.path)
             self._stamp = stamp
 
-    def _take(self, most: int) -> bool:
-        """True if there was no further line."""
+    def _take(self, most: int) -> int:
+        """Reads on; how many lines there were."""
+        taken = 0
         for line in islice(self._tail.lines(), most):
-            self._take_line(line)
-            most -= 1
-        return most > 0
-
-    def _take_line(self, line: TraceLine) -> None:
-        for problem in line.problems:
-            if problem.kind is ProblemKind.UNREADABLE:
-                raise TraceError(problem.path, problem.text)
-            self._changed = self._changed or one_line(f"The trace was changed: {problem.text}.")
-        if line.entry is not None:
-            self._status = self._status.with_record(line.entry.body)
+            taken += 1
+            for problem in line.problems:
+                if problem.kind is ProblemKind.UNREADABLE:
+                    raise TraceError(problem.path, problem.text)
+                changed = one_line(f"The trace was changed: {problem.text}.")
+                self._changed = self._changed or changed
+            if line.entry is not None:
+                self._status = self._status.with_record(line.entry.body)
+        return taken
 
     def _state(self, now: datetime, held: frozenset[int] | None) -> RunState:
         info, status = self._info, self._status
@@ -387,7 +371,8 @@ class RunWatch:
         if info.ended_at is not None:
             return RunState.ENDED
         quiet = now - (status.since or info.started_at)
-        if self._gone(quiet, held):
+        gone = quiet > _GRACE and held is not None and self._stat("st_ino") not in held
+        if gone or (held is None and quiet > _SILENT):
             return RunState.BROKE_OFF
         if not status.phase:
             return RunState.IDLE if status.records else RunState.RUNNING
@@ -396,30 +381,12 @@ class RunWatch:
         waits = status.phase in _ASKING and quiet >= _WAITING
         return RunState.WAITING if waits else RunState.RUNNING
 
-    def _gone(self, quiet: timedelta, held: frozenset[int] | None) -> bool:
-        if held is None:
-            return quiet > _SILENT
-        try:
-            inode = self.folder.trace_path.stat().st_ino
-        except OSError:
-            inode = -1
-        return inode not in held and quiet > _GRACE
-
-    def _torn(self) -> bool:
+    def _is_torn(self) -> bool:
         """True if the trace does not end in a whole line."""
         try:
             with self.folder.trace_path.open("rb") as file:
-                if not file.seek(0, 2):
-                    return False
-                file.seek(-1, 2)
-                return file.read(1) != b"\n"
+                size = file.seek(0, 2)
+                file.seek(max(size - 1, 0))
+                return bool(size) and file.read(1) != b"\n"
         except OSError:
             return False
-
-
-def _size(path: Path) -> int:
-    """The file's size in bytes; 0 if it is not there yet."""
-    try:
-        return path.stat().st_size
-    except OSError:
-        return 0

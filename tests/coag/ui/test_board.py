@@ -347,7 +347,7 @@ def test_the_details_of_a_hostile_run_are_short_and_harmless(cycles: int, size: 
     for record in hostile_records(cycles=cycles, size=size):
         status = status.with_record(record)
     view = RunView(folder=RunFolder(Path("run")), state=RunState.ENDED, status=status, at=AT)
-    text = "\n".join(row.plain for row in detail(view))
+    text = "\n".join(text.plain for _, text in detail(view))
     assert len(text) < 20_000
     assert not FORBIDDEN & set(text.replace("\n", ""))
     assert "rejected by [/x]<b onclick=x>" in text
