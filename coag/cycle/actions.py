@@ -82,8 +82,6 @@ class GuardedActions:
     ) -> None:
         self._keep = keep
         self._external: ActionSpace = external or NoActions()
-        own = self._external
-        self._completes = own if isinstance(own, CompletesArguments) else None
         self._sources = tuple(sources)
         self.respond = respond
         self.closing = False
@@ -123,21 +121,18 @@ class GuardedActions:
         if self.closing:
             return {RESPOND.name: self.respond}
         internal: dict[str, ActionSpec] = {}
-        for source in self._sources:
-            for spec in source.action_specs():
-                own = spec if spec.internal else spec.model_copy(update={"internal": True})
-                internal.setdefault(spec.name, own)
+        for spec in (spec for source in self._sources for spec in source.action_specs()):
+            own = spec if spec.internal else spec.model_copy(update={"internal": True})
+            internal.setdefault(spec.name, own)
         internal.pop(RESPOND.name, None)
         internal[RESPOND.name] = self.respond
         external = {spec.name: spec for spec in await self._external.specs()}
-        shown: Sequence[str] = getattr(self._external, "problems", ())
         taken = [name for name in external if name in internal]
         self.problems = (
-            *shown,
+            *getattr(self._external, "problems", ()),
             *(f"A tool is named {name!r}; the agent's own action stays." for name in taken),
         )
-        retained = {name: spec for name, spec in external.items() if name not in internal}
-        result = {**retained, **internal}
+        result = {name: spec for name, spec in external.items() if name not in internal} | internal
         if self._phase is not None:
             self._listed = MappingProxyType(result)
         return result
@@ -148,8 +143,9 @@ class GuardedActions:
         Raises:
             ValueError: The action would not take them.
         """
-        if not spec.internal and self._completes is not None:
-            return self._completes.complete(spec, arguments)
+        own = self._external
+        if not spec.internal and isinstance(own, CompletesArguments):
+            return own.complete(spec, arguments)
         return with_defaults(arguments, spec.parameters)
 
     async def execute(self, call: ActionCall) -> ActionResult:
@@ -178,16 +174,14 @@ class GuardedActions:
         if spec is not None and not spec.internal:
             return await self._external.execute(call)
         if call.action == RESPOND.name:
-            return ActionResult(content=self._answer(call), ends_turn=True)
+            text = str(call.arguments.get("text", ""))
+            if self.respond is not RESPOND:
+                text = json.dumps(call.arguments, ensure_ascii=False)
+            return ActionResult(content=text, ends_turn=True)
         for source in self._sources:
             if any(offered.name == call.action for offered in source.action_specs()):
                 return await source.run_action(call)
         return await self._external.execute(call)
-
-    def _answer(self, call: ActionCall) -> str:
-        if self.respond is RESPOND:
-            return str(call.arguments.get("text", ""))
-        return json.dumps(call.arguments, ensure_ascii=False)
 
 
 # ---- The first checks of Evaluation: the action exists, and its arguments fit its schema ----
@@ -253,8 +247,8 @@ def parse_arguments(
         spec: The action.
         ready: Whether arguments are known to fit.
     """
-    cut = not spec.internal and len(candidate.raw_arguments) >= ANSWER_CHARACTERS
-    if cut:  # longer ones were cut to this when they came
+    if not spec.internal and len(candidate.raw_arguments) >= ANSWER_CHARACTERS:
+        # Longer ones were cut to this when they came.
         return None, _forbid(f"they have {ANSWER_CHARACTERS:,} characters or more: give fewer")
     try:
         parsed = json.loads(candidate.raw_arguments or "{}")

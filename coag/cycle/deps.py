@@ -24,7 +24,6 @@ from coag.schema import (
     Percept,
     Phase,
     Prompt,
-    RecalledRecord,
     Reconciliation,
     TokenUsage,
     TraceSink,
@@ -212,16 +211,16 @@ def untrusted_texts(context: AnyContext) -> tuple[str, ...]:
     words in the dialogue, the goal if somebody untrusted set it, and what is kept of earlier ones
     (`WorkingMemory.tainted_by`).
     """
-    memory = context.working_memory
+    memory, untrusted = context.working_memory, Trust.UNTRUSTED
     retrieval = memory.cognitive_state.retrieval
-    hits: tuple[RecalledRecord, ...] = retrieval.records if retrieval else ()
+    records = [hit.record for hit in retrieval.records] if retrieval else []
     texts = (
-        *(p.content for p in memory.percepts if is_untrusted(p)),
-        *(h.record.text for h in hits if h.record.provenance.trust is Trust.UNTRUSTED),
+        *(one.content for one in memory.percepts if is_untrusted(one)),
+        *(one.text for one in records if one.provenance.trust is untrusted),
         *(past.result for past in memory.deeds if not past.internal),
-        *(said.content for said in memory.dialogue if said.trust is Trust.UNTRUSTED),
-        *((memory.goal,) if memory.goal_trust is Trust.UNTRUSTED else ()),
-        *(() if memory.tainted_by is None else memory.tainted_by.texts),
+        *(said.content for said in memory.dialogue if said.trust is untrusted),
+        *((memory.goal,) if memory.goal_trust is untrusted else ()),
+        *(memory.tainted_by.texts if memory.tainted_by else ()),
     )
     return tuple(dict.fromkeys(text for text in texts if text))
 

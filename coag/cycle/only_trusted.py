@@ -14,6 +14,7 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import Any, Protocol, cast, runtime_checkable
 
+from coag._util.text import ellipsis
 from coag.context import WorkingMemory, is_untrusted
 from coag.errors import ConfigurationError
 from coag.memory import is_trusted
@@ -192,14 +193,14 @@ def _seen(sign: str) -> bool:
 
 def _field_names(schema: Any, depth: int = 0) -> frozenset[str]:
     """What a schema calls the fields of objects: the developer's words."""
-    if depth > _DEEPEST or not isinstance(schema, Mapping | list):
-        return frozenset()
-    if isinstance(schema, list):
-        inside, fields = cast("Sequence[Any]", schema), None
-    else:
+    inside: Iterable[Any] = ()
+    named = frozenset[str]()
+    if depth <= _DEEPEST and isinstance(schema, list):
+        inside = cast("list[Any]", schema)
+    elif depth <= _DEEPEST and isinstance(schema, Mapping):
         part = cast("Mapping[str, Any]", schema)
-        inside, fields = list(part.values()), part.get("properties")
-    named = frozenset(cast("Mapping[str, Any]", fields) if isinstance(fields, Mapping) else ())
+        fields, inside = part.get("properties"), part.values()
+        named = frozenset(cast("Mapping[str, Any]", fields) if isinstance(fields, Mapping) else ())
     return named.union(*(_field_names(one, depth + 1) for one in inside))
 
 
@@ -226,7 +227,7 @@ def _declared(schema: Any) -> list[Any]:
     if not isinstance(schema, Mapping):
         return []
     shown = cast("Mapping[str, Any]", schema)
-    choices = shown.get("enum")
+    choices: Any = shown.get("enum")
     declared = list(cast("list[Any]", choices)) if isinstance(choices, list) else []
     declared += [shown[key] for key in ("const", "default") if key in shown]
     return [leaf for one in declared for leaf in _leaves(one)]
@@ -252,11 +253,8 @@ def _occurs_in(value: str, text: str) -> bool:
     )
 
 
-def _numbers(text: str) -> Iterator[Decimal]:
-    for result in _NUMBER.findall(text):
-        number = _number(result)
-        if number is not None:
-            yield number
+def _numbers(text: str) -> Iterator[Decimal | None]:
+    return map(_number, _NUMBER.findall(text))
 
 
 def _number(written: str) -> Decimal | None:
@@ -277,18 +275,13 @@ def _number(written: str) -> Decimal | None:
 
 def _came_from(value: Any, memory: WorkingMemory) -> str:
     """Who named the value, where working memory still tells."""
+    said = [(one.source, one.content) for one in memory.percepts if is_untrusted(one)]
+    said += [(one.action, one.result) for one in memory.deeds if not one.internal]
     plain = _plain(str(value))
-    named = [
-        *(
-            one.source
-            for one in memory.percepts
-            if is_untrusted(one) and plain in _plain(one.content)
-        ),
-        *(one.action for one in memory.deeds if not one.internal and plain in _plain(one.result)),
-    ]
+    named = [source for source, text in said if plain in _plain(text)]
     return f", only in text from {named[-1]}" if named else ""
 
 
 def _shown(value: Any) -> str:
-    shown = ascii(value) if isinstance(value, str) and not value.isprintable() else repr(value)
-    return shown if len(shown) <= _SHOWN else f"{shown[: _SHOWN - 1]}…"
+    unseen = isinstance(value, str) and not value.isprintable()
+    return ellipsis(ascii(value) if unseen else repr(value), _SHOWN)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -70,21 +71,6 @@ class Yard(BaseModel):
     stones: list[int] = Field(default_factory=list[int])
 
 
-def context_of(schema: type[BaseModel]) -> CoagContext[Any]:
-    class Context(CoagContext[Any]):
-        @property
-        def perceptual_state_schema(self) -> type[BaseModel]:
-            return schema
-
-    return Context()
-
-
-def test_what_can_be_changed_in_a_state_changes_nothing_in_the_context() -> None:
-    context = context_of(Yard)
-    context.state.stones.append(1)
-    assert context.state == Yard()
-
-
 class Shelf(BaseModel):
     model_config = ConfigDict(frozen=True)
 
@@ -99,11 +85,24 @@ class Pile(BaseModel):
     yards: tuple[Yard, ...] = (Yard(),)
 
 
-def test_groups_of_what_cannot_change_are_not_copied_and_of_what_can_are() -> None:
-    shelf, pile = context_of(Shelf), context_of(Pile)
-    assert shelf.state is shelf.state
+def context_of(schema: type[BaseModel], first: Callable[[], BaseModel] | None = None) -> Any:
+    class Context(CoagContext[Any]):
+        @property
+        def perceptual_state_schema(self) -> type[BaseModel]:
+            return schema
+
+        def _initial_state(self) -> BaseModel:
+            return (first or schema)()
+
+    return Context()
+
+
+def test_what_can_be_changed_in_a_state_changes_nothing_and_what_cannot_is_not_copied() -> None:
+    yard, shelf, pile = context_of(Yard), context_of(Shelf), context_of(Pile)
+    yard.state.stones.append(1)
     pile.state.yards[0].stones.append(1)
-    assert pile.state == Pile()
+    assert (yard.state, pile.state) == (Yard(), Pile())
+    assert shelf.state is shelf.state
 
 
 def test_what_was_perceived_since_an_outcome_was_foreseen_is_not_lost() -> None:
@@ -141,20 +140,26 @@ async def test_a_state_that_a_hook_has_lost_stays_lost_until_it_is_reset() -> No
     assert other.working_memory.stale is None
 
 
-def test_a_state_that_json_cannot_give_back_is_refused_at_once() -> None:
-    class Odd(BaseModel):
-        door: str | None = "north"
+class Odd(BaseModel):
+    door: str | None = "north"
 
-    class OddContext(CoagContext[Odd]):
-        @property
-        def perceptual_state_schema(self) -> type[Odd]:
-            return Odd
 
-        def _initial_state(self) -> Odd:
-            return Odd(door=None)
+class Bare(BaseModel):
+    place: str
 
-    with pytest.raises(StateError, match=r"Odd does not survive JSON: door.*None as its default"):
-        OddContext()
+
+@pytest.mark.parametrize(
+    ("schema", "first", "said"),
+    [
+        (Odd, lambda: Odd(door=None), r"Odd does not survive JSON: door.*None as its default"),
+        (Bare, None, r"no initial state.*place.*Give every field a default"),
+    ],
+)
+def test_a_first_state_that_cannot_be_is_refused_with_what_to_do(
+    schema: type[BaseModel], first: Any, said: str
+) -> None:
+    with pytest.raises(StateError, match=said):
+        context_of(schema, first)
 
 
 async def test_within_a_cycle_it_gives_the_prompt_of_the_phase() -> None:
@@ -195,16 +200,3 @@ async def test_its_state_is_saved_and_loaded_whole() -> None:
 async def test_something_that_is_no_state_is_refused_with_its_keys() -> None:
     with pytest.raises(StateError, match=r"neither 'working_memory' nor 'messages'.*\['x'\]"):
         await CoagContext[Any]().load_state({"x": 1})
-
-
-def test_a_state_without_defaults_says_what_to_do() -> None:
-    class Bare(BaseModel):
-        place: str
-
-    class BareContext(CoagContext[Bare]):
-        @property
-        def perceptual_state_schema(self) -> type[Bare]:
-            return Bare
-
-    with pytest.raises(StateError, match=r"no initial state.*place.*Give every field a default"):
-        BareContext()

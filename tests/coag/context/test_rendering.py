@@ -64,7 +64,6 @@ def live_one_cycle(context: CoagContext[Any], cycle: int) -> dict[Phase, tuple[A
     candidate = Candidate(id=f"c{cycle}", action="look")
     judged = Evaluation(candidate_id=candidate.id, arguments={}, verdicts=(Verdict.allow(),))
     prompts: dict[Phase, tuple[Any, ...]] = {}
-    material = MATERIAL
     outcomes: dict[Phase, Any] = {
         Phase.RETRIEVAL: RetrievalOutcome(cycle=cycle, at=NOW, query="q"),
         Phase.REASONING: ReasoningOutcome(cycle=cycle, at=NOW, situation=f"s{cycle}"),
@@ -77,18 +76,18 @@ def live_one_cycle(context: CoagContext[Any], cycle: int) -> dict[Phase, tuple[A
     }
     for phase, outcome in outcomes.items():
         if phase in ASKING:
-            if phase in (Phase.EVALUATION, Phase.SELECTION):
-                material = PhaseMaterial(
-                    instructions=MATERIAL.instructions,
-                    forms=MATERIAL.forms,
-                    system_message=MATERIAL.system_message,
-                    actions=MATERIAL.actions,
-                    description=MATERIAL.description,
-                    evaluations=(judged,),
-                )
+            weighs = phase in (Phase.EVALUATION, Phase.SELECTION)
+            material = replace(MATERIAL, evaluations=(judged,) if weighs else ())
             prompts[phase] = context.build_prompt(phase, material)
         context.commit(outcome)
     return prompts
+
+
+def proposed(context: CoagContext[Any], *candidates: Candidate) -> None:
+    """A cycle that has come to Evaluation."""
+    context.commit(RetrievalOutcome(cycle=1, at=NOW, query="q"))
+    context.commit(ReasoningOutcome(cycle=1, at=NOW, situation="s"))
+    context.commit(ProposalOutcome(cycle=1, at=NOW, candidates=candidates))
 
 
 @given(st.text(max_size=60))
@@ -104,10 +103,10 @@ def test_in_isolated_rendering_the_system_message_of_a_phase_never_changes() -> 
     first = live_one_cycle(context, 1)
     hear(context, "Hurry.", 1)
     second = live_one_cycle(context, 2)
-
     for phase in ASKING:
         assert first[phase][0] == second[phase][0]
         assert first[phase][0].role == "system"
+        assert DATA_RULE in first[phase][0].content
     assert first[Phase.REASONING] != second[Phase.REASONING]
 
 
@@ -115,17 +114,11 @@ def test_in_growing_rendering_each_prompt_begins_with_the_previous_one() -> None
     context = CoagContext[Any](rendering=Rendering.GROWING)
     hear(context, "Find the cat.")
     prompts = live_one_cycle(context, 1)
-
+    assert DATA_RULE in prompts[Phase.REASONING][0].content
     for earlier, later in pairwise(ASKING):
         before, after = prompts[earlier], prompts[later]
         assert after[: len(before)] == before
         assert [m.role for m in after[len(before) :]] == ["assistant", "user"]
-
-
-def test_every_prompt_says_that_data_is_no_instruction() -> None:
-    for rendering in Rendering:
-        prompts = live_one_cycle(CoagContext[Any](rendering=rendering), 1)
-        assert all(DATA_RULE in prompt[0].content for prompt in prompts.values())
 
 
 @pytest.mark.parametrize("rendering", list(Rendering))
@@ -238,7 +231,6 @@ def test_somebody_who_is_named_you_is_not_taken_for_the_agent() -> None:
 
 def test_an_earlier_evaluation_in_a_growing_prompt_repeats_no_projection() -> None:
     context = CoagContext[Any](rendering=Rendering.GROWING)
-    candidate = Candidate(id="c1", action="look")
     judged = Evaluation(
         candidate_id="c1",
         arguments={},
@@ -246,9 +238,7 @@ def test_an_earlier_evaluation_in_a_growing_prompt_repeats_no_projection() -> No
         projection={"map": "x" * 50_000},
         score=0.7,
     )
-    context.commit(RetrievalOutcome(cycle=1, at=NOW, query="q"))
-    context.commit(ReasoningOutcome(cycle=1, at=NOW, situation="s"))
-    context.commit(ProposalOutcome(cycle=1, at=NOW, candidates=(candidate,)))
+    proposed(context, Candidate(id="c1", action="look"))
     context.build_prompt(Phase.EVALUATION, MATERIAL)
     context.commit(EvaluationOutcome(cycle=1, at=NOW, evaluations=(judged,)))
     answer = context.build_prompt(Phase.SELECTION, MATERIAL)[2]
@@ -262,30 +252,18 @@ class Told(CoagContext[Any]):
         return f"after {projection.tool_calls} calls"
 
 
-def test_a_domain_may_tell_predicted_states_in_its_own_words() -> None:
-    context = Told()
-    judged = Evaluation(
-        candidate_id="c1",
-        arguments={},
-        verdicts=(Verdict.allow(),),
-        projection={"tool_calls": 3},
-    )
-    context.commit(RetrievalOutcome(cycle=1, at=NOW, query="q"))
-    context.commit(ReasoningOutcome(cycle=1, at=NOW, situation="s"))
-    proposal = ProposalOutcome(cycle=1, at=NOW, candidates=(Candidate(id="c1", action="look"),))
-    context.commit(proposal)
-    material = PhaseMaterial(instructions={}, forms={}, evaluations=(judged,))
-    assert (
-        "predicted state: after 3 calls"
-        in context.build_prompt(Phase.EVALUATION, material)[1].content
-    )
-
-
-def test_candidates_stand_by_rank_and_are_numbered_by_gain() -> None:
-    context = CoagContext[Any]()
-    candidates = tuple(Candidate(id=name, action=name) for name in ("look", "fly", "wait", "run"))
+def test_candidates_stand_by_rank_numbered_by_gain_with_predictions_in_the_domains_words() -> None:
+    context, names = Told(), ("look", "fly", "wait", "run")
+    proposed(context, *(Candidate(id=name, action=name) for name in names))
     evaluations = [
-        Evaluation(candidate_id=name, arguments={}, verdicts=(verdict,), gain=gain, score=score)
+        Evaluation(
+            candidate_id=name,
+            arguments={},
+            verdicts=(verdict,),
+            gain=gain,
+            score=score,
+            projection={"tool_calls": 3} if name == "look" else None,
+        )
         for name, verdict, gain, score in (
             ("look", Verdict.allow(), None, 0.9),
             ("fly", Verdict.forbid("no wings"), 0.9, None),
@@ -293,12 +271,10 @@ def test_candidates_stand_by_rank_and_are_numbered_by_gain() -> None:
             ("run", Verdict.allow(), -0.5, 0.8),
         )
     ]
-    context.commit(RetrievalOutcome(cycle=1, at=NOW, query="q"))
-    context.commit(ReasoningOutcome(cycle=1, at=NOW, situation="s"))
-    context.commit(ProposalOutcome(cycle=1, at=NOW, candidates=candidates))
     material = PhaseMaterial(instructions={}, forms={}, evaluations=evaluations)
     text = context.build_prompt(Phase.SELECTION, material)[1].content
     assert text.index("2. look") < text.index("1. wait") < text.index("3. run")
+    assert "predicted state: after 3 calls" in text
     assert "fly" not in text
 
 

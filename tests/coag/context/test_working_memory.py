@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 import pytest
@@ -54,21 +55,18 @@ def percept(
     )
 
 
+KINDS: dict[Phase, Any] = {
+    Phase.RETRIEVAL: partial(RetrievalOutcome, query="q"),
+    Phase.REASONING: partial(ReasoningOutcome, situation="s"),
+    Phase.PROPOSAL: ProposalOutcome,
+    Phase.EVALUATION: EvaluationOutcome,
+    Phase.SELECTION: SelectionOutcome,
+    Phase.EXECUTION: partial(ExecutionOutcome, status=ExecutionStatus.NONE),
+}
+
+
 def outcome(phase: Phase, cycle: int, **more: Any) -> Outcome:
-    match phase:
-        case Phase.RETRIEVAL:
-            return RetrievalOutcome(cycle=cycle, at=NOW, query="q", **more)
-        case Phase.REASONING:
-            return ReasoningOutcome(cycle=cycle, at=NOW, situation="s", **more)
-        case Phase.PROPOSAL:
-            return ProposalOutcome(cycle=cycle, at=NOW, **more)
-        case Phase.EVALUATION:
-            return EvaluationOutcome(cycle=cycle, at=NOW, **more)
-        case Phase.SELECTION:
-            return SelectionOutcome(cycle=cycle, at=NOW, **more)
-        case Phase.EXECUTION:
-            more.setdefault("status", ExecutionStatus.NONE)
-            return ExecutionOutcome(cycle=cycle, at=NOW, **more)
+    return KINDS[phase](cycle=cycle, at=NOW, **more)
 
 
 def run_cycle(memory: WorkingMemory, **execution: Any) -> WorkingMemory:

@@ -139,22 +139,6 @@ def forbids(candidate: Candidate, state: Any, projection: Any) -> Verdict:
     return Verdict.forbid("no") if candidate.action == "add" else Verdict.allow()
 
 
-async def test_a_text_is_live_only_where_nothing_can_reject_it() -> None:
-    free, offer = native_mind(TEXT)
-    await free.turn()
-    assert offer.offered[0][3]
-    judging: list[dict[str, Any]] = [{"constraints": [forbids]}, {"minimum_score": 0.1}]
-    for more in judging:
-        judged, offer = native_mind(TEXT, **more)
-        await judged.turn()
-        assert not offer.offered[0][3]
-    formed, offer = native_mind(
-        ToolProposal(text='{"answer": "x"}'), answer_type=Verdictlike, form={"answer": "x"}
-    )
-    await formed.turn()
-    assert not offer.offered[0][3]
-
-
 class Foreseeing(CoagContext[Any]):
     """Has a forward model that knows priced actions only."""
 
@@ -163,11 +147,23 @@ class Foreseeing(CoagContext[Any]):
         return state.model_copy(update={"tool_calls": candidate.arguments["price"]})
 
 
-async def test_a_text_that_a_forward_model_may_reject_is_not_live() -> None:
-    mind, offer = native_mind(TEXT, context=Foreseeing())
+@pytest.mark.parametrize(
+    ("given", "live"),
+    [
+        ({}, True),
+        ({"constraints": [forbids]}, False),
+        ({"minimum_score": 0.1}, False),
+        ({"context": Foreseeing()}, False),
+        ({"answer_type": Verdictlike, "form": {"answer": "x"}}, False),
+    ],
+)
+async def test_a_text_is_live_only_where_nothing_can_reject_it(
+    given: dict[str, Any], live: bool
+) -> None:
+    mind, offer = native_mind(ToolProposal(text='{"answer": "x"}'), **given)
     _, result = await mind.turn()
-    assert not result.answered
-    assert not offer.offered[0][3]
+    assert offer.offered[0][3] is live
+    assert result.answered is ("context" not in given)
 
 
 async def test_a_text_is_not_live_where_a_rule_of_the_cycle_is_missing() -> None:

@@ -16,7 +16,6 @@ from coag.schema import (
     Candidate,
     DecidedBy,
     ExecutionStatus,
-    Note,
     Outcome,
     Percept,
     Phase,
@@ -51,6 +50,16 @@ async def live(mind: Any) -> dict[Phase, Any]:
     await mind.hear("Look around.")
     outcomes: list[Outcome] = [outcome async for outcome in run_cycle(mind.context, mind.deps)]
     return {outcome.phase: outcome for outcome in outcomes}
+
+
+def without(**reasons: str) -> Any:
+    """A constraint that forbids these actions for these reasons."""
+
+    def forbids(candidate: Candidate, state: Any, projection: Any | None) -> Verdict:
+        reason = reasons.get(candidate.action)
+        return Verdict.forbid(reason) if reason else Verdict.allow()
+
+    return forbids
 
 
 async def test_a_cycle_is_the_six_phases_in_order() -> None:
@@ -88,14 +97,12 @@ async def test_acting_outside_execution_is_a_violation() -> None:
 
 
 async def test_no_model_output_overrides_a_constraint() -> None:
-    def no_waving(candidate: Candidate, state: Any, projection: Any | None) -> Verdict:
-        return Verdict.forbid("hands full") if candidate.action == "wave" else Verdict.allow()
-
+    rule = without(wave="hands full")
     mind = make_mind(
-        replies(WAVE, LOOK, judged=scores(1.0, 0.0)), tools=[look, wave], constraints=[no_waving]
+        replies(WAVE, LOOK, judged=scores(1.0, 0.0)), tools=[look, wave], constraints=[rule]
     )
     outcomes = await live(mind)
-    assert outcomes[Phase.RETRIEVAL].constraints == ("no_waving",)
+    assert outcomes[Phase.RETRIEVAL].constraints == ("forbids",)
     assert outcomes[Phase.EXECUTION].action == "look"
 
 
@@ -110,46 +117,65 @@ async def test_a_cycle_without_survivor_is_an_impasse_that_the_next_one_perceive
     assert "there is no action 'fly'" in percept.content
 
 
-async def test_a_constraint_can_judge_by_the_projection() -> None:
-    class Context(CoagContext[Any]):
-        def _project(self, candidate: Candidate, state: Any) -> Any:
-            return state.model_copy(update={"last_tool": f"after {candidate.action}"})
+class Foreseeing(CoagContext[Any]):
+    """Predicts what it is told to, of a state and of a candidate."""
 
+    def __init__(self, predicts: Any) -> None:
+        super().__init__()
+        self.predicts = predicts
+
+    def _project(self, candidate: Candidate, state: Any) -> Any:
+        return self.predicts(candidate, state)
+
+
+async def test_a_constraint_can_judge_by_the_projection() -> None:
     def by_projection(candidate: Candidate, state: Any, projection: Any | None) -> Verdict:
         assert projection is not None
         return Verdict.forbid("no") if projection.last_tool == "after wave" else Verdict.allow()
 
+    def foreseen(candidate: Candidate, state: Any) -> Any:
+        return state.model_copy(update={"last_tool": f"after {candidate.action}"})
+
     mind = make_mind(
-        replies(WAVE, LOOK), tools=[look, wave], constraints=[by_projection], context=Context()
+        replies(WAVE, LOOK),
+        tools=[look, wave],
+        constraints=[by_projection],
+        context=Foreseeing(foreseen),
     )
     evaluated = (await live(mind))[Phase.EVALUATION]
     assert [e.survived for e in evaluated.evaluations] == [False, True]
     assert evaluated.evaluations[1].projection["last_tool"] == "after look"
 
 
-async def test_without_a_prediction_of_a_broken_forward_model_nothing_passes() -> None:
-    class Context(CoagContext[Any]):
-        def _project(self, candidate: Candidate, state: Any) -> Any:
-            raise ZeroDivisionError("no model")
-
-    evaluated = (await live(make_mind(replies(WAVE), tools=[wave], context=Context())))[
-        Phase.EVALUATION
-    ]
-    (judged,) = evaluated.evaluations
-    assert judged.died_of.constraint == "projection"
-    assert "ZeroDivisionError: no model" in judged.died_of.reason
+def raising(candidate: Candidate, state: Any) -> Any:
+    raise ZeroDivisionError("no model")
 
 
-async def test_a_forward_model_that_changes_the_arguments_forbids() -> None:
-    class Context(CoagContext[Any]):
-        def _project(self, candidate: Candidate, state: Any) -> Any:
-            assert candidate.arguments is not None
-            candidate.arguments["far"] = True
-            return state
+def no_state(candidate: Candidate, state: Any) -> Any:
+    return {"place": "east"}
 
-    mind = make_mind(replies(WAVE), tools=[wave], context=Context())
+
+def meddling(candidate: Candidate, state: Any) -> Any:
+    assert candidate.arguments is not None
+    candidate.arguments["far"] = True
+    return state
+
+
+@pytest.mark.parametrize(
+    ("predicts", "constraint", "reason"),
+    [
+        (raising, "projection", "ZeroDivisionError: no model"),
+        (no_state, "projection", "not a state or None"),
+        (meddling, "arguments_unchanged", "changed the arguments"),
+    ],
+)
+async def test_without_a_prediction_that_can_be_relied_on_nothing_passes(
+    predicts: Any, constraint: str, reason: str
+) -> None:
+    mind = make_mind(replies(WAVE), tools=[wave], context=Foreseeing(predicts))
     (judged,) = (await live(mind))[Phase.EVALUATION].evaluations
-    assert judged.died_of.constraint == "arguments_unchanged"
+    assert judged.died_of.constraint == constraint
+    assert reason in judged.died_of.reason
     assert judged.arguments == {}
 
 
@@ -168,34 +194,36 @@ async def test_a_candidate_below_the_minimum_score_does_not_survive() -> None:
     assert evaluated.evaluations[0].died_of.constraint == "minimum_score"
 
 
-async def test_grounded_candidates_come_from_the_domain() -> None:
-    class Context(CoagContext[Any]):
-        def _propose_grounded(self, state: Any) -> list[Candidate]:
-            return [Candidate(id="g1", action="wave")]
+class Grounded(CoagContext[Any]):
+    def _propose_grounded(self, state: Any) -> list[Candidate]:
+        hall = Candidate(id="g2", action="look", raw_arguments='{"where":"hall"}')
+        return [Candidate(id="g1", action="wave"), hall]
 
-    mind = make_mind(replies(), tools=[wave], context=Context(), proposal="grounded")
+
+async def test_grounded_candidates_come_from_the_domain() -> None:
+    mind = make_mind(
+        replies(judged=scores(0.9, 0.1)),
+        tools=[look, wave],
+        context=Grounded(),
+        proposal="grounded",
+        selection="rank",
+    )
     outcomes = await live(mind)
     assert outcomes[Phase.PROPOSAL].proposed_by == "grounded"
     assert outcomes[Phase.EXECUTION].action == "wave"
-    assert [phase for phase, _ in mind.asking.asked] == [Phase.REASONING]
+    assert [phase for phase, _ in mind.asking.asked] == [Phase.REASONING, Phase.EVALUATION]
+
+
+def drafting(action: str, arguments: str = "{}") -> dict[Phase, Any]:
+    drafted = {"action": action, "arguments": arguments, "score": 0.8, "reason": "see"}
+    return {Phase.REASONING: {**reasoning(), "candidates": [drafted]}}
 
 
 async def test_compact_grounded_candidates_have_the_scores_that_the_model_gave_them() -> None:
-    class Context(CoagContext[Any]):
-        def _propose_grounded(self, state: Any) -> list[Candidate]:
-            hall = Candidate(id="g2", action="look", raw_arguments='{"where":"hall"}')
-            return [Candidate(id="g1", action="wave"), hall]
-
-    answer = {
-        **reasoning(),
-        "candidates": [
-            {"action": "look", "arguments": '{"where": "hall"}', "score": 0.8, "reason": "see"}
-        ],
-    }
     mind = make_mind(
-        {Phase.REASONING: answer},
+        drafting("look", '{"where": "hall"}'),
         tools=[look, wave],
-        context=Context(),
+        context=Grounded(),
         proposal="grounded",
         depth="compact",
     )
@@ -205,79 +233,57 @@ async def test_compact_grounded_candidates_have_the_scores_that_the_model_gave_t
     assert outcomes[Phase.EXECUTION].action == "look"
 
 
+async def peek() -> str:
+    """Peeks."""
+    return "seen"
+
+
+def offered(mind: Any) -> str:
+    return json.dumps(mind.asking.forms[-1].model_json_schema())
+
+
 async def test_what_was_rejected_is_not_offered_again_until_something_is_done() -> None:
-    def never_look(candidate: Candidate, state: Any, projection: Any) -> Verdict:
-        return Verdict.forbid("no") if candidate.action == "peek" else Verdict.allow()
-
-    async def peek() -> str:
-        """Peeks."""
-        return "seen"
-
-    answer = {**reasoning(), "candidates": [{"action": "peek", "score": 0.8}]}
     mind = make_mind(
-        {Phase.REASONING: answer},
+        drafting("peek"),
         tools=[peek, wave],
-        constraints=[never_look],
+        constraints=[without(peek="no")],
         depth="compact",
         enumerate_actions="calls",
         answers="brief",
     )
-    offered: list[bool] = []
-    for _ in range(2):
+    for shown in (True, False):
         await live(mind)
-        offered.append('"peek"' in json.dumps(mind.asking.forms[-1].model_json_schema()))
-    assert offered == [True, False]
+        assert ('"peek"' in offered(mind)) is shown
 
 
 async def test_what_a_rule_forbids_now_is_not_offered_and_the_trace_says_so() -> None:
-    def never_peek(candidate: Candidate, state: Any, projection: Any) -> Verdict:
-        return Verdict.forbid("no") if candidate.action == "peek" else Verdict.allow()
-
-    def never_answer(candidate: Candidate, state: Any, projection: Any) -> Verdict:
-        return Verdict.forbid("work") if candidate.action == "respond" else Verdict.allow()
-
-    async def peek() -> str:
-        """Peeks."""
-        return "seen"
-
-    answer = {**reasoning(), "candidates": [{"action": "peek", "score": 0.8}]}
     mind = make_mind(
-        {Phase.REASONING: answer},
+        drafting("peek"),
         tools=[peek, wave, look],
-        constraints=[never_peek, never_answer],
+        constraints=[without(peek="no", respond="work")],
         depth="compact",
         enumerate_actions="allowed",
     )
     outcomes = await live(mind)
-    form = json.dumps(mind.asking.forms[-1].model_json_schema())
-    assert [name in form for name in ('"wave"', '"look"', '"peek"', '"respond"')] == [
-        True,
-        True,
-        False,
-        False,
-    ]
-    notes = [r.text for r in mind.trace.records if isinstance(r, Note) and r.about == "not_offered"]
-    assert len(notes) == 1
-    assert "peek {}: never_peek: no" in notes[0]
+    names = ('"wave"', '"look"', '"peek"', '"respond"')
+    assert [name in offered(mind) for name in names] == [True, True, False, False]
+    (note,) = mind.notes("not_offered")
+    assert "peek {}: forbids: no" in note
     assert outcomes[Phase.SELECTION].candidate_id is None
 
 
 async def test_where_rules_forbid_all_but_one_call_all_are_offered() -> None:
-    def only_wave(candidate: Candidate, state: Any, projection: Any) -> Verdict:
-        return Verdict.allow() if candidate.action == "wave" else Verdict.forbid("no")
-
-    answer = {**reasoning(), "candidates": [{"action": "wave", "score": 0.8}]}
     mind = make_mind(
-        {Phase.REASONING: answer},
+        drafting("wave"),
         tools=[wave],
-        constraints=[only_wave],
+        constraints=[without(respond="no")],
         depth="compact",
         enumerate_actions="allowed",
     )
     await live(mind)
-    assert '"respond"' in json.dumps(mind.asking.forms[-1].model_json_schema())
-    (note,) = [r for r in mind.trace.records if isinstance(r, Note) and r.about == "not_offered"]
-    assert note.text.startswith("Forbidden now, but offered, for lack of others: respond")
+    assert '"respond"' in offered(mind)
+    (note,) = mind.notes("not_offered")
+    assert note.startswith("Forbidden now, but offered, for lack of others: respond")
 
 
 @pytest.mark.parametrize(
@@ -336,17 +342,6 @@ async def test_a_hook_that_cannot_read_a_return_ends_the_turn_and_loses_nothing(
     assert not mind.context.working_memory.in_cycle
     assert [r.content for r in mind.trace.records if r.record == "percept"] == ["Wave.", "waved"]
     assert "no number in it" in mind.notes("hook")[0]
-
-
-async def test_a_projection_that_is_no_state_forbids() -> None:
-    class Context(CoagContext[Any]):
-        def _project(self, candidate: Candidate, state: Any) -> Any:
-            return {"place": "east"}
-
-    evaluated = (await live(make_mind(replies(WAVE), tools=[wave], context=Context())))[
-        Phase.EVALUATION
-    ]
-    assert "not a state or None" in evaluated.evaluations[0].died_of.reason
 
 
 async def test_an_impasse_tells_what_the_last_candidates_died_of() -> None:
