@@ -5,11 +5,20 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import defaultdict, deque
-from collections.abc import AsyncGenerator, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    Callable,
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, takewhile
+from math import inf
 from pathlib import Path
-from typing import Any, ClassVar, Generic, Self, TypeVar, cast
+from typing import Any, Generic, Self, TypeVar, cast
 
 from autogen_core import CancellationToken, Component
 from autogen_core.models import CreateResult, LLMMessage, ModelInfo
@@ -27,6 +36,7 @@ from coag.errors import ConfigurationError, RecordedToolError, ReplayDivergenceE
 from coag.models import ModelClient, ModelRequest, publish_usage
 from coag.schema import (
     ActionsListed,
+    ActionSpec,
     Intent,
     ModelCall,
     Note,
@@ -47,7 +57,6 @@ from .exchanges import (
     hash_of,
     pieces_of,
     plain_json,
-    redacted_alike,
     result_of,
     shown,
     shown_of,
@@ -105,218 +114,76 @@ _COMPARED = 200
 
 
 class ExchangeTape(Generic[ExchangeT]):
-    """The exchanges of a run, each of which answers one equal request; equal ones in order."""
+    """The exchanges of a run, each of which answers one equal request; equal ones in order.
 
-    what: ClassVar[str]
-    """What one request is called."""
+    Args:
+        what: What one request is called.
+        exchanges: By number, in the order in which they were asked.
+        form: What a live request must be equal to. Texts of secrets count as redacted in both.
+    """
 
-    def __init__(self, exchanges: Mapping[int, ExchangeT]) -> None:
+    def __init__(
+        self,
+        what: str,
+        exchanges: Mapping[int, ExchangeT],
+        form: Callable[[ExchangeT], dict[str, Any]],
+    ) -> None:
+        self._what = what
+        self._form = form
         self._redactor = Redactor.from_environment()
         self._recorded = len(exchanges)
         self.left = dict(exchanges)
-        """Those that were not asked for yet."""
+        """Those that were not asked for yet, in their order."""
         self._waiting: dict[str, deque[int]] = defaultdict(deque)
         for number, exchange in exchanges.items():
-            self._waiting[hash_of(self.compared(exchange))].append(number)
-        self.count = 0
-        """How many requests the replay has made."""
+            self._waiting[hash_of(self._redacted(form(exchange)))].append(number)
+        self._count = 0
 
-    @property
-    def unused(self) -> tuple[ExchangeT, ...]:
-        """The recorded exchanges that were not asked for, in their order."""
-        return tuple(self.left.values())
+    def take(self, *forms: dict[str, Any]) -> ExchangeT:
+        """The earliest exchange left that is equal to one form of the live request.
 
-    def compared(self, exchange: ExchangeT) -> dict[str, Any]:
-        """What a live request must be equal to."""
-        raise NotImplementedError
-
-    def likeness(self, was: Mapping[str, Any], now: Mapping[str, Any]) -> Any:
-        """A measure, for the choice of the nearest exchange."""
-        raise NotImplementedError
-
-    def compared_parts(self, was: dict[str, Any], now: dict[str, Any]) -> tuple[Any, Any]:
-        """The two as a difference between them is shown."""
-        return was, now
-
-    def take_equal(self, *forms: dict[str, Any]) -> ExchangeT:
-        """The earliest exchange left that is equal to one form of the request."""
-        self.count += 1
-        for form in forms:
+        Raises:
+            ReplayDivergenceError: There is none.
+        """
+        self._count += 1
+        now = [self._redacted(form) for form in forms]
+        for form in now:
             if waiting := self._waiting.get(hash_of(form)):
                 return self.left.pop(waiting.popleft())
-        raise self._divergence(forms[0])
+        if not self.left:
+            raise self.diverged(f"all {self._recorded} recorded {self._what}s have been answered")
+        known = {
+            number: self._redacted(self._form(exchange))
+            for number, exchange in islice(self.left.items(), _COMPARED)
+        }
+        best = max(known, key=lambda number: _likeness(known[number], now[0]))
+        was = known[best]
+        live = next((form for form in now if form.keys() == was.keys()), now[0])
+        parts = shown(was), shown(live)
+        found = first_difference(*parts) or JsonDifference("", *parts)
+        recorded, now_shown = found.shown(_SHOWN)
+        problem = f"the nearest recorded one that is left, {self._what} {best}, differs"
+        raise self.diverged(problem, where=found.path, recorded=recorded, now=now_shown)
 
     def diverged(self, problem: str, **found: str) -> ReplayDivergenceError:
         """The error for the request just made."""
-        return ReplayDivergenceError(what=self.what, number=self.count, problem=problem, **found)
+        return ReplayDivergenceError(what=self._what, number=self._count, problem=problem, **found)
 
-    def _divergence(self, now: dict[str, Any]) -> ReplayDivergenceError:
-        if not self.left:
-            return self.diverged(f"all {self._recorded} recorded {self.what}s have been answered")
-        near = islice(self.left, _COMPARED)
-        best = max(near, key=lambda at: self.likeness(self.compared(self.left[at]), now))
-        was, is_now = self.compared_parts(self.compared(self.left[best]), now)
-        found = first_difference(was, is_now) or JsonDifference("", was, is_now)
-        recorded, live = found.shown(_SHOWN)
-        problem = f"the nearest recorded one that is left, {self.what} {best}, differs"
-        return self.diverged(problem, where=found.path, recorded=recorded, now=live)
+    def _redacted(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """What was recorded has no secrets, so what is live must have none."""
+        return json.loads(self._redactor.clean(canonical(request)))
 
 
-class ModelTape(ExchangeTape[ModelCall]):
-    """The requests of a run to a model."""
-
-    what = "request"
-
-    def __init__(self, run: Run, model: str | None = None) -> None:
-        calls = [record for record in _records_of(run) if isinstance(record, ModelCall)]
-        models = sorted({call.model for call in calls})
-        if model is not None:
-            calls = [call for call in calls if call.model == model]
-        if not calls:
-            known = f"models: {', '.join(map(repr, models))}" if models else "requests: none"
-            wanted = "request" if model is None else f"request to model {model!r}"
-            raise ConfigurationError(f"The recorded run holds no {wanted}. Its {known}.")
-        self.model_info = _model_info(calls)
-        # Records are written when answers come; equal requests are answered as they were asked.
-        calls.sort(key=lambda call: call.at)
-        asked = calls[0].asked
-        self.arguments: Mapping[str, Any] = {} if asked is None else asked.arguments
-        super().__init__(dict(enumerate(calls, 1)))
-
-    def take(self, request: ModelRequest) -> ModelCall:
-        """The record of this very request."""
-        now = redacted_alike(compared_request(request), self._redactor)
-        return self.take_equal(now, without_rest(now))
-
-    def compared(self, exchange: ModelCall) -> dict[str, Any]:
-        """The request without secrets."""
-        return redacted_alike(compared(exchange), self._redactor)
-
-    def likeness(self, was: Mapping[str, Any], now: Mapping[str, Any]) -> tuple[int, int]:
-        """How many messages two requests have in common at their beginning, and what else."""
-        common = 0
-        for one, other in zip(was["messages"], now["messages"], strict=False):
-            if (one["role"], one["content"]) != (other["role"], other["content"]):
-                break
-            common += 1
-        return common, sum(was.get(key) == now.get(key) for key in now)
-
-    def compared_parts(self, was: dict[str, Any], now: dict[str, Any]) -> tuple[Any, Any]:
-        """Only what the record holds is compared."""
-        return shown(was), shown(now if "asked" in was else without_rest(now))
-
-
-def _model_info(calls: Iterable[ModelCall]) -> ModelInfo | None:
-    """What the model of these requests can do; None if no record says."""
-    infos = [call.asked.model_info for call in calls if call.asked and call.asked.model_info]
-    if len({canonical(info) for info in infos}) > 1 and len({call.model for call in calls}) > 1:
-        models = ", ".join(sorted({repr(call.model) for call in calls}))
-        raise ConfigurationError(
-            f"The recorded run asked several models: {models}. Give one client for each: "
-            "`ReplayingClient(run, model=NAME)`."
-        )
-    return cast("ModelInfo", json.loads(json.dumps(infos[-1]))) if infos else None
-
-
-@dataclass(slots=True)
-class ToolExchange:
-    """A recorded tool call and how it ended."""
-
-    intent: Intent
-    receipt: Receipt | None = None
-    """None where the run ended before the call did."""
-    result: ToolResult | None = None
-    """What it gave; None if that was no result."""
-    shown: Collection[Any] = ()
-    """What it had streamed before."""
-
-    def end(self, receipt: Receipt) -> None:
-        """Adds how it ended."""
-        self.receipt = receipt
-        if receipt.status is ReceiptStatus.CANCELLED or self.raised:
-            return
-        self.result, self.shown = tool_result_of(self.intent, receipt), shown_of(receipt)
-
-    @property
-    def raised(self) -> str | None:
-        """The error that it raised."""
-        returned = self.receipt.returned if self.receipt else None
-        return returned.raised if returned else None
-
-
-class ToolTape(ExchangeTape[ToolExchange]):
-    """The tool calls of a run."""
-
-    what = "tool call"
-
-    def __init__(self, run: Run, names: Collection[str] | None = None) -> None:
-        self._names = names
-        self._listings: list[tuple[int, list[ToolSchema]]] = []
-        """The tools as they were listed, each with the number of the call that was made next."""
-        calls = self._read(run)
-        listed = {schema["name"] for _, schemas in self._listings for schema in schemas}
-        if not listed and (names is None or names):
-            wanted = "no tools" if names is None else f"none of the tools {sorted(names)!r}"
-            raise ConfigurationError(
-                f"The recorded run lists {wanted}. Record it with RecordingWorkbench, or leave "
-                "the tools out."
-            )
-        # An agent answers calls of tools that there are not by itself: they come to no workbench.
-        super().__init__({n: call for n, call in calls.items() if call.intent.action in listed})
-
-    def schemas(self) -> list[ToolSchema]:
-        """The tools as they were listed last before the first recorded call that is left."""
-        first_left = next(iter(self.left), None)
-        listings = [each for each in self._listings if each[1]]
-        before = [each for each in listings if first_left is None or each[0] <= first_left]
-        return [schema for _, schemas in (before or listings[:1])[-1:] for schema in schemas]
-
-    def take(self, name: str, arguments: Mapping[str, Any]) -> ToolExchange:
-        """The record of this very call."""
-        call = self.take_equal(self._compared(name, arguments))
-        if call.result is None and call.raised is None:
-            broke_off = "not yet at its end when the recorded run broke off"
-            how = "cancelled" if call.receipt else broke_off
-            raise self.diverged(f"{name!r} was {how}, so that no result of it is recorded")
-        return call
-
-    def compared(self, exchange: ToolExchange) -> dict[str, Any]:
-        """The call's name and arguments, without secrets."""
-        return self._compared(exchange.intent.action, exchange.intent.arguments)
-
-    def likeness(self, was: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
-        """Whether it is the same tool."""
-        return was["action"] == now["action"]
-
-    def _compared(self, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        call = {"action": name, "arguments": plain_json(arguments)}
-        return redacted_alike(call, self._redactor)
-
-    def _read(self, run: Run) -> dict[int, ToolExchange]:
-        calls: dict[str, ToolExchange] = {}
-        listed: ActionsListed | None = None
-        for record in _records_of(run):
-            match record:
-                case Intent() if not record.internal and self._takes(record.action):
-                    calls[record.id] = ToolExchange(record)
-                case Receipt() if record.intent_id in calls:
-                    calls[record.intent_id].end(record)
-                case ActionsListed():
-                    listed = record
-                    self._list(len(calls) + 1, listed, {})
-                case Note() if record.about == SCHEMAS_NOTE and listed is not None:
-                    self._listings.pop()  # the same list, with what its specs do not say
-                    self._list(len(calls) + 1, listed, record.details)
-                case _:
-                    pass
-        return dict(enumerate(calls.values(), 1))
-
-    def _list(self, before: int, listed: ActionsListed, beside: Mapping[str, Any]) -> None:
-        specs = [spec for spec in listed.specs if self._takes(spec.name)]
-        self._listings.append((before, schemas_of(specs, beside)))
-
-    def _takes(self, name: str) -> bool:
-        return self._names is None or name in self._names
+def _likeness(was: Mapping[str, Any], now: Mapping[str, Any]) -> tuple[int, int]:
+    """How many messages two requests have in common at their beginning, and what else."""
+    if "messages" not in now:
+        return int(was["action"] == now["action"]), 0
+    pairs = zip(was["messages"], now["messages"], strict=False)
+    said = (
+        (one["role"], one["content"]) == (other["role"], other["content"]) for one, other in pairs
+    )
+    common = len(list(takewhile(bool, said)))
+    return common, sum(was.get(key) == now.get(key) for key in now)
 
 
 # ---- A model client that answers from a recorded run ----
@@ -368,25 +235,33 @@ class ReplayingClient(NamedComponent, ModelClient, Component[ReplayingClientConf
         self, run: Run, *, model: str | None = None, model_info: ModelInfo | None = None
     ) -> None:
         super().__init__()
-        self._tape = ModelTape(run, model)
-        self._folder = _folder_of(run)
-        self._model = model
-        self._given_info = model_info
-        self._info = model_info or self._tape.model_info
-
-    @property
-    def unused(self) -> tuple[ModelCall, ...]:
-        """The recorded requests that were not asked for, in their order."""
-        return self._tape.unused
-
-    @property
-    def arguments(self) -> Mapping[str, Any]:
+        calls = [record for record in _records_of(run) if isinstance(record, ModelCall)]
+        models = sorted({call.model for call in calls})
+        if model is not None:
+            calls = [call for call in calls if call.model == model]
+        if not calls:
+            known = f"models: {', '.join(map(repr, models))}" if models else "requests: none"
+            wanted = "request" if model is None else f"request to model {model!r}"
+            raise ConfigurationError(f"The recorded run holds no {wanted}. Its {known}.")
+        # Records are written when answers come; equal requests are answered as they were asked.
+        calls.sort(key=lambda call: call.at)
+        self._tape = ExchangeTape("request", dict(enumerate(calls, 1)), compared)
+        asked = calls[0].asked
+        self.arguments: Mapping[str, Any] = {} if asked is None else asked.arguments
         """The further arguments of the first recorded request, such as a limit of its answer.
 
         What wraps a client may add some by what it knows of the client; for the same requests in
         a replay it has to add these.
         """
-        return self._tape.arguments
+        self._folder = _folder_of(run)
+        self._model = model
+        self._given_info = model_info
+        self._info = model_info or _model_info(calls)
+
+    @property
+    def unused(self) -> tuple[ModelCall, ...]:
+        """The recorded requests that were not asked for, in their order."""
+        return tuple(self._tape.left.values())
 
     async def answer(self, request: ModelRequest) -> CreateResult:
         """Gives the recorded answer.
@@ -396,7 +271,7 @@ class ReplayingClient(NamedComponent, ModelClient, Component[ReplayingClientConf
             ModelCallError: The client raised then; the reason is the recorded one.
             CancelledError: The request was cancelled then, or is now.
         """
-        call = self._tape.take(request)
+        call = self._take(request)
         await _let_others_run(request.token)
         return self._ended(call)
 
@@ -408,7 +283,7 @@ class ReplayingClient(NamedComponent, ModelClient, Component[ReplayingClientConf
             ModelCallError: As `answer`, after the pieces that had come.
             CancelledError: As `answer`, after the pieces that had come.
         """
-        call = self._tape.take(request)
+        call = self._take(request)
         for piece in pieces_of(call):
             await _let_others_run(request.token)
             yield piece
@@ -445,6 +320,10 @@ class ReplayingClient(NamedComponent, ModelClient, Component[ReplayingClientConf
     def _from_config(cls, config: ReplayingClientConfig) -> Self:
         return cls(config.run, model=config.model, model_info=config.model_info)
 
+    def _take(self, request: ModelRequest) -> ModelCall:
+        now = compared_request(request)
+        return self._tape.take(now, without_rest(now))
+
     def _ended(self, call: ModelCall) -> CreateResult:
         """How the request ended then: the answer, or what was raised."""
         publish_usage(call.usage, failed=bool(call.error))
@@ -470,7 +349,72 @@ async def _let_others_run(token: CancellationToken | None) -> None:
         raise asyncio.CancelledError
 
 
+def _model_info(calls: Iterable[ModelCall]) -> ModelInfo | None:
+    """What the model of these requests can do; None if no record says."""
+    infos = [call.asked.model_info for call in calls if call.asked and call.asked.model_info]
+    if len({canonical(info) for info in infos}) > 1 and len({call.model for call in calls}) > 1:
+        models = ", ".join(sorted({repr(call.model) for call in calls}))
+        raise ConfigurationError(
+            f"The recorded run asked several models: {models}. Give one client for each: "
+            "`ReplayingClient(run, model=NAME)`."
+        )
+    return cast("ModelInfo", json.loads(json.dumps(infos[-1]))) if infos else None
+
+
 # ---- Tools that answer from a recorded run ----
+
+
+@dataclass(slots=True)
+class ToolExchange:
+    """A recorded tool call and how it ended."""
+
+    intent: Intent
+    receipt: Receipt | None = None
+    """None where the run ended before the call did."""
+    result: ToolResult | None = None
+    """What it gave; None if that was no result."""
+    shown: Collection[Any] = ()
+    """What it had streamed before."""
+
+    def end(self, receipt: Receipt) -> None:
+        """Adds how it ended."""
+        self.receipt = receipt
+        if receipt.status is not ReceiptStatus.CANCELLED and not self.raised:
+            self.result, self.shown = tool_result_of(self.intent, receipt), shown_of(receipt)
+
+    @property
+    def raised(self) -> str | None:
+        """The error that it raised."""
+        returned = self.receipt.returned if self.receipt else None
+        return returned.raised if returned else None
+
+
+def _read_tools(
+    run: Run, names: Collection[str] | None
+) -> tuple[dict[int, ToolExchange], list[tuple[int, list[ToolSchema]]]]:
+    """The calls of a run by number, and each list of tools with the number of the call after it."""
+
+    def takes(name: str) -> bool:
+        return names is None or name in names
+
+    calls: dict[str, ToolExchange] = {}
+    listings: list[tuple[int, list[ToolSchema]]] = []
+    specs: list[ActionSpec] = []
+    for record in _records_of(run):
+        match record:
+            case Intent() if not record.internal and takes(record.action):
+                calls[record.id] = ToolExchange(record)
+            case Receipt() if record.intent_id in calls:
+                calls[record.intent_id].end(record)
+            case ActionsListed():
+                specs = [spec for spec in record.specs if takes(spec.name)]
+                listings.append((len(calls) + 1, schemas_of(specs, {})))
+            case Note() if record.about == SCHEMAS_NOTE and listings:
+                # the same list, with what its specs do not say
+                listings[-1] = (len(calls) + 1, schemas_of(specs, record.details))
+            case _:
+                pass
+    return dict(enumerate(calls.values(), 1)), [one for one in listings if one[1]]
 
 
 class ReplayingWorkbenchConfig(BaseModel):
@@ -512,7 +456,19 @@ class ReplayingWorkbench(NamedComponent, StaticStreamWorkbench):
 
     def __init__(self, run: Run, *, tools: Collection[str] | None = None) -> None:
         super().__init__([])
-        self._tape = ToolTape(run, tools)
+        calls, self._listings = _read_tools(run, tools)
+        listed = {schema["name"] for _, schemas in self._listings for schema in schemas}
+        if not listed and (tools is None or tools):
+            wanted = "no tools" if tools is None else f"none of the tools {sorted(tools)!r}"
+            raise ConfigurationError(
+                f"The recorded run lists {wanted}. Record it with RecordingWorkbench, or leave "
+                "the tools out."
+            )
+        # An agent answers calls of tools that there are not by itself: they come to no workbench.
+        calls = {number: call for number, call in calls.items() if call.intent.action in listed}
+        self._tape = ExchangeTape(
+            "tool call", calls, lambda call: _asked(call.intent.action, call.intent.arguments)
+        )
         self._folder = _folder_of(run)
         self._names = None if tools is None else list(tools)
         self.divergence: ReplayDivergenceError | None = None
@@ -521,7 +477,7 @@ class ReplayingWorkbench(NamedComponent, StaticStreamWorkbench):
     @property
     def unused(self) -> tuple[Intent, ...]:
         """The recorded calls that were not made, in their order."""
-        return tuple(call.intent for call in self._tape.unused)
+        return tuple(call.intent for call in self._tape.left.values())
 
     def check(self) -> None:
         """Raises what went wrong so far, if anything did.
@@ -533,8 +489,11 @@ class ReplayingWorkbench(NamedComponent, StaticStreamWorkbench):
             raise self.divergence
 
     async def list_tools(self) -> list[ToolSchema]:
-        """The tools as they were listed."""
-        return self._tape.schemas()
+        """The tools as they were listed last before the first recorded call that is left."""
+        first_left = next(iter(self._tape.left), inf)
+        before = [schemas for number, schemas in self._listings if number <= first_left]
+        known = before[-1:] or [schemas for _, schemas in self._listings[:1]]
+        return known[0] if known else []
 
     async def call_tool(
         self,
@@ -603,10 +562,22 @@ class ReplayingWorkbench(NamedComponent, StaticStreamWorkbench):
         self, name: str, arguments: Mapping[str, Any] | None
     ) -> ToolExchange | ReplayDivergenceError:
         try:
-            return self._tape.take(name, arguments or {})
+            call = self._tape.take(_asked(name, arguments or {}))
         except ReplayDivergenceError as error:
             self.divergence = self.divergence or error
             return error
+        if call.result is None and call.raised is None:
+            broke_off = "not yet at its end when the recorded run broke off"
+            how = "cancelled" if call.receipt else broke_off
+            error = self._tape.diverged(f"{name!r} was {how}, so that no result of it is recorded")
+            self.divergence = self.divergence or error
+            return error
+        return call
+
+
+def _asked(name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """What is compared of a call."""
+    return {"action": name, "arguments": plain_json(arguments)}
 
 
 def _end(call: ToolExchange) -> ToolResult:
