@@ -8,6 +8,7 @@ import json
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 from math import isfinite
 from typing import Any, Literal, TypeVar, cast
 
@@ -111,11 +112,6 @@ def without_rest(request: Mapping[str, Any]) -> dict[str, Any]:
     return {"messages": messages, "tools": request["tools"]}
 
 
-def redacted_alike(request: Mapping[str, Any], redactor: Redactor) -> dict[str, Any]:
-    """The request without secrets: what was recorded has none, so what is live must have none."""
-    return json.loads(redactor.clean(canonical(request)))
-
-
 def _compared(
     messages: Sequence[Mapping[str, Any]],
     tools: Sequence[str],
@@ -160,20 +156,19 @@ class _StatusError(Exception):
         super().__init__(reason)
 
 
-def given_of(
-    result: CreateResult, pieces: Sequence[str] | None, redactor: Redactor | None = None
-) -> AnswerDetails:
+def given_of(result: CreateResult, pieces: Sequence[str] | None) -> AnswerDetails:
     """What of an answer its text, its calls, its usage and its finish reason do not tell."""
     content: Any = result.content
     content = "" if content is None else content  # as a careless client may bring it
     text = "".join(pieces or ())
     whole: dict[str, Any] = {
-        "content": content if isinstance(content, str) else [_call(call) for call in content],
+        "content": content if isinstance(content, str) else [asdict(call) for call in content],
         "thought": result.thought,
         "stream": None if pieces is None or text == content else text,
-        "logprobs": _short_logprobs(result.logprobs, content, redactor),
+        "logprobs": _short_logprobs(result.logprobs, content),
     }
-    exact = _mapped(whole, _escape) if any(map(_halved, _texts(whole))) else None
+    halved = _halved(json.dumps(whole, ensure_ascii=False))
+    exact = _mapped(whole, _escape) if halved else None
     values = dict.fromkeys(whole) if exact else plain_json(whole)
     logprobs: list[Any] | None = values["logprobs"]
     return AnswerDetails(
@@ -210,7 +205,13 @@ def result_of(call: ModelCall) -> CreateResult:
     usage = call.usage
     return CreateResult.model_construct(
         finish_reason=cast("Any", call.finish_reason),
-        content=content if isinstance(content, str) else [_function_call(each) for each in content],
+        # Records of phases name no id: their calls are proposals.
+        content=content
+        if isinstance(content, str)
+        else [
+            FunctionCall(id=each.get("id", ""), name=each["name"], arguments=each["arguments"])
+            for each in content
+        ],
         usage=RequestUsage(
             prompt_tokens=usage.prompt_tokens, completion_tokens=usage.completion_tokens
         ),
@@ -282,15 +283,11 @@ def _fault(error: BaseException | None) -> str | None:
 
 
 def _short_logprobs(
-    logprobs: Sequence[ChatCompletionTokenLogprob] | None,
-    content: object,
-    redactor: Redactor | None,
+    logprobs: Sequence[ChatCompletionTokenLogprob] | None, content: object
 ) -> list[Any] | None:
     """Log probabilities as short lists. None of a text with a secret: tokens are its pieces."""
-    if logprobs is None:
-        return None
-    redactor = redactor or Redactor.from_environment()
-    if isinstance(content, str) and redactor.clean_text(content) != content:
+    clean = Redactor.from_environment().clean_text
+    if logprobs is None or (isinstance(content, str) and clean(content) != content):
         return None
     return [
         [
@@ -315,36 +312,18 @@ def _logprob(parts: Sequence[Any]) -> ChatCompletionTokenLogprob:
     )
 
 
-def _call(call: FunctionCall) -> dict[str, str]:
-    return {"id": call.id, "name": call.name, "arguments": call.arguments}
-
-
-def _function_call(call: Mapping[str, Any]) -> FunctionCall:
-    # Records of phases name no id: their calls are proposals.
-    return FunctionCall(
-        id=call.get("id", ""), name=str(call["name"]), arguments=str(call["arguments"])
-    )
-
-
 def _mapped(value: Any, change: Any) -> Any:
     """The JSON with each of its texts changed."""
-    if isinstance(value, str):
-        return change(value)
-    if isinstance(value, list):
-        return [_mapped(item, change) for item in cast("list[Any]", value)]
-    if isinstance(value, dict):
-        items = cast("dict[str, Any]", value).items()
-        return {key: _mapped(item, change) for key, item in items}
-    return value
-
-
-def _texts(value: Any) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, list | dict):
-        whole = cast("list[Any] | dict[str, Any]", value)
-        for item in whole.values() if isinstance(whole, dict) else whole:
-            yield from _texts(item)
+    match value:
+        case str():
+            return change(value)
+        case list():
+            return [_mapped(item, change) for item in cast("list[Any]", value)]
+        case dict():
+            items = cast("dict[str, Any]", value).items()
+            return {key: _mapped(item, change) for key, item in items}
+        case _:
+            return value
 
 
 def _halved(text: str) -> bool:
@@ -420,14 +399,12 @@ def tool_result_of(intent: Intent, receipt: Receipt) -> ToolResult:
 
 def shown_of(receipt: Receipt) -> list[Any]:
     """What a recorded call had shown while it ran, in order."""
-    items = receipt.returned.shown if receipt.returned else ()
-    return [_shown(item) for item in items]
-
-
-def _shown(item: Mapping[str, Any]) -> Any:
-    if "type" not in item:
-        return item["value"]
-    return _class_of(item["type"], BaseModel).model_validate(item["value"])
+    return [
+        _class_of(item["type"], BaseModel).model_validate(item["value"])
+        if "type" in item
+        else item["value"]
+        for item in (receipt.returned.shown if receipt.returned else ())
+    ]
 
 
 def _part(part: TextResultContent | ImageResultContent) -> dict[str, Any]:
@@ -443,9 +420,8 @@ def _content(part: Mapping[str, Any]) -> TextResultContent | ImageResultContent:
 
 
 def _item(item: object) -> dict[str, Any]:
-    if isinstance(item, BaseModel):
-        return {"type": _name_of(type(item)), "value": plain_json(item)}
-    return {"value": plain_json(item)}
+    named = {"type": _name_of(type(item))} if isinstance(item, BaseModel) else {}
+    return {**named, "value": plain_json(item)}
 
 
 def _name_of(kind: type) -> str:

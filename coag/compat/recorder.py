@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -84,33 +83,30 @@ class AnnouncedCalls:
     """
 
     def __init__(self) -> None:
-        self._waiting: dict[str, list[ToolAttempt]] = defaultdict(list)
+        self._waiting: list[tuple[str, ToolAttempt]] = []
 
     def announce(self, call_id: str, attempt: ToolAttempt) -> None:
         """A call is about to be run, by whoever does."""
-        self._waiting[call_id].append(attempt)
+        self._waiting.append((call_id, attempt))
 
     def claim(
         self, call_id: str | None, action: str, arguments: Mapping[str, Any]
     ) -> ToolAttempt | None:
         """Takes over a call in order to run it; None if nobody announced such a one."""
-        for attempt in self._waiting.get(call_id or "", ()):
+        for name, attempt in self._waiting:
             known = attempt.intent.arguments
             alike = known == dict(arguments) or (UNPARSED in known and UNPARSED in arguments)
-            if attempt.intent.action == action and alike:
-                self.settle(call_id or "", attempt)
+            if name == (call_id or "") and attempt.intent.action == action and alike:
+                self.settle(name, attempt)
                 return attempt
         return None
 
     def settle(self, call_id: str, attempt: ToolAttempt) -> bool:
         """Strikes a call off; False if somebody has taken it over or ended it already."""
-        waiting = self._waiting.get(call_id, [])
-        if attempt not in waiting:
-            return False
-        waiting.remove(attempt)
-        if not waiting:
-            del self._waiting[call_id]
-        return True
+        waits = (call_id, attempt) in self._waiting
+        if waits:
+            self._waiting.remove((call_id, attempt))
+        return waits
 
 
 # ---- What tools there are, written down when that changes, and read again ----
@@ -150,19 +146,15 @@ class ListedTools:
 
 
 def schemas_of(specs: Sequence[ActionSpec], beside: Mapping[str, Any]) -> list[ToolSchema]:
-    """The schemas of recorded tools."""
-    return [_restored(spec, beside.get(spec.name)) for spec in specs]
-
-
-def _restored(spec: ActionSpec, details: Mapping[str, Any] | None) -> ToolSchema:
-    plain = cast("dict[str, Any]", _plain(spec))
-    if details is None:
-        return _plain(spec)
-    restored = {
-        key: plain[key] if key in _IN_SPEC and value is _SAME else value
-        for key, value in details.items()
-    }
-    return cast("ToolSchema", restored | {"name": spec.name})
+    """The schemas of recorded tools, with the details of the note about them, if there is one."""
+    schemas: list[ToolSchema] = []
+    for spec in specs:
+        plain, details = cast("dict[str, Any]", _plain(spec)), beside.get(spec.name)
+        if details is not None:
+            same = (key for key, value in details.items() if key in _IN_SPEC and value is _SAME)
+            plain = {**details, **{key: plain[key] for key in same}, "name": spec.name}
+        schemas.append(cast("ToolSchema", plain))
+    return schemas
 
 
 def _spec(schema: ToolSchema) -> ActionSpec:

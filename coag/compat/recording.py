@@ -573,14 +573,7 @@ class _Turn:
 
 
 class StockRun:
-    """Tells an agent in each turn what the recorded one was told.
-
-    Args:
-        agent: The agent, made over doubles of its model and its tools; one that is no
-            `RecordedAgent` becomes one.
-        recorder: Who writes.
-        records: Gives the records of the run.
-    """
+    """Tells an agent, made over doubles, in each turn what the recorded one was told."""
 
     def __init__(
         self,
@@ -598,9 +591,8 @@ class StockRun:
         What an agent raises that is no `CoagError` is not passed on: its turn's end tells of it.
         """
         turn = self._recorder.turn + 1
-        messages = list(_messages(self._records(), turn)) or [
-            TextMessage(content=text, source="user")
-        ]
+        said = TextMessage(content=text, source="user")
+        messages = list(_messages(self._records(), turn)) or [said]
         try:
             return await self._agent.on_messages(messages, CancellationToken())
         except CoagError:
