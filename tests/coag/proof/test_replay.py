@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from autogen_core import CancellationToken, FunctionCall
 from kits import foragers
 from kits.brains import brain, respond
 from kits.crews import foreman
-from kits.foragers import BITTER, Basket, foraged
+from kits.foragers import Basket, foraged
 from kits.porters import TASK, porter, scholar
 from kits.ringers import ringer
 from kits.runs import Bodies, Build, check_same, closed, edited, run_of, say
@@ -31,10 +32,6 @@ from coag.schema import Candidate, Percept, PerceptKind, SystemClock, Trust, Ver
 from coag.tracing import RunFolder
 
 
-def exists(path: Path) -> bool:
-    return path.exists()
-
-
 async def diverged(run: RunFolder, build: Callable[[], CoagAgent] | None = None) -> Divergence:
     report = await replay(run, agent=build)
     assert report.divergence is not None
@@ -48,26 +45,18 @@ async def diverged(run: RunFolder, build: Callable[[], CoagAgent] | None = None)
 async def test_a_run_with_a_recipe_is_replayed_without_anything_else(
     depth: Any, tmp_path: Path
 ) -> None:
-    log = tmp_path / "calls.txt"
-    run = await run_of(
-        porter(log=str(log), logs=str(tmp_path / "logs"), depth=depth), TASK, "Well."
-    )
+    log, memory = tmp_path / "calls.txt", tmp_path / "memory"
+    agent = porter(log=str(log), logs=str(tmp_path / "logs"), memory=str(memory), depth=depth)
+    run = await run_of(agent, TASK, "Well.")
+    shutil.rmtree(memory)
     before = log.read_text(), run.trace_path.read_bytes()
     assert (await check_same(run)).remarks == ()
     assert (log.read_text(), run.trace_path.read_bytes()) == before
+    assert "memory" not in os.listdir(tmp_path)
 
 
 async def test_what_is_learned_is_learned_again_and_kept_nowhere(tmp_path: Path) -> None:
     await check_same(await run_of(scholar(logs=str(tmp_path / "logs")), TASK))
-
-
-@pytest.mark.long
-async def test_memory_on_a_disk_is_not_touched(tmp_path: Path) -> None:
-    memory, log = tmp_path / "memory", str(tmp_path / "calls.txt")
-    run = await run_of(porter(log=log, logs=str(tmp_path / "logs"), memory=str(memory)), TASK)
-    shutil.rmtree(memory)
-    await check_same(run)
-    assert not exists(memory)
 
 
 @pytest.mark.parametrize("depth", ["full", "compact"])
@@ -78,8 +67,8 @@ async def test_a_batch_is_replayed_in_the_order_in_which_it_ended(
     await check_same(await run_of(agent, TASK))
 
 
-async def test_hooks_modules_and_constraints_run_again(tmp_path: Path) -> None:
-    assert (await check_same(await foraged(tmp_path, told=(BITTER,)))).remarks == ()
+async def test_hooks_modules_and_constraints_run_again(berries: RunFolder) -> None:
+    assert (await check_same(berries)).remarks == ()
 
 
 async def test_what_an_action_of_a_module_did_is_taken_from_the_trace(tmp_path: Path) -> None:
@@ -112,15 +101,12 @@ def formed(request: ScriptedRequest) -> ScriptedReply:
     return "I found three." if request.tools else {"found": 3}
 
 
-def calls(*names: str) -> list[FunctionCall]:
-    return [FunctionCall(id=name, name=name, arguments='{"where": "hall"}') for name in names]
-
-
 def wanders(request: ScriptedRequest) -> ScriptedReply:
     """Looks and fails at once, then answers; natively."""
     if not request.tools:
         return {"situation": "Calm.", "risks": [], "goal_status": "open"}
-    return "Done." if "nothing in the hall" in request.text else calls("look", "fail")
+    wanted = [FunctionCall(id=n, name=n, arguments='{"where": "hall"}') for n in ("look", "fail")]
+    return "Done." if "nothing in the hall" in request.text else wanted
 
 
 def written_as_text(request: ScriptedRequest) -> ScriptedReply:
@@ -179,6 +165,12 @@ BUILDS: dict[str, Build] = {
 }  # fmt: skip
 
 
+def looker(logs: Path | None, *then: Any, tools: Any = (look,), **how: Any) -> CoagAgent:
+    """An agent that looks, and goes on as it is told."""
+    model = brain(LOOK, *(then or (respond(),)))
+    return CoagAgent("a", model, tools=list(tools), logs=logs, proposal="json", **how)
+
+
 @pytest.mark.parametrize("name", BUILDS)
 async def test_agents_of_many_kinds_are_the_same_when_they_are_built_again(
     name: str, tmp_path: Path
@@ -197,10 +189,9 @@ async def test_refused_forms_repairs_and_unusable_answers_go_the_same_way(tmp_pa
             raise ValueError("no schemas here")
         return ("what?", '{"situation": "Calm", "risks": [], ', '{"choice": 1}')[len(seen) % 3]
 
-    model = ScriptedModel(faulty)
-
     def build(logs: Path | None) -> CoagAgent:
-        return CoagAgent("a", model, logs=logs, proposal="json", bounds=Bounds(impasses=3))
+        bounds = Bounds(impasses=3)
+        return CoagAgent("a", ScriptedModel(faulty), logs=logs, proposal="json", bounds=bounds)
 
     run = await run_of(build(tmp_path))
     asked = len(seen)
@@ -223,17 +214,14 @@ async def test_a_model_that_cannot_be_asked_ends_the_turn_again(tmp_path: Path) 
 
 
 async def test_a_reader_who_leaves_ends_the_turn_at_the_same_place(tmp_path: Path) -> None:
-    def build(logs: Path | None) -> CoagAgent:
-        return CoagAgent("a", brain(LOOK, respond()), tools=[look], logs=logs, proposal="json")
-
     for read in range(1, 8):
-        agent = build(tmp_path / str(read))
+        agent = looker(tmp_path / str(read))
         said = [TextMessage(content="Go on.", source="user")]
         stream = agent.on_messages_stream(said, CancellationToken())
         for _ in range(read):
             await anext(stream, None)
         await stream.aclose()
-        await check_same(await run_of(agent, "And now?"), build)
+        await check_same(await run_of(agent, "And now?"), looker)
 
 
 async def test_a_cancelled_tool_is_cancelled_again(tmp_path: Path) -> None:
@@ -246,8 +234,8 @@ async def test_a_cancelled_tool_is_cancelled_again(tmp_path: Path) -> None:
         return "waited"
 
     def build(logs: Path | None) -> CoagAgent:
-        return CoagAgent("a", brain(("wait", "{}"), respond()), tools=[wait], logs=logs,
-                         proposal="json")  # fmt: skip
+        model = brain(("wait", "{}"), respond())
+        return CoagAgent("a", model, tools=[wait], logs=logs, proposal="json")
 
     agent = build(tmp_path)
     with pytest.raises(BaseException, match=r"^$"):
@@ -264,8 +252,7 @@ def no_looking(candidate: Candidate, state: Any, projection: Any) -> Verdict:
 
 async def test_changes_from_outside_are_taken_from_the_trace_and_remarked(tmp_path: Path) -> None:
     def build(logs: Path | None) -> CoagAgent:
-        return CoagAgent("a", brain(LOOK, respond(), [LOOK, respond()], respond()), tools=[look],
-                         logs=logs, proposal="json")  # fmt: skip
+        return looker(logs, respond(), [LOOK, respond()], respond())
 
     agent = build(tmp_path)
     await say(agent, "Go on.")
@@ -334,7 +321,7 @@ async def test_changed_code_of_the_domain_is_found_where_it_first_matters(
     owner: Any,
     name: str,
     changed: Any,
-    expected: Any,
+    expected: tuple[str, str | None, str],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -350,22 +337,13 @@ async def test_changed_code_of_the_domain_is_found_where_it_first_matters(
     assert found.meaning in str(found)
 
 
-async def test_a_changed_seed_of_a_procedure_is_found_at_once(tmp_path: Path) -> None:
-    def build(logs: Path | None, text: str = "") -> CoagAgent:
-        seed = seed_procedures()["reasoning"]
-        changed = {"reasoning": seed.model_copy(update={"text": f"{seed.text}\n{text}"})}
-        return CoagAgent("a", brain(respond()), logs=logs, proposal="json",
-                         procedures=changed if text else None)  # fmt: skip
-
-    found = await diverged(await run_of(build(tmp_path)), lambda: build(None, "Be quick."))
+async def test_a_changed_seed_or_tool_is_found_where_it_first_shows(tmp_path: Path) -> None:
+    run = await run_of(looker(tmp_path))
+    seed = seed_procedures()["reasoning"]
+    changed = {"reasoning": seed.model_copy(update={"text": f"{seed.text}\nBe quick."})}
+    found = await diverged(run, lambda: looker(None, procedures=changed))
     assert (found.seq, found.field) == (0, "procedures.versions.reasoning")
-
-
-async def test_a_changed_tool_is_found_where_the_actions_are_listed(tmp_path: Path) -> None:
-    def build(logs: Path | None, *more: Any) -> CoagAgent:
-        return CoagAgent("a", brain(respond()), tools=[look, *more], logs=logs, proposal="json")
-
-    found = await diverged(await run_of(build(tmp_path)), lambda: build(None, fail))
+    found = await diverged(run, lambda: looker(None, tools=(look, fail)))
     assert (found.record, found.field) == ("actions", "specs[1]")
 
 
@@ -382,25 +360,21 @@ async def test_a_changed_tool_is_found_where_the_actions_are_listed(tmp_path: Pa
     ],
 )
 async def test_a_changed_value_in_the_trace_is_found(
-    where: str, path: tuple[str, ...], value: Any, tmp_path: Path
+    where: str, path: tuple[str, ...], value: Any, own_stones: RunFolder
 ) -> None:
-    agent = porter(log=str(tmp_path / "calls.txt"), logs=str(tmp_path / "logs"))
     places: list[int] = []
 
     def change(bodies: Bodies) -> None:
-        places.append(next(n for n, body in enumerate(bodies) if _is(body, where, path)))
+        has = (n for n, it in enumerate(bodies) if it["record"] == where and it.get(path[0]))
+        places.append(next(has))
         target = bodies[places[0]]
         for name in path[:-1]:
             target = target[name]
         target[path[-1]] = value
 
-    run = edited(await run_of(agent, TASK), change)
+    run = edited(own_stones, change)
     assert (await diverged(run)).seq >= places[0]
     assert any("hash" in remark for remark in (await replay(run)).remarks)
-
-
-def _is(body: Mapping[str, Any], where: str, path: tuple[str, ...]) -> bool:
-    return body["record"] == where and path[0] in body and body[path[0]] is not None
 
 
 # ---- what cannot be replayed ----
@@ -411,8 +385,5 @@ async def test_a_run_without_a_recipe_needs_its_agent(tmp_path: Path) -> None:
     with pytest.raises(ResumeError, match=r"no recipe.*replay\(run, agent=\.\.\.\)"):
         await replay(run)
     assert (await replay(run.path, agent=BUILDS["ranked"](None))).same
-
-
-async def test_a_folder_without_a_run_is_refused(tmp_path: Path) -> None:
     with pytest.raises(TraceError, match=r"holds no run\.json"):
         await replay(tmp_path)

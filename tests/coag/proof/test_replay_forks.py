@@ -5,14 +5,11 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
-from typing import Any
 
 import pytest
-from autogen_agentchat.messages import TextMessage
-from autogen_core import CancellationToken
-from kits.foragers import GREEN, foraged
+from kits.foragers import GREEN
 from kits.porters import scholar
-from kits.runs import with_info
+from kits.runs import edited, run_of, with_info
 
 from coag.errors import TraceError
 from coag.memory import seed_procedures
@@ -48,25 +45,30 @@ def of_each_kind(run: RunFolder) -> list[Changes]:
     ]
 
 
-async def test_a_fork_is_replayed_from_each_phase_with_each_kind_of_change(tmp_path: Path) -> None:
-    run = await foraged(tmp_path)
+async def test_a_fork_is_replayed_from_each_phase_with_each_kind_of_change(
+    berries: RunFolder, tmp_path: Path
+) -> None:
     for number, phase in enumerate(PHASES):
-        changes = of_each_kind(run)
-        report = await check_same(await fork(run, f"2.{phase}", changes[number % len(changes)]))
-        assert report.remarks == ()
+        changes = of_each_kind(berries)
+        made = await fork(berries, f"2.{phase}", changes[number % len(changes)], logs=tmp_path)
+        assert (await check_same(made)).remarks == ()
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("world", [True, False])
+@pytest.mark.parametrize("runs", ["berries", "bare_berries"])
 @pytest.mark.parametrize("cycle", [1, 2, 3, 4])
-async def test_every_fork_is_replayed(cycle: int, world: bool, tmp_path: Path) -> None:
-    run = await foraged(tmp_path, world=world)
+async def test_every_fork_is_replayed(
+    cycle: int, runs: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    run: RunFolder = request.getfixturevalue(runs)
     for phase in PHASES:
         for changes in of_each_kind(run):
-            await check_same(await fork(run, f"{cycle}.{phase}", changes))
+            await check_same(await fork(run, f"{cycle}.{phase}", changes, logs=tmp_path))
 
 
-async def test_a_fork_with_another_model_is_replayed_without_it(tmp_path: Path) -> None:
+async def test_a_fork_with_another_model_is_replayed_without_it(
+    compact_berries: RunFolder, tmp_path: Path
+) -> None:
     done = {"action": "respond", "arguments": '{"text": "I rest."}', "score": 0.9}
     answer = {"situation": "", "risks": [], "goal_status": "open", "candidates": [done]}
     component = {
@@ -76,14 +78,17 @@ async def test_a_fork_with_another_model_is_replayed_without_it(tmp_path: Path) 
     }
     model = tmp_path / "lazy.json"
     model.write_text(json.dumps(component))
-    forked = await fork(await foraged(tmp_path, depth="compact"), "2", Changes(model=str(model)))
+    changes = Changes(model=str(model))
+    forked = await fork(compact_berries, "2", changes, logs=tmp_path / "forks")
     model.unlink()
     await check_same(forked)
 
 
-async def test_forks_of_forks_are_replayed_with_all_that_was_changed(tmp_path: Path) -> None:
-    run = await foraged(tmp_path)
-    first = await fork(run, "2.proposal", Changes(without_constraints=(ENOUGH,)))
+async def test_forks_of_forks_are_replayed_with_all_that_was_changed(
+    berries: RunFolder, tmp_path: Path
+) -> None:
+    changes = Changes(without_constraints=(ENOUGH,))
+    first = await fork(berries, "2.proposal", changes, logs=tmp_path)
     second = await fork(first.run, "3.execution", Changes(settings={"held": 0}))
     third = await fork(second.run, "3.execution", turns=0)
     for forked in (first, second, third):
@@ -91,62 +96,43 @@ async def test_forks_of_forks_are_replayed_with_all_that_was_changed(tmp_path: P
 
 
 @pytest.mark.parametrize("at", ["1.selection", "1.execution"])
-async def test_a_fork_that_stopped_before_it_acted_is_replayed(at: str, tmp_path: Path) -> None:
-    forked = await fork(await foraged(tmp_path, world=False), at)
+async def test_a_fork_that_stopped_before_it_acted_is_replayed(
+    at: str, bare_berries: RunFolder, tmp_path: Path
+) -> None:
+    forked = await fork(bare_berries, at, logs=tmp_path)
     assert forked.stopped is not None
     await check_same(forked)
 
 
-@pytest.mark.broken_trace("it edits what a fork remembers")
-async def test_what_a_fork_remembers_is_known_to_its_replay(tmp_path: Path) -> None:
-    agent = scholar(logs=str(tmp_path / "logs"))
-    said = [TextMessage(content="Learn.", source="user")]
-    await agent.on_messages(said, CancellationToken())
-    assert agent.run_folder is not None
-    await agent.close()
-    forked = await fork(agent.run_folder, "2.execution")
+@pytest.mark.broken_trace("it edits what a fork remembers, and run.json")
+async def test_what_a_fork_remembers_is_known_to_its_replay_and_without_a_parent_it_is_refused(
+    tmp_path: Path,
+) -> None:
+    forked = await fork(await run_of(scholar(logs=str(tmp_path)), "Learn."), "2.execution")
     report = await check_same(forked)
     assert report.remarks == ()
-    kept = forked.run / "remembered.jsonl"
-    kept.write_text("no record\n")
+    folder = RunFolder(forked.run)
+    folder.remembered_path.write_text("no record\n")
     with pytest.raises(TraceError, match="no records of a fork's memory"):
-        await replay(forked.run)
+        await replay(folder)
+    folder.remembered_path.unlink()
+    assert (await replay(folder)).same
+    with_info(folder, parent=None)
+    with pytest.raises(TraceError, match="names no parent, though the trace begins as a fork"):
+        await replay(folder)
 
 
 @pytest.mark.broken_trace("how a turn ended is changed")
 async def test_a_fork_is_replayed_without_its_parent_unless_a_bound_counts_on_it(
-    tmp_path: Path,
+    own_berries: RunFolder,
 ) -> None:
-    run = await foraged(tmp_path)
-    answered = await fork(run, "2.proposal")
-    bounded = await fork(run, "2.proposal", turns=0)
-    lines = RunFolder(bounded.run).trace_path.read_text().splitlines()
-    last: dict[str, Any] = json.loads(lines[-1])
-    assert last["body"]["record"] == "turn_end"
-    shutil.rmtree(run.path)
-    assert (await check_same(answered)).remarks == ()
-    last["body"]["reason"] = "cycles"
-    RunFolder(bounded.run).trace_path.write_text("\n".join([*lines[:-1], json.dumps(last)]) + "\n")
-    report = await replay(bounded.run)
+    later = [await fork(own_berries, "4"), await fork(own_berries, "4", turns=0)]
+    answered = await fork(own_berries, "2.proposal")
+    bounded = RunFolder((await fork(own_berries, "2.proposal", turns=0)).run)
+    shutil.rmtree(own_berries.path)
+    for forked in (answered, *later):
+        assert (await check_same(forked)).remarks == ()
+    edited(bounded, lambda bodies: bodies[-1].update(reason="cycles"))
+    report = await replay(bounded)
     assert report.divergence is not None
-    assert f"is not in {run.path.name} any more" in " ".join(report.remarks)
-
-
-@pytest.mark.broken_trace("it edits run.json and what a fork remembers")
-async def test_a_fork_without_its_memory_is_replayed_and_without_a_parent_it_is_refused(
-    tmp_path: Path,
-) -> None:
-    forked = RunFolder((await fork(await foraged(tmp_path), "2.retrieval")).run)
-    forked.remembered_path.unlink()
-    assert (await replay(forked)).same
-    with_info(forked, parent=None)
-    with pytest.raises(TraceError, match="names no parent, though the trace begins as a fork"):
-        await replay(forked)
-
-
-async def test_a_fork_of_an_orphan_in_a_later_turn_is_replayed(tmp_path: Path) -> None:
-    run = await foraged(tmp_path)
-    forks = [await fork(run, "4"), await fork(run, "4", turns=0)]
-    shutil.rmtree(run.path)
-    for forked in forks:
-        assert (await replay(forked.run)).same
+    assert f"is not in {own_berries.path.name} any more" in " ".join(report.remarks)
