@@ -365,11 +365,7 @@ P = ParamSpec("P")
 def takes_arguments(
     arguments: Callable[P, AgentArguments],
 ) -> Callable[[Callable[[AgentT, AgentArguments], None]], Callable[Concatenate[AgentT, P], None]]:
-    """Gives a constructor the parameters of `AgentArguments`, and itself the value of them.
-
-    Raises:
-        TypeError: On a call with an argument that does not exist; lists those that do.
-    """
+    """Gives a constructor the parameters of `AgentArguments`, and itself the value of them."""
     signature = inspect.signature(arguments)
 
     def decorate(

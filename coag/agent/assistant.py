@@ -31,12 +31,6 @@ def assistant_arguments(
     """The arguments of a `CoagAgent` like an AssistantAgent.
 
     A limit of one use of tools is AssistantAgent's default and is kept where it was given.
-
-    Args:
-        given: An AssistantAgent, or its component.
-
-    Raises:
-        ConfigurationError: It is another component, or none.
     """
     try:
         given = given.dump_component() if isinstance(given, AssistantAgent) else given

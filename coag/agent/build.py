@@ -310,11 +310,7 @@ def _initial_random(seed: int) -> object:
 
 
 def context_from(given: ChatCompletionContext | None) -> CoagContext[Any]:
-    """The given `CoagContext`, or a default one that shows what another context selects.
-
-    Raises:
-        ConfigurationError: It is no context.
-    """
+    """The given `CoagContext`, or a default one that shows what another context selects."""
     if isinstance(given, CoagContext):
         return cast("CoagContext[Any]", given)
     methods = ("add_message", "get_messages", "clear")

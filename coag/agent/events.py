@@ -72,13 +72,7 @@ def call_arguments(arguments: Mapping[str, Any] | None) -> str:
 def calls_and_results(
     ran: Sequence[Executed], outputs: Mapping[str, str], ids: Mapping[str, str]
 ) -> tuple[list[FunctionCall], list[FunctionExecutionResult]]:
-    """Executed actions as AutoGen's tool calls, and their results in the same order.
-
-    Args:
-        ran: What was run.
-        outputs: Whole outputs by the intent's id, where they are at hand.
-        ids: What the model calls its calls, by the intent's id, or by the candidate's.
-    """
+    """Executed actions as AutoGen's tool calls, and their results in the same order."""
     calls: list[FunctionCall] = []
     results: list[FunctionExecutionResult] = []
     for done in ran:
@@ -119,15 +113,7 @@ _NO_ARGUMENTS = {"type": "object", "properties": dict[str, object]()}
 
 
 class Handoffs:
-    """The agents that this one can hand over to, as internal actions.
-
-    Args:
-        given: Names of agents, or AutoGen's `Handoff`s.
-
-    Raises:
-        ConfigurationError: Two have the same name, one has the name of a tool or of an action
-            of the agent's own, or one is neither.
-    """
+    """The agents that this one can hand over to, as internal actions."""
 
     def __init__(self, given: Sequence[Handoff | str], tools: Sequence[str] = ()) -> None:
         handoffs = [Handoff(target=one) if isinstance(one, str) else one for one in given]
@@ -186,11 +172,7 @@ def _nobody() -> None:
 
 
 class LiveEvents:
-    """Events of the current turn that have not been shown yet.
-
-    Args:
-        agent: The agent's name.
-    """
+    """Events of the current turn that have not been shown yet."""
 
     def __init__(self, agent: str) -> None:
         self._agent = agent
@@ -438,14 +420,7 @@ class EventMapper:
         message_id: str,
         may_say: Callable[[str], bool],
     ) -> BaseChatMessage:
-        """The answer of a turn: in the form that was asked for, a handoff, or a summary.
-
-        Args:
-            result: How the turn ended.
-            done: The tool calls of the turn.
-            message_id: The id of the answer.
-            may_say: Whether the rules let a text leave the turn.
-        """
+        """The answer of a turn: in the form that was asked for, a handoff, or a summary."""
         common: dict[str, Any] = {"source": self.given.name}
         common["metadata"] = {"ended_by": result.reason, "cycles": str(result.cycles)}
         if result.failed_modules:

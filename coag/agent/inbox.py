@@ -70,12 +70,7 @@ def _identity(message: BaseChatMessage) -> str:
 
 
 class Inbox:
-    """The messages of a turn: each is passed on and perceived once.
-
-    Args:
-        context: Whose dialogue they belong to.
-        pass_on: Adds a message to a foreign context.
-    """
+    """The messages of a turn: each is passed on and perceived once."""
 
     def __init__(
         self, context: CoagContext[Any], pass_on: Callable[[BaseChatMessage], Awaitable[None]]
@@ -132,12 +127,6 @@ def message_percepts(
 
     What a handoff carries along comes before it, and is trusted no more than whoever handed it
     over: a stranger may carry words "of the user" that the user never said.
-
-    Args:
-        message: The message.
-        clock: Dates the percepts.
-        ids: Names them.
-        fitting: Cuts a text that no prompt has room for; the text that it is given otherwise.
     """
     text, images = message.to_model_text(), dict[str, str]()
     if isinstance(message, MultiModalMessage):

@@ -31,13 +31,7 @@ UNSCORED = 0.5
 
 
 class AutoGenRecall:
-    """An AutoGen memory as a further source of recall; nothing is written to it.
-
-    Args:
-        memory: Any AutoGen `Memory`.
-        scope: Whose recall it serves.
-        clock: Dates what it brings: AutoGen's memories keep no times.
-    """
+    """An AutoGen memory as a further source of recall; nothing is written to it."""
 
     def __init__(self, memory: Memory, *, scope: str, clock: Clock) -> None:
         self._memory = memory
@@ -104,11 +98,7 @@ def memory_location(memory: LongTermMemory | None) -> str | None:
 
 
 def open_memory(given: MemoryArgument | None, *, scope: str, clock: Clock) -> LongTermMemory:
-    """The long-term memory that an agent's argument names.
-
-    Raises:
-        ConfigurationError: It is nothing that can be a memory.
-    """
+    """The long-term memory that an agent's argument names."""
     folder = folder_of(given)
     if isinstance(given, LongTermMemory):
         return given

@@ -54,9 +54,6 @@ async def check_fits(
     """Refuses a task that the model's window cannot hold, before anything of it is taken in.
 
     Where the window is only assumed, the task is sent whole, with a warning.
-
-    Raises:
-        WindowTooSmallError: The task, the system message and the tools take more than they may.
     """
     limits = context.working_memory.limits
     task = next((text for one in messages if (text := one.to_model_text())), "")
@@ -124,9 +121,6 @@ class ModelGateway:
 
         They are asked once. Working memory that has been through a cycle keeps its limits: its
         trace holds them.
-
-        Returns:
-            What is to be noted, where a server was asked and did not answer; else nothing.
         """
         known = context.working_memory.cycle or context.budgets.window is not None
         if self.window_asked or known:
@@ -145,11 +139,7 @@ class ModelGateway:
     async def __call__(
         self, prompt: Prompt, answer: type[AnswerT], /, *, phase: Phase, cycle: int
     ) -> ModelReply[AnswerT]:
-        """The answer, or why there is none.
-
-        Raises:
-            ModelCallError: The model could not be asked at all.
-        """
+        """The answer, or why there is none."""
         calls: list[ModelCall] = []
         context = self._context(phase, cycle, calls)
         settings = AskSettings(max_tokens=MAX_TOKENS.get(phase))

@@ -96,9 +96,6 @@ class ReadableAgent:
 
         Secrets are still in them. The watcher must be quick and must not raise: what it raises
         ends the turn. A `LazySink` is asked for late records, snapshots, by `write_later`.
-
-        Returns:
-            What ends the watching.
         """
         return self._mind.trace.watch(watcher)
 

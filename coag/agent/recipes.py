@@ -28,19 +28,7 @@ _NO_RECIPE = {
 async def build_from(
     recipe: Recipe | None, run: Path, rebuild: Rebuild, trust: Iterable[str] = ()
 ) -> Any:
-    """What the run's recipe makes.
-
-    Args:
-        recipe: The recipe.
-        run: The run's folder, for errors.
-        rebuild: What for; given to a factory that takes a keyword `rebuild`. For a resume, modules
-            that the program has imported itself need not be named.
-        trust: Modules from which the run may name its factory; see `coag.schema.from_run`.
-
-    Raises:
-        ResumeError: There is no recipe, it held a secret that the run did not keep, or its
-            factory is not trusted, cannot be found, or raises.
-    """
+    """What the run's recipe makes."""
     recipe = _given(recipe, run)
     lost = [name for name, value in recipe.arguments.items() if REDACTED in json.dumps(value)]
     if lost:
@@ -156,11 +144,7 @@ def _why_not(error: ConfigurationError, module: str, *, here: bool) -> str:
 
 
 async def build_for_resume(run: RunFolder, kind: type[AgentT], trust: Iterable[str]) -> AgentT:
-    """The agent of a run that is to be resumed.
-
-    Raises:
-        ResumeError: The run cannot be built again, is a fork, or makes another agent.
-    """
+    """The agent of a run that is to be resumed."""
     info = read_run(run.path)
     if info.parent is not None:  # its recipe would open its parent's memory
         raise ResumeError(

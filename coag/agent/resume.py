@@ -84,11 +84,7 @@ def reading_trace(record: Snapshot | Written | None, field: str) -> Generator[No
 async def recover_memory(
     written: Sequence[Written], memory: LongTermMemory | None, procedures: ProceduralMemory
 ) -> None:
-    """Writes again what a run had written, where it is gone; memory on a disk has it still.
-
-    Raises:
-        TraceError: What is said to be written cannot be.
-    """
+    """Writes again what a run had written, where it is gone; memory on a disk has it still."""
     held = _still_held(written)
     if memory is not None and held and not await memory.store.get([one.id for one in held]):
         for line in held:
@@ -309,11 +305,7 @@ async def _replay_record(record: Percept | Outcome, mind: Mind) -> None:
 
 
 def refuse_missing_rules(mind: Mind, rules: Sequence[str], run: Path) -> None:
-    """Refuses a mind that lacks a rule which the run obeyed.
-
-    Raises:
-        ResumeError: Rules are missing; names them.
-    """
+    """Refuses a mind that lacks a rule which the run obeyed."""
     known = mind.deps.constraints.pin()
     missing = [name for name in rules if name not in known]
     if missing:

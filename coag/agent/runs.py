@@ -27,11 +27,7 @@ RESUMED_TEXT = "Another process goes on with the run from here."
 
 
 class RunLog:
-    """Opens, continues and ends the run's folder.
-
-    Args:
-        mind: Whose run it is; the folder of all runs is its argument `logs`.
-    """
+    """Opens, continues and ends the run's folder."""
 
     def __init__(self, mind: Mind) -> None:
         self.folder: RunFolder | None = None
@@ -42,9 +38,6 @@ class RunLog:
         """Starts the run if it has not begun: a new folder where logs are kept, else RAM.
 
         The state that it begins with, e.g. one that was loaded, is its first record.
-
-        Raises:
-            TraceError: The folder cannot be written to. Nothing has been done yet.
         """
         mind, logs = self._mind, self._mind.arguments.logs
         if mind.trace.run_id:
@@ -59,11 +52,7 @@ class RunLog:
         write_snapshot(mind.context, mind.deps, reason)
 
     async def open_for(self, messages: Sequence[BaseChatMessage]) -> None:
-        """Opens the run for a turn, with the prompts fitted to the model's window.
-
-        Raises:
-            WindowTooSmallError: The task cannot fit.
-        """
+        """Opens the run for a turn, with the prompts fitted to the model's window."""
         mind = self._mind
         remark = await mind.gateway.learn_window(mind.context)
         await check_fits(messages, mind.context, mind.deps)

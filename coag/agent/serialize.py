@@ -167,15 +167,7 @@ def _as_it_is(value: Any) -> Any:
 
 
 def to_config(arguments: Mapping[str, Any]) -> CoagAgentConfig:
-    """The declarative form of an agent.
-
-    Args:
-        arguments: What its constructor was given, by name.
-
-    Raises:
-        ConfigurationError: An argument cannot be written down, or holds a secret; the message
-            names it and says what to do.
-    """
+    """The declarative form of an agent."""
     given = {
         name: value
         for name, value in arguments.items()
@@ -198,11 +190,7 @@ def to_config(arguments: Mapping[str, Any]) -> CoagAgentConfig:
 
 
 def from_config(config: CoagAgentConfig) -> dict[str, Any]:
-    """The constructor's arguments that `to_config` was given.
-
-    Raises:
-        ConfigurationError: Something that the component names does not exist any more.
-    """
+    """The constructor's arguments that `to_config` was given."""
     given: dict[str, Any] = {"system_message": config.system_message}
     for name in CoagAgentConfig.model_fields:
         value = getattr(config, name)
@@ -224,9 +212,6 @@ def output_fields(kind: type[BaseModel] | None) -> dict[str, Any]:
     """The fields of a component that hold the type of answers.
 
     By import name where it has one; else as AutoGen does it, from which a like type is made.
-
-    Raises:
-        ConfigurationError: It cannot be imported, nor made again from its JSON Schema.
     """
     if kind is None:
         return {}
@@ -311,11 +296,7 @@ async def save_agent_state(mind: Mind, turn: int) -> AgentState:
 
 
 def read_agent_state(state: object) -> AgentState:
-    """A saved state, with its fields as they must be.
-
-    Raises:
-        StateError: It is none, or one of a newer version; names the field that cannot be.
-    """
+    """A saved state, with its fields as they must be."""
     if not isinstance(state, Mapping):
         raise StateError(
             f"This is no agent's state but a {type(state).__name__}. Give what save_state() gave."
@@ -345,9 +326,6 @@ async def load_agent_state(state: AgentState, mind: Mind) -> int:
     """Continues from a saved state and returns its turn.
 
     Where it cannot be loaded, the mind is as it was.
-
-    Raises:
-        StateError: It is damaged.
     """
     before = await save_agent_state(mind, 0)
     try:

@@ -29,11 +29,6 @@ class TurnLease:
     gave, or was abandoned and is still referred to. It counts as abandoned where its reader's task
     has ended, or where the one who asks is its reader, or was started by it: who reads a stream
     does not call its agent meanwhile.
-
-    Args:
-        agent: The agent's name, for errors.
-        stream: Takes the turn; nobody else reads it.
-        on_end: Called once, when the lease has ended.
     """
 
     def __init__(
@@ -50,11 +45,7 @@ class TurnLease:
         self.resume()
 
     def resume(self) -> None:
-        """The task that runs now reads the stream.
-
-        Raises:
-            TurnInProgressError: It was abandoned meanwhile, and another turn has begun.
-        """
+        """The task that runs now reads the stream."""
         if self._ended is not None:
             raise TurnInProgressError(self._agent, left=True)
         self.paused = False
@@ -93,12 +84,7 @@ _READ: ContextVar[tuple[weakref.ref[TurnLease], ...]] = ContextVar("coag_streams
 
 
 class TurnRunner:
-    """Runs the one turn that an agent is in.
-
-    Args:
-        agent: The agent's name, for errors.
-        live: What is to be shown while a step of the turn runs.
-    """
+    """Runs the one turn that an agent is in."""
 
     def __init__(self, agent: str, live: LiveEvents) -> None:
         self._agent = agent
@@ -106,12 +92,7 @@ class TurnRunner:
         self._lease: TurnLease | None = None
 
     async def hold(self, stream: AsyncGenerator[ItemT, None]) -> AsyncGenerator[ItemT, None]:
-        """What the stream of a turn gives; until its end nobody else can begin one.
-
-        Raises:
-            TurnInProgressError: Another turn is in progress; or this one was abandoned, and another
-                turn has ended it.
-        """
+        """What the stream of a turn gives; until its end nobody else can begin one."""
         await self.end_abandoned()
         self._lease = lease = TurnLease(self._agent, stream, self._release)
         try:
@@ -123,11 +104,7 @@ class TurnRunner:
             await lease.end()
 
     async def end_abandoned(self) -> None:
-        """Ends a turn whose stream was abandoned before its end.
-
-        Raises:
-            TurnInProgressError: It is still in progress.
-        """
+        """Ends a turn whose stream was abandoned before its end."""
         rounds = 0
         while (lease := self._lease) is not None:
             if lease.loop.is_closed():  # nothing of it runs; the next turn closes its cycle

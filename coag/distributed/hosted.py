@@ -47,14 +47,7 @@ _ENVELOPE = 1_024
 
 
 class HostedTurn:
-    """Runs a turn and keeps what it brings until the client has it.
-
-    Args:
-        id: The turn's id.
-        codec: Turns messages into JSON.
-        limits: Bounds.
-        on_end: Told the turn once, when it has ended and before anybody learns of it.
-    """
+    """Runs a turn and keeps what it brings until the client has it."""
 
     def __init__(
         self,
@@ -239,15 +232,7 @@ _LOST = (
 
 
 class HostedAgent:
-    """An agent on this worker, with its turns; a turn that is sent again is not run again.
-
-    Args:
-        opened: The agent in its place.
-        place: Where that is.
-        codec: Turns messages into JSON.
-        limits: Bounds.
-        journal: Where turns are written down; None without logs.
-    """
+    """An agent on this worker, with its turns; a turn that is sent again is not run again."""
 
     def __init__(
         self,
@@ -275,11 +260,7 @@ class HostedAgent:
     async def open(
         cls, factory: AgentFactory, place: AgentPlace, codec: MessageCodec, limits: RemoteLimits
     ) -> HostedAgent:
-        """Makes the agent of a place, or takes it up where its worker left it.
-
-        Raises:
-            CoagError: Neither can be done.
-        """
+        """Makes the agent of a place, or takes it up where its worker left it."""
         journal = None
         if place.logs is not None:
             journal = TurnJournal(place.logs.parent / JOURNAL, kept=limits.turns_kept)
@@ -292,12 +273,7 @@ class HostedAgent:
             raise
 
     async def answer(self, id: str, request: Request) -> Answer:
-        """Answers a request within `RemoteLimits.poll`, if only that it is being worked on.
-
-        Raises:
-            RemoteRefusal: It cannot be answered.
-            ConfigurationError: A message of it is of a type that is not known here.
-        """
+        """Answers a request within `RemoteLimits.poll`, if only that it is being worked on."""
         match request:
             case BeginTurn():
                 return await (self._find(request.turn) or self._begin(request)).progress("", 0)

@@ -64,15 +64,7 @@ _LINES: TypeAdapter[Line] = TypeAdapter(Line)
 
 
 class TurnJournal:
-    """The journal of one hosted agent; reads what is there, then appends.
-
-    Args:
-        path: The file; made with its folder if it is missing.
-        kept: Ended turns whose result is kept.
-
-    Raises:
-        TraceError: It cannot be read or written.
-    """
+    """The journal of one hosted agent; reads what is there, then appends."""
 
     def __init__(self, path: Path, *, kept: int) -> None:
         self.opened: PlaceOpened | None = None
@@ -89,11 +81,7 @@ class TurnJournal:
         self._compact()
 
     def write(self, line: Line) -> None:
-        """Appends a line; when this returns, it survives the death of the process.
-
-        Raises:
-            TraceError: It cannot be written.
-        """
+        """Appends a line; when this returns, it survives the death of the process."""
         self._take(line)
         if self._lines >= 4 * self._kept + 10:
             self._compact()

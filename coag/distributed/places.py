@@ -85,11 +85,7 @@ async def make_agent(factory: AgentFactory, place: AgentPlace) -> ChatAgent:
 
 
 def load_factory(name: str) -> AgentFactory:
-    """The factory called `module:function`.
-
-    Raises:
-        ConfigurationError: There is none.
-    """
+    """The factory called `module:function`."""
     try:
         found = from_import_name(name)
     except ConfigurationError as error:
@@ -158,11 +154,7 @@ class OpenedAgent:
 async def open_agent(
     factory: AgentFactory, place: AgentPlace, journal: TurnJournal | None
 ) -> OpenedAgent:
-    """The agent for a place.
-
-    Raises:
-        CoagError: It can be neither made nor taken up.
-    """
+    """The agent for a place."""
     if journal is None:
         return OpenedAgent(agent=await make_agent(factory, place), instance=uuid.uuid4().hex)
     run, opened, begun = _run_to_resume(place, journal), journal.opened, journal.open_turn

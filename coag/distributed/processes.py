@@ -39,11 +39,7 @@ class _Process:
 
     @classmethod
     async def start(cls, command: Sequence[str], environment: Mapping[str, str], log: Path) -> Self:
-        """Starts it.
-
-        Raises:
-            ConfigurationError: There is no such program.
-        """
+        """Starts it."""
         try:
             with log.open("ab") as output:
                 start = output.tell()
@@ -55,11 +51,7 @@ class _Process:
         return cls(process, log, start)
 
     async def until_ready(self, port: int | None = None) -> str:
-        """Waits for the line in which it says so, which is returned; or until a port is open.
-
-        Raises:
-            ConfigurationError: It ended before, or is not ready in time.
-        """
+        """Waits for the line in which it says so, which is returned; or until a port is open."""
         deadline = time.monotonic() + _READY_WITHIN
         ended = False
         while not ended and time.monotonic() < deadline:

@@ -73,11 +73,7 @@ _STOCK: tuple[type[Message], ...] = (
 
 
 def load_message_type(name: str) -> type[Message]:
-    """The type of message called `module:name`; for a content model, `StructuredMessage` of it.
-
-    Raises:
-        ConfigurationError: There is none.
-    """
+    """The type of message called `module:name`; for a content model, `StructuredMessage` of it."""
     found: Any = from_import_name(name)
     if isinstance(found, type) and issubclass(found, BaseAgentEvent | BaseChatMessage):
         return found
@@ -89,11 +85,7 @@ def load_message_type(name: str) -> type[Message]:
 
 
 class MessageCodec:
-    """Turns messages into JSON and back.
-
-    Args:
-        types: Types beyond AgentChat's own: `StructuredMessage[T]`, or classes of yours.
-    """
+    """Turns messages into JSON and back."""
 
     def __init__(self, types: Iterable[type[Message]] = ()) -> None:
         self._types = {kind.__name__: kind for kind in (*_STOCK, *types)}
@@ -103,22 +95,13 @@ class MessageCodec:
         return MessageCodec([*self._types.values(), *types])
 
     def dump(self, message: Message) -> dict[str, Any]:
-        """A message as JSON, with the name of its type.
-
-        Raises:
-            ConfigurationError: Its type is not known here.
-        """
+        """A message as JSON, with the name of its type."""
         name = type(message).__name__
         self.known(name)
         return {"type": name, "message": dict(message.dump())}
 
     def load(self, dumped: Mapping[str, Any]) -> Message:
-        """The message.
-
-        Raises:
-            ConfigurationError: Its type is not known here.
-            ValueError: It is no such message.
-        """
+        """The message."""
         return self.known(str(dumped["type"])).load(dumped["message"])
 
     def load_chat(self, dumped: Mapping[str, Any]) -> BaseChatMessage:
@@ -129,11 +112,7 @@ class MessageCodec:
         return message
 
     def known(self, name: str) -> type[Message]:
-        """The type of this name.
-
-        Raises:
-            ConfigurationError: It is not known here.
-        """
+        """The type of this name."""
         if name not in self._types:
             raise ConfigurationError(
                 f"Messages of type {name!r} are not known here. Give message_types=[{name}] "
@@ -325,12 +304,7 @@ _ANSWERS: TypeAdapter[Answer] = TypeAdapter(Answer)
 
 
 def read_request(envelope: CoagRequest) -> Request:
-    """The body of a request.
-
-    Raises:
-        RemoteRefusal: It is of another version.
-        ValueError: It is none.
-    """
+    """The body of a request."""
     return _REQUESTS.validate_python(_body(envelope))
 
 
@@ -350,11 +324,7 @@ def _body(envelope: _Envelope) -> Any:
 
 
 def body_of(value: Value) -> str:
-    """A body as it travels.
-
-    Raises:
-        ConfigurationError: It holds something that is no JSON, e.g. in an agent's state.
-    """
+    """A body as it travels."""
     try:
         fields = value.model_dump().items()
         return json.dumps({name: field for name, field in fields if field is not None})

@@ -92,11 +92,7 @@ class AgentService:
                 await hosted.close("The worker is shutting down.")
 
     async def _answer(self, key: str, envelope: CoagRequest) -> Answer:
-        """The agent's answer; that it is being made, as long as it is.
-
-        Raises:
-            RemoteRefusal: There is no agent, and none is made.
-        """
+        """The agent's answer; that it is being made, as long as it is."""
         request = read_request(envelope)
         if self._closed:
             raise RemoteRefusal("refused", "The worker is shutting down.")

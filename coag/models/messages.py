@@ -69,8 +69,7 @@ def as_sent(prompt: Prompt) -> tuple[dict[str, Any], ...]:
 def _as_sent(message: PromptMessage) -> dict[str, Any]:
     """Of images the number is recorded; the percept that brought them holds what they were."""
     if message.images:
-        images = len(message.images)
-        return {"role": message.role, "content": message.content, "images": images}
+        return {**_sent(message.role, message.content), "images": len(message.images)}
     make = _sent_once if len(message.content) <= _SHORT else _sent
     return make(message.role, message.content)
 
@@ -113,10 +112,9 @@ def continued(dialogue: Sequence[LLMMessage], added: Sequence[LLMMessage]) -> li
     last, first = dialogue[-1], added[0]
     if not isinstance(last, UserMessage) or not isinstance(first, UserMessage):
         return [*dialogue, *added]
+    text: str | list[str | Image] = [*_parts(last), *_parts(first)]
     if isinstance(last.content, str) and isinstance(first.content, str):
-        text: str | list[str | Image] = f"{last.content}\n\n{first.content}"
-    else:
-        text = [*_parts(last), *_parts(first)]
+        text = f"{last.content}\n\n{first.content}"
     return [*dialogue[:-1], last.model_copy(update={"content": text}), *added[1:]]
 
 
@@ -155,49 +153,35 @@ def _parts(message: UserMessage) -> list[str | Image]:
 
 
 def _sent_message(message: LLMMessage) -> dict[str, Any]:
+    told: dict[str, Any] = {"role": "user", "content": storable(message_text(message))}
     match message:
         case SystemMessage():
-            return {"role": "system", "content": storable(message.content)}
+            told["role"] = "system"
         case UserMessage():
-            return _user_message(message)
+            told["source"] = storable(message.source)
+            if not isinstance(message.content, str):
+                told["parts"] = [
+                    len(part) if isinstance(part, str) else _hash(part) for part in message.content
+                ]
         case AssistantMessage():
-            return _assistant_message(message)
+            told |= {"role": "assistant", "source": storable(message.source)}
+            if not isinstance(message.content, str):
+                told["content"] = storable(message.thought or "")
+                told["tool_calls"] = [sent_call(call) for call in message.content]
+            elif message.thought is not None:
+                told["thought"] = storable(message.thought)
         case FunctionExecutionResultMessage():
-            return _tool_results(message)
-
-
-def _user_message(message: UserMessage) -> dict[str, Any]:
-    sent = {
-        "role": "user",
-        "content": storable(message_text(message)),
-        "source": storable(message.source),
-    }
-    if isinstance(message.content, str):
-        return sent
-    parts = [len(part) if isinstance(part, str) else _hash(part) for part in message.content]
-    return {**sent, "parts": parts}
-
-
-def _assistant_message(message: AssistantMessage) -> dict[str, Any]:
-    sent = {"role": "assistant", "source": storable(message.source)}
-    if not isinstance(message.content, str):
-        calls = [sent_call(call) for call in message.content]
-        return {**sent, "content": storable(message.thought or ""), "tool_calls": calls}
-    thought = {} if message.thought is None else {"thought": storable(message.thought)}
-    return {**sent, "content": storable(message.content), **thought}
-
-
-def _tool_results(message: FunctionExecutionResultMessage) -> dict[str, Any]:
-    results = [
-        {
-            "id": storable(result.call_id),
-            "name": storable(result.name),
-            "is_error": result.is_error,
-            "characters": len(result.content),
-        }
-        for result in message.content
-    ]
-    return {"role": "tool", "content": storable(message_text(message)), "results": results}
+            told["role"] = "tool"
+            told["results"] = [
+                {
+                    "id": storable(result.call_id),
+                    "name": storable(result.name),
+                    "is_error": result.is_error,
+                    "characters": len(result.content),
+                }
+                for result in message.content
+            ]
+    return told
 
 
 def _hash(image: Image) -> str:
@@ -229,12 +213,7 @@ class NormalizedResponse:
 
 
 def normalize_response(result: object, sent: Sequence[Mapping[str, Any]]) -> NormalizedResponse:
-    """The result as it can be used: wrong usage is estimated, anything else wrong is a fault.
-
-    Args:
-        result: What the client gave back.
-        sent: The messages that it answers, as they are recorded.
-    """
+    """The result as it can be used: wrong usage is estimated, anything else wrong is a fault."""
     if not isinstance(result, CreateResult):
         fault = _fault_text("The client brought no result but", result)
         return NormalizedResponse(usage=_estimate(sent, ""), usage_estimated=True, fault=fault)

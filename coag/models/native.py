@@ -117,16 +117,10 @@ async def streamed(
             empty += not part
             if len(part) > len(piece) or empty > EMPTY_PIECES:
                 return _cut("".join(pieces), release)
-    return None if result is None else _whole(result, pieces, release)
-
-
-def _whole(result: CreateResult, pieces: list[str], release: TextRelease) -> CreateResult:
-    """The result; where a client loses the only piece of its stream, the piece.
-
-    What came as the result may be anything at all; it is looked at later.
-    """
+    # What came as the result may be anything at all; it is looked at later. Some clients lose the
+    # only piece of their stream.
     content: object = getattr(result, "content", None)
-    if isinstance(result, CreateResult) and not content and pieces:  # pyright: ignore[reportUnnecessaryIsInstance] - from outside
+    if isinstance(result, CreateResult) and not content and pieces:
         content = "".join(pieces)
         result = result.model_copy(update={"content": content})
     if isinstance(content, str):
@@ -147,6 +141,7 @@ def _cut(text: str, release: TextRelease) -> CreateResult:
 
 CALLS = 16
 """Tool calls of one answer that are kept."""
+_NO_PARAMETERS: dict[str, Any] = {"type": "object", "properties": {}}
 _ID = 200
 """Characters of a call's id that are kept."""
 _DEFAULTS = AskSettings()
@@ -266,11 +261,12 @@ class _Offer:
             raise call_error(self.model.name, error) from error
         response = normalize_response(result, record.sent)
         answer = _read(response, self.names, self.prompt)
+        calls = [{"id": c.id, "name": c.name, "arguments": c.arguments} for c in answer.calls]
         record.write(
             usage.usage(response.usage),
             usage_estimated=response.usage_estimated,
             raw=answer.text or answer.thought,
-            tool_calls=tuple(map(_recorded_call, answer.calls)),
+            tool_calls=tuple({key: value for key, value in c.items() if value} for c in calls),
             finish_reason=response.finish_reason,
             repaired=answer.repaired,
             error=None if answer.usable else response.fault or "The answer was empty.",
@@ -278,7 +274,16 @@ class _Offer:
         return answer
 
     async def _send(self, prompt: Prompt) -> CreateResult:
-        model, tools = self.model, [_schema(tool) for tool in self.tools]
+        model = self.model
+        tools = [
+            ToolSchema(
+                name=tool.name,
+                description=tool.description,
+                parameters=cast("ParametersSchema", {**_NO_PARAMETERS, **tool.parameters}),
+                strict=False,
+            )
+            for tool in self.tools
+        ]
         messages = to_autogen(prompt, vision=model.vision)
         extra = limit_arguments(model.client, model.limit_name, self.settings.max_tokens)
         if self.on_chunk is None:
@@ -292,34 +297,25 @@ class _Offer:
 
 def _read(response: NormalizedResponse, names: Collection[str], shown: Prompt) -> ToolAnswer:
     content, thought = response.content, response.thought
+    as_text = isinstance(content, str)
     if isinstance(content, str):
-        text = content[:ANSWER_CHARACTERS] if content[:ANSWER_CHARACTERS].strip() else ""
+        text = content[:ANSWER_CHARACTERS]
         written = calls_in_text(content, names)
         if not written or repeats(content, (message.content for message in shown)):
-            return ToolAnswer(text=text, thought=thought)
-        calls = tuple(ToolRequest(name=name, arguments=arguments) for name, arguments in written)
-        return ToolAnswer(calls=calls[:CALLS], repaired=True, dropped=max(0, len(calls) - CALLS))
-    calls = tuple(
-        ToolRequest(
-            name=storable(call.name[:ANSWER_CHARACTERS]),
-            arguments=storable((call.arguments or "")[:ANSWER_CHARACTERS]),
-            id=storable((call.id or "")[:_ID]),
-        )
-        for call in content
-    )
-    return ToolAnswer(calls=calls[:CALLS], thought=thought, dropped=max(0, len(calls) - CALLS))
-
-
-def _recorded_call(call: ToolRequest) -> dict[str, str]:
-    named = {"id": call.id} if call.id else {}
-    return {**named, "name": call.name, "arguments": call.arguments}
-
-
-def _schema(tool: ActionSpec) -> ToolSchema:
-    parameters = {"type": "object", "properties": dict[str, Any](), **tool.parameters}
-    return ToolSchema(
-        name=tool.name,
-        description=tool.description,
-        parameters=cast("ParametersSchema", parameters),
-        strict=False,
+            return ToolAnswer(text=text if text.strip() else "", thought=thought)
+        calls = [ToolRequest(name=name, arguments=arguments) for name, arguments in written]
+    else:
+        calls = [
+            ToolRequest(
+                name=storable(call.name[:ANSWER_CHARACTERS]),
+                arguments=storable((call.arguments or "")[:ANSWER_CHARACTERS]),
+                id=storable((call.id or "")[:_ID]),
+            )
+            for call in content
+        ]
+    return ToolAnswer(
+        calls=tuple(calls[:CALLS]),
+        thought="" if as_text else thought,
+        repaired=as_text,
+        dropped=max(0, len(calls) - CALLS),
     )

@@ -10,6 +10,7 @@ import sys
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeAlias, cast
@@ -217,31 +218,31 @@ def open_file(path: Path) -> ChatCompletionClient:
     try:
         return ChatCompletionClient.load_component(described)
     except ImportError as error:
-        raise ConfigurationError(
-            f"{path}: provider {provider!r} cannot be imported ({error}). For AutoGen's own "
-            "clients install the extra, e.g. pip install 'coag[openai]'."
-        ) from error
+        problem = (
+            f"provider {provider!r} cannot be imported ({error}). For AutoGen's own clients "
+            "install the extra, e.g. pip install 'coag[openai]'."
+        )
+        raise ConfigurationError(f"{path}: {problem}") from error
     except ValidationError as error:
         # Only the places are told: the values may hold a key.
         places = ", ".join(".".join(map(str, detail["loc"])) for detail in error.errors())
-        raise ConfigurationError(
-            f"{path}: not a valid component of {provider!r}; wrong at: {places}."
-        ) from None
+        problem = f"not a valid component of {provider!r}; wrong at: {places}."
+        raise ConfigurationError(f"{path}: {problem}") from None
     except (TypeError, ValueError, AttributeError, KeyError) as error:
-        raise ConfigurationError(
-            f"{path}: provider {provider!r} is no chat completion client ({error})."
-        ) from error
+        problem = f"provider {provider!r} is no chat completion client ({error})."
+        raise ConfigurationError(f"{path}: {problem}") from error
 
 
 def _read_component(path: Path) -> dict[str, Any]:
     try:
         described: object = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
-        raise ConfigurationError(f"{path}: there is no such component file.") from error
-    except OSError as error:
-        raise ConfigurationError(f"{path}: cannot be read ({error.strerror}).") from error
-    except ValueError as error:
-        raise ConfigurationError(f"{path}: no valid JSON ({error}).") from error
+    except (OSError, ValueError) as error:
+        problem = f"no valid JSON ({error})"
+        if isinstance(error, OSError):
+            problem = f"cannot be read ({error.strerror})"
+        if isinstance(error, FileNotFoundError):
+            problem = "there is no such component file"
+        raise ConfigurationError(f"{path}: {problem}.") from error
     if not isinstance(described, dict) or "provider" not in described:
         raise ConfigurationError(
             f"{path}: no AutoGen component; it must be an object with `provider` and `config`, "
@@ -402,14 +403,18 @@ class ModelSpec:
             return _from_url(text, own)
         scheme, colon, name = text.partition(":")
         if colon and (scheme in own or scheme in _SCHEMES):
-            return _from_scheme(scheme, name, own)
+            if not name:
+                raise ConfigurationError(f"Model spec '{scheme}:' lacks a name: {scheme}:NAME.")
+            make, limit = (own[scheme], None) if scheme in own else _SCHEMES[scheme]
+            opening = partial(make, name)
+            return cls(public=text, scheme=scheme, name=name, limit_name=limit, factory=opening)
         if text.endswith(".json"):
             return cls(
                 public=text,
                 scheme="file",
                 name=text,
                 limit_name=None,
-                factory=lambda: open_file(Path(text)),
+                factory=partial(open_file, Path(text)),
             )
         raise UnknownNameError("form of model spec", text, _forms(own))
 
@@ -440,19 +445,6 @@ def open_model(
     return ModelSpec.parse(spec, schemes=schemes).open()
 
 
-def _from_scheme(scheme: str, name: str, own: Mapping[str, SchemeFactory]) -> ModelSpec:
-    if not name:
-        raise ConfigurationError(f"Model spec '{scheme}:' lacks a name: {scheme}:NAME.")
-    factory, limit_name = (own[scheme], None) if scheme in own else _SCHEMES[scheme]
-    return ModelSpec(
-        public=f"{scheme}:{name}",
-        scheme=scheme,
-        name=name,
-        limit_name=limit_name,
-        factory=lambda: factory(name),
-    )
-
-
 def _from_url(text: str, own: Mapping[str, SchemeFactory]) -> ModelSpec:
     parts = urlsplit(text)
     host = parts.netloc.rpartition("@")[2]
@@ -469,7 +461,7 @@ def _from_url(text: str, own: Mapping[str, SchemeFactory]) -> ModelSpec:
         scheme="url",
         name=parts.fragment,
         limit_name=MAX_TOKENS,
-        factory=lambda: open_url(url, parts.fragment),
+        factory=partial(open_url, url, parts.fragment),
     )
 
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Generic, TypeVar
 
-from autogen_core import FunctionCall
 from autogen_core.models import ChatCompletionClient, LLMMessage
 from pydantic import BaseModel
 
@@ -155,18 +154,17 @@ class _Question(Generic[ModelT]):
     ) -> Parsed[ModelT] | Problem:
         """The answer of a request as its type, or what is wrong with it; records the call."""
         response = normalize_response(result, record.sent)
-        content = response.content
-        self.raw = content if isinstance(content, str) else ""
-        self.thought = response.thought or None
+        calls = () if isinstance(response.content, str) else response.content
+        self.raw = response.content if isinstance(response.content, str) else ""
+        self.thought = thought = response.thought or None
         answer = self._parsed(response)
         self.problem = answer if isinstance(answer, Problem) else None
-        ended = "text" if isinstance(content, str) else "calls"
-        thought = self.thought
+        ended = "text" if isinstance(response.content, str) else "calls"
         record.write(
             usage.usage(response.usage),
             usage_estimated=response.usage_estimated,
             raw=self.raw,
-            tool_calls=() if isinstance(content, str) else tuple(map(sent_call, content)),
+            tool_calls=tuple(map(sent_call, calls)),
             finish_reason=response.finish_reason,
             repaired=isinstance(answer, Parsed) and answer.repaired,
             error=self.problem and self.problem.text,
@@ -178,7 +176,9 @@ class _Question(Generic[ModelT]):
         if response.fault:
             return Problem(response.fault)
         if not isinstance(response.content, str):
-            return _tools_called(response.content)
+            names = ", ".join(repr(storable(call.name)) for call in response.content)
+            said = f"Instead of text, the answer called {names}; no tools can be called here."
+            return Problem(said if names else "The answer was empty.")
         truncated = response.finish_reason == "length"
         answer = parse_answer(response.content, self.output_type, truncated=truncated)
         if response.finish_reason == "content_filter" and isinstance(answer, Problem):
@@ -197,13 +197,6 @@ class _Question(Generic[ModelT]):
             return with_addition(prompt, text)
         echo = PromptMessage(role="assistant", content=cut_to_tokens(self.raw, ECHO_TOKENS))
         return (*prompt, echo, PromptMessage(role="user", content=text))
-
-
-def _tools_called(calls: Sequence[FunctionCall]) -> Problem:
-    if not calls:
-        return Problem("The answer was empty.")
-    names = ", ".join(repr(storable(call.name)) for call in calls)
-    return Problem(f"Instead of text, the answer called {names}; no tools can be called here.")
 
 
 # ---- The one way in which a phase asks a model for a value ----

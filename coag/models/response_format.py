@@ -28,8 +28,7 @@ def strict_schema(model: type[BaseModel]) -> dict[str, Any]:
 
 @lru_cache(maxsize=256)
 def _strict_schema(model: type[BaseModel]) -> dict[str, Any]:
-    schema = _strict(model.model_json_schema(), model.__name__)
-    return cast("dict[str, Any]", schema)
+    return cast("dict[str, Any]", _strict(model.model_json_schema(), model.__name__))
 
 
 def schema_name(model: type[BaseModel]) -> str:
@@ -53,7 +52,7 @@ def response_format(model: type[BaseModel]) -> dict[str, Any]:
 def can_be_strict(model: type[BaseModel]) -> bool:
     """True if the model can be asked for strictly; see `strict_schema`."""
     try:
-        strict_schema(model)
+        _strict_schema(model)
     except ValueError:
         return False
     return True
@@ -75,7 +74,12 @@ def _strict(node: Any, path: str) -> Any:
     schema = cast("dict[str, Any]", node)
     if "$ref" in schema:
         return {"$ref": schema["$ref"]}
-    _refuse_free_dictionary(schema, path)
+    is_object = schema.get("type") == "object"
+    if is_object and schema.get("additionalProperties", False) is not False:
+        raise ValueError(
+            f"{path} is a free dictionary, which cannot be asked for strictly: "
+            "name its fields in a model, or take it as a string of JSON."
+        )
     result: dict[str, Any] = {}
     for key, value in schema.items():
         if key in ("default", "title"):
@@ -87,15 +91,7 @@ def _strict(node: Any, path: str) -> Any:
             result[key] = value
         else:
             result[key] = _strict(value, path)
-    if schema.get("type") == "object":
+    if is_object:
         result["required"] = list(result.setdefault("properties", {}))
         result["additionalProperties"] = False
     return result
-
-
-def _refuse_free_dictionary(schema: dict[str, Any], path: str) -> None:
-    if schema.get("type") == "object" and schema.get("additionalProperties", False) is not False:
-        raise ValueError(
-            f"{path} is a free dictionary, which cannot be asked for strictly: "
-            "name its fields in a model, or take it as a string of JSON."
-        )

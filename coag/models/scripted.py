@@ -258,11 +258,7 @@ class ScriptedAnswers:
     """How many answers were given."""
 
     def __call__(self, request: ScriptedRequest) -> ScriptedReply:
-        """The next answer.
-
-        Raises:
-            RuntimeError: There is none left; says what was asked.
-        """
+        """The next answer."""
         if self.given == len(self.answers):
             asked = request.schema_name or "text"
             raise RuntimeError(
