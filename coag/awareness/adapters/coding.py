@@ -30,7 +30,7 @@ from coag.schema import Value, folded
 from .analysis import Analysis, ForeignNames, StatedGoal, from_text
 from .domain_adapter import (
     MOST,
-    DeclaredAdapter,
+    DomainAdapter,
     KnownNames,
     PerEntity,
     Place,
@@ -261,7 +261,7 @@ _KINDS = (
 """The types of a project's parts, in the order in which they are shown, each with its plural."""
 
 
-class CodingAdapter(DeclaredAdapter):
+class CodingAdapter(DomainAdapter):
     """Follows work on software: its parts, what fails, what was fixed, what is new.
 
     `parse_observation` takes a `CodingAnalysis` as a mapping. An error is unresolved until it is

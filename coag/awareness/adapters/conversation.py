@@ -33,7 +33,7 @@ from coag.schema import Value, folded
 from .analysis import Analysis, ForeignNames, as_set
 from .domain_adapter import (
     MOST,
-    DeclaredAdapter,
+    DomainAdapter,
     KnownNames,
     PerEntity,
     Place,
@@ -205,7 +205,7 @@ _MOODS = {
 """Urgency by sentiment; 0.8 for frustration is the paper's."""
 
 
-class ConversationAdapter(DeclaredAdapter):
+class ConversationAdapter(DomainAdapter):
     """Follows a talk: what it is about, and when it changes, returns or turns bad.
 
     `parse_observation` takes a `ConversationAnalysis` as a mapping. A message is a pivot if none of

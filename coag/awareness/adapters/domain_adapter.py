@@ -31,26 +31,43 @@ from coag.schema import folded
 class DomainAdapter(ABC):
     """A domain. It holds no state, so that another process can continue from a stored one.
 
-    Five members must be written. The text for prompts is made of the blocks that every domain
-    shares and of `domain_blocks`; override `format_for_injection` only to render otherwise.
+    `parse_observation` must be written. What is declared as class attributes, its name at least,
+    may be computed instead by the members that give it. The text for prompts is made of the blocks
+    that every domain shares and of `domain_blocks`; override `format_for_injection` only to render
+    otherwise.
     """
 
+    name: ClassVar[str]
+    """The domain, e.g. `conversation`."""
+    entity_types: ClassVar[tuple[str, ...]] = ()
+    """The types that entities may have; none: any."""
+    relationship_types: ClassVar[tuple[str, ...]] = ()
+    """The types that relationships may have; none: any."""
+    patterns: ClassVar[tuple[tuple[str, str], ...]] = ()
+    """What to watch for: names with descriptions."""
+    protocol: ClassVar[InteractionProtocol] = InteractionProtocol()
+    """The contract that a new state starts with."""
+
     @property
-    @abstractmethod
     def domain_name(self) -> str:
-        """The domain, e.g. `conversation`."""
+        """See `name`."""
+        return self.name
 
-    @abstractmethod
     def define_entity_types(self) -> tuple[str, ...]:
-        """The types that entities may have; none: any."""
+        """See `entity_types`."""
+        return self.entity_types
 
-    @abstractmethod
     def define_relationship_types(self) -> tuple[str, ...]:
-        """The types that relationships may have; none: any."""
+        """See `relationship_types`."""
+        return self.relationship_types
 
-    @abstractmethod
     def define_scan_patterns(self) -> tuple[ScanPattern, ...]:
-        """What to watch for."""
+        """See `patterns`."""
+        return tuple(ScanPattern(name=name, description=text) for name, text in self.patterns)
+
+    def define_protocol_defaults(self) -> InteractionProtocol:
+        """See `protocol`."""
+        return self.protocol
 
     @abstractmethod
     def parse_observation(self, raw: Mapping[str, object], state: AwarenessState) -> Observation:
@@ -59,10 +76,6 @@ class DomainAdapter(ABC):
         Raises:
             ObservationError: It breaks the domain's schema; the error names the place.
         """
-
-    def define_protocol_defaults(self) -> InteractionProtocol:
-        """The contract that a new state starts with."""
-        return InteractionProtocol()
 
     def format_for_injection(self, state: AwarenessState, budget: int) -> str:
         """The state as text of at most `budget` tokens, the tags included.
@@ -76,38 +89,6 @@ class DomainAdapter(ABC):
         """What this domain shows besides what every domain shows."""
         del state
         return ()
-
-
-class DeclaredAdapter(DomainAdapter):
-    """A domain whose name, types, patterns and contract are class attributes."""
-
-    name: ClassVar[str]
-    entity_types: ClassVar[tuple[str, ...]] = ()
-    relationship_types: ClassVar[tuple[str, ...]] = ()
-    patterns: ClassVar[tuple[tuple[str, str], ...]] = ()
-    """Names with descriptions."""
-    protocol: ClassVar[InteractionProtocol] = InteractionProtocol()
-
-    @property
-    def domain_name(self) -> str:
-        """The domain."""
-        return self.name
-
-    def define_entity_types(self) -> tuple[str, ...]:
-        """Those that are declared."""
-        return self.entity_types
-
-    def define_relationship_types(self) -> tuple[str, ...]:
-        """Those that are declared."""
-        return self.relationship_types
-
-    def define_scan_patterns(self) -> tuple[ScanPattern, ...]:
-        """Those that are declared."""
-        return tuple(ScanPattern(name=name, description=text) for name, text in self.patterns)
-
-    def define_protocol_defaults(self) -> InteractionProtocol:
-        """The one that is declared."""
-        return self.protocol
 
 
 # ---- Caches of what follows from entities, and names known from the state ----

@@ -25,7 +25,7 @@ from coag.awareness.state import (
 from coag.errors import ConfigurationError, ObservationError
 from coag.schema import Percept, PerceptKind, content_id, folded, one_line, well_formed
 
-from .domain_adapter import DeclaredAdapter, DomainAdapter, Place, block
+from .domain_adapter import DomainAdapter, Place, block
 
 _SHORT = 120
 """Characters of a text from outside in one item."""
@@ -112,7 +112,7 @@ _SHOWN = 30
 
 
 @dataclass(frozen=True)
-class ToolAdapter(PerceptAdapter, DeclaredAdapter):
+class ToolAdapter(PerceptAdapter):
     """Tools, the things in their results, and the resources that they report.
 
     A tool that has returned is an entity with its calls and failures. A result that the tool has

@@ -104,18 +104,7 @@ def _kept_states(run: RunFolder) -> list[tuple[int, dict[str, Any]]]:
 class Illegible(PerceptAdapter):
     """A domain that can read nothing."""
 
-    @property
-    def domain_name(self) -> str:
-        return "illegible"
-
-    def define_entity_types(self) -> tuple[str, ...]:
-        return ()
-
-    def define_relationship_types(self) -> tuple[str, ...]:
-        return ()
-
-    def define_scan_patterns(self) -> tuple[()]:
-        return ()
+    name = "illegible"
 
     def parse_percept(self, percept: Percept, state: AwarenessState) -> Seen:
         raise ObservationError("content", f"{percept.content!r} is illegible")

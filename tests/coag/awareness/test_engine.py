@@ -57,18 +57,13 @@ def seen(**parts: object) -> Observation:
 class PlainAdapter(DomainAdapter):
     """Takes an observation as it is, and notes what it is asked for."""
 
+    name = "plain"
+    entity_types = ("topic", "concept")
+    relationship_types = ("likes",)
+    protocol = InteractionProtocol(mode=CollaborationMode.ADVISORY)
+
     def __init__(self) -> None:
         self.calls: list[str] = []
-
-    @property
-    def domain_name(self) -> str:
-        return "plain"
-
-    def define_entity_types(self) -> tuple[str, ...]:
-        return ("topic", "concept")
-
-    def define_relationship_types(self) -> tuple[str, ...]:
-        return ("likes",)
 
     def define_scan_patterns(self) -> tuple[ScanPattern, ...]:
         return (PATTERN,)
@@ -80,9 +75,6 @@ class PlainAdapter(DomainAdapter):
     def format_for_injection(self, state: AwarenessState, budget: int) -> str:
         self.calls.append(f"rendered at {state.step} in {budget}")
         return f"{state.step}: {', '.join(one.name for one in state.world.entities)}"[: budget * 4]
-
-    def define_protocol_defaults(self) -> InteractionProtocol:
-        return InteractionProtocol(mode=CollaborationMode.ADVISORY)
 
 
 def plain(state: AwarenessState | None = None, **more: Any) -> AwarenessEngine:

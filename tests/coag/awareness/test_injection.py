@@ -24,7 +24,6 @@ from coag.awareness import (
     ToolAdapter,
     load_state,
 )
-from coag.awareness.adapters.domain_adapter import DeclaredAdapter
 from coag.awareness.injection import as_item, render_injection
 from coag.errors import AwarenessError
 from coag.schema import SteppingClock, cleaned, estimate_tokens
@@ -192,7 +191,7 @@ def test_foreign_text_is_one_line_and_no_delimiter(foreign: str, item: str) -> N
 # ---- every adapter ----
 
 
-class Shelf(DeclaredAdapter):
+class Shelf(DomainAdapter):
     """A domain of one's own: any types, headings from outside, items of any length."""
 
     name = "shelf"

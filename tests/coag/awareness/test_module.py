@@ -303,18 +303,7 @@ async def test_a_resource_that_a_tool_reports_as_used_up_refuses_what_needs_it()
 class Custom(PerceptAdapter):
     """A domain whose messages are errands with a date, or cannot be read."""
 
-    @property
-    def domain_name(self) -> str:
-        return "custom"
-
-    def define_entity_types(self) -> tuple[str, ...]:
-        return ()
-
-    def define_relationship_types(self) -> tuple[str, ...]:
-        return ()
-
-    def define_scan_patterns(self) -> tuple[()]:
-        return ()
+    name = "custom"
 
     def parse_percept(self, percept: Percept, state: AwarenessState) -> Observation:
         if "key" in percept.content:

@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coag.awareness import (
-    Adapter,
     AwarenessEngine,
     AwarenessState,
     CodingAdapter,
@@ -20,7 +19,6 @@ from coag.awareness import (
     InteractionProtocol,
     Observation,
     Resource,
-    ScanPattern,
 )
 from coag.schema import SteppingClock
 
@@ -28,18 +26,8 @@ from coag.schema import SteppingClock
 class Kitchen(DomainAdapter):
     """A domain whose raw input is an observation already."""
 
-    @property
-    def domain_name(self) -> str:
-        return "kitchen"
-
-    def define_entity_types(self) -> tuple[str, ...]:
-        return ()
-
-    def define_relationship_types(self) -> tuple[str, ...]:
-        return ()
-
-    def define_scan_patterns(self) -> tuple[ScanPattern, ...]:
-        return (ScanPattern(name="smoke", description="Something burns."),)
+    name = "kitchen"
+    patterns = (("smoke", "Something burns."),)
 
     def parse_observation(self, raw: Mapping[str, object], state: AwarenessState) -> Observation:
         return Observation.parse(raw)
@@ -50,8 +38,6 @@ def engine_of(adapter: DomainAdapter) -> AwarenessEngine:
 
 
 def test_modules_are_shown_in_the_order_of_the_paper() -> None:
-    adapter: Adapter = Kitchen()
-    assert adapter.define_protocol_defaults() == InteractionProtocol()
     text = engine_of(Kitchen()).step(
         {
             "event": {"type": "discovery", "description": "salt is out"},
