@@ -32,9 +32,6 @@ def ask_at_terminal(source: TextIO, sink: TextIO, question: str, withdrawn: Even
 
     Waits until no other question is open. What was typed before is thrown away, and what other
     code has buffered of `source` is left alone.
-
-    Raises:
-        TerminalError: `source` is no terminal, or was closed.
     """
     with _ONE_AT_A_TIME:
         if withdrawn.is_set():

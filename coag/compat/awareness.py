@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import is_dataclass
+from functools import partial
 from inspect import signature
 from typing import TYPE_CHECKING, Any, Self, cast
 
@@ -108,12 +109,19 @@ class AwarenessMemory(NamedComponent, Memory, Component[AwarenessMemoryConfig]):
         self._adapter = adapter or ConversationAdapter()
         self._perception = perception
         self._budget = budget
-        self._clock = clock
-        self._embedder = embedder
         self._settings = settings or EngineSettings()
         self._dynamics = dynamics or DynamicsSettings()
         self._archive = archive
-        self._engine = self._begun(state)
+        self._make_engine = partial(
+            DynamicEngine,
+            self._adapter,
+            self._dynamics,
+            archive=archive,
+            clock=clock,
+            embedder=embedder,
+            settings=self._settings,
+        )
+        self._engine = self._make_engine(state=state)
 
     @property
     def state(self) -> AwarenessState:
@@ -140,7 +148,10 @@ class AwarenessMemory(NamedComponent, Memory, Component[AwarenessMemoryConfig]):
         """
         raw = _object_of(content)
         if raw is None:
-            raw = await self._read(text_of(content), cancellation_token)
+            raw = {"message": text_of(content)}
+            if self._perception is not None:
+                reading = self._perception.perceive(text_of(content), self.state)
+                raw = await cancellable(reading, cancellation_token)
         await self._engine.take(raw)
 
     async def query(
@@ -173,7 +184,7 @@ class AwarenessMemory(NamedComponent, Memory, Component[AwarenessMemoryConfig]):
 
     async def clear(self) -> None:
         """Forgets where things stand."""
-        self._engine = self._begun(None)
+        self._engine = self._make_engine()
 
     async def close(self) -> None:
         """Holds nothing that must be closed."""
@@ -201,22 +212,6 @@ class AwarenessMemory(NamedComponent, Memory, Component[AwarenessMemoryConfig]):
             budget=config.budget,
         )
 
-    def _begun(self, state: AwarenessState | None) -> DynamicEngine:
-        return DynamicEngine(
-            self._adapter,
-            self._dynamics,
-            archive=self._archive,
-            clock=self._clock,
-            embedder=self._embedder,
-            settings=self._settings,
-            state=state,
-        )
-
-    async def _read(self, text: str, token: CancellationToken | None) -> Mapping[str, object]:
-        if self._perception is None:
-            return {"message": text}
-        return await cancellable(_perceived(self._perception, text, self.state), token)
-
 
 def _part_of_adapter(adapter: Adapter) -> Part:
     kind = type(adapter)
@@ -225,18 +220,8 @@ def _part_of_adapter(adapter: Adapter) -> Part:
     return part_of(kind, "adapter=")
 
 
-async def _perceived(
-    perception: Perception, text: str, state: AwarenessState
-) -> Mapping[str, object]:
-    return await perception.perceive(text, state)
-
-
 def _object_of(content: MemoryContent) -> Mapping[str, object] | None:
-    """The object that a content of JSON is; None for a content of another type.
-
-    Raises:
-        ValueError: It is of JSON and no object.
-    """
+    """The object that a content of JSON is; None for a content of another type."""
     if content.mime_type not in (MemoryMimeType.JSON, MemoryMimeType.JSON.value):
         return None
     value: object = content.content

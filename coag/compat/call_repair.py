@@ -34,10 +34,6 @@ def legal_dialogue(messages: Sequence[LLMMessage], *, one_system: bool) -> list[
 
     System messages are one; each tool call has a JSON object for arguments and a result; an
     answer without content is an empty text.
-
-    Args:
-        messages: What is to be sent.
-        one_system: Whether the client or its server takes one system message only.
     """
     legal: list[LLMMessage] = []
     open_calls: list[FunctionCall] = []
@@ -263,12 +259,7 @@ _CALLED = "The answer called a tool, and none can be called here."
 
 
 def fault_of(result: CreateResult, *, may_call: bool) -> str | None:
-    """What is wrong with an answer as a whole, if asking again may help; else None.
-
-    Args:
-        result: The answer.
-        may_call: Whether tools were offered.
-    """
+    """What is wrong with an answer as a whole, if asking again may help; else None."""
     content = result.content
     if result.finish_reason == "content_filter":
         return None

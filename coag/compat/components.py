@@ -47,11 +47,7 @@ class NamedComponent:
     """A component whose subclasses are dumped under their own names, not under the base's."""
 
     def dump_component(self) -> ComponentModel:
-        """The component of this very class: no state, no secrets.
-
-        Raises:
-            ConfigurationError: A part cannot be written down; the message says which.
-        """
+        """The component of this very class: no state, no secrets."""
         mixed_in = cast(
             "ComponentToConfig[BaseModel]", super()
         )  # AutoGen's `Component` comes after this class

@@ -53,14 +53,7 @@ class OpenActions:
 
 
 class GuardTrace:
-    """A run's trace, in RAM or in a folder; a `TraceSink`. It begins at the first `open`.
-
-    Args:
-        logs: The folder of all runs; None keeps the trace in RAM.
-        agent: Who acts; names the run.
-        clock: Dates the run.
-        configuration: The settings, as JSON.
-    """
+    """A run's trace, in RAM or in a folder; a `TraceSink`. It begins at the first `open`."""
 
     def __init__(
         self, logs: Path | None, agent: str, clock: Clock, configuration: Mapping[str, Any]
@@ -76,11 +69,7 @@ class GuardTrace:
 
     @property
     def folder(self) -> RunFolder:
-        """The folder of the run, or of the one that has just ended.
-
-        Raises:
-            ConfigurationError: There is none.
-        """
+        """The folder of the run, or of the one that has just ended."""
         if self._folder is None:
             raise ConfigurationError(
                 "This run is kept in RAM: for a folder, give `logs=DIR`."
@@ -99,11 +88,7 @@ class GuardTrace:
         return tuple(entry.body for entry in read_trace(self.folder.trace_path))
 
     def open(self) -> OpenActions | None:
-        """Begins a run and returns what earlier ones left open; None if a run is open already.
-
-        Raises:
-            TraceError: The folder cannot be written to. Nothing has been done yet.
-        """
+        """Begins a run and returns what earlier ones left open; None if a run is open already."""
         if self.id:
             return None
         now = self._clock.now()

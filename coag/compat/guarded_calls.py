@@ -90,17 +90,7 @@ async def result_when_cancelled(
     before: ResultT,
     during: ResultT,
 ) -> ResultT:
-    """The result of a call; a stock agent hangs where a workbench raises.
-
-    Args:
-        call: The call.
-        token: Cancels it.
-        before: The result where the token was cancelled before the call began.
-        during: The result where it was cancelled while it ran.
-
-    Raises:
-        CancelledError: This task itself was cancelled; the call has ended by then.
-    """
+    """The result of a call; a stock agent hangs where a workbench raises."""
     if token is not None and token.is_cancelled():
         call.close()
         return before
@@ -192,15 +182,6 @@ class Guard:
 
     Whatever happens is a result, except that the waiting task is cancelled or the process is to
     end. Each call counts as a cycle of the context's working memory.
-
-    Args:
-        name: Who calls, for approvers.
-        context: Keeps the state that rules judge by.
-        constraints: The rules.
-        approvals: Who has to agree to what.
-        trace: Where everything is recorded.
-        runner: Runs the tools; shows what they stream by `show_event`.
-        parallel: Whether calls of read-only tools run beside others where rules judge them.
     """
 
     def __init__(
@@ -239,12 +220,6 @@ class Guard:
 
         While calls are under way in another event loop, e.g. of another thread, it is refused:
         what the rules judge by belongs to one loop at a time.
-
-        Args:
-            name: The tool's name.
-            arguments: As a stock agent gives them: not checked, and not always a mapping.
-            call_id: The agent's own id of the call, which the tool gets.
-            show: Gets what the tool shows while it runs.
         """
         here = self._enter(asyncio.get_running_loop())
         if here is None:
@@ -353,11 +328,7 @@ class Guard:
     # ---- the run and its state ----
 
     async def open(self) -> None:
-        """Begins the run, unless it is open; calls that earlier ones left open are perceived.
-
-        Raises:
-            TraceError: It cannot be recorded.
-        """
+        """Begins the run, unless it is open; calls that earlier ones left open are perceived."""
         earlier = self.trace.open()
         if earlier is None:
             return
@@ -376,12 +347,7 @@ class Guard:
         self.trace.flush()
 
     async def settle(self, intent_id: str, *, happened: bool) -> None:
-        """Takes in what a person says became of a call of unknown outcome.
-
-        Raises:
-            UnknownNameError: No call with this intent is of unknown outcome.
-            TraceError: It cannot be recorded.
-        """
+        """Takes in what a person says became of a call of unknown outcome."""
         await self.open()
         found = settled_by_person(
             intent_id, happened=happened, context=self.context, deps=self._outside
@@ -412,11 +378,7 @@ class Guard:
         }
 
     async def load_state(self, state: Mapping[str, Any]) -> None:
-        """Continues from what `save_state` returned.
-
-        Raises:
-            StateError: The perceptual state does not fit the context's schema.
-        """
+        """Continues from what `save_state` returned."""
         await self.context.load_state(state["context"])
         self._detector.load_state(state["detector"])
         self.context.ids.load(state["ids"])

@@ -92,14 +92,7 @@ _REASON = 500
 
 
 class McpConnection:
-    """A session that was opened, or is being opened.
-
-    Args:
-        server: How the server is called in messages.
-        open_session: Gives the session; its exit ends the server.
-        limits: How long things may take.
-        pulse: Whether a death of the server shows only when it is asked (over HTTP).
-    """
+    """A session that was opened, or is being opened."""
 
     def __init__(
         self,
@@ -143,11 +136,7 @@ class McpConnection:
             _LOG.debug("MCP server %r: %s", self._server, _reason(error))
 
     async def opened(self) -> None:
-        """Waits until the session is there.
-
-        Raises:
-            McpServerError: It cannot be opened, or not in time; nothing was asked of it.
-        """
+        """Waits until the session is there."""
         waiting: set[asyncio.Future[Any]] = {self._task, self._session}
         seconds = self._limits.start_seconds
         await asyncio.wait(waiting, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
@@ -175,14 +164,7 @@ class McpConnection:
     async def request(
         self, ask: Callable[[McpSession], Awaitable[ResultT]], seconds: float
     ) -> ResultT:
-        """What the server answers; the session must be open.
-
-        Raises:
-            LateError: There was no answer in time.
-            LostError: The connection broke meanwhile.
-            NotSentError: It was broken before.
-            RefusedError: The answer was an error of the protocol.
-        """
+        """What the server answers; the session must be open."""
         session = self._session.result()
         number: int | None = None
 
@@ -273,13 +255,7 @@ def _reason(error: BaseException) -> str:
 
 
 class McpServer(McpSessionActor):
-    """What `McpWorkbench` talks to, in place of AutoGen's own actor, which hangs where this ends.
-
-    Args:
-        params: How the server is reached.
-        limits: How long things may take, and how often it is started again.
-        model_client: Answers the server's requests for sampling; None refuses them.
-    """
+    """What `McpWorkbench` talks to: AutoGen's own actor would hang where this ends."""
 
     def __init__(
         self,
@@ -309,11 +285,7 @@ class McpServer(McpSessionActor):
         return self._connection is not None and self._connection.requests > 0
 
     async def connection(self) -> McpConnection:
-        """A connection that is open, as far as is known; starts the server where need be.
-
-        Raises:
-            McpServerError: There is none, and trying again is not allowed or has failed.
-        """
+        """A connection that is open, as far as is known; starts the server where need be."""
         self._forget_another_loop()
         async with self._one_at_a_time:
             now = self._connection
@@ -357,12 +329,7 @@ class McpServer(McpSessionActor):
             raise
 
     async def request(self, ask: Callable[[McpSession], Awaitable[ResultT]]) -> ResultT:
-        """What the server answers, once it runs; asked again where the request never left.
-
-        Raises:
-            McpServerError: There is no answer; `may_have_happened` says whether it was asked.
-            RefusedError: The answer was an error of the protocol.
-        """
+        """What the server answers, once it runs; asked again where the request never left."""
         for _ in range(2):
             connection = await self.connection()
             try:

@@ -78,11 +78,7 @@ class LostError(Exception):
 
 
 class RefusedError(Exception):
-    """The server answered with an error of the protocol, or with something unintelligible.
-
-    Attributes:
-        understood: Whether the answer was a proper one, so that nothing is left in doubt.
-    """
+    """The server answered with an error of the protocol, or with something unintelligible."""
 
     def __init__(self, problem: str, *, understood: bool) -> None:
         self.understood = understood
@@ -111,11 +107,7 @@ def label(params: ServerParams) -> str:
 
 
 def expanded(params: ServerParams) -> ServerParams:
-    """The parameters with every `${NAME}` replaced by the environment variable of that name.
-
-    Raises:
-        ConfigurationError: There is no such variable.
-    """
+    """The parameters with every `${NAME}` replaced by the environment variable of that name."""
 
     def value_of(found: re.Match[str]) -> str:
         if found[1] not in os.environ:
@@ -148,10 +140,6 @@ def dumpable(params: ServerParams) -> ServerParams:
     Each value of `env` and `headers` that is not a reference (`Bearer ${NAME}` is one, too) is
     replaced by one to the environment variable of the same name; of a header: in capitals, with
     `_` for `-`.
-
-    Raises:
-        ConfigurationError: An argument or the address seems to hold a secret, or the address has
-            a user, a query or a fragment that is no reference; the error does not show it.
     """
     over_http = isinstance(params, StreamableHttpServerParams)
     texts = [params.url] if over_http else params.args

@@ -199,11 +199,6 @@ def mcp_result(name: str, raw: Mapping[str, Any], limits: McpLimits) -> McpToolR
     """The result within the limits: its texts, its images, and a line for whatever else.
 
     The structured result is shown where there is no other; by the protocol it says the same.
-
-    Args:
-        name: The tool's name, as the model knows it.
-        raw: What the tool returned, as MCP's JSON has it.
-        limits: The bounds.
     """
     contents: Sequence[Mapping[str, Any]] = raw["content"]
     structured: Any = raw.get("structuredContent")
@@ -339,10 +334,6 @@ class PinBoard:
     """Keeps what is trusted of one server, in memory or in a file. Its methods block.
 
     The file is read each time, so that what another process approves counts at once.
-
-    Args:
-        path: The file; None keeps the pins in memory.
-        trust_first_use: Whether what the server offers first is trusted without approval.
     """
 
     def __init__(self, path: Path | None, *, trust_first_use: bool) -> None:
@@ -353,11 +344,7 @@ class PinBoard:
         self._one_at_a_time = Lock()
 
     def judge(self, offered: Mapping[str, ToolDefinition]) -> dict[str, QuarantinedTool]:
-        """What of the offered tools is not trusted; at first sight, all of them are pinned.
-
-        Raises:
-            ConfigurationError: The file cannot be read or written.
-        """
+        """What of the offered tools is not trusted; at first sight, all of them are pinned."""
         with self._one_at_a_time:
             pins = self._read()
             if pins is None and offered:  # a server without tools may only not be ready yet
@@ -371,11 +358,7 @@ class PinBoard:
         }
 
     def approve(self, definition: ToolDefinition) -> None:
-        """Trusts a definition from now on.
-
-        Raises:
-            ConfigurationError: The file cannot be read or written.
-        """
+        """Trusts a definition from now on."""
         with self._one_at_a_time:
             trusted = (self._read() or PinnedTools()).tools
             self._write(PinnedTools(tools={**trusted, definition.name: definition}))
@@ -386,11 +369,7 @@ class PinBoard:
         return {"type": _STATE, "pins": None if pins is None else pins.model_dump(mode="json")}
 
     def load_state(self, state: Mapping[str, Any]) -> None:
-        """Takes over what `save_state` gave; of no effect where a file keeps the pins.
-
-        Raises:
-            ConfigurationError: The state holds something else.
-        """
+        """Takes over what `save_state` gave; of no effect where a file keeps the pins."""
         pins = state.get("pins")
         try:
             self.in_memory = None if pins is None else PinnedTools.model_validate(pins)

@@ -138,11 +138,7 @@ class _Attempts:
         raise AssertionError("unreachable: the last attempt returns")
 
     async def stream(self, extra: Mapping[str, Any]) -> AsyncGenerator[str | CreateResult]:
-        """The pieces of a text as they come, the whole answer last.
-
-        Args:
-            extra: Further arguments of the client's call, for streams only.
-        """
+        """The pieces of a text as they come, the whole answer last."""
         problem: str | None = None
         for attempt in range(1, self.settings.reasks + 2):
             call, request = self._begin(attempt, problem, extra)
@@ -250,12 +246,7 @@ class _StreamBounds:
         self._said = time.monotonic()
 
     async def take(self, piece: str) -> None:
-        """Counts a piece, and lets others run after some.
-
-        Raises:
-            TimeoutError: Only empty pieces have come for longer than a call may take.
-            ValueError: There are too many pieces, or too many characters in them.
-        """
+        """Counts a piece, and lets others run after some."""
         self._pieces += 1
         self._characters += len(piece)
         self._empty += not piece

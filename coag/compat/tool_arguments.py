@@ -31,9 +31,6 @@ def completed_arguments(tool: BaseTool[Any, Any], arguments: Mapping[str, Any]) 
 
     Decimals become numbers where that is exact. Defaults of None are not filled in: a missing
     argument and None are the same to a rule.
-
-    Raises:
-        ValueError: The tool does not take them, or they cannot be shown to rules as they are.
     """
     kind, problem = tool.args_type(), ""
     for numbers in (True, False):
@@ -85,11 +82,7 @@ def _text(value: object) -> str:
 
 
 class _Dump:
-    """Shows a validated value as JSON: what the tool really gets, whatever its serializers say.
-
-    Args:
-        numbers: Whether decimals are shown as numbers.
-    """
+    """Shows a validated value as JSON: what the tool really gets, whatever its serializers say."""
 
     def __init__(self, *, numbers: bool) -> None:
         self._numbers = numbers

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from math import isfinite
 from typing import Any, Protocol, TypeGuard, cast, runtime_checkable
 
@@ -191,16 +191,6 @@ class ToolListing:
     A name belongs to whoever offered it first, and never to another afterwards: what was judged
     and approved as the tool of one workbench is never run by another, even if the first one is
     away, late or without the tool by then.
-
-    Args:
-        tools: Tools without a workbench.
-        workbenches: Are asked again each time.
-        timeout: Seconds that one may take to list its tools.
-        reserved: Names that no tool may have.
-
-    Raises:
-        ConfigurationError: Two tools have the same name, one has a reserved name, or its schema
-            cannot be offered.
     """
 
     def __init__(
@@ -254,18 +244,12 @@ class ToolListing:
 
         A stock agent hangs where a listing raises in the middle of its turn. A workbench that
         has listed its tools before therefore keeps that list where it fails.
-
-        Args:
-            note: Gets a sentence where an earlier list is used, or a name is taken.
-
-        Raises:
-            Exception: What a workbench raises that has never listed its tools.
         """
         found: dict[str, ToolSchema] = {}
         for number, workbench in enumerate((self.own, *self.workbenches)):
             try:
                 self._last[number] = await self._list(workbench)
-            except (TimeoutError, RuntimeError) as error:
+            except RuntimeError as error:
                 if number not in self._last:
                     raise
                 kind = type(workbench).__name__
@@ -291,7 +275,7 @@ class ToolListing:
         """What a workbench offers now; what it cannot offer becomes a problem."""
         try:
             schemas = await self._list(workbench)
-        except (TimeoutError, RuntimeError) as error:
+        except RuntimeError as error:
             problems.append(str(error)[:_PROBLEM])
             return []
         specs: list[ActionSpec] = []
@@ -304,20 +288,15 @@ class ToolListing:
         return specs
 
     async def _list(self, workbench: Workbench) -> list[ToolSchema]:
-        bench = type(workbench).__name__
         try:
             return list(await within(self._timeout, workbench.list_tools))
         except LateError as error:
-            late = f"{bench} did not list its tools within {self._timeout:g} s."
-            raise TimeoutError(late) from error
+            cause, problem = error, f"did not list its tools within {self._timeout:g} s."
         except SelfCancelledError as error:
-            raise RuntimeError(
-                f"{bench} was cancelled by itself when it was to list its tools."
-            ) from error
+            cause, problem = error, "was cancelled by itself when it was to list its tools."
         except Exception as error:  # a workbench may raise anything
-            raise RuntimeError(
-                f"{bench} could not list its tools: {describe_error(error)}"
-            ) from error
+            cause, problem = error, f"could not list its tools: {describe_error(error)}"
+        raise RuntimeError(f"{type(workbench).__name__} {problem}") from cause
 
 
 def _check_names(names: Sequence[str], reserved: Collection[str]) -> None:
@@ -343,14 +322,6 @@ def _given_spec(tool: BaseTool[Any, Any]) -> ActionSpec:
 
 RESERVED = frozenset({RESPOND.name, EPISODIC_ACTION, SEMANTIC_ACTION, PROCEDURAL_ACTION})
 """Names of the agent's own actions; no tool takes one over."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Output:
-    text: str
-    is_error: bool = False
-    unknown: bool = False
-    """Whether it may or may not have had its effect."""
 
 
 class ToolRunner:
@@ -426,10 +397,28 @@ class ToolRunner:
         if home is None:
             return ActionResult(content=f"There is no tool {call.action!r}.", is_error=True)
         call, token = call.model_copy(deep=True), CancellationToken()
-        if home is self.listing.own:
-            tool = self._by_name[call.action]
-            return await self._guarded(lambda: self._run_tool(tool, call, token), call, token)
-        return await self._guarded(lambda: self._run_workbench(home, call, token), call, token)
+        ended, is_error, unknown = False, True, True
+        try:
+            text, is_error, unknown = await within(
+                self._timeout, lambda: self._run(home, call, token)
+            )
+            ended = True
+        except LateError:
+            text = f"{call.action} gave no answer within {self._timeout:g} s; it may have acted."
+        except SelfCancelledError:
+            text = f"{call.action} was cancelled by itself; it may have acted."
+        except Exception as error:  # a user's tool may raise anything; the agent perceives it
+            ended, unknown = True, _may_have_happened(error)
+            text = f"{call.action} raised {describe_error(error)}"
+        finally:
+            if not ended:
+                with suppress(AttributeError):  # what it was linked to may be broken: MCP tools
+                    token.cancel()
+        limit, name = self._limit, None
+        if self._readable is not None:
+            limit, name = self._readable(), name_of(text)
+        result = read_result(text, is_error=is_error, limit=limit, name=name)
+        return result.model_copy(update={"outcome_unknown": unknown})
 
     async def reconcile(self, action: UnsettledAction) -> Reconciliation:
         """What the tool itself can find out about a call of unknown outcome; see `tool`."""
@@ -441,39 +430,33 @@ class ToolRunner:
         answer = await outcome_of(in_thread(lambda: ask(action), "coag-reconcile"))
         return await answer if inspect.isawaitable(answer) else answer
 
-    async def _guarded(
-        self,
-        run: Callable[[], Awaitable[_Output]],
-        call: ActionCall,
-        token: CancellationToken,
-    ) -> ActionResult:
-        ended = False
-        try:
-            output = await within(self._timeout, run)
-            ended = True
-        except LateError:
-            text = f"{call.action} gave no answer within {self._timeout:g} s; it may have acted."
-            return ActionResult(content=text, is_error=True, outcome_unknown=True)
-        except SelfCancelledError:
-            text = f"{call.action} was cancelled by itself; it may have acted."
-            return ActionResult(content=text, is_error=True, outcome_unknown=True)
-        except Exception as error:  # a user's tool may raise anything; the agent perceives it
-            ended = True
-            text = f"{call.action} raised {describe_error(error)}"
-            output = _Output(text, is_error=True, unknown=_may_have_happened(error))
-        finally:
-            if not ended:
-                _cancel(token)
-        readable = self._readable
-        limit, name = (
-            (self._limit, None) if readable is None else (readable(), name_of(output.text))
-        )
-        result = read_result(output.text, is_error=output.is_error, limit=limit, name=name)
-        return result.model_copy(update={"outcome_unknown": output.unknown})
+    async def _run(
+        self, home: Workbench, call: ActionCall, token: CancellationToken
+    ) -> tuple[str, bool, bool]:
+        """The output, whether it is an error, and whether it is unknown what the call did."""
+        if home is self.listing.own:
+            return await self._run_tool(self._by_name[call.action], call, token), False, False
+        name, given, own_id = call.action, call.arguments, call.id
+        result: ToolResult | None = None
+        if not streams(home, name):
+            result = await home.call_tool(name, given, token, own_id)
+        else:
+            number = 0
+            async for item in home.call_tool_stream(name, given, token, own_id):
+                if isinstance(item, ToolResult):
+                    result = item
+                else:
+                    self._on_event(item)
+                number += 1
+                await let_others_run(number)
+        if result is None:
+            return f"{name} ended without a result.", True, False
+        unknown = bool(getattr(result, "may_have_happened", False))
+        return result.to_text(replace_image="[image]"), result.is_error, unknown
 
     async def _run_tool(
         self, tool: BaseTool[Any, Any], call: ActionCall, token: CancellationToken
-    ) -> _Output:
+    ) -> str:
         if isinstance(tool, BaseStreamTool):
             streaming = cast("BaseStreamTool[Any, Any, Any]", tool)
             value, number = None, 0
@@ -484,37 +467,10 @@ class ToolRunner:
                 await let_others_run(number)
         else:
             value = await tool.run_json(call.arguments, token, call_id=call.id)
-        return _Output(_as_json(value) or tool.return_value_as_string(value))
-
-    async def _run_workbench(
-        self, workbench: Workbench, call: ActionCall, token: CancellationToken
-    ) -> _Output:
-        name, given, own_id = call.action, call.arguments, call.id
-        if not streams(workbench, call.action):
-            result = await workbench.call_tool(name, given, token, own_id)
-        else:
-            result, number = None, 0
-            async for item in workbench.call_tool_stream(name, given, token, own_id):
-                if isinstance(item, ToolResult):
-                    result = item
-                else:
-                    self._on_event(item)
-                number += 1
-                await let_others_run(number)
-        if result is None:
-            return _Output(f"{call.action} ended without a result.", is_error=True)
-        unknown = bool(getattr(result, "may_have_happened", False))
-        return _Output(result.to_text(replace_image="[image]"), result.is_error, unknown)
-
-
-def _as_json(value: Any) -> str | None:
-    """A dictionary or list as JSON; AutoGen would write it as Python does. None for the rest."""
-    if not isinstance(value, dict | list):
-        return None
-    try:
-        return json.dumps(value, ensure_ascii=False)
-    except (TypeError, ValueError):
-        return None
+        if isinstance(value, dict | list):  # as JSON; AutoGen would write it as Python does
+            with suppress(TypeError, ValueError):
+                return json.dumps(value, ensure_ascii=False)
+        return tool.return_value_as_string(value)
 
 
 def _may_have_happened(error: Exception) -> bool:
@@ -531,19 +487,10 @@ def _is_time_out(error: Exception) -> bool:
 
     Clients of HTTP and databases have errors of their own, known by their names: `ReadTimeout`.
     """
-    if isinstance(
-        error, TimeoutError | ConnectionResetError | ConnectionAbortedError | BrokenPipeError
-    ):
-        return True
+    lost = TimeoutError | ConnectionResetError | ConnectionAbortedError | BrokenPipeError
     names = [kind.__name__ for kind in type(error).__mro__]
+    if isinstance(error, lost):
+        return True
     if any(name.startswith(("Connect", "Pool")) for name in names):
         return False
     return any(name.endswith(("Timeout", "TimeoutError", "TimeoutException")) for name in names)
-
-
-def _cancel(token: CancellationToken) -> None:
-    """Cancels a tool's own token; what it was linked to may be broken (AutoGen's MCP tools)."""
-    try:
-        token.cancel()
-    except AttributeError:
-        return

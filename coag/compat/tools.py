@@ -105,11 +105,7 @@ def tool_in(workbench: Workbench, name: str) -> BaseTool[Any, Any] | None:
 
 
 def as_tool(tool: Tool) -> BaseTool[Any, Any]:
-    """The tool, or the function as one.
-
-    Raises:
-        ConfigurationError: It is neither.
-    """
+    """The tool, or the function as one."""
     if isinstance(tool, BaseTool):
         return cast("BaseTool[Any, Any]", tool)
     if callable(tool):
@@ -124,14 +120,7 @@ def as_tool(tool: Tool) -> BaseTool[Any, Any]:
 
 
 def spec_of(schema: Mapping[str, Any], effects: ToolEffects) -> ActionSpec:
-    """The tool as an action, without the idempotency key, which the guard gives.
-
-    Raises:
-        ConfigurationError: Its idempotency key is no text.
-        ValueError: Its name has no or too many characters or a blank, or its arguments are not
-            described by a JSON Schema of an object that can be checked in bounded time. (Or
-            another of `UNUSABLE_SCHEMA`.)
-    """
+    """The tool as an action, without the idempotency key, which the guard gives."""
     name = schema["name"]
     parameters: Any = schema.get("parameters") or {"type": "object", "properties": {}}
     if not isinstance(name, str) or not _NAME.fullmatch(name):

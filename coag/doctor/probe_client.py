@@ -70,13 +70,7 @@ class Reply:
         return ProbeOutcome.REFUSED if self.refused else ProbeOutcome.FAILED
 
     def unanswered(self, probe: Probe, what: str, advice: str) -> ProbeFinding:
-        """The finding of a probe that brought an error; a late answer says nothing of the form.
-
-        Args:
-            probe: The probe.
-            what: What was asked for, as the beginning of a sentence.
-            advice: What to do if the server does not do this.
-        """
+        """The finding of a probe that brought an error; a late answer says nothing of the form."""
         verb = "is refused" if self.refused else "got no answer" if self.late else "fails"
         return finding(
             probe,
@@ -97,12 +91,7 @@ class Reply:
 
 
 class ProbeClient:
-    """A model server as agents meet it: through an AutoGen client.
-
-    Args:
-        client: The client; it stays open.
-        limits: The bounds of each request.
-    """
+    """A model server as agents meet it: through an AutoGen client."""
 
     def __init__(self, client: ChatCompletionClient, limits: ProbeLimits) -> None:
         self.client = client
@@ -126,16 +115,7 @@ class ProbeClient:
         form: type[BaseModel] | None = None,
         client: ChatCompletionClient | None = None,
     ) -> Reply:
-        """Asks for a whole answer.
-
-        Args:
-            messages: What to ask.
-            tools: What may be called.
-            tool_choice: As AutoGen has it.
-            mode: How to ask for the form.
-            form: The form to ask for; None for none.
-            client: Ask by this client instead of the examined one.
-        """
+        """Asks for a whole answer."""
         target = client or self.client
         json_output, extra = (None, {}) if form is None else form_arguments(target, mode, form)
         extra = {**extra, **self._limit(target, self.limits.max_tokens)}

@@ -145,11 +145,7 @@ _MOST_MESSAGES = 100
 
 
 class Content:
-    """Makes texts fit to be sent.
-
-    Args:
-        redactor: Takes secrets out; None for the one that knows this process's environment.
-    """
+    """Makes texts fit to be sent."""
 
     def __init__(self, redactor: Redactor | None = None) -> None:
         self._redactor = redactor or Redactor.from_environment()
@@ -222,12 +218,7 @@ _COUNTERS = {
 
 
 class Meters:
-    """The instruments that a run is measured with.
-
-    Args:
-        provider: Where they are registered; None for the global one.
-        version: Version of this package.
-    """
+    """The instruments that a run is measured with."""
 
     def __init__(self, provider: MeterProvider | None, version: str) -> None:
         meter = (provider or get_meter_provider()).get_meter("coag", version)

@@ -161,10 +161,6 @@ class _Batches:
     """A span exporter that sends whole batches at once, counts them, and stops at a failure.
 
     The SDK's batch processor drops spans when its queue is full and reports no failure.
-
-    Args:
-        exporter: Makes the requests.
-        session: What it makes them with.
     """
 
     def __init__(self, exporter: SpanExporter, session: requests.Session) -> None:
@@ -223,11 +219,7 @@ class _Batches:
 
 
 def _traces_url(endpoint: str | None) -> str:
-    """The URL to send to: the argument, or the environment's, or the default.
-
-    Raises:
-        ConfigurationError: It is no URL of HTTP.
-    """
+    """The URL to send to: the argument, or the environment's, or the default."""
     traces = os.environ.get("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "")
     base = endpoint or os.environ.get("OTEL_EXPORTER_OTLP_ENDPOINT") or DEFAULT_ENDPOINT
     url = base if base.endswith(_PATH) else f"{base.removesuffix('/')}{_PATH}"
@@ -245,11 +237,7 @@ def _traces_url(endpoint: str | None) -> str:
 
 
 def _check_listener(url: str) -> None:
-    """Fails at once where nobody listens on this machine; the exporter would retry for long.
-
-    Raises:
-        ConfigurationError: Nobody listens.
-    """
+    """Fails at once where nobody listens on this machine; the exporter would retry for long."""
     parts = urlsplit(url)
     if parts.hostname not in _LOCAL:
         return

@@ -180,12 +180,7 @@ class SpanTree:
             self.cycle, self.edge = None, self.now
 
     def close_turn(self, reason: str | None = None, error_type: str | None = None) -> None:
-        """Ends the turn, if one is open, and all in it.
-
-        Args:
-            reason: How it ended; None where that is not known.
-            error_type: Class of the error that ended it.
-        """
+        """Ends the turn, if one is open, and all in it."""
         for action in self.actions.values():
             self.end(action, finished=False)
         self.actions.clear()
@@ -266,15 +261,7 @@ def mark_failed(span: Span, error_type: str) -> None:
 
 
 class SpanBuilder:
-    """Makes spans, and where asked metrics, from the records of one agent's runs.
-
-    Args:
-        subject: Whose runs they are.
-        tracer_provider: Where spans go; None for the global one.
-        meters: What is measured with; None to measure nothing.
-        content: Makes texts fit to be sent; None to send no texts.
-        in_caller_span: Whether turns belong to the span that their caller is in.
-    """
+    """Makes spans, and where asked metrics, from the records of one agent's runs."""
 
     def __init__(
         self,
