@@ -142,13 +142,11 @@ class McpConnection:
         await asyncio.wait(waiting, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
         if self._session.done() and not self._task.done():
             return
-        if not self._task.done():
-            raise McpServerError(
-                self._server, f"did not start within {seconds:g} s.{self.last_lines}"
-            )
-        error = None if self._task.cancelled() else self._task.exception()
-        why = "it was closed" if error is None else _reason(error)
-        raise McpServerError(self._server, f"could not be started: {why}.{self.last_lines}")
+        problem = f"did not start within {seconds:g} s"
+        if self._task.done():
+            error = None if self._task.cancelled() else self._task.exception()
+            problem = f"could not be started: {_reason(error) if error else 'it was closed'}"
+        raise McpServerError(self._server, f"{problem}.{self.last_lines}")
 
     @property
     def last_lines(self) -> str:
@@ -297,7 +295,12 @@ class McpServer(McpSessionActor):
                 now = None
             if now is None:
                 now = self._connection = self._start()
-        await self._open(now)
+        try:
+            await now.opened()
+        except McpServerError as error:
+            self._last_problem = str(error)
+            self._drop(now)
+            raise
         return now
 
     def _start(self) -> McpConnection:
@@ -315,18 +318,13 @@ class McpServer(McpSessionActor):
         self.changed = True
         over_http = isinstance(params, StreamableHttpServerParams)
 
+        def changed() -> None:
+            self.changed = True
+
         def opening(tail: StderrTail) -> AbstractAsyncContextManager[McpSession]:
-            return open_session(params, self._sampling_callback, self._tools_changed, tail.file)
+            return open_session(params, self._sampling_callback, changed, tail.file)
 
         return McpConnection(self.label, opening, self._limits, pulse=over_http)
-
-    async def _open(self, connection: McpConnection) -> None:
-        try:
-            await connection.opened()
-        except McpServerError as error:
-            self._last_problem = str(error)
-            self._drop(connection)
-            raise
 
     async def request(self, ask: Callable[[McpSession], Awaitable[ResultT]]) -> ResultT:
         """What the server answers, once it runs; asked again where the request never left."""
@@ -336,21 +334,19 @@ class McpServer(McpSessionActor):
                 return await connection.request(ask, self._limits.call_seconds)
             except NotSentError:
                 self._last_problem = f"it had ended.{await connection.last_words()}"
+                continue
             except LostError:
                 words = await connection.last_words()
                 self._last_problem = f"it ended during a request.{words}"
                 _LOG.warning("MCP server %r: %s", self.label, self._last_problem)
-                problem = "ended before it answered; what was asked for may have been done."
-                raise McpServerError(self.label, problem, may_have_happened=True) from None
-            except LateError:
-                problem = (
-                    f"gave no answer within {self._limits.call_seconds:g} s; what was asked for "
-                    "may have been done."
-                )
-                raise McpServerError(self.label, problem, may_have_happened=True) from None
+                problem = "ended before it answered"
+            except LateError as late:
+                problem = f"gave {late}"
             finally:
                 if connection.gone:
                     self._drop(connection)
+            problem += "; what was asked for may have been done."
+            raise McpServerError(self.label, problem, may_have_happened=True)
         raise McpServerError(self.label, "closed the connection twice before it could be asked.")
 
     def succeeded(self) -> None:
@@ -399,6 +395,3 @@ class McpServer(McpSessionActor):
             self._connection = None
             self._ending.clear()
             self._one_at_a_time = asyncio.Lock()
-
-    def _tools_changed(self) -> None:
-        self.changed = True

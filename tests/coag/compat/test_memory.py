@@ -67,21 +67,6 @@ async def test_what_cannot_be_kept_is_refused(content: MemoryContent, problem: s
     assert await found(memory) == []
 
 
-async def test_clearing_it_forgets_its_own_scope_only() -> None:
-    store = InMemoryStore(HashEmbedder())
-    mine, others = (
-        AutoGenMemory(LongTermMemory(store, scope=scope), min_score=0.0)
-        for scope in ("clerk", "porter")
-    )
-    await mine.add(text("The door is green."))
-    await others.add(text("The door is green."))
-    await mine.clear()
-    assert await found(mine) == []
-    assert len(await found(others)) == 1
-    await mine.add(text("The door is red."))
-    assert [str(content.content) for content in await found(mine)] == ["The door is red."]
-
-
 class BrokenArchive:
     """A further memory that cannot be asked."""
 
@@ -161,13 +146,6 @@ async def test_a_block_stays_within_its_budget() -> None:
     assert len(updated.memories.results) == 1
 
 
-async def test_messages_of_a_sender_of_the_same_name_are_left_alone() -> None:
-    memory, context = shelf(), UnboundedChatCompletionContext()
-    await context.add_message(UserMessage(content="Hi.", source="long_term_memory"))
-    await memory.update_context(context)
-    assert [message_text(m) for m in await context.get_messages()] == ["Hi."]
-
-
 # ---- in a stock agent ----
 
 
@@ -243,14 +221,6 @@ async def test_memory_with_further_scopes_comes_back_from_its_component() -> Non
     dumped = memory.dump_component()
     assert AutoGenMemory.load_component(dumped).dump_component() == dumped
     assert list(dumped.config["memory"]["reads"]) == ["team:blue"]
-
-
-async def test_a_number_is_a_fact_s_value_as_text() -> None:
-    inner = long_term()
-    memory = AutoGenMemory(inner, min_score=0.0)
-    await memory.add(text("Shelf 3.", subject="book", attribute="shelf", value=3))
-    (hit,) = (await inner.recall("Shelf 3.", min_score=0.0)).records
-    assert hit.record.fact == Fact(subject="book", attribute="shelf", value="3")
 
 
 @pytest.mark.parametrize(

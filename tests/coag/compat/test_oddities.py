@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import io
-import json
 from collections.abc import AsyncGenerator, Sequence
 from typing import Any
 
@@ -18,20 +17,16 @@ from autogen_agentchat.messages import (
     ToolCallExecutionEvent,
 )
 from autogen_core import CancellationToken
-from autogen_core.memory import MemoryContent, MemoryMimeType
-from autogen_core.model_context import UnboundedChatCompletionContext
-from autogen_core.models import FunctionExecutionResult, LLMMessage, UserMessage
+from autogen_core.models import FunctionExecutionResult
 from autogen_core.tools import ToolOverride
 from PIL import Image as Picture
 
-from coag.compat import AutoGenMemory, RecordedAgent, Recorder
+from coag.compat import RecordedAgent, Recorder
 from coag.compat.approval_web import WebApprover
 from coag.compat.mcp_tools import McpLimits, ToolDefinition, make_offer, mcp_result
 from coag.compat.recorder import AnnouncedCalls
 from coag.compat.recording import StockRun
-from coag.memory import LongTermMemory
 from coag.schema import Note, TraceRecord
-from coag.store import HashEmbedder, InMemoryStore
 
 # ---- what a server of tools returns ----
 
@@ -171,22 +166,6 @@ async def test_in_a_replay_an_agent_is_reset_where_it_was_and_repeats_nothing_el
     assert odd.resets == 0
     assert await run.repeat("reset", "") is True
     assert odd.resets == 1
-
-
-# ---- memory ----
-
-
-async def test_json_that_is_recalled_is_shown_as_json() -> None:
-    memory = AutoGenMemory(
-        LongTermMemory(InMemoryStore(HashEmbedder()), scope="clerk"), min_score=0.0
-    )
-    door = {"door": "réd", "locked": True}
-    await memory.add(MemoryContent(content=door, mime_type=MemoryMimeType.JSON))
-    said: list[LLMMessage] = [UserMessage(content="Which door?", source="user")]
-    context = UnboundedChatCompletionContext(said)
-    await memory.update_context(context)
-    texts = [str(message.content) for message in await context.get_messages()]
-    assert any(json.dumps(door, ensure_ascii=False) in text for text in texts)
 
 
 # ---- people ----

@@ -15,10 +15,9 @@ from autogen_core.models import (
     RequestUsage,
     UserMessage,
 )
-from autogen_core.tools import FunctionTool
 from autogen_ext.models.ollama import OllamaChatCompletionClient
 from autogen_ext.models.openai import OpenAIChatCompletionClient
-from kits.fake_server import FakeServer, openai_body, openai_text
+from kits.fake_server import FakeServer, openai_text
 from pydantic import BaseModel
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -42,14 +41,6 @@ class Word(BaseModel):
     say: str
 
 
-def nod(deep: bool) -> str:
-    """Nods."""
-    return "nodded"
-
-
-NOD = FunctionTool(nod, description="Nods.")
-
-
 @pytest.fixture
 def served() -> Iterator[FakeServer]:
     fake = FakeServer(openai_text(GOOD))
@@ -69,14 +60,6 @@ async def bare(served: FakeServer) -> AsyncIterator[ChatCompletionClient]:
     )
     yield opened
     await opened.close()
-
-
-async def answer_with_calls(_body: dict[str, Any], _request: Request) -> Response:
-    calls = [
-        {"id": "1", "type": "function", "function": {"name": "nod", "arguments": "```{'deep': 1}"}},
-        {"id": "1", "type": "function", "function": {"name": "nod", "arguments": "{'deep': True}"}},
-    ]
-    return JSONResponse(openai_body({"content": None, "tool_calls": calls}, "tool_calls"))
 
 
 def sse(*chunks: dict[str, Any]) -> Response:
@@ -121,32 +104,6 @@ async def test_schema_is_enforced_by_the_server_and_cached_tokens_are_kept(
     assert client.usage.cached_tokens == 64
     assert client.last is not None
     assert client.last.usage.cached_tokens == 64
-
-
-async def test_bad_answer_is_counted_that_the_bare_client_loses(
-    served: FakeServer, bare: ChatCompletionClient
-) -> None:
-    bodies = iter(["not JSON", GOOD])
-
-    async def behave(_body: dict[str, Any], _request: Request) -> Response:
-        return JSONResponse(openai_body({"content": next(bodies)}))
-
-    served.behave = behave
-    result = await ResilientClient(bare).create(ASKED, json_output=Word)
-    assert result.content == GOOD
-    assert result.usage == RequestUsage(prompt_tokens=200, completion_tokens=20)
-
-
-async def test_calls_with_one_id_and_broken_arguments_come_out_whole(
-    served: FakeServer, bare: ChatCompletionClient
-) -> None:
-    served.behave = answer_with_calls
-    result = await ResilientClient(bare).create(ASKED, tools=[NOD])
-    assert not isinstance(result.content, str)
-    assert [(each.id, json.loads(each.arguments)) for each in result.content] == [
-        ("1", {"deep": 1}),
-        ("1-1", {"deep": True}),
-    ]
 
 
 async def test_streams_usage_is_asked_for(served: FakeServer, bare: ChatCompletionClient) -> None:

@@ -151,35 +151,6 @@ async def test_a_workbench_cannot_take_over_the_agents_own_actions() -> None:
     assert "'respond'" in runner.problems[0]
 
 
-class Flapping(StaticWorkbench):
-    """A workbench that lists its tool while it is up; else nothing, or it raises."""
-
-    component_provider_override = "tests.Flapping"
-
-    def __init__(self, says: str, *, raises: bool = False) -> None:
-        super().__init__([FunctionTool(lambda: says, says, name="send")])
-        self.up = True
-        self.raises = raises
-
-    async def list_tools(self) -> list[ToolSchema]:
-        if not self.up and self.raises:
-            raise ConnectionError("away")
-        return await super().list_tools() if self.up else []
-
-
-@pytest.mark.parametrize("raises", [True, False])
-async def test_a_name_never_becomes_another_workbenchs_while_its_own_is_away(raises: bool) -> None:
-    first, second = Flapping("safe", raises=raises), Flapping("dangerous")
-    runner = ToolRunner(workbenches=[first, second])
-    await runner.specs()
-    first.up = False
-    assert await runner.specs() == []
-    assert "Flapping has a tool 'send'" in runner.problems[-1]
-    assert (await run(runner, "send")).content == "safe"
-    first.up = True
-    assert [spec.description for spec in await runner.specs()] == ["safe"]
-
-
 async def test_a_tool_that_says_it_was_not_found_is_called_once() -> None:
     paid: list[int] = []
 
