@@ -164,11 +164,7 @@ async def examine_memory(store: RecordStore, *, clock: Clock | None = None) -> M
 
 
 class _Tally:
-    """What was counted so far; of every record its id is kept, of few more.
-
-    Args:
-        at: Now; what does not hold then contradicts nothing.
-    """
+    """What was counted so far; of every record its id is kept, of few more."""
 
     def __init__(self, at: datetime) -> None:
         self._at = at

@@ -77,7 +77,7 @@ def entities_of(record: Record, most: int) -> tuple[str, ...]:
     mentions: list[str] = [] if record.fact is None else [record.fact.subject, record.fact.value]
     mentions += [] if record.event is None else [record.event.place]
     named = map(entity_named, [*mentions, *_names(record.text)])
-    return tuple(dict.fromkeys(filter(None, named)))[:most]
+    return tuple({name: None for name in named if name})[:most]
 
 
 def _names(text: str) -> Iterator[str]:

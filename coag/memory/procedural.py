@@ -341,16 +341,7 @@ class _Kept:
         *,
         blind: bool = False,
     ) -> ProcedureVersion | PendingRewrite:
-        """Changes a text as the gate allows.
-
-        Args:
-            name: Which procedure.
-            edit: Makes the new text from the current one; ValueError if that cannot be.
-            of: What else the version says of itself.
-            untrusted: Texts from outside that the author has seen.
-            tainted: Whether any was shown.
-            blind: Whether the edit makes sense whatever the text is that it is made from.
-        """
+        """Changes a text as the gate allows; a blind edit makes sense whatever the text is now."""
         seen = len(self.histories.procedures[name])
         with self.changing():
             history = self.histories.procedures[name]
@@ -418,12 +409,7 @@ class _Kept:
 
     @contextmanager
     def changing(self) -> Generator[None]:
-        """Around a change of what is held, with no other process between reading and saving.
-
-        Raises:
-            ConfigurationError: If the file has another history.
-            RecordStoreError: If it cannot be saved; nothing is changed then.
-        """
+        """Around a change of what is held, with no other process between reading and saving."""
         before = self.histories
         try:
             if self._path is None:
@@ -478,9 +464,6 @@ class _Kept:
         """Both together: of each procedure the longer history, one being the other's beginning.
 
         The waiting rewrites of the file are the ones that count.
-
-        Raises:
-            ConfigurationError: If the two differ.
         """
         together = dict(theirs.procedures)
         for name, history in ours.procedures.items():

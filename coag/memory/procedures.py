@@ -137,9 +137,6 @@ def fill(procedure: Procedure, text: str, values: Mapping[str, str]) -> str:
     """The text with the procedure's placeholders replaced; other braces stay as they are.
 
     Values are put in as they are: braces in a value are not placeholders.
-
-    Raises:
-        ConfigurationError: If a placeholder has no value.
     """
     missing = [name for name in procedure.placeholders if name not in values]
     if missing:

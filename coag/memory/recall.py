@@ -89,12 +89,6 @@ class Recaller:
         except RecordStoreError as error:
             return replace(found, problems=(*problems, f"contradictions: {error}"))
 
-    async def _search(self, search: Search) -> Recall:
-        try:
-            return Recall(records=await self._current(search))
-        except RecordStoreError as error:
-            return Recall(problems=(f"{search.kind.value} memory: {error}",))
-
     async def _ask(self, source: RecallSource, query: str, k: int) -> Recall:
         """The answer of a further memory; one that fails or takes too long is a problem."""
         most = MOST if _is_whole(source) else k
@@ -108,17 +102,20 @@ class Recaller:
         except Exception as error:
             return Recall(problems=(f"{source.name}: {error!r}",))
 
-    async def _current(self, search: Search) -> tuple[RecalledRecord, ...]:
+    async def _search(self, search: Search) -> Recall:
         """The first k that hold now; the store is asked for more where too many of them do not."""
         k, asked_for = search.k, search.k
         current: list[RecalledRecord] = []
-        for _ in range(_ROUNDS):
-            hits = await self.store.search(replace(search, k=asked_for))
-            current = [hit for hit in hits if self._in_force(hit.record)]
-            if len(current) >= k or len(hits) < asked_for:
-                break
-            asked_for *= _MORE
-        return tuple(current[:k])
+        try:
+            for _ in range(_ROUNDS):
+                hits = await self.store.search(replace(search, k=asked_for))
+                current = [hit for hit in hits if self._in_force(hit.record)]
+                if len(current) >= k or len(hits) < asked_for:
+                    break
+                asked_for *= _MORE
+        except RecordStoreError as error:
+            return Recall(problems=(f"{search.kind.value} memory: {error}",))
+        return Recall(records=tuple(current[:k]))
 
     def _in_force(self, record: Record) -> bool:
         return not is_bounded(record) or in_force(record, self.clock.now())

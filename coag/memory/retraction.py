@@ -114,12 +114,7 @@ class _Links:
 
 
 class _RetractionPlan:
-    """What a retraction would change of a store.
-
-    Args:
-        store: Where the records are.
-        links: The links of all records that may be changed and have any, by id.
-    """
+    """What a retraction would change of a store."""
 
     def __init__(self, store: RecordStore, links: dict[str, _Links]) -> None:
         self._store = store
@@ -388,10 +383,6 @@ async def forgotten(store: RecordStore, scopes: Sequence[str], name: str) -> boo
     """Removes one record; what stood before and behind it in its chain now meet.
 
     What it alone had superseded holds again.
-
-    Raises:
-        ValueError: If the record is another scope's.
-        RecordStoreError: If something cannot be reached or written.
     """
     name = await _full_id(store, scopes, name)
     record = await _own_record(store, scopes, name)
@@ -427,11 +418,7 @@ def _sources(record: Record) -> list[str]:
 
 
 async def _full_id(store: RecordStore, scopes: Sequence[str], name: str) -> str:
-    """The whole id that is meant; a whole id is taken as it is, whether there is such a record.
-
-    Raises:
-        ValueError: If it can be no id, or is the beginning of none or of several.
-    """
+    """The whole id that is meant; a whole id is taken as it is, whether there is such a record."""
     if not _ID.fullmatch(name):
         raise ValueError(
             f"{name!r} is no id of a record: that is 32 hexadecimal digits in lower case, of "
@@ -447,11 +434,7 @@ async def _full_id(store: RecordStore, scopes: Sequence[str], name: str) -> str:
 
 
 async def _own_record(store: RecordStore, scopes: Sequence[str], name: str) -> Record | None:
-    """The record of an id, if there is one.
-
-    Raises:
-        ValueError: If it is of another scope.
-    """
+    """The record of an id, if there is one."""
     record = next(iter(await store.get([name])), None)
     if record is not None and record.scope not in scopes:
         raise ValueError(f"Record {name!r} is of another scope, not of {_one_of(scopes)}.")

@@ -483,12 +483,7 @@ def _numbered(source: BinaryIO) -> Iterator[tuple[int, bytes]]:
 
 
 def _parse_record(line: bytes) -> Record:
-    """The record that a line holds.
-
-    Raises:
-        _LineError: If it holds none, one whose id is not that of its text, or one that no
-            memory keeps.
-    """
+    """The record that a line holds."""
     if len(line) > LONGEST_LINE:
         raise _LineError(f"it has more than {LONGEST_LINE:,} bytes; no record is as long.")
     try:

@@ -147,12 +147,7 @@ def unfit(record: Record) -> str | None:
 
 
 def record_of(given: ToRemember, scope: str, clock: Clock) -> Record:
-    """The record of a text, as it is if nothing else is known.
-
-    Raises:
-        ValueError: If the kind is none, the text is empty, too long or shows nothing, or the
-            metadata cannot be kept.
-    """
+    """The record of a text, as it is if nothing else is known."""
     if given.kind not in tuple(MemoryKind):
         raise ValueError(
             f"kind must be MemoryKind.EPISODIC or MemoryKind.SEMANTIC, not {given.kind!r}."
@@ -181,9 +176,6 @@ def derived(record: Record, names: Sequence[str], found: Sequence[Record]) -> Re
     """A record concluded from others, of which `found` are there and may be read.
 
     It is trusted no more than the least trusted of them, and never derived from itself.
-
-    Raises:
-        ValueError: If one of them is not there.
     """
     ids = dict.fromkeys(source.id for source in found)
     unknown = next((name for name in names if name not in ids), None)

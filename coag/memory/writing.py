@@ -230,13 +230,7 @@ def _in_other_memory(record: Record) -> str:
 
 
 class _Writer:
-    """Writes records into a draft, one after the other.
-
-    Args:
-        draft: What there is, and where they go.
-        readable: Scopes of the records from which something may be derived.
-        look_around: Whether near duplicates are looked for.
-    """
+    """Writes records into a draft, one after the other."""
 
     def __init__(self, draft: Draft, readable: Container[str], *, look_around: bool) -> None:
         self._draft = draft
@@ -582,19 +576,7 @@ Given = tuple[Record, ToRemember]
 async def written(
     store: RecordStore, batch: Sequence[Given], readable: Container[str], *, look_around: bool
 ) -> list[Remembered]:
-    """Writes records together.
-
-    Args:
-        store: Where they go.
-        batch: What there is to say, see `in_batches`.
-        readable: Scopes of the records from which something may be derived.
-        look_around: Whether near duplicates are looked for.
-
-    Raises:
-        ValueError: If what one is derived from is not there; nothing is written then.
-        RecordStoreError: If one may not supersede what it names, or the store refuses or cannot be
-            reached; a part may be stored.
-    """
+    """Writes records together."""
     draft = Draft(store)
     if len(batch) > 1:
         records = [record for record, _ in batch]

@@ -146,12 +146,7 @@ def is_made_with(collection: Collection | None, embedder: Embedder) -> bool:
 
 
 def check_collection(collection: Collection, embedder: Embedder) -> None:
-    """Refuses a collection that we cannot read, or whose vectors cannot be compared with ours.
-
-    Raises:
-        EmbedderMismatchError: If another embedder made it.
-        RecordStoreError: If its format is newer, or it does not measure by cosine.
-    """
+    """Refuses a collection that we cannot read, or whose vectors cannot be compared with ours."""
     check_format(collection)
     if not is_made_with(collection, embedder):
         stored, given = (
@@ -168,11 +163,7 @@ def check_collection(collection: Collection, embedder: Embedder) -> None:
 
 
 def check_format(collection: Collection) -> None:
-    """Refuses a collection whose rows a newer version of this package wrote.
-
-    Raises:
-        RecordStoreError: If its format is newer.
-    """
+    """Refuses a collection whose rows a newer version of this package wrote."""
     found = metadata_of(collection).get(FORMAT, 1)
     if found not in range(1, KNOWN_FORMAT + 1):
         raise RecordStoreError(

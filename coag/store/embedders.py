@@ -131,11 +131,7 @@ SCORE_DIGITS = 6
 
 
 def text_vectors(embedder: Embedder, texts: Sequence[str]) -> NDArray[np.float32]:
-    """Unit vectors of texts to be stored; a text of which nothing is known gives zeros.
-
-    Raises:
-        RecordStoreError: If the embedder gave another shape than it says, or no numbers.
-    """
+    """Unit vectors of texts to be stored; a text of which nothing is known gives zeros."""
     return _unit_rows(embedder.embed(texts), rows=len(texts), embedder=embedder)
 
 
@@ -151,11 +147,7 @@ class QueryVectors:
         return text in self._kept
 
     def of(self, text: str) -> NDArray[np.float32] | None:
-        """The unit vector of a text; None if nothing is known of it. May take the embedder's time.
-
-        Raises:
-            RecordStoreError: If the embedder gave another shape than it says, or no numbers.
-        """
+        """The unit vector of a text; None if nothing is known of it. It may ask the embedder."""
         if text in self._kept:
             return self._kept[text]
         readable = text.encode(errors="replace").decode()  # no embedder takes lone surrogates

@@ -254,12 +254,7 @@ class _LexiconKeeper:
 
 
 class IndexedStore(ABC):
-    """A `RecordStore` over a table and its lexicon; only where its work runs is left open.
-
-    Args:
-        table: The records.
-        words: The file of the lexicon; None keeps it in RAM.
-    """
+    """A `RecordStore` over a table and its lexicon; only where its work runs is left open."""
 
     def __init__(self, table: _RecordTable, words: Path | None = None) -> None:
         self.embedder: Embedder = table.embedder

@@ -21,11 +21,7 @@ def holds_records(folder: Path) -> bool:
 
 
 def check_folder(location: Path | Server) -> None:
-    """Refuses a folder that is no store, but an agent's, with its store one folder below.
-
-    Raises:
-        ConfigurationError: If it is; the message names the folder of the store.
-    """
+    """Refuses a folder that is no store, but an agent's, with its store one folder below."""
     if isinstance(location, Server) or holds_records(location):
         return
     if holds_records(location / LTM_FOLDER):
@@ -49,11 +45,7 @@ class Server:
 
 
 def parse_location(location: Path | str) -> Path | Server:
-    """A folder as an absolute path, so that one folder has one name; or a server's address.
-
-    Raises:
-        ConfigurationError: If it is an address that is not HTTP, or has no proper host or port.
-    """
+    """A folder as an absolute path, so that one folder has one name; or a server's address."""
     if isinstance(location, Path) or "://" not in location:
         return Path(location).expanduser().resolve()
     try:

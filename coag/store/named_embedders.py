@@ -168,11 +168,7 @@ def _made_by_name(kind: Callable[..., EmbeddingFunction], model: str) -> Embeddi
 
 
 def name_of_embedder(embedder: Embedder) -> str | Imported:
-    """The name of one that is known by it, or how to import another one.
-
-    Raises:
-        ConfigurationError: It cannot be imported.
-    """
+    """The name of one that is known by it, or how to import another one."""
     if type(embedder) in (WordLlamaEmbedder, MiniLmEmbedder, HashEmbedder):
         return embedder.name
     if isinstance(embedder, ChromaEmbedder) and embedder.known_as is not None:

@@ -37,11 +37,7 @@ def short_id(record_id: str) -> str:
 
 
 def exact(value: object, *, what: str) -> Scalars:
-    """The value as stores compare it: numbers as floats, so that 1 and 1.0 are equal.
-
-    Raises:
-        ValueError: If no store could keep the value exactly; `what` names it there.
-    """
+    """The value as stores compare it: numbers as floats, so that 1 and 1.0 are equal."""
     if isinstance(value, bool):
         return value
     if isinstance(value, str):
@@ -56,11 +52,7 @@ def exact(value: object, *, what: str) -> Scalars:
 
 
 def flat_fields(record: Record) -> dict[str, Scalars]:
-    """What filters see of a record.
-
-    Raises:
-        ValueError: If a metadata value or a text cannot be kept exactly.
-    """
+    """What filters see of a record."""
     for name, text in _texts(record):
         _encodable(text, what=name)
     origin = record.provenance
@@ -113,20 +105,12 @@ class StoredRow:
 
 
 def row_of(record: Record) -> StoredRow:
-    """A record as it is to be written.
-
-    Raises:
-        ValueError: If it holds what no store could keep exactly.
-    """
+    """A record as it is to be written."""
     return StoredRow(record, flat_fields(record))
 
 
 def from_json(text: str, rest: str) -> Record:
-    """The record of a text and the rest of its row.
-
-    Raises:
-        RecordStoreError: If they are no such thing.
-    """
+    """The record of a text and the rest of its row."""
     try:
         # as one JSON text, which pydantic reads in half the time of a dict
         return Record.model_validate_json(f'{{"text":{json.dumps(text)},{rest[1:]}')
@@ -170,12 +154,7 @@ def superseded_pair(
 
 
 def checked_update(records: Sequence[Record], stored: Mapping[str, Record]) -> dict[str, Record]:
-    """The records to be written over those that are stored, by id.
-
-    Raises:
-        RecordStoreError: If one is not stored, or is another one than what is stored.
-        ValueError: If its metadata cannot be stored exactly.
-    """
+    """The records to be written over those that are stored, by id."""
     for record in records:
         flat_fields(record)
         old = stored.get(record.id)

@@ -85,22 +85,14 @@ class Search:
 
 
 def condition_of(search: Search) -> Condition:
-    """Everything that a search asks of a record besides similarity.
-
-    Raises:
-        ValueError: If its filter is malformed.
-    """
+    """Everything that a search asks of a record besides similarity."""
     scopes = [] if search.scopes is None else [one_of("scope", search.scopes)]
     current = [] if search.include_superseded else [one_of(CURRENT, (True,))]
     return all_of([parse_where(search.where), *scopes, *current])
 
 
 def check_scopes(scopes: Sequence[str] | None) -> None:
-    """Refuses an empty choice of scopes.
-
-    Raises:
-        ValueError: If it is one.
-    """
+    """Refuses an empty choice of scopes."""
     if scopes is not None and not scopes:
         raise ValueError("scopes is empty and would match nothing; give None for all scopes.")
 
