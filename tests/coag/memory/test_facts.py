@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,7 +20,6 @@ from kits.statements import (
 
 from coag.memory import DecisionKind, LongTermMemory, Remembered, ToRemember, says_the_same
 from coag.schema import Event, Fact, MemoryKind, Provenance, Record, Scalar, is_own_id
-from coag.store import ChromaStore, HashEmbedder
 
 SEMANTIC = MemoryKind.SEMANTIC
 
@@ -56,19 +54,6 @@ async def test_new_value_takes_the_place_of_the_old_one_which_is_kept_and_ended(
     (ended,) = await memory.store.get([old.record.id])
     assert ended.superseded_by == new.record.id
     assert fact_of(ended).valid_until == new.record.created_at
-
-
-async def test_change_of_a_fact_survives_in_chroma_on_disk(tmp_path: Path) -> None:
-    for value in ("open", "shut"):
-        memory = memory_over(await ChromaStore.open(tmp_path, HashEmbedder()))
-        done = await say(memory, value)
-        await memory.close()
-
-    memory = memory_over(await ChromaStore.open(tmp_path, HashEmbedder()))
-    chain = await memory.history(done.record.id)
-    assert [one.text for one in chain] == ["the door is open", "the door is shut"]
-    assert await doors(memory) == ["shut"]
-    await memory.close()
 
 
 async def test_value_in_other_spelling_and_words_is_a_repetition(memory: LongTermMemory) -> None:

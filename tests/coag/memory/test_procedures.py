@@ -70,18 +70,6 @@ def test_only_listed_placeholders_are_filled() -> None:
         fill(procedure, procedure.text, {})
 
 
-@given(before=st.text(), after=st.text(), value=st.text())
-def test_everything_around_a_placeholder_stays_as_it_is(
-    before: str, after: str, value: str
-) -> None:
-    procedure = Procedure(name="p", text="{goal}", placeholders=("goal",))
-    text = f"{before}{{goal}}{after}"
-
-    assert fill(procedure, text, {"goal": value}) == (
-        f"{before.replace('{goal}', value)}{value}{after.replace('{goal}', value)}"
-    )
-
-
 def test_seeds_cover_the_phases_that_ask_a_model_and_are_short() -> None:
     seeds = seed_procedures()
 

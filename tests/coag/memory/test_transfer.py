@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 
@@ -392,11 +392,3 @@ async def test_a_record_that_differs_stays_unless_the_file_is_to_be_taken(file: 
 async def test_a_line_that_stands_twice_counts_as_known(file: Path) -> None:
     damaged(file, lambda lines: lines.append(lines[1]))
     assert await import_records(in_memory(), file) == ImportResult(new=3, known=1)
-
-
-async def test_an_import_that_was_broken_off_is_completed_by_the_next(file: Path) -> None:
-    store = in_memory()
-    add: Callable[[list[Record]], Awaitable[list[str]]] = store.add
-    await add(ALL[:1])
-    assert await import_records(store, file) == ImportResult(new=2, known=1)
-    assert await everything(store) == ALL

@@ -9,7 +9,6 @@ from kits.statements import (
     ANN,
     EPISODIC,
     ROBBIE,
-    SEMANTIC,
     UNTRUSTED,
     USER,
     WEB,
@@ -18,7 +17,7 @@ from kits.statements import (
     tell,
 )
 
-from coag.memory import LongTermMemory, ToRemember, binding_metadata, retract_source
+from coag.memory import LongTermMemory, binding_metadata, retract_source
 from coag.schema import Provenance, Record, Trust
 
 RANK = {Trust.UNTRUSTED: 0, Trust.USER: 1, Trust.DEVELOPER: 2}
@@ -103,17 +102,6 @@ async def test_an_agents_own_word_stays_its_own_when_an_untrusted_source_repeats
 
     assert again.record.provenance == ROBBIE
     assert again.record.lineage.also_from == (WEB,)
-
-
-async def test_many_texts_at_once_are_trusted_as_single_ones_are() -> None:
-    memory = memory_over()
-    texts = [
-        ToRemember(kind=EPISODIC, text="It is shut.", provenance=WEB),
-        ToRemember(kind=SEMANTIC, text="It is shut.", provenance=ROBBIE),
-    ]
-    done = [one async for some in memory.remember_all(texts) for one in some]
-
-    assert [one.record.provenance.trust for one in done] == [UNTRUSTED, UNTRUSTED]
 
 
 async def test_a_users_word_taken_back_leaves_what_was_not_trusted(

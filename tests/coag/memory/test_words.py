@@ -137,8 +137,3 @@ def test_a_quotation_is_found_though_its_words_are_cut_into_pieces(
 
 def test_few_letters_in_a_row_are_no_hidden_quotation() -> None:
     assert shared_run("The code is 10213 today.", ["1 0 2 1 3"]) is None
-
-
-@given(text=st.text(max_size=40))
-def test_words_of_words_are_the_same_words(text: str) -> None:
-    assert words(" ".join(words(text))) == words(text)

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
-from pathlib import Path
 
 import pytest
 from hypothesis import example, given
@@ -16,7 +15,7 @@ from kits.statements import memory_over, origin, stored
 from coag.errors import RecordStoreError
 from coag.memory import LongTermMemory, Remembered, ToRemember
 from coag.schema import Fact, MemoryKind, Record, Trust
-from coag.store import ChromaStore, HashEmbedder, InMemoryStore
+from coag.store import HashEmbedder, InMemoryStore
 
 SEMANTIC = MemoryKind.SEMANTIC
 COLOURS = ("red", "blue", "green", "brown")
@@ -233,12 +232,3 @@ def _without_times(records: dict[str, Record]) -> dict[str, object]:
         )
         for one in records.values()
     }
-
-
-async def test_batches_are_kept_by_chroma_on_disk(tmp_path: Path) -> None:
-    memory = LongTermMemory(await ChromaStore.open(tmp_path, HashEmbedder()), scope="alice")
-    texts = [told("it is red", value="red"), told("note"), told("it is blue", value="blue")]
-    await all_of(memory, texts, batch=2)
-    current = [one.superseded_by is None for one in (await stored(memory)).values()]
-    assert sorted(current) == [False, True, True]
-    await memory.close()

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
-import subprocess
-import sys
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from kits.remembered import remembered
-from pydantic import ValidationError
 
 from coag.errors import RecordStoreError
-from coag.schema import Dynamics, Event, Fact, MemoryKind, Record
+from coag.schema import Event, Fact, MemoryKind, Record
 from coag.store import (
     DEFAULT_RANKING,
     ChromaStore,
@@ -24,7 +20,6 @@ from coag.store import (
     Search,
     WordLlamaEmbedder,
     parse_where,
-    reembed,
 )
 from coag.store.lexical import Lexicon
 from coag.store.records import from_json
@@ -200,55 +195,6 @@ async def test_memory_that_was_emptied_on_purpose_is_opened_again(tmp_path: Path
 
     assert await again.count(EPISODIC) == 0
     await again.close()
-
-
-FULL_DISK = """
-import asyncio, os, resource, sys
-from coag.errors import RecordStoreError
-from coag.store import HashEmbedder, reembed
-
-async def main(folder):
-    largest = max(os.path.getsize(os.path.join(folder, name)) for name in os.listdir(folder))
-    resource.setrlimit(resource.RLIMIT_FSIZE, (largest + 40_000, largest + 40_000))
-    try:
-        await reembed(folder, HashEmbedder(400), batch=5)
-    except RecordStoreError as error:
-        print("refused", error, flush=True)
-    os._exit(0)
-
-asyncio.run(main(sys.argv[1]))
-"""
-
-
-@pytest.mark.slow
-async def test_re_embedding_on_a_full_disk_leaves_the_store_as_it_is_and_goes_on_later(
-    tmp_path: Path,
-) -> None:
-    records = [remembered(f"event {number} " + "and so on " * 50) for number in range(60)]
-    store = await opened(tmp_path)
-    await store.add(records)
-    await store.close()
-
-    done = await asyncio.to_thread(
-        subprocess.run,
-        [sys.executable, "-c", FULL_DISK, str(tmp_path)],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-
-    assert done.stdout.startswith("refused Chroma at")
-    store = await opened(tmp_path)
-    assert [one async for batch in store.scan() for one in batch] == records
-    assert await found(store, "event 7", ranking=DEFAULT_RANKING)
-    await store.close()
-    assert await reembed(tmp_path, HashEmbedder(400)) == 60
-
-
-@pytest.mark.parametrize("strength", [float("inf"), float("nan"), -1.0])
-def test_a_strength_that_json_cannot_tell_is_refused(strength: float) -> None:
-    with pytest.raises(ValidationError, match="strength"):
-        Dynamics(strength=strength)
 
 
 def test_a_row_that_is_no_record_is_named() -> None:

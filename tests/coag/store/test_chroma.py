@@ -57,14 +57,6 @@ async def test_store_opens_itself_once_at_first_use(tmp_path: Path) -> None:
     assert counts == [0] * 6
 
 
-async def test_store_closed_before_its_first_use_touches_nothing(tmp_path: Path) -> None:
-    store = ChromaStore(tmp_path / "folder", HashEmbedder())
-
-    await store.close()
-
-    assert not (tmp_path / "folder").exists()
-
-
 async def test_another_embedder_is_refused_and_the_way_out_named(tmp_path: Path) -> None:
     store = await ChromaStore.open(tmp_path, HashEmbedder(64))
     await store.close()
@@ -85,15 +77,6 @@ def foreign_client(folder: Path, **more: Any) -> Any:
     return chromadb.PersistentClient(
         path=str(folder), settings=Settings(anonymized_telemetry=False, **more)
     )
-
-
-async def test_collection_of_somebody_else_is_refused(tmp_path: Path) -> None:
-    client = foreign_client(tmp_path)
-    client.create_collection("coag-episodic", embedding_function=None)
-
-    with pytest.raises(EmbedderMismatchError, match="embedder None of dimension None"):
-        await ChromaStore.open(tmp_path, HashEmbedder())
-    client.close()
 
 
 async def test_collection_that_does_not_measure_by_cosine_is_refused(tmp_path: Path) -> None:

@@ -107,11 +107,6 @@ def test_any_callable_will_do() -> None:
     assert embedder.embed_query("x").tolist() == [[1.0]]
 
 
-def test_function_without_a_name_is_called_by_its_class() -> None:
-    assert chroma_embedder(NamelessFunction()).name == "NamelessFunction"
-    assert chroma_embedder(NoConfigFunction()).name == "plain"
-
-
 def test_failing_function_is_reported_as_the_stores_error() -> None:
     def fail(input: Any) -> Any:
         raise KeyError("quota")
@@ -131,15 +126,6 @@ class NamelessFunction:
 
     @staticmethod
     def name() -> object:
-        return NotImplemented
-
-
-class NoConfigFunction(NamelessFunction):
-    @staticmethod
-    def name() -> object:
-        return "plain"
-
-    def get_config(self) -> object:
         return NotImplemented
 
 

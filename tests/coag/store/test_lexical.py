@@ -11,13 +11,12 @@ from tempfile import mkdtemp
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 from kits.remembered import remembered
 
-from coag.schema import Event, Fact, MemoryKind, Record, Trust
-from coag.store import folded
+from coag.schema import Event, Fact, MemoryKind, Record
 from coag.store.lexical import (
     IndexedRecord,
     LexicalHit,
@@ -75,25 +74,6 @@ def test_nothing_is_found_on_other_shelves_or_for_unknown_words() -> None:
     assert lexicon.matches(("lamp",), [], 5) == []
 
 
-@pytest.mark.parametrize("query", ['lamp" OR "x', "lamp NEAR(", "shelf : lamp", "lamp*", "-lamp"])
-def test_query_is_never_read_as_a_command(query: str) -> None:
-    lexicon = Lexicon()
-    record = remembered("the lamp")
-    lexicon.put([taken(record)])
-
-    assert found(lexicon, query) == [record.id]
-
-
-def test_many_shelves_can_be_asked_at_once() -> None:
-    lexicon = Lexicon()
-    records = [remembered("the lamp", scope=f"user {n}") for n in range(300)]
-    lexicon.put(map(taken, records))
-
-    hits = lexicon.matches(("lamp",), lexicon.shelves(MemoryKind.EPISODIC), 2000)
-
-    assert {hit.entry.id for hit in hits} == {record.id for record in records}
-
-
 def test_sources_are_named_only_where_a_shelf_has_several() -> None:
     lexicon = Lexicon()
     lexicon.put([taken(remembered("one", source="Maria Gomez"))])
@@ -118,14 +98,6 @@ def test_place_beyond_all_numbers_does_no_harm(order: int) -> None:
     assert set(lexicon.around(lexicon.entries([event.id]).values(), 2)) == {event.id}
 
 
-def test_a_record_that_was_given_whole_is_kept_whole() -> None:
-    record = remembered("the lamp by the aquarium")
-    lexicon = Lexicon()
-    lexicon.put([indexed(record, {}, "the rest"), taken(remembered("bare"))])
-
-    assert lexicon.kept([record.id, "unknown"]) == {record.id: (record.text, "the rest")}
-
-
 def test_words_that_stand_in_any_text_are_left_out_of_a_query() -> None:
     assert query_words("What is the name of Ann's dog, and where did it run?") == (
         "name",
@@ -139,14 +111,6 @@ def test_each_word_of_a_query_counts_once_and_their_number_is_bounded() -> None:
     assert query_words("Lamp, lamp LAMP_lamp") == ("lamp",)
     assert len(query_words(" ".join(f"word{n}" for n in range(1000)))) == 64
     assert query_words("x" * 65) == query_words("") == ()
-
-
-@given(st.text())
-def test_words_of_a_query_are_letters_and_digits_only(text: str) -> None:
-    words = query_words(text)
-
-    assert all(word.isalnum() for word in words)
-    assert len(set(words)) == len(words)
 
 
 @pytest.mark.parametrize(
@@ -180,15 +144,6 @@ def test_a_record_is_found_by_its_text_its_metadata_its_date_and_its_fact() -> N
     assert indexed_text(record) == "It fell. a lamp dusk push shards hall 7 May 2024 lamp broken"
 
 
-def test_an_entry_tells_what_ranking_needs() -> None:
-    asked = remembered("Is it lit?  ", trust=Trust.UNTRUSTED, event=Event(episode="e", order=3))
-    entry, text, *_ = indexed(asked, {"scope": "alice"})
-
-    assert (entry.asks, entry.trusted, entry.length, entry.place) == (True, False, 3, 3)
-    assert text == "Is it lit?  "
-    assert entry.flat() == {"scope": "alice"}
-
-
 def test_episodes_of_other_scopes_and_kinds_are_others() -> None:
     def episode(**what: Any) -> int:
         event = Event(episode="e")
@@ -199,11 +154,6 @@ def test_episodes_of_other_scopes_and_kinds_are_others() -> None:
     assert indexed(remembered("x"), {})[0].episode == 0
     assert indexed(remembered("x", run="r"), {})[0].episode != 0
     assert indexed(remembered("x", run="r", kind=MemoryKind.SEMANTIC), {})[0].episode == 0
-
-
-@given(st.text())
-def test_folding_twice_changes_nothing_more(text: str) -> None:
-    assert folded(folded(text)) == folded(text) == folded(f" {text}\t")
 
 
 MANY = 450
@@ -281,15 +231,6 @@ def test_folder_in_the_place_of_the_file_is_an_error_but_not_to_be_thrown_away(
         Lexicon(tmp_path)
 
     assert not caught.value.broken
-
-
-def test_closed_index_says_so() -> None:
-    lexicon = Lexicon()
-    lexicon.close()
-    lexicon.close()
-
-    with pytest.raises(LexiconError, match="closed"):
-        lexicon.count()
 
 
 WORDS = ("apple", "pear", "plum", "fig")

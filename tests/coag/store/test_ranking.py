@@ -75,15 +75,6 @@ def test_order_is_the_same_however_candidates_come(
     assert [one.total for one in found] == sorted((one.total for one in found), reverse=True)
 
 
-def test_equal_scores_come_newest_first_and_then_by_id() -> None:
-    ranking = Ranking(recency=0.0)
-    entries = [PLAIN._replace(id=name) for name in "ba"] + [PLAIN._replace(id="c", created=DAY)]
-
-    order = rank([RankCandidate(entry, 0.5, 0.5) for entry in entries], ranking)
-
-    assert [one.entry.id for one in order] == ["c", "a", "b"]
-
-
 CHANGES: dict[str, Callable[[RankCandidate], RankCandidate]] = {
     "dense": lambda one: one._replace(dense=min(1.0, one.dense + 0.2)),
     "lexical": lambda one: one._replace(lexical=min(1.0, one.lexical + 0.2)),

@@ -14,8 +14,6 @@ import pytest
 from chromadb.api.client import Client
 from chromadb.api.models.Collection import Collection
 from chromadb.config import Settings
-from hypothesis import given
-from hypothesis import strategies as st
 from kits.remembered import remembered
 
 from coag.errors import ConfigurationError, EmbedderMismatchError, RecordStoreError
@@ -31,7 +29,6 @@ from coag.store import (
     reembed,
     unfinished_reembedding,
 )
-from coag.store.reembedding import _Reembedding  # pyright: ignore[reportPrivateUsage] - one step of it
 
 if TYPE_CHECKING:
     import numpy as np
@@ -140,16 +137,6 @@ async def test_all_records_are_found_as_they_were_with_the_new_embedder(tmp_path
     assert (told[-1].stage, told[-1].done) == ("switched", len(before))
     with pytest.raises(EmbedderMismatchError, match="coag memory reembed"):
         await ChromaStore.open(tmp_path, OLD)
-
-
-async def test_nothing_is_done_where_the_vectors_are_right_already(tmp_path: Path) -> None:
-    before = await filled(tmp_path)
-
-    told: list[ReembedProgress] = []
-    assert await reembed(tmp_path, OLD, progress=told.append) == len(before)
-
-    assert [one.stage for one in told] == ["switched"]
-    assert await opened(tmp_path, OLD) == before
 
 
 async def test_half_way_only_the_old_embedder_is_served_and_the_way_on_is_named(
@@ -414,90 +401,3 @@ async def test_who_is_cancelled_waits_for_the_step_at_hand_and_can_go_on_later(
     assert (await plan_reembedding(tmp_path, NEW)).left == len(before) - 4
     await reembed(tmp_path, NEW)
     assert await opened(tmp_path) == before
-
-
-class Rows:
-    """A collection in memory that keeps its rows in the order in which they came."""
-
-    id, name, metadata, configuration_json = 0, "rows", None, {}
-
-    def __init__(self, rows: Mapping[str, int] | None = None) -> None:
-        self.rows = {one: {"n": number} for one, number in (rows or {}).items()}
-        self.embedded = 0
-
-    def get(
-        self, *, limit: int = 2**30, offset: int = 0, ids: list[str] | None = None, **_: Any
-    ) -> dict[str, list[Any]]:
-        found = list(self.rows) if ids is None else [one for one in self.rows if one in ids]
-        found = found[offset : offset + limit]
-        metadatas = [self.rows[one] for one in found]
-        return {"ids": found, "documents": list(found), "metadatas": metadatas}
-
-    def add(self, *, ids: list[str], metadatas: list[dict[str, int]], **_: Any) -> None:
-        assert self.rows.keys().isdisjoint(ids)
-        self.rows.update(zip(ids, metadatas, strict=True))
-        self.embedded += len(ids)
-
-    def update(self, *, ids: list[str], metadatas: list[dict[str, int]], **_: Any) -> None:
-        assert self.rows.keys() >= set(ids)
-        self.add_over(ids, metadatas)
-
-    def add_over(self, ids: list[str], metadatas: list[dict[str, int]]) -> None:
-        self.rows |= dict(zip(ids, metadatas, strict=True))
-
-    def delete(self, *, ids: list[str]) -> None:
-        for one in ids:
-            del self.rows[one]
-
-
-ROWS = st.dictionaries(st.sampled_from("abcdefghij"), st.integers(0, 1))
-
-
-def copied(source: Rows, target: Rows, batch: int) -> list[int]:
-    """Makes one hold what the other holds; how far it was after each step."""
-    work: Any = _Reembedding(Path("here"), "coag")
-    return list(work._copied(source, target, HashEmbedder(4), batch))
-
-
-@given(there=ROWS, held=ROWS, batch=st.integers(1, 4))
-def test_whatever_the_copy_holds_it_is_brought_to_what_there_is_in_its_order(
-    there: dict[str, int], held: dict[str, int], batch: int
-) -> None:
-    source, target = Rows(there), Rows(held)
-
-    assert [0, *copied(source, target, batch)][-1] == len(there)
-
-    assert list(target.rows.items()) == list(source.rows.items())
-    target.embedded = 0
-    assert copied(source, target, batch)[-1:] == ([len(there)] if there else [])
-    assert target.embedded == 0
-
-
-@given(there=ROWS, batch=st.integers(1, 4), data=st.data())
-def test_what_went_from_the_source_costs_no_vectors(
-    there: dict[str, int], batch: int, data: st.DataObject
-) -> None:
-    left = {one: there[one] for one in there if data.draw(st.booleans())}
-    target = Rows(there)
-
-    copied(Rows(left), target, batch)
-
-    assert target.embedded == 0
-
-
-def test_long_texts_are_written_in_several_calls() -> None:
-    class Long(Rows):
-        calls = 0
-
-        def get(self, **what: Any) -> dict[str, list[Any]]:
-            found = super().get(**what)
-            return {**found, "documents": ["x" * 1_000_000 for _ in found["ids"]]}
-
-        def add(self, **rows: Any) -> None:
-            self.calls += 1
-            assert len(rows["ids"]) <= 4
-            super().add(**rows)
-
-    target = Long()
-    copied(Long(dict.fromkeys("abcdefghij", 0)), target, 10)
-    assert (target.calls, list(target.rows)) == (3, list("abcdefghij"))
