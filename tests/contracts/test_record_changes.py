@@ -47,9 +47,7 @@ async def test_deleted_records_are_gone_from_every_way_of_finding_them(store: Re
     event = a_record("the lamp fell", EPISODIC)
     await store.add([lamp, door, event])
     assert set(await texts_recalled(store, "red")) == {"the lamp is red", "the door is red"}
-
     gone = await store.delete([event.id, "unknown", lamp.id, event.id])
-
     assert gone == [event.id, lamp.id]
     assert await store.get([lamp.id, event.id]) == []
     assert await texts_recalled(store, "red lamp", min_score=0.0) == ["the door is red"]
@@ -103,11 +101,9 @@ async def test_record_that_is_made_current_by_an_update_is_found_again(store: Re
     await store.add([old])
     await store.supersede(old.id, new)
     assert await texts_recalled(store, "red lamp") == ["the lamp is blue"]
-
     await store.delete([new.id])
     (marked,) = await store.get([old.id])
     await store.update([marked.model_copy(update={"superseded_by": None})])
-
     assert await texts_recalled(store, "red lamp") == ["the lamp is red"]
 
 
@@ -126,20 +122,16 @@ async def test_update_that_makes_another_record_is_refused_and_nothing_is_writte
     lamp, door = a_record("the lamp is red"), a_record("the door is red")
     await store.add([lamp, door])
     good = door.model_copy(update={"type": "changed"})
-
     with pytest.raises(RecordStoreError, match=problem):
         await store.update([good, lamp.model_copy(update=change)])
-
     assert await store.get([lamp.id, door.id]) == [lamp, door]
 
 
 async def test_update_with_metadata_that_cannot_be_kept_is_refused(store: RecordStore) -> None:
     lamp = a_record("the lamp is red")
     await store.add([lamp])
-
     with pytest.raises(ValueError, match="'key'"):
         await store.update([lamp.model_copy(update={"metadata": {"key": float("nan")}})])
-
     assert await store.update([]) == []
     assert await store.get([lamp.id]) == [lamp]
 
@@ -170,11 +162,9 @@ async def test_records_removed_during_a_scan_do_not_hide_others(store: RecordSto
     facts = [a_record(f"fact {n}") for n in range(6)]
     await store.add(facts)
     seen: list[str] = []
-
     async for batch in store.scan(batch=2):
         seen += [record.id for record in batch]
         await store.delete([*seen, facts[3].id])
-
     assert seen == [record.id for record in (facts[0], facts[1], facts[2], facts[4], facts[5])]
 
 
@@ -210,7 +200,6 @@ async def test_facts_are_found_by_subject_however_it_is_written(store: RecordSto
 
 async def test_closed_store_refuses_changes(store: RecordStore) -> None:
     await store.close()
-
     for refused in (store.delete(["x"]), store.update([a_record("x")]), scanned_ids(store)):
         with pytest.raises(RecordStoreError, match="closed"):
             await refused

@@ -54,10 +54,8 @@ async def test_record_comes_back_as_it_was_given(store: RecordStore) -> None:
 async def test_adding_twice_stores_once_and_says_which_were_new(store: RecordStore) -> None:
     first, second = remembered("The door is open."), remembered("The door is shut.")
     later = first.model_copy(update={"created_at": START + timedelta(days=1)})
-
     assert await store.add([first]) == [first.id]
     assert await store.add([later, second, second]) == [second.id]
-
     assert await store.get([first.id]) == [first]
     assert await store.count(EPISODIC) == 2
 
@@ -65,9 +63,7 @@ async def test_adding_twice_stores_once_and_says_which_were_new(store: RecordSto
 async def test_kinds_and_scopes_are_kept_apart(store: RecordStore) -> None:
     event, fact = remembered("the lamp"), remembered("the lamp", kind=SEMANTIC)
     other = remembered("the lamp", scope="bob")
-
     assert await store.add([event, fact, other]) == [event.id, fact.id, other.id]
-
     assert await texts_found(store, text="lamp", scopes=("carol",)) == []
     found = await store.search(Search(text="lamp", kind=EPISODIC, scopes=("alice",)))
     assert [hit.record.id for hit in found] == [event.id]
@@ -81,7 +77,6 @@ async def test_a_scope_that_is_forgotten_is_gone_and_others_stay(store: RecordSt
     other = remembered("the lamp", scope="bob")
     await store.add([event, fact, other])
     await store.supersede(fact.id, remembered("the lamp is broken", kind=SEMANTIC))
-
     assert await store.forget("alice") == 3
     assert await store.get([event.id, fact.id]) == []
     assert await texts_found(store, text="lamp", scopes=("alice",)) == []
@@ -95,15 +90,12 @@ async def test_a_scope_that_is_forgotten_is_gone_and_others_stay(store: RecordSt
 async def test_get_keeps_the_order_asked_and_leaves_out_the_unknown(store: RecordStore) -> None:
     one, two = remembered("one"), remembered("two", kind=SEMANTIC)
     await store.add([one, two])
-
     assert await store.get([two.id, "no such id", one.id, two.id]) == [two, one, two]
 
 
 async def test_best_match_comes_first_with_a_score_in_range(store: RecordStore) -> None:
     await store.add([remembered("red apple"), remembered("red apple pie tin"), remembered("sky")])
-
     hits = await store.search(Search(text="red apple", kind=EPISODIC))
-
     assert [hit.record.text for hit in hits] == ["red apple", "red apple pie tin"]
     assert hits[0].score == pytest.approx(1.0, abs=1e-5)
     assert hits[1].score == pytest.approx(2**-0.5, abs=1e-5)
@@ -112,13 +104,11 @@ async def test_best_match_comes_first_with_a_score_in_range(store: RecordStore) 
 async def test_ties_break_by_newness_even_at_the_end_of_the_list(store: RecordStore) -> None:
     texts = ["Apple!", "apple.", "APPLE", "apple?", "(apple)"]
     await store.add([remembered(text, minutes=n) for n, text in enumerate(texts)])
-
     assert await texts_found(store, text="apple", k=2) == ["(apple)", "apple?"]
 
 
 async def test_minimum_score_is_the_embedders_unless_given(store: RecordStore) -> None:
     await store.add([remembered("red apple pie in the old tin box on a high shelf near it")])
-
     assert await texts_found(store, text="apple", min_score=0.9) == []
     assert await texts_found(store, text="apple and nothing else of what it says up there") == []
     assert len(await texts_found(store, text="apple and nothing else of it", min_score=0.01)) == 1
@@ -129,22 +119,18 @@ async def test_opposite_vectors_score_zero(
 ) -> None:
     store = await make_store(SignEmbedder())
     await store.add([remembered("plus"), remembered("minus")])
-
     hits = await store.search(Search(text="plus", kind=EPISODIC, min_score=0.0))
-
     assert [(hit.record.text, hit.score) for hit in hits] == [("plus", 1.0), ("minus", 0.0)]
 
 
 @pytest.mark.parametrize("text", ["", "  \n", "!?"])
 async def test_query_without_content_finds_nothing(store: RecordStore, text: str) -> None:
     await store.add([remembered("anything"), remembered("???")])
-
     assert await texts_found(store, text=text, min_score=0.0) == []
 
 
 async def test_listing_gives_the_newest_first(store: RecordStore) -> None:
     await store.add([remembered(f"event {n}", minutes=n) for n in range(4)])
-
     assert await texts_found(store, text=None, k=2) == ["event 3", "event 2"]
     assert await texts_found(store, text=None, where={"created_at": {"$lt": START}}) == []
 
@@ -210,9 +196,7 @@ async def test_filter_lets_through_what_it_says(store: RecordStore) -> None:
 async def test_superseded_record_stays_but_is_not_found(store: RecordStore) -> None:
     old, new = remembered("door open"), remembered("door shut", minutes=1)
     await store.add([old])
-
     stored = await store.supersede(old.id, new)
-
     assert stored == new.model_copy(update={"supersedes": old.id})
     marked = old.model_copy(update={"superseded_by": new.id})
     assert await store.get([old.id, new.id]) == [marked, stored]
@@ -225,12 +209,10 @@ async def test_superseded_record_stays_but_is_not_found(store: RecordStore) -> N
 async def test_superseding_twice_in_the_same_way_does_no_harm(store: RecordStore) -> None:
     old, new = remembered("door open"), remembered("door shut")
     await store.add([old])
-
     stored = await store.supersede(old.id, new)
     again = await store.supersede(
         old.id, new.model_copy(update={"created_at": START.replace(year=2030)})
     )
-
     assert again == stored
     assert await store.count(EPISODIC) == 2
 
@@ -239,10 +221,8 @@ async def test_text_that_holds_again_becomes_current_again(store: RecordStore) -
     opened, shut = remembered("door open"), remembered("door shut")
     await store.add([opened])
     await store.supersede(opened.id, shut)
-
     assert (await store.add([opened])) == []
     assert await texts_found(store, text="door") == ["door shut"]
-
     await store.supersede(shut.id, opened)
     assert await texts_found(store, text="door") == ["door open"]
     (shut_now,) = await store.get([shut.id])
@@ -265,10 +245,8 @@ async def test_impossible_supersession_is_refused(
     oldest, old = remembered("oldest"), remembered("old")
     await store.add([oldest])
     await store.supersede(oldest.id, old)
-
     with pytest.raises(RecordStoreError, match=problem):
         await store.supersede(record_id(EPISODIC, "alice", old_text), new)
-
     assert await store.count(EPISODIC) == 2
 
 
@@ -277,20 +255,16 @@ async def test_metadata_that_cannot_be_kept_exactly_is_refused(
     store: RecordStore, value: Scalar
 ) -> None:
     bad = remembered("bad").model_copy(update={"metadata": {"key": value}})
-
     with pytest.raises(ValueError, match="'key'"):
         await store.add([remembered("good"), bad])
     with pytest.raises(ValueError, match="'key'"):
         await store.supersede("whatever", bad)
-
     assert await store.count(EPISODIC) == 0
 
 
 async def test_concurrent_adds_of_the_same_records_store_each_once(store: RecordStore) -> None:
     records = [remembered(f"event {n}") for n in range(20)]
-
     stored = await asyncio.gather(*(store.add(records) for _ in range(5)))
-
     assert sorted(one for ids in stored for one in ids) == sorted(r.id for r in records)
     assert await store.count(EPISODIC) == 20
 
@@ -300,7 +274,6 @@ async def test_many_records_go_in_at_once(
 ) -> None:
     store = await make_store(WordLlamaEmbedder())
     records = [remembered(f"event number {n}", minutes=n) for n in range(1100)]
-
     assert len(await store.add(records)) == 1100
     assert await store.count(EPISODIC) == 1100
     assert await texts_found(store, text="event number 777", k=1) == ["event number 777"]
@@ -311,7 +284,6 @@ async def test_embedder_that_gives_the_wrong_shape_is_reported(
     make_store: Callable[[Embedder], Awaitable[RecordStore]],
 ) -> None:
     store = await make_store(LyingEmbedder(dimension=8, gives=[1.0, 2.0]))
-
     with pytest.raises(RecordStoreError, match=r"'lying' gave vectors of shape \(1, 2\)"):
         await store.add([remembered("text")])
 
@@ -319,7 +291,6 @@ async def test_embedder_that_gives_the_wrong_shape_is_reported(
 async def test_closed_store_refuses_everything(store: RecordStore) -> None:
     await store.close()
     await store.close()
-
     with pytest.raises(RecordStoreError, match="closed"):
         await store.add([remembered("late")])
     with pytest.raises(RecordStoreError, match="closed"):

@@ -68,9 +68,7 @@ async def test_what_the_other_removed_vanishes_and_hides_nothing(
     many = [remembered(f"lamp number {n}", minutes=n) for n in range(60)]
     await one.add([*many, remembered("a lamp like any other of its kind", scope="bob")])
     assert len(await recalled(other, "lamp", k=30)) == 30
-
     assert await one.forget("alice") == 60
-
     assert await recalled(other, "lamp") == ["a lamp like any other of its kind"]
     assert await recalled(other, "lamp number 7") == ["a lamp like any other of its kind"]
 

@@ -11,7 +11,6 @@ from kits.statements import (
     UNTRUSTED,
     WEB,
     door,
-    memory_over,
     origin,
     stored,
     tell,
@@ -31,11 +30,6 @@ async def say(
     return await tell(memory, text or f"the door is {value}", by, fact=fact, **options)
 
 
-async def doors(memory: LongTermMemory) -> list[str]:
-    """The values that are recalled."""
-    return sorted(text.removeprefix("the door is ") for text in await texts(memory, "the door is"))
-
-
 def fact_of(record: Record) -> Fact:
     assert record.fact is not None
     return record.fact
@@ -47,19 +41,18 @@ def fact_of(record: Record) -> Fact:
 async def test_new_value_takes_the_place_of_the_old_one_which_is_kept_and_ended(
     memory: LongTermMemory,
 ) -> None:
+    colour = await tell(memory, "it is painted green", fact=door("green", attribute="colour"))
     old, new = await say(memory, "open"), await say(memory, "shut")
-
     assert new.superseded == (old.record.id,)
-    assert await doors(memory) == ["shut"]
-    (ended,) = await memory.store.get([old.record.id])
-    assert ended.superseded_by == new.record.id
+    assert await texts(memory, "the door is") == ["the door is shut", "it is painted green"]
+    ended, other = await memory.store.get([old.record.id, colour.record.id])
+    assert (ended.superseded_by, other.superseded_by) == (new.record.id, None)
     assert fact_of(ended).valid_until == new.record.created_at
 
 
 async def test_value_in_other_spelling_and_words_is_a_repetition(memory: LongTermMemory) -> None:
     first = await say(memory, "open")
     again = await say(memory, " OPEN", origin("bob"), "it is not shut")
-
     assert (again.merged, again.new, again.record.id) == (True, False, first.record.id)
     assert again.record.lineage.also_from == (origin("bob"),)
 
@@ -69,13 +62,11 @@ async def test_less_trusted_statement_contradicts_and_both_are_shown(
 ) -> None:
     sound, rumour = await say(memory, "open"), await say(memory, "shut", WEB)
     ids = (sound.record.id, rumour.record.id)
-
     assert (rumour.contradicts, rumour.superseded) == (ids[:1], ())
     assert (await stored(memory))[ids[0]].lineage.contradicts == ids[1:]
     recall = await memory.recall("the door is open", k=1)
     assert tuple(hit.record.id for hit in recall.records) == ids
     assert recall.contradictions == (ids,)
-
     last = await say(memory, "shut", text="I saw the door shut")  # a trusted one settles it
     assert set(last.superseded) == set(ids)
     recall = await memory.recall("the door is", k=10)
@@ -88,36 +79,20 @@ async def test_what_is_trusted_less_is_kept_beside_what_it_was_to_supersede(
 ) -> None:
     old = await tell(memory, "The charger is at (0,0).")
     new = await tell(memory, "The charger is at (9,9).", WEB, supersedes=old.record.id)
-
     assert (new.superseded, new.contradicts) == ((), (old.record.id,))
     assert set(await texts(memory, "charger")) == {old.record.text, new.record.text}
 
 
-@pytest.mark.parametrize(("dated", "ended"), [(True, True), (False, False)])
+@pytest.mark.parametrize("dated", [True, False])
 async def test_news_of_an_earlier_time_do_not_take_the_place_of_what_holds(
-    memory: LongTermMemory, dated: bool, ended: bool
+    memory: LongTermMemory, dated: bool
 ) -> None:
     noon, morning = datetime(2025, 5, 1, 12, tzinfo=UTC), datetime(2025, 5, 1, 8, tzinfo=UTC)
     now = await say(memory, "open", since=noon if dated else None)
     late = await say(memory, "shut", since=morning)
-
-    assert late.superseded == ()
-    assert late.record.superseded_by == now.record.id
-    if ended:
-        assert fact_of(late.record).valid_until == noon
-    assert await doors(memory) == ["open"]
-
-
-async def test_facts_of_other_scopes_and_other_matters_are_left_alone(
-    memory: LongTermMemory,
-) -> None:
-    theirs = await say(memory_over(memory.store, "bob"), "open")
-    colour = await tell(memory, "the door is green", fact=door("green", attribute="colour"))
-    mine = await say(memory, "shut")
-
-    assert mine.superseded == mine.contradicts == ()
-    held = await stored(memory, [theirs.record.id, colour.record.id])
-    assert [record.superseded_by for record in held.values()] == [None, None]
+    assert (late.superseded, late.record.superseded_by) == ((), now.record.id)
+    assert fact_of(late.record).valid_until == (noon if dated else now.record.created_at)
+    assert await texts(memory, "the door is") == ["the door is open"]
 
 
 async def test_an_untrusted_source_adds_no_fact_to_a_user_s_text(memory: LongTermMemory) -> None:
@@ -126,9 +101,7 @@ async def test_an_untrusted_source_adds_no_fact_to_a_user_s_text(memory: LongTer
     await tell(memory, "The code is 1234.", fact=code)
     poison = code.model_copy(update={"value": "0000"})
     await tell(memory, "Robbie likes tea.", WEB, fact=poison)
-
     again = await tell(memory, "Robbie likes tea.", origin(cycle=9))
-
     assert (again.record.fact, again.superseded) == (None, ())
 
 
@@ -137,7 +110,6 @@ async def test_a_user_s_own_statement_is_kept_beside_an_untrusted_one_of_the_sam
 ) -> None:
     poison = await say(memory, "open", WEB, "The door is open, and every visitor gets a key.")
     own = await say(memory, "open", origin(cycle=2), "I checked: the door is open.")
-
     assert own.superseded == (poison.record.id,)
     await memory.revoke(poison.record.id, "It was planted.")
     assert await texts(memory, "door") == ["I checked: the door is open."]
@@ -185,15 +157,12 @@ async def test_untrusted_repetitions_do_not_push_out_a_user_s_confirmation(
     await say(memory, "shut", origin(cycle=2))
     for cycle in range(3, 25):
         await say(memory, "shut", origin("web", UNTRUSTED, cycle=cycle))
-
     blue = await say(memory, "blue", origin("web", UNTRUSTED, cycle=99))
-
     assert (blue.superseded, blue.contradicts) == ((), (shut.record.id,))
 
 
 async def test_only_the_newest_origins_are_kept_beside_the_first(memory: LongTermMemory) -> None:
     said = [await say(memory, "open", origin(f"witness {number}")) for number in range(30)]
-
     record = said[-1].record
     assert record.provenance.source == "witness 0"
     others = [one.source for one in record.lineage.also_from]
@@ -204,16 +173,11 @@ async def test_only_the_newest_origins_are_kept_beside_the_first(memory: LongTer
 
 
 async def test_same_call_again_changes_nothing(memory: LongTermMemory) -> None:
-    await say(memory, "open")
-    new = await say(memory, "shut")
-    await say(memory, "ajar", WEB)
-    (before,) = await memory.store.get([new.record.id])
-
-    again = await say(memory, "shut")
-
-    assert again.record == before
-    assert await memory.store.get([new.record.id]) == [before]
-    assert await doors(memory) == ["ajar", "shut"]
+    for value, by in (("open", ANN), ("shut", ANN), ("ajar", WEB)):
+        await say(memory, value, by)
+    before = await stored(memory)
+    assert (await say(memory, "shut")).record.id in before
+    assert await stored(memory) == before
 
 
 NOBODY = origin(run="")
@@ -237,42 +201,37 @@ async def the_mayor(memory: LongTermMemory) -> str:
     return fact_of(hit.record).value
 
 
-@pytest.mark.parametrize("in_bulk", [False, True])
 @pytest.mark.parametrize(
-    ("ann", "ben"),
+    ("ann", "ben", "in_bulk"),
     [
-        (origin(), origin()),
-        (origin(), origin("eve")),
-        (NOBODY, NOBODY),
-        (NOBODY, origin("eve", run="")),
-        (origin(), origin("eve", run="another")),
-        (origin(kind="agent"), origin("eve", kind="agent")),
+        (origin(), origin(), True),
+        (origin(), origin("eve"), False),
+        (NOBODY, NOBODY, True),
+        (NOBODY, origin("eve", run=""), False),
+        (origin(), origin("eve", run="another"), False),
+        (origin(kind="agent"), origin("eve", kind="agent"), True),
     ],
 )
 async def test_what_is_said_again_after_something_else_holds_again_whoever_said_that(
     memory: LongTermMemory, ann: Provenance, ben: Provenance, in_bulk: bool
 ) -> None:
     every = [mayor("ann", ann), mayor("ben", ben), mayor("ann", ann)]
-    done = await remember(memory, every, in_bulk=in_bulk)
-
+    first, second, again = await remember(memory, every, in_bulk=in_bulk)
     assert await the_mayor(memory) == "ann"
-    assert done[-1].new
-    assert done[-1].record.id == done[0].record.id
-    fact = fact_of((await stored(memory))[done[0].record.id])
+    assert (again.new, again.record.id) == (True, first.record.id)
+    fact = fact_of((await stored(memory))[first.record.id])
     assert fact.valid_until is None
     assert fact.valid_from is not None
-    assert fact.valid_from > done[1].record.created_at
+    assert fact.valid_from > second.record.created_at
 
 
 async def test_old_value_repeated_by_somebody_less_trusted_stays_superseded(
     memory: LongTermMemory,
 ) -> None:
-    await say(memory, "open")
-    await say(memory, "shut")
-    rumour = await say(memory, "open", WEB)
-
-    assert not rumour.new
-    assert await doors(memory) == ["shut"]
+    for value in ("open", "shut"):
+        await say(memory, value)
+    assert not (await say(memory, "open", WEB)).new
+    assert await texts(memory, "the door is") == ["the door is shut"]
 
 
 async def test_call_of_an_earlier_cycle_that_is_repeated_revives_nothing(
@@ -281,7 +240,6 @@ async def test_call_of_an_earlier_cycle_that_is_repeated_revives_nothing(
     await remember(memory, [mayor("ann", origin()), mayor("ben", origin(cycle=2))])
     before = await stored(memory)
     (again,) = await remember(memory, [mayor("ann", origin())])
-
     assert await stored(memory) == before
     assert not again.merged
     for name, cycle in (("ann", 3), ("ben", 2)):
@@ -294,7 +252,6 @@ async def test_agents_call_that_is_repeated_after_another_run_spoke_revives_noth
 ) -> None:
     mine, other = origin("robbie", kind="agent"), origin("tilly", run="other", kind="agent")
     await remember(memory, [mayor("ann", mine), mayor("ben", other), mayor("ann", mine)])
-
     assert await the_mayor(memory) == "ben"
 
 
@@ -320,54 +277,37 @@ async def test_call_that_states_its_time_is_repeated_where_the_time_is_the_same(
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
+    ("one", "other", "same"),
     [
-        ("The charger is at (0,0).", "the charger is at (0,0)"),
-        ("The  charger is\there.", "The charger is here"),
-        ("We\u2019re in \u201cRome\u201d.", 'We\'re in "Rome"'),
-        ("Compr\u00f3 el pan", "Compro\u0301 el pan"),
+        ("The charger is at (0,0).", "the charger is at (0,0)", True),
+        ("The  charger is\there.", "The charger is here", True),
+        ("We\u2019re in \u201cRome\u201d.", 'We\'re in "Rome"', True),
+        ("Compr\u00f3 el pan", "Compro\u0301 el pan", True),
+        ("The charger is at (0,0).", "The charger is at (0,1).", False),
+        ("It is at -2 today", "It is at 2 today", False),
+        ("The door is open.", "The door is not open.", False),
+        ("The door is open.", "The door is open?", False),
+        ("Gate A is closed.", "The gate is closed.", False),
+        ("It is written in C++.", "It is written in C#.", False),
+        ("He answered with \U0001f44d", "He answered with \U0001f44e", False),
+        ("Her password is HunTer", "Her password is hunter", False),
+        ("Write to bob.lee@mail.com", "Write to bob_lee@mail.com", False),
+        ("No, more salt is needed.", "No more salt is needed.", False),
+        ("We're in Rome.", "Were in Rome.", False),
+        ("Er konnte kommen", "Er k\u00f6nnte kommen", False),
+        ("\u0906\u091c \u0926\u093f\u0928", "\u0906\u091c \u0926\u093e\u0928", False),
+        ("", "", False),
     ],
 )
-def test_texts_that_differ_in_form_only_say_the_same(one: str, other: str) -> None:
-    assert says_the_same(one, other)
-    assert says_the_same(other, one)
-
-
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        ("The charger is at (0,0).", "The charger is at (0,1)."),
-        ("It is at -2 today", "It is at 2 today"),
-        ("The door is open.", "The door is not open."),
-        ("The door is open.", "The door is open?"),
-        ("The price is 5 $.", "The price is 5 €."),
-        ("Alice gave the red key of the shed to Bob", "Alice gave the red key of the shed to Carl"),
-        ("Die Tür ist heute nicht offen", "Die Tür ist heute offen"),
-        ("Gate A is closed.", "The gate is closed."),
-        ("His blood group is O+.", "His blood group is O-."),
-        ("It is written in C++.", "It is written in C#."),
-        ("The pressure must be \u2264 5 bar", "The pressure must be \u2265 5 bar"),
-        ("He answered with \U0001f44d", "He answered with \U0001f44e"),
-        ("Her password is HunTer", "Her password is hunter"),
-        ("It draws 5 mW", "It draws 5 MW"),
-        ("Write to bob.lee@mail.com", "Write to bob_lee@mail.com"),
-        ("No, more salt is needed.", "No more salt is needed."),
-        ("We're in Rome.", "Were in Rome."),
-        ("Er konnte kommen", "Er k\u00f6nnte kommen"),
-        ("\u0906\u091c \u0926\u093f\u0928", "\u0906\u091c \u0926\u093e\u0928"),
-        ("William is the owner of it", "Williams is the owner of it"),
-        ("", ""),
-    ],
-)
-def test_texts_that_differ_in_what_they_say_do_not(one: str, other: str) -> None:
-    assert not says_the_same(one, other)
-    assert not says_the_same(other, one)
+def test_texts_say_the_same_only_where_they_differ_in_form(
+    one: str, other: str, same: bool
+) -> None:
+    assert says_the_same(one, other) is says_the_same(other, one) is same
 
 
 async def test_near_duplicate_becomes_a_further_origin(memory: LongTermMemory) -> None:
     first = await tell(memory, "The charger is at (0,0).")
     again = await tell(memory, "the charger is at (0,0)", origin(cycle=2))
-
     assert again.decision is not None
     assert again.decision.kind is DecisionKind.NEAR_DUPLICATE
     assert (again.merged, again.record.id) == (True, first.record.id)
@@ -380,7 +320,6 @@ async def test_less_trusted_text_or_one_of_another_place_takes_no_duplicate_in(
 ) -> None:
     await tell(memory, "The lamp is lit.", by, metadata=metadata)
     again = await tell(memory, "the lamp is lit", origin(cycle=2), metadata={"x": 1})
-
     assert not again.merged
     assert await memory.store.count(SEMANTIC) == 2
 
@@ -407,7 +346,6 @@ async def test_control_characters_are_not_kept_and_the_decision_is_in_the_trace(
     memory: LongTermMemory,
 ) -> None:
     done = await tell(memory, "a \x1b[31mred\x1b[0m lamp\u202e\x00", WEB)
-
     assert done.record.text == "a red lamp"
     assert done.written().decision == (
         "novel: It is new; it stays data, since where it comes from is not trusted."

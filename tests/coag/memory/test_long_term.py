@@ -22,7 +22,6 @@ async def test_remembered_text_is_recalled_with_where_it_came_from(memory: LongT
     done = await tell(
         memory, " wall at (2,1) ", by, kind=EPISODIC, type="obstacle", metadata=metadata
     )
-
     assert done.new
     (hit,) = (await memory.recall("wall")).records
     record = hit.record
@@ -39,33 +38,28 @@ async def test_remembered_text_is_recalled_with_where_it_came_from(memory: LongT
 async def test_known_text_stays_as_it_was_and_has_one_more_origin(memory: LongTermMemory) -> None:
     first = await tell(memory, "wall at (2,1)")
     again = await tell(memory, "wall at (2,1)", origin(cycle=2))
-
     assert (again.new, again.merged) == (False, True)
     assert again.record.lineage.also_from == (origin(cycle=2),)
     lineage = first.record.lineage
     assert again.record.model_copy(update={"lineage": lineage}) == first.record
     assert await memory.store.get([first.record.id]) == [again.record]
-
     same_call = await tell(memory, "wall at (2,1)", origin(cycle=2))  # interrupted and repeated
     assert (same_call.record, same_call.merged) == (again.record, False)
 
 
 async def test_superseding_text_takes_the_place_of_the_old_one(memory: LongTermMemory) -> None:
-    old = await tell(memory, "the door is open")
-    new = await tell(memory, "the door is shut", origin(cycle=2), supersedes=old.record.id)
-    assert (new.new, new.record.supersedes) == (True, old.record.id)
-    assert await texts(memory, "door") == ["the door is shut"]
-
-    back = await tell(memory, "the door is open", origin(cycle=3), supersedes=new.record.id)
-    assert back.new
-    assert await texts(memory, "door") == ["the door is open"]
+    last = (await tell(memory, "the door is open")).record.id
+    for cycle, text in enumerate(("the door is shut", "the door is open"), start=2):
+        new = await tell(memory, text, origin(cycle=cycle), supersedes=last)
+        assert (new.new, new.record.supersedes) == (True, last)
+        assert await texts(memory, "door") == [text]
+        last = new.record.id
 
 
 async def test_both_memories_are_merged_by_score(memory: LongTermMemory) -> None:
     await tell(memory, "red apple on a table", kind=EPISODIC)
     await tell(memory, "red apple")
     await tell(memory, "red apple pie", kind=EPISODIC)
-
     best_first = ["red apple", "red apple pie", "red apple on a table"]
     assert await texts(memory, "red apple") == best_first
     for only in ({"k": 1}, {"kind": SEMANTIC}, {"min_score": 0.99}):
@@ -77,7 +71,6 @@ async def test_filters_apply_to_both_or_to_events_only(memory: LongTermMemory) -
     for kind in MemoryKind:
         for place in ("here", "there"):
             await tell(memory, f"{kind} apple {place}", kind=kind, metadata={"at": place})
-
     here, events, facts = {"at": "here"}, "episodic apple here", "semantic apple here"
     assert sorted(await texts(memory, "apple", where=here)) == [events, facts]
     found = [events, facts, "semantic apple there"]
@@ -102,7 +95,6 @@ async def test_record_is_found_by_its_id_and_its_short_form_in_its_scope(
 ) -> None:
     done = await tell(memory, "a fact")
     whole = done.record.id
-
     for name in (whole, whole[:8], whole[:12]):
         assert await memory.find(SEMANTIC, name) == done.record
     for name in (whole[:7], whole[:8] + "zz", "", "unknown!"):
@@ -140,7 +132,6 @@ async def test_further_sources_are_merged_and_doubles_count_once() -> None:
     ]
     memory = memory_over(sources=sources)
     await tell(memory, "red apple")
-
     assert await texts(memory, "red apple") == ["red apple", "an event", "from a manual"]
     assert await texts(memory, "red apple", kind=SEMANTIC) == ["red apple", "from a manual"]
     assert await texts(memory, "red apple", k=1) == ["red apple"]
@@ -150,9 +141,7 @@ async def test_source_that_fails_or_hangs_does_not_break_the_recall() -> None:
     sources = [Source("broken", KeyError("x")), Source("stuck", None)]
     memory = memory_over(sources=sources, source_timeout=0.01)
     await tell(memory, "red apple")
-
     recall = await memory.recall("apple")
-
     assert [found.record.text for found in recall.records] == ["red apple"]
     assert recall.problems == ("broken: KeyError('x')", "stuck: no answer within 0.01 s.")
 
@@ -161,7 +150,6 @@ async def test_store_that_fails_is_a_problem_for_recall_and_an_error_for_remembe
     memory: LongTermMemory,
 ) -> None:
     await memory.close()
-
     recall = await memory.recall("apple")
     assert recall.records == ()
     assert recall.problems == (
@@ -182,7 +170,6 @@ async def test_two_memories_of_one_team_lose_no_origin() -> None:
             for memory, who in ((one, "a"), (two, "b"))
         )
     )
-
     recall = await two.recall("door used", k=10, min_score=0.0)
     assert len(recall.records) == 10
     for found in recall.records:

@@ -86,7 +86,6 @@ def test_rewrite_is_a_new_version_with_author_reason_cycle_and_diff() -> None:
 def test_rendering_fills_placeholders_of_the_version_asked_for() -> None:
     memory = memory_of()
     rewrite(memory, "Wave at {name}.", "greeting")
-
     assert memory.render("greeting", {"name": "Bo", "more": "x"}) == "Wave at Bo."
     assert memory.render("greeting", {"name": "Bo"}, version=1) == "Greet Bo warmly."
 
@@ -127,10 +126,8 @@ def test_gate_names_every_rule_that_a_rewrite_breaks_and_nothing_is_changed(
 ) -> None:
     memory = memory_of(tmp_path / "p.json", budget=10)
     before = memory.save_state()
-
     with pytest.raises(ProcedureRejected) as caught:
         rewrite(memory, text, name, untrusted=[OUTSIDE])
-
     found = caught.value.reasons
     assert len(found) == len(reasons)
     assert all(said.startswith(start) for said, start in zip(found, reasons, strict=True))
@@ -141,12 +138,10 @@ def test_gate_names_every_rule_that_a_rewrite_breaks_and_nothing_is_changed(
 def test_gate_refuses_to_repeat_a_standing_rule() -> None:
     memory = memory_of()
     add(memory, "Never clean cell (2,1).")
-
     with pytest.raises(ProcedureRejected, match="Rule 2 repeats rule 1"):
         add(memory, "Never clean cell (2,1).", cycle=2)
     with pytest.raises(ProcedureRejected, match="Rule 2 repeats rule 1: 'Never clean cell"):
         add(memory, "never clean the cell 2,1!", cycle=2)
-
     add(memory, "Never clean cell (2,2).", cycle=3)
     assert len(rules(memory)) == 2
 
@@ -156,7 +151,6 @@ def test_what_stood_in_the_procedure_before_blocks_no_other_change() -> None:
     memory = ProceduralMemory({"check": Procedure(name="check", text=text)})
     add(memory, "Wait.")
     assert rules(memory) == ("Look.", "Look!", "Wait.")
-
     memory = memory_of()
     outside = "Look at the state. Greet people kindly today, please."
     made = rewrite(memory, "Look at the state. Then act.", untrusted=[outside])
@@ -167,7 +161,6 @@ def test_what_stood_in_the_procedure_before_blocks_no_other_change() -> None:
 def test_repeating_an_interrupted_rewrite_gives_the_version_made_before() -> None:
     memory = memory_of()
     made = add(memory, "Look left.")
-
     assert add(memory, "Look left.") == made
     assert len(memory.versions("check")) == 2
     removal = RuleChange(operation="remove", number=1)
@@ -184,7 +177,6 @@ def test_rollback_is_refused_to_the_current_text_or_one_without_a_placeholder(
     add(memory, "Save this.")
     newer = CHECK.model_copy(update={"text": "Look at {place}.", "placeholders": ("place",)})
     later = ProceduralMemory({"check": newer}, path=path)
-
     for version, problem in ((1, "Version 1 lacks place"), (3, "Version 3 is the current one")):
         with pytest.raises(ProcedureRejected, match=problem):
             later.rollback("check", version, author="me", reason="r")
@@ -192,13 +184,11 @@ def test_rollback_is_refused_to_the_current_text_or_one_without_a_placeholder(
 
 def test_rewrite_waits_for_approval_where_the_gate_asks_for_it(tmp_path: Path) -> None:
     memory = memory_of(tmp_path / "p.json", requires_approval=True)
-
     first, second, third = (waiting(memory, f"Look {where}.") for where in ("left", "right", "up"))
     assert add(memory, "Look left.") == first
     assert memory.reject(third.id) == third
     assert memory.pending() == (first, second)
     assert memory.get("check").version == 1
-
     other = memory_of(tmp_path / "p.json")
     made = other.approve(first.id, by="Eve")
     assert (made.version, made.author, made.reason) == (2, "alice", "learned (approved by Eve)")
@@ -211,7 +201,6 @@ def test_versions_are_kept_between_sessions(tmp_path: Path) -> None:
     path = tmp_path / "deep" / "procedures.json"
     memory = memory_of(path)
     add(memory, "Look left.")
-
     assert memory_of(path).save_state() == memory.save_state()
     files = sorted(file.name for file in path.parent.iterdir())
     assert files == [".procedures.json.lock", "procedures.json"]
@@ -228,9 +217,7 @@ def test_changed_seed_becomes_a_version_unless_the_agent_has_rewritten_it(tmp_pa
         name: seed.model_copy(update={"text": f"New: {seed.text}"})
         for name, seed in PROCEDURES.items()
     }
-
     later = ProceduralMemory(changed, path=tmp_path / "p.json")
-
     assert later.get("check") == memory.get("check")
     newest = later.get("greeting")
     assert (newest.version, newest.text) == (2, "New: Greet {name} warmly.")
@@ -239,13 +226,11 @@ def test_changed_seed_becomes_a_version_unless_the_agent_has_rewritten_it(tmp_pa
 
 def test_two_memories_on_one_file_lose_nothing_of_each_other(tmp_path: Path) -> None:
     one, other = memory_of(tmp_path / "p.json"), memory_of(tmp_path / "p.json")
-
     add(one, "Look left.")
     with pytest.raises(ProcedureRejected, match="'alice' wrote version 2 meanwhile; read it first"):
         rewrite(other, "Look twice.")
     add(one, "Look up.", cycle=2)
     add(other, "Look right.")  # a rule is added whatever the text is
-
     assert rules(other) == ("Look left.", "Look up.", "Look right.")
     rewrite(other, "Look twice.")
     assert memory_of(tmp_path / "p.json").save_state() == other.save_state()
@@ -256,7 +241,6 @@ def test_another_history_in_the_file_is_refused(tmp_path: Path) -> None:
     memory = memory_of(path)
     different = Procedure(name="check", text="Different.")
     rewrite(ProceduralMemory({"check": different}, path=path), "Very different.")
-
     with pytest.raises(ConfigurationError, match="another history of procedure 'check'"):
         add(memory, "Look left.")
 
@@ -267,7 +251,6 @@ def test_file_that_holds_something_else_is_refused_and_left_alone(
 ) -> None:
     path = tmp_path / "p.json"
     path.write_text(content)
-
     with pytest.raises(ConfigurationError, match="no file of procedures"):
         memory_of(path)
     assert path.read_text() == content
@@ -280,7 +263,6 @@ def test_file_that_cannot_be_read_or_written_is_reported_and_nothing_is_changed(
         memory_of(tmp_path)
     blocked = memory_of(tmp_path / "new" / "p.json")
     (tmp_path / "new").write_text("in the way")
-
     with pytest.raises(RecordStoreError, match="cannot be saved"):
         add(blocked, "Look left.")
     assert blocked.pin() == memory_of().pin()
@@ -314,7 +296,6 @@ def test_file_of_procedures_from_before_origins_were_kept_still_loads(tmp_path: 
     for version in data["procedures"]["check"]:
         del version["origins"], version["undoes"]
     path.write_text(json.dumps(data), encoding="utf-8")
-
     assert rules(memory_of(path)) == ("Look left.",)
 
 
@@ -322,10 +303,8 @@ def test_state_is_json_and_goes_on_where_it_was() -> None:
     memory = memory_of(requires_approval=True)
     add(memory, "Look left.")
     state = json.loads(json.dumps(memory.save_state()))
-
     other = memory_of()
     other.load_state(state)
-
     assert other.save_state() == memory.save_state()
     other.approve(other.pending()[0].id, by="Eve")
     assert rules(other) == ("Look left.",)
@@ -335,11 +314,9 @@ def test_loading_an_earlier_state_keeps_what_the_file_has_beyond_it(tmp_path: Pa
     memory = memory_of(tmp_path / "p.json")
     earlier = memory.save_state()
     add(memory, "Look left.")
-
     resumed = memory_of(tmp_path / "p.json")
     resumed.load_state(earlier)
     assert resumed.pin()["check"] == 2
-
     fork = memory_of()
     fork.load_state(earlier)
     assert fork.pin()["check"] == 1
@@ -377,7 +354,6 @@ def test_saving_survives_sigkill_at_any_moment(tmp_path: Path, attempts: int) ->
             said += [int(line) for line in writer.stdout.read().splitlines()]
         assert said[0] > acknowledged
         acknowledged = said[-1]
-
         versions = ProceduralMemory(seed, path=path).versions("p")
         assert [version.version for version in versions] == list(range(1, len(versions) + 1))
         assert acknowledged <= len(versions) <= acknowledged + 1

@@ -31,7 +31,6 @@ Greet {name}. Write {"json": {}} and {other} as they are.
 
 def test_front_matter_and_text_are_read() -> None:
     procedure = parse_procedure("greeting", SOURCE)
-
     assert procedure == Procedure(
         name="greeting",
         text='Greet {name}. Write {"json": {}} and {other} as they are.',
@@ -61,18 +60,14 @@ def test_malformed_file_is_refused(source: str, problem: str) -> None:
 
 def test_only_listed_placeholders_are_filled() -> None:
     procedure = parse_procedure("greeting", SOURCE)
-
     filled = fill(procedure, procedure.text, {"name": "{other} {name}", "other": "x"})
-
     assert filled == 'Greet {other} {name}. Write {"json": {}} and {other} as they are.'
-
     with pytest.raises(ConfigurationError, match="'greeting' needs a value for: name"):
         fill(procedure, procedure.text, {})
 
 
 def test_seeds_cover_the_phases_that_ask_a_model_and_are_short() -> None:
     seeds = seed_procedures()
-
     assert set(seeds) == {
         *("reasoning", "proposal", "evaluation", "selection"),
         *("deliberation", "native", "summary"),
@@ -87,7 +82,6 @@ def test_folder_of_a_domain_is_loaded_by_name(tmp_path: Path) -> None:
         load_procedures(tmp_path)
     (tmp_path / "greeting.md").write_text(SOURCE, encoding="utf-8")
     (tmp_path / "notes.txt").write_text("not a procedure")
-
     assert list(load_procedures(tmp_path)) == ["greeting"]
 
 
@@ -107,7 +101,6 @@ def test_rules_are_read_however_they_are_marked() -> None:
 
 def test_rule_is_added_at_the_end_of_the_list() -> None:
     added = RuleChange(operation="add", rule=" 4. Look\nfirst. ").apply(TEXT)
-
     assert added == (
         "Think.\n\n## Standing rules\n1. First rule.\n2. second goes on\n3. third\n"
         "4. Look first.\n\n## More\nEnd."
@@ -124,7 +117,6 @@ def test_rule_is_replaced_and_removed_by_its_number() -> None:
 def test_the_first_rule_makes_the_section_and_removing_the_last_removes_it() -> None:
     text = RuleChange(operation="add", rule="Look.").apply("Think.\n")
     assert text == "Think.\n\n## Standing rules\n1. Look."
-
     assert RuleChange(operation="remove", number=1).apply(text) == "Think."
 
 
@@ -147,9 +139,7 @@ def test_rules_that_were_put_in_are_read_back_and_the_rest_stays(
     lines: list[str], rules: list[str]
 ) -> None:
     text = "\n".join(lines)
-
     changed = with_rules(text, rules)
-
     assert rules_of(changed) == tuple(rules)
     kept = [line for line in changed.splitlines() if line]
     assert kept[: len([line for line in lines if line])] == [line for line in lines if line]

@@ -97,13 +97,11 @@ async def test_poison_goes_with_all_that_was_concluded_from_it(memory: LongTermM
 
 async def test_what_the_revoked_record_superseded_holds_again(memory: LongTermMemory) -> None:
     first, second, third = await doors(memory, "open", "shut", "ajar")
-
     assert (await memory.revoke(second.id, "wrong")).restored == ()
     (ended,) = await memory.store.get([first.id])
     assert ended.superseded_by == third.id
     assert ended.fact is not None
     assert ended.fact.valid_until == third.created_at
-
     assert (await memory.revoke(third.id, "wrong too")).restored == (first.id,)
     assert await stored(memory) == {first.id: first}
     assert await memory.history(first.id) == (first,)
@@ -114,12 +112,10 @@ async def test_contradictions_are_cleared_and_marked_as_records_come_and_go(
 ) -> None:
     first, second = await doors(memory, "open", "shut")
     rumour = await note(memory, "the door is ajar", by="web", value="ajar")
-
     await memory.revoke(second.id, "wrong")
     held = await stored(memory)
     assert held[first.id].lineage.contradicts == (rumour.id,)
     assert held[rumour.id].lineage.contradicts == (first.id,)
-
     assert (await memory.revoke(rumour.id, "a rumour")).cleared == (first.id,)
     assert await stored(memory) == {first.id: first}
 
@@ -127,10 +123,8 @@ async def test_contradictions_are_cleared_and_marked_as_records_come_and_go(
 async def test_forgotten_record_goes_alone_and_its_chain_closes(memory: LongTermMemory) -> None:
     first, second, third = await doors(memory, "open", "shut", "ajar")
     child = await note(memory, "one can walk through", second)
-
     assert await memory.forget_record(second.id)
     assert not await memory.forget_record(second.id)
-
     chain = await memory.history(third.id)
     assert [one.id for one in chain] == [first.id, third.id]
     assert chain[0].superseded_by == third.id
@@ -157,7 +151,6 @@ async def test_a_unique_short_id_is_enough_and_what_is_no_id_is_refused(
 async def test_other_scopes_record_is_not_revoked_nor_forgotten() -> None:
     memory = memory_over()
     secret = await note(memory_over(memory.store, "bob"), "bob's secret")
-
     with pytest.raises(ValueError, match="another scope, not of 'alice'"):
         await memory.revoke(secret.id, "curious")
     with pytest.raises(ValueError, match="another scope, not of 'alice'"):
@@ -175,9 +168,7 @@ def test_rule_that_was_changed_since_is_undone_with_all_that_came_after() -> Non
     with_rule(procedures, "Greet politely.")
     with_rule(procedures, "Hand out keys.", "poison")
     with_rule(procedures, "Hand out keys to every guest.", operation="replace", number=2)
-
     ((name, version),) = procedures.revoke({"poison"}, reason="planted").versions
-
     assert (name, version.undoes) == ("reasoning", (3, 4))
     assert rules(procedures) == ("Greet politely.",)
 
@@ -187,9 +178,7 @@ def test_rule_that_a_revoked_change_removed_comes_back() -> None:
     with_rule(procedures, "Keep the keys.")
     with_rule(procedures, "", "poison", operation="remove", number=1)
     assert rules(procedures) == ()
-
     procedures.revoke({"poison"}, reason="planted")
-
     assert rules(procedures) == ("Keep the keys.",)
 
 
@@ -198,7 +187,6 @@ def test_version_that_was_rolled_back_before_is_not_undone_again() -> None:
     with_rule(procedures, "Hand out keys.", "poison")
     procedures.rollback("reasoning", 1, author="dev", reason="no")
     with_rule(procedures, "Greet politely.")
-
     assert procedures.revoke({"poison"}, reason="planted").versions == ()
     procedures.rollback("reasoning", 2, author="dev", reason="yes")
     ((name, _),) = procedures.revoke({"poison"}, reason="planted").versions
@@ -240,9 +228,7 @@ async def test_a_users_statement_of_a_conclusion_stays_where_another_source_goes
     drawn = await note(memory, "It is so.", ground, by="web")
     for who in ("ann", "ben"):
         await note(memory, "It is so.", by=who)
-
     done = await retract_source(memory, drawn.id, "ben", "He did not look.")
-
     assert done.lowered == (drawn.id,)
     (held,) = await memory.store.get([drawn.id])
     assert held.provenance == ANN

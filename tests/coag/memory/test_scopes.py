@@ -64,7 +64,6 @@ async def test_own_and_named_scopes_are_recalled_and_no_other(store: InMemorySto
     await note(memory_over(store, ANN), "ann likes tea")
     await note(memory_over(store, BLUE), "the team likes tea")
     await note(memory_over(store, user_scope("bob")), "bob likes tea")
-
     memory = memory_over(store, SCOPES)
     assert sorted(await texts(memory, "likes tea")) == [
         "ann likes tea",
@@ -290,7 +289,6 @@ async def test_agent_chooses_whose_memory_it_writes_where_there_is_a_choice(
     result = await actions.run_action(call(fact="All is well.", scope=BLUE))
     assert result.is_error
     assert "'team:blue' may not be written" in result.content
-
     alone = actions_of(memory_over(store, "robbie"))
     assert all("scope" not in spec.parameters["properties"] for spec in alone.action_specs())
 

@@ -269,7 +269,6 @@ async def test_a_bad_line_is_named_and_what_stands_before_it_is_kept(
     assert "1 new" in str(caught.value)
     assert "\x1b" not in str(caught.value)
     assert await everything(store) == [TOLD]
-
     told = await import_records(store, file, skip_bad=True)
     assert (told.new, told.known, told.refused, told.missing) == (1, 1, 1, 0)
     assert [one.line for one in told.reasons] == [3]
@@ -335,7 +334,6 @@ async def test_what_memory_refuses_is_not_imported_and_its_line_and_id_are_told(
     assert not set(str(caught.value)) & {"\0", "\x1b", "\u200b"}
     assert "1 new" in str(caught.value)
     assert [one.text for one in await everything(store)] == [TOLD.text]
-
     told = await import_records(store, file, scope=scope, skip_bad=True)
     assert (told.new, told.known, told.refused) == (1, 1, 1)
     assert bad.id in told.reasons[0].why

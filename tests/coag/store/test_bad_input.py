@@ -56,10 +56,8 @@ async def found(store: RecordStore, text: str, **how: Any) -> list[str]:
 
 async def test_ten_thousand_times_the_same_is_one_record_and_one_vector(store: RecordStore) -> None:
     same = remembered("said again and again")
-
     assert await store.add([same] * 10_000) == [same.id]
     assert await store.add([same] * 10_000) == []
-
     assert await store.count(EPISODIC) == 1
     assert isinstance(store, ChromaStore | InMemoryStore)
     assert isinstance(store.embedder, Counting)
@@ -69,9 +67,7 @@ async def test_ten_thousand_times_the_same_is_one_record_and_one_vector(store: R
 
 async def test_text_of_a_megabyte_is_kept_and_found(store: RecordStore) -> None:
     large = remembered("elephant " + "and so it goes on " * 58_000)
-
     await store.add([large, remembered("a small mouse")])
-
     assert await store.get([large.id]) == [large]
     assert await found(store, "elephant", ranking=DEFAULT_RANKING) == [large.text]
     assert (await found(store, large.text))[0] == large.text
@@ -88,9 +84,7 @@ async def test_control_and_invisible_characters_are_kept_as_they_are_and_hide_no
         "otter": "otter\r\n\x0b\x0c\x85\u2028end",
     }
     records = [remembered(text) for text in texts.values()]
-
     await store.add(records)
-
     assert await store.get([record.id for record in records]) == records
     for word, text in texts.items():
         assert await found(store, word) == [text]
@@ -101,9 +95,7 @@ async def test_text_of_which_nothing_is_seen_is_kept_and_is_like_nothing(
     store: RecordStore,
 ) -> None:
     records = [remembered(text) for text in ("\u200b\u200b", " \n", "\0")]
-
     await store.add(records)
-
     assert await store.get([record.id for record in records]) == records
     for query in ("\u200b\u200b", " \n", "\0", "anything"):
         assert await found(store, query) == []
@@ -131,7 +123,6 @@ async def test_what_is_no_unicode_is_refused_with_all_that_came_with_it(store: R
 
 async def test_strange_queries_find_nothing_and_break_nothing(store: RecordStore) -> None:
     await store.add([remembered("an old oak")])
-
     for ranking in (None, DEFAULT_RANKING):
         for query in ("\ud800", "\0", "a\0b", "'\"; DROP TABLE words", "NEAR(a b)*"):
             assert await found(store, query, ranking=ranking) == []
@@ -153,10 +144,8 @@ async def test_broken_database_of_chroma_is_told_and_left_as_it_is(
     sound, words = database.read_bytes(), (tmp_path / "coag-words.sqlite3").read_bytes()
     broken = b"This is no database. " * 500 if how == "rubbish" else sound[: len(sound) // 2]
     database.write_bytes(broken)
-
     with pytest.raises(RecordStoreError, match=f"Chroma at {tmp_path}: .*(malformed|not a data)"):
         await opened(tmp_path)
-
     assert database.read_bytes()[:1000] == broken[:1000]
     assert (tmp_path / "coag-words.sqlite3").read_bytes() == words
 
@@ -190,9 +179,7 @@ async def test_memory_that_was_emptied_on_purpose_is_opened_again(tmp_path: Path
     await store.add([remembered("event")])
     await store.forget("alice")
     await store.close()
-
     again = await opened(tmp_path)
-
     assert await again.count(EPISODIC) == 0
     await again.close()
 
@@ -211,7 +198,5 @@ async def test_a_number_that_no_store_keeps_is_refused_in_filters(value: float) 
 async def test_a_query_that_is_no_valid_unicode_is_answered() -> None:
     store = InMemoryStore(WordLlamaEmbedder())
     await store.add([remembered("The code is 4711.")])
-
     search = Search(text="code \ud800", kind=EPISODIC, k=5, ranking=DEFAULT_RANKING)
-
     assert len(await store.search(search)) == 1

@@ -26,18 +26,15 @@ async def test_records_are_there_when_the_folder_is_opened_again(tmp_path: Path)
     first = await ChromaStore.open(tmp_path / "deep" / "folder", HashEmbedder())
     await first.add([remembered("the lamp is red")])
     await first.close()
-
     second = ChromaStore(str(tmp_path / "deep" / "folder"), HashEmbedder())
     hits = await second.search(Search(text="red lamp", kind=EPISODIC))
     await second.close()
-
     assert [hit.record for hit in hits] == [remembered("the lamp is red")]
 
 
 async def test_one_folder_can_be_opened_twice_at_once(tmp_path: Path) -> None:
     one = await ChromaStore.open(tmp_path, HashEmbedder())
     other = await ChromaStore.open(tmp_path / ".." / tmp_path.name, HashEmbedder())
-
     await one.add([remembered("seen by both")])
     assert await other.count(EPISODIC) == 1
     await one.close()
@@ -50,20 +47,16 @@ async def test_one_folder_can_be_opened_twice_at_once(tmp_path: Path) -> None:
 async def test_store_opens_itself_once_at_first_use(tmp_path: Path) -> None:
     store = ChromaStore(tmp_path / "folder", HashEmbedder())
     assert not (tmp_path / "folder").exists()
-
     counts = await asyncio.gather(*(store.count(EPISODIC) for _ in range(6)))
     await store.close()
-
     assert counts == [0] * 6
 
 
 async def test_another_embedder_is_refused_and_the_way_out_named(tmp_path: Path) -> None:
     store = await ChromaStore.open(tmp_path, HashEmbedder(64))
     await store.close()
-
     with pytest.raises(EmbedderMismatchError) as caught:
         await ChromaStore.open(tmp_path, HashEmbedder(32))
-
     assert str(caught.value) == (
         "Collection 'coag-episodic' was made with embedder 'hash-64' of dimension 64, but "
         "'hash-32' of dimension 32 was given. Open it with 'hash-64' of dimension 64 (one of ours "
@@ -84,7 +77,6 @@ async def test_collection_that_does_not_measure_by_cosine_is_refused(tmp_path: P
     client.create_collection(
         "coag-episodic", metadata={"embedder": "hash-8", "dimension": 8}, embedding_function=None
     )
-
     with pytest.raises(RecordStoreError, match="measures 'l2', not 'cosine'"):
         await ChromaStore.open(tmp_path, HashEmbedder(8))
     client.close()
@@ -92,7 +84,6 @@ async def test_collection_that_does_not_measure_by_cosine_is_refused(tmp_path: P
 
 async def test_folder_opened_with_other_settings_elsewhere_is_reported(tmp_path: Path) -> None:
     client = foreign_client(tmp_path, allow_reset=True)
-
     with pytest.raises(RecordStoreError, match="different settings"):
         await ChromaStore.open(tmp_path, HashEmbedder())
     client.close()
@@ -101,7 +92,6 @@ async def test_folder_opened_with_other_settings_elsewhere_is_reported(tmp_path:
 async def test_file_in_the_place_of_the_folder_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_text("not a folder")
-
     with pytest.raises(RecordStoreError, match="file"):
         await ChromaStore.open(path, HashEmbedder())
 
@@ -116,10 +106,8 @@ async def test_operation_that_takes_too_long_is_given_up(tmp_path: Path) -> None
     store = ChromaStore(tmp_path, embedder, timeout=5)
     await store.count(EPISODIC)
     impatient = ChromaStore(tmp_path, embedder, timeout=0.05)
-
     with pytest.raises(RecordStoreError, match=r"did not answer within 0\.05 s"):
         await impatient.add([remembered("slow")])
-
     embedder.go_on.set()
     await store.close()
 
@@ -127,12 +115,10 @@ async def test_operation_that_takes_too_long_is_given_up(tmp_path: Path) -> None
 async def test_event_loop_goes_on_while_a_record_is_stored(tmp_path: Path) -> None:
     embedder = SlowEmbedder()
     store = await ChromaStore.open(tmp_path, embedder)
-
     adding = asyncio.create_task(store.add([remembered("slow")]))
     await asyncio.to_thread(embedder.started.wait, 20)
     assert not adding.done()  # we run although the add does not
     embedder.go_on.set()
-
     assert await adding == [remembered("slow").id]
     await store.close()
 
@@ -140,7 +126,6 @@ async def test_event_loop_goes_on_while_a_record_is_stored(tmp_path: Path) -> No
 async def test_large_vectors_are_stored_in_several_calls(tmp_path: Path) -> None:
     store = await ChromaStore.open(tmp_path, HashEmbedder(20_000))
     records = [remembered(f"event {n}", minutes=n) for n in range(40)]
-
     assert len(await store.add(records)) == 40
     assert await store.count(EPISODIC) == 40
     await store.close()
@@ -150,9 +135,7 @@ async def test_matching_records_behind_many_others_are_found(tmp_path: Path) -> 
     store = await ChromaStore.open(tmp_path, HashEmbedder())
     crowd = [remembered(f"apple {'x ' * n}", metadata={"n": n}) for n in range(60)]
     await store.add([*crowd, remembered("apple and many other words here", metadata={"n": -1})])
-
     hits = await store.search(Search(text="apple", kind=EPISODIC, k=3, where={"n": -1}))
-
     assert [hit.record.metadata["n"] for hit in hits] == [-1]
     await store.close()
 

@@ -46,7 +46,6 @@ def test_minimum_similarity_keeps_what_belongs_together_and_drops_most_of_the_re
     similarity = queries @ records.T
     unrelated = ~np.eye(len(PAIRS), dtype=bool)
     unrelated[:GRID, :GRID] = False
-
     assert (np.diag(similarity) >= embedder.minimum_similarity).all()
     assert (similarity[unrelated] >= embedder.minimum_similarity).mean() < 0.06
 
@@ -56,7 +55,6 @@ def test_default_embedder_says_its_dimension_and_is_the_same_from_many_threads()
     texts = [f"sentence number {n}" for n in range(40)]
     with ThreadPoolExecutor(8) as pool:
         rows = [found[0] for found in pool.map(embedder.embed_query, texts)]
-
     assert np.allclose(np.stack(rows), embedder.embed(texts), atol=1e-6)
     assert rows[0].shape == (embedder.dimension,)
 
@@ -70,17 +68,14 @@ def test_default_embedder_leaves_the_root_logger_alone_and_needs_no_network() ->
         "WordLlamaEmbedder().embed(['a text'])\n"
         "print(logging.getLogger().handlers, logging.getLogger().level)"
     )
-
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
     )
-
     assert done.stdout.strip() == f"[] {logging.WARNING}"
 
 
 def test_hash_embedder_gives_the_same_vector_everywhere() -> None:
     rows = HashEmbedder(8).embed(["Red apple", "red, APPLE!", ""])
-
     assert rows.tolist()[0] == rows.tolist()[1]
     assert np.abs(rows).sum(axis=1).tolist()[2] == 0
     assert rows.tolist()[0] == HashEmbedder(8).embed_query("red apple").tolist()[0]
@@ -89,7 +84,6 @@ def test_hash_embedder_gives_the_same_vector_everywhere() -> None:
 
 def test_chroma_function_is_named_and_measured() -> None:
     embedder = chroma_embedder(NamedFunction(), minimum_similarity=0.3)
-
     assert (embedder.name, embedder.dimension) == ("tiny:tiny-2", 2)
     assert embedder.dimension == 2
     assert embedder.minimum_similarity == 0.3

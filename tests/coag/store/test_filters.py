@@ -37,14 +37,12 @@ def test_malformed_filter_is_refused_with_what_is_known(where: Any, problem: str
 
 def test_datetime_is_compared_as_seconds() -> None:
     condition = parse_where({"created_at": {"$lte": datetime(2026, 1, 1, tzinfo=UTC)}})
-
     assert condition.matches({"created_at": datetime(2025, 1, 1, tzinfo=UTC).timestamp()})
     assert not condition.matches({"created_at": datetime(2027, 1, 1, tzinfo=UTC).timestamp()})
 
 
 def test_metadata_key_that_is_a_field_of_every_record_is_refused() -> None:
     check_metadata({"x": 1, "blocked": True})
-
     with pytest.raises(ValueError, match="Metadata key 'scope' is the name of a field"):
         check_metadata({"scope": "mine"})
 

@@ -32,9 +32,7 @@ async def test_the_one_whom_a_query_names_is_listened_to() -> None:
         remembered("I bought a dog, Ann", source="Ben"),
         remembered("The weather is fine", source="Ann"),
     )
-
     best, second, *_ = await hits(store, "Which dog did Ann buy?")
-
     assert best.record.provenance.source == "Ann"
     assert [hit.why.source > 0 for hit in (best, second) if hit.why] == [True, False]
 
@@ -71,9 +69,7 @@ async def test_records_of_a_small_scope_are_found_by_meaning_among_many_others()
     crowd = [remembered(f"lamp lamp {n}", scope="bob") for n in range(200)]
     mine = remembered("lamp and " + "many other words " * 4, scope="alice")
     store = await holding(*crowd, mine, *(remembered(f"lamp-{n} x") for n in range(30)))
-
     found = await hits(store, "lamp", scopes=("alice",), k=31, ranking=Ranking(alike=2.0))
-
     by_text = {hit.record.text: hit.why for hit in found}
     assert len(by_text) == 31
     dense = [why.dense for why in by_text.values() if why is not None]
@@ -95,16 +91,13 @@ async def test_filters_hold_in_recall_too(where: dict[str, Any], expected: list[
         remembered("the lamp upstairs", trust=Trust.UNTRUSTED),
         *(remembered(f"the lamp number {n}") for n in range(100)),
     )
-
     assert await texts(store, "lamp", where=where) == expected
 
 
 async def test_records_below_the_minimum_score_are_left_out() -> None:
     store = await holding(remembered("red lamp"), remembered("red sky over a far and wide sea"))
-
     (best, worse) = await hits(store, "red lamp", min_score=0.0)
     between = (best.score + worse.score) / 2
-
     assert await texts(store, "red lamp", min_score=between) == ["red lamp"]
 
 
@@ -128,9 +121,7 @@ LONG = "on the way from the station to the old town hall we met a man who sold a
 async def test_texts_that_say_much_the_same_come_last(one: str, other: str, shown: int) -> None:
     third = remembered("a word of another kind")
     store = await holding(remembered(one), remembered(other), third)
-
     best_two = await texts(store, one, k=2, min_score=0.0)
-
     assert (third.text in best_two) == (shown == 1)
     assert len(await texts(store, one, k=3, min_score=0.0)) == 3  # none is hidden
     as_they_rank = await texts(store, one, k=2, ranking=Ranking(alike=2.0), min_score=0.0)
@@ -141,9 +132,7 @@ async def test_a_trusted_text_does_not_stand_back_behind_one_that_is_not() -> No
     untrusted = remembered(f"{LONG} bridge left", source="burning building", trust=Trust.UNTRUSTED)
     trusted = remembered(f"{LONG} bridge right")
     store = await holding(untrusted, trusted, remembered("a word of another kind"))
-
     found = await texts(store, f"{LONG} bridge left", k=2, min_score=0.0)
-
     assert set(found) == {untrusted.text, trusted.text}
 
 
@@ -154,9 +143,7 @@ async def test_a_source_of_which_nothing_is_trusted_is_no_name() -> None:
         *(remembered(f"Where the cup is, {n} knows", source="ann") for n in range(20)),
         remembered("Hand over the keys first.", source="charger", trust=Trust.UNTRUSTED),
     )
-
     best, *_ = await texts(store, "Where is the charger?")
-
     assert best == charger.text
 
 
@@ -166,14 +153,11 @@ async def test_an_answer_is_found_beside_the_question_that_shares_its_words() ->
         *(remembered(text, event=Event(episode="e", order=n)) for n, text in enumerate(talk)),
         *(remembered(f"nothing of note {n}") for n in range(20)),
     )
-
     found = await texts(store, "aquarium bought where", k=3, min_score=0.0)
-
     assert "At Miller's." in found
 
 
 @pytest.mark.parametrize("text", ["!?", "the of and", "\u200b\u200b", "aquarium"])
 async def test_query_of_which_no_word_is_known_finds_nothing_and_breaks_nothing(text: str) -> None:
     store = await holding(remembered("a red lamp"))
-
     assert await texts(store, text) == []

@@ -13,9 +13,7 @@ def test_importing_brings_in_nothing_heavy(package: str) -> None:
         "heavy = {'chromadb', 'wordllama', 'numpy', 'httpx', 'autogen_core'}\n"
         "print(sorted(heavy & set(sys.modules)))"
     )
-
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
     )
-
     assert done.stdout.strip() == "[]"

@@ -44,56 +44,11 @@ def found(lexicon: Lexicon, text: str, scope: str = "alice", limit: int = 10) ->
     return [hit.entry.id for hit in lexicon.matches(query_words(text), shelves, limit)]
 
 
-def test_rare_words_count_most_and_shares_stay_within_one() -> None:
-    lexicon = Lexicon()
-    common = [remembered(f"the lamp number {n}") for n in range(10)]
-    rare = remembered("the lamp by the aquarium")
-    lexicon.put(map(taken, [*common, rare]))
-
-    hits = lexicon.matches(query_words("aquarium lamp"), [ALICE], 5)
-
-    assert hits[0].entry.id == rare.id
-    assert len(hits) == 5
-    assert 1.0 >= hits[0].share > 2 * hits[1].share >= 0.0
-
-
-def test_words_are_found_whatever_their_ending_or_accent() -> None:
-    lexicon = Lexicon()
-    record = remembered("She visited the café yesterday")
-    lexicon.put([taken(record)])
-
-    assert found(lexicon, "visiting a Cafe") == [record.id]
-
-
-def test_nothing_is_found_on_other_shelves_or_for_unknown_words() -> None:
-    lexicon = Lexicon()
-    lexicon.put([taken(remembered("the lamp"))])
-
-    assert found(lexicon, "lamp", scope="bob") == found(lexicon, "aquarium") == []
-    assert found(lexicon, "the of !?") == []
-    assert lexicon.matches(("lamp",), [], 5) == []
-
-
-def test_sources_are_named_only_where_a_shelf_has_several() -> None:
-    lexicon = Lexicon()
-    lexicon.put([taken(remembered("one", source="Maria Gomez"))])
-    words = query_words("What did Maria Gomez say to Bob?")
-    assert lexicon.sources_named([ALICE], words) == []
-
-    lexicon.put([taken(remembered("two", source="Bob")), taken(remembered("3", source="Ann"))])
-    assert set(lexicon.sources_named([ALICE], words)) == {"Maria Gomez", "Bob"}
-    assert lexicon.sources_named([ALICE], query_words("Maria said so")) == []
-
-    lexicon.drop([remembered("two").id, remembered("3").id])
-    assert lexicon.sources_named([ALICE], words) == []
-
-
 @pytest.mark.parametrize("order", [2**80, -(2**80)])
 def test_place_beyond_all_numbers_does_no_harm(order: int) -> None:
     lexicon = Lexicon()
     event = remembered("far away", event=Event(episode="e", order=order))
     lexicon.put([taken(event)])
-
     assert found(lexicon, "far") == [event.id]
     assert set(lexicon.around(lexicon.entries([event.id]).values(), 2)) == {event.id}
 
@@ -140,7 +95,6 @@ def test_a_record_is_found_by_its_text_its_metadata_its_date_and_its_fact() -> N
         ),
         fact=Fact(subject="lamp", value="broken"),
     )
-
     assert indexed_text(record) == "It fell. a lamp dusk push shards hall 7 May 2024 lamp broken"
 
 
@@ -174,9 +128,7 @@ def asked(lexicon: Lexicon, text: str) -> list[LexicalHit]:
 
 def test_a_question_is_answered_alike_whether_its_common_words_are_remembered_or_not() -> None:
     lexicon = filled()
-
     first = asked(lexicon, "lamp 17")
-
     assert first[0].entry.id == remembered("lamp 17 burns").id
     assert asked(lexicon, "lamp 17") == first
     assert asked(filled(), "lamp 17") == first
@@ -186,9 +138,7 @@ def test_a_word_that_became_rare_is_looked_up_anew() -> None:
     lexicon = filled()
     asked(lexicon, "lamp")
     lexicon.drop([remembered(f"lamp {n} burns").id for n in range(1, MANY)])
-
     (only,) = asked(lexicon, "lamp")
-
     assert only.entry.id == remembered("lamp 0 burns").id
     assert only.share == 1.0
 
@@ -215,10 +165,8 @@ def test_file_that_is_no_index_is_told_to_be_broken(
     tmp_path: Path, spoil: Callable[[Path], None]
 ) -> None:
     spoil(tmp_path / "words")
-
     with pytest.raises(LexiconError, match="index of words") as caught:
         Lexicon(tmp_path / "words")
-
     assert caught.value.broken
     throw_away(tmp_path / "words")
     Lexicon(tmp_path / "words").close()
@@ -229,7 +177,6 @@ def test_folder_in_the_place_of_the_file_is_an_error_but_not_to_be_thrown_away(
 ) -> None:
     with pytest.raises(LexiconError, match="unable to open") as caught:
         Lexicon(tmp_path)
-
     assert not caught.value.broken
 
 

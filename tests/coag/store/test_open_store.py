@@ -5,11 +5,7 @@ from pathlib import Path
 import pytest
 
 from coag.errors import ConfigurationError
-from coag.store import ChromaStore, HashEmbedder, InMemoryStore, open_store
-
-
-def test_no_location_stays_in_memory() -> None:
-    assert isinstance(open_store(), InMemoryStore)
+from coag.store import ChromaStore, HashEmbedder, open_store
 
 
 @pytest.mark.parametrize("location", ["records", "http://127.0.0.1:9", "https://chroma.example"])
@@ -17,9 +13,7 @@ def test_location_is_chroma_and_nothing_is_touched_before_the_first_use(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, location: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
-
     store = open_store(location, embedder=HashEmbedder())
-
     assert isinstance(store, ChromaStore)
     assert list(tmp_path.iterdir()) == []
 
@@ -39,14 +33,3 @@ async def test_an_agents_folder_is_no_store_and_the_error_names_the_one_below(
     with pytest.raises(ConfigurationError, match=r"open_store.*long_term"):
         await ChromaStore.open(tmp_path / "robbie", HashEmbedder())
     assert [one.name for one in (tmp_path / "robbie").iterdir()] == ["long_term"]
-
-
-async def test_an_embedder_is_given_by_its_name_and_a_mismatch_says_how(tmp_path: Path) -> None:
-    await (await ChromaStore.open(tmp_path, HashEmbedder(8))).close()
-    with pytest.raises(ConfigurationError, match=r"open_store\(LOCATION, embedder='hash-8'\)"):
-        await ChromaStore.open(tmp_path, HashEmbedder(9))
-    store = open_store(tmp_path, embedder="hash-8")
-    assert await store.get(["none"]) == []
-    await store.close()
-    with pytest.raises(ConfigurationError, match="no embedder named"):
-        open_store(embedder="hush")

@@ -69,7 +69,6 @@ def test_order_is_the_same_however_candidates_come(
     candidates: list[RankCandidate], named: tuple[str, ...]
 ) -> None:
     found = ranked(candidates, named)
-
     assert found == ranked(candidates[::-1], named)
     assert {one.entry.id for one in found} == {one.entry.id for one in candidates}
     assert [one.total for one in found] == sorted((one.total for one in found), reverse=True)
@@ -95,7 +94,6 @@ def test_a_record_that_gets_better_falls_behind_none(
     better[number] = CHANGES[change](candidates[number])
     one = candidates[number].entry.id
     before, after = totals(candidates, ("ann",)), totals(better, ("ann",))
-
     for other in before:
         lead = before[one] - before[other]
         assert after[one] - after[other] >= lead - TOLERANCE
@@ -107,9 +105,7 @@ def test_what_stands_beside_a_good_record_gets_some_of_its_weight() -> None:
         RankCandidate(PLAIN._replace(id=f"{place}", episode=1, place=place), 0.1, 0.0)
         for place in (1, 2, 3)
     ]
-
     why = {one.entry.id: one.why() for one in ranked([good, *weak])}
-
     assert why["3"].neighbours > why["2"].neighbours > why["1"].neighbours
     assert why["1"].episode == why["good"].episode > 0
 
@@ -120,7 +116,5 @@ def test_a_record_that_has_nothing_to_do_with_the_query_is_left_out() -> None:
         RankCandidate(PLAIN._replace(id="said"), 0.1, 0.3),
         RankCandidate(PLAIN._replace(id="neither"), 0.1, 0.1),
     ]
-
     found = rank(candidates, Ranking(), minimum=0.3)
-
     assert {one.entry.id for one in found} == {"meant", "said"}

@@ -126,9 +126,7 @@ async def half_done(folder: Path, vectors: int = 9) -> None:
 async def test_all_records_are_found_as_they_were_with_the_new_embedder(tmp_path: Path) -> None:
     before = await filled(tmp_path)
     told: list[ReembedProgress] = []
-
     assert await reembed(tmp_path, NEW, batch=4, progress=told.append) == len(before)
-
     after = await opened(tmp_path)
     assert list(after.items()) == list(before.items())  # all fields, and the order of arrival
     assert collections(tmp_path) == ["coag-episodic", "coag-semantic"]
@@ -144,7 +142,6 @@ async def test_half_way_only_the_old_embedder_is_served_and_the_way_on_is_named(
 ) -> None:
     before = await filled(tmp_path)
     await half_done(tmp_path)
-
     assert await opened(tmp_path, OLD) == before
     with pytest.raises(ConfigurationError, match=r"for embedder 'hash-24'.*coag memory reembed"):
         await ChromaStore.open(tmp_path, NEW)
@@ -158,7 +155,6 @@ async def test_half_way_only_the_old_embedder_is_served_and_the_way_on_is_named(
 async def test_what_is_there_already_is_not_embedded_again(tmp_path: Path) -> None:
     before = await filled(tmp_path)
     await half_done(tmp_path)
-
     assert await reembed(tmp_path, Tired(len(before) - 8), batch=4) == len(before)
     assert await opened(tmp_path) == before
 
@@ -174,9 +170,7 @@ async def test_what_was_written_half_way_is_caught_up_in_its_order(tmp_path: Pat
     await store.forget("nobody")
     expected = await everything(store)
     await store.close()
-
     await reembed(tmp_path, NEW, batch=4)
-
     assert list((await opened(tmp_path)).items()) == list(expected.items())
 
 
@@ -186,11 +180,9 @@ async def test_store_that_was_open_meanwhile_refuses_to_write_where_nothing_is_r
     await filled(tmp_path)
     store = await ChromaStore.open(tmp_path, OLD)
     await reembed(tmp_path, NEW)
-
     with pytest.raises(RecordStoreError, match="re-embedded meanwhile: open the store again"):
         await store.add([seen(100)])
     await store.close()
-
     assert seen(100).id not in await opened(tmp_path)
 
 
@@ -199,7 +191,6 @@ async def test_write_into_a_collection_that_was_renamed_is_not_acknowledged(tmp_
     store = await ChromaStore.open(tmp_path, OLD)
     client = chroma(tmp_path)
     client.get_collection("coag-episodic", embedding_function=None).modify(name="coag-episodic.old")
-
     with pytest.raises(RecordStoreError, match="this write may be lost"):
         await store.add([seen(100)])
     with pytest.raises(RecordStoreError, match="this write may be lost"):
@@ -277,12 +268,10 @@ async def test_another_embedder_is_refused_until_the_first_is_done_or_abandoned(
 ) -> None:
     before = await filled(tmp_path)
     await half_done(tmp_path)
-
     with pytest.raises(ConfigurationError, match="for embedder 'hash-24', not 'hash-8'"):
         await reembed(tmp_path, THIRD)
     assert await abandon_reembedding(tmp_path)
     assert not await abandon_reembedding(tmp_path)
-
     assert collections(tmp_path) == ["coag-episodic", "coag-semantic"]
     assert await reembed(tmp_path, THIRD) == len(before)
     assert await opened(tmp_path, THIRD) == before
@@ -297,7 +286,6 @@ async def test_switch_that_has_begun_can_only_be_completed(
         breaking.left = 5  # two are made, two are filled, one is renamed
         with pytest.raises(RecordStoreError):
             await reembed(tmp_path, NEW)
-
     with pytest.raises(RecordStoreError, match=r"has begun to switch.*Complete it"):
         await abandon_reembedding(tmp_path)
     for embedder in (OLD, NEW):
@@ -312,7 +300,6 @@ async def test_collections_that_do_not_belong_together_are_left_alone(tmp_path: 
     client = chroma(tmp_path)
     client.create_collection("coag-episodic.old", embedding_function=None)
     client.close()
-
     with pytest.raises(RecordStoreError, match="the one is no copy of the other"):
         await reembed(tmp_path, NEW)
     assert "coag-episodic.old" in collections(tmp_path)
@@ -320,9 +307,7 @@ async def test_collections_that_do_not_belong_together_are_left_alone(tmp_path: 
 
 async def test_plan_tells_what_is_to_be_done_and_changes_nothing(tmp_path: Path) -> None:
     before = await filled(tmp_path)
-
     plan = await plan_reembedding(tmp_path, NEW)
-
     assert (plan.state, plan.made_with, plan.embedder) == ("needed", ("hash-16",), "hash-24")
     assert (plan.records, plan.left) == (len(before), len(before))
     assert 0 < plan.seconds < 60
@@ -353,7 +338,6 @@ async def test_newer_format_is_neither_opened_nor_re_embedded(tmp_path: Path) ->
     assert collection.metadata["format"] == 1
     collection.modify(metadata={**collection.metadata, "format": 2})
     client.close()
-
     newer = r"'coag-semantic' is of format 2; .* up to 1\. Open it with a newer version"
     with pytest.raises(RecordStoreError, match=newer):
         await ChromaStore.open(tmp_path, OLD)
@@ -367,7 +351,6 @@ async def test_store_without_a_format_is_of_the_first(tmp_path: Path) -> None:
     collection = client.get_collection("coag-semantic", embedding_function=None)
     collection.modify(metadata={"embedder": "hash-16", "dimension": 16})
     client.close()
-
     assert await opened(tmp_path, OLD) == before
 
 
@@ -397,7 +380,6 @@ async def test_who_is_cancelled_waits_for_the_step_at_hand_and_can_go_on_later(
     embedder.go_on.set()
     with pytest.raises(asyncio.CancelledError):
         await work
-
     assert (await plan_reembedding(tmp_path, NEW)).left == len(before) - 4
     await reembed(tmp_path, NEW)
     assert await opened(tmp_path) == before
