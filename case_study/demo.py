@@ -67,12 +67,7 @@ _TIMES = "\N{MULTIPLICATION SIGN}"
 
 
 def planned_cases(model: str | None, seed: int) -> tuple[CaseRequest, ...]:
-    """The demo's cases, in the order of the scenarios.
-
-    Args:
-        model: A model spec for all of them; None for the scripted temperaments.
-        seed: The seed of all of them.
-    """
+    """The demo's cases, in the order of the scenarios."""
     cases: list[CaseRequest] = []
     for scenario in PAPER:
         scripted = (f"{SCRIPTED}:{TRAPPED[scenario]}", f"{SCRIPTED}:sound")

@@ -153,12 +153,7 @@ class _EnvironmentState(BaseModel):
 
 
 def world_board(environment: Any, name: str) -> Board | None:
-    """The world as a snapshot holds it; None if that is no state of the vacuum world.
-
-    Args:
-        environment: A snapshot's `environment`.
-        name: The run's robot; the first robot is used where none has this name.
-    """
+    """The world as a snapshot holds it; None if that is no state of the vacuum world."""
     try:
         world = _EnvironmentState.model_validate(environment)
     except (ValidationError, RecursionError):
@@ -402,12 +397,6 @@ def render(
     size: SizeName = "medium",
 ) -> Image.Image:
     """Draws one picture.
-
-    Args:
-        frame: A moment of a run, or lines of text for a picture of words alone.
-        labels: The texts around it.
-        theme: Its colours.
-        size: How large it is.
 
     Returns:
         An image in the palette of its theme, so that all pictures of a film share one.

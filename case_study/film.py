@@ -116,13 +116,6 @@ def make_film(
 ) -> FilmReport:
     """Makes a film of a run of the case study from its trace alone; the run need not have ended.
 
-    Args:
-        run: The run's folder.
-        path: The file to write, `.gif`, `.png` or `.apng` (both are animated PNGs). It is replaced
-            when the film is complete.
-        options: How; None for the defaults.
-        on_progress: Called as it goes.
-
     Raises:
         ConfigurationError: The file cannot be written or has another suffix, an option is out of
             range, or the run is not of the vacuum world.
@@ -154,10 +147,6 @@ def make_film(
 
 def filmed_run(text: str, logs: Path) -> RunFolder:
     """The run that a text names.
-
-    Args:
-        text: A run's folder, its id, the beginning of it, `latest`, or a case's folder or name.
-        logs: The folder of all runs.
 
     Raises:
         UnknownNameError: There is no such run.
@@ -231,15 +220,7 @@ def read_film(
     ending: str = "",
     on_cycle: Callable[[int], None] = lambda cycle: None,
 ) -> Film:
-    """Reads a trace once and makes the frames of its film.
-
-    Args:
-        entries: The trace's records in order.
-        name: The run's robot.
-        plain: Whether it is the trace of a plain agent, which has no phases.
-        ending: The first sentence of the last picture; empty for "The run has ended."
-        on_cycle: Called with each cycle that was read.
-    """
+    """Reads a trace once and makes the frames of its film."""
     film = Film()
     reader = _FrameReader(name, plain=plain)
     for cycle in reader.cycles(entry.body for entry in entries):

@@ -8,9 +8,11 @@ import random
 import re
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any, cast
 
 from case_study.contenders import Act, Observation
+from case_study.grid import around, dirt_sensed, ways_sensed
 from vacuum_world.scenarios import ScenarioFacts, ScenarioSetup, measure
 from vacuum_world.world import (
     CLEAN_COST,
@@ -26,7 +28,6 @@ from vacuum_world.world import (
     clean,
     distance,
     distances_from,
-    inside,
     last_state_line,
     move,
     neighbour,
@@ -37,12 +38,7 @@ MOVE, CLEAN, SENSE = "move_agent", "clean_current_cell", "sense"
 
 
 def random_action(dice: random.Random, tools: Sequence[str]) -> Act:
-    """Any legal call, each as likely as the others; a move in each direction is one of them.
-
-    Args:
-        dice: Chance.
-        tools: Names of the tools that exist; all but `move_agent` take no arguments.
-    """
+    """Any legal call, each as likely as the others; a move in each direction is one of them."""
     legal = [Act(action=MOVE, arguments={"direction": way}) for way in DIRECTIONS]
     legal += [Act(action=name) for name in tools if name != MOVE]
     return dice.choice(legal)
@@ -111,35 +107,18 @@ class Ground:
         return None
 
 
-@dataclass(frozen=True, slots=True)
-class _Stop:
-    """A place on a round."""
-
-    cleaned: int
-    """How many cells are clean by then."""
-    first: Cell | None
-    """Where the round goes first; None at its beginning."""
-
-
 def best_round(ground: Ground, start: Cell, battery: int, work: Sequence[Cell]) -> Cell | None:
     """Where the round goes first that cleans the most cells in the fewest actions.
 
     The charger may be called at in between; the robot is never stranded on it, and can always
     reach the charger from where the round ends. None where nothing can be cleaned.
-
-    Args:
-        ground: The place.
-        start: Where the robot is.
-        battery: Its charge.
-        work: The cells to clean.
     """
     places = (start, ground.charger, *work)
     steps = {a: distances_from(a, ground.grid, ground.blocked - {a}) for a in places}
     home = {cell: steps[ground.charger].get(cell) for cell in places}
-    everything = frozenset(work)
-    best = _Stop(0, None)
+    most, best = 0, None  # cells that are clean by then, and where the round went first
     queue: list[tuple[int, int, Cell, tuple[Cell, ...], int, Cell | None]] = []
-    heapq.heappush(queue, (0, 0, start, tuple(sorted(everything)), battery, None))
+    heapq.heappush(queue, (0, 0, start, tuple(sorted(frozenset(work))), battery, None))
     seen: set[tuple[Cell, tuple[Cell, ...], int]] = set()
     number = 0
     while queue:
@@ -147,8 +126,8 @@ def best_round(ground: Ground, start: Cell, battery: int, work: Sequence[Cell]) 
         if (here, left, charge) in seen:
             continue
         seen.add((here, left, charge))
-        if len(work) - len(left) > best.cleaned:
-            best = _Stop(len(work) - len(left), first)
+        if len(work) - len(left) > most:
+            most, best = len(work) - len(left), first
             if not left:
                 break
         for goal, cost, after in _legs(here, left, charge, ground, steps[here], home):
@@ -156,7 +135,7 @@ def best_round(ground: Ground, start: Cell, battery: int, work: Sequence[Cell]) 
             rest = tuple(cell for cell in left if cell != goal)
             entry = (actions + cost, number, goal, rest, after, goal if first is None else first)
             heapq.heappush(queue, entry)
-    return best.first
+    return best
 
 
 def _legs(
@@ -200,10 +179,6 @@ class RuleRobot:
     It believes what its own actions showed more than what it is told: a cell is clean when a
     cleaning of it succeeded, and blocked when a move into it failed. Sensors come second, for
     they may fail; words of other agents and signs on the way do not count at all.
-
-    Args:
-        told: What the task tells.
-        reading: What the sensors say at the beginning.
     """
 
     def __init__(self, told: Told, reading: Reading) -> None:
@@ -222,7 +197,7 @@ class RuleRobot:
     def act(self, seen: Observation) -> Act | None:
         """What to do next; None when all that can be done is done."""
         for change in seen.changes:
-            self._forbidden |= {_cell(found) for found in _FORBIDDEN.findall(change)}
+            self._forbidden |= {(int(x), int(y)) for x, y in _FORBIDDEN.findall(change)}
         for result in seen.results[self._taken :]:
             self._take(result)
         self._taken = len(seen.results)
@@ -318,31 +293,15 @@ class RuleRobot:
 
     def _take_reading(self, reading: Reading) -> None:
         """Takes what the sensors say of this cell and the four around it."""
-        here = reading.position
-        self._note(here, reading.dirty.here)
-        self._felt.discard(here)
-        for direction in DIRECTIONS:
-            cell = neighbour(here, direction)
-            if not inside(cell, reading.grid):
-                continue
-            self._note(cell, getattr(reading.dirty, direction))
-            felt = getattr(reading.blocked, direction)
-            if felt is True:
-                self._felt.add(cell)
-            elif felt is False:
-                self._felt.discard(cell)
-                if self._told.open_ended:
-                    self._bumped.discard(cell)
-
-    def _note(self, cell: Cell, dirty: bool | None) -> None:
-        """Where all dirt is work, what is seen decides; else only what the task names is."""
-        self._seen_at[cell] = self._taken
-        if not self._told.open_ended or dirty is None:
-            return
-        if dirty:
-            self._work.add(cell)
-        else:
-            self._work.discard(cell)
+        here, open_ended = reading.position, self._told.open_ended
+        self._seen_at |= dict.fromkeys((here, *around(here, reading.grid)), self._taken)
+        if open_ended:  # all dirt is work; else only what the task names is
+            for cell, dirty in dirt_sensed(reading).items():
+                (self._work.add if dirty else self._work.discard)(cell)
+        for cell, felt in {here: False, **ways_sensed(reading)}.items():
+            (self._felt.add if felt else self._felt.discard)(cell)
+            if open_ended and not felt and cell != here:
+                self._bumped.discard(cell)
 
 
 def _outcome(result: str) -> Mapping[str, Any]:
@@ -354,24 +313,11 @@ def _outcome(result: str) -> Mapping[str, Any]:
     return cast("Mapping[str, Any]", found) if isinstance(found, dict) else {}
 
 
-def _cell(found: tuple[str, str]) -> Cell:
-    return int(found[0]), int(found[1])
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Habit:
-    """How rounds are planned."""
-
-    reserve: int = 0
-    """Charge to keep beside the way home."""
-    planned: int = 6
-    """Cells that one round plans for: the nearest."""
-
-
-_HABITS = tuple(
-    _Habit(reserve=reserve, planned=planned) for reserve in (0, 10, 20) for planned in (1, 3, 5)
-)
+_Habit = tuple[int, int]
+"""How rounds are planned: the charge to keep beside the way home, and for how many cells."""
+_HABITS: tuple[_Habit, ...] = tuple(product((0, 10, 20), (1, 3, 5)))
 """What is tried out in a world that changes, each to the end."""
+_USUAL_HABIT = (0, 6)
 
 
 class Oracle:
@@ -380,11 +326,6 @@ class Oracle:
     Where only robots change the world, it plans the shortest round that is left anew before each
     action. Where the world changes by itself, it plays several ways of planning to their end in a
     copy of the world, chance included, and then does what went best.
-
-    Args:
-        setup: The scenario's instance, its secrets included.
-        look: Gives the whole world now.
-        robot: The name of the robot that it drives.
     """
 
     def __init__(
@@ -399,7 +340,7 @@ class Oracle:
         """What to do next; None when nothing can be done any more."""
         world = await self._look()
         if self._setup.facts.horizon is None:
-            return self._next(world, _Habit())
+            return self._next(world, _USUAL_HABIT)
         if self._plan is None:
             plays = [self._played(world, habit) for habit in _HABITS]
             self._plan = max(plays, key=lambda play: play[0])[1]
@@ -425,15 +366,15 @@ class Oracle:
         robot = self._driven(world)
         if robot.stranded:
             return None
-        here = robot.position
+        here, (reserve, planned) = robot.position, habit
         work = sorted(self._work(world), key=lambda cell: (distance(here, cell), cell))
         ground = Ground(
             grid=world.grid,
             charger=world.charger,
             blocked=obstacle_cells(world),
-            reserve=habit.reserve,
+            reserve=reserve,
         )
-        goal = best_round(ground, here, robot.battery, work[: habit.planned])
+        goal = best_round(ground, here, robot.battery, work[:planned])
         if goal is None:
             waits = work and self._setup.facts.horizon is not None
             return _wait(ground, here) if waits else None

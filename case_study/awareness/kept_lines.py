@@ -25,11 +25,6 @@ class KeptLines(Generic[ValueT]):
     A last line that was cut off does not count. It goes when the next value is written, not before:
     a file of something else is left as it is.
 
-    Args:
-        path: Where; made, with its folder, by the first value.
-        kind: What stands in the lines.
-        named: What one of them is called, e.g. `reading`.
-
     Raises:
         ConfigurationError: The file cannot be read, or holds something else.
     """

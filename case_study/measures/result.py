@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from pydantic import Field
@@ -15,7 +15,6 @@ from coag.schema import (
     ExecutionOutcome,
     ExecutionStatus,
     Percept,
-    RecalledRecord,
     RetrievalOutcome,
     TraceRecord,
     Value,
@@ -46,46 +45,6 @@ class Recollection(Value):
     recalled, or is not offered what it rules out, nothing needs to be rejected."""
 
 
-@dataclass(slots=True)
-class _Counting:
-    """The counts on the way."""
-
-    run: str
-    here: Cell
-    earlier: set[str] = field(default_factory=set[str])
-    noted: int = 0
-    recalled: int = 0
-    beside: int = 0
-    refused: int = 0
-
-    def take(self, record: TraceRecord) -> None:
-        match record:
-            case Percept():
-                reading = last_state_line(record.content)
-                self.here = self.here if reading is None else reading.position
-            case RetrievalOutcome():
-                self._recall(record.records)
-            case EvaluationOutcome():
-                died = [each.died_of.reason for each in record.evaluations if each.died_of]
-                self.refused += sum(any(name in why for name in self.earlier) for why in died)
-            case ExecutionOutcome():
-                self.noted += sum(
-                    done.internal
-                    and done.action.startswith(_WRITING)
-                    and done.status is ExecutionStatus.DONE
-                    for done in record.executed
-                )
-            case _:
-                pass
-
-    def _recall(self, records: Iterable[RecalledRecord]) -> None:
-        old = [hit for hit in records if hit.record.provenance.run != self.run]
-        self.earlier = {hit.record.id[:_SHORT] for hit in old}
-        self.recalled += bool(old)
-        cells = remembered_obstacles(old)
-        self.beside += any(distance(self.here, cell) == 1 for cell in cells)
-
-
 def recollection_of(records: Iterable[TraceRecord], run: str, start: Cell) -> Recollection:
     """What an agent had of earlier episodes.
 
@@ -94,15 +53,32 @@ def recollection_of(records: Iterable[TraceRecord], run: str, start: Cell) -> Re
         run: The id of the episode's run: records that were made in others are of earlier episodes.
         start: The cell on which the robot began.
     """
-    counting = _Counting(run=run, here=start)
+    here, earlier = start, set[str]()
+    counts: Counter[str] = Counter()
     for record in records:
-        counting.take(record)
-    return Recollection(
-        noted=counting.noted,
-        recalled=counting.recalled,
-        beside=counting.beside,
-        refused=counting.refused,
-    )
+        match record:
+            case Percept():
+                reading = last_state_line(record.content)
+                here = here if reading is None else reading.position
+            case RetrievalOutcome():
+                old = [hit for hit in record.records if hit.record.provenance.run != run]
+                earlier = {hit.record.id[:_SHORT] for hit in old}
+                counts["recalled"] += bool(old)
+                cells = remembered_obstacles(old)
+                counts["beside"] += any(distance(here, cell) == 1 for cell in cells)
+            case EvaluationOutcome():
+                died = [each.died_of.reason for each in record.evaluations if each.died_of]
+                counts["refused"] += sum(any(name in why for name in earlier) for why in died)
+            case ExecutionOutcome():
+                counts["noted"] += sum(
+                    done.internal
+                    and done.action.startswith(_WRITING)
+                    and done.status is ExecutionStatus.DONE
+                    for done in record.executed
+                )
+            case _:
+                pass
+    return Recollection(**counts)
 
 
 class EpisodeRecord(Value):

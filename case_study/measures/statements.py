@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, cast
 
 from case_study.faults import VacuumDomain
+from case_study.grid import cells_in
 from coag.evals import Counts
 from coag.proof import Claim
 from coag.schema import ModelCall, Receipt, TraceRecord
@@ -126,7 +128,7 @@ class _Truth:
         if claim.fact == "any dirt":
             return bool(self.dirty - self.forbidden) == claim.value
         kind, _, named = claim.fact.partition(" ")
-        cell = _cell(named)
+        (cell,) = cells_in(named)
         if kind == "dirty" and not self.setup.world.clean_delay:
             return (cell in self.dirty) == claim.value
         if kind == "blocked":
@@ -134,29 +136,6 @@ class _Truth:
                 cell, self.setup.world.grid
             )
         return cell in self.forbidden if kind == "forbidden" else None
-
-
-@dataclass(slots=True)
-class _Counting:
-    """The counts on the way."""
-
-    judged: int = 0
-    true: int = 0
-    repeated: int = 0
-    answers: int = 0
-    """Answers of the world so far."""
-    false: dict[str, int] = field(default_factory=dict[str, int])
-    """False statements, with the number of answers when they were first made."""
-
-    def take(self, claim: Claim, holds: bool) -> None:
-        """Counts one statement."""
-        self.judged += 1
-        self.true += holds
-        said = f"{claim.fact} {claim.value}"
-        if holds:
-            self.false.pop(said, None)
-        else:
-            self.repeated += self.false.setdefault(said, self.answers) < self.answers
 
 
 def statements_of(
@@ -176,27 +155,29 @@ def statements_of(
         dirty=set(setup.world.dirty),
         forbidden=set(world.forbidden) | set(setup.world.forbidden),
     )
-    counting = _Counting()
+    false: dict[str, int] = {}  # with the number of the world's answers when first made
+    counts: Counter[str] = Counter()
     for record in records:
         if isinstance(record, Receipt):
-            counting.answers += 1
+            counts["answers"] += 1
             truth.learn(record.intent_id)
         elif isinstance(record, ModelCall):
-            for claim in _claims(record.raw):
+            for said, claim in _claims(record.raw).items():
                 holds = truth.holds(claim)
-                if holds is not None:
-                    counting.take(claim, holds)
-    return Statements(judged=counting.judged, true=counting.true, repeated=counting.repeated)
+                counts["judged"] += holds is not None
+                if holds:
+                    counts["true"] += 1
+                    false.pop(said, None)
+                elif holds is not None:
+                    first = false.setdefault(said, counts["answers"])
+                    counts["repeated"] += first < counts["answers"]
+    return Statements(**{name: counts[name] for name in Statements.model_fields})
 
 
-def _claims(text: str) -> Iterator[Claim]:
+def _claims(text: str) -> dict[str, Claim]:
+    """What a text states as present facts, each once."""
     told: dict[str, Claim] = {}
     for sentence in present_sentences(text):
         for claim in _DOMAIN.claims(sentence):
             told.setdefault(f"{claim.fact} {claim.value}", claim)
-    yield from told.values()
-
-
-def _cell(named: str) -> Cell:
-    x, _, y = named.strip("()").partition(",")
-    return int(x), int(y)
+    return told

@@ -47,14 +47,7 @@ class Steps(Counts):
 
 
 class _Job:
-    """What is left to do, and the ways there are.
-
-    Args:
-        grid: Width and height.
-        charger: The charger's cell.
-        blocked: Cells known to be blocked.
-        work: Cells to clean.
-    """
+    """What is left to do, and the ways there are."""
 
     def __init__(
         self, grid: Cell, charger: Cell, blocked: frozenset[Cell], work: frozenset[Cell]
@@ -88,12 +81,7 @@ class _Job:
         return best if cells else 0
 
     def pays(self, line: LoggedAction, option: str | None) -> bool:
-        """Whether an option would bring the job nearer to its end, if it did what it is to do.
-
-        Args:
-            line: The situation: where the robot is, with what charge.
-            option: A direction; None for cleaning.
-        """
+        """Whether an option would bring the job nearer to its end, if it did what it is to do."""
         here, battery = line.position_before, line.battery_before
         now = self.left(here, battery, self.work)
         if option is None:
@@ -130,12 +118,7 @@ def _ways(cell: Cell, grid: Cell, blocked: frozenset[Cell]) -> Mapping[Cell, int
 
 @lru_cache(maxsize=20_000)
 def _shortest(first: tuple[int, ...], between: tuple[tuple[int, ...], ...]) -> _Rounds:
-    """The shortest way through each set of places, by where it ends (Held and Karp).
-
-    Args:
-        first: Steps to each place from the start.
-        between: Steps from each place to each other.
-    """
+    """The shortest way through each set of places, by where it ends (Held and Karp)."""
     best = {(1 << place, place): steps for place, steps in enumerate(first)}
     for visited in range(1, 1 << len(first)):
         for last in range(len(first)):

@@ -296,11 +296,6 @@ def told(state: VacuumState, remembered: Mapping[Cell, str], *, readings: bool) 
     """The state in words, what matters most last.
 
     Directions and distances are as the crow walks, round nothing: they are no route.
-
-    Args:
-        state: What the robot perceives.
-        remembered: Cells that recalled records hold for blocked, with the record's id.
-        readings: Whether the reading as it came, and all that was seen before, stands above.
     """
     reading = state.reading()
     if reading is None:

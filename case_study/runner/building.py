@@ -67,15 +67,7 @@ world_at_hand: ContextVar[World | None] = ContextVar("world_at_hand", default=No
 
 
 class WorldEnvironment:
-    """Tells the whole world without its log, and puts it back.
-
-    Args:
-        world: The world.
-        setup: The scenario that is played in it.
-        delivery: How the agent is told of a change of requirements.
-        opened: What was opened for it and is closed with it, so that the world is a copy for a
-            fork; None if others close it.
-    """
+    """Tells the whole world without its log, and puts it back."""
 
     def __init__(
         self,
@@ -178,15 +170,7 @@ def vacuum_parts(
     reading: Reading,
     **further: Any,
 ) -> Parts:
-    """The parts of an episode.
-
-    Args:
-        request: What was asked for.
-        setup: The scenario's instance.
-        client: Drives the robot.
-        reading: What its sensors say now.
-        **further: Fields of `Parts` that depend on what the agent is built for.
-    """
+    """The parts of an episode."""
     further.setdefault("procedures", procedures())
     rules = {**CONSTRAINTS, **(CONDUCT if request.contender.conduct else {})}
     robot = RuleRobot(told_of(setup.facts), reading)

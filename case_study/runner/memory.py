@@ -86,14 +86,7 @@ class Remembering:
 def remembering(
     request: CaseRequest, case: Path, closing: AsyncExitStack, episode: int
 ) -> Remembering:
-    """What an episode shares with the others of its case; in a sequence, the memory it has.
-
-    Args:
-        request: What was asked for.
-        case: The case's folder.
-        closing: Closes what is opened here.
-        episode: The episode, which counts in a sequence only: its memory is there.
-    """
+    """What an episode shares with the others of its case; in a sequence, the memory it has."""
     contender, local = request.contender, request.place == "local"
     own = None if request.between is None else memory_of(case, episode)
     if contender.remembers:

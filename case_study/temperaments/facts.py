@@ -139,12 +139,7 @@ Happening = Done | Reading | Remembered
 
 @lru_cache(maxsize=_KEPT)
 def happenings(name: str, text: str) -> tuple[Happening, ...]:
-    """What a text tells, in order.
-
-    Args:
-        name: The action that the text is the result of; empty if the text itself names it.
-        text: The text.
-    """
+    """What a text tells, in order."""
     found: list[Happening] = []
     action = name
     for line in text.splitlines():

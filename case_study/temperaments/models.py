@@ -237,11 +237,6 @@ def noticed(said: Heard, lines: int, drawn_by: str) -> Heard:
 
     Lines that are alike count as one; headings and tags, which tell nothing, do not count. The same
     text draws the same lines, so that prompts which share one tend to agree on it.
-
-    Args:
-        said: What was heard.
-        lines: How many are noticed, the latest reading not counted.
-        drawn_by: What they are drawn by.
     """
     lines_told = (line for text in said.texts() for line in text.splitlines())
     told = [line for line in lines_told if not _HEADING.fullmatch(line)]

@@ -77,11 +77,7 @@ class Beliefs:
                 self._proximity(happening)
 
     def left(self, *, forgetful: bool) -> frozenset[Cell]:
-        """Cells that are still to be cleaned, readings weighed against reports.
-
-        Args:
-            forgetful: Whether earlier actions may be missing among the happenings.
-        """
+        """Cells that are still to be cleaned, readings weighed against reports."""
         seen = {cell for cell, is_dirty in self.dirty.items() if is_dirty}
         if self.lied or self.warned:
             return self.told - self.cleaned

@@ -22,14 +22,11 @@ from case_study.awareness import (
     Claim,
     Form,
     Kind,
-    Mark,
     Question,
     RuleReader,
-    Section,
     cover,
     coverage_page,
     exams_in,
-    exams_named,
     memories_of,
     parseable,
     questions_named,
@@ -164,10 +161,6 @@ def test_a_phrase_is_said_where_its_words_are_whatever_their_endings(
     assert says(text, phrase) is there
 
 
-def test_marks_are_those_of_the_paper() -> None:
-    assert [Mark.of(value).value for value in (0.7, 0.69, 0.3, 0.29)] == ["Y", "~", "~", "-"]
-
-
 @given(
     st.lists(st.tuples(st.text(max_size=20)), max_size=5),
     st.lists(st.tuples(st.text(min_size=1, max_size=20)), max_size=5),
@@ -179,30 +172,6 @@ def test_scores_are_shares(
     found = score(claims, right, sampled=sampled)
     assert 0 <= found.value <= 1
     assert 0 <= found.recall <= 1
-
-
-OUTLINE = """\
-<notes>
-GOALS:
-  [explicit] Learn Python (p=0.7)
-    Install it
-  Cook, soon
-
-TOPICS: {'a', 'b'}, "one, two", three
-[2 more left out]
-</notes>
-"""
-
-
-def test_sections_and_items_come_back() -> None:
-    goals, topics = read_outline(OUTLINE).sections
-    assert goals == Section(
-        heading="GOALS",
-        items=("[explicit] Learn Python (p=0.7)", "Install it", "Cook, soon"),
-        depths=(0, 2, 0),
-    )
-    assert topics.items == ("{'a', 'b'}", '"one, two"', "three")
-    assert parseable(OUTLINE) == 1
 
 
 @pytest.mark.parametrize(
@@ -315,109 +284,10 @@ def test_what_every_kind_of_text_says_is_read_from_each(
     assert word in told(text, question)
 
 
-@pytest.mark.parametrize("text", [SUMMARY, INJECTION])
-def test_which_goal_serves_which_is_read_from_prose_and_from_a_marker(text: str) -> None:
-    ((child, parent),) = read(text, "goal_hierarchy")
-    assert "earn Python" in child
-    assert "scraper" in parent
-
-
-@pytest.mark.parametrize("text", [BUFFER, INJECTION])
-def test_a_turn_to_something_else_is_read_from_speech_and_from_a_marker(text: str) -> None:
-    ((left, new),) = read(text, "topic_pivots")
-    assert "Python" in left
-    assert "carbonara" in new
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "They switched from Python to cooking.",
-        "They asked about Python. By the way, they want to cook.",
-        "TRAJECTORY:\n  Topic shift: Python -> cooking",
-    ],
-)
-def test_turns_are_read_in_any_phrasing(text: str) -> None:
-    ((left, new),) = read(text, "topic_pivots")
-    assert "Python" in left
-    assert "cook" in new
-
-
 def test_what_an_assistant_says_is_no_goal_and_no_feeling_of_the_user() -> None:
     text = "User: Hello.\nAssistant: I want to help. I am so happy. Learn Python!"
     assert read(text, "explicit_goals") == ()
     assert read(text, "sentiment") == ()
-
-
-def test_inferred_and_closed_goals_are_not_stated_and_open_ones() -> None:
-    assert read(INJECTION, "explicit_goals") == (
-        ("[explicit] Learn Python (p=0.7, part of: Build a web scraper)",),
-    )
-    assert "carbonara" in told(INJECTION, "implied_goals")
-    assert "carbonara" not in told(BUFFER, "implied_goals")  # it had a reply
-    assert "by tomorrow" in told(BUFFER, "implied_goals")
-
-
-def test_statuses_are_read_from_headings_tags_and_words() -> None:
-    assert ("[completed] Install Python", "completed") in read(INJECTION, "goal_lifecycle")
-    text = "Lisbon was dropped. The hotel is booked. They still want to find a flight."
-    assert {status for _, status in read(text, "goal_lifecycle")} == {
-        "abandoned",
-        "completed",
-        "open",
-    }
-    assert read("It is not finished.", "goal_lifecycle") == ()
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "GOALS:\n  Learn Python (p=0.9)\n  Cook (p=0.2)",
-        "Learning Python is more important than to cook.",
-        "Above all they want to learn Python; to cook can wait.",
-    ],
-)
-def test_a_ranking_is_read_from_numbers_and_from_words(text: str) -> None:
-    (ranking,) = read(text, "goal_priorities")
-    assert "Python" in ranking[0]
-    assert "ook" in ranking[-1]
-
-
-def test_equal_numbers_rank_nothing() -> None:
-    assert read("GOALS:\n  Learn Python (p=0.7)\n  Cook (p=0.7)", "goal_priorities") == ()
-
-
-def test_topics_now_are_those_of_the_last_message_or_of_their_list() -> None:
-    ((last,),) = read(BUFFER, "active_topics")
-    assert last.startswith("It keeps crashing!")
-    assert read(INJECTION, "active_topics") == (("Python",), ("BeautifulSoup",))
-
-
-def test_a_feeling_that_is_denied_or_past_is_not_felt_now() -> None:
-    assert read("They are not worried.", "sentiment") == ()
-    assert read("At first they were angry.", "sentiment") == ()
-    assert read("They were anxious, but now they are happy.", "sentiment")[0][0].startswith("happy")
-
-
-def test_the_highest_number_of_urgency_is_what_presses_most() -> None:
-    text = "ATTENTION:\n  [threat] A (urgency=0.9)\n  [threat] B (urgency=0.7)"
-    assert read(text, "urgency") == (("[threat] A (urgency=0.9)",),)
-    assert "due tomorrow" in told(SUMMARY, "urgency")
-
-
-def test_kinds_are_read_from_brackets_and_from_words_but_not_from_numbers() -> None:
-    kinds = read(INJECTION, "entity_types")
-    assert ("Anna", "person") in kinds
-    assert not any("p=0" in kind for _, kind in kinds)
-    assert any("Anna" in name and kind == "person" for name, kind in read(BUFFER, "entity_types"))
-
-
-def test_what_is_unknown_or_assumed_is_read_from_prose_speech_and_headings() -> None:
-    assert "which error" in told(SUMMARY, "unknowns")
-    assert "not sure which library" in told(BUFFER, "unknowns")
-    assert "- which error it gives" in told(INJECTION, "unknowns")
-    assert "it is a bug" in told(SUMMARY, "assumptions")
-    assert read(INJECTION, "assumptions") == (("- it is a bug",),)
 
 
 def test_what_is_watched_for_has_not_happened() -> None:
@@ -425,11 +295,6 @@ def test_what_is_watched_for_has_not_happened() -> None:
     assert read(text, "watch_list") == (("failure of the build",), ("callback to Python",))
     assert read(text, "sticky_failures") == ()
     assert read(text, "callbacks") == ()
-
-
-@pytest.mark.parametrize("question", ["sentiment", "watch_list", "assumptions", "goal_priorities"])
-def test_a_text_that_does_not_say_the_role_claims_nothing(question: str) -> None:
-    assert read("Python is a snake. User: The snake sleeps.", question) == ()
 
 
 def test_nothing_is_read_from_nothing() -> None:
@@ -440,16 +305,14 @@ def test_nothing_is_read_from_nothing() -> None:
 RULES = RuleReader()
 
 
-async def test_the_page_has_our_numbers_beside_the_papers(data: Path) -> None:
-    exams = exams_in(DATA)
-    assert len(exams) == 13
-    found = await cover(exams_named(exams, [PAPER]), RULES, QUESTIONS)
-    by_hand = found.total(PAPER, Kind.BY_HAND)
-    assert by_hand > max(found.total(PAPER, kind) for kind in (Kind.BUFFER, Kind.SUMMARY))
+async def test_the_published_page_is_what_its_command_writes() -> None:
+    """All dialogues, kinds of memory and questions: what the reader finds is what it found."""
+    found = await cover(exams_in(DATA), RULES, QUESTIONS)
     page = coverage_page(found, "case-study awareness coverage")
-    assert "| tokens | 0 | 150 |" in page
-    assert "| 92 | 43 | 176 |" in page
-    assert "| Goal lifecycle tracking |" in page
+    assert page == (DATA.parent / "results" / "awareness-coverage.md").read_text()
+
+
+async def test_the_papers_numbers_stand_beside_all_questions_only(data: Path) -> None:
     both = coverage_page(await cover(exams_in(data), RULES, QUESTIONS), "it")
     assert "## Table 6: 1 dialogue, means" in both
     assert "awareness by hand - summary" in both

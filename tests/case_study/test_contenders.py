@@ -20,12 +20,10 @@ from case_study.contenders import (
     Message,
     Observation,
     Turn,
-    contender_named,
     drive,
 )
 from case_study.policies import Ground, Oracle, RuleRobot, best_round, random_action, told_of
 from case_study.robot import change_sentence
-from coag.errors import UnknownNameError
 from vacuum_world.scenarios import (
     ADVERSARIAL,
     ScenarioSetup,
@@ -54,11 +52,6 @@ def test_there_are_twenty_two_contenders_in_the_order_in_which_they_are_shown() 
     assert [c.name for c in CONTENDERS.values() if not c.asks_model] == list(CONTENDERS)[:3]
 
 
-def test_unknown_contender_is_answered_with_those_that_exist() -> None:
-    with pytest.raises(UnknownNameError, match="coag-without-rewriting"):
-        contender_named("nope")
-
-
 def test_each_ablation_is_the_full_agent_but_for_one_part() -> None:
     full = CONTENDERS["coag-full"]
     for name, contender in CONTENDERS.items():
@@ -77,11 +70,6 @@ def test_each_ablation_is_the_full_agent_but_for_one_part() -> None:
         }
         assert differs == {switches.get(part, "without")}
         assert contender.without == (() if part in switches else (part,))
-
-
-def test_headline_is_with_proposals_of_the_model() -> None:
-    grounded = [name for name, each in CONTENDERS.items() if each.grounded]
-    assert grounded == ["coag-compact-grounded", "coag-full-grounded"]
 
 
 @pytest.mark.parametrize("name", ["coag-compact", "coag-full"])
@@ -153,11 +141,6 @@ async def test_what_others_say_comes_before_what_the_user_says() -> None:
     player = Puppet(ACTED)
     await drive(player, "Do it.", Drive(bound=3, before_turn=said))
     assert player.heard == ["Do it.", "Stop!", "Continue.", "Continue."]
-
-
-async def test_actions_before_a_crash_count() -> None:
-    player = Puppet(Turn(results=("a", "b")))
-    assert await drive(player, "Do it.", Drive(bound=5, done=3)) == 5
 
 
 Begin = Callable[[str, int], Any]

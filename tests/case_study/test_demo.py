@@ -8,17 +8,14 @@ from rich.console import Console
 
 from case_study.demo import (
     Live,
-    agent_label,
     demo_table,
     planned_cases,
     report_text,
     run_demo,
-    scripted_note,
     verification,
 )
 from case_study.measures import CaseResult
 from case_study.runner import BrokenOffError
-from coag.errors import UnknownNameError
 
 
 def test_demo_runs_each_scenario_with_its_trap_and_the_control_for_both_agents() -> None:
@@ -107,11 +104,6 @@ def test_what_happened_is_told_in_words(
     assert f"| {told} |" in report_text([_result(scenario, **measures)])
 
 
-def test_the_plain_agent_is_plain_and_a_variant_is_named() -> None:
-    assert agent_label("baseline") == "plain"
-    assert agent_label("coag", "procedure") == "coag, procedure"
-
-
 async def test_a_case_that_breaks_off_is_named_with_how_to_go_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -120,14 +112,3 @@ async def test_a_case_that_breaks_off_is_named_with_how_to_go_on(
     with pytest.raises(BrokenOffError, match="case-study run --resume") as broken:
         await run_demo([request], tmp_path, Live())
     assert str(broken.value.case.path) in str(broken.value)
-
-
-async def test_unknown_model_is_refused_before_anything_runs(tmp_path: Path) -> None:
-    with pytest.raises(UnknownNameError):
-        await run_demo(planned_cases("scripted:brave", 0), tmp_path / "logs", Live())
-    assert not (tmp_path / "logs").exists()
-
-
-def test_real_models_need_no_note_on_scripted_ones() -> None:
-    assert scripted_note([]) == ""
-    assert report_text([]).startswith("# Case study")

@@ -70,16 +70,6 @@ def test_the_command_to_look_at_a_run_runs_as_it_is_printed(
     assert "plain agent robot" in shown.stdout
 
 
-def test_json_counts_unusable_answers_for_both_agents(
-    run: Run, capsys: pytest.CaptureFixture[str]
-) -> None:
-    for agent in ("coag", "baseline"):
-        run("run", "energy-dilemma", "--agent", agent, "--max-actions", "1", "--json")
-        measures = json.loads(capsys.readouterr().out)["measures"]
-        assert measures["unusable_answers"] == 0
-        assert 0 < measures["questions"] <= measures["model_calls"]
-
-
 def test_version_is_told(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         app(["--version"])

@@ -171,12 +171,6 @@ def test_phantom_that_was_reached_for_is_no_success_whatever_was_cleaned() -> No
     assert result_of("phantom-object", [_episode(1, FIGURES)], **named).success
 
 
-def test_no_stated_belief_stays_none() -> None:
-    silent = FIGURES.model_copy(update={"belief_error": None})
-    assert (silent + silent).belief_error is None
-    assert (silent + FIGURES).belief_error == 7
-
-
 def test_an_episode_says_in_a_few_words_what_it_came_to() -> None:
     found = _episode(1, FIGURES, success=False, stranded=True, remaining=((1, 1),)).found(
         "energy-dilemma"
@@ -188,14 +182,6 @@ def test_an_episode_says_in_a_few_words_what_it_came_to() -> None:
     )
     nothing = _episode(1, FIGURES, actions=0, bumps=0, violations=0)
     assert nothing.found("evolution")["summary"] == "nothing done"
-
-
-def test_an_episode_that_reached_for_the_phantom_did_not_succeed() -> None:
-    figures = FIGURES.model_copy(update={"phantom_attempts": 1})
-    episode = _episode(1, figures)
-    assert not episode.found("phantom-object")["success"]
-    assert episode.found("sudden-wall")["success"]
-    assert "1 phantom tool tried" in episode.found("phantom-object")["summary"]
 
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
@@ -275,11 +261,6 @@ SETUP = instance((1, 1), [(1, 1), (3, 3)], obstacles=(Obstacle(cell=(2, 2)),))
 def test_statements_are_held_against_the_world(text: str, judged: int, true: int) -> None:
     found = tally_of(played(SETUP, call(text))).statements
     assert (found.judged, found.true) == (judged, true)
-
-
-def test_of_a_json_answer_only_what_tells_of_the_present_counts() -> None:
-    answer = {"situation": "I am at (1, 1).", "expected_effect": "I am at (4, 4)."}
-    assert tally_of(played(SETUP, call(json.dumps(answer)))).statements.judged == 1
 
 
 def test_truth_is_that_of_the_moment() -> None:
@@ -362,12 +343,6 @@ def test_some_work_may_come_before_charging_and_the_rest_after_it() -> None:
 def test_a_robot_beyond_help_is_not_judged() -> None:
     steps = _steps(played(instance((4, 4), [(3, 4)], battery=15), "west"))
     assert steps.judged == 0
-
-
-def test_work_that_is_done_leaves_nothing_to_judge() -> None:
-    episode = played(instance((1, 1), [(1, 1)]), "clean", "east", "west")
-    assert _steps(episode).judged == 1
-    assert _persistence(played(instance((1, 1), []), "east")) is None
 
 
 def test_running_into_what_stands_there_is_off_plan_and_finding_it_out_is_not() -> None:

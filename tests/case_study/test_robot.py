@@ -21,7 +21,6 @@ from case_study.robot import (
 from coag import CoagAgent, ScriptedModel
 from coag.awareness import (
     Awareness,
-    AwarenessSettings,
     CompositeAdapter,
     ConversationAdapter,
     TransitionType,
@@ -44,7 +43,6 @@ from coag.schema import (
 )
 from coag.store import WordLlamaEmbedder
 from vacuum_world.world import (
-    Direction,
     Obstacle,
     Spawn,
     WorldState,
@@ -104,11 +102,6 @@ def _returned(world: WorldState, direction: Any) -> tuple[WorldState, Percept]:
     return step.state, percept
 
 
-def test_state_gives_back_the_reading_it_was_made_from() -> None:
-    reading = sense(_world(dirty=((1, 1), (3, 3)), obstacles=(Obstacle(cell=(0, 2)),)), "r1")
-    assert state_of(reading).reading() == reading
-
-
 def test_description_holds_the_state_line_and_what_was_seen_before() -> None:
     world = _world(dirty=((1, 1),))
     context = VacuumContext(reading=sense(world, "r1"))
@@ -159,10 +152,6 @@ def test_recalled_record_enters_description_and_projection_by_its_id() -> None:
     assert BLOCKED.record.id[:8] in str(predicted.bumps_into)
 
 
-def test_record_of_something_else_is_no_obstacle() -> None:
-    assert remembered_obstacles([_record("It rained.", x=1, y=2)]) == {}
-
-
 @pytest.mark.parametrize("sensed", [True, False])
 def test_an_untrusted_record_blocks_a_cell_only_if_the_robots_own_code_read_it_off(
     sensed: bool,
@@ -204,10 +193,6 @@ def test_projection_foresees_charging_draining_and_the_edge() -> None:
     assert stuck is not None
     assert stuck.position == (0, 1)
     assert stuck.bumps_into == "the edge of the grid"
-
-
-def test_nothing_can_be_foreseen_before_anything_was_sensed() -> None:
-    assert project("clean_current_cell", {}, VacuumState(), {}) is None
 
 
 def test_progress_is_a_matter_of_place_and_dirt_not_of_charge() -> None:
@@ -328,16 +313,6 @@ async def test_cleaning_is_progress_and_the_dirt_is_no_opportunity_any_more() ->
     assert _attention(module) == ["Dirt on tile (1, 1)"]
     assert "robot at (1, 2)" in await _shown(module)
     assert "5 tiles seen, 1 known dirty" in await _shown(module)
-
-
-async def test_going_to_and_fro_is_no_progress() -> None:
-    world, module = _dirty_world(), _aware(settings=AwarenessSettings(stalled_cycles=4))
-    await _lived(module, asked("Clean the room."), _sensed(world))
-    ways: list[Direction] = ["north", "south"]
-    for way in ways * 5:
-        world = move(world, "r1", way).state
-        await _lived(module, executed("move_agent"), _sensed(world, "move_agent"))
-    assert "No progress for a while on: Clean the room." in _attention(module)
 
 
 async def test_an_obstacle_is_there_until_it_is_felt_no_more() -> None:

@@ -13,13 +13,11 @@ from case_study.robot import (
     ForbidCleaning,
     VacuumState,
     Ways,
-    constraint_named,
     keep_charge_to_reach_charger,
     no_move_into_known_obstacle,
     project,
     value,
 )
-from coag.errors import UnknownNameError
 from coag.schema import Candidate, Constraint, Verdict
 from vacuum_world.world import DIRECTIONS, Cell
 
@@ -104,11 +102,6 @@ def test_who_keeps_the_rule_can_always_come_home(start: Cell, battery: int, dice
         assert state.position is not None
         assert state.battery >= 5 * sum(state.position)
         assert not state.stranded
-
-
-def test_unknown_constraint_lists_those_that_exist() -> None:
-    with pytest.raises(UnknownNameError, match="keep_charge_to_reach_charger"):
-        constraint_named("be_good")
 
 
 def test_a_robot_that_has_moved_is_not_held_by_sensors_that_shut_it_in() -> None:

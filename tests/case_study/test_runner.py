@@ -89,12 +89,6 @@ async def test_bound_of_actions_is_kept_by_both_agents(play: Play) -> None:
         assert result.measures["actions"] == 3
 
 
-async def test_agent_that_only_answers_is_not_asked_for_ever(play: Play) -> None:
-    result = await play("phantom-object", "baseline", "sound", seed=1, episodes=1, max_actions=50)
-    assert result.success
-    assert result.measures["actions"] < 15
-
-
 async def test_world_in_another_place_is_set_up_and_played_in(
     play: Play, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -129,13 +123,6 @@ def test_what_does_not_exist_is_answered_with_what_does(
 ) -> None:
     with pytest.raises(error, match=listed):
         checked(_request(**changes))
-
-
-def test_unknown_case_lists_those_there_are(tmp_path: Path) -> None:
-    folder = CaseFolder.create(tmp_path, _request())
-    with pytest.raises(ResumeError, match=folder.path.name):
-        CaseFolder.existing("nope", tmp_path)
-    assert CaseFolder.existing(folder.path.name, tmp_path).path == folder.path
 
 
 async def test_recipe_says_what_is_missing_without_a_world() -> None:
@@ -482,14 +469,6 @@ async def test_aware_contender_that_was_broken_off_goes_on_where_it_stood(tmp_pa
     assert _told(broken.path) == _told(whole.path)
 
 
-async def test_tokens_of_the_section_count_towards_the_budget(play: Play) -> None:
-    plain, aware = [
-        await play("distraction", name, "sound", seed=1, place="local", token_budget=8_000)
-        for name in ("coag-compact", "coag-compact-aware")
-    ]
-    assert int(aware.measures["actions"]) < int(plain.measures["actions"])
-
-
 def test_a_client_of_openais_api_is_given_the_seed_and_is_otherwise_the_same() -> None:
     client = model_spec("http://127.0.0.1:9/v1#tiny").open()
     seeded = sampled_by(client, 7)
@@ -499,8 +478,3 @@ def test_a_client_of_openais_api_is_given_the_seed_and_is_otherwise_the_same() -
     assert same == before.config
     assert after.provider == before.provider
     assert seeded.model_info == client.model_info
-
-
-def test_a_client_without_a_seed_stays_as_it_is() -> None:
-    client = model_spec("scripted:noisy", 3).open()
-    assert sampled_by(client, 7) is client

@@ -45,14 +45,10 @@ from case_study.temperaments import (
     answer,
     drawn_value,
     facts_of,
-    is_scripted,
-    open_temperament,
-    reads_states,
     script_named,
 )
 from coag.context import PhaseMaterial
 from coag.cycle import DeliberationAnswer, EvaluationAnswer, ProposalAnswer, SelectionAnswer
-from coag.errors import UnknownNameError
 from coag.models import ScriptedRequest, strict_schema, to_autogen
 from coag.schema import (
     ActionSpec,
@@ -140,13 +136,6 @@ def test_stubborn_heads_into_what_it_bumped_into_and_knows_ways_round() -> None:
     assert {wish.arguments.get("direction") for wish in wishes[1:]} >= {"north", "south"}
 
 
-def test_sound_goes_round_what_it_knows_to_be_blocked() -> None:
-    facts = _facts(
-        reading=_reading((0, 2)), dirty=frozenset({(2, 2)}), obstacles=frozenset({(1, 2)})
-    )
-    assert _first("sound", facts).arguments["direction"] in ("north", "south")
-
-
 @pytest.mark.parametrize("temperament", TEMPERAMENTS)
 def test_fresh_bump_is_noted_first_where_memory_is_offered(temperament: str) -> None:
     facts = _facts(
@@ -178,13 +167,6 @@ def test_nothing_left_to_do_ends_in_an_answer(temperament: str) -> None:
 def test_who_knows_nothing_or_is_unsure_looks_first(temperament: str) -> None:
     assert _first(temperament, Facts()).action == SENSE
     assert _first(temperament, Facts(reading=_reading((1, 1)), unsure=True)).action == SENSE
-
-
-def test_unknown_temperament_lists_those_that_exist() -> None:
-    with pytest.raises(
-        UnknownNameError, match="chance, fallible, gullible, impulsive, noisy, skimming-16"
-    ):
-        open_temperament("brave")
 
 
 SEEDS = range(6)
@@ -463,12 +445,6 @@ def test_what_awareness_shows_is_read() -> None:
     assert (facts.wish.kind, facts.wish.cell) == ("clean", (0, 4))
 
 
-def test_what_the_state_tells_outweighs_what_awareness_shows() -> None:
-    shown = AWARE.replace("Dirt on tile (2, 4)", "Dirt on tile (1, 2)")
-    facts = facts_of(_request({"Where you stand": shown}))
-    assert (1, 2) not in facts.dirty
-
-
 def test_what_others_say_in_the_dialogue_is_heard_after_what_awareness_shows_of_it() -> None:
     facts = facts_of(_request({"Where you stand": AWARE}))
     assert facts.wish is not None
@@ -559,13 +535,6 @@ def test_what_is_drawn_is_what_the_schema_admits(schema: Mapping[str, Any]) -> N
         assert validator.is_valid(value)  # pyright: ignore[reportUnknownMemberType] - jsonschema is partly typed
 
 
-def test_every_way_that_a_schema_admits_is_drawn_now_and_then() -> None:
-    drawn = [drawn_value(RANKING, random.Random(seed)) for seed in range(50)]
-
-    assert {value["best"] for value in drawn} == {"move", "clean"}
-    assert {value["second"] for value in drawn} == {"a", "b"}
-
-
 def test_the_same_request_and_seed_draw_the_same_answer_and_others_differ() -> None:
     def answers(seed: int) -> list[Any]:
         script = script_named(CHANCE, seed=seed)
@@ -586,10 +555,3 @@ def test_asked_for_tool_calls_it_calls_a_tool_or_ends_with_a_text() -> None:
     assert texts
     assert {call.content[0].name for call in calls if isinstance(call.content, list)} == {"move"}
     assert script(_asked()) == texts[0]
-
-
-def test_it_is_scripted_but_reads_no_states() -> None:
-    assert is_scripted("scripted:chance")
-    assert not reads_states("scripted:chance")
-    assert reads_states("scripted:sound")
-    assert not reads_states("local#a-model")
