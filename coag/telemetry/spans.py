@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 
@@ -18,6 +19,7 @@ from opentelemetry.trace import (
     get_tracer_provider,
     set_span_in_context,
 )
+from opentelemetry.util.types import AttributeValue
 
 from coag.schema import (
     EvaluationOutcome,
@@ -98,37 +100,51 @@ class SpanTree:
         """Notes that it is this late."""
         self.now = max(self.now, at)
 
-    def child(
+    def begin(
         self,
         label: str,
-        parent: OpenSpan | None,
+        parent: OpenSpan | Context,
         start: int,
-        attributes: Attributes,
+        attributes: Mapping[str, AttributeValue | None],
         *,
-        client: bool,
+        client: bool = False,
     ) -> OpenSpan:
-        """Begins a span within another."""
-        context = Context() if parent is None else set_span_in_context(parent.span, Context())
-        return self._begin(label, context, start, attributes, client=client)
+        """Begins a span within another, or within a context; attributes of None are left out."""
+        within = parent if isinstance(parent, Context) else _context_of(parent.span)
+        kind = SpanKind.CLIENT if client else SpanKind.INTERNAL
+        span = self.tracer.start_span(
+            label, context=within, kind=kind, attributes=present(attributes), start_time=start
+        )
+        return OpenSpan(span, start)
 
     def open_turn(self, number: int) -> OpenSpan:
         """Begins a turn within the caller's span, or else within the run's."""
         self.close_turn()
-        context = self._caller_context()
-        if context is None:
-            context = set_span_in_context(self._open_run().span, Context())
-        attributes = present(
-            {
-                names.OPERATION: names.INVOKE_AGENT,
-                names.PROVIDER: self.subject.provider,
-                names.AGENT_NAME: name(self.subject.agent),
-                names.CONVERSATION_ID: name(self.subject.run) or None,
-                names.RUN_ID: name(self.subject.run) or None,
-                names.TURN: count(number) or None,
+        agent, run = name(self.subject.agent), name(self.subject.run) or None
+        caller = get_current_span() if self.in_caller_span else None
+        if caller is not None and caller.get_span_context().is_valid:
+            parent: OpenSpan | Context = set_span_in_context(caller)
+        elif self.run is not None:
+            parent = self.run
+        else:
+            told = {
+                names.SPAN_KIND: names.CHAIN,
+                names.AGENT_NAME: agent,
+                names.CONVERSATION_ID: run,
+                names.RUN_ID: run,
+                names.RUN_KIND: self.subject.kind,
+                names.RUN_PARENT: self.subject.parent,
             }
-        )
-        label = f"{names.INVOKE_AGENT} {name(self.subject.agent)}"
-        self.turn = self._begin(label, context, self.now, attributes, client=False)
+            parent = self.run = self.begin(f"run {agent}", Context(), self.now, told)
+        attributes = {
+            names.OPERATION: names.INVOKE_AGENT,
+            names.PROVIDER: self.subject.provider,
+            names.AGENT_NAME: agent,
+            names.CONVERSATION_ID: run,
+            names.RUN_ID: run,
+            names.TURN: count(number) or None,
+        }
+        self.turn = self.begin(f"{names.INVOKE_AGENT} {agent}", parent, self.now, attributes)
         self.turn.number, self.edge = number, self.now
         return self.turn
 
@@ -140,13 +156,8 @@ class SpanTree:
         """This cycle, begun if it is another than the one before."""
         if self.cycle is None or self.cycle.number != number:
             self.close_cycle()
-            turn = self.in_turn()
-            attributes: Attributes = {
-                names.SPAN_KIND: names.CHAIN,
-                names.CYCLE: count(number),
-            }
-            label = f"cycle {count(number)}"
-            self.cycle = self.child(label, turn, self.edge, attributes, client=False)
+            told = {names.SPAN_KIND: names.CHAIN, names.CYCLE: count(number)}
+            self.cycle = self.begin(f"cycle {count(number)}", self.in_turn(), self.edge, told)
             self.cycle.number = number
         return self.cycle
 
@@ -155,12 +166,12 @@ class SpanTree:
         cycle = self.in_cycle(number)
         if self.phase is None or self.phase.phase is not phase:
             self.close_phase()
-            attributes: Attributes = {
+            told = {
                 names.SPAN_KIND: names.CHAIN,
                 names.CYCLE: count(number),
                 names.PHASE: phase.value,
             }
-            self.phase = self.child(phase.value, cycle, self.edge, attributes, client=False)
+            self.phase = self.begin(phase.value, cycle, self.edge, told)
             self.phase.phase = phase
         return self.phase
 
@@ -220,38 +231,9 @@ class SpanTree:
         """The attributes of a metric of ours, with whose it is."""
         return {names.AGENT_NAME: name(self.subject.agent), **attributes}
 
-    def _open_run(self) -> OpenSpan:
-        """The span of the run, where turns have no span of a caller."""
-        if self.run is None:
-            attributes = present(
-                {
-                    names.SPAN_KIND: names.CHAIN,
-                    names.AGENT_NAME: name(self.subject.agent),
-                    names.CONVERSATION_ID: name(self.subject.run) or None,
-                    names.RUN_ID: name(self.subject.run) or None,
-                    names.RUN_KIND: self.subject.kind,
-                    names.RUN_PARENT: self.subject.parent,
-                }
-            )
-            label = f"run {name(self.subject.agent)}"
-            self.run = self._begin(label, Context(), self.now, attributes, client=False)
-        return self.run
 
-    def _caller_context(self) -> Context | None:
-        """The caller's span, if there is one."""
-        span = get_current_span() if self.in_caller_span else None
-        if span is None or not span.get_span_context().is_valid:
-            return None
-        return set_span_in_context(span)
-
-    def _begin(
-        self, label: str, context: Context, start: int, attributes: Attributes, *, client: bool
-    ) -> OpenSpan:
-        kind = SpanKind.CLIENT if client else SpanKind.INTERNAL
-        span = self.tracer.start_span(
-            label, context=context, kind=kind, attributes=attributes, start_time=start
-        )
-        return OpenSpan(span, start)
+def _context_of(span: Span) -> Context:
+    return set_span_in_context(span, Context())
 
 
 def mark_failed(span: Span, error_type: str) -> None:
@@ -357,7 +339,7 @@ class SpanBuilder:
             }
         )
         label = f"{names.CHAT} {name(model_name(call.model))}"
-        opened = tree.child(label, parent, start, shared | _of_call(call), client=True)
+        opened = tree.begin(label, parent, start, {**shared, **_of_call(call)}, client=True)
         if self._content is not None:
             opened.span.set_attribute(names.INPUT_MESSAGES, self._content.sent(call))
             opened.span.set_attribute(names.OUTPUT_MESSAGES, self._content.answered(call))
@@ -374,20 +356,18 @@ class SpanBuilder:
         tree = self._tree
         decided = intent.candidate_id is not None and intent.cycle > 0
         parent = tree.in_phase(intent.cycle, Phase.EXECUTION) if decided else tree.in_turn()
-        attributes = present(
-            {
-                names.OPERATION: names.EXECUTE_TOOL,
-                names.TOOL_NAME: name(intent.action),
-                names.TOOL_TYPE: "function",
-                names.TOOL_CALL_ID: name(intent.id),
-                names.AGENT_NAME: name(tree.subject.agent),
-                names.ACTION_INTERNAL: True if intent.internal else None,
-                names.TOOL_ARGUMENTS: self._content and self._content.json(intent.arguments),
-            }
-        )
+        attributes = {
+            names.OPERATION: names.EXECUTE_TOOL,
+            names.TOOL_NAME: name(intent.action),
+            names.TOOL_TYPE: "function",
+            names.TOOL_CALL_ID: name(intent.id),
+            names.AGENT_NAME: name(tree.subject.agent),
+            names.ACTION_INTERNAL: intent.internal or None,
+            names.TOOL_ARGUMENTS: self._content and self._content.json(intent.arguments),
+        }
         label = f"{names.EXECUTE_TOOL} {name(intent.action)}"
         start = nanoseconds(intent.at)
-        opened = tree.child(label, parent, start, attributes, client=False)
+        opened = tree.begin(label, parent, start, attributes)
         before = tree.actions.pop(intent.id, None)
         if before is not None:
             tree.end(before, finished=False)
@@ -432,42 +412,45 @@ def error_type(call: ModelCall) -> str | None:
     return "unusable_answer" if call.raw or call.tool_calls else names.OTHER
 
 
-def _of_call(call: ModelCall) -> Attributes:
+def _of_call(call: ModelCall) -> Mapping[str, AttributeValue | None]:
     """Attributes of the span of a call that its metrics do not have."""
     usage = call.usage
-    return present(
-        {
-            names.INPUT_TOKENS: count(usage.prompt_tokens),
-            names.OUTPUT_TOKENS: count(usage.completion_tokens),
-            names.CACHED_TOKENS: count(usage.cached_tokens) or None,
-            names.USAGE_ESTIMATED: True if call.usage_estimated else None,
-            names.COST: usage.cost or None,
-            names.FINISH_REASONS: [name(call.finish_reason)] if call.finish_reason else None,
-            names.OUTPUT_TYPE: "json" if call.expected else "text",
-            names.CALL_ID: name(call.id),
-            names.CALL_ATTEMPT: count(call.attempt),
-            names.CALL_RUNG: call.rung.value,
-            names.CALL_EXPECTED: name(call.expected) if call.expected else None,
-            names.CALL_REPAIRED: True if call.repaired else None,
-        }
-    )
+    return {
+        names.INPUT_TOKENS: count(usage.prompt_tokens),
+        names.OUTPUT_TOKENS: count(usage.completion_tokens),
+        names.CACHED_TOKENS: count(usage.cached_tokens) or None,
+        names.USAGE_ESTIMATED: call.usage_estimated or None,
+        names.COST: usage.cost or None,
+        names.FINISH_REASONS: [name(call.finish_reason)] if call.finish_reason else None,
+        names.OUTPUT_TYPE: "json" if call.expected else "text",
+        names.CALL_ID: name(call.id),
+        names.CALL_ATTEMPT: count(call.attempt),
+        names.CALL_RUNG: call.rung.value,
+        names.CALL_EXPECTED: name(call.expected) if call.expected else None,
+        names.CALL_REPAIRED: call.repaired or None,
+    }
 
 
 def _event_of(record: Percept | Note | Written) -> tuple[str, Attributes, str]:
     """Name, attributes and text of an event."""
     match record:
         case Percept():
-            attributes: Attributes = {
-                names.PERCEPT_KIND: record.kind.value,
-                names.PERCEPT_TRUST: record.trust.value,
-            }
-            attributes |= {names.PERCEPT_ERROR: True} if record.is_error else {}
+            attributes = present(
+                {
+                    names.PERCEPT_KIND: record.kind.value,
+                    names.PERCEPT_TRUST: record.trust.value,
+                    names.PERCEPT_ERROR: record.is_error or None,
+                }
+            )
             return names.PERCEPT_EVENT, attributes, record.content
         case Note():
             return names.NOTE_EVENT, {names.NOTE_ABOUT: name(record.about)}, record.text
         case Written():
-            attributes = {names.WRITTEN_WHAT: record.what, names.WRITTEN_ID: name(record.id)}
-            return names.WRITTEN_EVENT, attributes, ""
+            written: Attributes = {
+                names.WRITTEN_WHAT: record.what,
+                names.WRITTEN_ID: name(record.id),
+            }
+            return names.WRITTEN_EVENT, written, ""
 
 
 def meters_for(provider: MeterProvider | None) -> Meters:
