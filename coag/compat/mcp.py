@@ -274,7 +274,13 @@ class PinnedMcpWorkbench(McpWorkbench):
         found: list[ToolDefinition] = []
         cursor: str | None = None
         for _ in range(self._limits.tools):
-            page, cursor = await self._page(cursor)
+            try:
+                page, cursor = await self._server.request(
+                    lambda session, cursor=cursor: session.page_of_tools(cursor)
+                )
+            except RefusedError as error:
+                problem = f"did not list its tools: {error}"
+                raise McpServerError(self._server.label, problem) from error
             found += page
             if cursor is None or len(found) > self._limits.tools:
                 break
@@ -287,12 +293,6 @@ class PinnedMcpWorkbench(McpWorkbench):
             )
         self._offer = make_offer(tools, held, self._tool_overrides, self._limits, left_out)
         return self._offer
-
-    async def _page(self, cursor: str | None) -> tuple[list[ToolDefinition], str | None]:
-        try:
-            return await self._server.request(lambda session: session.page_of_tools(cursor))
-        except RefusedError as error:
-            raise McpServerError(self._server.label, f"did not list its tools: {error}") from error
 
     async def _called(self, name: str, arguments: dict[str, Any]) -> McpToolResult:
         """Calls a tool, if it is trusted; every failure is a result."""
