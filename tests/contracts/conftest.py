@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
-import socket
-import subprocess
-import sys
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
 
 import pytest
+from kits.chroma_servers import ChromaServer
 
 from coag.store import ChromaStore, Embedder, HashEmbedder, InMemoryStore, RecordStore
 
@@ -19,37 +16,20 @@ StoreMaker = Callable[[Embedder], Awaitable[RecordStore]]
 
 @pytest.fixture(scope="session")
 def chroma_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a real Chroma server on the loopback, with a folder of its own."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    beside_python = Path(sys.executable).parent / "chroma"
-    command = str(beside_python) if beside_python.exists() else shutil.which("chroma")
-    assert command, "the chroma command comes with the chromadb package"
-    folder = tmp_path_factory.mktemp("chroma-server")
-    arguments = ["run", "--path", str(folder), "--host", "127.0.0.1", "--port", str(port)]
-    log = folder / "log.txt"
-    with log.open("w") as output:
-        server = subprocess.Popen([command, *arguments], stdout=output, stderr=subprocess.STDOUT)
-    try:
-        _wait_until_it_listens(server, port, log)
-        yield f"http://127.0.0.1:{port}"
-    finally:
-        server.terminate()
-        server.wait(timeout=20)
+    """The address of a server with a folder of its own."""
+    made = ChromaServer(tmp_path_factory.mktemp("chroma-server"))
+    made.start()
+    yield made.address
+    made.kill()
 
 
-def _wait_until_it_listens(server: subprocess.Popen[bytes], port: int, log: Path) -> None:
-    while True:
-        try:
-            socket.create_connection(("127.0.0.1", port), timeout=1).close()
-        except OSError:
-            try:
-                code = server.wait(timeout=0.1)
-            except subprocess.TimeoutExpired:
-                continue
-            pytest.fail(f"The Chroma server ended with {code}: {log.read_text()}")
-        return
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[ChromaServer]:
+    """A server for one test."""
+    made = ChromaServer(tmp_path)
+    made.start()
+    yield made
+    made.kill()
 
 
 @pytest.fixture(params=["memory", "folder", pytest.param("server", marks=pytest.mark.slow)])

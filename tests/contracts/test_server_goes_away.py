@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
-import socket
-import subprocess
-import sys
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
+from kits.chroma_servers import ChromaServer
 from kits.remembered import remembered
 
 from coag.errors import ConfigurationError, EmbedderMismatchError, RecordStoreError
@@ -21,55 +16,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
 LATER = HashEmbedder(32)
 
 
-class Server:
-    """A Chroma server that can be killed and started again at its place."""
-
-    def __init__(self, folder: Path) -> None:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self._port = probe.getsockname()[1]
-        self.address = f"http://127.0.0.1:{self._port}"
-        self._folder = folder
-        self._process: subprocess.Popen[bytes] | None = None
-
-    def start(self) -> None:
-        beside_python = Path(sys.executable).parent / "chroma"
-        command = str(beside_python) if beside_python.exists() else shutil.which("chroma")
-        assert command, "the chroma command comes with the chromadb package"
-        place = ["--path", str(self._folder), "--host", "127.0.0.1", "--port", str(self._port)]
-        self._process = subprocess.Popen(
-            [command, "run", *place], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        )
-        while not self._listens(self._process):
-            pass
-
-    def _listens(self, process: subprocess.Popen[bytes]) -> bool:
-        try:
-            socket.create_connection(("127.0.0.1", self._port), timeout=1).close()
-        except OSError:
-            try:
-                code = process.wait(timeout=0.1)
-            except subprocess.TimeoutExpired:
-                return False
-            pytest.fail(f"The Chroma server ended with {code}.")
-        return True
-
-    def kill(self) -> None:
-        if self._process is not None:
-            self._process.kill()
-            self._process.wait()
-            self._process = None
-
-
-@pytest.fixture
-def server(tmp_path: Path) -> Iterator[Server]:
-    made = Server(tmp_path)
-    made.start()
-    yield made
-    made.kill()
-
-
-async def opened(server: Server, embedder: HashEmbedder | None = None) -> ChromaStore:
+async def opened(server: ChromaServer, embedder: HashEmbedder | None = None) -> ChromaStore:
     return await ChromaStore.open(server.address, embedder or HashEmbedder())
 
 
@@ -84,7 +31,7 @@ async def found(store: ChromaStore, text: str, *, by_words: bool) -> list[str]:
 
 
 async def test_nothing_acknowledged_is_lost_nothing_is_doubled_and_the_retry_completes(
-    server: Server,
+    server: ChromaServer,
 ) -> None:
     store = await opened(server)
     acknowledged: list[Record] = []
@@ -126,7 +73,7 @@ async def test_nothing_acknowledged_is_lost_nothing_is_doubled_and_the_retry_com
     await store.close()
 
 
-async def test_re_embedding_goes_on_when_the_server_is_back(server: Server) -> None:
+async def test_re_embedding_goes_on_when_the_server_is_back(server: ChromaServer) -> None:
     store = await opened(server)
     records = [remembered(f"event {number} word{number}") for number in range(60)]
     await store.add(records)
@@ -154,7 +101,7 @@ async def test_re_embedding_goes_on_when_the_server_is_back(server: Server) -> N
 
 
 async def test_those_who_write_to_a_server_while_it_is_re_embedded_lose_nothing(
-    server: Server,
+    server: ChromaServer,
 ) -> None:
     store = await opened(server)
     await store.add([remembered(f"event {number}") for number in range(40)])

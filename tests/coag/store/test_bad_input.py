@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -91,16 +92,6 @@ async def test_control_and_invisible_characters_are_kept_as_they_are_and_hide_no
         assert await found(store, word, ranking=DEFAULT_RANKING) == [text]
 
 
-async def test_text_of_which_nothing_is_seen_is_kept_and_is_like_nothing(
-    store: RecordStore,
-) -> None:
-    records = [remembered(text) for text in ("\u200b\u200b", " \n", "\0")]
-    await store.add(records)
-    assert await store.get([record.id for record in records]) == records
-    for query in ("\u200b\u200b", " \n", "\0", "anything"):
-        assert await found(store, query) == []
-
-
 def spoiled() -> list[Record]:
     good = remembered("a wolf", event=Event(), fact=Fact(subject="wolf"))
     lone = "\ud800"
@@ -157,21 +148,15 @@ async def test_words_of_records_that_chroma_lost_are_not_thrown_away(
     store = await opened(tmp_path)
     await store.add([remembered(f"event {number}") for number in range(20)])
     await store.close()
-    database = tmp_path / "chroma.sqlite3"
+    database, words = tmp_path / "chroma.sqlite3", tmp_path / "coag-words.sqlite3"
     sound = database.read_bytes()
-    if how == "removed":
-        database.unlink()
-    else:
-        database.write_bytes(b"")
-
+    database.unlink() if how == "removed" else database.write_bytes(b"")
     for _ in range(2):
         with pytest.raises(RecordStoreError, match=r"knows 20 record\(s\), but Chroma has none"):
             await opened(tmp_path)
-
     database.write_bytes(sound)
-    lexicon = Lexicon(tmp_path / "coag-words.sqlite3")
-    assert lexicon.count() == 20
-    lexicon.close()
+    with closing(Lexicon(words)) as lexicon:
+        assert lexicon.count() == 20
 
 
 async def test_memory_that_was_emptied_on_purpose_is_opened_again(tmp_path: Path) -> None:

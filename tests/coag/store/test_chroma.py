@@ -72,28 +72,22 @@ def foreign_client(folder: Path, **more: Any) -> Any:
     )
 
 
-async def test_collection_that_does_not_measure_by_cosine_is_refused(tmp_path: Path) -> None:
-    client = foreign_client(tmp_path)
-    client.create_collection(
-        "coag-episodic", metadata={"embedder": "hash-8", "dimension": 8}, embedding_function=None
-    )
-    with pytest.raises(RecordStoreError, match="measures 'l2', not 'cosine'"):
-        await ChromaStore.open(tmp_path, HashEmbedder(8))
+async def test_folder_that_is_not_ours_is_reported(tmp_path: Path) -> None:
+    l2, other, file = tmp_path / "l2", tmp_path / "other", tmp_path / "file"
+    client = foreign_client(l2)
+    ours = {"embedder": "hash-8", "dimension": 8}
+    client.create_collection("coag-episodic", metadata=ours, embedding_function=None)
+    elsewhere = foreign_client(other, allow_reset=True)
+    file.write_text("not a folder")
+    for path, problem in (
+        (l2, "measures 'l2', not 'cosine'"),
+        (other, "different settings"),
+        (file, "file"),
+    ):
+        with pytest.raises(RecordStoreError, match=problem):
+            await ChromaStore.open(path, HashEmbedder(8))
     client.close()
-
-
-async def test_folder_opened_with_other_settings_elsewhere_is_reported(tmp_path: Path) -> None:
-    client = foreign_client(tmp_path, allow_reset=True)
-    with pytest.raises(RecordStoreError, match="different settings"):
-        await ChromaStore.open(tmp_path, HashEmbedder())
-    client.close()
-
-
-async def test_file_in_the_place_of_the_folder_is_reported(tmp_path: Path) -> None:
-    path = tmp_path / "file"
-    path.write_text("not a folder")
-    with pytest.raises(RecordStoreError, match="file"):
-        await ChromaStore.open(path, HashEmbedder())
+    elsewhere.close()
 
 
 async def test_server_that_does_not_answer_is_reported() -> None:

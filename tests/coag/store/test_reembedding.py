@@ -150,11 +150,7 @@ async def test_half_way_only_the_old_embedder_is_served_and_the_way_on_is_named(
     told = await unfinished_reembedding(tmp_path)
     assert told is not None
     assert (told.embedder, told.left, told.records) == ("hash-24", len(before) - 8, len(before))
-
-
-async def test_what_is_there_already_is_not_embedded_again(tmp_path: Path) -> None:
-    before = await filled(tmp_path)
-    await half_done(tmp_path)
+    # what is there already is not embedded again
     assert await reembed(tmp_path, Tired(len(before) - 8), batch=4) == len(before)
     assert await opened(tmp_path) == before
 
@@ -315,6 +311,10 @@ async def test_plan_tells_what_is_to_be_done_and_changes_nothing(tmp_path: Path)
     await reembed(tmp_path, NEW)
     plan = await plan_reembedding(tmp_path, NEW)
     assert (plan.state, plan.left, plan.seconds) == ("done", 0, 0.0)
+    told: list[ReembedProgress] = []
+    assert await reembed(tmp_path, NEW, progress=told.append) == len(before)
+    assert [one.stage for one in told] == ["switched"]  # the vectors are right already
+    assert await opened(tmp_path) == before
 
 
 async def test_where_there_is_no_store_none_is_made(tmp_path: Path) -> None:
