@@ -36,6 +36,7 @@ from coag.evals import (
     Keep,
     MeasuresAgain,
     Plan,
+    ProgressListener,
     RunSettings,
     Trial,
     agreement,
@@ -410,7 +411,7 @@ def bar_of() -> Generator[Callable[[str, int, int | None], None]]:
         )
 
 
-class _Progress:
+class _Progress(ProgressListener):
     """A bar with the time left; without a terminal, a line now and then."""
 
     def __init__(self) -> None:

@@ -10,7 +10,7 @@ and corrected p-values, and `write_report` writes everything as one page, JSON a
 `EvaluationDomain`.
 """
 
-from .agents import AgentTasks, Contender, RunsTasks, Task, TaskRun
+from .agents import AgentTasks, Contender, Task, TaskRun
 from .measures import (
     NO_FAILURE_FOUND,
     NOT_ATTRIBUTABLE,
@@ -18,7 +18,6 @@ from .measures import (
     ActionCounts,
     Better,
     Blame,
-    CallCounts,
     Counts,
     Figures,
     Measure,
@@ -47,24 +46,19 @@ from .planning import (
 from .report import FORMAT, RUN_PAGES, ReportFiles, write_report
 from .running import (
     JOBS_A_WORKER,
-    Agreement,
     EvaluationDomain,
     JobResult,
     Keep,
     MeasuresAgain,
     ProgressListener,
-    Remeasured,
     RunSettings,
-    SilentProgress,
     agreement,
     measure_again,
     plan_of,
-    play_job,
     run_evaluation,
 )
 from .statistics import (
     FEWEST_PAIRS,
-    POWER,
     Interval,
     PairedComparison,
     PairedCounts,
@@ -91,7 +85,6 @@ from .trials import (
     BrokenTrialError,
     Job,
     Plan,
-    Resumption,
     Trial,
     has_plan,
     read_plan,
@@ -103,7 +96,6 @@ __all__ = [
     "Task",
     "Contender",
     "TaskRun",
-    "RunsTasks",
     "write_report",
     "ReportFiles",
     "ReportProfile",
@@ -123,7 +115,6 @@ __all__ = [
     "plan_of",
     "Job",
     "Trial",
-    "Resumption",
     "NO_MODEL",
     "has_plan",
     "read_plan",
@@ -141,12 +132,8 @@ __all__ = [
     "Keep",
     "JOBS_A_WORKER",
     "ProgressListener",
-    "SilentProgress",
-    "play_job",
     "measure_again",
-    "Remeasured",
     "agreement",
-    "Agreement",
     "Measure",
     "MeasureCatalogue",
     "MeasureGroup",
@@ -166,7 +153,6 @@ __all__ = [
     "figures_of",
     "ActionCounts",
     "Blame",
-    "CallCounts",
     "NOT_ATTRIBUTABLE",
     "NO_FAILURE_FOUND",
     "Interval",
@@ -182,7 +168,6 @@ __all__ = [
     "needed_n",
     "needed_pairs_for_rates",
     "FEWEST_PAIRS",
-    "POWER",
     "pass_at_k",
     "worst_of_k",
 ]

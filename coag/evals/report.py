@@ -145,7 +145,11 @@ def _write(report: _Report, page: Path, title: str) -> ReportFiles:
     size = replace_file(page, html, durable=False)
     text = json.dumps(content, indent=1, ensure_ascii=False)
     replace_file(files_beside[".json"], escaped_json(text) + "\n", durable=False)
-    replace_file(files_beside[".md"], _markdown(title, abstract, sections), durable=False)
+    environment, _ = _templates()
+    markdown = environment.get_template("report.md").render(
+        title=title, abstract=abstract, sections=sections
+    )
+    replace_file(files_beside[".md"], markdown.rstrip("\n") + "\n\n", durable=False)
     return ReportFiles(
         page=page,
         json=files_beside[".json"],
@@ -434,7 +438,7 @@ def _templates() -> tuple[Any, Callable[[str], Any]]:
         auto_reload=False,
     )
     filters = cast("dict[str, Any]", environment.filters)
-    filters |= {"v": shown, "drawing": Markup}
+    filters |= {"v": shown, "drawing": Markup, "m": lambda text: Markup(markdown_text(text))}
     return environment, Markup
 
 
@@ -465,51 +469,6 @@ def _plain_section(section: ReportSection) -> dict[str, Any]:
 def _plain_cell(cell: ReportCell) -> dict[str, Any]:
     named = {"text": cell.text, "more": cell.more, "value": cell.value}
     return {name: value for name, value in named.items() if value not in ("", None)}
-
-
-def _markdown(
-    title: str, abstract: Sequence[tuple[str, list[str]]], sections: Sequence[ReportSection]
-) -> str:
-    return "\n".join(_markdown_lines(title, abstract, sections)) + "\n"
-
-
-def _markdown_lines(
-    title: str, abstract: Sequence[tuple[str, list[str]]], sections: Sequence[ReportSection]
-) -> Iterator[str]:
-    yield from (f"# {markdown_text(title)}", "", "## In short", "")
-    for name, sentences in abstract:
-        yield from (f"**{markdown_text(name)}**", "")
-        yield from (*(f"- {markdown_text(sentence)}" for sentence in sentences), "")
-    for section in sections:
-        yield from (f"## {markdown_text(section.title)}", "")
-        if section.text:
-            yield from (markdown_text(section.text), "")
-        if section.findings:
-            yield from (*(f"- {markdown_text(one)}" for one in section.findings), "")
-        for block in section.blocks:
-            yield from (f"### {markdown_text(block.title)}", "")
-            if block.text:
-                yield from (markdown_text(block.text), "")
-            if block.figure:
-                yield from (f"![{markdown_text(block.title)}]({block.figure})", "")
-            for table in block.tables:
-                yield from (f"{markdown_text(table.caption)}.", "", *_markdown_table(table), "")
-                if table.note:
-                    yield from (markdown_text(table.note), "")
-
-
-def _markdown_table(table: ReportTable) -> Iterator[str]:
-    titles = [markdown_text(column.title) for column in table.columns]
-    sides = [":---" if column.words else "---:" for column in table.columns]
-    rows = [[_markdown_cell(cell) for cell in row] for row in table.rows]
-    yield from (f"| {' | '.join(cells)} |" for cells in (titles, sides, *rows))
-
-
-def _markdown_cell(cell: ReportCell) -> str:
-    if cell.link:
-        return f"[{markdown_text(cell.text)}]({cell.link})"
-    more = f" ({markdown_text(cell.more)})" if cell.more else ""
-    return markdown_text(cell.text) + more
 
 
 def markdown_text(text: str) -> str:

@@ -141,33 +141,17 @@ class MeasuresAgain(Protocol):
         ...
 
 
-class ProgressListener(Protocol):
-    """Is told how far an evaluation is."""
+class ProgressListener:
+    """Is told how far an evaluation is; shows nothing by itself."""
 
     def begin(self, total: int, done: int) -> None:
         """It begins: `done` of `total` jobs are done already."""
-        ...
 
     def played(self, trial: Trial, seconds_left: float | None) -> None:
         """A job is over."""
-        ...
 
     def stopping(self) -> None:
         """It was interrupted: running jobs are played to their end."""
-        ...
-
-
-class SilentProgress:
-    """Shows nothing."""
-
-    def begin(self, total: int, done: int) -> None:
-        """It begins."""
-
-    def played(self, trial: Trial, seconds_left: float | None) -> None:
-        """A job is over."""
-
-    def stopping(self) -> None:
-        """It was interrupted."""
 
 
 def run_evaluation(
@@ -208,7 +192,7 @@ def run_evaluation(
     asked = plan or plan_of(domain, seeds=seeds, models=models)
     plan = begin(folder, asked, extend=extend)
     settings = (settings or RunSettings()).model_copy(update={"conditions": plan.conditions})
-    progress = progress or SilentProgress()
+    progress = progress or ProgressListener()
     with TrialLog(folder) as log:
         before = Assessment.read(folder)
         jobs = before.missing

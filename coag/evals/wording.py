@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from coag._util.text import ellipsis, in_a_line, visible
 
@@ -72,19 +72,12 @@ def points(difference: float | None) -> str:
     return "0" if float(digits) == 0 else digits.replace("-", _MINUS)
 
 
-def span(interval: Interval | None) -> str:
-    """An interval of shares in percent: 87 to 99."""
-    return NONE if interval is None else f"{_percent(interval.low)} to {_percent(interval.high)}"
+def _spanned(show: Callable[[float], str]) -> Callable[[Interval | None], str]:
+    return lambda ends: NONE if ends is None else f"{show(ends.low)} to {show(ends.high)}"
 
 
-def points_span(interval: Interval | None) -> str:
-    """An interval of a difference in percentage points."""
-    return NONE if interval is None else f"{points(interval.low)} to {points(interval.high)}"
-
-
-def number_span(interval: Interval | None) -> str:
-    """An interval of a measure in its own unit."""
-    return NONE if interval is None else f"{number(interval.low)} to {number(interval.high)}"
+span, points_span, number_span = _spanned(_percent), _spanned(points), _spanned(number)
+"""An interval of shares in percent (87 to 99), of a difference in points, in its own unit."""
 
 
 def p_value(p: float | None) -> str:
