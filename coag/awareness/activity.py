@@ -237,12 +237,7 @@ def percept_by_rules(
 ) -> Observation | None:
     """What a percept means besides what the domain reads in it; None for the agent's own words.
 
-    Args:
-        percept: What arrived.
-        step: The state before it.
-        settings: What needs attention.
-        domain_reads_tools: Whether the domain reads tool results; if not, each result that is no
-            failure is progress.
+    Where the domain reads no tool results, each that is no failure is progress.
     """
     state, source = step.state, short(percept.source)
     text = f"{source}: {short(percept.content)}"
@@ -330,12 +325,7 @@ def execution_by_rules(
 ) -> Iterator[Observation]:
     """What an execution means: one observation, and one for each further failure of a batch.
 
-    Args:
-        outcome: The execution.
-        state: The state before it.
-        status: The status after it.
-        goal: The goal of the activity, if it is open.
-        settings: What needs attention.
+    The state is the one before it, the status the one after it; the goal is given if it is open.
     """
     failed = [done for done in outcome.executed if done.status is ExecutionStatus.FAILED]
     done = (one.action for one in outcome.executed if one.status is ExecutionStatus.DONE)
@@ -394,13 +384,7 @@ _NEARER = (TransitionType.PROGRESS, TransitionType.DISCOVERY)
 def bounded(
     state: AwarenessState, settings: AwarenessSettings, goal: str | None = None
 ) -> AwarenessState:
-    """The state with no more of anything than the settings keep.
-
-    Args:
-        state: The state.
-        settings: The bounds.
-        goal: Id of the goal that always stays.
-    """
+    """The state with no more of anything than the settings keep; the goal of this id stays."""
     graph, world, own = state.goals, state.world, state.self_model
     over = len(graph.goals) - settings.kept_goals
     if over > 0:
@@ -462,11 +446,7 @@ class Activity:
     def perceived(
         self, before: ActivityStep, percept: Percept, observation: Observation
     ) -> ActivityStep:
-        """After a percept with this observation.
-
-        Raises:
-            AwarenessError: It names what does not exist, or would form a circle.
-        """
+        """After a percept with this observation; `AwarenessError` as `updated` raises it."""
         goal, served = before.goal, before.served
         status, event = before.status.with_text_of(percept.trust), observation.event
         is_message = percept.kind is PerceptKind.MESSAGE

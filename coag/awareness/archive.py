@@ -194,17 +194,8 @@ async def recalled(
     Goals and things that the state has are not looked up. By its name an item always returns, by
     similarity from a score on. A thing returns as it left; a goal counts as named at the coming
     step, and brings back what it serves and waits for. What left later than the state's own time
-    is not found, so that an earlier state leads to the same states as before.
-
-    Args:
-        state: The state before the observation.
-        observation: What is mentioned.
-        archive: Where to look.
-        resolver: Recognises the names of things that the world has.
-        settings: From which score on, and how much is looked up.
-
-    Raises:
-        CoagError: The archive cannot be reached or read. Nothing is changed.
+    is not found, so that an earlier state leads to the same states as before. Whatever the archive
+    raises, nothing is changed.
     """
     chosen = settings or ReturnSettings()
     goals, things = _missing(state, observation, resolver)

@@ -28,13 +28,11 @@ from .goals import Goal, GoalGraph, GoalOutcomes, GoalSource, GoalStatus
 from .names import words_of
 from .observation import Observation, ObservedGoal
 from .state import (
-    AttentionItem,
     AwarenessState,
     Entity,
     Relationship,
     Tally,
     TallyOf,
-    Transition,
     TransitionType,
     WorldModel,
 )
@@ -316,13 +314,11 @@ _Thing = TypeVar("_Thing")
 
 
 class Left(Value):
-    """What left a state, each as it was then."""
+    """The goals and things that left a state, each as it was then."""
 
     goals: tuple[Goal, ...] = ()
     entities: tuple[Entity, ...] = ()
     relationships: tuple[Relationship, ...] = ()
-    attention: tuple[AttentionItem, ...] = ()
-    transitions: tuple[Transition, ...] = ()
 
 
 class Decayed(Value):
@@ -387,8 +383,6 @@ def left_between(before: AwarenessState, after: AwarenessState) -> Left:
         goals=lost(before.goals.goals, after.goals.goals, lambda one: one.id),
         entities=lost(old.entities, new.entities, lambda one: one.name),
         relationships=lost(old.relationships, new.relationships, lambda one: one.key),
-        attention=lost(before.attention.items, after.attention.items, lambda one: one.id),
-        transitions=lost(before.trajectory.transitions, after.trajectory.transitions, id),
     )
 
 
@@ -578,11 +572,6 @@ def learned(before: GoalGraph, after: AwarenessState, settings: LearningSettings
 
     What was done for a goal counts as it is scored; that a goal is completed counts as one more
     success, that it is abandoned as one more failure. A goal that left the graph counts no more.
-
-    Args:
-        before: The goals before the step.
-        after: The state after the step.
-        settings: How many types are counted.
     """
     known = {goal.id: goal for goal in before.goals}
     tallies = {(one.of, one.name): one for one in after.self_model.tallies}

@@ -121,11 +121,8 @@ def render_injection(blocks: Sequence[InjectionBlock], budget: int) -> str:
 
     Chosen first are each block's most urgent items (`InjectionBlock.first`), by the blocks'
     priority and then by urgency; then the others likewise; then what is longer than `LONG_ITEM`.
-    The first item that does not fit ends it. How many are left out is noted where that fits.
-
-    Args:
-        blocks: What may be shown, in any order.
-        budget: Tokens for the whole text, tags and headings included, as `estimate_tokens` counts.
+    The first item that does not fit ends it. How many are left out is noted where that fits. The
+    budget is in tokens, as `estimate_tokens` counts, tags and headings included.
 
     Raises:
         ValueError: If the budget is negative.
@@ -134,7 +131,20 @@ def render_injection(blocks: Sequence[InjectionBlock], budget: int) -> str:
         raise ValueError(f"A budget is 0 tokens or more, not {budget!r}. Give 0 to inject nothing.")
     room = budget * BYTES_PER_TOKEN - len(_OPENING) - len(_CLOSING)
     placed = sorted(blocks, key=lambda block: block.priority)
-    shown, room = _chosen(placed, room)
+    shown: dict[int, dict[int, str]] = {}  # the texts by block and place
+    for at, place in _in_order(placed):
+        block = placed[at]
+        text = (as_inline if block.inline else as_item)(block.items[place].text)
+        if not text:
+            continue  # nothing but characters that are not shown
+        cost = len(text.encode()) + len(_COMMA if block.inline else f"{_INDENT}\n")
+        if at not in shown:  # the heading with colon and line break; a blank line between blocks
+            opening = len(as_item(block.heading).encode()) + (1 if block.inline else 2)
+            cost += opening + bool(shown)
+        if cost > room:
+            break
+        room -= cost
+        shown.setdefault(at, {})[place] = text
     if not shown:
         return ""
     body = "\n".join(_written(placed[at], shown[at]) for at in sorted(shown))
@@ -144,44 +154,17 @@ def render_injection(blocks: Sequence[InjectionBlock], budget: int) -> str:
     return f"{_OPENING}{body}{note if len(note) <= room else ''}{_CLOSING}"
 
 
-def _chosen(blocks: Sequence[InjectionBlock], room: int) -> tuple[dict[int, dict[int, str]], int]:
-    """The texts that are shown, by block and place, and the bytes that are left."""
-    shown: dict[int, dict[int, str]] = {}
-    for at, place in _in_order(blocks):
-        block = blocks[at]
-        text = (as_inline if block.inline else as_item)(block.items[place].text)
-        if not text:
-            continue  # nothing but characters that are not shown
-        cost = len(text.encode()) + len(_COMMA if block.inline else f"{_INDENT}\n")
-        if at not in shown:
-            cost += _opening_cost(block) + (1 if shown else 0)
-        if cost > room:
-            break
-        room -= cost
-        shown.setdefault(at, {})[place] = text
-    return shown, room
-
-
-def _opening_cost(block: InjectionBlock) -> int:
-    """Bytes of a heading with colon and line break; an inline one has a comma less than items."""
-    return len(as_item(block.heading).encode()) + (1 if block.inline else 2)
-
-
 def _in_order(blocks: Sequence[InjectionBlock]) -> Iterator[tuple[int, int]]:
     """Where each item stands, in the order in which they are chosen, whatever the budget."""
     keys: list[tuple[int, int, float, int, int]] = []
     for at, block in enumerate(blocks):
         urgent = sorted(enumerate(block.items), key=lambda found: -found[1].urgency)
         for rank, (place, item) in enumerate(urgent):
-            turn = _turn(item, rank, block.first)
+            turn = _FIRST if rank < block.first else _FURTHER
+            if len(item.text) > LONG_ITEM * BYTES_PER_TOKEN:
+                turn = _LONG
             keys.append((turn, block.priority, -item.urgency, at, place))
     return ((at, place) for *_, at, place in sorted(keys))
-
-
-def _turn(item: InjectionItem, rank: int, first: int) -> int:
-    if len(item.text) > LONG_ITEM * BYTES_PER_TOKEN:
-        return _LONG
-    return _FIRST if rank < first else _FURTHER
 
 
 def _written(block: InjectionBlock, texts: dict[int, str]) -> str:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import accumulate
 from typing import Annotated, Any, TypeVar
 
 from pydantic import Field
@@ -162,60 +163,39 @@ def summary_of(state: AwarenessState, budget: int) -> Summary:
 
     Goals and errors come before names, since the answer refers to them.
     """
-    budgeted = _LineBudget(budget)
-    goals = sorted(
-        (goal for goal in state.goals.goals if goal.is_open), key=lambda goal: -goal.updated_step
-    )[:_MOST_NAMES]
-    shown_goals = budgeted.numbered("Open goals", [goal.description for goal in goals])
+    lines: list[str] = []
+
+    def rest() -> int:
+        return budget - sum(map(_cost, lines))
+
+    def numbered(heading: str, items: Iterable[str]) -> int:
+        """Adds as many of the items as fit, and returns how many."""
+        new = [f"{number}. {_short(item, _ITEM)}" for number, item in enumerate(items, 1)]
+        new.insert(0, f"{heading}:")
+        fitting = sum(cost <= rest() for cost in accumulate(map(_cost, new)))
+        lines.extend(new[:fitting] if fitting > 1 else ())
+        return max(0, fitting - 1)
+
+    def named(heading: str, names: Sequence[str]) -> None:
+        """Adds as many of the names as fit, on one line."""
+        short = [_short(name, _NAME_TOKENS) for name in names[:_MOST_NAMES]]
+        longer = (f"{heading}: {', '.join(short[:count])}" for count in range(1, len(short) + 1))
+        lines.extend([line for line in longer if _cost(line) <= rest()][-1:])
+
+    open_goals = [goal for goal in state.goals.goals if goal.is_open]
+    goals = sorted(open_goals, key=lambda goal: -goal.updated_step)[:_MOST_NAMES]
+    shown_goals = numbered("Open goals", [goal.description for goal in goals])
     errors = unresolved_errors(state)[:_MOST_NAMES]
-    shown_errors = budgeted.numbered("Unresolved errors", [error.name for error in errors])
-    last = max((one.last_step for one in state.world.entities), default=0)
+    shown_errors = numbered("Unresolved errors", [error.name for error in errors])
     entities = sorted(state.world.entities, key=lambda one: -one.last_step)
-    now = [one.name for one in entities if one.last_step == last]
-    budgeted.names("In the message before", now)
-    budgeted.names("Earlier", [one.name for one in entities[len(now) :]])
+    now = [one.name for one in entities if one.last_step == entities[0].last_step]
+    named("In the message before", now)
+    named("Earlier", [one.name for one in entities[len(now) :]])
     return Summary(
-        text="\n".join(budgeted.lines) or "Nothing yet: this is the first message.",
+        text="\n".join(lines) or "Nothing yet: this is the first message.",
         goals=tuple(goal.id for goal in goals[:shown_goals]),
         errors=tuple(error.name for error in errors[:shown_errors]),
     )
-
-
-class _LineBudget:
-    """Lines within a budget."""
-
-    def __init__(self, budget: int) -> None:
-        self.lines: list[str] = []
-        self._rest = budget
-
-    def numbered(self, heading: str, items: Iterable[str]) -> int:
-        """Adds as many of the items as fit, and returns how many."""
-        lines = [f"{heading}:"]
-        rest = self._rest - _cost(lines[0])
-        for number, item in enumerate(items, 1):
-            line = f"{number}. {_short(item, _ITEM)}"
-            rest -= _cost(line)
-            if rest < 0:
-                break
-            lines.append(line)
-        return len(self._take(lines)) - 1 if len(lines) > 1 else 0
-
-    def names(self, heading: str, names: Iterable[str]) -> None:
-        """Adds as many of the names as fit, on one line."""
-        line = ""
-        for name in list(names)[:_MOST_NAMES]:
-            longer = f"{line}, " if line else f"{heading}: "
-            longer += _short(name, _NAME_TOKENS)
-            if _cost(longer) > self._rest:
-                break
-            line = longer
-        if line:
-            self._take([line])
-
-    def _take(self, lines: list[str]) -> list[str]:
-        self.lines += lines
-        self._rest -= sum(map(_cost, lines))
-        return lines
 
 
 def _cost(line: str) -> int:

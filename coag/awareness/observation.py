@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final, Self, cast
+from typing import Any, Final, Self, TypeVar, cast
 
-from pydantic import Field, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 from pydantic_core import from_json
 
 from coag.errors import AwarenessError, ObservationError, StateVersionError
@@ -39,6 +39,17 @@ def _path(location: tuple[int | str, ...]) -> str:
     return "".join(parts).removeprefix(".")
 
 
+_Given = TypeVar("_Given", bound=BaseModel)
+
+
+def parsed(kind: type[_Given], raw: Mapping[str, object]) -> _Given:
+    """The value that a mapping describes; `ObservationError` with the place if it does not."""
+    try:
+        return kind.model_validate(raw)
+    except ValidationError as error:
+        raise ObservationError(*where_wrong(error)) from error
+
+
 class ParsedValue(Value):
     """A value whose errors name the wrong place."""
 
@@ -49,10 +60,7 @@ class ParsedValue(Value):
         Raises:
             ObservationError: It breaks the schema; the error names the place.
         """
-        try:
-            return cls.model_validate(raw)
-        except ValidationError as error:
-            raise ObservationError(*where_wrong(error)) from error
+        return parsed(cls, raw)
 
 
 class ObservedEntity(Value):

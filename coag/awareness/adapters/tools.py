@@ -9,11 +9,9 @@ from dataclasses import dataclass, field
 from math import isfinite
 from typing import cast
 
-from pydantic import ValidationError
-
 from coag.awareness.fields import Scalar
 from coag.awareness.injection import InjectionBlock
-from coag.awareness.observation import Observation, ObservedEntity, ObservedEvent, where_wrong
+from coag.awareness.observation import Observation, ObservedEntity, ObservedEvent, parsed
 from coag.awareness.state import (
     AwarenessState,
     CollaborationMode,
@@ -22,7 +20,7 @@ from coag.awareness.state import (
     Resource,
     TransitionType,
 )
-from coag.errors import ConfigurationError, ObservationError
+from coag.errors import ConfigurationError
 from coag.schema import Percept, PerceptKind, content_id, folded, one_line, well_formed
 
 from .domain_adapter import DomainAdapter, Place, block
@@ -49,11 +47,7 @@ class PerceptAdapter(DomainAdapter):
         Raises:
             ObservationError: It is no percept; the error names the place.
         """
-        try:
-            percept = Percept.model_validate(raw)
-        except ValidationError as error:
-            raise ObservationError(*where_wrong(error)) from error
-        return self.parse_percept(percept, state)
+        return self.parse_percept(parsed(Percept, raw), state)
 
     @abstractmethod
     def parse_percept(self, percept: Percept, state: AwarenessState) -> Observation:
