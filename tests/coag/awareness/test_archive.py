@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -38,7 +37,7 @@ from coag.awareness.archive import archived, recalled, with_goal
 from coag.awareness.dynamics import Left, decayed
 from coag.errors import AwarenessError
 from coag.schema import MemoryKind, SteppingClock, Trust
-from coag.store import HashEmbedder, InMemoryStore, Search, open_store
+from coag.store import HashEmbedder, InMemoryStore, Search
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 LATER = NOW + timedelta(hours=1)
@@ -216,21 +215,6 @@ async def test_a_record_that_was_changed_is_an_error_that_names_it() -> None:
         await RecordArchive(store).find(SCRAPER.description, 1)
     await RecordArchive(store).put([ArchivedGoal(goal=SCRAPER)])
     assert len(await RecordArchive(store).find(SCRAPER.description, 1)) == 1
-
-
-async def test_items_last_in_a_real_chroma(tmp_path: Path) -> None:
-    first = open_store(tmp_path, embedder=HashEmbedder())
-    await RecordArchive(first).put([ArchivedGoal(goal=SCRAPER), ArchivedEntity(entity=FOX)])
-    await RecordArchive(first).put([ArchivedGoal(goal=SCRAPER, step=7)])
-    await first.close()
-    again = open_store(tmp_path, embedder=HashEmbedder())
-    found = [
-        one.item
-        for text in ("build a web scraper", "Vixen")
-        for one in await RecordArchive(again).find(text, 1)
-    ]
-    assert found == [ArchivedGoal(goal=SCRAPER, step=7), ArchivedEntity(entity=FOX)]
-    await again.close()
 
 
 TEXTS = st.text(min_size=1, max_size=20).filter(

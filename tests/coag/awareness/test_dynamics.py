@@ -150,12 +150,6 @@ def test_a_fresh_relationship_holds_what_it_leads_to_however_far() -> None:
     assert left == [("d", "a"), ("user", "e")]
 
 
-def test_an_old_relationship_between_two_that_stay_stays() -> None:
-    edge = Relationship(source="a", type="near", target="b", step=0)
-    world = WorldModel(entities=things("a", "b", step=90), relationships=(edge,))
-    assert decayed(state(90, world=world), SETTINGS).state.world.relationships == (edge,)
-
-
 def test_what_failures_and_discoveries_name_fades_more_slowly() -> None:
     kinds = (TransitionType.FAILURE, TransitionType.DISCOVERY, TransitionType.PIVOT)
     texts = ("The fox ran off", "Found", "To the hen")

@@ -160,15 +160,6 @@ def test_each_module_has_its_first_items_before_one_has_its_further_ones() -> No
         assert "fire" in text
 
 
-def test_a_text_is_shown_by_the_very_budget_that_it_takes_and_by_none_less() -> None:
-    blocks = [block("A", 1, "one", "two"), block("B", 2, "three")]
-    whole = render_injection(blocks, 1000)
-    assert render_injection(blocks, estimate_tokens(whole)) == whole
-    assert render_injection(blocks, estimate_tokens(whole) - 1) != whole
-    with pytest.raises(ValueError, match="0 tokens or more, not -1"):
-        render_injection([], -1)
-
-
 @pytest.mark.parametrize(
     ("foreign", "item"),
     [

@@ -208,12 +208,6 @@ async def test_calls_are_told_with_the_type_that_was_expected() -> None:
     assert told == ("ConversationAnswer", 7, OutputMode.JSON_SCHEMA)
 
 
-async def test_an_unusable_answer_is_asked_for_once_more() -> None:
-    too_long = {**TALK, "topics": ["x" * 61]}
-    raw = await perception(too_long, TALK).perceive("Hello.", EMPTY)
-    assert raw["topics"] == ["Python", "web scraping"]
-
-
 async def test_nothing_usable_is_an_error_and_the_state_is_as_it_was() -> None:
     engine = AwarenessEngine(
         ConversationAdapter(), state=state_of(ConversationAdapter(), CONVERSATION)

@@ -55,10 +55,6 @@ def changed(goal: str, **change: Any) -> dict[str, Any]:
     return {"goal_changes": [{"goal": goal, **change}]}
 
 
-def test_each_update_is_one_step_at_its_time() -> None:
-    assert after({}, {}) == NEW.model_copy(update={"step": 2, "at": NOW})
-
-
 def test_an_entity_is_added_then_updated() -> None:
     state = after(
         seen("Python", state={"level": "new", "age": 3}, affordances=["run"]),

@@ -16,6 +16,8 @@ from coag.awareness import (
     CompositeAdapter,
     ConversationAdapter,
     DomainAdapter,
+    InjectionBlock,
+    InjectionItem,
     InteractionProtocol,
     Observation,
     WorldModel,
@@ -135,6 +137,19 @@ def test_the_budget_holds_for_all_domains_and_goes_to_the_more_recent() -> None:
     for _ in range(2):
         engine.step({"coding": {"files": ["a.py"]}})
     assert engine.inject(11) == "<sagen>\nPROJECT:\n  files: a.py\n</sagen>"
+
+
+def test_blocks_of_one_heading_become_one_and_an_item_is_shown_once() -> None:
+    class Told(ConversationAdapter):
+        def domain_blocks(self, state: AwarenessState) -> tuple[InjectionBlock, ...]:
+            items = (InjectionItem(text=self.name), InjectionItem(text="both"))
+            return (InjectionBlock(heading="TOLD", priority=1, items=items),)
+
+    class Also(Told):
+        name = "also"
+
+    text = engine_of(CompositeAdapter([Told(), Also()])).inject(500)
+    assert text.startswith("<sagen>\nTOLD:\n  conversation\n  both\n  also\n")
 
 
 def test_the_contract_is_the_strictest_of_all() -> None:
