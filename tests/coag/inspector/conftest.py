@@ -33,8 +33,6 @@ from coag.schema import (
 from coag.tracing import Redactor, RunFolder, RunInfo, list_runs, open_trace
 
 AT = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
-
-Forager = Callable[..., RunFolder]
 RunWriter = Callable[..., RunFolder]
 Opener = Callable[[RunFolder], OpenRun]
 
@@ -85,34 +83,29 @@ def open_alone() -> Opener:
     return opened
 
 
-def plain_call(turn: int, *texts: str) -> ModelCall:
-    roles = ("system", "user", "assistant", "tool")
-    return ModelCall(
+def plain_turn(turn: int) -> list[TraceRecord]:
+    """A turn of an agent without phases: it calls a tool and ends."""
+    at, sell = AT + timedelta(seconds=turn), {"n": 1}
+    stamp: dict[str, Any] = {"at": at, "cycle": turn}
+    call = ModelCall(
         id=f"call-{turn}",
-        at=AT + timedelta(seconds=turn),
-        cycle=turn,
         model="m",
         rung=OutputMode.NATIVE,
         attempt=1,
-        messages=tuple(
-            {"role": role, "content": text} for role, text in zip(roles, texts, strict=False)
+        messages=(
+            {"role": "system", "content": "You sell."},
+            {"role": "user", "content": "Sell one."},
         ),
         raw="",
         tool_calls=({"id": f"t{turn}", "name": "sell", "arguments": '{"n": 1}'},),
         usage=TokenUsage(prompt_tokens=10, completion_tokens=2, calls=1, cost=0.5),
+        **stamp,
     )
-
-
-def plain_turn(turn: int) -> list[TraceRecord]:
-    """A turn of an agent without phases: it calls a tool and ends."""
-    at = AT + timedelta(seconds=turn)
     return [
-        TurnStart(at=at, turn=turn, cycle=turn),
-        plain_call(turn, "You sell.", "Sell one."),
-        Intent(
-            id=f"i{turn}", at=at, cycle=turn, candidate_id=None, action="sell", arguments={"n": 1}
-        ),
-        Receipt(intent_id=f"i{turn}", at=at, cycle=turn, status=ReceiptStatus.DONE, content="sold"),
+        TurnStart(turn=turn, **stamp),
+        call,
+        Intent(id=f"i{turn}", candidate_id=None, action="sell", arguments=sell, **stamp),
+        Receipt(intent_id=f"i{turn}", status=ReceiptStatus.DONE, content="sold", **stamp),
         TurnEnd(at=at + timedelta(seconds=2), turn=turn, cycle=turn, reason="stop", response="ok"),
     ]
 
@@ -126,25 +119,31 @@ def plain_turns() -> Callable[[int], list[TraceRecord]]:
 # ---- the web application ----
 
 
-async def _carry(place: Path) -> None:
-    agent = porter(log=str(place / "carried.txt"), logs=str(place / "logs"))
-    await agent.run(task="Carry the stones up.")
-    await agent.close()
-
-
 @pytest.fixture(scope="session")
 def carried(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder of logs with the run of a porter and a hostile one; not to be written to."""
     place = tmp_path_factory.mktemp("inspected")
-    asyncio.run(_carry(place))
+
+    async def carry() -> None:
+        agent = porter(log=str(place / "carried.txt"), logs=str(place / "logs"))
+        await agent.run(task="Carry the stones up.")
+        await agent.close()
+
+    asyncio.run(carry())
     hostile_run(place / "logs", name="hostile")
     return place / "logs"
 
 
+@pytest.fixture(scope="session")
+def carried_run(carried: Path) -> RunFolder:
+    """The porter's run."""
+    return next(run for run in list_runs(carried) if run.path.name != "hostile")
+
+
 @pytest.fixture
-def key(carried: Path) -> str:
-    """Key of the porter's run."""
-    return next(run.path.name for run in list_runs(carried) if run.path.name != "hostile")
+def key(carried_run: RunFolder) -> str:
+    """Its key."""
+    return carried_run.path.name
 
 
 @pytest.fixture(scope="session")

@@ -181,25 +181,15 @@ def test_two_modules_of_one_agent_are_kept_apart(tmp_path: Path) -> None:
 
 
 @made_up
-def test_a_run_without_awareness_says_so(tmp_path: Path) -> None:
-    index = index_of(written_run(tmp_path, cycles_of("clean", "look")))
-    assert not is_aware(index)
-    track = AwarenessReader(index)
-    assert not track.aware
-    with pytest.raises(ConfigurationError, match="no awareness"):
-        track.view()
-
-
-@made_up
-def test_a_hostile_run_and_an_empty_one_have_none(tmp_path: Path) -> None:
-    for run in (hostile_run(tmp_path), written_run(tmp_path, [], name="empty")):
-        index = index_of(run)
-        assert not is_aware(index)
-        assert not AwarenessReader(index).aware
-
-
-def test_a_run_with_awareness_is_known_by_its_first_snapshot(release: RunFolder) -> None:
+def test_a_run_without_awareness_says_so(release: RunFolder, tmp_path: Path) -> None:
     assert is_aware(index_of(release))
+    plain = written_run(tmp_path, cycles_of("clean", "look"))
+    for run in (plain, hostile_run(tmp_path), written_run(tmp_path, [], name="empty")):
+        assert not is_aware(index_of(run))
+        track = AwarenessReader(index_of(run))
+        assert not track.aware
+        with pytest.raises(ConfigurationError, match="no awareness"):
+            track.view()
 
 
 @made_up

@@ -9,6 +9,7 @@ import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from kits.hostile import hostile_run
@@ -109,6 +110,7 @@ import sys, time
 from coag.inspector.checks import Checks
 from coag.tracing import RunFolder
 from pathlib import Path
+from typing import Any
 
 print("begun", flush=True)
 checks, run = Checks(), RunFolder(Path(sys.argv[1]))
@@ -152,37 +154,30 @@ def test_lines_that_were_changed_are_one_finding(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("cause", "phase"),
+    ("cause", "phase", "shown"),
     [
-        (Cause.MISPERCEPTION, None),
-        (Cause.MISSED_RETRIEVAL, Phase.RETRIEVAL),
-        (Cause.BAD_SELECTION, Phase.SELECTION),
-        (Cause.FAILED_EXECUTION, Phase.EXECUTION),
-        (Cause.UNUSABLE_ANSWER, Phase.PROPOSAL),
-        (None, None),
+        (Cause.MISPERCEPTION, None, Phase.PROPOSAL),
+        (Cause.MISPERCEPTION, Phase.EXECUTION, Phase.EXECUTION),
+        (Cause.CHANGED_ENVIRONMENT, Phase.EXECUTION, Phase.EXECUTION),
+        (Cause.MISSED_RETRIEVAL, Phase.RETRIEVAL, Phase.PROPOSAL),
+        (Cause.FAILED_EXECUTION, Phase.EXECUTION, Phase.PROPOSAL),
+        (Cause.UNUSABLE_ANSWER, Phase.PROPOSAL, Phase.PROPOSAL),
+        (None, None, Phase.PROPOSAL),
     ],
 )
 def test_causes_name_the_phase_at_fault_and_their_evidence(
-    cause: Cause | None, phase: Phase | None
+    cause: Cause | None, phase: Phase | None, shown: Phase
 ) -> None:
-    evidence = Evidence(seq=7, cycle=2, phase=Phase.PROPOSAL, text="It said so.")
-    found = cause_of(
-        Diagnosis(cycle=2, failure="It fell.", cause=cause, reason="Hm.", evidence=(evidence,))
-    )
+    evidence = (Evidence(seq=7, cycle=2, phase=shown, text="It said so."),)
+    found = found_of(cause, evidence)
     assert (found.title, found.phase) == (cause or "not attributable", phase)
     assert (found.cycle, found.seq, found.evidence) == (2, 7, ((7, "It said so."),))
-    assert found.text == "It fell. Hm."
+    assert (found.text, found.follows) == ("It fell. Hm.", 1)
 
 
-@pytest.mark.parametrize("cause", [Cause.MISPERCEPTION, Cause.CHANGED_ENVIRONMENT])
-def test_what_the_world_brought_is_found_where_it_came_in(cause: Cause) -> None:
-    evidence = Evidence(seq=7, cycle=2, phase=Phase.EXECUTION, text="It is 5.")
-    found = cause_of(
-        Diagnosis(
-            cycle=2, failure="It fell.", cause=cause, reason="Hm.", evidence=(evidence,), follows=1
-        )
-    )
-    assert (found.phase, found.follows) == (Phase.EXECUTION, 1)
+def found_of(cause: Cause | None, evidence: tuple[Evidence, ...]) -> Finding:
+    told = {"failure": "It fell.", "reason": "Hm."}
+    return cause_of(Diagnosis(cycle=2, cause=cause, evidence=evidence, follows=1, **told))
 
 
 def test_a_wrong_record_has_both_its_texts() -> None:
@@ -190,29 +185,14 @@ def test_a_wrong_record_has_both_its_texts() -> None:
         Evidence(seq=seq, cycle=2, phase=Phase.RETRIEVAL, text=text)
         for seq, text in ((4, "It says 'a'."), (7, "It came as 'b'."))
     )
-    found = cause_of(
-        Diagnosis(
-            cycle=2, failure="It fell.", cause=Cause.WRONG_FACT, reason="Hm.", evidence=evidence
-        )
-    )
+    found = found_of(Cause.WRONG_FACT, evidence)
     assert found.text == "It fell. Hm. It says 'a'. It came as 'b'."
 
 
-def test_a_record_that_is_none_is_passed_over(tmp_path: Path) -> None:
-    found = check_run(hostile_run(tmp_path))
-    assert not any("is no Record" in remark for remark in found.remarks)
-    assert found.found
-
-
-def test_a_run_without_a_trace_yet_is_no_failure(tmp_path: Path) -> None:
+def test_a_run_without_a_trace_is_no_failure_and_a_link_is_not_followed(tmp_path: Path) -> None:
     folder = written_run(tmp_path, [])
     folder.trace_path.unlink()
     assert check_run(folder).progress is CheckProgress.DONE
-
-
-def test_a_trace_that_is_a_link_is_not_followed(tmp_path: Path) -> None:
-    folder = written_run(tmp_path, [])
-    folder.trace_path.unlink()
     folder.trace_path.symlink_to(tmp_path / "elsewhere")
     with pytest.raises(TraceError, match="is a link"):
         check_run(folder)
@@ -243,32 +223,26 @@ def made(*found: Finding) -> Findings:
     return Findings(progress=CheckProgress.DONE, found=found)
 
 
-def test_the_same_of_neighbouring_cycles_is_one_finding_of_all_of_them() -> None:
-    found = made(WRONG, replace(WRONG, cycle=4, seq=56), replace(WRONG, cycle=5, seq=68))
-    (one,) = found.together
-    assert one.cycles == (3, 4, 5)
-    assert (one.cycle, one.seq) == (3, 39)
-    assert len(found.found) == 3
-
-
-def test_what_stands_between_does_not_part_what_is_the_same() -> None:
-    other = replace(WRONG, cycle=4, text="Something else.")
-    found = made(WRONG, replace(WRONG, cycle=4), other, replace(WRONG, cycle=5))
-    assert [one.cycles for one in found.together] == [(3, 4, 5), ()]
-
-
-def test_the_same_after_a_cycle_without_it_is_another_finding() -> None:
-    found = made(WRONG, replace(WRONG, cycle=5), replace(WRONG, cycle=5, title="other"))
-    assert [(one.cycle, one.cycles) for one in found.together] == [(3, ()), (5, ()), (5, ())]
-
-
-def test_findings_of_no_cycle_stand_alone() -> None:
-    nowhere = replace(WRONG, cycle=None)
-    assert len(made(nowhere, nowhere).together) == 2
-    assert made(nowhere).first is None
+@pytest.mark.parametrize(
+    ("found", "together"),
+    [
+        ([{}, {"cycle": 4, "seq": 56}, {"cycle": 5}], [(3, (3, 4, 5))]),
+        ([{}, {"cycle": 4}, {"cycle": 4, "text": "x"}, {"cycle": 5}], [(3, (3, 4, 5)), (4, ())]),
+        ([{}, {"cycle": 5}, {"cycle": 5, "title": "x"}], [(3, ()), (5, ()), (5, ())]),
+        ([{"cycle": None}, {"cycle": None}], [(None, ()), (None, ())]),
+    ],
+    ids=["neighbouring", "another between", "a gap", "no cycle"],
+)
+def test_the_same_of_neighbouring_cycles_is_one_finding_of_all_of_them(
+    found: list[dict[str, Any]], together: list[Any]
+) -> None:
+    shown = made(*(replace(WRONG, **fields) for fields in found))
+    assert [(one.cycle, one.cycles) for one in shown.together] == together
+    assert len(shown.found) == len(found)
 
 
 def test_it_first_went_wrong_where_nothing_came_before() -> None:
     follows = replace(WRONG, cycle=2, follows=1)
     broken = replace(WRONG, cycle=3, sort=FindingSort.VIOLATION)
     assert made(follows, broken, WRONG, replace(WRONG, cycle=9, title="x")).first == WRONG
+    assert made(replace(WRONG, cycle=None)).first is None

@@ -13,7 +13,7 @@ from kits.hostile import hostile_run
 from coag.inspector import live
 from coag.inspector.web import Inspector
 from coag.schema import RetrievalOutcome, SteppingClock, TraceRecord
-from coag.tracing import Redactor, RunFolder, RunInfo, open_trace
+from coag.tracing import Redactor, RunFolder, RunInfo, TraceWriter, open_trace
 
 pytestmark = pytest.mark.broken_trace("its records are made up")
 NOW = SteppingClock().now()
@@ -24,8 +24,14 @@ def _cycle(number: int) -> TraceRecord:
     return RetrievalOutcome(cycle=number, at=NOW, query=f"cycle number {number}")
 
 
-def _info(name: str) -> RunInfo:
-    return RunInfo(id=name, kind="coag", agent="writer", model="scripted", started_at=NOW)
+def _running(logs: Path) -> tuple[RunFolder, TraceWriter]:
+    """A run with one cycle that is still recorded."""
+    info = RunInfo(id="running", kind="coag", agent="writer", model="scripted", started_at=NOW)
+    folder = RunFolder.create(logs, info, redactor=Redactor())
+    trace = open_trace(folder, redactor=Redactor())
+    trace.write(_cycle(1))
+    trace.flush()
+    return folder, trace
 
 
 @contextmanager
@@ -55,11 +61,7 @@ def _until(events: Iterator[tuple[str, str]], name: str, text: str = "") -> str:
 
 
 def test_a_page_receives_each_cycle_while_it_is_recorded(tmp_path: Path) -> None:
-    folder = RunFolder.create(tmp_path, _info("running"), redactor=Redactor())
-    trace = open_trace(folder, redactor=Redactor())
-    trace.write(_cycle(1))
-    trace.flush()
-
+    folder, trace = _running(tmp_path)
     with (
         Inspector(tmp_path) as inspector,
         _events(f"{inspector.url}/runs/running/events?rows=1") as events,
@@ -74,25 +76,17 @@ def test_a_page_receives_each_cycle_while_it_is_recorded(tmp_path: Path) -> None
         _until(events, "end")
 
 
-def test_a_run_that_has_ended_brings_its_findings_and_the_end(tmp_path: Path) -> None:
-    hostile_run(tmp_path, name="ended")
-
-    with Inspector(tmp_path) as inspector, _events(f"{inspector.url}/runs/ended/events") as events:
-        found = [data for name, data in events if name == "fragment"]
-
-    assert "<script>window" not in "".join(found)
-    assert "\x1b" not in "".join(found)
-
-
 def test_what_the_checks_find_is_marked_at_the_cycles_that_a_page_shows(tmp_path: Path) -> None:
     hostile_run(tmp_path, name="ended")
-
     with (
         Inspector(tmp_path) as inspector,
         _events(f"{inspector.url}/runs/ended/events?rows=99") as events,
     ):
         sent = list(events)
 
+    found = "".join(data for name, data in sent if name == "fragment")
+    assert not {"\x1b"} & set(found)
+    assert "<script>window" not in found
     marked = [data for name, data in sent if name == "fragment" and "line-finding" in data]
     assert 'id="row-' in marked[-1]
     assert "data-list" not in marked[-1]
@@ -103,26 +97,22 @@ def test_what_the_checks_find_is_marked_at_the_cycles_that_a_page_shows(tmp_path
 
 def test_the_page_of_findings_is_loaded_again_when_they_are_there(tmp_path: Path) -> None:
     hostile_run(tmp_path, name="ended")
-
     with Inspector(tmp_path) as inspector:
         address = f"{inspector.url}/runs/ended"
         assert "events?only=checks" in httpx.get(f"{address}/findings", timeout=PATIENCE).text
         with _events(f"{address}/events?only=checks") as events:
             names = [name for name, _ in events]
         found = httpx.get(f"{address}/findings", timeout=PATIENCE).text
-
     assert names[-1] == "reload"
     assert "events?only=checks" not in found
     assert "First went wrong" in found
 
 
 def test_streams_end_when_the_inspector_does(tmp_path: Path) -> None:
-    folder = RunFolder.create(tmp_path, _info("endless"), redactor=Redactor())
-    with open_trace(folder, redactor=Redactor()) as trace:
-        trace.write(_cycle(1))
-
+    _, trace = _running(tmp_path)
+    trace.close()
     with Inspector(tmp_path) as inspector:
-        stream = httpx.stream("GET", f"{inspector.url}/runs/endless/events", timeout=PATIENCE)
+        stream = httpx.stream("GET", f"{inspector.url}/runs/running/events", timeout=PATIENCE)
         answer = stream.__enter__()
         lines = answer.iter_lines()
         next(lines)
@@ -133,7 +123,6 @@ def test_streams_end_when_the_inspector_does(tmp_path: Path) -> None:
 def test_a_trace_that_is_cut_while_it_is_followed_is_shown_again(tmp_path: Path) -> None:
     folder = hostile_run(tmp_path, name="cut", ended=False)
     whole = folder.trace_path.read_bytes()
-
     with (
         Inspector(tmp_path) as inspector,
         _events(f"{inspector.url}/runs/cut/events?rows=2") as events,
@@ -141,24 +130,12 @@ def test_a_trace_that_is_cut_while_it_is_followed_is_shown_again(tmp_path: Path)
         _until(events, "fragment")
         folder.trace_path.write_bytes(whole[: whole.index(b"\n") + 1])
         page = httpx.get(f"{inspector.url}/runs/cut", timeout=PATIENCE)
-
     assert "was cut while it was read" in page.text
 
 
-def test_a_run_that_nobody_knows_has_no_events(tmp_path: Path) -> None:
-    with Inspector(tmp_path) as inspector:
-        answer = httpx.get(f"{inspector.url}/runs/nobody/events", timeout=PATIENCE)
-
-    assert answer.status_code == 404
-
-
 def test_a_page_is_followed_after_a_description_was_half_written(tmp_path: Path) -> None:
-    folder = RunFolder.create(tmp_path, _info("running"), redactor=Redactor())
-    trace = open_trace(folder, redactor=Redactor())
-    trace.write(_cycle(1))
-    trace.flush()
+    folder, trace = _running(tmp_path)
     whole = folder.info_path.read_bytes()
-
     with (
         Inspector(tmp_path) as inspector,
         _events(f"{inspector.url}/runs/running/events?rows=1") as events,
@@ -171,7 +148,6 @@ def test_a_page_is_followed_after_a_description_was_half_written(tmp_path: Path)
         trace.flush()
         assert "/cycles/2" in _until(events, "fragment", "/cycles/2")
     trace.close()
-
     assert answer.status_code == 422
     assert "run.json" in answer.text
 
@@ -181,7 +157,6 @@ def test_a_run_that_stays_unreadable_is_a_trouble(
 ) -> None:
     monkeypatch.setattr(live, "_PATIENCE", 0.0)
     folder = hostile_run(tmp_path, name="broken", ended=False)
-
     with (
         Inspector(tmp_path) as inspector,
         _events(f"{inspector.url}/runs/broken/events") as events,
@@ -196,12 +171,11 @@ def test_more_pages_than_there_are_streams_have_to_wait(
 ) -> None:
     monkeypatch.setattr(live, "MOST", 1)
     hostile_run(tmp_path, name="followed", ended=False)
-
     with Inspector(tmp_path) as inspector:
         address = f"{inspector.url}/runs/followed/events"
+        nobody = httpx.get(f"{inspector.url}/runs/nobody/events", timeout=PATIENCE)
         with _events(address) as events:
             _until(events, "fragment")
             refused = httpx.get(address, timeout=PATIENCE)
-
-    assert refused.status_code == 503
+    assert (nobody.status_code, refused.status_code) == (404, 503)
     assert refused.headers["retry-after"] == "10"
