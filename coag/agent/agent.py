@@ -25,7 +25,6 @@ from coag.schema import Executed, Outcome, Percept, provider_name
 from coag.tracing import Parent, RunFolder
 
 from .arguments import AgentArguments, takes_arguments
-from .assistant import assistant_arguments, config_arguments
 from .build import Mind
 from .events import Shown, log_event
 from .inbox import Inbox
@@ -35,6 +34,8 @@ from .resume import RecoveredState, recover_state, refuse_missing_rules, restore
 from .runs import RunLog
 from .serialize import (
     CoagAgentConfig,
+    assistant_arguments,
+    config_arguments,
     from_config,
     load_agent_state,
     read_agent_state,

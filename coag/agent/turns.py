@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import weakref
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from contextvars import ContextVar
 from typing import Any, TypeVar
 
@@ -31,22 +31,20 @@ class TurnLease:
     does not call its agent meanwhile.
     """
 
-    def __init__(
-        self, agent: str, stream: AsyncGenerator[Any, None], on_end: Callable[[TurnLease], None]
-    ) -> None:
+    def __init__(self, agent: str, stream: AsyncGenerator[Any, None]) -> None:
         self.loop = asyncio.get_running_loop()
         self.paused = False
         """Whether the stream waits for its reader."""
+        self.ended = False
         self._agent = agent
         self._stream = stream
-        self._on_end = on_end
-        self._ended: asyncio.Event | None = None
+        self._ending: asyncio.Event | None = None
         self._reader: asyncio.Task[Any] | None = None
         self.resume()
 
     def resume(self) -> None:
         """The task that runs now reads the stream."""
-        if self._ended is not None:
+        if self._ending is not None:
             raise TurnInProgressError(self._agent, left=True)
         self.paused = False
         self._reader = asyncio.current_task()
@@ -58,25 +56,22 @@ class TurnLease:
     @property
     def abandoned(self) -> bool:
         """Whether the stream is not read any more, or is ending already."""
-        if self._ended is not None:
-            return True
-        if not self.paused:
-            return False
-        if self._reader is None or self._reader.done():
-            return True
-        return any(lease() is self for lease in _READ.get())
+        if self._ending is not None or not self.paused:
+            return self._ending is not None
+        gone = self._reader is None or self._reader.done()
+        return gone or any(lease() is self for lease in _READ.get())
 
     async def end(self) -> None:
         """Ends the stream, once; whoever comes second waits for it."""
-        if self._ended is not None:
-            await self._ended.wait()
+        if self._ending is not None:
+            await self._ending.wait()
             return
-        self._ended = asyncio.Event()
+        self._ending = asyncio.Event()
         try:
             await self._stream.aclose()
         finally:
-            self._on_end(self)
-            self._ended.set()
+            self.ended = True
+            self._ending.set()
 
 
 _READ: ContextVar[tuple[weakref.ref[TurnLease], ...]] = ContextVar("coag_streams_read", default=())
@@ -94,7 +89,7 @@ class TurnRunner:
     async def hold(self, stream: AsyncGenerator[ItemT, None]) -> AsyncGenerator[ItemT, None]:
         """What the stream of a turn gives; until its end nobody else can begin one."""
         await self.end_abandoned()
-        self._lease = lease = TurnLease(self._agent, stream, self._release)
+        self._lease = lease = TurnLease(self._agent, stream)
         try:
             async for item in stream:
                 lease.paused = True
@@ -106,7 +101,7 @@ class TurnRunner:
     async def end_abandoned(self) -> None:
         """Ends a turn whose stream was abandoned before its end."""
         rounds = 0
-        while (lease := self._lease) is not None:
+        while (lease := self._lease) is not None and not lease.ended:
             if lease.loop.is_closed():  # nothing of it runs; the next turn closes its cycle
                 self._lease = None
             elif lease.loop is not asyncio.get_running_loop():
@@ -118,10 +113,6 @@ class TurnRunner:
                 await asyncio.sleep(0)
             else:
                 raise TurnInProgressError(self._agent)
-
-    def _release(self, lease: TurnLease) -> None:
-        if self._lease is lease:
-            self._lease = None
 
     async def steps(
         self, turn: AsyncGenerator[Outcome | TurnResult], token: CancellationToken

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from autogen_agentchat.messages import TextMessage
 from autogen_core import CancellationToken, FunctionCall
@@ -13,6 +11,7 @@ from autogen_core.models import UserMessage
 from hypothesis import example, given
 from hypothesis import strategies as st
 from kits.banks import AccountContext, Bank
+from kits.turns import Idle, traced
 
 from coag import CoagAgent, ScriptedModel
 from coag.context import WorkingMemory, rebuild
@@ -21,19 +20,14 @@ from coag.proof import examine
 from coag.schema import (
     Outcome,
     Percept,
-    Phase,
-    Section,
-    Situation,
     Snapshot,
     TurnEnd,
     TurnStart,
 )
 
 
-class Slow:
+class Slow(Idle):
     """A module that waits whenever it is told of something."""
-
-    name = "slow"
 
     def __init__(self, waits: int) -> None:
         self.waits = waits
@@ -41,15 +35,6 @@ class Slow:
     async def observe(self, event: Percept | Outcome) -> None:
         for _ in range(self.waits):
             await asyncio.sleep(0)
-
-    async def contribute(self, phase: Phase, situation: Situation, budget: int) -> Section | None:
-        return None
-
-    def save_state(self) -> Mapping[str, Any]:
-        return {}
-
-    def load_state(self, state: Mapping[str, Any]) -> None:
-        pass
 
 
 def teller(fails: bool, waits: int) -> CoagAgent:
@@ -87,10 +72,8 @@ async def test_cancelled_again_and_again_a_turn_is_whole_and_the_next_one_begins
         turn.exception()  # whatever it was, it is known
     result = await agent.run(task="Again.")
     assert result.messages[-1].to_text() == "Done."
-    records = list(agent.trace)
-    assert not examine(records).violations
-    begun = [r for r in records if isinstance(r, TurnStart)]
-    assert len(begun) == len([r for r in records if isinstance(r, TurnEnd)])
+    assert not examine(agent.trace).violations
+    assert len(traced(agent, TurnStart)) == len(traced(agent, TurnEnd))
 
 
 async def test_a_message_that_is_added_leaves_a_line_and_a_replay_knows_it() -> None:
@@ -104,12 +87,8 @@ async def test_a_message_that_is_added_leaves_a_line_and_a_replay_knows_it() -> 
     messages = await agent.context.get_messages()
     assert [m.content for m in messages].count("By the way.") == 1
     assert not examine(agent.trace).violations
-    assert rebuild(_first(agent), agent.trace) == agent.context.working_memory
-
-
-def _first(agent: CoagAgent) -> WorkingMemory:
-    snapshot = next(r for r in agent.trace if isinstance(r, Snapshot))
-    return WorkingMemory.model_validate(snapshot.working_memory)
+    start = WorkingMemory.model_validate(traced(agent, Snapshot)[0].working_memory)
+    assert rebuild(start, agent.trace) == agent.context.working_memory
 
 
 async def test_arguments_too_long_to_be_read_back_are_refused(

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from autogen_agentchat.base import Response
 from autogen_agentchat.messages import (
@@ -17,6 +15,7 @@ from autogen_agentchat.messages import (
 )
 from autogen_core import CancellationToken
 from kits.brains import brain, respond
+from kits.turns import Idle
 from pydantic import BaseModel
 
 from coag import CoagAgent, CoagContext
@@ -26,9 +25,6 @@ from coag.schema import (
     Outcome,
     Percept,
     PerceptKind,
-    Phase,
-    Section,
-    Situation,
     SystemClock,
     Trust,
 )
@@ -87,22 +83,13 @@ async def test_no_event_says_what_the_model_wrote_but_its_metadata_does() -> Non
     assert "TERMINATE now" in thoughts[2].metadata["detail"]
 
 
-class Grumbler:
+class Grumbler(Idle):
     """A module that cannot do anything."""
 
     name = "grumbler"
 
     async def observe(self, event: Percept | Outcome) -> None:
         raise OSError("no")
-
-    async def contribute(self, phase: Phase, situation: Situation, budget: int) -> Section | None:
-        return None
-
-    def save_state(self) -> dict[str, Any]:
-        return {}
-
-    def load_state(self, state: Mapping[str, Any]) -> None:
-        return None
 
 
 async def test_a_module_that_fails_is_named_in_the_answer_and_noted() -> None:

@@ -9,6 +9,7 @@ from autogen_agentchat.messages import TextMessage
 from autogen_core import CancellationToken
 from kits.brains import brain, respond
 from kits.shops import open_shop
+from kits.turns import say, traced
 
 from coag import CoagAgent, CoagContext, Verdict
 from coag.errors import ResumeError, StateError
@@ -88,14 +89,12 @@ async def test_an_action_that_ends_the_process_has_a_receipt_and_is_not_run_agai
 
     agent = CoagAgent("a", brain(WISH, respond()), tools=[order], depth="compact", proposal="json")
     with pytest.raises(StopError):
-        await agent.on_messages(
-            [TextMessage(content="Order some.", source="user")], CancellationToken()
-        )
+        await say(agent, "Order some.")
     await agent.run(task="Go on.")
     assert acted == [5]
-    assert len([r for r in agent.trace if isinstance(r, Receipt)]) == 1
-    unknown = [r for r in agent.trace if isinstance(r, Percept)]
-    assert any(p.kind is PerceptKind.UNKNOWN_OUTCOME for p in unknown)
+    assert len(traced(agent, Receipt)) == 1
+    kinds = [percept.kind for percept in traced(agent, Percept)]
+    assert PerceptKind.UNKNOWN_OUTCOME in kinds
 
 
 async def test_a_stream_that_is_left_acts_no_more() -> None:
@@ -133,9 +132,7 @@ async def test_a_state_saved_while_a_tool_runs_does_not_run_it_again() -> None:
     await other.load_state(states[0])
     await other.run(task="Go on.")
     assert acted == [5]
-    (unknown,) = [
-        r for r in other.trace if isinstance(r, Percept) and r.kind is PerceptKind.UNKNOWN_OUTCOME
-    ]
+    (unknown,) = [p for p in traced(other, Percept) if p.kind is PerceptKind.UNKNOWN_OUTCOME]
     assert [unknown.caused_by] == [pending["id"] for pending in states[0]["pending"]]
     assert unknown.arguments == {"pieces": 5}
 
@@ -203,9 +200,7 @@ async def test_after_its_state_was_lost_an_agent_answers_but_acts_no_more() -> N
         assert ordered == [5]
         rejected = {r.constraint for r in agent.context.working_memory.rejections}
         assert rejected <= {"state_is_current"}
-    died = [
-        e.died_of for r in second.trace if isinstance(r, EvaluationOutcome) for e in r.evaluations
-    ]
+    died = [one.died_of for r in traced(second, EvaluationOutcome) for one in r.evaluations]
     assert [verdict.constraint for verdict in died if verdict] == ["state_is_current"] * 2
     await second.on_reset(CancellationToken())
     assert second.context.working_memory.stale is None

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import pytest
-from autogen_agentchat.messages import TextMessage
 from autogen_core import CancellationToken
 from autogen_core.model_context import UnboundedChatCompletionContext
 from autogen_core.models import UserMessage
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from kits.brains import Proposal, brain, respond
+from kits.turns import Idle, say, traced
 
 from coag import CoagAgent, LongTermMemory
 from coag.context import rebuild
@@ -30,7 +28,6 @@ from coag.proof import replay, verify
 from coag.schema import (
     Fact,
     MemoryKind,
-    Outcome,
     Percept,
     PerceptKind,
     Phase,
@@ -97,16 +94,12 @@ def clerk(
     )
 
 
-async def say(agent: CoagAgent, text: str = "Go on.") -> None:
-    await agent.on_messages([TextMessage(content=text, source="user")], CancellationToken())
-
-
 def fresh() -> LongTermMemory:
     return LongTermMemory(InMemoryStore(HashEmbedder()), scope="clerk")
 
 
 def records(agent: CoagAgent) -> list[Record]:
-    lines = [one for one in agent.trace if isinstance(one, Written) and one.what == "record"]
+    lines = [one for one in traced(agent, Written) if one.what == "record"]
     return [Record.model_validate(line.content) for line in lines]
 
 
@@ -162,24 +155,15 @@ async def test_the_agents_own_answer_does_not_launder() -> None:
     assert rules(agent) == ()
 
 
-class Board:
+class Board(Idle):
     """A module that shows what somebody wrote on it."""
 
     name = "board"
-
-    async def observe(self, event: Percept | Outcome) -> None:
-        pass
 
     async def contribute(self, phase: Phase, situation: Situation, budget: int) -> Section:
         return Section(
             title="Board", text=POISON, source="board", trust=Trust.UNTRUSTED, budget=budget
         )
-
-    def save_state(self) -> Mapping[str, Any]:
-        return {}
-
-    def load_state(self, state: Mapping[str, Any]) -> None:
-        pass
 
 
 async def test_what_a_module_shows_taints_before_anything_is_written() -> None:
@@ -189,7 +173,7 @@ async def test_what_a_module_shows_taints_before_anything_is_written() -> None:
     await say(agent)
     (record,) = records(agent)
     assert (record.provenance.trust, record.provenance.shown) == (Trust.UNTRUSTED, ("board",))
-    told = [one.untrusted_from for one in agent.trace if isinstance(one, ReasoningOutcome)]
+    told = [one.untrusted_from for one in traced(agent, ReasoningOutcome)]
     assert told == [("board",), ()]
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from autogen_agentchat.messages import MemoryQueryEvent, TextMessage
 from autogen_core import CancellationToken
 from kits.brains import brain, respond
+from kits.turns import say, traced
 
 from coag import CoagAgent, LongTermMemory
 from coag.context import AssistantState, Budgets, CoagContext
@@ -29,23 +30,14 @@ def rule(text: str) -> tuple[str, str]:
     return "tool_update_procedural_memory", json.dumps(arguments)
 
 
-async def say(agent: CoagAgent, text: str = "Try the red door.") -> str:
-    said = await agent.on_messages([TextMessage(content=text, source="user")], CancellationToken())
-    return said.chat_message.to_text()
-
-
-def written(agent: CoagAgent) -> list[Written]:
-    return [record for record in agent.trace if isinstance(record, Written)]
-
-
 def notes(agent: CoagAgent, about: str) -> list[str]:
     return [r.text for r in agent.trace if r.record == "note" and r.about == about]
 
 
 async def test_an_event_worth_remembering_becomes_a_record_with_its_origin() -> None:
     agent = CoagAgent("scout", brain(NOTE, respond()), memory=":memory:", proposal="json")
-    await say(agent)
-    (line,) = written(agent)
+    await say(agent, "Try the red door.")
+    (line,) = traced(agent, Written)
     record = Record.model_validate(line.content)
     assert (record.kind, record.text) == (MemoryKind.EPISODIC, "The red door is locked.")
     assert record.provenance.source == "scout"
@@ -71,7 +63,7 @@ async def test_records_and_rules_outlast_the_agent(tmp_path: Path) -> None:
     first = CoagAgent(
         "scout", brain(FACT, rule("Try the handle."), respond()), memory=tmp_path, proposal="json"
     )
-    await say(first)
+    await say(first, "Try the red door.")
     await first.close()
     model = brain(respond())
     second = CoagAgent("scout", model, memory=tmp_path, proposal="json")
@@ -85,10 +77,10 @@ async def test_records_and_rules_outlast_the_agent(tmp_path: Path) -> None:
 async def test_a_rule_holds_from_the_next_cycle_on() -> None:
     model = brain(rule("Try the handle."), respond())
     agent = CoagAgent("scout", model, memory=":memory:", proposal="json")
-    await say(agent)
+    await say(agent, "Try the red door.")
     reasoning = [r.text for r in model.requests if r.schema_name == "ReasoningAnswer"]
     assert ["Try the handle." in text.partition("# Data")[0] for text in reasoning] == [False, True]
-    (line,) = written(agent)
+    (line,) = traced(agent, Written)
     assert line.id == "reasoning@2"
     versions = [
         r.procedures["reasoning"]
@@ -105,7 +97,7 @@ async def test_a_store_that_fails_is_a_failed_action_and_no_end_of_the_turn() ->
     memory = LongTermMemory(InMemoryStore(HashEmbedder()), scope="scout")
     await memory.close()
     agent = CoagAgent("scout", brain(NOTE, respond()), memory=memory, proposal="json")
-    assert await say(agent) == "Done."
+    assert await say(agent, "Try the red door.") == "Done."
     deed = agent.context.working_memory.deeds[0]
     assert (deed.status.value, deed.result) == ("failed", "This store was closed.")
     assert len(notes(agent, "memory")) == 4
@@ -136,7 +128,7 @@ async def test_record_without_room_in_the_prompt_is_told_in_the_trace(tmp_path: 
         await memory.remember(MemoryKind.SEMANTIC, text, provenance=origin)
     agent = scout(memory)
     await say(agent, "Are red doors locked?")
-    (outcome,) = (r for r in agent.trace if isinstance(r, RetrievalOutcome))
+    (outcome,) = traced(agent, RetrievalOutcome)
     assert [hit.record.text for hit in outcome.records] == ["Red doors are locked."]
     assert all(hit.why is not None for hit in outcome.records)
     assert len(outcome.left_out) == 1

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from autogen_agentchat.messages import TextMessage
 from autogen_core import CancellationToken
 from kits.crews import foreman
 from kits.porters import ANSWER, NOTE, RULE, SECOND, TASK, porter, scholar
 from kits.ringers import ringer
+from kits.turns import say
 
 from coag.agent import CoagAgent
 from coag.context import AssistantState, WorkingMemory, dump_state, rebuild
@@ -40,9 +40,8 @@ from coag.tracing import read_run, read_trace
 SAID = (TASK, "Well done.")
 
 
-async def say(agent: CoagAgent, *texts: str) -> str:
-    messages = [TextMessage(content=text, source="user") for text in texts]
-    response = await agent.on_messages(messages, CancellationToken())
+async def say_nothing(agent: CoagAgent) -> str:
+    response = await agent.on_messages([], CancellationToken())
     return response.chat_message.to_text()
 
 
@@ -103,7 +102,7 @@ async def go_on(folder: Path, texts: Sequence[str] = SAID, answer: str = ANSWER)
     """Goes on with what is left of the turns."""
     agent = await CoagAgent.resume(folder)
     if agent.in_turn:
-        assert await say(agent) == answer
+        assert await say_nothing(agent) == answer
     for text in texts[agent.turn :]:
         assert await say(agent, text) == answer
     return agent
@@ -287,7 +286,7 @@ async def test_a_loaded_state_is_part_of_the_run(tmp_path: Path) -> None:
     (run.folder / "trace.jsonl").write_bytes(b"".join(run.lines[:3]))
     again = await CoagAgent.resume(run.folder)
     assert again.context.working_memory.dialogue[0].content == TASK
-    await say(again)
+    await say_nothing(again)
     assert not (tmp_path / "second.txt").exists()
     await again.close()
 

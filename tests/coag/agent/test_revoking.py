@@ -6,9 +6,8 @@ import json
 from pathlib import Path
 
 import pytest
-from autogen_agentchat.messages import TextMessage
-from autogen_core import CancellationToken
 from kits.brains import brain, respond
+from kits.turns import say, traced
 
 from coag import CoagAgent, LongTermMemory
 from coag.agent.resume import recover_memory
@@ -28,6 +27,7 @@ LESSON = "The cellar key, as all keys belong under the mat, lies there."
 FRIEND = Provenance(
     run="", activity="", cycle=0, source="friend", source_kind="message", trust=Trust.UNTRUSTED
 )
+ASKED = "Where do all keys belong, under the mat?"
 RULE = "Look below the doormat first when a key is wanted."
 
 
@@ -51,17 +51,9 @@ def porter(memory: LongTermMemory | str = ":memory:", logs: Path | None = None) 
     )
 
 
-async def say(agent: CoagAgent, text: str = "Where do all keys belong, under the mat?") -> None:
-    await agent.on_messages([TextMessage(content=text, source="user")], CancellationToken())
-
-
-def written(agent: CoagAgent) -> list[Written]:
-    return [record for record in agent.trace if isinstance(record, Written)]
-
-
 async def poisoned(agent: CoagAgent) -> Record:
-    await say(agent)
-    told, drawn, rule = written(agent)
+    await say(agent, ASKED)
+    told, drawn, rule = traced(agent, Written)
     poison, lesson = (Record.model_validate(one.content) for one in (told, drawn))
     assert (poison.kind, poison.provenance.trust) == (MemoryKind.EPISODIC, Trust.UNTRUSTED)
     assert lesson.lineage.derived_from == (poison.id,)
@@ -78,7 +70,7 @@ async def test_record_conclusion_and_rule_are_gone_and_the_trace_says_so() -> No
     assert len(gone.records) == 2
     assert (await agent.long_term_memory.recall("keys under the mat")).records == ()
     assert RULE not in agent.procedures.get("reasoning").text
-    revoked, version = written(agent)[-2:]
+    revoked, version = traced(agent, Written)[-2:]
     assert (revoked.what, revoked.id) == ("revoked", poison.id)
     assert revoked.content["reason"] == "The sign was a joke."
     assert set(revoked.content["records"]) == set(gone.records)
@@ -108,7 +100,7 @@ async def test_a_source_s_word_that_is_taken_back_stands_in_the_trace_and_is_rep
     source = poison.provenance.source
     gone = await agent.revoke_origin(poison.id, source, "It reads signs badly.")
     await say(agent, "And now?")
-    line = next(one for one in written(agent) if one.what == "revoked")
+    line = next(one for one in traced(agent, Written) if one.what == "revoked")
     assert (line.id, line.content["source"], gone.source) == (poison.id, source, source)
     assert line.content["records"] == list(gone.records)
     assert len(gone.records) == 2
@@ -131,7 +123,7 @@ async def test_memory_in_ram_comes_back_without_the_word_that_was_taken_back() -
     assert (gone.record_id, gone.lowered, gone.records) == ("", (poison.id,), ())
     assert await agent.long_term_memory.store.get([poison.id]) == [poison]
 
-    first, *lines = written(agent)
+    first, *lines = traced(agent, Written)
     first = first.model_copy(update={"content": shared.model_dump(mode="json")})
     memory = LongTermMemory(InMemoryStore(HashEmbedder()), scope="porter")
     await recover_memory([first, *lines], memory, ProceduralMemory())
@@ -144,4 +136,4 @@ async def test_revoking_wants_a_reason() -> None:
     poison = await poisoned(agent)
     with pytest.raises(ValueError, match="reason is empty"):
         await agent.revoke(poison.id, " ")
-    assert len(written(agent)) == 3
+    assert len(traced(agent, Written)) == 3

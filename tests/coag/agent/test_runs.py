@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from autogen_agentchat.messages import TextMessage
-from autogen_core import CancellationToken
 from kits.brains import brain, respond
 from kits.porters import ANSWER, TASK, porter
+from kits.turns import say, traced
 
 from coag import CoagAgent
 from coag.agent import twin
@@ -21,7 +20,6 @@ from coag.schema import (
     Snapshot,
     SnapshotReason,
     SteppingClock,
-    TraceRecord,
 )
 from coag.tracing import MemoryTrace, Recipe, read_run, read_trace
 
@@ -31,13 +29,6 @@ FULL = Path("/dev/full")
 def run_in(logs: Path) -> Path:
     (folder,) = logs.iterdir()
     return folder
-
-
-async def say(agent: CoagAgent) -> str:
-    said = await agent.on_messages(
-        [TextMessage(content="Wave.", source="user")], CancellationToken()
-    )
-    return said.chat_message.to_text()
 
 
 async def test_a_run_leaves_its_description_its_trace_and_its_pages(tmp_path: Path) -> None:
@@ -125,23 +116,9 @@ class Yard:
         return None
 
 
-async def say_snapshots(agent: CoagAgent, text: str) -> str:
-    message = TextMessage(content=text, source="user")
-    response = await agent.on_messages([message], CancellationToken())
-    return response.chat_message.to_text()
-
-
-def snapshots(records: tuple[TraceRecord, ...]) -> list[Snapshot]:
-    return [record for record in records if isinstance(record, Snapshot)]
-
-
-async def with_yard(tmp_path: Path, yard: Yard) -> CoagAgent:
-    return twin(porter(log=str(tmp_path / "calls.txt")), environment=yard)
-
-
 async def test_a_run_begins_with_the_state_it_begins_with(tmp_path: Path) -> None:
     agent = porter(log=str(tmp_path / "calls.txt"))
-    await say_snapshots(agent, TASK)
+    await say(agent, TASK)
     first = agent.trace[0]
     assert isinstance(first, Snapshot)
     assert first.reason is SnapshotReason.OPENED
@@ -152,9 +129,9 @@ async def test_a_run_begins_with_the_state_it_begins_with(tmp_path: Path) -> Non
 
 async def test_an_environment_is_told_where_it_has_changed(tmp_path: Path) -> None:
     yard = Yard()
-    agent = await with_yard(tmp_path, yard)
-    await say_snapshots(agent, TASK)
-    told = [one.environment for one in snapshots(agent.trace)]
+    agent = twin(porter(log=str(tmp_path / "calls.txt")), environment=yard)
+    await say(agent, TASK)
+    told = [one.environment for one in traced(agent, Snapshot)]
     assert yard.looks == agent.context.working_memory.cycle == 4
     assert told == [None, {"stones": 0}, {"stones": 1}, None, {"stones": 2}]
 
@@ -164,9 +141,9 @@ async def test_an_environment_that_cannot_tell_is_noted_and_the_turn_goes_on(
 ) -> None:
     yard = Yard()
     yard.problem = OSError("the yard is shut")
-    agent = await with_yard(tmp_path, yard)
-    assert await say_snapshots(agent, TASK) == ANSWER
-    notes = [r for r in agent.trace if isinstance(r, Note) and r.about == "environment"]
+    agent = twin(porter(log=str(tmp_path / "calls.txt")), environment=yard)
+    assert await say(agent, TASK) == ANSWER
+    notes = [r for r in traced(agent, Note) if r.about == "environment"]
     assert len(notes) == 4
     assert "OSError: the yard is shut" in notes[0].text
 
@@ -185,7 +162,7 @@ async def test_a_twin_has_what_the_first_was_given_but_for_what_is_named(tmp_pat
     assert second.arguments.seed == 7
     assert second.arguments.deliberation == first.arguments.deliberation
     assert second.mind.deps.clock is clock
-    assert await say_snapshots(second, TASK) == ANSWER
+    assert await say(second, TASK) == ANSWER
 
 
 # ---- A further sink beside an agent's trace ----

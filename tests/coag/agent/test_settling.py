@@ -14,6 +14,7 @@ from autogen_core import CancellationToken, FunctionCall
 from hypothesis import given
 from hypothesis import strategies as st
 from kits.banks import Account, AccountContext, Bank, Behaviour, ForeseeingContext, never_overdrawn
+from kits.turns import traced
 
 from coag import Bounds, CoagAgent, CoagContext, ScriptedModel, Verdict, tool
 from coag.compat import ConstrainedWorkbench
@@ -65,7 +66,7 @@ def teller(bank: Bank, model: Any = stubborn, **more: Any) -> CoagAgent:
 
 
 def kinds(agent: CoagAgent) -> list[PerceptKind]:
-    return [r.kind for r in agent.trace if isinstance(r, Percept)]
+    return [r.kind for r in traced(agent, Percept)]
 
 
 @pytest.mark.parametrize("how", ["late", "lost"])
@@ -74,7 +75,7 @@ async def test_a_payment_that_gave_no_answer_is_not_made_again(how: Behaviour) -
     agent = teller(bank)
     result = await agent.run(task="Pay 60.")
     assert len(bank.paid) == (how == "late")
-    assert len([r for r in agent.trace if isinstance(r, Intent)]) == 1
+    assert len(traced(agent, Intent)) == 1
     (open_one,) = agent.context.working_memory.unsettled
     assert (open_one.action, open_one.arguments) == ("pay", {"amount": 60})
     assert "unsettled: exactly this began in cycle 1" in result.messages[-1].to_text()
@@ -115,7 +116,7 @@ async def test_whatever_goes_wrong_in_reconcile_leaves_the_outcome_unknown(
     agent = teller(bank, tools=[pay])
     await agent.run(task="Pay 60.")
     assert bank.paid == [60]
-    notes = [r.text for r in agent.trace if isinstance(r, Note) and r.about == "reconcile"]
+    notes = [r.text for r in traced(agent, Note) if r.about == "reconcile"]
     assert notes
     assert "pay: reconcile" in notes[0]
 
@@ -339,7 +340,7 @@ async def test_a_tool_gets_one_key_for_one_action_within_a_goal_and_the_model_no
     assert later == [later[0]] * 2
     assert later[0] != first
     assert "idempotency_key" not in str(tools)
-    intents = [r for r in agent.trace if isinstance(r, Intent)]
+    intents = traced(agent, Intent)
     assert [intent.arguments["idempotency_key"] for intent in intents] == keys
 
 

@@ -15,11 +15,12 @@ from autogen_core import CancellationToken
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from kits.brains import brain, respond
+from kits.turns import Idle, say, traced
 
 from coag import CoagAgent, ScriptedModel
 from coag.errors import StateError
 from coag.memory import RuleChange
-from coag.schema import ModelCall, Note, Outcome, Percept, Phase, Section, Situation
+from coag.schema import ModelCall, Note, Outcome, Percept
 
 
 async def fail() -> str:
@@ -27,10 +28,8 @@ async def fail() -> str:
     raise OSError("jammed")
 
 
-class Tally:
+class Tally(Idle):
     """A module whose state is a count."""
-
-    name = "tally"
 
     def __init__(self) -> None:
         self.count = 0
@@ -38,19 +37,11 @@ class Tally:
     async def observe(self, event: Percept | Outcome) -> None:
         self.count += 1
 
-    async def contribute(self, phase: Phase, situation: Situation, budget: int) -> Section | None:
-        return None
-
     def save_state(self) -> Mapping[str, Any]:
         return {"count": self.count}
 
     def load_state(self, state: Mapping[str, Any]) -> None:
         self.count = state["count"]
-
-
-async def say(agent: CoagAgent, text: str = "Go on.") -> str:
-    said = await agent.on_messages([TextMessage(content=text, source="user")], CancellationToken())
-    return said.chat_message.to_text()
 
 
 def make(*cycles: Any, **options: Any) -> CoagAgent:
@@ -82,11 +73,9 @@ async def test_ids_go_on_where_they_were() -> None:
     second = make()
     await second.load_state(await first.save_state())
     await say(second)
-    assert ids_of(second).isdisjoint(ids_of(first))
-
-
-def ids_of(agent: CoagAgent) -> set[str]:
-    return {record.id for record in agent.trace if isinstance(record, Percept | ModelCall)}
+    before = {one.id for one in (*traced(first, Percept), *traced(first, ModelCall))}
+    after = {one.id for one in (*traced(second, Percept), *traced(second, ModelCall))}
+    assert before.isdisjoint(after)
 
 
 async def test_a_failure_that_was_saved_still_counts() -> None:
@@ -157,6 +146,6 @@ async def test_a_state_says_where_the_long_term_memory_rests_and_holds_none_of_i
     assert state["long_term_memory"] == str(tmp_path / "mind" / "long_term")
     other = make()
     await other.load_state(state)
-    (note,) = [record for record in other.trace if isinstance(record, Note)]
+    (note,) = traced(other, Note)
     assert "this one's is in 'RAM'" in note.text
     await agent.close()

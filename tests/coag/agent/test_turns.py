@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from autogen_agentchat.base import TaskResult
-from autogen_agentchat.messages import BaseChatMessage, TextMessage
+from autogen_agentchat.messages import TextMessage
 from autogen_core import CancellationToken
 from autogen_core.model_context import UnboundedChatCompletionContext
 from autogen_core.models import LLMMessage
@@ -16,9 +16,7 @@ from kits.brains import brain, respond
 
 from coag import CoagAgent
 from coag.agent.events import LiveEvents
-from coag.agent.inbox import Inbox
 from coag.agent.turns import TurnRunner
-from coag.context import CoagContext
 from coag.errors import TraceError, TurnInProgressError
 from coag.models import ScriptedModel
 from coag.tracing import TraceWriter
@@ -47,30 +45,6 @@ def agent_that(model: ScriptedModel, **more: Any) -> CoagAgent:
 
 
 # ---- one at a time ----
-
-
-async def test_a_stream_whose_reader_is_busy_is_not_ended_by_another_call() -> None:
-    made, ended = turns(), list[str]()
-    paused, go_on = asyncio.Event(), asyncio.Event()
-
-    async def read() -> list[int]:
-        read: list[int] = []
-        async for item in made.hold(numbers(ended)):
-            read.append(item)
-            paused.set()
-            await go_on.wait()
-        return read
-
-    reading = asyncio.create_task(read())
-    await paused.wait()
-    with pytest.raises(TurnInProgressError, match="'agent' is in a turn already"):
-        await all_of(made)
-    with pytest.raises(TurnInProgressError):
-        await made.end_abandoned()
-    assert ended == []
-    go_on.set()
-    assert await reading == [0, 1, 2]
-    assert await all_of(made) == [0, 1, 2]
 
 
 async def test_a_left_stream_is_ended_by_its_readers_next_call_and_says_so() -> None:
@@ -151,24 +125,6 @@ async def test_an_agent_that_a_reader_is_busy_with_refuses_a_second_call() -> No
 
 
 # ---- trying again ----
-
-
-async def test_a_message_is_taken_in_once_its_percept_is_recorded() -> None:
-    passed: list[BaseChatMessage] = []
-
-    async def pass_on(message: BaseChatMessage) -> None:
-        passed.append(message)
-
-    inbox, messages = Inbox(CoagContext(), pass_on), [TextMessage(content="a", source="user")]
-    assert await inbox.receive([]) == []
-    (percept,) = await inbox.receive(messages)
-    (again,) = await inbox.receive(messages)
-    assert (percept.content, again.content) == ("a", "a")
-    inbox.taken_in(again)
-    assert await inbox.receive(messages) == []
-    assert passed == messages
-    inbox.forget()
-    assert len(await inbox.receive(messages)) == 1
 
 
 class Flaky(UnboundedChatCompletionContext):
