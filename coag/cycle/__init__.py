@@ -17,7 +17,6 @@ from .actions import (
     IDEMPOTENCY_KEY,
     RESPOND,
     GuardedActions,
-    NoActions,
     respond_spec,
     with_defaults,
 )
@@ -72,13 +71,12 @@ from .output_schema import (
     SelectionAnswer,
 )
 from .settings import Ablation, CycleSettings
-from .turn import WITHHELD, TurnResult, run_turn, sayable
+from .turn import TurnResult, run_turn, sayable
 
 __all__ = [
     "run_turn",
     "TurnResult",
     "sayable",
-    "WITHHELD",
     "run_cycle",
     "close_cycle",
     "commit",
@@ -121,7 +119,6 @@ __all__ = [
     "BoundRule",
     "JudgedBy",
     "GuardedActions",
-    "NoActions",
     "RESPOND",
     "respond_spec",
     "Approvals",

@@ -10,7 +10,7 @@ Nothing here does input or output, and nothing here knows AutoGen.
 """
 
 from coag._util.deprecation import renamed
-from coag._util.html_cards import HtmlTable, html_card, html_text
+from coag._util.html_cards import HtmlTable, html_card
 from coag._util.json_diff import diff_patch, merge_patch
 from coag._util.secrets import REDACTED, is_secret_setting
 from coag._util.text import (
@@ -25,7 +25,7 @@ from coag._util.text import (
     well_formed,
     without_tags,
 )
-from coag._util.timeouts import end_task, let_others_run
+from coag._util.timeouts import let_others_run
 
 from .actions import (
     UNPARSED,
@@ -49,7 +49,6 @@ from .imports import (
     Declarable,
     Imported,
     check_own_code,
-    check_provider,
     check_trusted,
     from_import_name,
     from_run,
@@ -222,7 +221,6 @@ __all__ = [
     "ENTRY",
     "HtmlTable",
     "html_card",
-    "html_text",
     "visible",
     "Constraint",
     "ConstraintSource",
@@ -242,7 +240,6 @@ __all__ = [
     "check_trusted",
     "is_own",
     "provider_name",
-    "check_provider",
     "Imported",
     "Declarable",
     "random_state",
@@ -256,7 +253,6 @@ __all__ = [
     "cleaned",
     "one_line",
     "escaped_json",
-    "end_task",
     "let_others_run",
     "REDACTED",
     "Redactor",

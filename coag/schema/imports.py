@@ -70,7 +70,12 @@ def import_name(value: object) -> str:
             "the top level of a module; what it closes over can be fields of a dataclass."
         )
     for home in _homes(module):
-        if _is(_found(home, path), value):
+        try:
+            found = _walk(sys.modules.get(home) or import_module(home), path)
+        except ImportError:
+            continue
+        # Each look at a class method makes another object, which is equal to the last.
+        if found is value or (isinstance(value, MethodType) and found == value):
             return f"{home}:{path}"
     raise ConfigurationError(
         f"{path!r} is not found in {module} under its own name. Give what the module has "
@@ -87,23 +92,35 @@ def from_import_name(name: str) -> Any:
     Raises:
         ConfigurationError: It is no import name, it is not allowed, or nothing has that name.
     """
+    module, path = _parts(name)
+    listed = os.environ.get(_ALLOWED)
+    if listed is not None and not _within(module, (*_ALWAYS_ALLOWED, *_listed(listed))):
+        raise ConfigurationError(
+            f"{module!r} is not imported: {_ALLOWED}={listed!r} does not list it. Add its package "
+            "there if you trust it."
+        )
+    try:
+        found = _walk(import_module(module), path)
+    except Exception as error:  # the module's own code, which may raise anything
+        said = f"{module} raised {type(error).__name__}: {error}"
+        if isinstance(error, ImportError):
+            said = f"{error}."
+        raise ConfigurationError(f"{name!r} cannot be imported: {said}") from error
+    if found is _MISSING:
+        raise ConfigurationError(f"{name!r} cannot be imported: {module} has no {path!r}.")
+    return found
+
+
+def _parts(name: str) -> tuple[str, str]:
+    """Module and path of an import name."""
     parts = _NAME.fullmatch(name)
     if parts is None:
         raise ConfigurationError(f"{name!r} is no import name: write 'module:name'.")
-    _check_allowed(parts["module"])
-    try:
-        found = _walk(import_module(parts["module"]), parts["path"])
-    except ImportError as error:
-        raise ConfigurationError(f"{name!r} cannot be imported: {error}.") from error
-    except Exception as error:  # the module's own code, which may raise anything
-        raise ConfigurationError(
-            f"{name!r} cannot be imported: {parts['module']} raised {type(error).__name__}: {error}"
-        ) from error
-    if found is _MISSING:
-        raise ConfigurationError(
-            f"{name!r} cannot be imported: {parts['module']} has no {parts['path']!r}."
-        )
-    return found
+    return parts["module"], parts["path"]
+
+
+def _listed(variable: str) -> Iterable[str]:
+    return filter(None, (one.strip() for one in variable.split(",")))
 
 
 def from_run(name: str, trust: Iterable[str] = (), *, programs_own: bool = False) -> Any:
@@ -127,7 +144,7 @@ def from_run(name: str, trust: Iterable[str] = (), *, programs_own: bool = False
     check_own_code(found, name)
     home: object = getattr(found, "__module__", None)
     trusted = isinstance(home, str) and (
-        _within(home, _named(trust)) or sys.modules.get(home) is sys.modules[module]
+        _within(home, _trusted(trust)) or sys.modules.get(home) is sys.modules[module]
     )
     if not trusted and name not in _OWN_FACTORIES:
         raise ConfigurationError(
@@ -143,17 +160,14 @@ def check_trusted(name: str, trust: Iterable[str] = (), *, programs_own: bool = 
     Raises:
         ConfigurationError: It may not; names the option that allows it.
     """
-    parts = _NAME.fullmatch(name)
-    if parts is None:
-        raise ConfigurationError(f"{name!r} is no import name: write 'module:name'.")
-    module = parts["module"]
+    module, _ = _parts(name)
     if is_own(module):
         if name not in _OWN_FACTORIES:
             raise ConfigurationError(f"{name!r} is no function that builds the agent of a run.")
         return module
     if module.partition(".")[0] in sys.stdlib_module_names:
         raise ConfigurationError(f"{name!r} is Python's own and no part of an agent.")
-    if _within(module, _named(trust)) or (programs_own and _is_programs_own(module)):
+    if _within(module, _trusted(trust)) or (programs_own and _is_programs_own(module)):
         return module
     raise ConfigurationError(
         f"{name!r} is not imported, since importing runs code and a run may be a stranger's: add "
@@ -167,15 +181,14 @@ def is_own(module: str) -> bool:
     return _within(module, _OWN_PACKAGES)
 
 
-def _named(trust: Iterable[str]) -> tuple[str, ...]:
+def _trusted(trust: Iterable[str]) -> tuple[str, ...]:
     """The modules that the user named, by argument or variable.
 
     Raises:
         ConfigurationError: Something is no name of a module.
     """
     given = (trust,) if isinstance(trust, str) else tuple(trust)
-    listed = (one.strip() for one in os.environ.get(_TRUST, "").split(","))
-    named = (*given, *filter(None, listed))
+    named = (*given, *_listed(os.environ.get(_TRUST, "")))
     for one in named:
         if _MODULE.fullmatch(one) is None:
             raise ConfigurationError(
@@ -210,18 +223,6 @@ def _is_script(module: str) -> bool:
         return spec is not None and spec.origin is not None and Path(spec.origin).samefile(file)
     except (OSError, ValueError):  # a file that is gone, a module without a spec
         return False
-
-
-def _check_allowed(module: str) -> None:
-    listed = os.environ.get(_ALLOWED)
-    if listed is None:
-        return
-    allowed = (*_ALWAYS_ALLOWED, *filter(None, (one.strip() for one in listed.split(","))))
-    if not _within(module, allowed):
-        raise ConfigurationError(
-            f"{module!r} is not imported: {_ALLOWED}={listed!r} does not list it. Add its package "
-            "there if you trust it."
-        )
 
 
 def check_own_code(found: object, name: str) -> None:
@@ -259,22 +260,13 @@ def provider_name(component: type) -> str:
                 f"Move it to the top level of {module}."
             )
         provider = f"{module}.{name}"
-    check_provider(provider)
-    return provider
-
-
-def check_provider(provider: str) -> None:
-    """Refuses a path through private modules: it may be gone with the next version.
-
-    Raises:
-        ConfigurationError: A part of the path begins with an underscore.
-    """
     private = [part for part in provider.split(".") if part[:1] == "_" and part != "__main__"]
-    if private:
+    if private:  # it may be gone with the next version
         raise ConfigurationError(
             f"The component {provider!r} has a private path ({private[0]!r}). Show the class in "
             "a public module, or set component_provider_override to its public path."
         )
+    return provider
 
 
 def _homes(module: str) -> Iterator[str]:
@@ -284,33 +276,18 @@ def _homes(module: str) -> Iterator[str]:
     """
     parts = module.split(".")
     public = next((n for n, part in enumerate(parts) if part.startswith("_")), len(parts))
-    if public == len(parts) > 2 and parts[0] in _OWN_PACKAGES and not _is_package(module):
+    package = hasattr(sys.modules.get(module), "__path__")
+    if public == len(parts) > 2 and parts[0] in _OWN_PACKAGES and not package:
         public -= 1
     for end in range(public, 0, -1) if public < len(parts) else ():
         yield ".".join(parts[:end])
     yield module
 
 
-def _is_package(module: str) -> bool:
-    return hasattr(sys.modules.get(module), "__path__")
-
-
-def _found(module: str, path: str) -> object:
-    try:
-        return _walk(sys.modules.get(module) or import_module(module), path)
-    except ImportError:
-        return _MISSING
-
-
 def _walk(found: object, path: str) -> Any:
     for part in path.split("."):
         found = getattr(found, part, _MISSING)
     return found
-
-
-def _is(found: object, value: object) -> bool:
-    """Each look at a class method makes another object, which is equal to the last."""
-    return found is value or (isinstance(value, MethodType) and found == value)
 
 
 # ---- A value as JSON: by import name, and with the arguments that its class makes it from ----
@@ -426,6 +403,7 @@ def _holds_nothing(value: object) -> bool:
 
 
 def _fields_of(value: object) -> dict[str, Any]:
+    """What a value is made from, as it holds it."""
     if isinstance(value, Declarable):
         return dict(value.to_arguments())
     names: list[str] = []
@@ -437,21 +415,20 @@ def _fields_of(value: object) -> dict[str, Any]:
 
 
 def _arguments_of(value: object) -> dict[str, Any]:
-    if isinstance(value, Declarable):
-        return dict(value.to_arguments())
+    """The same as JSON."""
     try:
-        if isinstance(value, BaseModel):
+        if isinstance(value, BaseModel) and not isinstance(value, Declarable):
             return value.model_dump(mode="json", round_trip=True, by_alias=True)
-        if dataclasses.is_dataclass(value):
+        if dataclasses.is_dataclass(value) and not isinstance(value, Declarable):
             dumped = TypeAdapter(type(value)).dump_python(value, mode="json")
             return {name: dumped[name] for name in _fields_of(cast("object", value))}
     except _UNFIT as error:
         raise ConfigurationError(
             f"The fields of a {type(value).__name__} are no JSON: {error}"
         ) from error
-    if not _holds_nothing(value):
+    if not isinstance(value, Declarable) and not _holds_nothing(value):
         raise ConfigurationError(
             f"A {type(value).__name__} holds values of which only itself knows. Make it a "
             "dataclass or a pydantic model, or an AutoGen component; or give a function."
         )
-    return {}
+    return _fields_of(value)
