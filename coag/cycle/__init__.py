@@ -36,7 +36,6 @@ from .approval import (
     still_holds,
 )
 from .asking import NOT_OFFERED, OFFER
-from .budget import Bounds, Budget
 from .checks import (
     CURRENT_STATE,
     UNSETTLED,
@@ -70,7 +69,7 @@ from .output_schema import (
     ReasoningAnswer,
     SelectionAnswer,
 )
-from .settings import Ablation, CycleSettings
+from .settings import Ablation, Bounds, Budget, CycleSettings
 from .turn import TurnResult, run_turn, sayable
 
 __all__ = [

@@ -35,7 +35,6 @@ from .output_schema import (
     ProposalAnswer,
     ReasoningAnswer,
     calls_of,
-    can_be_ranked,
     form_of,
     with_enumerated_actions,
     with_enumerated_calls,
@@ -244,7 +243,7 @@ async def _limited(answer: type[FormT], context: AnyContext, deps: Deps) -> type
     )
     if deps.settings.enumerate_actions == "allowed":
         calls = _allowed(calls, specs, context, deps)
-    if deps.settings.answers == "brief" and can_be_ranked(every):
+    if deps.settings.answers == "brief" and every.can_be_ranked:
         return with_ranked_calls(answer, calls)
     return with_enumerated_calls(answer, calls)
 

@@ -51,11 +51,10 @@ ItemT = TypeVar("ItemT")
 AnswerT = TypeVar("AnswerT", bound=BaseModel)
 
 
-@dataclass(frozen=True, slots=True)
-class FormExample:
+class FormExample(str):
     """How a field is shown in the form of an answer, where its schema is not that of its type."""
 
-    form: str
+    __slots__ = ()
 
 
 Listed = Annotated[Sequence[ItemT], Field(max_length=MAX_CANDIDATES), _cut(MAX_CANDIDATES)]
@@ -203,7 +202,7 @@ def _example(model: type[BaseModel]) -> str:
     asked = model.model_json_schema()["properties"]
     fields: list[str] = []
     for name, field in model.model_fields.items():
-        own = next((each.form for each in field.metadata if isinstance(each, FormExample)), "")
+        own = next((each for each in field.metadata if isinstance(each, FormExample)), "")
         if name in asked:
             fields.append(f'"{name}": {own or _placeholder(name, field.annotation)}')
     return "{" + ", ".join(fields) + "}"
@@ -244,6 +243,17 @@ class EnumeratedCalls:
     written: tuple[tuple[str, str, str], ...]
     """For each call that is written out: how, the action, and its arguments as JSON."""
 
+    @property
+    def whole(self) -> list[str]:
+        """Those that are written out with their arguments; the others are names of actions."""
+        written = {shown for shown, _, _ in self.written}
+        return [name for name in self.names if name in written]
+
+    @property
+    def can_be_ranked(self) -> bool:
+        """Whether there is a choice of whole calls, and one that a schema can list."""
+        return len(self.whole) >= 2 and len(self.names) <= MOST_CALLS
+
     def judged(self) -> list[tuple[str, str]]:
         """The calls that can be judged before they are made, as action and arguments.
 
@@ -265,28 +275,21 @@ def calls_of(specs: Sequence[ActionSpec]) -> EnumeratedCalls:
     names: list[str] = []
     written: list[tuple[str, str, str]] = []
     for spec in specs:
-        choices = _choices(spec)
-        if choices is None:
+        properties = cast("Mapping[str, Any]", spec.parameters.get("properties") or {})
+        choices = {name: _values(schema) for name, schema in properties.items()}
+        if not 0 < prod(map(len, choices.values())) <= MOST_CALLS:
             names.append(spec.name)
             continue
         for values in product(*choices.values()):
             given = dict(zip(choices, values, strict=True))
-            texts = (v if isinstance(v, str) else _json(v) for v in values)
-            arguments = (f"{key}={text}" for key, text in zip(choices, texts, strict=True))
-            shown = " ".join([spec.name, *arguments])
-            names.append(shown)
-            written.append((shown, spec.name, _json(given)))
+            shown = [f"{key}={v if isinstance(v, str) else _json(v)}" for key, v in given.items()]
+            names.append(" ".join([spec.name, *shown]))
+            written.append((names[-1], spec.name, _json(given)))
     return EnumeratedCalls(tuple(names), tuple(written))
 
 
-def _choices(spec: ActionSpec) -> dict[str, list[Any]] | None:
-    """For each argument the values that it may have; None where they cannot be counted."""
-    properties = cast("Mapping[str, Any]", spec.parameters.get("properties") or {})
-    choices = {name: _values(schema) for name, schema in properties.items()}
-    return choices if 0 < prod(map(len, choices.values())) <= MOST_CALLS else None
-
-
 def _values(schema: Any) -> list[Any]:
+    """The values that an argument may have; none where they cannot be counted."""
     if not isinstance(schema, Mapping):
         return []
     shown = cast("Mapping[str, Any]", schema)
@@ -364,13 +367,9 @@ _WAYS = 30
 
 @lru_cache(maxsize=256)
 def with_ranked_calls(answer: type[FormT], calls: EnumeratedCalls) -> type[FormT]:
-    """The same form with `candidates` as a ranking of the calls that may be named.
+    """The same form with `candidates` as a ranking of the calls, if they `can_be_ranked`.
 
     What comes as a list all the same, from a server that enforces nothing, is taken as one.
-
-    Args:
-        answer: A form of Proposal, or of a whole deliberation.
-        calls: What may be named; see `can_be_ranked`.
     """
     item = _naming_calls(answer, calls)
     listed: Any = Annotated[
@@ -387,10 +386,6 @@ def with_numbered_scores(answer: type[EvaluationAnswer], count: int) -> type[Eva
     """The same form with `evaluations` as a score under each candidate's number, none left out.
 
     Asked for a list of judgements, a small model judges the first candidate and ends.
-
-    Args:
-        answer: A form of Evaluation.
-        count: How many candidates there are to judge; 1 or more.
     """
     numbers = [str(number) for number in range(1, count + 1)]
     shown = ", ".join(f'"{number}": score' for number in numbers)
@@ -411,17 +406,6 @@ def _judgements(value: Any) -> Any:
     return [{"candidate": number, "score": score} for number, score in scores.items()]
 
 
-def can_be_ranked(calls: EnumeratedCalls) -> bool:
-    """Whether there is a choice of whole calls, and one that a schema can list."""
-    return len(_whole(calls)) >= 2 and len(calls.names) <= MOST_CALLS
-
-
-def _whole(calls: EnumeratedCalls) -> list[str]:
-    """The calls that are written out with their arguments; the others are names of actions."""
-    written = {shown for shown, _, _ in calls.written}
-    return [name for name in calls.names if name in written]
-
-
 def _in_order(value: Any) -> Any:
     """A ranking as a list of candidates with draft scores; anything else as it is."""
     if not isinstance(value, dict):
@@ -438,31 +422,23 @@ def _in_order(value: Any) -> Any:
 
 
 def _rankings(calls: EnumeratedCalls) -> Iterator[dict[str, Any]]:
-    """A schema for each call that may be best and, where they are not too many, each second one."""
-    whole = _whole(calls)
-    for first in calls.names:
-        others = [name for name in whole if name != first]
-        few = len(calls.names) * len(others) <= _WAYS
-        seconds = [[name] for name in others] if few else [others]
-        for second in seconds or [[]]:
-            third = [name for name in others if second != [name]]
-            yield _ranking(first, second, third, free=first not in whole)
+    """A schema for each call that may be best and, where they are not too many, each second one.
 
-
-def _ranking(
-    best: str, second: Sequence[str], third: Sequence[str], *, free: bool
-) -> dict[str, Any]:
-    """The schema of a ranking; a place for which no call is left is not asked for.
-
-    An action whose arguments are free can only be first; its arguments are a field of their own.
+    A place for which no call is left is not asked for. An action whose arguments are free can only
+    be first; its arguments are a field of their own.
     """
-    slots: dict[str, Any] = {"best": {"type": "string", "enum": [best]}}
-    if free:
-        slots["arguments"] = {"type": "string", "maxLength": _ARGUMENTS}
-    for place, names in (("second", second), ("third", third)):
-        if names:
-            slots[place] = {"type": "string", "enum": list(names)}
-    return _object(slots)
+    for first in calls.names:
+        others = [name for name in calls.whole if name != first]
+        few = len(calls.names) * len(others) <= _WAYS
+        for second in ([[name] for name in others] if few else [others]) or [[]]:
+            slots: dict[str, Any] = {"best": {"type": "string", "enum": [first]}}
+            if first not in calls.whole:
+                slots["arguments"] = {"type": "string", "maxLength": _ARGUMENTS}
+            third = [name for name in others if second != [name]]
+            for place, names in (("second", second), ("third", third)):
+                if names:
+                    slots[place] = {"type": "string", "enum": names}
+            yield _object(slots)
 
 
 def _object(properties: dict[str, Any]) -> dict[str, Any]:

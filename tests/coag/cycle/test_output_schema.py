@@ -27,7 +27,6 @@ from coag.cycle.output_schema import (
     BriefSelectionAnswer,
     EnumeratedCalls,
     calls_of,
-    can_be_ranked,
     form_of,
     with_enumerated_actions,
     with_enumerated_calls,
@@ -196,10 +195,10 @@ def test_of_two_calls_two_places_are_asked_for() -> None:
 
 
 def test_one_whole_call_and_very_many_are_no_ranking() -> None:
-    assert not can_be_ranked(calls_of([LOOK, SAY]))
-    assert can_be_ranked(calls_of([LOOK, MOVE_ranking]))
+    assert not calls_of([LOOK, SAY]).can_be_ranked
+    assert calls_of([LOOK, MOVE_ranking]).can_be_ranked
     names = tuple(f"tool{number}" for number in range(MOST_CALLS + 1))
-    assert not can_be_ranked(EnumeratedCalls(names, ()))
+    assert not EnumeratedCalls(names, ()).can_be_ranked
 
 
 @given(st.recursive(st.none() | st.text() | st.integers(), st.lists))
