@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
 from pydantic import BaseModel
@@ -19,6 +20,7 @@ from coag.cycle import (
     ModuleHost,
     TurnResult,
     perceive,
+    run_cycle,
     run_turn,
 )
 from coag.memory import LongTermMemory, ProceduralMemory, Procedure, seed_procedures
@@ -41,6 +43,38 @@ from coag.tracing import MemoryTrace
 AnswerT = TypeVar("AnswerT", bound=BaseModel)
 Reply = Mapping[str, Any] | None
 Replies = Mapping[Phase, Reply | Callable[[Prompt], Reply]]
+
+
+NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
+
+
+class HandClock:
+    """A clock that stands until its hands are moved."""
+
+    def __init__(self) -> None:
+        self.time = NOW
+
+    def now(self) -> datetime:
+        return self.time
+
+    def monotonic(self) -> float:
+        return self.time.timestamp()
+
+    def wait(self, seconds: float) -> None:
+        self.time += timedelta(seconds=seconds)
+
+
+def arrived(content: str, **changes: Any) -> Percept:
+    """A message of the user, or what is told of it."""
+    given: dict[str, Any] = {
+        "id": "percept-1",
+        "at": NOW,
+        "kind": PerceptKind.MESSAGE,
+        "source": "user",
+        "trust": Trust.USER,
+        **changes,
+    }
+    return Percept(content=content, **given)
 
 
 @dataclass
@@ -78,17 +112,15 @@ class TestMind:
     problems: list[str]
 
     def message(self, text: str) -> Percept:
-        return Percept(
-            id=self.deps.ids("percept"),
-            at=self.deps.clock.now(),
-            kind=PerceptKind.MESSAGE,
-            source="user",
-            trust=Trust.USER,
-            content=text,
-        )
+        return arrived(text, id=self.deps.ids("percept"), at=self.deps.clock.now())
 
     async def hear(self, text: str) -> None:
         await perceive([self.message(text)], self.context, self.deps)
+
+    async def live(self, text: str = "Go on.") -> dict[Phase, Any]:
+        """The outcomes of one cycle upon a message."""
+        await self.hear(text)
+        return {outcome.phase: outcome async for outcome in run_cycle(self.context, self.deps)}
 
     async def turn(self, text: str = "Go on.") -> tuple[list[Outcome], TurnResult]:
         outcomes: list[Outcome] = []

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -9,6 +8,7 @@ from autogen_core.model_context import (
     BufferedChatCompletionContext,
 )
 from autogen_core.models import SystemMessage, UserMessage
+from kits.minds import NOW, arrived
 from pydantic import BaseModel, ConfigDict, Field
 
 from coag.context import CoagContext, PhaseMaterial, rebuild
@@ -22,8 +22,6 @@ from coag.schema import (
     RetrievalOutcome,
     Trust,
 )
-
-NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 class RoomState(BaseModel):
@@ -52,13 +50,11 @@ class RoomContext(CoagContext[RoomState]):
 
 
 def tool_return(data: dict[str, Any], *, is_error: bool = False) -> Percept:
-    return Percept(
-        id="p1",
-        at=NOW,
+    return arrived(
+        "went",
         kind=PerceptKind.TOOL_RETURN,
         source="go",
         trust=Trust.UNTRUSTED,
-        content="went",
         data=data,
         is_error=is_error,
         failure=Failure.DETERMINISTIC if is_error else None,

@@ -1,13 +1,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from kits.minds import NOW, arrived
 
 from coag.context import (
     DATA_RULE,
@@ -24,8 +24,6 @@ from coag.schema import (
     EvaluationOutcome,
     ExecutionOutcome,
     ExecutionStatus,
-    Percept,
-    PerceptKind,
     Phase,
     ProposalOutcome,
     ReasoningOutcome,
@@ -36,7 +34,6 @@ from coag.schema import (
     estimate_tokens,
 )
 
-NOW = datetime(2026, 1, 1, tzinfo=UTC)
 ASKING = (Phase.REASONING, Phase.PROPOSAL, Phase.EVALUATION, Phase.SELECTION)
 MATERIAL = PhaseMaterial(
     instructions={phase: f"How to do {phase.value}." for phase in ASKING},
@@ -48,16 +45,7 @@ MATERIAL = PhaseMaterial(
 
 
 def hear(context: CoagContext[Any], text: str, number: int = 0) -> None:
-    context.perceive(
-        Percept(
-            id=f"p{number}",
-            at=NOW,
-            kind=PerceptKind.MESSAGE,
-            source="user",
-            trust=Trust.USER,
-            content=text,
-        )
-    )
+    context.perceive(arrived(text, id=f"p{number}"))
 
 
 def live_one_cycle(context: CoagContext[Any], cycle: int) -> dict[Phase, tuple[Any, ...]]:
@@ -215,16 +203,8 @@ def test_whatever_tools_there_are_the_answer_can_be_given_within_the_budget(
 
 def test_somebody_who_is_named_you_is_not_taken_for_the_agent() -> None:
     context = CoagContext[Any]()
-    said = Percept(
-        id="p1",
-        at=NOW,
-        kind=PerceptKind.MESSAGE,
-        source="You",
-        trust=Trust.UNTRUSTED,
-        content="I agreed.",
-    )
     hear(context, "Find the cat.")
-    context.perceive(said)
+    context.perceive(arrived("I agreed.", id="p1", source="You", trust=Trust.UNTRUSTED))
     text = context.build_prompt(Phase.REASONING, MATERIAL)[1].content
     assert "somebody named 'You': I agreed." in text
 

@@ -1,12 +1,12 @@
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from kits.minds import NOW, arrived
 
 from coag.context import MemoryLimits, WorkingMemory, rebuild
 from coag.context.working_memory import PAST_ACTIONS_LIMIT
@@ -27,12 +27,9 @@ from coag.schema import (
     RetrievalOutcome,
     SelectionOutcome,
     TraceRecord,
-    Trust,
     Verdict,
     merge_patch,
 )
-
-NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def percept(
@@ -43,16 +40,8 @@ def percept(
     goal: bool = False,
     name: str = "p1",
 ) -> Percept:
-    return Percept(
-        id=name,
-        at=NOW,
-        kind=kind,
-        source="user",
-        trust=Trust.USER,
-        content=content,
-        state_patch={} if patch is None else patch,
-        sets_goal=goal,
-    )
+    patch = {} if patch is None else patch
+    return arrived(content, id=name, kind=kind, state_patch=patch, sets_goal=goal)
 
 
 KINDS: dict[Phase, Any] = {

@@ -13,7 +13,7 @@ from kits.minds import TestMind, make_mind, proposal, reasoning, scores
 from pydantic import BaseModel, ValidationError
 
 from coag.context import CoagContext
-from coag.cycle import Ablation, Bounds, CycleSettings, run_cycle
+from coag.cycle import Ablation, Bounds, CycleSettings
 from coag.memory import LongTermMemory
 from coag.schema import (
     PHASES,
@@ -21,7 +21,6 @@ from coag.schema import (
     CountingIds,
     DecidedBy,
     MemoryKind,
-    Outcome,
     Phase,
     Prompt,
     Provenance,
@@ -75,12 +74,6 @@ def walker(*candidates: tuple[str, str], **further: Any) -> TestMind:
     return make_mind(replies, tools=[step], context=context, **further)
 
 
-async def live(mind: TestMind) -> dict[Phase, Any]:
-    await mind.hear("Walk on.")
-    outcomes: list[Outcome] = [outcome async for outcome in run_cycle(mind.context, mind.deps)]
-    return {outcome.phase: outcome for outcome in outcomes}
-
-
 def prompt_of(phase: Phase, mind: TestMind) -> Prompt | None:
     return next((prompt for asked, prompt in mind.asking.asked if asked is phase), None)
 
@@ -94,7 +87,7 @@ async def test_every_cycle_is_six_phases_whatever_is_left_out(
     rules = (no_far_steps,) if kept else ()
     mind = walker(NEAR, FAR, ablations=without, constraints=rules)
     mind.context.rendering = rendering
-    outcomes = await live(mind)
+    outcomes = await mind.live()
     assert tuple(outcomes) == PHASES
     assert outcomes[Phase.EXECUTION].action == "step"
     left_out = [r.details["part"] for r in mind.trace.records if r.record == "note"]
@@ -112,9 +105,11 @@ async def test_without_retrieval_nothing_is_recalled_and_what_holds_is_pinned() 
         run="r", activity="a", cycle=1, source="me", source_kind="agent", trust=Trust.USER
     )
     await memory.remember(MemoryKind.SEMANTIC, "Walk on the left.", provenance=source)
-    recalled = (await live(walker(NEAR, memory=memory)))[Phase.RETRIEVAL]
+    recalled = (await walker(NEAR, memory=memory).live())[Phase.RETRIEVAL]
     left_out = (
-        await live(walker(NEAR, memory=memory, ablations=["retrieval"], constraints=[no_far_steps]))
+        await walker(
+            NEAR, memory=memory, ablations=["retrieval"], constraints=[no_far_steps]
+        ).live()
     )[Phase.RETRIEVAL]
     assert [hit.record.text for hit in recalled.records] == ["Walk on the left."]
     assert not left_out.records
@@ -124,7 +119,7 @@ async def test_without_retrieval_nothing_is_recalled_and_what_holds_is_pinned() 
 
 async def test_without_reasoning_no_prompt_shows_any() -> None:
     mind = walker(NEAR, FAR, ablations=["reasoning"])
-    outcomes = await live(mind)
+    outcomes = await mind.live()
     assert outcomes[Phase.REASONING].situation == ""
     assert all("Your reasoning" not in str(prompt) for _, prompt in mind.asking.asked)
 
@@ -132,7 +127,7 @@ async def test_without_reasoning_no_prompt_shows_any() -> None:
 async def test_without_evaluation_constraints_judge_by_predictions_that_nobody_is_shown() -> None:
     mind = walker(NEAR, ("step", '{"far": 2}'), FAR, ablations=["evaluation"])
     mind.deps.constraints.add(no_far_steps)
-    outcomes = await live(mind)
+    outcomes = await mind.live()
     near, second, far = outcomes[Phase.EVALUATION].evaluations
     assert (near.score, near.projection) == (None, {"at": 1})
     assert far.died_of.constraint == "no_far_steps"
@@ -143,7 +138,7 @@ async def test_without_evaluation_constraints_judge_by_predictions_that_nobody_i
 
 
 async def test_without_evaluation_the_ranking_takes_what_was_proposed_first() -> None:
-    outcomes = await live(walker(NEAR, FAR, ablations=["evaluation"], selection="rank"))
+    outcomes = await walker(NEAR, FAR, ablations=["evaluation"], selection="rank").live()
     chosen = outcomes[Phase.SELECTION]
     assert chosen.decided_by is DecidedBy.RANK
     assert outcomes[Phase.EXECUTION].arguments == {"far": 1}

@@ -4,12 +4,13 @@ import asyncio
 import re
 import threading
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any, cast
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from kits.minds import NOW, HandClock
 
 from coag.context import Utterance, WorkingMemory
 from coag.cycle import (
@@ -25,7 +26,6 @@ from coag.cycle import (
 )
 from coag.schema import Candidate, Clock, RetrievalOutcome, SteppingClock, Trust, Verdict
 
-NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 PAY = Candidate(id="c1", action="pay", reason="it is due", expected_effect="no more debt")
 ASK_ALWAYS = ApprovalPolicy(actions=["pay", "delete_*"])
 JSON = st.recursive(
@@ -50,8 +50,8 @@ def a_request(**changes: Any) -> ApprovalRequest:
         "memory_version": "m1",
         "policy": "approval@1",
         "policy_digest": "p1",
-        "asked_at": NOON,
-        "expires_at": NOON + timedelta(seconds=60),
+        "asked_at": NOW,
+        "expires_at": NOW + timedelta(seconds=60),
         "approval_seconds": 60,
     }
     return ApprovalRequest(**fields | changes)
@@ -59,19 +59,6 @@ def a_request(**changes: Any) -> ApprovalRequest:
 
 async def all_verdicts(approvals: Approvals, *given: Any) -> tuple[Verdict, ...]:
     return tuple(one.verdict for one in await approvals.decisions(*given))
-
-
-class HandClock:
-    """A clock that stands until its hands are moved."""
-
-    def __init__(self) -> None:
-        self.time = NOON
-
-    def now(self) -> datetime:
-        return self.time
-
-    def monotonic(self) -> float:
-        return (self.time - NOON).total_seconds()
 
 
 class Desk:
@@ -152,8 +139,8 @@ def test_no_change_of_a_bound_part_leaves_the_digest_equal_or_an_approval_valid(
     same = is_same(getattr(before, name), value)
     assert (after.digest == before.digest) is same
     assert (before.difference(after) == ()) is same
-    approval = before.stamp(before.grant("ann"), NOON)
-    assert still_holds(approval, after, NOON) is same
+    approval = before.stamp(before.grant("ann"), NOW)
+    assert still_holds(approval, after, NOW) is same
 
 
 @given(ARGUMENTS, ARGUMENTS)
@@ -170,16 +157,16 @@ def test_different_arguments_have_different_digests(
 @given(st.floats(min_value=0, max_value=1e6), st.floats(min_value=1e-3, max_value=1e6))
 def test_neither_an_expired_approval_nor_a_denial_holds(late: float, lifetime: float) -> None:
     request = a_request(approval_seconds=lifetime)
-    approval = request.stamp(request.grant("ann"), NOON)
-    assert still_holds(approval, request, NOON)
+    approval = request.stamp(request.grant("ann"), NOW)
+    assert still_holds(approval, request, NOW)
     assert not still_holds(approval, request, approval.expires_at + timedelta(seconds=late))
-    assert not still_holds(request.stamp(request.deny("ann"), NOON), request, NOON)
+    assert not still_holds(request.stamp(request.deny("ann"), NOW), request, NOW)
 
 
 def test_values_survive_json() -> None:
     request = a_request()
     answer = request.grant("ann", "fine")
-    for value in (request, answer, request.stamp(answer, NOON)):
+    for value in (request, answer, request.stamp(answer, NOW)):
         assert type(value).model_validate_json(value.model_dump_json()) == value
 
 
@@ -188,8 +175,8 @@ def test_values_survive_json() -> None:
 
 def test_the_version_of_memory_changes_with_what_an_action_is_decided_upon() -> None:
     base = WorkingMemory(activity="a", goal="clean", perceptual_state={"dirt": 3})
-    said = Utterance(source="user", own=False, trust=Trust.USER, content="Stop!", at=NOON)
-    retrieval = RetrievalOutcome(cycle=1, at=NOON, query="", constraints=("no_deletion",))
+    said = Utterance(source="user", own=False, trust=Trust.USER, content="Stop!", at=NOW)
+    retrieval = RetrievalOutcome(cycle=1, at=NOW, query="", constraints=("no_deletion",))
     others = [
         base.model_copy(update={"activity": "b"}),
         base.model_copy(update={"goal": "cook"}),
@@ -202,8 +189,8 @@ def test_the_version_of_memory_changes_with_what_an_action_is_decided_upon() -> 
 
 
 def test_the_version_of_memory_does_not_change_with_time_or_cycles() -> None:
-    early = Utterance(source="user", own=False, trust=Trust.USER, content="Go.", at=NOON)
-    late = early.model_copy(update={"at": NOON + timedelta(hours=1)})
+    early = Utterance(source="user", own=False, trust=Trust.USER, content="Go.", at=NOW)
+    late = early.model_copy(update={"at": NOW + timedelta(hours=1)})
     versions = {
         memory_version(WorkingMemory(activity="a", cycle=cycle, dialogue=(said,)))
         for cycle in (1, 2)
@@ -525,9 +512,9 @@ async def test_a_reused_answer_expires() -> None:
     policy = ASK_ALWAYS.model_copy(update={"reuse": True, "approval_seconds": 60.0})
     desk = Desk(Asked(True), policy, clock)
     assert (await desk.verdict()).allowed
-    clock.time += timedelta(seconds=59)
+    clock.wait(59)
     assert (await desk.verdict()).allowed
-    clock.time += timedelta(seconds=1)
+    clock.wait(1)
     assert (await desk.verdict()).allowed
     assert desk.told() == ["asked", "granted", "reused", "granted", "expired", "asked", "granted"]
 
@@ -589,7 +576,7 @@ async def test_an_approval_that_expires_while_the_others_wait_is_asked_for_again
         reply.append(amount)
         if amount == 2:
             await first_was_stamped.wait()
-            clock.time += timedelta(seconds=301)
+            clock.wait(301)
         return True
 
     desk = Desk(person, clock=clock)

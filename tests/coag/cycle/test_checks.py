@@ -11,9 +11,8 @@ from kits.minds import make_mind, proposal, reasoning, scores
 from pydantic import BaseModel
 
 from coag.context import CoagContext
-from coag.cycle import run_cycle
 from coag.cycle.checks import batched
-from coag.schema import Candidate, DecidedBy, Evaluation, Outcome, Phase
+from coag.schema import Candidate, DecidedBy, Evaluation, Phase
 
 
 class Place(BaseModel):
@@ -65,9 +64,7 @@ async def outcomes_of(
         Phase.SELECTION: {"reason": "because", "choice": 1},
     }
     mind = make_mind(replies, tools=[right, left, fly], context=context, **settings)
-    await mind.hear("Go.")
-    got: list[Outcome] = [outcome async for outcome in run_cycle(mind.context, mind.deps)]
-    return {outcome.phase: outcome for outcome in got}
+    return await mind.live()
 
 
 async def test_equal_scores_are_told_apart_by_the_gain() -> None:

@@ -1,15 +1,15 @@
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from kits.minds import NOW, arrived
 
 from coag.cycle import ProgressDetector
-from coag.schema import Candidate, Failure, Percept, PerceptKind, Trust
+from coag.schema import Candidate, Failure, Trust
 
-NOW = datetime(2026, 1, 1, tzinfo=UTC)
 CALL = ("move", {"to": "north"})
 CANDIDATE = Candidate(id="c1", action="move", arguments={"to": "north"})
 WALL = Failure.DETERMINISTIC
@@ -57,9 +57,8 @@ def test_a_transient_veto_comes_with_the_third_failure_and_each_further_one_doub
 def test_a_users_message_ends_a_transient_veto_and_nothing_else_does(
     failure: Failure, trust: Trust, ended: bool
 ) -> None:
-    detector, message = failing(3, failure), PerceptKind.MESSAGE
-    said = "The server is back."
-    detector.perceive(Percept(id="p1", at=NOW, kind=message, source="x", trust=trust, content=said))
+    detector = failing(3, failure)
+    detector.perceive(arrived("The server is back.", trust=trust))
     assert detector.verdict(CANDIDATE, "here", NOW).allowed is ended
 
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 from kits.importable import AtMost, triple
-from kits.minds import TestMind, make_mind
+from kits.minds import HandClock, TestMind, make_mind
 
 from coag.context import CoagContext
 from coag.cycle import (
@@ -71,22 +70,6 @@ async def test_each_selected_action_is_judged_and_what_passes_is_run() -> None:
 
 
 # ---- approvals that expire on the way ----
-
-
-class HandClock:
-    """A clock that stands until its hands are moved."""
-
-    def __init__(self) -> None:
-        self.time = datetime(2026, 1, 1, 12, tzinfo=UTC)
-
-    def now(self) -> datetime:
-        return self.time
-
-    def monotonic(self) -> float:
-        return self.time.timestamp()
-
-    def wait(self, seconds: float) -> None:
-        self.time += timedelta(seconds=seconds)
 
 
 class Office:

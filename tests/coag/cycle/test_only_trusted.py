@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import time
-from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -14,6 +13,7 @@ from autogen_core import CancellationToken
 from hypothesis import given
 from hypothesis import strategies as st
 from kits.brains import Proposal, brain, respond
+from kits.minds import arrived
 
 from coag import CoagAgent, LongTermMemory, only_trusted
 from coag.context import WorkingMemory
@@ -24,7 +24,6 @@ from coag.schema import (
     Candidate,
     EvaluationOutcome,
     MemoryKind,
-    Percept,
     PerceptKind,
     Provenance,
     Trust,
@@ -32,7 +31,6 @@ from coag.schema import (
 )
 from coag.store import HashEmbedder, InMemoryStore
 
-NOW = datetime(2026, 1, 1, tzinfo=UTC)
 SPEC = ActionSpec(
     name="send",
     description="Sends.",
@@ -50,23 +48,12 @@ SPEC = ActionSpec(
 
 def heard(user: str, outside: str = "", source: str = "read_mail") -> WorkingMemory:
     memory = WorkingMemory(activity="main")
-    said = [("user", Trust.USER, PerceptKind.MESSAGE, user)]
-    if outside:
-        said.append((source, Trust.UNTRUSTED, PerceptKind.TOOL_RETURN, outside))
-    for number, (who, trust, kind, content) in enumerate(said):
-        memory = memory.perceive(
-            Percept(
-                id=f"p{number}",
-                at=NOW,
-                kind=kind,
-                source=who,
-                trust=trust,
-                content=content,
-                sets_goal=number == 0,
-                state_patch={},
-            )
-        )
-    return memory
+    memory = memory.perceive(arrived(user, sets_goal=True, state_patch={}))
+    if not outside:
+        return memory
+    kind, trust = PerceptKind.TOOL_RETURN, Trust.UNTRUSTED
+    returned = arrived(outside, id="p2", kind=kind, source=source, trust=trust, state_patch={})
+    return memory.perceive(returned)
 
 
 def judge(memory: WorkingMemory, rule: OnlyTrusted | None = None, **arguments: Any) -> Verdict:

@@ -7,7 +7,6 @@ import pytest
 from kits.minds import make_mind, proposal, reasoning, scores
 
 from coag.context import CoagContext
-from coag.cycle import run_cycle
 from coag.errors import PhaseViolation, StateError
 from coag.memory import RuleChange
 from coag.schema import (
@@ -16,7 +15,6 @@ from coag.schema import (
     Candidate,
     DecidedBy,
     ExecutionStatus,
-    Outcome,
     Percept,
     Phase,
     Verdict,
@@ -46,12 +44,6 @@ def replies(*candidates: tuple[str, str], judged: Any = None, choice: int = 1) -
     }
 
 
-async def live(mind: Any) -> dict[Phase, Any]:
-    await mind.hear("Look around.")
-    outcomes: list[Outcome] = [outcome async for outcome in run_cycle(mind.context, mind.deps)]
-    return {outcome.phase: outcome for outcome in outcomes}
-
-
 def without(**reasons: str) -> Any:
     """A constraint that forbids these actions for these reasons."""
 
@@ -64,7 +56,7 @@ def without(**reasons: str) -> Any:
 
 async def test_a_cycle_is_the_six_phases_in_order() -> None:
     mind = make_mind(replies(LOOK, WAVE), tools=[look, wave])
-    outcomes = await live(mind)
+    outcomes = await mind.live()
     assert tuple(outcomes) == PHASES
     assert [phase for phase, _ in mind.asking.asked] == [
         Phase.REASONING,
@@ -76,7 +68,7 @@ async def test_a_cycle_is_the_six_phases_in_order() -> None:
 
 async def test_an_external_action_stands_between_intent_and_receipt() -> None:
     mind = make_mind(replies(LOOK), tools=[look])
-    executed = (await live(mind))[Phase.EXECUTION]
+    executed = (await mind.live())[Phase.EXECUTION]
     tags = [r.record for r in mind.trace.records]
     assert tags.index("intent") < tags.index("receipt")
     (intent,), (receipt,) = mind.records("intent"), mind.records("receipt")
@@ -101,14 +93,14 @@ async def test_no_model_output_overrides_a_constraint() -> None:
     mind = make_mind(
         replies(WAVE, LOOK, judged=scores(1.0, 0.0)), tools=[look, wave], constraints=[rule]
     )
-    outcomes = await live(mind)
+    outcomes = await mind.live()
     assert outcomes[Phase.RETRIEVAL].constraints == ("forbids",)
     assert outcomes[Phase.EXECUTION].action == "look"
 
 
 async def test_a_cycle_without_survivor_is_an_impasse_that_the_next_one_perceives() -> None:
     mind = make_mind(replies(("fly", "{}"), ("swim", "{}")))
-    outcomes = await live(mind)
+    outcomes = await mind.live()
     assert outcomes[Phase.SELECTION].impasse
     executed = outcomes[Phase.EXECUTION]
     assert executed.status is ExecutionStatus.NONE
@@ -142,7 +134,7 @@ async def test_a_constraint_can_judge_by_the_projection() -> None:
         constraints=[by_projection],
         context=Foreseeing(foreseen),
     )
-    evaluated = (await live(mind))[Phase.EVALUATION]
+    evaluated = (await mind.live())[Phase.EVALUATION]
     assert [e.survived for e in evaluated.evaluations] == [False, True]
     assert evaluated.evaluations[1].projection["last_tool"] == "after look"
 
@@ -173,7 +165,7 @@ async def test_without_a_prediction_that_can_be_relied_on_nothing_passes(
     predicts: Any, constraint: str, reason: str
 ) -> None:
     mind = make_mind(replies(WAVE), tools=[wave], context=Foreseeing(predicts))
-    (judged,) = (await live(mind))[Phase.EVALUATION].evaluations
+    (judged,) = (await mind.live())[Phase.EVALUATION].evaluations
     assert judged.died_of.constraint == constraint
     assert reason in judged.died_of.reason
     assert judged.arguments == {}
@@ -183,14 +175,14 @@ async def test_ranking_takes_the_highest_score() -> None:
     mind = make_mind(
         replies(WAVE, LOOK, judged=scores(0.2, 0.9)), tools=[look, wave], selection="rank"
     )
-    outcomes = await live(mind)
+    outcomes = await mind.live()
     assert outcomes[Phase.SELECTION].decided_by is DecidedBy.RANK
     assert outcomes[Phase.EXECUTION].action == "look"
 
 
 async def test_a_candidate_below_the_minimum_score_does_not_survive() -> None:
     mind = make_mind(replies(WAVE, judged=scores(0.1)), tools=[wave], minimum_score=0.3)
-    evaluated = (await live(mind))[Phase.EVALUATION]
+    evaluated = (await mind.live())[Phase.EVALUATION]
     assert evaluated.evaluations[0].died_of.constraint == "minimum_score"
 
 
@@ -208,7 +200,7 @@ async def test_grounded_candidates_come_from_the_domain() -> None:
         proposal="grounded",
         selection="rank",
     )
-    outcomes = await live(mind)
+    outcomes = await mind.live()
     assert outcomes[Phase.PROPOSAL].proposed_by == "grounded"
     assert outcomes[Phase.EXECUTION].action == "wave"
     assert [phase for phase, _ in mind.asking.asked] == [Phase.REASONING, Phase.EVALUATION]
@@ -227,7 +219,7 @@ async def test_compact_grounded_candidates_have_the_scores_that_the_model_gave_t
         proposal="grounded",
         depth="compact",
     )
-    outcomes = await live(mind)
+    outcomes = await mind.live()
     proposed = outcomes[Phase.PROPOSAL].candidates
     assert [(each.draft_score, each.reason) for each in proposed] == [(None, ""), (0.8, "see")]
     assert outcomes[Phase.EXECUTION].action == "look"
@@ -252,7 +244,7 @@ async def test_what_was_rejected_is_not_offered_again_until_something_is_done() 
         answers="brief",
     )
     for shown in (True, False):
-        await live(mind)
+        await mind.live()
         assert ('"peek"' in offered(mind)) is shown
 
 
@@ -264,7 +256,7 @@ async def test_what_a_rule_forbids_now_is_not_offered_and_the_trace_says_so() ->
         depth="compact",
         enumerate_actions="allowed",
     )
-    outcomes = await live(mind)
+    outcomes = await mind.live()
     names = ('"wave"', '"look"', '"peek"', '"respond"')
     assert [name in offered(mind) for name in names] == [True, True, False, False]
     (note,) = mind.notes("not_offered")
@@ -280,7 +272,7 @@ async def test_where_rules_forbid_all_but_one_call_all_are_offered() -> None:
         depth="compact",
         enumerate_actions="allowed",
     )
-    await live(mind)
+    await mind.live()
     assert '"respond"' in offered(mind)
     (note,) = mind.notes("not_offered")
     assert note.startswith("Forbidden now, but offered, for lack of others: respond")
@@ -298,7 +290,7 @@ async def test_where_rules_forbid_all_but_one_call_all_are_offered() -> None:
 async def test_an_unusable_answer_falls_back_visibly(phase: Phase, said: str) -> None:
     script = {**replies(WAVE, LOOK), phase: None}
     mind = make_mind(script, tools=[look, wave])
-    outcomes = await live(mind)
+    outcomes = await mind.live()
     assert tuple(outcomes) == PHASES
     (note,) = mind.notes("fallback")
     assert said in note
@@ -307,7 +299,7 @@ async def test_an_unusable_answer_falls_back_visibly(phase: Phase, said: str) ->
 
 async def test_a_choice_that_is_not_there_falls_back_to_the_ranking() -> None:
     mind = make_mind(replies(WAVE, LOOK, judged=scores(0.1, 0.9), choice=7), tools=[look, wave])
-    outcomes = await live(mind)
+    outcomes = await mind.live()
     assert outcomes[Phase.SELECTION].decided_by is DecidedBy.RANK
     assert outcomes[Phase.EXECUTION].action == "look"
     assert "number 7 of 2" in mind.notes("fallback")[0]
@@ -315,19 +307,19 @@ async def test_a_choice_that_is_not_there_falls_back_to_the_ranking() -> None:
 
 async def test_the_next_proposal_is_told_what_was_rejected_and_why() -> None:
     mind = make_mind(replies(("fly", "{}"), WAVE), tools=[wave])
-    await live(mind)
-    await live(mind)
+    await mind.live()
+    await mind.live()
     prompt = next(p for phase, p in reversed(mind.asking.asked) if phase is Phase.PROPOSAL)
     assert "fly {}: rejected by action_exists" in prompt[1].content
 
 
 async def test_versions_of_procedures_are_pinned_for_the_cycle() -> None:
     mind = make_mind(replies(WAVE), tools=[wave])
-    pinned = (await live(mind))[Phase.RETRIEVAL].procedures
+    pinned = (await mind.live())[Phase.RETRIEVAL].procedures
     assert pinned["reasoning"] == 1
     change = RuleChange(operation="add", rule="Look twice.")
     mind.deps.procedures.change_rule("reasoning", change, author="test", reason="so")
-    assert (await live(mind))[Phase.RETRIEVAL].procedures["reasoning"] == 2
+    assert (await mind.live())[Phase.RETRIEVAL].procedures["reasoning"] == 2
 
 
 async def test_a_hook_that_cannot_read_a_return_ends_the_turn_and_loses_nothing() -> None:
