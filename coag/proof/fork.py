@@ -24,6 +24,7 @@ from coag.errors import CoagError, ConfigurationError, ResumeError, TraceError
 from coag.models import open_model
 from coag.schema import (
     UNPERCEIVED,
+    Environment,
     HtmlTable,
     ModelCall,
     Outcome,
@@ -54,8 +55,6 @@ from .fork_past import (
 )
 
 NOTHING = Changes()
-_LIVE = "With --live (live=True) the fork acts, for real, on what the recipe's factory built."
-_REACHED = "The choice is known."
 
 
 @runtime_checkable
@@ -179,13 +178,13 @@ async def fork(
         ResumeError: The run's agent cannot be built again.
         CoagError: What a turn may raise: the fork's run is closed then and stays to be read.
     """
-    boundary = at if isinstance(at, Boundary) else Boundary.parse(at)
     if turns is not None and turns < 0:
         raise ConfigurationError(f"turns must be 0 or more, not {turns!r}.")
-    folder, past, later = _past_of(run, boundary)
+    past, later = read_past(run, at if isinstance(at, Boundary) else Boundary.parse(at))
     changes = _inheriting(past, changes)
-    where = folder.path.parent if logs is None else Path(logs)
+    where = past.run.path.parent if logs is None else Path(logs)
     async with _restored(past, later, changes, logs=where, trust=trust) as restored:
+        agent = restored.agent
         allowed = restored.put_back or live
 
         async def stop(selection: SelectionOutcome) -> str | None:
@@ -193,34 +192,22 @@ async def fork(
             return _stopped(names, restored) if names else None
 
         stopped = await restored.proceed(later.inputs[:turns], stop, acting=allowed)
-        trace = (*outcomes_of(restored.begins), *restored.agent.trace)
+        trace = (*outcomes_of(restored.begins), *agent.trace)
+        environment = agent.environment
+        tells = environment if isinstance(environment, Describable) else None
+        known = tells is not None and later.environment is not None
         return ForkReport(
-            run=cast("RunFolder", restored.agent.run_folder).path,
-            parent=folder.path,
-            at=boundary,
+            run=cast("RunFolder", agent.run_folder).path,
+            parent=past.run.path,
+            at=past.boundary,
             changes=changes.listed(),
             notices=tuple(_notices(past, later, restored, turns, live=live)),
             parent_cycles=later.cycles,
-            fork_cycles=tuple(cycle_results(trace, first=boundary.cycle)),
-            parent_end=_described(restored, later.environment),
-            fork_end=await _end(restored) if allowed else None,
+            fork_cycles=tuple(cycle_results(trace, first=past.boundary.cycle)),
+            parent_end=tells.describe(later.environment) if tells and known else None,
+            fork_end=await _end(environment) if allowed else None,
             stopped=stopped,
         )
-
-
-def _past_of(run: RunFolder | Path | str, boundary: Boundary) -> tuple[RunFolder, Past, Later]:
-    folder = run if isinstance(run, RunFolder) else RunFolder(Path(run))
-    return folder, *read_past(folder, boundary)
-
-
-def _inheriting(past: Past, changes: Changes) -> Changes:
-    """The changes on top of those that the run is a fork with."""
-    parent = past.info.parent
-    return changes if parent is None else changes.inheriting(parent.changes)
-
-
-def _unheard(one: Counterfactual) -> None:
-    """Nobody listens."""
 
 
 async def counterfactuals(
@@ -230,7 +217,7 @@ async def counterfactuals(
     model: str | None = None,
     repeats: int = 1,
     trust: Iterable[str] = (),
-    on_told: Callable[[Counterfactual], None] = _unheard,
+    on_told: Callable[[Counterfactual], None] = lambda one: None,
 ) -> tuple[Counterfactual, ...]:
     """Takes a cycle's decision again: with everything, then without each recalled record.
 
@@ -252,10 +239,10 @@ async def counterfactuals(
     """
     if repeats < 1:
         raise ConfigurationError(f"repeats must be at least 1, not {repeats!r}.")
-    folder, past, later = _past_of(run, Boundary(cycle=cycle))
+    past, later = read_past(run, Boundary(cycle=cycle))
     chosen = later.cycles[0].chosen if later.cycles else None
     if chosen is None:
-        raise ConfigurationError(f"Nothing was decided in cycle {cycle} of {folder.path.name!r}.")
+        raise ConfigurationError(f"Nothing was decided in cycle {cycle} of {past.run.path.name!r}.")
     trusted = tuple(trust)
     results: list[Counterfactual] = []
     for left_out in (None, *later.retrieved):
@@ -270,6 +257,12 @@ async def counterfactuals(
     return tuple(results)
 
 
+def _inheriting(past: Past, changes: Changes) -> Changes:
+    """The changes on top of those that the run is a fork with."""
+    parent = past.info.parent
+    return changes if parent is None else changes.inheriting(parent.changes)
+
+
 async def _choice(
     past: Past, later: Later, changes: Changes, trust: Iterable[str]
 ) -> tuple[Choice, ...]:
@@ -280,7 +273,7 @@ async def _choice(
         async def stop(selection: SelectionOutcome) -> str:
             memory = restored.agent.context.working_memory
             found.append(choices(summarize_cycle([*outcomes_of(memory), selection])) or ())
-            return _REACHED
+            return "The choice is known."
 
         await restored.proceed((), stop, acting=False)
     return found[0] if found else ()
@@ -290,22 +283,19 @@ async def _choice(
 
 
 def _stopped(actions: Sequence[str], restored: RestoredRun) -> str:
-    before = f"Stopped before the Execution of {', '.join(actions)}:"
-    return f"{before} {_why_not(restored)} {_LIVE}"
-
-
-def _why_not(restored: RestoredRun) -> str:
     """Why a fork may not act, and what to do about it."""
-    if restored.agent.environment is not None and not restored.copied:
-        return (
-            "the environment does not say that it is a copy, so what is done in it may be real. "
-            'Let the factory open a copy where rebuild.purpose is "fork", with is_copy = True.'
-        )
-    return (
+    why = (
         "the trace does not have the state of the environment there. Give "
         "CoagAgent(environment=...) one that tells its state (snapshot, restore, close) and, in "
         "a fork, that it is a copy (is_copy = True)."
     )
+    if restored.agent.environment is not None and not restored.copied:
+        why = (
+            "the environment does not say that it is a copy, so what is done in it may be real. "
+            'Let the factory open a copy where rebuild.purpose is "fork", with is_copy = True.'
+        )
+    live = "With --live (live=True) the fork acts, for real, on what the recipe's factory built."
+    return f"Stopped before the Execution of {', '.join(actions)}: {why} {live}"
 
 
 def _notices(
@@ -327,35 +317,23 @@ def _notices(
             )
     if turns is not None and turns > len(later.inputs):
         yield f"The parent took {len(later.inputs)} later turns: so many can be taken, not {turns}."
-    yield from _unused(restored, past.boundary)
+    calls = [record for record in restored.agent.trace if isinstance(record, ModelCall)]
+    late = [call for call in calls if call.cycle >= past.boundary.cycle]
+    asked = dict.fromkeys(procedure_of(call) for call in late)
+    others = ", ".join(filter(None, asked)) or "none"
+    for name in restored.procedures:
+        if name not in asked:
+            yield (
+                f"No model was asked by procedure {name!r}, so its new text changed nothing. "
+                f"Those that were used: {others}."
+            )
     if later.sensed:
         yield f"{later.sensed} percepts that reached the parent on their own are left out."
     if restored.agent.context.dialogue_source is not None:
         yield "The context that selects its dialogue keeps a state that the trace does not hold."
 
 
-def _unused(restored: RestoredRun, boundary: Boundary) -> Iterator[str]:
-    """Texts of procedures that no model was given, as in a turn that asks by another procedure."""
-    calls = [record for record in restored.agent.trace if isinstance(record, ModelCall)]
-    asked = dict.fromkeys(procedure_of(call) for call in calls if call.cycle >= boundary.cycle)
-    for name in restored.procedures:
-        if name not in asked:
-            others = ", ".join(filter(None, asked)) or "none"
-            yield (
-                f"No model was asked by procedure {name!r}, so its new text changed nothing. "
-                f"Those that were used: {others}."
-            )
-
-
-def _described(restored: RestoredRun, state: object) -> str | None:
-    environment = restored.agent.environment
-    if state is None or not isinstance(environment, Describable):
-        return None
-    return environment.describe(state)
-
-
-async def _end(restored: RestoredRun) -> str | None:
-    environment = restored.agent.environment
+async def _end(environment: Environment | None) -> str | None:
     if environment is None or not isinstance(environment, Describable):
         return None
     try:
@@ -438,22 +416,20 @@ class RestoredRun:
                 deps.trace.write(end)
                 deps.trace.flush()
                 return why
-        arriving = (_arriving(percept, deps) for percept in messages)
+        arriving = (  # what a parent's message changes is computed again
+            percept.model_copy(
+                update={"id": deps.ids("percept"), "at": deps.clock.now(), **UNPERCEIVED}
+            )
+            for percept in messages
+        )
         turn = run_turn(arriving, context, deps, turn=number, begun=begun)
         async with aclosing(turn):  # which closes the cycle where it is left
             async for item in turn:
-                if isinstance(item, SelectionOutcome):
-                    why = await stop(item)
-                    if why is not None:
-                        self.agent.mind.deps.note(context, "fork", why)
-                        return why
+                why = await stop(item) if isinstance(item, SelectionOutcome) else None
+                if why is not None:
+                    self.agent.mind.deps.note(context, "fork", why)
+                    return why
         return None
-
-
-def _arriving(percept: Percept, deps: Deps) -> Percept:
-    """A parent's message as the fork perceives it: what it changes is computed again."""
-    own = {"id": deps.ids("percept"), "at": deps.clock.now(), **UNPERCEIVED}
-    return percept.model_copy(update=own)
 
 
 @asynccontextmanager
@@ -548,12 +524,9 @@ def _remains(
     past: Past, later: Later, changes: Changes, left_out: Mapping[str, Record]
 ) -> RecoveredState:
     """What the agent is restored from; its memory holds the records already."""
-    memory = past.working_memory
-    retrieval = memory.cognitive_state.retrieval
-    promised = later.constraints or ()
-    if memory.in_cycle and retrieval is not None:
-        promised = retrieval.constraints
-    at = past.at
+    memory, at = past.working_memory, past.at
+    retrieval = memory.cognitive_state.retrieval if memory.in_cycle else None
+    promised = (later.constraints or ()) if retrieval is None else retrieval.constraints
     if at is None:
         raise AssertionError("A boundary comes after a record.")
 

@@ -152,8 +152,9 @@ class Later:
                 pass
 
 
-def read_past(run: RunFolder, boundary: Boundary) -> tuple[Past, Later]:
+def read_past(run: RunFolder | Path | str, boundary: Boundary) -> tuple[Past, Later]:
     """What the run was at the boundary, and what it did from there on; nothing is written."""
+    run = run if isinstance(run, RunFolder) else RunFolder(Path(run))
     info = read_run(run.path)
     if info.kind != "coag":
         raise ConfigurationError(
