@@ -50,7 +50,6 @@ from .findings import (
 # ---- Working memory: percepts and outcomes alone lead to what snapshots hold ----
 
 
-_BEFORE = {phase: PHASES[n - 1] if n else Phase.EXECUTION for n, phase in enumerate(PHASES)}
 _BY_PERCEIVING = frozenset(UNPERCEIVED)
 """Fields of a percept that are set when it is perceived."""
 _QUEUED_ONLY = (PerceptKind.TOOL_RETURN, PerceptKind.UNKNOWN_OUTCOME, PerceptKind.IMPASSE)
@@ -85,11 +84,10 @@ class StateRules(Checker):
         self.uncertain = False
         """After a violation that leaves the memory uncertain, until the next snapshot."""
         self._old = version < _REASONS_SINCE
-        self._cut = cut
         self._hook = hook
-        self._snapshots = 0
+        self._first = True
         self._ready = False
-        self._remarked = False
+        self._remarked = self._old or cut
 
     @property
     def certain(self) -> WorkingMemory | None:
@@ -98,16 +96,13 @@ class StateRules(Checker):
 
     def end(self, *, finished: bool) -> Findings:
         """An unfinished cycle occurs only at the end of an unfinished run."""
-        memory = self.certain
-        if finished and memory is not None and memory.in_cycle:
-            yield Rule.PHASE.says(
-                f"The run has ended, but its last cycle stops after {memory.phase}."
-            )
+        if finished and self.certain is not None and self.certain.in_cycle:
+            stops = f"its last cycle stops after {self.certain.phase}"
+            yield Rule.PHASE.says(f"The run has ended, but {stops}.")
 
     def on_snapshot(self, record: Snapshot) -> Findings:
         """A snapshot of a cycle's beginning is what the records before it lead to."""
-        first = not self._snapshots
-        self._snapshots += 1
+        first, self._first = self._first, False
         if record.reason is not SnapshotReason.CYCLE:
             yield from self._begin_elsewhere(record, first=first)
             return
@@ -151,24 +146,21 @@ class StateRules(Checker):
         try:
             self.memory = WorkingMemory.model_validate(record.working_memory)
         except ValidationError as error:
-            where = ".".join(str(part) for part in error.errors(include_url=False)[0]["loc"])
+            where = shown(".".join(map(str, error.errors(include_url=False)[0]["loc"])))
             self.uncertain = True
-            yield Rule.SNAPSHOT.says(
-                f"The snapshot's working memory cannot be read: {shown(where)}."
-            )
+            yield Rule.SNAPSHOT.says(f"The snapshot's working memory cannot be read: {where}.")
             return
         self.uncertain = False
-        if self.memory.cycle != record.cycle:
-            yield Rule.SNAPSHOT.says(
-                f"The snapshot is of cycle {record.cycle}, its working memory of cycle "
-                f"{self.memory.cycle}."
-            )
+        cycle = self.memory.cycle
+        if cycle != record.cycle:
+            said = f"The snapshot is of cycle {record.cycle}"
+            yield Rule.SNAPSHOT.says(f"{said}, its working memory of cycle {cycle}.")
 
     def on_percept(self, record: Percept) -> Findings:
         """What is perceived was brought by an execution or arrived, and changed what it may."""
         memory = self.memory
         if memory is None:
-            if not self._old and not self._cut and not self._remarked:
+            if not self._remarked:
                 self._remarked = True
                 yield remark("The run does not begin with a snapshot, so this is not checked.")
             return
@@ -179,20 +171,23 @@ class StateRules(Checker):
         else:
             yield from check_patch(record)
         if self._hook is not None and not self.uncertain:
-            yield from self._check_hook(record, memory, self._hook)
-        yield from self._check_settled(record, memory)
-        self.memory = memory.perceive(record)
-
-    def _check_settled(self, record: Percept, memory: WorkingMemory) -> Findings:
-        """What is settled was open, and what is said to be settled is."""
+            again = self._hook(memory, record.model_copy(update=UNPERCEIVED))
+            for name in sorted(_BY_PERCEIVING):
+                recorded, computed = getattr(record, name), getattr(again, name)
+                if not same_json(recorded, computed):
+                    yield Rule.HOOK.says(
+                        f"Percept {shown(record.id)} is recorded with {name} {shown(recorded)}; "
+                        f"the domain's hook gives {shown(computed)}."
+                    )
         open_ones = {one.intent_id for one in memory.unsettled}
         unknown = [one for one in record.settles if one not in open_ones]
         nothing = record.kind is PerceptKind.SETTLED and not record.settles
         if not self.uncertain and (unknown or nothing):
-            what = ", ".join(unknown) or record.caused_by or "nothing"
+            what = shown(", ".join(unknown) or record.caused_by or "nothing")
             yield Rule.PERCEPT.says(
-                f"Percept {shown(record.id)} settles {shown(what)}, whose outcome was not unknown."
+                f"Percept {shown(record.id)} settles {what}, whose outcome was not unknown."
             )
+        self.memory = memory.perceive(record)
 
     def _check_origin(self, record: Percept, memory: WorkingMemory) -> Findings:
         waiting = next((one for one in memory.queued if one.id == record.id), None)
@@ -211,46 +206,34 @@ class StateRules(Checker):
                     f"and perceived with {shown(value)}."
                 )
 
-    def _check_hook(self, record: Percept, memory: WorkingMemory, hook: Hook) -> Findings:
-        again = hook(memory, record.model_copy(update=UNPERCEIVED))
-        for name in sorted(_BY_PERCEIVING):
-            recorded, computed = getattr(record, name), getattr(again, name)
-            if not same_json(recorded, computed):
-                yield Rule.HOOK.says(
-                    f"Percept {shown(record.id)} is recorded with {name} {shown(recorded)}; the "
-                    f"domain's hook gives {shown(computed)}."
-                )
-
     def _all_perceived(self, before: str) -> Findings:
         memory = self.memory
-        if memory is None or not memory.queued:
-            return
-        if not self.uncertain:
-            ids = ", ".join(shown(percept.id) for percept in memory.queued)
-            yield Rule.PERCEPT.says(
-                f"Brought by an execution and not perceived before {before}: {ids}."
-            )
-        self.memory, self.uncertain = memory.model_copy(update={"queued": ()}), True
+        if memory is not None and memory.queued:
+            if not self.uncertain:
+                ids = ", ".join(shown(percept.id) for percept in memory.queued)
+                said = "Brought by an execution and not perceived"
+                yield Rule.PERCEPT.says(f"{said} before {before}: {ids}.")
+            self.memory, self.uncertain = memory.model_copy(update={"queued": ()}), True
 
     def on_turn_end(self, record: TurnEnd) -> Findings:
         """A turn ends between cycles, with everything perceived."""
         yield from self._all_perceived("the turn's end")
         memory = self.certain
         if memory is not None and memory.in_cycle:
-            yield Rule.PHASE.says(
-                f"The turn ends in cycle {memory.cycle}, after its {memory.phase}."
-            )
+            where = f"in cycle {memory.cycle}, after its {memory.phase}"
+            yield Rule.PHASE.says(f"The turn ends {where}.")
 
     def on_outcome(self, record: Outcome) -> Findings:
         """Outcomes come in the order of the phases, in cycles that count up by one."""
+        begins = record.phase is Phase.RETRIEVAL
         if self.memory is None:
             self.memory, self.uncertain = WorkingMemory(activity=""), True
             yield Rule.SNAPSHOT.says("An outcome comes before the first snapshot.")
-        if record.phase is Phase.RETRIEVAL:
+        if begins:
             yield from self._all_perceived("the next cycle")
             if not self._ready and not self.uncertain:
                 yield Rule.SNAPSHOT.says(f"Cycle {record.cycle} does not begin with a snapshot.")
-        self._ready = self._ready and record.phase is not Phase.RETRIEVAL
+            self._ready = False
         expected = phase_after(self.memory.phase)
         cycle = self.memory.cycle + (expected is Phase.RETRIEVAL)
         if (record.phase, record.cycle) != (expected, cycle):
@@ -267,10 +250,10 @@ class StateRules(Checker):
     def _skip_to(self, record: Outcome, memory: WorkingMemory) -> None:
         """Makes the memory one to which the outcome can be committed."""
         self.uncertain = True
-        begins = record.phase is Phase.RETRIEVAL
+        before = PHASES.index(record.phase) - 1
         changes: dict[str, Any] = {
-            "phase": _BEFORE[record.phase],
-            "cycle": record.cycle - 1 if begins else record.cycle,
+            "phase": Phase.EXECUTION if before < 0 else PHASES[before],
+            "cycle": record.cycle - (before < 0),
         }
         if record.cycle != memory.cycle:
             changes["cognitive_state"] = CognitiveState()
@@ -283,13 +266,12 @@ class StateRules(Checker):
             return
         known = {one.id for one in cognitive.proposal.candidates}
         judged = cognitive.evaluation.evaluations
-        if all(one.candidate_id in known for one in judged):
-            return
-        self.uncertain = True
         kept = tuple(one for one in judged if one.candidate_id in known)
-        evaluation = cognitive.evaluation.model_copy(update={"evaluations": kept})
-        changed = cognitive.model_copy(update={"evaluation": evaluation})
-        self.memory = memory.model_copy(update={"cognitive_state": changed})
+        if len(kept) < len(judged):
+            self.uncertain = True
+            evaluation = cognitive.evaluation.model_copy(update={"evaluations": kept})
+            changed = cognitive.model_copy(update={"evaluation": evaluation})
+            self.memory = memory.model_copy(update={"cognitive_state": changed})
 
 
 def _memory_difference(
@@ -328,10 +310,6 @@ def is_closing(outcome: ExecutionOutcome) -> bool:
 # ---- Turns, and the model calls within them ----
 
 
-_ASKING = frozenset(PHASES) - {Phase.EXECUTION}
-"""The phases that may ask a model; Retrieval, with which a cycle begins, for a summary."""
-
-
 class TurnRules(Checker):
     """Turns begin and end in order, cycles are within them, and their answers are theirs."""
 
@@ -366,19 +344,19 @@ class TurnRules(Checker):
 
     def on_turn_start(self, record: TurnStart) -> Findings:
         """Turns count up, one after the other."""
-        again = self._bare and record.turn == self._turn  # a crash took all but the turn's start
+        turn, before = record.turn, self._turn
+        again = self._bare and turn == before  # a crash took all but the turn's start
         if self._open and not again:
-            yield Rule.TURN.says(f"Turn {record.turn} begins while turn {self._turn} is open.")
-        follows = self._turn is None or record.turn > self._turn
-        if not follows and not again:
-            yield Rule.TURN.says(f"Turn {record.turn} follows turn {self._turn}.")
-        elif self._turn is not None and record.turn > self._turn + 1:
+            yield Rule.TURN.says(f"Turn {turn} begins while turn {before} is open.")
+        if before is not None and turn <= before and not again:
+            yield Rule.TURN.says(f"Turn {turn} follows turn {before}.")
+        elif before is not None and turn > before + 1:
             yield remark(
-                f"Turn {record.turn} follows turn {self._turn}: what is between could not be "
-                "recorded, or was never begun."
+                f"Turn {turn} follows turn {before}: what is between could not be recorded, or "
+                "was never begun."
             )
         yield from self._check_cycle(record)
-        self._turn, self._open, self._bare, self._response = record.turn, True, True, None
+        self._turn, self._open, self._bare, self._response = turn, True, True, None
 
     def on_turn_end(self, record: TurnEnd) -> Findings:
         """A turn ends that is open, with the agent's answer."""
@@ -388,32 +366,30 @@ class TurnRules(Checker):
             yield Rule.TURN.says(f"Turn {record.turn} ends while turn {self._turn} is open.")
         yield from self._check_cycle(record)
         if self._open and not self._state.uncertain:
-            yield from self._check_response(record)
+            given, answered = self._response, record.reason == "respond"
+            if answered and given is None:
+                said = f"Turn {record.turn} ends with an answer, but no action answered."
+                yield Rule.TURN.says(said)
+            broke_off = record.reason in ("cancelled", "error")
+            if given is not None and not broke_off and not same(record.response, given):
+                yield Rule.TURN.says(
+                    f"Turn {record.turn} ends with {shown(record.response)}; the agent's answer "
+                    f"was {shown(given)}."
+                )
         self._turn, self._open, self._bare = record.turn, False, False
 
     def _check_cycle(self, record: TurnStart | TurnEnd) -> Findings:
         memory = self._state.certain
         if memory is not None and record.cycle != memory.cycle:
-            yield Rule.TURN.says(
-                f"Turn {record.turn} names cycle {record.cycle} in cycle {memory.cycle}."
-            )
-
-    def _check_response(self, record: TurnEnd) -> Findings:
-        if record.reason == "respond" and self._response is None:
-            yield Rule.TURN.says(f"Turn {record.turn} ends with an answer, but no action answered.")
-        if self._response is None or record.reason in ("cancelled", "error"):
-            return
-        if not same(record.response, self._response):
-            yield Rule.TURN.says(
-                f"Turn {record.turn} ends with {shown(record.response)}; the agent's answer was "
-                f"{shown(self._response)}."
-            )
+            named = f"Turn {record.turn} names cycle {record.cycle}"
+            yield Rule.TURN.says(f"{named} in cycle {memory.cycle}.")
 
     def on_outcome(self, record: Outcome) -> Findings:
         """Outcomes are within turns."""
         self._bare = False
         if self._open is False and not self._state.uncertain and not self._may_close(record):
-            yield Rule.TURN.says(f"{record.phase} of cycle {record.cycle} is outside of any turn.")
+            of_cycle = f"{record.phase} of cycle {record.cycle}"
+            yield Rule.TURN.says(f"{of_cycle} is outside of any turn.")
         if isinstance(record, ExecutionOutcome) and record.response is not None:
             self._response = record.response
 
@@ -444,14 +420,14 @@ class CallRules(Checker):
             self._calls = []
 
     def on_model_call(self, record: ModelCall) -> Findings:
-        """The call is of the phase and the cycle at work."""
+        """The call is of the phase and the cycle at work; Retrieval asks for a summary."""
         memory = self._state.certain
         if memory is None:
             return
         self._calls.append(record)
         phase = phase_after(memory.phase)
         cycle = memory.cycle + (phase is Phase.RETRIEVAL)
-        if phase not in _ASKING or record.phase is not phase or record.cycle != cycle:
+        if phase is Phase.EXECUTION or (record.phase, record.cycle) != (phase, cycle):
             yield Rule.MODEL_CALL.says(
                 f"Call {shown(record.id)} is of {record.phase} in cycle {record.cycle}; it was "
                 f"recorded in {phase} of cycle {cycle}."
@@ -464,7 +440,7 @@ class CallRules(Checker):
             self._lost = None
         if self._state.certain is None:
             return
-        used = _sum(calls)
+        used, of_cycle = _sum(calls), f"{record.phase} of cycle {record.cycle}"
         again = 0 if record.usage == used else self._asked_again(record, calls)
         if again:
             yield remark(
@@ -472,16 +448,19 @@ class CallRules(Checker):
                 "outcome: the phase was broken off and begun again, or they were added."
             )
         elif record.usage != used:
-            text = f"{record.phase} of cycle {record.cycle} has the usage {_words(record.usage)}; "
-            text += f"its model calls used {_words(used)}."
+            wrong = Rule.USAGE.says(
+                f"{of_cycle} has the usage {_words(record.usage)}; its model calls used "
+                f"{_words(used)}.",
+                self.log.seq,
+            )
             if record.usage.nothing:
-                self._lost = self._lost or Rule.USAGE.says(text, self.log.seq)
+                self._lost = self._lost or wrong
             else:
-                yield Rule.USAGE.says(text)
+                yield wrong
         if isinstance(record, ExecutionOutcome) and self._lost is not None:
-            lost, self._lost = self._lost, None
             if not is_closing(record):
-                yield lost
+                yield self._lost
+            self._lost = None
 
     def _asked_again(self, record: Outcome, calls: list[ModelCall]) -> int:
         """How many first calls are in no outcome because a crash broke the phase off.
@@ -530,7 +509,7 @@ class IdRules(Checker):
                     f"The snapshot says that {count} ids of {shown(kind)} had been given; there "
                     f"were {known} before it."
                 )
-        self._counts = {**self._counts, **record.ids}
+        self._counts |= record.ids
 
 
 # ---- The trace of an agent that calls its tools without deliberation ----
@@ -569,18 +548,17 @@ class PlainTurnRules(Checker):
 
     def on_model_call(self, record: ModelCall) -> Findings:
         """A call is of its turn, and of no phase."""
+        named = f"Call {shown(record.id)}"
         if record.phase is not None:
-            yield Rule.MODEL_CALL.says(
-                f"Call {shown(record.id)} is of the phase {record.phase}; a plain agent has none."
-            )
+            said = f"{named} is of the phase {record.phase}; a plain agent has none."
+            yield Rule.MODEL_CALL.says(said)
         if self._turn is not None and record.cycle != self._turn:
-            yield Rule.MODEL_CALL.says(
-                f"Call {shown(record.id)} names turn {record.cycle} in turn {self._turn}."
-            )
+            yield Rule.MODEL_CALL.says(f"{named} names turn {record.cycle} in turn {self._turn}.")
 
     def on_outcome(self, record: Outcome) -> Findings:
         """There are none."""
-        yield Rule.PHASE.says(f"A plain agent has no phases, and here is a {record.phase} outcome.")
+        said = f"A plain agent has no phases, and here is a {record.phase} outcome."
+        yield Rule.PHASE.says(said)
 
 
 class PlainEffectRules(Checker):
@@ -600,7 +578,7 @@ class PlainEffectRules(Checker):
         """Whatever was begun has its receipt."""
         for intent in self._open.values():
             text = f"Intent {shown(intent.id)} ({intent.action}) has no receipt."
-            yield RuleFinding(Rule.RECEIPT if finished else None, text)
+            yield Rule.RECEIPT.says(text) if finished else remark(text)
 
     def on_turn_start(self, record: TurnStart) -> None:
         """No call is wanted yet."""
@@ -616,8 +594,7 @@ class PlainEffectRules(Checker):
         """The rules have judged a call."""
         call, verdicts = record.details.get("call"), record.details.get("verdicts")
         if record.about == "constraint" and isinstance(call, str) and isinstance(verdicts, list):
-            given = cast("list[object]", verdicts)
-            self._allowed[call] = all(_allows(verdict) for verdict in given)
+            self._allowed[call] = all(map(_allows, cast("list[object]", verdicts)))
 
     def on_intent(self, record: Intent) -> Findings:
         """What is run was asked for by a model, and let pass by the rules."""
@@ -627,17 +604,14 @@ class PlainEffectRules(Checker):
         self._known.add(record.id)
         self._open[record.id] = record
         if record.candidate_id is not None and not self._allowed.pop(record.candidate_id, False):
-            yield Rule.CONSTRAINT.says(
-                f"{named} was begun, and the rules did not let it pass before."
-            )
+            said = f"{named} was begun, and the rules did not let it pass before."
+            yield Rule.CONSTRAINT.says(said)
         if self._wanted is None:
             return
         key = _call_key(record.action, record.arguments)
         if not self._wanted[key]:
-            yield Rule.INTENT.says(
-                f"{named} with {shown(record.arguments)} was asked for by no model call of its "
-                "turn."
-            )
+            with_these = f"{named} with {shown(record.arguments)}"
+            yield Rule.INTENT.says(f"{with_these} was asked for by no model call of its turn.")
         self._wanted[key] -= 1
 
     def on_receipt(self, record: Receipt) -> Findings:
@@ -646,16 +620,12 @@ class PlainEffectRules(Checker):
         if intent is None:
             has = "has its receipt already" if record.intent_id in self._known else "is not there"
             if not self._cut:
-                yield Rule.RECEIPT.says(
-                    f"A receipt is of intent {shown(record.intent_id)}, which {has}."
-                )
+                said = f"A receipt is of intent {shown(record.intent_id)}, which {has}."
+                yield Rule.RECEIPT.says(said)
         elif intent.candidate_id is not None:  # under guard: what it returns is perceived
             self._ended[intent.id] = record
-        elif record.cycle != intent.cycle:
-            yield Rule.RECEIPT.says(
-                f"The receipt of {shown(intent.id)} is of cycle {record.cycle}, its intent of "
-                f"cycle {intent.cycle}."
-            )
+        else:
+            yield from check_same_cycle(record, intent)
 
     def on_percept(self, record: Percept) -> Findings:
         """A return is perceived once, as its receipt has it."""
@@ -673,6 +643,15 @@ class PlainEffectRules(Checker):
                 f"The receipt of {shown(receipt.intent_id)} says {receipt.status}, "
                 f"{shown(receipt.content)}; what is perceived of it {shown(record.content)}."
             )
+
+
+def check_same_cycle(record: Receipt, intent: Intent) -> Findings:
+    """A receipt is of its intent's cycle."""
+    if record.cycle != intent.cycle:
+        yield Rule.RECEIPT.says(
+            f"The receipt of {shown(intent.id)} is of cycle {record.cycle}, its intent of cycle "
+            f"{intent.cycle}."
+        )
 
 
 def _allows(verdict: object) -> bool:
