@@ -18,9 +18,7 @@ from autogen_core import CancellationToken, FunctionCall
 from autogen_core.models import ChatCompletionClient, CreateResult, RequestUsage
 from autogen_ext.models.openai import OpenAIChatCompletionClient
 from kits.stock import only, push, pushes
-from typer.testing import CliRunner
 
-from coag.cli import app
 from coag.compat import (
     RecordedAgent,
     Recorder,
@@ -108,16 +106,6 @@ async def test_turn_is_a_percept_model_calls_and_intents_with_their_receipts(
     assert (run.kind, run.agent, run.model) == ("plain", "clerk", "tiny")
     assert run.ended_at is not None
     assert agent.recorder.records == records
-
-
-async def test_coag_log_shows_the_run(tmp_path: Path) -> None:
-    agent = recorded(model([pushes()]), tmp_path)
-    await agent.run(task="Push the green one.")
-    await agent.close()
-    shown = CliRunner().invoke(app, ["log", str(agent.recorder.folder.path)])
-    assert shown.exit_code == 0, shown.output
-    for expected in ("plain agent clerk", "model tiny", "Push the green one.", "push", "respond"):
-        assert expected in shown.output
 
 
 async def test_run_in_ram_leaves_nothing_on_disk(
@@ -335,28 +323,10 @@ def test_run_of_an_agent_that_cannot_be_made_is_ended(tmp_path: Path) -> None:
     assert read_run(folder).ended_at is not None
 
 
-async def test_a_workbench_may_write_to_the_same_recorder(tmp_path: Path) -> None:
-    recorder = Recorder(tmp_path, agent="clerk")
-    agent = record(
-        AssistantAgent,
-        "clerk",
-        model("Yes."),
-        recorder=recorder,
-        workbench=RecordingWorkbench([], recorder),
-    )
-    await agent.run(task="Is it?")
-    await agent.close()
-    assert [each.record for each in recorder.records if each.record != "actions"] == [
-        "turn_start",
-        "percept",
-        "model_call",
-        "turn_end",
-    ]
+def test_what_does_not_go_together_or_is_no_list_of_tools_is_refused() -> None:
     with pytest.raises(ConfigurationError, match="either logs= or recorder="):
-        record(AssistantAgent, "c", model(), logs="x", recorder=recorder)
+        record(AssistantAgent, "c", model(), logs="x", recorder=Recorder(agent="clerk"))
 
-
-def test_what_is_no_list_of_tools_is_refused() -> None:
     def tool() -> str:
         """A tool."""
         return ""

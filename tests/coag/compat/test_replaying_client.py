@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from autogen_agentchat.agents import AssistantAgent
 from autogen_core import CancellationToken, FunctionCall, Image
 from autogen_core.models import (
     AssistantMessage,
@@ -233,23 +232,6 @@ async def test_equal_requests_at_once_are_answered_as_they_were_asked() -> None:
     assert [call.raw for call in only(recorded, ModelCall)] == ["2", "1"]
     replayed = ReplayingClient(written(recorded))
     assert await asyncio.gather(ask(replayed), ask(replayed)) == ["1", "2"]
-
-
-async def test_two_agents_at_once_on_one_client_get_their_own_answers() -> None:
-    def echo(request: ScriptedRequest) -> str:
-        return f"{request.system_text} {request.last_user_text}"
-
-    async def both(client: ChatCompletionClient) -> list[str]:
-        agents = [AssistantAgent(n, client, system_message=f"I am {n}.") for n in ("ann", "bob")]
-        results = await asyncio.gather(*(agent.run(task="Who?") for agent in agents))
-        return [result.messages[-1].to_text() for result in results]
-
-    recorded = recorder()
-    wanted = await both(RecordingClient(ScriptedModel(echo), recorded))
-    assert wanted == ["I am ann. Who?", "I am bob. Who?"]
-    replayed = ReplayingClient(written(recorded))
-    assert await both(replayed) == wanted
-    assert replayed.unused == ()
 
 
 PLAIN: dict[str, Any] = {"tools": [NOD], "extra_create_args": {"temperature": 0}}
@@ -477,13 +459,6 @@ async def test_run_that_crashed_is_replayed_as_far_as_it_came(tmp_path: Path) ->
     assert await ask(replayed, "First.") == "a"
     with pytest.raises(ReplayDivergenceError, match="all 1 recorded requests"):
         await ask(replayed, "Second.")
-
-
-async def test_replay_can_be_recorded_and_replayed_again(tmp_path: Path) -> None:
-    second = recorder(tmp_path)
-    await ask(RecordingClient(ReplayingClient(await taped()), second))
-    second.close()
-    assert await ask(ReplayingClient(second.folder)) == "a"
 
 
 async def test_component_names_the_folder_and_begins_at_the_beginning(tmp_path: Path) -> None:

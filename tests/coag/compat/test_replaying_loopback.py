@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
@@ -12,10 +11,10 @@ from autogen_core.models import ChatCompletionClient, CreateResult, LLMMessage, 
 from autogen_core.tools import FunctionTool
 from autogen_ext.models.openai import OpenAIChatCompletionClient
 from kits.fake_server import Behaviour, FakeServer, openai_body, openai_text
-from kits.model_servers import CHUNK, Body, chunk, hang, sound, status
+from kits.model_servers import Body, hang, sound, status
 from pydantic import BaseModel
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.responses import JSONResponse, Response
 
 from coag.compat import Recorder, RecordingClient, ReplayingClient
 from coag.errors import ModelCallError
@@ -148,43 +147,6 @@ async def test_log_probabilities_of_a_secret_are_not_written(
     recorder.close()
     assert "Teal" not in recorder.folder.trace_path.read_text()
     assert (await ReplayingClient(recorder.folder).create(messages)).logprobs is None
-
-
-def broken_stream() -> Behaviour:
-    """Sends an error in the middle of a stream, as servers do that run out of memory."""
-
-    async def behave(_body: Body, _request: Request) -> Response:
-        async def events() -> AsyncIterator[str]:
-            yield chunk("one ")
-            yield f"data: {json.dumps({**CHUNK, 'error': {'message': 'out of memory'}})}\n\n"
-
-        return StreamingResponse(events(), media_type="text/event-stream")
-
-    return behave
-
-
-async def test_error_in_the_middle_of_a_stream_comes_after_the_same_pieces(
-    served: FakeServer, live: ChatCompletionClient, tmp_path: Path
-) -> None:
-    served.behave = broken_stream()
-    recorder = Recorder(tmp_path, agent="clerk")
-    messages, _ = asked("Count.")
-
-    async def pieces_until_error(client: ChatCompletionClient) -> tuple[list[Any], Exception]:
-        pieces: list[Any] = []
-        try:
-            async for piece in client.create_stream(messages):
-                pieces.append(piece)
-        except Exception as error:  # whatever the client raises is what is compared
-            return pieces, error
-        raise AssertionError("The stream ended well.")
-
-    wanted, _ = await pieces_until_error(RecordingClient(live, recorder))
-    recorder.close()
-    pieces, error = await pieces_until_error(ReplayingClient(recorder.folder))
-    assert pieces == wanted == ["one "]
-    assert isinstance(error, ModelCallError)
-    assert "out of memory" in str(error)
 
 
 async def limited(_body: Body, _request: Request) -> Response:

@@ -265,15 +265,6 @@ async def test_renamed_tools_and_workbenches_that_do_not_stream_are_recorded(
     assert [item async for item in replayed.call_tool_stream("tug", {"lever": 2})] == items
 
 
-async def test_guarded_tools_are_replayed_as_they_were() -> None:
-    recorded = recorder()
-    guarded = RecordingWorkbench(ConstrainedWorkbench([push]), recorded)
-    calls = [GREEN, ("push", {"button": 1}), ("push", {"button": "red"})]
-    results = await use(guarded, *calls)
-    assert {type(result) for result in results} == {GuardedResult}
-    assert await use(ReplayingWorkbench(written(recorded)), *calls) == results
-
-
 async def test_workbench_within_is_started_stopped_reset_and_described() -> None:
     inner = StaticStreamWorkbench([FunctionTool(pull, description="")])
     workbench = RecordingWorkbench(inner, recorder())
@@ -287,15 +278,6 @@ async def test_workbench_within_is_started_stopped_reset_and_described() -> None
 
 
 # ---- the same calls ----
-
-
-async def test_equal_calls_are_answered_in_their_order_and_others_in_any() -> None:
-    texts = ["1", "2", "3"]
-    results = [ToolResult(name="pull", result=[TextResultContent(content=t)]) for t in texts]
-    calls = [("pull", {"lever": lever}) for lever in (1, 2, 1)]
-    recorded = await taped(Shelf(*results), *calls)
-    again = await use(ReplayingWorkbench(written(recorded)), calls[1], calls[0], calls[2])
-    assert [result.to_text() for result in again] == ["2", "1", "3"]
 
 
 async def test_call_that_differs_is_an_error_that_is_kept_and_raised_at_the_end() -> None:
@@ -429,15 +411,6 @@ async def test_tools_get_the_models_call_id_or_that_of_the_intent() -> None:
         result = await workbench.call_tool("pull", {"lever": 1}, call_id="model-1")
         seen.append(result.to_text())
     assert seen == ["model-1", "intent-000001"]
-
-
-async def test_secrets_stand_in_no_replays_way(tmp_path: Path) -> None:
-    call = ("push", {"button": "sk-abcdefghijklmnop0123456789"})
-    recorded = await taped([push], call, logs=tmp_path)
-    assert "sk-abc" not in recorded.folder.trace_path.read_text()
-    replayed = ReplayingWorkbench(recorded.folder)
-    await use(replayed, call)
-    replayed.check()
 
 
 # ---- with agents ----

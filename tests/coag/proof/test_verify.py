@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
-import pytest_asyncio
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from kits.brains import brain, respond
@@ -26,7 +25,6 @@ from kits.tampering import (
     fetch,
     fetching,
     forge,
-    honest_run,
     where,
 )
 
@@ -40,17 +38,6 @@ from coag.tracing import MemoryTrace, RunFolder, TraceProblem, read_trace
 BROKEN = pytest.mark.broken_trace("it lies in the trace")
 V1 = Path(__file__).parents[1] / "tracing" / "data" / "v1"
 IN_A_FIXTURE = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def honest(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Path]:
-    yield await honest_run(tmp_path_factory.mktemp("honest"))
-
-
-@pytest.fixture
-def run(honest: Path, tmp_path: Path) -> Path:
-    """A copy of an honest run."""
-    return Path(shutil.copytree(honest, tmp_path / honest.name))
 
 
 def rules(run: Path, **anchors: Any) -> set[Rule]:
@@ -107,18 +94,6 @@ def seal_removed(run: RunFolder) -> None:
     with_info(run, seal=None)
 
 
-def trace_removed(run: RunFolder) -> None:
-    run.trace_path.unlink()
-
-
-def more_added(run: RunFolder) -> None:
-    run.trace_path.write_bytes(run.trace_path.read_bytes() + b"and more")
-
-
-def last_line_torn(run: RunFolder) -> None:
-    edit(run.path, lambda lines: [*lines[:-1], lines[-1][:20]])
-
-
 def line_called_older(run: RunFolder) -> None:
     edit(run.path, lambda lines: [*lines[:3], lines[3].replace(b'"v":2', b'"v":1'), *lines[4:]])
 
@@ -132,9 +107,6 @@ def version_of_letters(run: RunFolder) -> None:
     ("change", "rule"),
     [
         (seal_removed, Rule.SEAL),
-        (trace_removed, Rule.SEAL),
-        (more_added, Rule.SEAL),
-        (last_line_torn, Rule.SEAL),
         (line_called_older, Rule.CHAIN),
         (version_of_letters, Rule.LINE),
     ],
