@@ -28,7 +28,6 @@ from coag.schema import (
     Percept,
     PerceptKind,
     Phase,
-    ProposalOutcome,
     Receipt,
     ReceiptStatus,
     RetrievalOutcome,
@@ -244,18 +243,12 @@ def told(ok: bool, **now: Any) -> Callable[[], str]:
 AS_PREDICTED: dict[str, Any] = {"fuel": 0, "dry": True, "rain": False, "seen": ["bridge", "lake"]}
 
 
-async def test_a_failure_that_the_projection_had_shown_is_a_faulty_evaluation() -> None:
-    found = first(await run(told(False, **AS_PREDICTED), Car()))
-    assert found.cause is Cause.FAULTY_EVALUATION
-    assert "Its projection said what would come of it" in found.reason
-
-
-async def test_knowledge_that_grows_and_what_was_only_reset_are_no_failures() -> None:
-    now = {**AS_PREDICTED, "rain": True, "seen": ["bridge", "hill", "lake"]}
-    assert diagnose(await run(told(True, **now), Car())) == []
-
-
-async def test_a_prediction_that_fails_is_reported_with_the_record_that_made_it() -> None:
+async def test_what_a_projection_had_shown_or_not_shown_is_told_apart() -> None:
+    foreseen = first(await run(told(False, **AS_PREDICTED), Car()))
+    assert foreseen.cause is Cause.FAULTY_EVALUATION
+    assert "Its projection said what would come of it" in foreseen.reason
+    grown = {**AS_PREDICTED, "rain": True, "seen": ["bridge", "hill", "lake"]}  # and only reset
+    assert diagnose(await run(told(True, **grown), Car())) == []
     unseen = first(await run(told(True, **{**AS_PREDICTED, "seen": ["bridge"]}), Car()))
     assert "seen was expected to be" in unseen.failure
     trace = await run(told(True, **{**AS_PREDICTED, "fuel": 3}), Car())
@@ -324,45 +317,32 @@ SCORES: ScriptedReply = {"evaluations": [{"candidate": 1, "reason": "", "score":
 WISHED: dict[str, Any] = {"candidates": WISHES, "evaluations": SCORES}
 
 
-async def test_a_rejected_candidate_beside_one_that_was_done_well_is_no_failure() -> None:
-    trace = await run(rules=[night], **WISHED)
-    died = [one for r in trace if isinstance(r, EvaluationOutcome) for one in r.evaluations]
+async def test_a_rejection_is_a_failure_only_where_the_cycle_suffers_from_it() -> None:
+    well = await run(rules=[night], **WISHED)
+    died = [one for r in well if isinstance(r, EvaluationOutcome) for one in r.evaluations]
     assert [one.survived for one in died] == [True, False, False]
-    assert diagnose(trace) == []
-
-
-async def test_where_the_action_beside_a_rejection_failed_that_is_the_failure() -> None:
-    trace = await run(fails("the lamp is broken"), rules=[night], **WISHED)
-    (found,) = diagnose(trace)
-    assert found.cause is Cause.FAILED_EXECUTION
+    assert diagnose(well) == []
+    (found,) = diagnose(await run(fails("the lamp is broken"), rules=[night], **WISHED))
+    assert found.cause is Cause.FAILED_EXECUTION  # that of the action beside it
     assert "the lamp is broken" in found.failure
-
-
-async def test_where_nothing_survives_the_rejection_is_the_failure() -> None:
     found = first(await run(rules=[night], candidates={"candidates": [candidate("respond", SING)]}))
     assert found.cause is Cause.INVALID_PROPOSAL
     assert "it is night" in found.failure
     assert found.reason == "The rule was in force. Nothing survived."
 
 
-async def test_a_rejection_that_recurs_while_the_run_stands_still_is_a_failure() -> None:
-    trace = await run(rules=[night], **WISHED, actions=3)
-    assert [(one.cycle, one.cause) for one in diagnose(trace)] == [
-        (2, Cause.INVALID_PROPOSAL),
-        (3, Cause.INVALID_PROPOSAL),
-    ]
-    assert "comes no further" in first(trace).reason
-
-
-async def test_a_rejection_that_recurs_while_the_run_goes_on_is_none() -> None:
+async def test_a_rejection_that_recurs_is_a_failure_while_the_run_stands_still() -> None:
+    still = await run(rules=[night], **WISHED, actions=3)
+    invalid = Cause.INVALID_PROPOSAL
+    assert [(one.cycle, one.cause) for one in diagnose(still)] == [(2, invalid), (3, invalid)]
+    assert "comes no further" in first(still).reason
     count = iter(range(9))
 
     def look() -> str:
         """Looks around."""
         return f"saw tree {next(count)}"
 
-    trace = await run(look, rules=[night], **WISHED, actions=3)
-    assert diagnose(trace) == []
+    assert diagnose(await run(look, rules=[night], **WISHED, actions=3)) == []
 
 
 class Way(DomainKnowledge):
@@ -374,13 +354,7 @@ class Way(DomainKnowledge):
 
 
 async def test_a_domain_tells_whether_the_action_beside_a_rejection_was_of_use() -> None:
-    car = Car()
-    trace = await run(
-        told(True, **AS_PREDICTED),
-        car,
-        rules=[night],
-        **WISHED,
-    )
+    trace = await run(told(True, **AS_PREDICTED), Car(), rules=[night], **WISHED)
     assert diagnose(trace) == []
     found = first(trace, domain=Way())
     assert found.cause is Cause.INVALID_PROPOSAL
@@ -400,16 +374,6 @@ async def test_a_trace_that_begins_or_ends_in_the_middle_is_read() -> None:
         assert all(found.evidence for found in diagnose(trace[:cut]))
 
 
-def test_a_proposal_without_what_follows_is_no_failure(  # a run that was killed
-) -> None:
-    at = "2026-11-21T12:00:00Z"
-    retrieval = RetrievalOutcome.model_validate({"cycle": 1, "at": at, "query": ""})
-    proposal = ProposalOutcome.model_validate({"cycle": 1, "at": at}).model_copy(
-        update={"candidates": (Candidate(id="c1", action="look"),)}
-    )
-    assert diagnose((retrieval, proposal)) == []
-
-
 async def test_an_action_that_was_refused_right_before_it_ran_is_told_with_who_refused() -> None:
     asked: list[str] = []
 
@@ -422,18 +386,6 @@ async def test_an_action_that_was_refused_right_before_it_ran_is_told_with_who_r
     assert found.cause is Cause.CHANGED_ENVIRONMENT
     assert "once is enough" in found.failure
     assert "It was allowed in Evaluation" in found.reason
-
-
-def test_a_run_in_a_folder_may_be_named_by_its_path(tmp_path: Path) -> None:
-    recorder = Recorder(tmp_path, agent="plain")
-    recorder.begin_turn()
-    attempt = recorder.begin("look", {})
-    recorder.end(attempt, ReceiptStatus.FAILED, "no line", Failure.TRANSIENT)
-    recorder.end_turn("respond", "Done.")
-    recorder.close()
-    path = recorder.folder.path
-    assert diagnose(path) == diagnose(str(path)) == diagnose(recorder.folder)
-    assert [one.cause for one in diagnose(path)] == [Cause.FAILED_EXECUTION]
 
 
 async def test_a_turn_that_broke_off_without_a_word_has_no_known_cause() -> None:
@@ -474,25 +426,17 @@ def settled(became: Settlement) -> Percept:
 
 
 async def test_of_an_action_of_unknown_outcome_it_is_said_that_it_is_not_known() -> None:
+    not_known = "It is not known whether look had its effect."
     found = first(await unknown_outcome())
-    assert found.cause is Cause.FAILED_EXECUTION
-    assert found.failure == "It is not known whether look had its effect."
-    assert "failed" not in found.failure
+    assert (found.cause, found.failure) == (Cause.FAILED_EXECUTION, not_known)
     assert found.evidence[0].text == "It may have acted."
-
-
-async def test_what_was_found_out_of_an_action_later_counts() -> None:
-    assert diagnose(await unknown_outcome(settled(Settlement.HAPPENED))) == diagnose(await run())
+    trace = await run()
+    broke_off = next(n for n, one in enumerate(trace) if isinstance(one, Receipt))
+    assert first(trace[:broke_off]).failure == not_known
+    assert diagnose(await unknown_outcome(settled(Settlement.HAPPENED))) == diagnose(trace)
     found = first(await unknown_outcome(settled(Settlement.DID_NOT_HAPPEN)))
     assert found.cause is Cause.FAILED_EXECUTION
     assert "it was found that it did not happen" in found.failure
-
-
-async def test_of_an_action_in_which_the_run_broke_off_it_is_said_that_it_is_not_known() -> None:
-    trace = list(await run())
-    place = next(n for n, one in enumerate(trace) if isinstance(one, Receipt))
-    found = first(trace[:place])
-    assert found.failure == "It is not known whether look had its effect."
 
 
 # ---- plain agents ----
@@ -502,14 +446,14 @@ def _plain(
     content: str,
     failure: Failure | None = None,
     status: ReceiptStatus = ReceiptStatus.FAILED,
+    logs: Path | None = None,
     **arguments: object,
-) -> list[Diagnosis]:
-    recorder = Recorder(None, agent="plain")
+) -> Recorder:
+    recorder = Recorder(logs, agent="plain")
     recorder.begin_turn()
-    attempt = recorder.begin("look", arguments)
-    recorder.end(attempt, status, content, failure)
+    recorder.end(recorder.begin("look", arguments), status, content, failure)
     recorder.end_turn("respond", "Done.")
-    return diagnose(recorder.records)
+    return recorder
 
 
 PLAIN: dict[str, tuple[tuple[Any, ...], dict[str, Any], Cause | None, str]] = {
@@ -529,12 +473,20 @@ def test_the_failure_of_a_plain_agents_call_is_attributed_as_far_as_the_trace_go
     name: str,
 ) -> None:
     call, arguments, cause, reason = PLAIN[name]
-    (found,) = _plain(*call, **arguments)
+    (found,) = diagnose(_plain(*call, **arguments).records)
     assert (found.cycle, found.cause) == (1, cause)
     assert reason in found.reason
     assert ("not attributable" in str(found)) is (cause is None)
     assert ("It is not known whether" in found.failure) is (reason == "no answer")
-    assert _plain("nothing new", status=ReceiptStatus.DONE) == []
+
+
+def test_a_run_in_a_folder_may_be_named_by_its_path(tmp_path: Path) -> None:
+    recorder = _plain("no line", Failure.TRANSIENT, logs=tmp_path)
+    recorder.close()
+    path = recorder.folder.path
+    assert diagnose(path) == diagnose(str(path)) == diagnose(recorder.folder)
+    assert [one.cause for one in diagnose(path)] == [Cause.FAILED_EXECUTION]
+    assert diagnose(_plain("nothing new", status=ReceiptStatus.DONE).records) == []
 
 
 def test_repeating_what_failed_is_an_invalid_proposal() -> None:
@@ -550,18 +502,8 @@ def test_repeating_what_failed_is_an_invalid_proposal() -> None:
 def test_an_empty_answer_is_the_models() -> None:
     recorder = Recorder(None, agent="plain")
     recorder.begin_turn()
-    recorder.model_call(
-        ModelCall(
-            id="call-000001",
-            at=recorder.clock.now(),
-            cycle=1,
-            model="m",
-            rung=OutputMode.TEXT,
-            attempt=1,
-            messages=(),
-            raw=" ",
-            usage=TokenUsage(),
-        )
-    )
+    call = {"at": recorder.clock.now(), "model": "m", "rung": OutputMode.TEXT, "messages": ()}
+    rest = {"id": "call-1", "cycle": 1, "attempt": 1, "raw": " ", "usage": TokenUsage()}
+    recorder.model_call(ModelCall.model_validate({**call, **rest}))
     (found,) = diagnose(recorder.records)
     assert found.cause is Cause.UNUSABLE_ANSWER

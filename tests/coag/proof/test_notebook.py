@@ -40,6 +40,10 @@ class Shown(Protocol):
     def _repr_html_(self) -> str: ...
 
 
+DIVERGED = Divergence(
+    seq=1, cycle=1, phase=None, record=HARM, field=HARM, recorded=HARM, replayed=HARM, meaning=HARM
+)
+DIED = Verdict(allowed=False, constraint=HARM, reason=HARM)
 RESULTS: list[Shown] = [
     Examination(
         records=9,
@@ -48,21 +52,7 @@ RESULTS: list[Shown] = [
         remarks=(TraceRemark(seq=1, text=HARM),) * 500,
     ),
     Examination(records=9, head=""),
-    ReplayReport(
-        run=HARM,
-        records=3,
-        divergence=Divergence(
-            seq=1,
-            cycle=1,
-            phase=None,
-            record=HARM,
-            field=HARM,
-            recorded=HARM,
-            replayed=HARM,
-            meaning=HARM,
-        ),
-        remarks=(HARM,),
-    ),
+    ReplayReport(run=HARM, records=3, divergence=DIVERGED, remarks=(HARM,)),
     ReplayReport(run="run", records=3),
     ForkReport(
         run=Path("fork"),
@@ -81,15 +71,7 @@ RESULTS: list[Shown] = [
         kind="coag",
         cycle=1,
         goal=HARM,
-        considered=(
-            Considered(
-                id="c",
-                choice=CHOICE,
-                because=HARM,
-                died_of=Verdict(allowed=False, constraint=HARM, reason=HARM),
-            ),
-        )
-        * 100,
+        considered=(Considered(id="c", choice=CHOICE, because=HARM, died_of=DIED),) * 100,
         notes=(HARM,),
     ),
     Diagnosis(

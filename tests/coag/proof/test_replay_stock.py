@@ -104,20 +104,18 @@ async def test_a_stock_agent_is_sent_what_it_was_sent(form: str, tmp_path: Path)
     await check_same(await clerks_run(tmp_path, form))
 
 
-@pytest.mark.parametrize(
-    ("form", "words"),
-    [
+async def test_what_a_recipe_must_make_and_record_is_said(tmp_path: Path) -> None:
+    for form, words in (
         ("nothing", "must make a chat agent of AutoGen, or something with the methods say"),
         ("unwritten", r"must make it over RecordingClient\(client, recorder\)"),
-    ],
-)
-async def test_what_a_recipe_must_make_is_said(form: str, words: str, tmp_path: Path) -> None:
-    run = await clerks_run(tmp_path, form)
-    with pytest.raises(ResumeError, match=words):
-        await replay(run)
-
-
-async def test_a_run_without_turns_cannot_be_driven(tmp_path: Path) -> None:
+    ):
+        run = await clerks_run(tmp_path / form, form)
+        with pytest.raises(ResumeError, match=words):
+            await replay(run)
+    hand = hand_in(tmp_path, "Yes.", recipe=Recipe(factory="kits.hands:nothing_again"))
+    await hand.say("Are you there?")
+    with pytest.raises(ResumeError, match=r"makes a str\. .*a function of a client, a workbench"):
+        await replay(let_go(hand))
     recorder = recorder_in(tmp_path)
     client = RecordingClient(ScriptedModel(scripted_answers(["Yes."])), recorder)
     await RecordingWorkbench([in_stock], recorder).list_tools()
@@ -333,13 +331,6 @@ async def test_a_run_in_which_no_model_was_ever_asked_holds_nothing_to_replay(
     assert report.same
     nothing = "No model was asked, so there is nothing to replay."
     assert (report.records, report.remarks) == (0, (nothing,))
-
-
-async def test_a_recipe_that_makes_no_function_says_what_it_must_make(tmp_path: Path) -> None:
-    hand = hand_in(tmp_path, "Yes.", recipe=Recipe(factory="kits.hands:nothing_again"))
-    await hand.say("Are you there?")
-    with pytest.raises(ResumeError, match=r"makes a str\. .*a function of a client, a workbench"):
-        await replay(let_go(hand))
 
 
 @deed
