@@ -24,7 +24,6 @@ from coag.errors import CoagError, ConfigurationError, ResumeError, TraceError
 from coag.models import open_model
 from coag.schema import (
     UNPERCEIVED,
-    Environment,
     HtmlTable,
     ModelCall,
     Outcome,
@@ -193,9 +192,6 @@ async def fork(
 
         stopped = await restored.proceed(later.inputs[:turns], stop, acting=allowed)
         trace = (*outcomes_of(restored.begins), *agent.trace)
-        environment = agent.environment
-        tells = environment if isinstance(environment, Describable) else None
-        known = tells is not None and later.environment is not None
         return ForkReport(
             run=cast("RunFolder", agent.run_folder).path,
             parent=past.run.path,
@@ -204,8 +200,8 @@ async def fork(
             notices=tuple(_notices(past, later, restored, turns, live=live)),
             parent_cycles=later.cycles,
             fork_cycles=tuple(cycle_results(trace, first=past.boundary.cycle)),
-            parent_end=tells.describe(later.environment) if tells and known else None,
-            fork_end=await _end(environment) if allowed else None,
+            parent_end=_described(agent, later.environment),
+            fork_end=await _end(agent) if allowed else None,
             stopped=stopped,
         )
 
@@ -333,11 +329,17 @@ def _notices(
         yield "The context that selects its dialogue keeps a state that the trace does not hold."
 
 
-async def _end(environment: Environment | None) -> str | None:
-    if environment is None or not isinstance(environment, Describable):
+def _described(agent: CoagAgent, state: object) -> str | None:
+    tells = agent.environment
+    known = state is not None and isinstance(tells, Describable)
+    return tells.describe(state) if known else None
+
+
+async def _end(agent: CoagAgent) -> str | None:
+    if agent.environment is None or not isinstance(agent.environment, Describable):
         return None
     try:
-        return environment.describe(await environment.snapshot())
+        return _described(agent, await agent.environment.snapshot())
     except Exception as error:  # somebody's environment; what the fork did stays to be read
         return f"not known: the environment raised {type(error).__name__}: {error}"
 
