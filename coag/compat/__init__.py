@@ -11,12 +11,11 @@ tools down, and `ReplayingClient` and `ReplayingWorkbench` answer out of such a 
 from __future__ import annotations
 
 from coag._util.deprecation import renamed
-from coag.models import ModelClient, ModelRequest, cancellable
+from coag.models import ModelClient, ModelRequest, WrappedClient, cancellable
 
 from .approvers import ConsoleApprover, ScriptedApprover
 from .autogen_memory import AutoGenMemory
 from .call_repair import repair_arguments
-from .clients import WrappedClient
 from .components import (
     ConstraintConfig,
     ImportedTool,

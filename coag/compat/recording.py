@@ -42,6 +42,7 @@ from coag.errors import CoagError, ConfigurationError, TraceError
 from coag.models import (
     CallRecord,
     ModelRequest,
+    WrappedClient,
     capture_usage,
     model_name_of,
     reason_of,
@@ -58,7 +59,6 @@ from coag.schema import (
     parsed_arguments,
 )
 
-from .clients import WrappedClient
 from .exchanges import asked_of, given_of, given_up, returned_of, status_of, text_of
 from .recorder import Recorder, ToolAttempt, in_form
 from .tool_runner import read_result, streams

@@ -35,6 +35,7 @@ from coag.models import (
     ModelRequest,
     Parsed,
     StructuredModel,
+    WrappedClient,
     cancellable,
     capture_usage,
     continued,
@@ -51,7 +52,6 @@ from coag.models import (
 from coag.schema import ModelCall, TokenUsage, let_others_run
 
 from .call_repair import fault_of, legal_dialogue, repair_answer, with_pieces
-from .clients import WrappedClient
 
 # ---- One request, sent to the client within as often as it takes ----
 

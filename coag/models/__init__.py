@@ -16,7 +16,7 @@ from .call_record import CallContext, CallRecord, is_refusal, reason_of
 from .client import (
     ModelClient,
     ModelRequest,
-    ToolChoice,
+    WrappedClient,
     cancellable,
     estimated_tokens,
     message_text,
@@ -80,7 +80,7 @@ __all__ = [
     "message_text",
     "ModelClient",
     "ModelRequest",
-    "ToolChoice",
+    "WrappedClient",
     "cancellable",
     "estimated_tokens",
     "request_usage",

@@ -1,7 +1,8 @@
 """AutoGen's model client interface, implemented once.
 
 AutoGen's `ChatCompletionClient` has nine methods, two of them with six parameters each. A client
-of ours derives from `ModelClient` and defines `answer` and `stream`, which take a `ModelRequest`.
+of ours derives from `ModelClient`, or `WrappedClient` around another one, and defines `answer`
+and `stream`, which take a `ModelRequest`.
 """
 
 from __future__ import annotations
@@ -29,15 +30,10 @@ from coag.schema import TokenUsage, estimate_tokens
 
 ResultT = TypeVar("ResultT")
 ToolChoice = Tool | Literal["auto", "required", "none"]
-"""Which tool an answer is to call."""
 
 
 async def cancellable(work: Awaitable[ResultT], token: CancellationToken | None) -> ResultT:
-    """Awaits the work, which the token can cancel.
-
-    Raises:
-        CancelledError: The token was cancelled.
-    """
+    """Awaits the work, which the token can cancel."""
     task = asyncio.ensure_future(work)
     if token is not None:
         token.link_future(task)
@@ -200,6 +196,62 @@ class ModelClient(ChatCompletionClient):
     def capabilities(self) -> ModelInfo:  # pyright: ignore[reportIncompatibleMethodOverride]
         """The same as `model_info`: AutoGen's deprecated name, whose type it deprecated too."""
         return self.model_info
+
+
+class WrappedClient(ModelClient):
+    """A client around another one; by default it passes everything on.
+
+    Args:
+        client: The client within.
+    """
+
+    def __init__(self, client: ChatCompletionClient) -> None:
+        super().__init__()
+        self._client = client
+
+    @property
+    def wrapped(self) -> ChatCompletionClient:
+        """The client within."""
+        return self._client
+
+    async def answer(self, request: ModelRequest) -> CreateResult:
+        """The answer of the client within."""
+        return await request.send(self._client)
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[str | CreateResult, None]:
+        """The stream of the client within."""
+        async with aclosing(request.send_stream(self._client)) as parts:
+            async for part in parts:
+                yield part
+
+    async def close(self) -> None:
+        """Closes the client within."""
+        await self._client.close()
+
+    def actual_usage(self) -> RequestUsage:
+        """Usage by the count of the client within."""
+        return self._client.actual_usage()
+
+    def total_usage(self) -> RequestUsage:
+        """Usage by the count of the client within."""
+        return self._client.total_usage()
+
+    def count_tokens(
+        self, messages: Sequence[LLMMessage], *, tools: Sequence[Tool | ToolSchema] = ()
+    ) -> int:
+        """Tokens by the count of the client within."""
+        return self._client.count_tokens(messages, tools=tools)
+
+    def remaining_tokens(
+        self, messages: Sequence[LLMMessage], *, tools: Sequence[Tool | ToolSchema] = ()
+    ) -> int:
+        """Tokens left by the count of the client within."""
+        return self._client.remaining_tokens(messages, tools=tools)
+
+    @property
+    def model_info(self) -> ModelInfo:
+        """What the client within states."""
+        return self._client.model_info
 
 
 def _request(
