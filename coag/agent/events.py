@@ -41,6 +41,7 @@ from coag.compat import RESERVED
 from coag.context import CoagContext, WorkingMemory
 from coag.cycle import GuardedActions, TurnResult
 from coag.errors import ConfigurationError
+from coag.models import request_usage
 from coag.schema import (
     ActionCall,
     ActionResult,
@@ -95,15 +96,6 @@ def calls_and_results(
 def external_calls(outcome: ExecutionOutcome) -> list[Executed]:
     """The actions of an outcome that are tool calls for AutoGen."""
     return [one for one in outcome.executed if one.intent_id is not None]
-
-
-def request_usage(usage: TokenUsage) -> RequestUsage | None:
-    """Usage as AutoGen counts it; None where no model was asked."""
-    if not usage.calls:
-        return None
-    return RequestUsage(
-        prompt_tokens=usage.prompt_tokens, completion_tokens=usage.completion_tokens
-    )
 
 
 # ---- Handoffs: actions that end the turn and give the conversation to another agent ----
@@ -228,7 +220,7 @@ class LiveEvents:
     def take_usage(self) -> RequestUsage | None:
         """The usage that no message has reported yet; None if there is none."""
         used, self._usage = self._usage, TokenUsage()
-        return request_usage(used)
+        return request_usage(used) if used.calls else None
 
     def on_tool_event(self, event: object) -> None:
         """A streaming tool, e.g. another agent, shows what it does."""
@@ -517,7 +509,7 @@ def _phase_event(
     metadata = {"phase": outcome.phase.value, "cycle": str(outcome.cycle)}
     if detail:
         metadata["detail"] = detail[:METADATA_CHARACTERS]
-    usage = request_usage(outcome.usage)
+    usage = request_usage(outcome.usage) if outcome.usage.calls else None
     return ThoughtEvent(content=text, source=source, models_usage=usage, metadata=metadata)
 
 

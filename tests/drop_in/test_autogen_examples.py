@@ -197,7 +197,7 @@ async def test_customer_support_hands_over_asks_the_user_and_refunds() -> None:
     assert got.stop_reason == "Text 'TERMINATE' mentioned"
 
 
-# ---- GraphFlow: a fan-out with a join, filters, a loop, activation groups ----
+# ---- GraphFlow: a fan-out with a join, filters, a loop ----
 
 DRAFT = "You draft a paragraph on the climate."
 REVIEW = "You review the draft."
@@ -319,36 +319,3 @@ async def test_a_conditional_loop_ends_on_approval_with_a_filtered_summary() -> 
         *("user", "generator", "reviewer", "generator", "reviewer", "summary")
     ]
     assert got.said[5] == ("summary", "Bottles and bags are approved.")
-
-
-async def test_a_loop_with_two_ways_in_waits_for_all_of_the_active_group() -> None:
-    async def example(agent: AgentClass) -> Ending:
-        a_says, b_says, c_says, e_says = "You begin.", "You process.", "You object.", "You finish."
-        cast = Cast(
-            {
-                a_says: ["Begun."],
-                b_says: ["CONTINUE", "STOP"],
-                c_says: ["It lacks a title."],
-                e_says: ["Finished."],
-            }
-        )
-        client = cast.client
-        agent_a = agent("A", model_client=client, system_message=a_says)
-        agent_b = agent("B", model_client=client, system_message=b_says)
-        agent_c = agent("C", model_client=client, system_message=c_says)
-        agent_e = agent("E", model_client=client, system_message=e_says)
-        builder = DiGraphBuilder()
-        builder.add_node(agent_a).add_node(agent_b).add_node(agent_c).add_node(agent_e)
-        builder.add_edge(agent_a, agent_b, activation_group="initial")
-        builder.add_edge(agent_b, agent_c, condition="CONTINUE")
-        builder.add_edge(agent_c, agent_b, activation_group="feedback")
-        builder.add_edge(agent_b, agent_e, condition="STOP")
-        flow = GraphFlow(
-            participants=[agent_a, agent_b, agent_c, agent_e],
-            graph=builder.build(),
-            termination_condition=MaxMessageTermination(10),
-        )
-        return ending(await flow.run(task="Review a document."))
-
-    got = await same(example)
-    assert got.speakers[:6] == ["user", "A", "B", "C", "B", "E"]

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 from autogen_agentchat.agents import AssistantAgent
-from autogen_agentchat.messages import MultiModalMessage
 from autogen_core import FunctionCall, Image
 from autogen_core.memory import ListMemory, MemoryContent, MemoryMimeType
 from autogen_core.model_context import (
@@ -147,13 +146,6 @@ async def test_a_stock_agent_works_with_it_tools_memory_and_all() -> None:
     assert any(isinstance(m, FunctionExecutionResultMessage) for m in last)
 
 
-async def test_a_stock_agents_image_reaches_its_model_through_it() -> None:
-    model = PlannedModel(vision=True)
-    agent = AssistantAgent("stock", model, model_context=context())
-    await within(agent.run(task=MultiModalMessage(content=["Look.", PICTURE], source="user")))
-    assert any(isinstance(m.content, list) for m in model.asked[-1].messages)
-
-
 # ---- given ones, in our agent ----
 
 
@@ -194,12 +186,6 @@ async def test_what_a_given_context_began_with_is_shown() -> None:
     for given in (UnboundedChatCompletionContext(first), context(first)):
         await run(CoagAgent("agent", model, model_context=given))
         assert "token-0" in model.asked[-1].text
-
-
-async def test_no_system_message_where_none_was_given() -> None:
-    model = PlannedModel()
-    await run(CoagAgent("agent", model, system_message=None))
-    assert not any(isinstance(m, SystemMessage) for one in model.asked for m in one.messages)
 
 
 async def test_one_system_message_holds_what_the_developer_says() -> None:

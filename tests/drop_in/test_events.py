@@ -27,7 +27,6 @@ from kits.drop_in import (
     results_in,
     run,
     streamed,
-    text_message,
     usage_in,
     way_name,
     within,
@@ -113,14 +112,6 @@ async def test_what_memories_bring_is_shown_and_told_once() -> None:
         assert asked.text.count("fact-1") == 1
 
 
-async def test_a_memory_that_fails_costs_its_recall_only() -> None:
-    model = PlannedModel()
-    broken = ListedMemory(error=RuntimeError("down"))
-    agent = CoagAgent("agent", model, memory=[broken, ListedMemory("fact-2")])
-    await run(agent)
-    assert "fact-2" in model.heard
-
-
 async def test_a_reset_forgets_the_dialogue_and_keeps_memories() -> None:
     memory, model = ListedMemory("fact-1"), PlannedModel()
     agent = CoagAgent("agent", model, memory=[memory])
@@ -164,18 +155,6 @@ async def test_nothing_to_hear_is_fine_at_first_and_later() -> None:
     assert model.violations == []
 
 
-async def test_the_list_that_was_given_is_neither_kept_nor_changed() -> None:
-    model = PlannedModel()
-    agent = CoagAgent("agent", model)
-    messages: list[Any] = [text_message("token-1"), text_message("token-2")]
-    before = list(messages)
-    await agent.on_messages(messages, CancellationToken())
-    assert messages == before
-    messages.clear()
-    await run(agent, "And?")
-    assert "token-1" in model.asked[-1].text
-
-
 async def test_pausing_does_no_harm_and_closing_twice_leaves_the_client_open() -> None:
     model = PlannedModel()
     agent = CoagAgent("agent", model)
@@ -185,13 +164,6 @@ async def test_pausing_does_no_harm_and_closing_twice_leaves_the_client_open() -
     await agent.close()
     await agent.close()
     assert model.closed == 0
-
-
-async def test_an_endless_wish_for_tools_ends_within_bounds() -> None:
-    model = PlannedModel("FINAL", *([SUM] * 100))
-    agent = CoagAgent("agent", model, tools=[add], depth="compact")
-    await run(agent)
-    assert len(model.asked) <= 21
 
 
 @pytest.mark.parametrize("rounds", [1, 2, 3])

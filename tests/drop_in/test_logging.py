@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import re
 from collections.abc import Iterator, Sequence
@@ -179,8 +178,3 @@ async def test_no_secret_of_a_tools_error_is_lost_nor_logged(
     assert "hush" in str(result.messages)
     ours = [r.getMessage() for r in caplog.records if r.name.startswith("coag")]
     assert not any("hush" in line for line in ours)
-
-
-def test_an_agent_is_made_without_a_loop() -> None:
-    agent = CoagAgent("agent", PlannedModel(), tools=[add])
-    assert asyncio.run(agent.run(task="Go.")).messages[-1].to_text() == "FINAL"

@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 from autogen_agentchat.agents import AssistantAgent
-from autogen_agentchat.messages import MultiModalMessage
 from autogen_agentchat.teams import RoundRobinGroupChat
-from autogen_core import CancellationToken, Image
+from autogen_core import CancellationToken
 from autogen_core.model_context import (
     BufferedChatCompletionContext,
     UnboundedChatCompletionContext,
@@ -27,7 +26,6 @@ from kits.drop_in import (
     within,
 )
 from kits.planned import Planned, PlannedModel
-from PIL import Image as PILImage
 
 from coag import CoagAgent
 
@@ -112,14 +110,6 @@ async def test_the_size_of_a_state_does_not_grow_with_what_was_done() -> None:
         if number in (29, 59):
             sizes.append(len(json.dumps(await agent.save_state())))
     assert sizes[1] < 1.2 * sizes[0]
-
-
-async def test_a_reset_leaves_no_images_in_the_state() -> None:
-    agent = CoagAgent("agent", PlannedModel(vision=True))
-    picture = Image(PILImage.new("RGB", (64, 64)))
-    await run(agent, MultiModalMessage(content=["Look.", picture], source="user"))
-    await agent.on_reset(CancellationToken())
-    assert "data:image" not in json.dumps(await agent.save_state())
 
 
 # ---- AssistantAgent ----

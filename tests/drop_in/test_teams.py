@@ -23,7 +23,6 @@ from autogen_agentchat.messages import ToolCallExecutionEvent
 from autogen_agentchat.teams import (
     MagenticOneGroupChat,
     RoundRobinGroupChat,
-    SelectorGroupChat,
 )
 from autogen_agentchat.tools import AgentTool, TeamTool
 from autogen_core import (
@@ -59,11 +58,6 @@ async def test_round_robin(way: dict[str, Any], other: Any) -> None:
     assert "ONE" in second.heard
     assert "TWO" in model.heard
     assert model.violations == second.violations == []
-
-
-async def test_a_selector_selects() -> None:
-    team = SelectorGroupChat([agent("one"), agent("two")], PlannedModel("two"), max_turns=1)
-    assert sources(await within(team.run(task="Go."))) == ["user", "two"]
 
 
 LEDGER = {
@@ -110,12 +104,6 @@ async def test_a_society_of_mind_is_made_of_it() -> None:
     for _ in range(2):
         result = await within(society.run(task="Go."))
         assert result.messages[-1].to_text() == "SOM"
-
-
-async def test_a_team_within_a_team() -> None:
-    inner = RoundRobinGroupChat([agent("a")], max_turns=1, name="inner")
-    result = await within(RoundRobinGroupChat([inner, agent("b")], max_turns=2).run(task="Go."))
-    assert result.messages[-1].source == "b"
 
 
 SUM = ("add", {"a": 1, "b": 2})

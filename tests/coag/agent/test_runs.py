@@ -53,28 +53,15 @@ async def test_a_run_leaves_its_description_its_trace_and_its_pages(tmp_path: Pa
     assert json.loads((folder / "cycles" / "0001" / pages[-1]).read_text())
 
 
-async def test_where_no_log_can_be_kept_it_stops_before_it_acts(tmp_path: Path) -> None:
-    acted: list[str] = []
-
-    async def wave() -> str:
-        """Waves."""
-        acted.append("wave")
-        return "waved"
-
-    blocked = tmp_path / "logs"
-    blocked.write_text("I am a file.")
-    model = brain(("wave", "{}"))
-    agent = CoagAgent("waver", model, tools=[wave], logs=blocked, proposal="json")
-    with pytest.raises(TraceError, match="cannot be made"):
-        await say(agent)
-    assert acted == []
-    assert model.calls == 0
-    assert agent.turn == 0
-
-
-@pytest.mark.skipif(not FULL.exists(), reason="There is no full device here.")
-async def test_on_a_disk_that_is_full_it_stops_before_it_acts(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    "full",
+    [
+        False,
+        pytest.param(True, marks=pytest.mark.skipif(not FULL.exists(), reason="No /dev/full.")),
+    ],
+)
+async def test_where_no_log_can_be_kept_it_stops_before_it_acts(
+    full: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     acted: list[str] = []
 
@@ -83,13 +70,16 @@ async def test_on_a_disk_that_is_full_it_stops_before_it_acts(
         acted.append("wave")
         return "waved"
 
+    logs = tmp_path / "logs"
+    if full:
+        monkeypatch.setattr("coag.tracing.folder.RunFolder.trace_path", FULL)
+    else:
+        logs.write_text("I am a file.")
     model = brain(("wave", "{}"))
-    agent = CoagAgent("waver", model, tools=[wave], logs=tmp_path, proposal="json")
-    monkeypatch.setattr("coag.tracing.folder.RunFolder.trace_path", FULL)
-    with pytest.raises(TraceError, match="No space left"):
+    agent = CoagAgent("waver", model, tools=[wave], logs=logs, proposal="json")
+    with pytest.raises(TraceError, match="No space left" if full else "cannot be made"):
         await say(agent)
-    assert acted == []
-    assert model.calls == 0
+    assert (acted, model.calls) == ([], 0)
     await agent.close()
 
 
@@ -174,14 +164,7 @@ def _agent(logs: Path | None = None) -> CoagAgent:
     return CoagAgent("greeter", model, depth="compact", proposal="json", logs=logs)
 
 
-async def test_a_watcher_is_told_of_every_record_that_the_trace_has() -> None:
-    agent, watcher = _agent(), MemoryTrace()
-    agent.watch(watcher)
-    await agent.run(task="Hello!")
-    assert watcher.records == agent.trace
-
-
-async def test_a_watcher_that_left_is_told_nothing_more() -> None:
+async def test_a_watcher_is_told_of_every_record_until_it_leaves() -> None:
     agent, first, second = _agent(), MemoryTrace(), MemoryTrace()
     leave = agent.watch(first)
     agent.watch(second)

@@ -166,33 +166,26 @@ async def test_what_takes_longer_than_patience_is_done_once_and_waited_for(stage
             await super().on_reset(cancellation_token)
             await go.wait()
 
-    stage.next = Slow
-    limits = BRISK.model_copy(update={"poll": 0.1, "resend": 0.2, "patience": 0.4})
-    await stage.serve(limits=limits)
-    agent = await (await stage.connect(limits)).agent("puppet")
-    resetting = asyncio.create_task(agent.on_reset(CancellationToken()))
-    done, _ = await asyncio.wait([resetting], timeout=2 * limits.patience)
-    assert not done
-    go.set()
-    await resetting
-    assert stage.puppet.done == ["reset"]
-
-
-async def test_an_agent_that_takes_long_to_make_is_waited_for(stage: Stage) -> None:
-    made = asyncio.Event()
-
     async def slowly(place: AgentPlace) -> Puppet:
-        await made.wait()
+        await go.wait()
         return stage.make(place)
 
+    stage.next = Slow
     limits = BRISK.model_copy(update={"poll": 0.1, "resend": 0.2, "patience": 0.4})
     async with worker(stage.address, {"puppet": slowly}, limits=limits):
         remote = await stage.connect(limits)
-        asking = asyncio.create_task(remote.agent("puppet"))
-        done, _ = await asyncio.wait([asking], timeout=2 * limits.patience)
-        assert not done
-        made.set()
-        assert (await asking).name == "puppet"
+        made = asyncio.create_task(remote.agent("puppet"))
+        _, waiting = await asyncio.wait([made], timeout=2 * limits.patience)
+        assert waiting
+        go.set()
+        agent = await made
+        go.clear()
+        reset = asyncio.create_task(agent.on_reset(CancellationToken()))
+        _, waiting = await asyncio.wait([reset], timeout=2 * limits.patience)
+        assert waiting
+        go.set()
+        await reset
+    assert stage.puppet.done == ["reset", "close"]
 
 
 async def test_close_closes_the_agent_once_and_its_place_is_taken_anew(
