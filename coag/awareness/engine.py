@@ -342,8 +342,7 @@ class SharedEngine(AwarenessEngine):
         """Applies an observation for all engines and returns the new state.
 
         Raises:
-            AwarenessError: It names what does not exist or would form a circle, or others were
-                faster each time. The own state is as it was, and the world as others left it.
+            AwarenessError: As `SharedWorld.update`; the own state is as it was.
         """
         now = self._clock.now()
         self._state = self._shared.update(self._state, observation, now, resolver=self._resolver)
@@ -389,20 +388,14 @@ class DynamicEngine(_Engine):
         """Applies an observation and returns the new state.
 
         Raises:
-            AwarenessError: It names what does not exist or would form a circle. The state is as
-                it was.
-            RecordStoreError: The archive cannot be reached. The state is as it was.
+            AwarenessError: As `AwarenessEngine.update`; the state is as it was.
+            RecordStoreError: The archive cannot be reached; the state is as it was.
         """
         async with self._one_at_a_time:
             return await self._advance(observation, await self._recalled(observation))
 
     async def take(self, raw: Mapping[str, object]) -> AwarenessState:
-        """Observes and updates, and returns the new state.
-
-        Raises:
-            AwarenessError: As `observe` and `update`; the state is as it was.
-            RecordStoreError: As `update`.
-        """
+        """Observes and updates, and returns the new state; raises what these raise."""
         async with self._one_at_a_time:
             observation = self.observe(raw)
             before = await self._recalled(observation)
@@ -415,7 +408,7 @@ class DynamicEngine(_Engine):
 
         Raises:
             AwarenessError: As `observe` and `update`; the state is as it was.
-            RecordStoreError: As `update`.
+            RecordStoreError: The archive cannot be reached; the state is as it was.
             ValueError: The budget is negative; the state is as it was.
         """
         _check_budget(budget)

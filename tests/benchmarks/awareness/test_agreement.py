@@ -123,9 +123,9 @@ def test_dialogues_are_read_from_a_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("[{}]", r"wrong at \[0\].name"),
+        ("[{}]", "wrong at 0 > name"),
         ('[{"name": "a", "turns": [{"topics": ["b"]}]}]', "turn 1 of 'a' has no message"),
-        ('[{"name": "a", "turns": []}]', r"wrong at \[0\].turns"),
+        ('[{"name": "a", "turns": []}]', "wrong at 0 > turns"),
         ("no", "wrong at its beginning"),
     ],
 )

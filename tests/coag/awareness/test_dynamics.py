@@ -9,11 +9,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from kits.aware_runs import item
 
 from coag.awareness import (
     Attention,
-    AttentionItem,
-    AttentionType,
     AwarenessState,
     Belief,
     DecaySettings,
@@ -61,17 +60,16 @@ def state(step: int, **modules: object) -> AwarenessState:
 
 
 def things(*names: str, step: int = 0, mentions: int = 1) -> tuple[Entity, ...]:
-    fields = {"type": "thing", "last_step": step, "mentions": mentions}
-    return tuple(Entity.model_validate({"name": name, **fields}) for name in names)
+    fields: dict[str, Any] = {"type": "thing", "last_step": step, "mentions": mentions}
+    return tuple(Entity(name=name, **fields) for name in names)
 
 
 def world_of(*names: str) -> WorldModel:
     return WorldModel(entities=things(*names))
 
 
-def goal(id: str, description: str = "Tidy up", *, step: int = 0, **fields: object) -> Goal:
-    base = {"id": id, "description": description, "created_step": step, "updated_step": step}
-    return Goal.model_validate({**base, **fields})
+def goal(id: str, description: str = "Tidy up", *, step: int = 0, **fields: Any) -> Goal:
+    return Goal(id=id, description=description, created_step=step, updated_step=step, **fields)
 
 
 def graph_of(*goals: Goal) -> GoalGraph:
@@ -79,9 +77,7 @@ def graph_of(*goals: Goal) -> GoalGraph:
 
 
 def attending(*texts: str) -> Attention:
-    kind = AttentionType.THREAT
-    items = (AttentionItem(id=text, type=kind, description=text) for text in texts)
-    return Attention(items=tuple(items))
+    return Attention(items=tuple(item(at, text) for at, text in enumerate(texts)))
 
 
 def names(after: AwarenessState) -> list[str]:
@@ -170,24 +166,19 @@ def test_what_failures_and_discoveries_name_fades_more_slowly() -> None:
 
 def test_the_bounds_keep_the_urgent_the_open_and_the_latest() -> None:
     bounds = DecaySettings(most_beliefs=2, most_attention=1, most_transitions=1)
-    items = tuple(
-        AttentionItem(id=id, type=AttentionType.THREAT, description=id, urgency=urgency)
-        for id, urgency in (("a", 0.2), ("b", 0.9))
-    )
-    transitions = tuple(
-        Transition(step=step, type=TransitionType.FAILURE, description="x") for step in (1, 2)
-    )
+    items = (item(1, urgency=0.2), item(2, urgency=0.9))
+    failure = TransitionType.FAILURE
+    went = tuple(Transition(step=step, type=failure, description="x") for step in (1, 2))
     unknowns = (Belief(text="a"), Belief(text="b", step=3, resolved=4), Belief(text="c", step=2))
     before = state(
         5,
         world=WorldModel(unknowns=unknowns),
         attention=Attention(items=items),
-        trajectory=Trajectory(transitions=transitions),
+        trajectory=Trajectory(transitions=went),
     )
     after = decayed(before, bounds).state
     assert [one.text for one in after.world.unknowns] == ["a", "c"]
-    assert after.attention.items == items[1:]
-    assert after.trajectory.transitions == transitions[1:]
+    assert (after.attention.items, after.trajectory.transitions) == (items[1:], went[1:])
 
 
 # ---- decay of goals ----
@@ -282,7 +273,7 @@ def test_nothing_that_is_named_ever_leaves(before: AwarenessState, most: int) ->
     after, left = result.state, {one.name for one in result.left.entities}
     for one in after.goals.active_goals:
         assert one.description.removeprefix("Go to ").removesuffix(" now") not in left
-    assert not left & {item.id for item in after.attention.items}
+    assert not left & {item.description for item in after.attention.items}
     for edge in after.world.relationships:
         assert not {edge.source, edge.target} & left
     assert left | set(names(after)) == set(names(before))

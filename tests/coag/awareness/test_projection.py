@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from kits.aware_runs import goal as made
 
 from coag.awareness import (
     AttentionType,
@@ -28,9 +30,8 @@ NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 SETTINGS = ProjectionSettings()
 
 
-def goal(description: str = "Tidy up", *, step: int = 0, **fields: object) -> Goal:
-    given = {"id": "00000001", "description": description, "created_step": step, **fields}
-    return Goal.model_validate({"updated_step": step, **given})
+def goal(description: str = "Tidy up", *, step: int = 0, number: int = 1, **fields: Any) -> Goal:
+    return made(number, description, created_step=step, updated_step=step, **fields)
 
 
 def state(step: int = 0, *goals: Goal, **own: object) -> AwarenessState:
@@ -118,7 +119,7 @@ def test_a_goal_that_is_not_mentioned_stalls_unless_something_that_serves_it_mov
     quiet = goal("Tidy up", priority=0.8)
     assert warnings(state(9, quiet)) == []
     assert warnings(state(10, quiet)) == ["No progress for 10 steps: Tidy up"]
-    part = goal("Sweep", step=8, parent_id=quiet.id).model_copy(update={"id": "00000002"})
+    part = goal("Sweep", step=8, parent_id=quiet.id, number=2)
     assert warnings(state(10, quiet, part)) == []
     urgent = [project(state(step, quiet))[0].urgency for step in (10, 20, 100)]
     assert urgent[0] < urgent[1] < urgent[2] <= 0.8
@@ -194,10 +195,7 @@ def test_warnings_are_renewed_at_each_step_and_gone_when_their_reason_is() -> No
 
 
 def test_only_the_most_urgent_of_what_is_looked_for_are_raised() -> None:
-    goals = (
-        goal(f"Goal {place}", priority=place / 20).model_copy(update={"id": f"{place:08x}"})
-        for place in range(20)
-    )
+    goals = (goal(f"Goal {place}", priority=place / 20, number=place) for place in range(20))
     assert warnings(state(50, *goals), ProjectionSettings(most=2)) == [
         "No progress for 50 steps: Goal 19",
         "No progress for 50 steps: Goal 18",
