@@ -46,18 +46,13 @@ class _SavedState:
 
     state: AwarenessState | None
     json: _Json = field(default_factory=dict[str, Any])
-    """The same as JSON, see `_as_json`."""
     pursued: str = ""
     """Id of the open goal that the activity serves; empty for none."""
     trouble: str = ""
 
 
 def is_aware(index: TraceIndex) -> bool:
-    """Whether a run keeps the state of an awareness module: its first or last snapshot has one.
-
-    Raises:
-        TraceError: The trace cannot be read.
-    """
+    """Whether a run keeps the state of an awareness module: its first or last snapshot has one."""
     positions = list(index.positions(RecordKind.SNAPSHOT))
     ends = dict.fromkeys((*positions[:1], *positions[-1:]))
     return any(_saved_states(index, position) for position in ends)
@@ -105,7 +100,6 @@ class _Kind:
     only_added: bool = False
     """True where leaving things out, as compression does, is no change."""
     most: int = 50
-    """Rows of its table."""
 
     def things(self, state: _Json) -> list[_Json]:
         """All of this kind in a state."""
@@ -515,14 +509,8 @@ _MODULES = 4
 class AwarenessReader:
     """The awareness modules of a run, over its cycles and as any one of them began.
 
-    It reads the trace once; when that has grown, make another one.
-
-    Args:
-        index: The run's trace, as far as it was scanned.
-        looks: Cycles that are looked at over time; of a longer run every so-many-eth is.
-
-    Raises:
-        TraceError: The trace cannot be read.
+    It reads the trace once; when that has grown, make another one. Of a run with more than so many
+    cycles to look at over time every so-many-eth is looked at.
     """
 
     def __init__(self, index: TraceIndex, *, looks: int = _LOOKS) -> None:
@@ -550,16 +538,7 @@ class AwarenessReader:
         return bool(self._histories)
 
     def view(self, cycle: int | None = None) -> AwarenessView:
-        """Where the agent stood as a cycle began.
-
-        Args:
-            cycle: The cycle; None for the last one.
-
-        Raises:
-            ConfigurationError: The run keeps no state of any awareness module.
-            UnknownNameError: The trace holds no state of that cycle.
-            TraceError: The trace cannot be read.
-        """
+        """Where the agent stood as a cycle began, or the last one; an error where nothing tells."""
         if not self.aware:
             raise ConfigurationError(NOT_AWARE)
         cycles = self._cycles

@@ -37,7 +37,6 @@ class BeliefTrack:
     numeric: bool
     """True if it can be drawn as a line (for a position: a line for each part)."""
     wrong: int = 0
-    """At how many points belief and truth differ."""
 
     @property
     def steady(self) -> bool:
@@ -58,7 +57,6 @@ class ListChange:
     added: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
     length: int = 0
-    """How many items it has then."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -211,15 +209,8 @@ def read_beliefs(index: TraceIndex, agent_name: str, *, limit: int = _POINTS) ->
     """The fields of the perceptual state over time, with the environment's that are the same.
 
     Which fields are the same is decided by their names and values alone: nothing that a log names
-    is imported. An ambiguous field stays without a truth.
-
-    Args:
-        index: The run's trace, as far as it was scanned.
-        agent_name: The agent's name, by which an environment with several agents names it.
-        limit: Points of a track; of a longer run every so-many-eth cycle is looked at.
-
-    Raises:
-        TraceError: If the trace cannot be read.
+    is imported. An ambiguous field stays without a truth. An environment with several agents names
+    this one by its name. Of a run with more than `limit` cycles every so-many-eth is looked at.
     """
     begun: dict[int, tuple[int, int]] = {}
     """Of each stretch of a cycle its number and the first snapshot, with which it began."""

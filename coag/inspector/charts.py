@@ -403,14 +403,7 @@ _ATTENTION_INKS = {"threat": _Ink.WRONG, "opportunity": _Ink.GOOD, "anomaly": _I
 def history_svg(
     history: ModuleHistory, cycle: int, prefix: str, leads: Callable[[int], str]
 ) -> str:
-    """What a module held over the cycles, with the cycle that is shown marked.
-
-    Args:
-        history: What it held; with no cycle the drawing says so.
-        cycle: The cycle that is shown.
-        prefix: What its ids begin with, unique in the page.
-        leads: Gives the address of the page of a cycle; empty for no link.
-    """
+    """What a module held over the cycles, one of them marked; `leads` gives their addresses."""
     kinds = [kind for kind in _LANE_HEADS if any(lane.kind == kind for lane in history.lanes)]
     height = 44.0 + _HEAD * len(kinds) + _LANE * len(history.lanes)
     height += (_HEAD + _SERIES * len(history.series)) if history.series else 0
@@ -571,13 +564,7 @@ class _NodeBox:
 
 
 def why_svg(graph: WhyGraph, prefix: str, leads: Callable[[str], str]) -> str:
-    """The decision of a cycle as a small graph; the page lets it be scrolled.
-
-    Args:
-        graph: What took part; with no nodes the drawing says so.
-        prefix: What its ids begin with, unique in the page.
-        leads: Gives the address of a spot of the cycle's page, by its id; empty for no link.
-    """
+    """The decision of a cycle as a small graph; `leads` gives addresses of spots of its page."""
     links = {
         node.id: leads(node.link[1:]) for node in graph.nodes if _FRAGMENT.fullmatch(node.link)
     }

@@ -57,15 +57,7 @@ _OF_THE_WORLD = (Cause.MISPERCEPTION, Cause.CHANGED_ENVIRONMENT)
 
 
 def check_run(folder: RunFolder, domain: DomainKnowledge | None = None) -> Findings:
-    """Diagnoses and verifies a run.
-
-    Args:
-        folder: The run's folder.
-        domain: What is known of its domain, as the user chose it; None for what JSON shows.
-
-    Raises:
-        TraceError: There is no run in the folder, or its trace cannot be read.
-    """
+    """Diagnoses and verifies a run."""
     read_run(folder.path)
     if folder.trace_path.is_symlink():
         raise TraceError(folder.trace_path, "is a link; only a file within the folder is read")
@@ -216,11 +208,8 @@ class _Check:
 class Checks:
     """Checks runs in a process of its own, each when it is first requested; keeps the findings.
 
-    It may be used from several threads.
-
-    Args:
-        domain: What is known of the runs' domain, for the causes of failures; chosen by the
-            user, never by a log.
+    It may be used from several threads. What is known of the runs' domain is chosen by the user,
+    never by a log.
     """
 
     def __init__(self, *, domain: DomainKnowledge | None = None) -> None:

@@ -37,20 +37,15 @@ class RunComparison:
     divergence: int | None
     """The first cycle in which they differ; None where they never do."""
     field: str = ""
-    """Where in it: phase and field."""
     left_value: str = ""
     right_value: str = ""
     rows: tuple[ComparedCycle, ...] = ()
-    """The page of cycles that is shown."""
     first: int = 0
-    """Position of the first row."""
     of: int = 0
-    """How many cycles the longer one has."""
     page_size: int = 50
     related: str = ""
     """How they are related: `fork of`, `same request`, or empty."""
     changes: tuple[str, ...] = ()
-    """Of a fork: what was changed."""
 
 
 # ---- What a cycle did, as JSON ----
@@ -193,16 +188,8 @@ def compare(
     """Two runs, cycle beside cycle; plain ones turn beside turn.
 
     Times, ids and what models cost do not make them differ. A fork is compared with its parent
-    from the cycle in which it begins, and there from the phase that was run again.
-
-    Args:
-        left: One run, scanned to its end, with its card.
-        right: The other.
-        first: Position of the first row; negative for the page of the first divergence.
-        page_size: How many cycles are shown.
-
-    Raises:
-        TraceError: If a trace cannot be read.
+    from the cycle in which it begins, and there from the phase that was run again. The first row is
+    at `first`; where that is negative, the page of the first divergence is shown.
     """
     pair = _Pair(_ComparedRun(*left), _ComparedRun(*right))
     found = pair.divergence()

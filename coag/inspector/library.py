@@ -18,11 +18,11 @@ from threading import Lock, RLock
 from coag._util.text import clip
 from coag.errors import CoagError, ConfigurationError, TraceError, UnknownNameError
 from coag.schema import Clock, ModelCall, SystemClock, TokenUsage, TurnEnd
-from coag.tracing import RecordKind, RunFolder, RunInfo, TraceIndex, asked_in, read_run
+from coag.tracing import RecordKind, RunFolder, RunInfo, asked_in, read_run
 
 from .open_run import OpenRun
 from .texts import in_a_line, object_of
-from .trace_scan import FileStamp, bodies, file_stamp, within_run
+from .trace_scan import FileStamp, TraceScan, bodies, file_stamp, within_run
 from .views import Filters, RunCard, RunList, RunPage, TaskOutcome, Trouble
 
 _LOG = logging.getLogger(__name__)
@@ -94,8 +94,6 @@ def _places(folder: Path, name: str = ".", depth: int = _DEPTH) -> Iterator[_Pla
 # ---- What a run came to in numbers, found by reading its trace a piece at a time ----
 
 
-_PIECE = 1 << 22
-"""Bytes that are scanned at a time."""
 _COUNTED = frozenset({RecordKind.MODEL_CALL, RecordKind.TURN_END})
 
 
@@ -106,31 +104,25 @@ class _Totals:
     cycles: int = 0
     """Its last cycle, of a plain run the last turn."""
     calls: int = 0
-    """Requests to models, failed ones too."""
     usage: TokenUsage = field(default_factory=TokenUsage)
     ended: str = ""
-    """Why the last turn ended; empty where none did."""
     goal: str = ""
-    """What was asked first; empty where nothing was."""
 
 
 class TraceCounter:
-    """Counts a trace as far as it was read, and continues from there when it has grown.
+    """Counts a trace as far as it was read, and continues from there when it has grown."""
 
-    Args:
-        path: A run's `trace.jsonl`; it need not be there.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, folder: RunFolder) -> None:
+        self.path = folder.trace_path
         self._stamp: FileStamp | None = None
         """Of the trace when all of it was counted."""
         self._whole = False
         """True once the whole trace was read."""
+        self._scan = TraceScan(folder, self._restart)
         self._restart()
 
     def _restart(self) -> None:
-        self._index, self._counted, self._totals = TraceIndex(self.path), 0, _Totals()
+        self._counted, self._totals = 0, _Totals()
 
     @property
     def totals(self) -> _Totals | None:
@@ -144,23 +136,14 @@ class TraceCounter:
 
     def advance(self) -> None:
         """Counts a piece more, as far as the trace can be read; `OpenRun` says why it cannot."""
-        stamp, more = file_stamp(self.path), False
-        if stamp is None or stamp.size < self._index.scanned:
-            self._restart()
-        if stamp is not None and stamp.size:
-            try:
-                more = self._index.extend(_PIECE)
-            except TraceError:
-                more = False
-            if self._index.void:
-                self._restart()
-                return
-            self._count()
+        stamp = file_stamp(self.path)
+        more = self._scan.extend()
+        self._count()
         if not more:
             self._stamp, self._whole = stamp, True
 
     def _count(self) -> None:
-        index, totals = self._index, self._totals
+        index, totals = self._scan.index, self._totals
         for at in range(self._counted, index.lines):
             kind = index.kind(at)
             if kind in _COUNTED or (kind is RecordKind.PERCEPT and not totals.goal):
@@ -222,7 +205,7 @@ class _Entry:
     def __init__(self, place: _Place, before: _Entry | None) -> None:
         self.place = place
         self.info, self.trouble = place.info()
-        self.counter = before.counter if before else TraceCounter(place.folder.trace_path)
+        self.counter = before.counter if before else TraceCounter(place.folder)
         self.failed = before is not None and before.failed
         """True if it could not be counted, for an unexpected reason: it is not tried again."""
         name = re.sub(r"[^A-Za-z0-9_-]+", "_", place.folder.path.name)[:_ID] or "run"
@@ -358,10 +341,6 @@ class Library:
 
     Methods that take a key raise an UnknownNameError where there is no such run, and all raise a
     ConfigurationError where the folder is gone.
-
-    Args:
-        logs: The folder of all runs, or the folder of one.
-        clock: Tells when the folder is worth another look.
     """
 
     def __init__(self, logs: Path, *, clock: Clock | None = None) -> None:
@@ -432,12 +411,7 @@ class Library:
             return self._entry(key).card
 
     def listing(self, filters: Filters | None = None, **wanted: str | int) -> RunList:
-        """A page of the runs.
-
-        Args:
-            filters: Which ones and in which order; None for all, newest first.
-            **wanted: Fields of `Filters`, in place of those of `filters`.
-        """
+        """A page of the runs."""
         chosen = replace(filters or Filters(), **wanted)  # pyright: ignore[reportArgumentType]
         return _listing_of(str(self.logs), self.cards(), chosen)
 
@@ -472,11 +446,7 @@ class Library:
         return replace(view, parent=self.parent_of(key), forks=self.forks_of(key))
 
     def open(self, key: str) -> OpenRun:
-        """A run to read; the same one again while it is among the last few.
-
-        Raises:
-            TraceError: If its `run.json` cannot be read.
-        """
+        """A run to read; the same one again while it is among the last few."""
         with self._lock:
             entry = self._entry(key)
             if entry.info is None:

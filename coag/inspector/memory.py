@@ -29,7 +29,6 @@ class RecordRow:
     cycle: int
     at: datetime
     recalled: tuple[int, ...] = ()
-    """Cycles that recalled it afterwards, the first ones of many."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +39,6 @@ class RecallRow:
     query: str
     hits: tuple[RecalledRecord, ...]
     left_out: tuple[str, ...] = ()
-    """Ids of those for which the prompt had no room."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,16 +64,7 @@ _IDS = 50_000
 
 
 def read_memory(index: TraceIndex, page: int = 1, *, size: int = _PAGE) -> MemoryPage:
-    """A page of the records written and one of the retrievals, both newest first.
-
-    Args:
-        index: The run's trace, as far as it was scanned.
-        page: Its number, from 1; the nearest there is where it is out of range.
-        size: How many of each are on it.
-
-    Raises:
-        TraceError: If the trace cannot be read.
-    """
+    """A page of the records written and of the retrievals, newest first; the nearest there is."""
     written, recalls = list[int](), list[int]()
     recalled_by: dict[str, list[int]] = {}
     for position in _memory_positions(index):
@@ -206,7 +195,6 @@ class ProcedureHistory:
 
     name: str
     current: int
-    """The version in force at the end."""
     steps: tuple[ProcedureStep, ...] = ()
     """Empty where only the number is known: it never changed, so its text is in no snapshot."""
 
@@ -222,11 +210,7 @@ _TEXT = 200_000
 
 
 def read_procedures(index: TraceIndex) -> tuple[ProcedureHistory, ...]:
-    """Every procedure of a run with its versions, those that changed in it first.
-
-    Raises:
-        TraceError: If the trace cannot be read.
-    """
+    """Every procedure of a run with its versions, those that changed in it first."""
     found = _Versions(index)
     for position in list(index.positions(RecordKind.WRITTEN))[-_WRITES:]:
         for body in bodies(index, [position]):

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from threading import RLock
+from time import monotonic
 from typing import Any, TypeVar, cast
 
 from pydantic import TypeAdapter, ValidationError
@@ -14,7 +15,6 @@ from pydantic_core import to_json
 from coag.errors import TraceError, UnknownNameError
 from coag.schema import (
     PHASES,
-    Clock,
     ModelCall,
     Note,
     Outcome,
@@ -22,7 +22,6 @@ from coag.schema import (
     Phase,
     Snapshot,
     SnapshotReason,
-    SystemClock,
     TraceRecord,
     merge_patch,
     phase_after,
@@ -296,15 +295,8 @@ class OpenRun:
     """A run whose trace is read as far as pages ask for it.
 
     It may be used from several threads; while one reads, the others wait. Where its trace cannot
-    be read at all, everything raises a TraceError.
-
-    Args:
-        key: Names it in addresses.
-        folder: Where it is.
-        card: Gives its card as it is now.
-        clock: Measures budgets.
-        ahead: Bytes up to which the rest is scanned for a page at once, so that most runs are
-            known whole.
+    be read at all, everything raises a TraceError. Of a trace up to so many bytes `ahead` all is
+    scanned at once, so that most runs are known whole.
     """
 
     def __init__(
@@ -313,13 +305,11 @@ class OpenRun:
         folder: RunFolder,
         card: Callable[[], RunCard],
         *,
-        clock: Clock | None = None,
         ahead: int = 1 << 24,
     ) -> None:
         self.key = key
         self.folder = folder
         self._card = card
-        self._clock = clock or SystemClock()
         self._ahead = ahead
         self._lock = RLock()
         self._rows: dict[int, CycleRow] = {}
@@ -346,20 +336,15 @@ class OpenRun:
 
     def advance(self, budget_seconds: float) -> bool:
         """Scans on in the background; True if there is more to scan."""
-        end = self._clock.monotonic() + budget_seconds
-        while self._clock.monotonic() < end:
+        end = monotonic() + budget_seconds
+        while monotonic() < end:
             with self._lock:
                 if not self._scan.extend():
                     return False
         return True
 
     def view(self, first: int = 0, page_size: int = 50) -> RunPage:
-        """The run with one page of its rows; what cannot be read of it is in `troubles`.
-
-        Args:
-            first: Position of the first row, from 0; one beyond the end means the last page.
-            page_size: How many rows.
-        """
+        """The run with the page of rows that begins at a position, or the last."""
         with self._lock:
             size = min(max(page_size, 1), 1_000)
             self._scan.reach(max(first, 0) + size, self._ahead)
@@ -419,12 +404,7 @@ class OpenRun:
             return self._scan.number_at(at - 1), self._scan.number_at(at + 1)
 
     def cycle(self, number: int) -> CycleView:
-        """One cycle, of a plain run one turn, with all that happened in it.
-
-        Raises:
-            UnknownNameError: There is no such cycle.
-            TraceError: The trace cannot be read.
-        """
+        """One cycle, of a plain run one turn, with all that happened in it."""
         with self._lock:
             before, after = self.beside(number)
             position = self.position_of(number)

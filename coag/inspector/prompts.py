@@ -43,11 +43,8 @@ def parts_of(
 ) -> tuple[PromptPiece, ...]:
     """The pieces of a recorded message; one after the other they are its `message_text`.
 
-    Args:
-        message: As a model call has it.
-        delimited: True if working memory rendered it, so that data is between delimiters.
-        same: Characters at its beginning that are part of the prefix which the request shares
-            with the one before it.
+    Data is between delimiters where working memory rendered it. So many characters at its beginning
+    are the same as in the request before.
     """
     parts: list[PromptPiece] = []
     for title, text in _texts(message):
@@ -123,10 +120,6 @@ def call_views(calls: Sequence[ModelCall], earlier: Sequence[ModelCall]) -> list
 
     Each is compared with the request before it, and with the last one of its phase; what it
     shares most with may have been in a server's cache.
-
-    Args:
-        calls: In order.
-        earlier: Requests before the first of them, in order; as many as are at hand.
     """
     views: list[CallView] = []
     latest = {call.phase: call for call in earlier}

@@ -161,9 +161,7 @@ class _ReportedRun:
     card: RunCard
     findings: Findings
     rows: tuple[CycleRow, ...]
-    """Those that are kept."""
     of: int
-    """How many there are."""
     why: frozenset[int]
     """The cycles whose decision is drawn."""
     repetitions: _Repetitions = field(default_factory=_Repetitions)

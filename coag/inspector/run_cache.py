@@ -45,13 +45,6 @@ class RunCache:
 
     Methods that take the key of a run raise an UnknownNameError where there is none, and a
     TraceError where it cannot be read.
-
-    Args:
-        logs: A folder of logs, or the folder of one run.
-        domain: What is known of the runs' domain, for the causes of failures.
-
-    Raises:
-        ConfigurationError: There is no such folder.
     """
 
     def __init__(self, logs: Path, *, domain: DomainKnowledge | None = None) -> None:

@@ -95,11 +95,7 @@ class TraceScan:
 
     Neighbouring stretches of one cycle are one: an interrupted turn, and the one that resumed it.
     What is before a cycle and names none belongs to it, and at the end of a trace to the last.
-
-    Args:
-        folder: The run's.
-        on_replaced: Called when the file turns out to be another one, so that everything known
-            of it is void.
+    Where the file turns out to be another one, everything known of it is void: `on_replaced`.
     """
 
     def __init__(self, folder: RunFolder, on_replaced: Callable[[], None]) -> None:
@@ -206,12 +202,7 @@ class TraceScan:
         return found
 
     def reach(self, count: int, ahead: int) -> None:
-        """Scans until so many cycles are known to be whole, or the end is reached.
-
-        Args:
-            count: How many cycles.
-            ahead: Bytes up to which the rest is scanned as well.
-        """
+        """Scans until so many cycles are known to be whole, and on where few bytes are left."""
         while self.extend() and len(self) <= count:
             pass
         while not self.whole and self.index.size - self.index.scanned < ahead:

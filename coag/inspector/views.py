@@ -34,13 +34,10 @@ class Finding:
 
     sort: FindingSort
     title: str
-    """The rule that is broken, or the cause."""
     text: str
     cycle: int | None
     phase: Phase | None = None
-    """The phase at fault, where one is."""
     seq: int | None = None
-    """The record it is about."""
     evidence: tuple[tuple[int | None, str], ...] = ()
     """For causes: records (by number) that show it, and what each says."""
     follows: int | None = None
@@ -67,11 +64,8 @@ class Findings:
     remarks: tuple[str, ...] = ()
     """What `verify` says beside violations."""
     checked: int = 0
-    """How many records were checked."""
     trouble: str = ""
-    """Why the checks failed, where they did."""
     left_out: int = 0
-    """Findings beyond those that are kept."""
 
     @property
     def together(self) -> tuple[Finding, ...]:
@@ -140,12 +134,9 @@ class CycleRow:
 
     number: int
     at: datetime | None
-    """When it began."""
     seconds: float | None = None
     situation: str = ""
-    """How Reasoning understood it."""
     action: str = ""
-    """What was done, with arguments; empty for none."""
     internal: bool = False
     status: str = ""
     """`done`, `failed`, `refused`, `none` (an impasse), or empty during the cycle."""
@@ -184,12 +175,10 @@ class PromptPiece:
 
     kind: PartKind
     title: str
-    """The heading over it; empty for none."""
     text: str
     source: str = ""
     trust: Trust | None = None
     tokens: int = 0
-    """Estimated."""
     same: int = 0
     """Characters at its beginning that are part of the prefix which this request shares with the
     one before it: what a server's cache can serve."""
@@ -215,9 +204,7 @@ class CallView:
     same_tokens: int = 0
     """Estimated tokens of the prefix that is the same as in the request before it."""
     answer: Any = None
-    """The raw answer as JSON, where it is that."""
     seq: int | None = None
-    """Number of the call's record, so that a page can lead to the whole of it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -228,7 +215,6 @@ class PhaseView:
     outcome: Outcome | None
     """None where it was not committed: the run broke off, or is just at it."""
     inherited: bool = False
-    """True where it was committed in the run that this one was forked from."""
     at: datetime | None = None
     seconds: float | None = None
     """From the end of the phase before it, as the records' times tell."""
@@ -245,11 +231,9 @@ class CycleView:
     """
 
     run: str
-    """Key of the run."""
     row: CycleRow
     summary: CycleSummary
     phases: tuple[PhaseView, ...]
-    """Six, in order; empty for a plain turn."""
     calls: tuple[CallView, ...] = ()
     notes: tuple[Note, ...] = ()
     changed: tuple[JsonDifference, ...] = ()
@@ -261,11 +245,9 @@ class CycleView:
     environment: Any = None
     """The true state of the environment at its beginning, where the trace has it."""
     before: int | None = None
-    """Number of the cycle before; None for the first."""
     after: int | None = None
     findings: tuple[Finding, ...] = ()
     unreadable: tuple[str, ...] = ()
-    """Lines of it that cannot be read, each with why."""
 
 
 # ---- Runs: in a list, and one as a whole ----
@@ -294,23 +276,17 @@ class RunCard:
     key: str
     """Names the run in addresses: its id, made unique where two folders hold the same."""
     folder: str
-    """Its folder as seen from the folder of logs, with `/`."""
     info: RunInfo | None
-    """None where `run.json` cannot be read."""
     is_open: bool
     """True if it has not ended: it is running, or was interrupted; its trace cannot tell."""
     outcome: TaskOutcome
     ending: str
-    """In a few words how it ended: the measured result or the last turn's reason."""
     scenario: str = ""
-    """What it was about, where its recipe or result tells."""
     goal: str = ""
-    """The first words of what it was asked."""
     seconds: float | None = None
     cycles: int | None = None
     """Its last cycle, of a plain run the last turn."""
     calls: int | None = None
-    """Requests to models."""
     usage: TokenUsage | None = None
     trouble: Trouble | None = None
     aware: bool = False
@@ -342,15 +318,12 @@ class RunList:
     """A page of the runs of a folder of logs."""
 
     logs: str
-    """The folder, as it was named."""
     cards: tuple[RunCard, ...]
     total: int
-    """How many runs there are, filters apart."""
     matching: int
     pages: int = 1
     filters: Filters = field(default_factory=Filters)
     kinds: tuple[str, ...] = ()
-    """What can be filtered by, as met in all runs."""
     models: tuple[str, ...] = ()
     agents: tuple[str, ...] = ()
 
@@ -363,16 +336,13 @@ class RunPage:
     info: RunInfo
     rows: tuple[CycleRow, ...]
     first: int
-    """Position of the first row, from 0."""
     of: int
     """How many rows the whole run has, as far as it was scanned."""
     page_size: int
     scanned: float = 1.0
     """Share of the trace that was scanned: under 1, `of` will grow."""
     troubles: tuple[Trouble, ...] = ()
-    """E.g. that the last line is half written, or lines cannot be read."""
     parent: RunCard | None = None
-    """The run that this one was forked from, where it is among the logs."""
     forks: tuple[RunCard, ...] = ()
     strip: tuple[CycleRow, ...] = ()
     """Every cycle in short, for the overview's strip; empty for long runs that have no room."""
@@ -387,10 +357,8 @@ class RecordView:
     kind: str
     """What it is, such as `outcome`; empty where it cannot be read."""
     cycle: int | None
-    """Its cycle; None for what is before the first one."""
     phase: Phase | None
     of: int
-    """How many records are known by now."""
     text: str
     """Its JSON on many lines, with all escaped that steers a terminal; else why it is not shown."""
 
@@ -415,7 +383,6 @@ class StateChange:
     name: str
     move: Move
     before: str = ""
-    """Its description then; empty where it was not there."""
     after: str = ""
 
 
@@ -453,19 +420,15 @@ class ModuleState:
     module: str
     cycle: int
     trouble: str = ""
-    """Why the state cannot be shown; everything else is empty then."""
     domain: str = ""
     mode: str = ""
     """Who decides, e.g. `autonomous`."""
     facts: tuple[tuple[str, str], ...] = ()
-    """The state in numbers, each with its name."""
     tables: tuple[StateTable, ...] = ()
     """Goals and attention first; what holds nothing is left out."""
     changes: tuple[StateChange, ...] = ()
-    """What is different since the cycle before, the first ones of many."""
     changes_of: int = 0
     before: int | None = None
-    """The cycle with which it is compared; None for the first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -480,7 +443,6 @@ class LaneSpan:
     weight: float = 0.5
     """A goal's priority, or the greatest urgency."""
     strong: bool = False
-    """Of a goal: whether it was pursued."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -498,9 +460,7 @@ class StateSeries:
 
     name: str
     values: tuple[float | None, ...]
-    """One for each cycle looked at; None where it is not known."""
     capacity: float | None = None
-    """How much there can be; None where there is no such bound."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -511,7 +471,6 @@ class CycleChange:
     counts: tuple[int, int, int] = (0, 0, 0)
     """How much was added, changed and gone."""
     main: tuple[StateChange, ...] = ()
-    """What counts most of it."""
     grave: bool = False
     """Whether something failed, was reversed, or became a threat."""
 
@@ -527,10 +486,8 @@ class ModuleHistory:
 
     module: str
     cycles: tuple[int, ...]
-    """Those that are looked at, in order."""
     lanes: tuple[Lane, ...] = ()
     lanes_of: int = 0
-    """How many there are; not all are drawn."""
     series: tuple[StateSeries, ...] = ()
     """Resources, then counts that are not the same throughout."""
     changes: tuple[CycleChange, ...] = ()
@@ -545,7 +502,6 @@ class AwarenessView:
     last: int
     """The last cycle whose beginning is in the trace."""
     modules: tuple[tuple[ModuleState, ModuleHistory], ...]
-    """The first ones of many, by name."""
     modules_of: int = 0
     every: int = 1
     """Of a long or a large run every how-many-eth cycle is looked at over time."""
@@ -553,5 +509,4 @@ class AwarenessView:
     """The cycles that can be shown, in order; some of many."""
     steps_of: int = 0
     before: int | None = None
-    """The cycle before it that can be shown."""
     after: int | None = None

@@ -128,12 +128,9 @@ class _Site:
         return self.pages.render(name, card=self.cache.card(key), **values)
 
     def route(self, path: str, make: Callable[..., str], *names: str) -> Route:
-        """A page, made in a thread, so that a slow one keeps nobody waiting.
+        """A page, made in a thread from parts of its address, so that it keeps nobody waiting.
 
-        Args:
-            path: Its address.
-            make: Makes it from the parts of the address that are named.
-            names: `run`, `number`, or the name of a number in the query, with `=` and its default.
+        A name is `run`, `number`, or that of a number in the query, with `=` and its default.
         """
         return Route(path, partial(self._answer, make, names))
 
@@ -219,12 +216,7 @@ def _value(request: Request, name: str) -> Any:
 
 
 def create_app(cache: RunCache, *, host: str = "127.0.0.1") -> ASGIApp:
-    """The application that shows runs.
-
-    Args:
-        cache: The runs; closed when the application ends.
-        host: The address served; on a loopback address only requests that name it are answered.
-    """
+    """The application that shows runs."""
     site = _Site(cache)
     page = site.route
 

@@ -64,9 +64,7 @@ class WhyGraph:
     nodes: tuple[Node, ...]
     edges: tuple[Edge, ...]
     left_out: int = 0
-    """Nodes beyond those there is room for."""
     trouble: str = ""
-    """Why it is not known, if so."""
     sentences: tuple[str, ...] = ()
     """The same in words, for whoever cannot see it."""
 
@@ -95,15 +93,6 @@ def why_graph(run: RunFolder, cycle: int, index: TraceIndex) -> WhyGraph:
     """What a cycle's decision was based on; see `coag.proof.why`.
 
     Where the records of an existing cycle are not enough, the graph says why.
-
-    Args:
-        run: The run's folder.
-        cycle: The cycle; of a plain run the turn.
-        index: Its trace, scanned beyond the cycle, so that only what belongs to it is read.
-
-    Raises:
-        ConfigurationError: The run has no such cycle.
-        TraceError: The run cannot be read.
     """
     info = read_run(run.path)
     try:

@@ -185,11 +185,7 @@ class Board:
         """How many runs there are that are not watched, because others are newer."""
 
     def advance(self, seconds: float) -> bool:
-        """Looks for new runs and reads for about so long; true if there may be more to read.
-
-        Args:
-            seconds: How long; at least one slice of each run is read.
-        """
+        """Looks for new runs and reads on for about so long; true if there may be more to read."""
         until = self._clock.monotonic() + seconds
         self._look()
         waiting = list(self._watches.values())

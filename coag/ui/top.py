@@ -56,13 +56,7 @@ vet, imp    candidates that a constraint or a check rejected; cycles in which no
 
 
 class TopApp(App[None]):
-    """The live view.
-
-    Args:
-        board: The runs to follow.
-        place: Where they lie, as the user named it.
-        interval: Seconds between two looks at the runs, when nothing is left to be read.
-    """
+    """The live view."""
 
     ENABLE_COMMAND_PALETTE = False
     CSS = """

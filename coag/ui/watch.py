@@ -278,11 +278,7 @@ class RunView:
 
 
 class RunWatch:
-    """Reads a run as it grows, in slices; keeps its status, not its records.
-
-    Args:
-        folder: The run.
-    """
+    """Reads a run as it grows, in slices; keeps its status, not its records."""
 
     def __init__(self, folder: RunFolder) -> None:
         self.folder = folder
@@ -311,12 +307,7 @@ class RunWatch:
         return not (self._read_all or self._fatal)
 
     def view(self, now: datetime, held: frozenset[int] | None) -> RunView:
-        """The run as it is now.
-
-        Args:
-            now: The time.
-            held: Inodes of the files that somebody holds a lock on; None if that is not known.
-        """
+        """The run as it is now."""
         state = self._state(now, held)
         problem = self._fatal or self._changed
         if not problem and state in {RunState.ENDED, RunState.BROKE_OFF} and self._is_torn():

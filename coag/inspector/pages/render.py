@@ -59,13 +59,8 @@ class Addresses:
     """How places are named: on the web, where each page has its own address, or in one document.
 
     A place is a name of `_PATHS`, with the key of its run, the number of its cycle or record, and
-    the id of a spot on its page; of a comparison `other` is the key of the right run.
-
-    Args:
-        has: The pages of the document: target, run and number. No link leads to another page.
-            None for the web.
-        pairs: Which runs are side by side in the document, left and right.
-        names: What runs are called within the document, by key; others by their keys.
+    the id of a spot on its page; of a comparison `other` is the key of the right run. A document
+    has some pages, pairs of runs side by side, and names of its own for runs; no link leads out.
     """
 
     def __init__(
@@ -153,10 +148,8 @@ def prepare() -> None:
 class Pages:
     """Makes HTML of views, from the templates.
 
-    Args:
-        addresses: Where links lead; None for the web.
-        whole: Whether a page is a document of its own, or an article within `report_page`: without
-            a head, without navigation between runs, and with headings one level lower.
+    A page is a whole document, or else an article within `report_page`: without a head, without
+    navigation between runs, and with headings one level lower.
     """
 
     def __init__(self, addresses: Addresses | None = None, *, whole: bool = True) -> None:
@@ -198,12 +191,7 @@ _TEXT = re.compile(r">[^<]+<")
 
 
 def report_page(title: str, parts: Sequence[str]) -> str:
-    """A document that opens anywhere: style and scripts are in it, and it loads nothing.
-
-    Args:
-        title: What it is about.
-        parts: Pages made by `Pages(..., whole=False)`, in order.
-    """
+    """A document that opens anywhere: style and scripts are in it, and it loads nothing."""
     style, *scripts = map(static_text, ("inspector.css", "keys.js", "keep.js"))  # nothing is live
     policy = (
         f"default-src 'none'; style-src {_hash_of(style)}; img-src data:; base-uri 'none'; "
