@@ -11,10 +11,10 @@ from urllib.parse import urldefrag, urljoin, urlsplit
 
 import httpx
 import pytest
-from kits.browsing import Axe, PageAt, Scheme, Shot
+from kits.browsing import SIZES, Axe, PageAt, Scheme, Shot, fits, harmed, opened
 from kits.gallery import Gallery, gallery
 from kits.tracked import AT, heard, snapshot, thought
-from playwright.sync_api import Page, Response, expect
+from playwright.sync_api import Page, expect
 
 from coag.inspector import Inspector, write_report
 from coag.schema import TraceRecord, TurnEnd, TurnStart
@@ -26,42 +26,41 @@ pytestmark = [
 ]
 
 PATIENCE = httpx.Timeout(30)
-SIZES = {"wide": (1440, 900), "phone": (390, 844)}
-VIEWS: dict[str, Callable[[Gallery], str]] = {
-    "runs": lambda shown: "/",
-    "no-run-like-that": lambda shown: "/?query=nobody",
-    "run": lambda shown: f"/runs/{shown.stranded}",
-    "run-fork": lambda shown: f"/runs/{shown.fork}",
-    "run-plain": lambda shown: f"/runs/{shown.plain}",
-    "run-butler": lambda shown: f"/runs/{shown.butler}",
-    "run-long": lambda shown: f"/runs/{shown.long}?from=50",
-    "run-hostile": lambda shown: f"/runs/{shown.hostile}",
-    "cycle": lambda shown: f"/runs/{shown.stranded}/cycles/3",
-    "cycle-impasse": lambda shown: f"/runs/{shown.butler}/cycles/5",
-    "cycle-recalled": lambda shown: f"/runs/{shown.walled}/cycles/2",
-    "cycle-forged": lambda shown: f"/runs/{shown.forged}/cycles/1",
-    "cycle-hostile": lambda shown: f"/runs/{shown.hostile}/cycles/1",
-    "turn-plain": lambda shown: f"/runs/{shown.plain}/cycles/1",
-    "why": lambda shown: f"/runs/{shown.stranded}/cycles/1/why",
-    "why-hostile": lambda shown: f"/runs/{shown.hostile}/cycles/1/why",
-    "beliefs": lambda shown: f"/runs/{shown.stranded}/beliefs",
-    "beliefs-none": lambda shown: f"/runs/{shown.plain}/beliefs",
-    "beliefs-hostile": lambda shown: f"/runs/{shown.hostile}/beliefs",
-    "memory": lambda shown: f"/runs/{shown.walled}/memory",
-    "memory-none": lambda shown: f"/runs/{shown.plain}/memory",
-    "memory-hostile": lambda shown: f"/runs/{shown.hostile}/memory",
-    "procedures": lambda shown: f"/runs/{shown.scholar}/procedures",
-    "procedures-hostile": lambda shown: f"/runs/{shown.hostile}/procedures",
-    "findings-cause": lambda shown: f"/runs/{shown.stranded}/findings",
-    "findings-violations": lambda shown: f"/runs/{shown.forged}/findings",
-    "findings-none": lambda shown: f"/runs/{shown.scholar}/findings",
-    "record": lambda shown: f"/runs/{shown.stranded}/records/45",
-    "record-hostile": lambda shown: f"/runs/{shown.hostile}/records/5",
-    "choose": lambda shown: f"/compare?a={shown.stranded}",
-    "compare": lambda shown: f"/compare?a={shown.stranded}&b={shown.fork}",
-    "compare-hostile": lambda shown: f"/compare?a={shown.hostile}&b={shown.long}",
+VIEWS = {
+    "runs": "/",
+    "no-run-like-that": "/?query=nobody",
+    "run": "/runs/{0.stranded}",
+    "run-fork": "/runs/{0.fork}",
+    "run-plain": "/runs/{0.plain}",
+    "run-butler": "/runs/{0.butler}",
+    "run-long": "/runs/{0.long}?from=50",
+    "run-hostile": "/runs/{0.hostile}",
+    "cycle": "/runs/{0.stranded}/cycles/3",
+    "cycle-impasse": "/runs/{0.butler}/cycles/5",
+    "cycle-recalled": "/runs/{0.walled}/cycles/2",
+    "cycle-forged": "/runs/{0.forged}/cycles/1",
+    "cycle-hostile": "/runs/{0.hostile}/cycles/1",
+    "turn-plain": "/runs/{0.plain}/cycles/1",
+    "why": "/runs/{0.stranded}/cycles/1/why",
+    "why-hostile": "/runs/{0.hostile}/cycles/1/why",
+    "beliefs": "/runs/{0.stranded}/beliefs",
+    "beliefs-none": "/runs/{0.plain}/beliefs",
+    "beliefs-hostile": "/runs/{0.hostile}/beliefs",
+    "memory": "/runs/{0.walled}/memory",
+    "memory-none": "/runs/{0.plain}/memory",
+    "memory-hostile": "/runs/{0.hostile}/memory",
+    "procedures": "/runs/{0.scholar}/procedures",
+    "procedures-hostile": "/runs/{0.hostile}/procedures",
+    "findings-cause": "/runs/{0.stranded}/findings",
+    "findings-violations": "/runs/{0.forged}/findings",
+    "findings-none": "/runs/{0.scholar}/findings",
+    "record": "/runs/{0.stranded}/records/45",
+    "record-hostile": "/runs/{0.hostile}/records/5",
+    "choose": "/compare?a={0.stranded}",
+    "compare": "/compare?a={0.stranded}&b={0.fork}",
+    "compare-hostile": "/compare?a={0.hostile}&b={0.long}",
 }
-
+"""The addresses of views, of a gallery."""
 EACH_KIND = (
     *("runs", "run", "run-butler", "run-hostile", "cycle", "cycle-impasse", "turn-plain", "why"),
     *("beliefs", "memory", "procedures", "findings-cause", "findings-violations", "choose"),
@@ -79,7 +78,7 @@ class Site:
 
     def at(self, view: str) -> str:
         """The address of one of `VIEWS`."""
-        return self.url + VIEWS[view](self.shown)
+        return self.url + VIEWS[view].format(self.shown)
 
 
 @pytest.fixture(scope="module")
@@ -96,14 +95,6 @@ def site(shown: Gallery) -> Iterator[Site]:
         yield Site(inspector.url, shown)
 
 
-def opened(page: Page, url: str) -> Page:
-    answer: Response | None = page.goto(url)
-    assert answer is not None
-    assert answer.ok, url
-    expect(page.locator("h1")).to_be_visible()
-    return page
-
-
 def pressed(page: Page, key: str, heading: str) -> None:
     """Presses a key that leads to another page, until that one listens to keys itself."""
     page.keyboard.press(key)
@@ -111,26 +102,13 @@ def pressed(page: Page, key: str, heading: str) -> None:
     expect(page.get_by_role("button", name="Keys")).to_be_visible()
 
 
-def fits(page: Page) -> bool:
-    """Whether nothing makes the page as a whole scroll sideways."""
-    return page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-
-
-def harmed(page: Page) -> bool:
-    """Whether anything that a log says has run, or has become an element."""
-    ran = page.evaluate("'harmed' in window")
-    made = page.locator("img, iframe, object, embed, [onclick], [onload], [onerror]").count()
-    foreign = page.locator("a[href^='javascript:'], a[href*='example.org']").count()
-    return bool(ran or made or foreign)
-
-
 # ---- how it looks ----
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("size", SIZES)
-def test_every_view_opens_and_fits(
-    page_at: PageAt, site: Site, screenshot: Shot, size: str, scheme: Scheme
+def test_every_view_opens_and_fits_and_has_no_serious_finding_of_axe(
+    page_at: PageAt, site: Site, axe: Axe, screenshot: Shot, size: str, scheme: Scheme
 ) -> None:
     page = page_at(*SIZES[size], scheme)
     for view in VIEWS if (size, scheme) == ("wide", "light") else EACH_KIND:
@@ -138,16 +116,7 @@ def test_every_view_opens_and_fits(
         screenshot(page, f"inspector-{view}-{size}-{scheme}")
         assert fits(page), view
         assert not harmed(page), view
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_no_view_has_a_serious_finding_of_axe(
-    page_at: PageAt, site: Site, axe: Axe, scheme: Scheme
-) -> None:
-    page = page_at(1440, 900, scheme)
-    for view in EACH_KIND:
-        opened(page, site.at(view))
-        assert axe(page) == [], view
+        assert size != "wide" or view not in EACH_KIND or axe(page) == [], view
 
 
 def test_what_is_folded_has_no_serious_finding_either(
@@ -518,7 +487,13 @@ def test_a_report_opens_from_disk_and_asks_for_nothing(
     assert axe(page) == []
 
 
-def test_a_report_is_walked_like_the_pages(page_at: PageAt, report: Path) -> None:
+def test_a_report_is_walked_like_the_pages_and_works_without_scripts(
+    page_at: PageAt, report: Path
+) -> None:
+    page = page_at(scripts=False)
+    page.goto(report.as_uri())
+    page.locator("a[href='#run-1-cycle-3']").first.click()
+    expect(page.locator("#run-1-cycle-3")).to_be_in_viewport()
     page = page_at(390, 844)
     page.goto(report.as_uri())
     assert fits(page)
@@ -532,13 +507,6 @@ def test_a_report_is_walked_like_the_pages(page_at: PageAt, report: Path) -> Non
     call = page.locator("#run-1-cycle-3-call-reasoning-1")
     call.locator("> summary").click()
     expect(call.locator(".prompt")).to_be_visible()
-
-
-def test_a_report_works_without_scripts(page_at: PageAt, report: Path) -> None:
-    page = page_at(scripts=False)
-    page.goto(report.as_uri())
-    page.locator("a[href='#run-1-cycle-3']").first.click()
-    expect(page.locator("#run-1-cycle-3")).to_be_in_viewport()
 
 
 def test_a_hostile_log_harms_nothing_however_much_of_it_is_opened(

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 from kits.aware_runs import aware_run, begun, goal, item, kept, state_of
-from kits.browsing import Axe, PageAt, Scheme, Shot
+from kits.browsing import SIZES, Axe, PageAt, Scheme, Shot, fits, harmed, opened
 from kits.gallery import in_a_loop
 from kits.hostile import FORBIDDEN, HARM
 from kits.tracked import written_run
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 from coag.awareness import (
     Attention,
@@ -30,8 +30,6 @@ from coag.schema import TraceRecord
 from coag.tracing import RunFolder
 
 pytestmark = [pytest.mark.browser, pytest.mark.broken_trace("the hostile run is made up")]
-
-SIZES = {"wide": (1440, 900), "phone": (390, 844)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,25 +69,6 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     hostile = _hostile(logs)
     with Inspector(logs) as inspector:
         yield Site(inspector.url, release, hostile)
-
-
-def opened(page: Page, url: str) -> Page:
-    answer = page.goto(url)
-    assert answer is not None
-    assert answer.ok, url
-    expect(page.locator("h1").first).to_be_visible()
-    return page
-
-
-def fits(page: Page) -> bool:
-    """Whether nothing makes the page as a whole scroll sideways."""
-    return page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-
-
-def harmed(page: Page) -> bool:
-    """Whether anything that a log says has run, or has become an element."""
-    made = page.locator("img, iframe, object, embed, [onclick], [onload], [onerror]").count()
-    return bool(page.evaluate("'harmed' in window") or made)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

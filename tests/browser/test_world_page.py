@@ -8,7 +8,7 @@ from typing import Any
 
 import httpx
 import pytest
-from kits.browsing import Axe, PageAt, Scheme, Shot
+from kits.browsing import SIZES, Axe, PageAt, Scheme, Shot, fits
 from playwright.sync_api import Locator, Page, expect
 
 from vacuum_world.server import WorldServer
@@ -109,25 +109,12 @@ def cell(page: Page, board: str, x: int, y: int) -> Locator:
     return page.locator(f"#{board} [data-cell='{x},{y}']")
 
 
-def fits(page: Page) -> bool:
-    return page.evaluate(
-        "document.documentElement.scrollWidth <= document.documentElement.clientWidth"
-    )
-
-
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize(("size", "width", "height"), [("wide", 1280, 800), ("phone", 390, 844)])
+@pytest.mark.parametrize("size", SIZES)
 def test_every_state_of_the_page_is_readable(
-    page_at: PageAt,
-    stage: Stage,
-    axe: Axe,
-    screenshot: Shot,
-    size: str,
-    width: int,
-    height: int,
-    scheme: Scheme,
+    page_at: PageAt, stage: Stage, axe: Axe, screenshot: Shot, size: str, scheme: Scheme
 ) -> None:
-    page = opened(page_at(width, height, scheme), stage)
+    page = opened(page_at(*SIZES[size], scheme), stage)
     expect(page.get_by_text("No robot has joined yet.")).to_be_visible()
     screenshot(page, f"world-empty-{size}-{scheme}")
     assert axe(page) == []

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -11,27 +12,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from kits.hostile import FORBIDDEN, HARM, hostile_cycle, hostile_records, hostile_run
+from kits.tracked import plain_turn
 
 from coag import CoagAgent
-from coag.schema import (
-    Intent,
-    ModelCall,
-    Note,
-    OutputMode,
-    Percept,
-    PerceptKind,
-    SteppingClock,
-    TokenUsage,
-    Trust,
-    TurnEnd,
-    TurnStart,
-)
-from coag.tracing import Redactor, RunFolder, RunInfo, list_runs, open_trace
+from coag.schema import Intent, Note, Percept, PerceptKind, Trust, TurnEnd, TurnStart
+from coag.tracing import Redactor, RunFolder, RunInfo, TraceWriter, list_runs, open_trace
 from coag.ui import Board, RunState, RunStatus, RunView, held_files, snapshot
-from coag.ui.board import detail
+from coag.ui.board import amount, detail, duration, money
 
 pytestmark = pytest.mark.broken_trace("their records are made up")
 AT = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
+STARTED = TurnStart(at=AT, turn=1, cycle=0)
 Make = Callable[..., CoagAgent]
 
 
@@ -64,6 +55,9 @@ class Watcher:
         (view,) = self.views()
         return view
 
+    def printed(self, logs: Path, width: int = 80) -> list[str]:
+        return list(snapshot(self.board, logs, width=width))
+
 
 @pytest.fixture
 def logs(tmp_path: Path) -> Path:
@@ -75,8 +69,8 @@ def watcher(logs: Path) -> Watcher:
     return Watcher(logs)
 
 
-def start_run(logs: Path, name: str = "run-1", kind: Any = "coag") -> RunFolder:
-    info = RunInfo(id=name, kind=kind, agent="robot", model="scripted:sound", started_at=AT)
+def start_run(logs: Path, name: str = "run-1") -> RunFolder:
+    info = RunInfo(id=name, kind="coag", agent="robot", model="scripted:sound", started_at=AT)
     return RunFolder.create(logs, info, redactor=Redactor())
 
 
@@ -84,10 +78,19 @@ def inode(folder: RunFolder) -> frozenset[int]:
     return frozenset({folder.trace_path.stat().st_ino})
 
 
+@contextmanager
+def going_on(logs: Path, watcher: Watcher) -> Iterator[tuple[RunFolder, TraceWriter]]:
+    """A run whose trace is held while it is written."""
+    folder = start_run(logs)
+    with open_trace(folder, redactor=Redactor()) as trace:
+        watcher.held = inode(folder)
+        yield folder, trace
+
+
 # ---- how a run stands ----
 
 
-async def test_a_status_holds_what_a_run_decided_and_used(
+async def test_a_run_tells_what_it_decided_and_used_and_is_printed_in_detail(
     scout: Make, logs: Path, watcher: Watcher
 ) -> None:
     agent = scout(logs=str(logs))
@@ -102,40 +105,26 @@ async def test_a_status_holds_what_a_run_decided_and_used(
     assert status.calls == status.usage.calls > 4
     assert status.goal == "Look around."
     assert [one.chosen for one in status.considered.candidates] == [True]
+    lines = watcher.printed(logs)
+    assert lines[1] == ("state      agent       phase         for  cyc tokens vet imp decision")
+    assert "vetoes      2 keeps_away" in lines
+    assert 'candidates  chosen  respond {"text": "All is seen."}' in " ".join(lines)
 
 
 def test_the_current_phase_follows_the_last_outcome() -> None:
-    status = RunStatus().with_record(TurnStart(at=AT, turn=1, cycle=0))
+    status = RunStatus().with_record(STARTED)
     phases = [status.phase]
     for record in hostile_cycle(1):
         status = status.with_record(record)
-        if record.record == "outcome":
-            phases.append(status.phase)
-    assert phases == [
-        "retrieval",
-        "reasoning",
-        "proposal",
-        "evaluation",
-        "selection",
-        "execution",
-        "retrieval",
-    ]
+        phases += [status.phase] if record.record == "outcome" else []
+    expected = "retrieval reasoning proposal evaluation selection execution retrieval"
+    assert phases == expected.split()
 
 
 def test_a_plain_agents_status_holds_its_calls_and_actions() -> None:
-    call = ModelCall(
-        id="call-1",
-        at=AT,
-        cycle=1,
-        model="m",
-        rung=OutputMode.TEXT,
-        attempt=1,
-        messages=(),
-        raw="I shall move.",
-        tool_calls=({"id": "t1", "name": "move", "arguments": "{}"},),
-        usage=TokenUsage(prompt_tokens=5, calls=1),
-    )
-    status = RunStatus().with_record(call)
+    start, _, call, *_ = plain_turn(1, "I shall move.")
+    call = call.model_copy(update={"tool_calls": ({"id": "t", "name": "move", "arguments": ""},)})
+    status = RunStatus().with_record(start).with_record(call)
     assert (status.cycle, status.phase, status.situation) == (1, "action", "I shall move.")
     assert status.decision == "move"
     intent = Intent(id="i", at=AT, cycle=1, candidate_id=None, action="move", arguments={"to": 1})
@@ -154,13 +143,8 @@ def test_only_the_last_notes_are_kept_and_unknown_outcomes_are_among_them() -> N
         trust=Trust.UNTRUSTED,
         content="the line broke",
     )
-    assert status.with_record(lost).notes == (
-        "n: 5",
-        "n: 6",
-        "n: 7",
-        "n: 8",
-        "unknown outcome: the line broke",
-    )
+    notes = status.with_record(lost).notes
+    assert notes == ("n: 5", "n: 6", "n: 7", "n: 8", "unknown outcome: the line broke")
 
 
 # ---- following ----
@@ -168,73 +152,57 @@ def test_only_the_last_notes_are_kept_and_unknown_outcomes_are_among_them() -> N
 
 def test_a_run_is_followed_while_it_is_written(logs: Path, watcher: Watcher) -> None:
     assert watcher.views() == []
-    folder = start_run(logs)
-    with open_trace(folder, redactor=Redactor(), clock=SteppingClock()) as trace:
-        watcher.held = inode(folder)
+    with going_on(logs, watcher) as (folder, trace):
         assert watcher.only().state is RunState.RUNNING
-        trace.write(TurnStart(at=AT, turn=1, cycle=0))
-        seen: list[tuple[int, str]] = []
+        trace.write(STARTED)
+        phases: list[str] = []
         for record in hostile_cycle(1):
             trace.write(record)
             trace.flush()
-            status = watcher.only().status
-            if not seen or seen[-1] != (status.cycle, status.phase):
-                seen.append((status.cycle, status.phase))
+            phases.append(watcher.only().status.phase)
         trace.write(TurnEnd(at=AT, turn=1, cycle=1, reason="respond", response="Done."))
         assert watcher.only().state is RunState.IDLE
     folder.finish(at=AT, redactor=Redactor())
     assert watcher.only().state is RunState.ENDED
-    assert [phase for _, phase in seen][1:4] == ["proposal", "evaluation", "selection"]
+    assert list(dict.fromkeys(phases))[1:4] == ["proposal", "evaluation", "selection"]
 
 
 def test_a_status_says_what_a_run_waits_for(logs: Path, watcher: Watcher) -> None:
-    folder = start_run(logs)
-    with open_trace(folder, redactor=Redactor()) as trace:
-        watcher.held = inode(folder)
-        trace.write(TurnStart(at=AT, turn=1, cycle=0))
-        for record in hostile_cycle(1)[:1]:
-            trace.write(record)
+    with going_on(logs, watcher) as (_, trace):
+        trace.write(STARTED)
+        trace.write(hostile_cycle(1)[0])
         assert (watcher.only().state, watcher.only().seconds) == (RunState.RUNNING, 0.0)
         watcher.time += timedelta(seconds=4)
         assert (watcher.only().state, watcher.only().seconds) == (RunState.WAITING, 4.0)
-        intent = next(one for one in hostile_cycle(1) if one.record == "intent")
-        trace.write(intent)
+        trace.write(next(one for one in hostile_cycle(1) if one.record == "intent"))
         assert watcher.only().state is RunState.ACTING
 
 
 def test_a_run_whose_process_is_gone_broke_off(logs: Path, watcher: Watcher) -> None:
-    folder = start_run(logs)
-    with open_trace(folder, redactor=Redactor()) as trace:
-        trace.write(TurnStart(at=AT, turn=1, cycle=0))
+    with going_on(logs, watcher) as (folder, trace):
+        trace.write(STARTED)
     with folder.trace_path.open("ab") as file:
         file.write(b'{"v":2,"se')
-    watcher.time += timedelta(seconds=1)
-    assert watcher.only().state is RunState.RUNNING
-    watcher.time += timedelta(seconds=10)
-    view = watcher.only()
-    assert view.state is RunState.BROKE_OFF
-    assert view.problem == "The last line of the trace is truncated."
-    watcher.held = None
-    assert watcher.only().state is RunState.RUNNING
-    watcher.time += timedelta(hours=1)
-    assert watcher.only().state is RunState.BROKE_OFF
+    states: list[RunState] = []
+    for held, seconds in ((frozenset[int](), 1), (frozenset[int](), 10), (None, 0), (None, 3_600)):
+        watcher.held = held
+        watcher.time += timedelta(seconds=seconds)
+        states.append(watcher.only().state)
+    assert states == [RunState.RUNNING, RunState.BROKE_OFF] * 2
+    assert watcher.only().problem == "The last line of the trace is truncated."
 
 
-def test_locks_of_this_machine_tell_who_still_writes(logs: Path) -> None:
-    folder = start_run(logs)
-    with open_trace(folder, redactor=Redactor()):
+def test_locks_of_this_machine_tell_who_still_writes(logs: Path, watcher: Watcher) -> None:
+    with going_on(logs, watcher) as (folder, _):
         held = held_files()
         if held is None:
             pytest.skip("this system does not list its locks")
         assert inode(folder) <= held
-    after = held_files()
-    assert after is not None
-    assert not inode(folder) & after
+    assert not inode(folder) & (held_files() or frozenset())
 
 
 def test_a_long_trace_is_read_in_slices(logs: Path, watcher: Watcher) -> None:
-    folder = start_run(logs)
-    with open_trace(folder, redactor=Redactor()) as trace:
+    with going_on(logs, watcher) as (_, trace):
         for number in range(1_000):
             trace.write(Note(at=AT, cycle=1, about="n", text=str(number)))
     assert watcher.board.advance(0.0)
@@ -247,8 +215,7 @@ def test_a_long_trace_is_read_in_slices(logs: Path, watcher: Watcher) -> None:
 def test_only_the_newest_runs_are_watched(logs: Path, watcher: Watcher) -> None:
     for number in range(53):
         start_run(logs, f"run-{number:02}")
-    assert len(watcher.views()) == 50
-    assert watcher.board.older == 3
+    assert (len(watcher.views()), watcher.board.older) == (50, 3)
 
 
 # ---- what is wrong with a log ----
@@ -265,13 +232,11 @@ def test_only_the_newest_runs_are_watched(logs: Path, watcher: Watcher) -> None:
 def test_a_trace_that_cannot_be_read_is_reported_in_place(
     logs: Path, watcher: Watcher, line: bytes, sentence: str
 ) -> None:
-    folder = start_run(logs)
-    folder.trace_path.write_bytes(line)
+    start_run(logs).trace_path.write_bytes(line)
     view = watcher.only()
-    assert view.state is RunState.UNREADABLE
+    assert (view.state, view.over) == (RunState.UNREADABLE, True)
     assert sentence in view.problem
     assert not FORBIDDEN & set(view.problem)
-    assert view.over
 
 
 def test_a_foreign_run_json_is_reported_and_hinders_no_other(logs: Path, watcher: Watcher) -> None:
@@ -282,18 +247,13 @@ def test_a_foreign_run_json_is_reported_and_hinders_no_other(logs: Path, watcher
     assert states == {"run-1": RunState.RUNNING, "other": RunState.UNREADABLE}
 
 
-def test_a_changed_trace_is_read_on_with_a_warning(logs: Path, watcher: Watcher) -> None:
+def test_a_trace_that_was_changed_or_cut_is_reported(logs: Path, watcher: Watcher) -> None:
     folder = hostile_run(logs)
     text = folder.trace_path.read_bytes()
     folder.trace_path.write_bytes(text.replace(b"812", b"813", 1))
     view = watcher.only()
     assert view.state is RunState.ENDED
     assert view.problem.startswith("The trace was changed: line ")
-
-
-def test_a_trace_that_shrinks_is_reported(logs: Path, watcher: Watcher) -> None:
-    folder = hostile_run(logs, ended=False)
-    watcher.views()
     folder.trace_path.write_bytes(b"")
     assert "was cut while it was read" in watcher.only().problem
 
@@ -301,41 +261,17 @@ def test_a_trace_that_shrinks_is_reported(logs: Path, watcher: Watcher) -> None:
 # ---- as text ----
 
 
-def printed(watcher: Watcher, logs: Path, width: int = 80) -> list[str]:
-    return list(snapshot(watcher.board, logs, width=width))
-
-
 def test_a_folder_without_runs_says_how_one_is_made(logs: Path, watcher: Watcher) -> None:
-    lines = printed(watcher, logs)
+    lines = watcher.printed(logs)
     assert lines[0].endswith(": 0 runs, 0 going on")
     assert any("coag chat --model SPEC --logs" in line for line in lines)
-
-
-async def test_a_single_run_is_printed_in_detail(scout: Make, logs: Path, watcher: Watcher) -> None:
-    agent = scout(logs=str(logs))
-    await agent.run(task="Look around.")
-    lines = printed(watcher, logs)
-    await agent.close()
-    assert lines[1].split() == [
-        "state",
-        "agent",
-        "phase",
-        "for",
-        "cyc",
-        "tokens",
-        "vet",
-        "imp",
-        "decision",
-    ]
-    assert "vetoes      2 keeps_away" in lines
-    assert 'candidates  chosen  respond {"text": "All is seen."}' in " ".join(lines)
 
 
 @pytest.mark.parametrize("width", [80, 120, 200])
 def test_the_table_fits_its_terminal(logs: Path, watcher: Watcher, width: int) -> None:
     hostile_run(logs, name="one")
     hostile_run(logs, name="two", ended=False)
-    lines = printed(watcher, logs, width)
+    lines = watcher.printed(logs, width)
     assert max(map(len, lines[1:])) <= width
     assert len(lines) == 4
 
@@ -355,8 +291,30 @@ def test_the_details_of_a_hostile_run_are_short_and_harmless(cycles: int, size: 
 
 def test_a_snapshot_of_a_hostile_run_is_harmless(logs: Path, watcher: Watcher) -> None:
     hostile_run(logs, size=2_000_000)
-    text = "\n".join(printed(watcher, logs))
+    text = "\n".join(watcher.printed(logs))
     assert not FORBIDDEN & set(text)
     assert "[/x]<b onclick=x>" in text
     assert len(text) < 20_000
     assert HARM not in text
+
+
+# ---- numbers in narrow columns ----
+
+
+@pytest.mark.parametrize(
+    ("show", "number", "shown"),
+    [
+        *[(amount, 0, "0"), (amount, 9_120, "9,120"), (amount, 12_345, "12.3k")],
+        *[(amount, 123_456, "123k"), (amount, 1_400_000, "1.4M")],
+        *[(duration, 0.4, "0 s"), (duration, 61, "1 m"), (duration, 5_400, "1.5 h")],
+        *[(duration, 200_000, "2 d"), (money, 0, "-"), (money, 0.0123, "0.0123")],
+        (money, 1_234.5, "1,234.50"),
+    ],
+)
+def test_numbers_times_and_costs_are_short(show: Any, number: float, shown: str) -> None:
+    assert show(number) == shown
+
+
+@given(st.integers(0, 999_999_999), st.floats(0, 8_000_000))
+def test_no_number_is_wider_than_its_column(number: int, seconds: float) -> None:
+    assert max(len(amount(number)), len(duration(seconds))) <= 6
