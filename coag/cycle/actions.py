@@ -81,7 +81,8 @@ class GuardedActions:
         keep: Callable[[str], object] = lambda output: None,
     ) -> None:
         self._keep = keep
-        self._external: ActionSpace = external or NoActions()
+        self._external = own = external or NoActions()
+        self._completes = own if isinstance(own, CompletesArguments) else None
         self._sources = tuple(sources)
         self.respond = respond
         self.closing = False
@@ -143,9 +144,8 @@ class GuardedActions:
         Raises:
             ValueError: The action would not take them.
         """
-        own = self._external
-        if not spec.internal and isinstance(own, CompletesArguments):
-            return own.complete(spec, arguments)
+        if not spec.internal and self._completes is not None:
+            return self._completes.complete(spec, arguments)
         return with_defaults(arguments, spec.parameters)
 
     async def execute(self, call: ActionCall) -> ActionResult:

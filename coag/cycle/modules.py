@@ -58,6 +58,8 @@ class ModuleHost:
         on_problem: Callable[[str, str], None] = lambda name, problem: None,
     ) -> None:
         self.modules = tuple(modules)
+        self._acting = [one for one in self.modules if isinstance(one, ActionSource)]
+        self._ruling = [one for one in self.modules if isinstance(one, ConstraintSource)]
         self._seconds = seconds
         self._action_seconds = action_seconds
         self._on_problem = on_problem
@@ -131,25 +133,23 @@ class ModuleHost:
 
     def _offers(self) -> list[tuple[ActionSource, Sequence[ActionSpec]]]:
         offers: list[tuple[ActionSource, Sequence[ActionSpec]]] = []
-        for module in self.modules:
-            if isinstance(module, ActionSource):
-                try:
-                    offers.append((module, tuple(module.action_specs())))
-                except Exception as error:
-                    self.report(module.name, _raised("action_specs", error))
+        for module in self._acting:
+            try:
+                offers.append((module, tuple(module.action_specs())))
+            except Exception as error:
+                self.report(module.name, _raised("action_specs", error))
         return offers
 
     def constraints(self) -> Sequence[Constraint]:
         """The constraints that modules bring; where one cannot tell its own, all is forbidden."""
         result: list[Constraint] = []
-        for module in self.modules:
-            if isinstance(module, ConstraintSource):
-                try:
-                    result += module.constraints()
-                except Exception as error:
-                    self.report(module.name, _raised("constraints", error))
-                    shown = describe_error(error)[:PROBLEM]
-                    result.append(_ForbidAll(f"{module.name}_constraints", shown))
+        for module in self._ruling:
+            try:
+                result += module.constraints()
+            except Exception as error:
+                self.report(module.name, _raised("constraints", error))
+                shown = describe_error(error)[:PROBLEM]
+                result.append(_ForbidAll(f"{module.name}_constraints", shown))
         return result
 
     def report(self, name: str, problem: str) -> None:
