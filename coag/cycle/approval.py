@@ -10,7 +10,7 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from fnmatch import fnmatchcase
 from typing import Annotated, Any, Literal, Protocol, Self, cast
@@ -537,50 +537,43 @@ async def _all_at_once(looks: Sequence[Coroutine[Any, Any, None]]) -> None:
             await asyncio.wait(tasks)
 
 
+@dataclass(slots=True)
 class PendingApproval:
     """One action that is to be approved, from the question to the verdict."""
 
-    def __init__(
-        self,
-        approvals: Approvals,
-        candidate: Candidate,
-        arguments: Mapping[str, Any],
-        occasion: ApprovalOccasion,
-        notify: Notify,
-    ) -> None:
-        self._approvals = approvals
-        self._candidate = candidate
-        self._arguments = arguments
-        self._occasion = occasion
-        self._notify = notify
-        self._policy = approvals.policy
-        """The policy that it was looked at by."""
-        self._request: ApprovalRequest | None = None
-        """What was asked; None where nobody had to be, or could be, asked."""
-        self._approval: Approval | None = None
-        self._problem = ""
-        """Why nobody could be asked."""
-        self.invalid = ""
-        """Why the last answer was not valid any more."""
+    approvals: Approvals
+    candidate: Candidate
+    arguments: Mapping[str, Any]
+    occasion: ApprovalOccasion
+    notify: Notify
+    policy: ApprovalPolicy = field(init=False)
+    """The policy that it was looked at by."""
+    request: ApprovalRequest | None = None
+    """What was asked; None where nobody had to be, or could be, asked."""
+    approval: Approval | None = None
+    problem: str = ""
+    """Why nobody could be asked."""
+    invalid: str = ""
+    """Why the last answer was not valid any more."""
 
     async def decide(self, attempt: int) -> None:
         """One look at the action: no need, or an answer given before or now."""
-        self._policy, self._request, self._approval = self._approvals.policy, None, None
-        need = self._policy.need(self._candidate.action, self._arguments)
+        self.policy, self.request, self.approval = self.approvals.policy, None, None
+        need = self.policy.need(self.candidate.action, self.arguments)
         if need is None:
             return
         try:
-            self._request = self._asking(need, attempt)
+            self.request = self._asking(need, attempt)
         except NotJsonError as error:
-            self._problem = f"nobody can be asked about its arguments: {error}"
+            self.problem = f"nobody can be asked about its arguments: {error}"
         else:
-            answer = self._approvals.answer(self._request, self._policy, self._tell)
-            self._approval = await answer
+            answer = self.approvals.answer(self.request, self.policy, self._tell)
+            self.approval = await answer
 
     def _asking(self, need: ApprovalNeed, attempt: int) -> ApprovalRequest:
-        now, occasion, candidate = self._approvals.now(), self._occasion, self._candidate
+        now, occasion, candidate = self.approvals.now(), self.occasion, self.candidate
         return ApprovalRequest(
-            id=self._approvals.new_id(APPROVAL),
+            id=self.approvals.new_id(APPROVAL),
             agent=occasion.agent,
             cycle=occasion.cycle,
             goal=occasion.goal,
@@ -589,8 +582,8 @@ class PendingApproval:
             risk=need.risk,
             reason=need.reason,
             asked_at=now,
-            expires_at=now + timedelta(seconds=self._policy.wait_seconds),
-            approval_seconds=self._policy.approval_seconds,
+            expires_at=now + timedelta(seconds=self.policy.wait_seconds),
+            approval_seconds=self.policy.approval_seconds,
             attempt=attempt,
             changed=self.invalid,
             **self._as_now(),
@@ -598,15 +591,15 @@ class PendingApproval:
 
     def _as_now(self) -> dict[str, Any]:
         """What of a request may be another at another time."""
-        given = self._candidate.model_copy(update={"arguments": dict(self._arguments)})
-        state, projection = self._occasion.seen(given)
-        policy = self._approvals.policy
+        given = self.candidate.model_copy(update={"arguments": dict(self.arguments)})
+        state, projection = self.occasion.seen(given)
+        policy = self.approvals.policy
         return {
             "state": state,
             "projection": projection,
-            "action": self._candidate.action,
-            "arguments": json.loads(canonical_json(dict(self._arguments))),  # nobody else's
-            "memory_version": self._occasion.memory_version(),
+            "action": self.candidate.action,
+            "arguments": json.loads(canonical_json(dict(self.arguments))),  # nobody else's
+            "memory_version": self.occasion.memory_version(),
             "policy": policy.label,
             "policy_digest": policy.digest(),
         }
@@ -615,18 +608,18 @@ class PendingApproval:
         self, what: What, text: str, request: ApprovalRequest, approval: Approval | None = None
     ) -> None:
         text = f"{request.action}: {text}"
-        self._notify(ApprovalEvent(what=what, text=text, request=request, approval=approval))
+        self.notify(ApprovalEvent(what=what, text=text, request=request, approval=approval))
 
     def invalidation_reason(self) -> str:
         """Why what was decided is not valid for what would happen now; empty if it is."""
-        request, approval = self._request, self._approval
+        request, approval = self.request, self.approval
         if request is None or approval is None:
-            return "the policy changed" if self._approvals.policy != self._policy else ""
+            return "the policy changed" if self.approvals.policy != self.policy else ""
         if not approval.granted:
             return ""
         if parts := self._changed(request):
             what, text = "changed", f"this changed before it could run: {', '.join(parts)}"
-        elif still_holds(approval, request, self._approvals.now()):
+        elif still_holds(approval, request, self.approvals.now()):
             return ""
         else:
             what, text = "expired", "the approval expired before it could run"
@@ -639,12 +632,12 @@ class PendingApproval:
             parts = request.difference(request.model_copy(update=self._as_now()))
         except NotJsonError:
             return ("arguments",)
-        return parts or (() if self._approvals.policy == self._policy else ("policy",))
+        return parts or (() if self.approvals.policy == self.policy else ("policy",))
 
     def decision(self, asks: int) -> ApprovalDecision:
         """What was decided in the end, after so many questions at most."""
-        request, approval = self._request, self._approval
-        allowed, reason = False, self._problem
+        request, approval = self.request, self.approval
+        allowed, reason = False, self.problem
         if self.invalid:
             reason = f"it was asked about {asks} times, and each time: {self.invalid}"
         elif request is None or approval is None:
