@@ -330,9 +330,9 @@ def _notices(
 
 
 def _described(agent: CoagAgent, state: object) -> str | None:
-    tells = agent.environment
-    known = state is not None and isinstance(tells, Describable)
-    return tells.describe(state) if known else None
+    if state is None or not isinstance(agent.environment, Describable):
+        return None
+    return agent.environment.describe(state)
 
 
 async def _end(agent: CoagAgent) -> str | None:

@@ -8,7 +8,15 @@ from pathlib import Path
 from typing import Any, cast
 
 from coag.context import CoagContext, WorkingMemory
-from coag.schema import TRACE_VERSION, Entry, Percept, SnapshotReason, TraceRecord
+from coag.schema import (
+    TRACE_VERSION,
+    Entry,
+    Intent,
+    Note,
+    Percept,
+    SnapshotReason,
+    TraceRecord,
+)
 from coag.tracing import (
     ProblemKind,
     RunFolder,
@@ -26,7 +34,6 @@ from .findings import (
     FindingLog,
     Findings,
     Rule,
-    RuleFinding,
     Violation,
     remark,
     shown,
@@ -143,13 +150,12 @@ def _examine_folder(
 ) -> Examination:
     info = read_run(folder.path)
     anchors.read_witness(info.id)
-    finished = info.ended_at is not None
-    lines: Iterator[TraceLine] = iter(())
-    if there := folder.trace_path.is_file():
-        lines = read_lines(folder.trace_path)
+    ended, there = info.ended_at is not None, folder.trace_path.is_file()
+    lines = read_lines(folder.trace_path) if there else iter(())
     first = next(lines, None)
-    read = ReadTrace(version=(first and first.version) or TRACE_VERSION)
-    read.bound = first is not None and first.bound
+    read = ReadTrace(
+        version=(first and first.version) or TRACE_VERSION, bound=first is not None and first.bound
+    )
     checkers = _checkers(info.kind, read.version, hooks, run=info.id, cut=False)
     pages = PageRules(folder, info) if read.bound else None
     log = FindingLog(checkers if pages is None else (*checkers, pages))
@@ -162,22 +168,18 @@ def _examine_folder(
         if pages is not None:
             pages.take_line(line)
     log.seq = None
-    if not there:
-        log.add([remark(_without_trace(info))])
-    elif not finished:
+    if not there and (ended or info.seal is not None):
+        log.add([remark("There is no trace: nothing was recorded, or it was removed.")])
+    elif not there:
+        log.add([remark("There is no trace yet.")])
+    elif not ended:
         log.add([remark("The run has not ended: it goes on, or it broke off.")])
-    log.end(finished=finished)
+    log.end(finished=ended)
     if there or info.seal is not None:
         log.add(_check_seal(info, read))
     log.add(check_info(folder, info, read))
     log.add(check_anchors(folder, info, read, anchors))
     return log.examination(read.records, (info.seal and info.seal.closing) or read.head)
-
-
-def _without_trace(info: RunInfo) -> str:
-    if info.seal is not None or info.ended_at is not None:
-        return "There is no trace: nothing was recorded, or it was removed."
-    return "There is no trace yet."
 
 
 def _take_line(
@@ -188,9 +190,8 @@ def _take_line(
         read.whole = read.whole and problem.kind is not ProblemKind.TRUNCATED
         rule = _BROKEN.get(problem.kind)
         text = f"{problem.text[:1].upper()}{problem.text[1:]}."
-        said = text if rule is not None else f"{text} All before it was read."
-        log.add([RuleFinding(rule, said)])
-        if problem.kind in (ProblemKind.UNREADABLE, ProblemKind.NUMBER):
+        log.add([remark(f"{text} All before it was read.") if rule is None else rule.says(text)])
+        if rule in (Rule.LINE, Rule.NUMBER):
             for checker in checkers:  # what should be here is unknown until the next snapshot
                 if isinstance(checker, StateRules):
                     checker.uncertain = True
@@ -201,13 +202,14 @@ def _take_line(
 
 def _check_seal(info: RunInfo, read: ReadTrace) -> Findings:
     seal = info.seal
-    if seal is None and info.ended_at is not None and read.version > 1 and read.whole:
-        yield Rule.SEAL.says(
-            "The run has ended, and run.json seals no trace: its end cannot be checked."
-        )
-    if seal is not None and not read.whole:
+    if seal is None:
+        if info.ended_at is not None and read.version > 1 and read.whole:
+            sealed = "run.json seals no trace: its end cannot be checked"
+            yield Rule.SEAL.says(f"The run has ended, and {sealed}.")
+        return
+    if not read.whole:
         yield Rule.SEAL.says("Something was added after the last line of a sealed trace.")
-    if seal is not None and (seal.records, seal.hash) != (read.records, read.head):
+    if (seal.records, seal.hash) != (read.records, read.head):
         yield Rule.SEAL.says(
             f"run.json seals {seal.records} records that end with the hash {shown(seal.hash)}; the "
             f"trace has {read.records} and ends with {shown(read.head)}."
@@ -222,14 +224,19 @@ def _examine_records(
     hooks: CoagContext[Any] | None,
     head: str | None,
 ) -> Examination:
-    rest = _numbered(records)
+    numbered = (  # whichever form they come in
+        (one.seq, one.body) if isinstance(one, Entry) else (number, one)
+        for number, one in enumerate(cast("Iterable[Entry | TraceRecord]", records))
+    )
     before: list[tuple[int, TraceRecord]] = []
-    kind = _kind_of(rest, before)
-    kept = chain(before, rest)
+    kind = _kind_of(numbered, before)
+    kept = chain(before, numbered)
     if kind == "coag":  # what came before the first snapshot may have been dropped
         kept = dropwhile(lambda one: one[1].record != "snapshot", kept)
     first = next(kept, None)
-    cut = first is None or first[0] > 0 or (kind == "coag" and not _is_opening(first[1]))
+    cut = first is None or first[0] > 0
+    if kind == "coag" and first is not None and first[1].record == "snapshot":
+        cut = cut or first[1].reason is SnapshotReason.CYCLE
     log = FindingLog(_checkers(kind, TRACE_VERSION, hooks, run=None, cut=cut))
     count = 0
     for log.seq, record in chain(() if first is None else (first,), kept):
@@ -242,14 +249,6 @@ def _examine_records(
     return log.examination(count, "")
 
 
-def _numbered(
-    records: Iterable[Entry] | Iterable[TraceRecord],
-) -> Iterator[tuple[int, TraceRecord]]:
-    """Records with their numbers, whichever form they come in."""
-    for number, one in enumerate(cast("Iterable[Entry | TraceRecord]", records)):
-        yield (one.seq, one.body) if isinstance(one, Entry) else (number, one)
-
-
 def _kind_of(
     records: Iterator[tuple[int, TraceRecord]], before: list[tuple[int, TraceRecord]]
 ) -> RunKind:
@@ -259,16 +258,13 @@ def _kind_of(
     """
     for one in records:
         before.append(one)
-        record = one[1]
-        if record.record == "outcome":
-            return "coag"
-        if record.record == "note" and record.about == "constraint":
-            return "plain"  # rules judge its calls outside of any cycle
-        if record.record == "intent":
-            return "plain" if record.candidate_id is None else "coag"
+        match one[1]:
+            case record if record.record == "outcome":
+                return "coag"
+            case Note(about="constraint") | Intent(candidate_id=None):
+                return "plain"  # rules judge its calls outside of any cycle
+            case Intent():
+                return "coag"
+            case _:
+                pass
     return "coag" if any(it.record == "snapshot" for _, it in before) else "plain"
-
-
-def _is_opening(first: TraceRecord) -> bool:
-    """Whether a run begins with this record: a snapshot that says so."""
-    return first.record == "snapshot" and first.reason is not SnapshotReason.CYCLE
