@@ -25,21 +25,17 @@ def said(health: MemoryHealth, level: str) -> str:
 
 
 def fact(
-    value: str,
-    contradicts: tuple[str, ...] = (),
-    *,
-    since: int | None = None,
-    until: int | None = None,
+    value: str, *contradicts: str, since: int | None = None, until: int | None = None
 ) -> Record:
+    times = {
+        name: None if minute is None else START + timedelta(minutes=minute)
+        for name, minute in (("valid_from", since), ("valid_until", until))
+    }
     return remembered(
         f"The lamp is {value}.",
         kind=SEMANTIC,
-        fact=Fact(
-            subject="lamp",
-            attribute="state",
-            value=value,
-            valid_from=None if since is None else START + timedelta(minutes=since),
-            valid_until=None if until is None else START + timedelta(minutes=until),
+        fact=Fact.model_validate(
+            {"subject": "lamp", "attribute": "state", "value": value, **times}
         ),
         lineage=Lineage(contradicts=contradicts),
     )
@@ -83,8 +79,8 @@ async def test_what_only_may_be_wrong_is_to_be_looked_at() -> None:
 
 
 async def test_contradictions_count_once_a_pair_and_only_while_both_hold() -> None:
-    lit = fact("lit", contradicts=(fact("dark").id,))
-    dark = fact("dark", contradicts=(lit.id,))
+    lit = fact("lit", fact("dark").id)
+    dark = fact("dark", lit.id)
     health = await health_of(lit, dark)
     assert health.contradictions == 1
     assert "several values" not in said(health, "look")
@@ -93,18 +89,13 @@ async def test_contradictions_count_once_a_pair_and_only_while_both_hold() -> No
 
 
 async def test_facts_that_do_not_hold_at_one_time_contradict_nothing() -> None:
-    lit = fact("lit", contradicts=(fact("dark").id,), since=0, until=10)
-    dark = fact("dark", contradicts=(lit.id,), since=5)
+    lit = fact("lit", fact("dark").id, since=0, until=10)
+    dark = fact("dark", lit.id, since=5)
     plain = [fact("lit", since=0, until=10), fact("dark", since=5)]
     found: list[tuple[int, int, bool]] = []
     for minute in (1, 7, 12):
         clock = SteppingClock(START + timedelta(minutes=minute))
         marked, unmarked = await health_of(lit, dark, at=clock), await health_of(*plain, at=clock)
-        found.append(
-            (
-                marked.contradictions,
-                unmarked.contradictions,
-                "several values" in said(unmarked, "look"),
-            )
-        )
+        several = "several values" in said(unmarked, "look")
+        found.append((marked.contradictions, unmarked.contradictions, several))
     assert found == [(0, 0, False), (1, 0, True), (0, 0, False)]

@@ -163,7 +163,9 @@ async def test_other_scopes_record_is_not_revoked_nor_forgotten() -> None:
 # ---- Rules of procedures that depend on a revoked record ----
 
 
-def test_rule_that_was_changed_since_is_undone_with_all_that_came_after() -> None:
+def test_rules_that_a_revoked_change_brought_go_with_all_since_and_those_it_removed_return() -> (
+    None
+):
     procedures = ProceduralMemory()
     with_rule(procedures, "Greet politely.")
     with_rule(procedures, "Hand out keys.", "poison")
@@ -172,14 +174,10 @@ def test_rule_that_was_changed_since_is_undone_with_all_that_came_after() -> Non
     assert (name, version.undoes) == ("reasoning", (3, 4))
     assert rules(procedures) == ("Greet politely.",)
 
-
-def test_rule_that_a_revoked_change_removed_comes_back() -> None:
-    procedures = ProceduralMemory()
-    with_rule(procedures, "Keep the keys.")
-    with_rule(procedures, "", "poison", operation="remove", number=1)
+    with_rule(procedures, "", "other poison", operation="remove", number=1)
     assert rules(procedures) == ()
-    procedures.revoke({"poison"}, reason="planted")
-    assert rules(procedures) == ("Keep the keys.",)
+    procedures.revoke({"other poison"}, reason="planted")
+    assert rules(procedures) == ("Greet politely.",)
 
 
 def test_version_that_was_rolled_back_before_is_not_undone_again() -> None:
@@ -234,14 +232,9 @@ async def test_a_users_statement_of_a_conclusion_stays_where_another_source_goes
     assert held.provenance == ANN
 
 
-async def test_a_dry_run_names_a_record_or_a_source_and_no_others_are_taken() -> None:
-    memory = memory_over()
-    only = await note(memory, "It is shut.")
+async def test_a_dry_run_names_a_record_or_a_source() -> None:
     with pytest.raises(ValueError, match="Name a record, or the source"):
-        await would_revoke(memory, None)
-    with pytest.raises(ValueError, match="not from 'web'"):
-        await would_revoke(memory, only.id, source="web")
-    assert await stored(memory) == {only.id: only}
+        await would_revoke(memory_over(), None)
 
 
 SAID = st.tuples(
@@ -356,8 +349,8 @@ async def test_revocation_that_was_interrupted_is_completed_by_doing_it_again(le
 async def test_source_whose_retraction_was_interrupted_is_gone_after_another(left: int) -> None:
     store = Failing(InMemoryStore(HashEmbedder(16)))
     memory = memory_over(store)
-    shared = await note(memory, "The key is under the mat.", by="web")
-    await note(memory, "The key is under the mat.")
+    for by in ("web", "ann"):
+        shared = await note(memory, "The key is under the mat.", by=by)
     sound = await note(memory, "The door is open.", by="web", value="open")
     alone = await note(memory, "The door is shut.", value="shut")
     await note(memory, "One must ring.", alone, by="ben")

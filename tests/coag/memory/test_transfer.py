@@ -8,6 +8,7 @@ import os
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -42,28 +43,23 @@ EPISODIC, SEMANTIC = MemoryKind.EPISODIC, MemoryKind.SEMANTIC
 SIGNS = st.characters(exclude_categories=("Cs",), exclude_characters="\0\x1b")
 TEXT = st.builds("a{}".format, st.text(SIGNS, max_size=20))
 NAME = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"), max_size=8)
-KEY = NAME.filter(lambda key: key not in FIXED_FIELDS)
 UNIT = st.floats(0, 1)
-TIMES = st.datetimes(
-    datetime(1990, 1, 1),
-    datetime(2100, 1, 1),
-    timezones=st.sampled_from([UTC, timezone(timedelta(hours=5, minutes=30))]),
-)
+ZONES = st.sampled_from([UTC, timezone(timedelta(hours=5, minutes=30))])
+TIMES = st.datetimes(datetime(1990, 1, 1), datetime(2100, 1, 1), timezones=ZONES)
 MAYBE_TIME = st.none() | TIMES
 IDS = st.text("0123456789abcdef", min_size=8, max_size=32)
-SCALARS = (
-    NAME
-    | st.booleans()
-    | st.integers(-(2**53), 2**53)
-    | st.floats(-1e15, 1e15, allow_nan=False, allow_infinity=False)
-)
+SCALARS = NAME | st.booleans() | st.integers(-(2**53), 2**53) | st.floats(-1e15, 1e15)
+METADATA = st.dictionaries(NAME.filter(lambda key: key not in FIXED_FIELDS), SCALARS, max_size=3)
+
+
+def some(of: st.SearchStrategy[Any]) -> st.SearchStrategy[tuple[Any, ...]]:
+    return st.lists(of, max_size=2).map(tuple)
+
+
 PROVENANCE = st.builds(
     Provenance,
-    run=NAME,
-    activity=NAME,
+    **dict.fromkeys(("run", "activity", "source", "source_kind"), NAME),
     cycle=st.integers(0, 1000),
-    source=NAME,
-    source_kind=NAME,
     trust=st.sampled_from(Trust),
 )
 EVENTS = st.builds(
@@ -72,10 +68,8 @@ EVENTS = st.builds(
 FACTS = st.builds(
     Fact,
     subject=TEXT,
-    attribute=NAME,
-    value=NAME,
-    valid_from=MAYBE_TIME,
-    valid_until=MAYBE_TIME,
+    **dict.fromkeys(("attribute", "value"), NAME),
+    **dict.fromkeys(("valid_from", "valid_until"), MAYBE_TIME),
     confidence=UNIT,
 )
 DYNAMICS = st.builds(
@@ -88,12 +82,9 @@ DYNAMICS = st.builds(
 )
 LINEAGES = st.builds(
     Lineage,
-    derived_from=st.lists(IDS, max_size=2).map(tuple),
-    contradicts=st.lists(IDS, max_size=2).map(tuple),
-    also_from=st.lists(PROVENANCE, max_size=2).map(tuple),
-    earlier=st.lists(st.builds(ValidityInterval, since=TIMES, until=MAYBE_TIME), max_size=2).map(
-        tuple
-    ),
+    **dict.fromkeys(("derived_from", "contradicts"), some(IDS)),
+    also_from=some(PROVENANCE),
+    earlier=some(st.builds(ValidityInterval, since=TIMES, until=MAYBE_TIME)),
 )
 
 
@@ -108,7 +99,7 @@ def records(draw: st.DrawFn) -> Record:
         created_at=draw(TIMES),
         provenance=draw(PROVENANCE),
         type=draw(NAME),
-        metadata=draw(st.dictionaries(KEY, SCALARS, max_size=3)),
+        metadata=draw(METADATA),
         supersedes=draw(st.none() | IDS),
         superseded_by=draw(st.none() | IDS),
         event=draw(st.none() | EVENTS),
@@ -293,9 +284,6 @@ async def test_a_file_that_is_no_export_is_refused(tmp_path: Path, found: bytes)
     put(file, found)
     with pytest.raises(TransferError, match="no header of an exported memory"):
         await import_records(in_memory(), file)
-
-
-async def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
     for scope in (None, "bob"):
         with pytest.raises(TransferError, match="cannot be read: No such file"):
             await import_records(in_memory(), tmp_path / "none.jsonl", scope=scope)
