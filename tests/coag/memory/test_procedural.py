@@ -90,17 +90,17 @@ def test_rendering_fills_placeholders_of_the_version_asked_for() -> None:
     assert memory.render("greeting", {"name": "Bo"}, version=1) == "Greet Bo warmly."
 
 
-@pytest.mark.parametrize(
-    ("call", "problem"),
-    [
-        (lambda memory: memory.get("greet"), r"'greet'\. Known: check, greeting"),
-        (lambda memory: memory.get("check", 7), r"check@7.*Known: check@1"),
-        (lambda memory: rewrite(memory, "x", "greet"), "Known: check, greeting"),
-        (lambda memory: memory.approve("x", by="me"), r"rewrite named 'x'\. Known: none"),
-        (lambda memory: memory.reject("x"), "waiting rewrite"),
-        (lambda memory: memory.rollback("check", 0, author="me", reason="r"), "check@0"),
-    ],
-)
+UNKNOWN: list[tuple[Callable[[ProceduralMemory], object], str]] = [
+    (lambda memory: memory.get("greet"), r"'greet'\. Known: check, greeting"),
+    (lambda memory: memory.get("check", 7), r"check@7.*Known: check@1"),
+    (lambda memory: rewrite(memory, "x", "greet"), "Known: check, greeting"),
+    (lambda memory: memory.approve("x", by="me"), r"rewrite named 'x'\. Known: none"),
+    (lambda memory: memory.reject("x"), "waiting rewrite"),
+    (lambda memory: memory.rollback("check", 0, author="me", reason="r"), "check@0"),
+]
+
+
+@pytest.mark.parametrize(("call", "problem"), UNKNOWN)
 def test_unknown_names_are_refused_with_what_exists(
     call: Callable[[ProceduralMemory], object], problem: str
 ) -> None:
