@@ -401,7 +401,7 @@ async def _stated(
         scan = store.scan(scopes=scopes, batch=_BATCH)
         every = [one async for some in scan for one in some if source in _sources(one)]
         return [one for one in every if name in (None, one.id)]
-    record = next(iter(await store.get([name])), None)
+    record = await _record(store, name)
     if record is None or record.scope not in scopes:
         raise ValueError(f"There is no record {name!r} in {_one_of(scopes)}.")
     if source not in _sources(record):
@@ -435,7 +435,7 @@ async def _full_id(store: RecordStore, scopes: Sequence[str], name: str) -> str:
 
 async def _own_record(store: RecordStore, scopes: Sequence[str], name: str) -> Record | None:
     """The record of an id, if there is one."""
-    record = next(iter(await store.get([name])), None)
+    record = await _record(store, name)
     if record is not None and record.scope not in scopes:
         raise ValueError(f"Record {name!r} is of another scope, not of {_one_of(scopes)}.")
     return record
@@ -444,7 +444,7 @@ async def _own_record(store: RecordStore, scopes: Sequence[str], name: str) -> R
 async def chain_of(store: RecordStore, scopes: Sequence[str], name: str) -> tuple[Record, ...]:
     """What a record superseded and what superseded it or is to, oldest first, each once."""
     name = await _full_id(store, scopes, name)
-    start = next(iter(await store.get([name])), None)
+    start = await _record(store, name)
     if start is None or start.scope not in scopes:
         return ()
     chain, seen = deque([start]), {start.id}
@@ -457,15 +457,19 @@ async def chain_of(store: RecordStore, scopes: Sequence[str], name: str) -> tupl
     return tuple(chain)
 
 
+async def _record(store: RecordStore, name: str) -> Record | None:
+    return next(iter(await store.get([name])), None)
+
+
 async def _previous_in_chain(store: RecordStore, record: Record) -> Record | None:
     """What a record superseded or is to supersede."""
-    return next(iter(await store.get([record.supersedes or ""])), None)
+    return await _record(store, record.supersedes or "")
 
 
 async def _next_in_chain(store: RecordStore, record: Record) -> Record | None:
     """What superseded a record, or is to when its time comes."""
     if record.superseded_by is not None or end_of(record) is None:
-        return next(iter(await store.get([record.superseded_by or ""])), None)
+        return await _record(store, record.superseded_by or "")
     others = await Draft(store).all_on_matter(record)
     return next((one for one in others if one.supersedes == record.id), None)
 

@@ -13,7 +13,7 @@ from itertools import groupby
 
 from coag.errors import RecordStoreError
 from coag.schema import MemoryKind, Record, record_id
-from coag.store import RecordStore, Search, folded, short_id, superseded_pair
+from coag.store import RecordStore, Search, folded, short_id, slices, superseded_pair
 
 from .facts import (
     CONCLUSION,
@@ -97,9 +97,8 @@ class Draft:
         # those of one kind and scope together, and of one attribute beside each other
         ordered = sorted(asked - self._asked, key=lambda one: (one[0], one[1], one[3], one[2]))
         for _, group in groupby(ordered, key=lambda one: one[:2]):
-            every = list(group)
-            for start in range(0, len(every), _MATTERS):
-                await self._learn_on(every[start : start + _MATTERS])
+            for some in slices(group, _MATTERS):
+                await self._learn_on(some)
         self._asked |= asked
 
     async def on_matter(self, record: Record) -> list[Record]:

@@ -24,7 +24,7 @@ from typing import Literal, NamedTuple
 from coag.errors import RecordStoreError
 from coag.schema import MemoryKind, Record, Trust
 
-from .records import Fields
+from .records import Fields, slices
 
 # ---- Which words of a record are indexed, and which words of a query count ----
 
@@ -282,9 +282,7 @@ class Lexicon:
         """The size of the index for which that holds."""
         with self._errors():
             place = ":memory:" if path is None else path
-            self._db = sqlite3.connect(
-                place, isolation_level=None, check_same_thread=False, timeout=30.0
-            )
+            self._db = sqlite3.connect(place, 30.0, isolation_level=None, check_same_thread=False)
         try:
             with self._errors():
                 self._db.executescript(_META)
@@ -353,8 +351,7 @@ class Lexicon:
         ranges = _ranges_around(entries, reach)
         found: dict[str, IndexEntry] = {}
         with self._reading() as db:
-            for start in range(0, len(ranges), _ROWS_AT_ONCE):
-                some = ranges[start : start + _ROWS_AT_ONCE]
+            for some in slices(ranges, _ROWS_AT_ONCE):
                 marks = ",".join(["(?,?,?)"] * len(some))
                 rows = db.execute(
                     f"WITH wanted (of, first, last) AS (VALUES {marks}) SELECT {_ENTRY} "

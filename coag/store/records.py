@@ -8,11 +8,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
+from typing import TypeVar
 
 from coag._util.text import ellipsis
 from coag.errors import RecordStoreError
 from coag.schema import Record, Scalar, folded
 
+_T = TypeVar("_T")
 Scalars = str | float | bool
 Fields = Mapping[str, Scalars]
 """The flat fields of a record: what filters can ask for, the same in every store."""
@@ -191,8 +193,8 @@ def _encodable(text: str, *, what: str) -> str:
     return text
 
 
-def slices(ids: Iterable[str], size: int) -> Iterator[list[str]]:
-    """Ids, each once, so many at a time."""
-    unique = list(dict.fromkeys(ids))
+def slices(some: Iterable[_T], size: int) -> Iterator[list[_T]]:
+    """Ids or other values, each once, so many at a time."""
+    unique = list(dict.fromkeys(some))
     for start in range(0, len(unique), size):
         yield unique[start : start + size]

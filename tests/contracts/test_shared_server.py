@@ -78,8 +78,8 @@ import asyncio, sys
 from kits.remembered import remembered
 from coag.schema import MemoryKind
 from coag.store import ChromaStore, HashEmbedder, Ranking, Search
-from coag.store import chroma_store as _kept_lexicon
-_kept_lexicon._LOOK_AGAIN = 0.0  # ask for news at every recall
+from coag.store import indexed
+indexed._LOOK_AGAIN = 0.0  # ask for news at every recall
 WORDS_ONLY = Ranking(dense=0.0, lexical=1.0)
 
 async def main(address, collection, name):

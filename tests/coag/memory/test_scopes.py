@@ -84,26 +84,6 @@ async def test_memory_writes_its_own_scope_and_those_that_it_names(store: InMemo
     assert [one.record.scope for one in told] == [ANN]
 
 
-async def test_facts_of_two_scopes_neither_supersede_nor_contradict(store: InMemoryStore) -> None:
-    memory = memory_over(store, SCOPES)
-    for scope, value, trust in (
-        ("robbie", "red", Trust.USER),
-        (ANN, "blue", Trust.UNTRUSTED),
-        ("robbie", "green", Trust.USER),
-    ):
-        told = await memory.remember(
-            SEMANTIC,
-            f"the door is {value}",
-            provenance=origin("robbie", trust, "agent"),
-            fact=Fact(subject="door", attribute="colour", value=value),
-            scope=scope,
-        )
-        assert told.contradicts == ()
-    assert sorted(await texts(memory, "door is")) == ["the door is blue", "the door is green"]
-    recall = await memory.recall("door is")
-    assert recall.contradictions == ()
-
-
 async def test_record_of_a_scope_that_is_only_read_is_found_but_not_changed(
     store: InMemoryStore,
 ) -> None:

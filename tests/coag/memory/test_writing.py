@@ -78,27 +78,6 @@ async def test_new_texts_take_one_question_and_one_write_a_batch() -> None:
     assert [one.record.text for one in done] == [f"note {n}" for n in range(100)]
 
 
-async def test_exact_repetitions_merge_within_a_batch_and_with_what_is_there() -> None:
-    memory = memory_over()
-    await memory.remember(SEMANTIC, "a note", provenance=told("", who="bob").provenance)
-    done = await all_of(memory, [told("a note"), told("another"), told("another", who="eve")])
-    assert [one.merged for one in done] == [True, False, True]
-    records = {record.text: record for record in (await stored(memory)).values()}
-    assert records.keys() == {"a note", "another"}
-    assert [one.source for one in records["another"].lineage.also_from] == ["eve"]
-
-
-async def test_fact_of_a_batch_takes_the_place_of_one_before_it_and_of_one_in_the_store() -> None:
-    memory = memory_over()
-    await all_of(memory, [told("it is red", value="red")])
-    done = await all_of(
-        memory, [told("it is blue", value="blue"), told("it is green", value="green")]
-    )
-    assert [len(one.superseded) for one in done] == [1, 1]
-    chain = await memory.history(done[-1].record.id)
-    assert [one.text for one in chain] == ["it is red", "it is blue", "it is green"]
-
-
 async def test_near_duplicates_are_looked_for_only_where_that_is_asked() -> None:
     memory = memory_over()
     texts = [told("The door is shut."), told("the door is shut", who="eve")]
