@@ -49,7 +49,6 @@ class Board:
     robot: Cell | None = None
     """The cell of the run's robot; None where it is not known."""
     battery: int = 0
-    """0 to 100."""
     stranded: bool = False
     dirty: frozenset[Cell] = frozenset()
     known: frozenset[Cell] | None = None
@@ -58,9 +57,7 @@ class Board:
     hidden: frozenset[Cell] = frozenset()
     """Obstacles that no sensor feels."""
     forbidden: frozenset[Cell] = frozenset()
-    """Cells that must not be cleaned."""
     others: tuple[Cell, ...] = ()
-    """Cells of other robots."""
 
     def after(self, reading: Reading) -> Board:
         """The board with a later reading of the robot's sensors applied."""
@@ -83,7 +80,6 @@ class Option:
     """One candidate, as a line of the caption."""
 
     text: str
-    """The action with its arguments."""
     mark: Mark
     score: float | None = None
     """The model's score, 1 is best; None if it gave none."""
@@ -91,7 +87,6 @@ class Option:
     """Name of the check or constraint that rejected it."""
     reason: str = ""
     way: Direction | None = None
-    """Direction of a move."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,7 +104,6 @@ class Frame:
     belief: Board | None
     """The grid as the agent believes it; None where the trace does not tell."""
     path: tuple[Cell, ...] = ()
-    """Cells where the robot was, oldest first."""
     by_return: bool = False
     """Whether place, charge and near dirt of `truth` come from the last tool return."""
     weight: float = 1.0
@@ -124,7 +118,6 @@ class Labels:
     subtitle: str
     phases: tuple[str, ...]
     belief_title: str
-    """Above the grid on the right."""
     no_truth: str
     """Why there is no grid on the left, where there is none."""
 
@@ -233,7 +226,6 @@ class Theme:
     quiet: Colour
     dirt: Colour
     tint: Colour
-    """Behind dirt."""
     obstacle: Colour
     charger: Colour
     robot: Colour

@@ -100,9 +100,7 @@ class FilmReport:
     path: Path
     pictures: int
     seconds: float
-    """Length of the film."""
     size: int
-    """Bytes of the file."""
     notices: tuple[str, ...]
     """What is not in it, and what was wrong with the trace, as sentences."""
 
@@ -177,7 +175,6 @@ class Film:
     first: list[list[Frame]] = field(default_factory=list[list[Frame]])
     last: deque[list[Frame]] = field(default_factory=lambda: deque(maxlen=EDGE_CYCLES))
     cycles: int = 0
-    """How many cycles the run has."""
     end: Frame | None = None
     """The last picture; None for a run without a cycle."""
 
@@ -199,13 +196,8 @@ class Film:
             if number == EDGE_CYCLES and self.gap is not None:
                 low, high = self.gap
                 count = self.cycles - len(self.first) - len(self.last)
-                yield (
-                    (
-                        f"Cycles {low} to {high} are left out",
-                        f"{count} of {self.cycles} cycles",
-                    ),
-                    0.6,
-                )
+                told = f"Cycles {low} to {high} are left out", f"{count} of {self.cycles} cycles"
+                yield told, 0.6
             whole = sum(frame.weight for frame in cycle)
             yield from ((frame, frame.weight / whole) for frame in cycle)
         if self.end is not None:
@@ -255,18 +247,12 @@ class _FrameReader:
         """The frames of each cycle, when it is over."""
         for record in records:
             self._count(record)
-            if self._plain:
-                begins = (
-                    bool(self._frames)
-                    and not isinstance(record, Percept)
-                    and record.cycle != self._frames[0].cycle
-                )
-                take = self._take_plain
-            else:
-                begins, take = isinstance(record, RetrievalOutcome), self._take
+            begins = isinstance(record, RetrievalOutcome)
+            if self._plain and self._frames and not isinstance(record, Percept):
+                begins = record.cycle != self._frames[0].cycle
             if begins:
                 yield from self._flush()
-            take(record)
+            (self._take_plain if self._plain else self._take)(record)
         yield from self._flush()
 
     def summary(self, film: Film) -> Iterator[str]:
@@ -392,9 +378,9 @@ class _FrameReader:
             if verdict is None:
                 judged = replace(option, mark="allowed", score=one.score)
             else:
-                name, reason = excerpt(verdict.constraint, 60), excerpt(verdict.reason, 160)
-                judged = replace(option, mark="rejected", rejected_by=name, reason=reason)
-                reasons.append(reason)
+                reasons.append(excerpt(verdict.reason, 160))
+                name = excerpt(verdict.constraint, 60)
+                judged = replace(option, mark="rejected", rejected_by=name, reason=reasons[-1])
             self._options[one.candidate_id] = judged
         total = len(outcome.evaluations)
         rejected = sum(not one.survived for one in outcome.evaluations)
@@ -508,22 +494,20 @@ def _result_words(status: str, result: str) -> str:
 
 
 def _check(path: Path, options: FilmOptions) -> None:
+    fps, seconds, file = options.fps, options.seconds_per_cycle, repr(str(path))
+    problem = ""
     if path.suffix.lower() not in SUFFIXES:
-        raise ConfigurationError(
-            f"{str(path)!r} does not name a kind of film: end it in {', '.join(SUFFIXES)}."
-        )
-    if options.fps is not None and not _SLOWEST <= options.fps <= _FASTEST:
-        raise ConfigurationError(
-            f"{options.fps!r} pictures a second: give {_SLOWEST} to {_FASTEST:.0f}."
-        )
-    if not _SHORTEST <= options.seconds_per_cycle <= _LONGEST:
-        raise ConfigurationError(
-            f"{options.seconds_per_cycle!r} seconds a cycle: give {_SHORTEST} to {_LONGEST:.0f}."
-        )
-    if path.is_dir():
-        raise ConfigurationError(f"{str(path)!r} is a folder. Name a file in it.")
-    if not path.absolute().parent.is_dir():
-        raise ConfigurationError(f"There is no folder {str(path.parent)!r} to write the film to.")
+        problem = f"{file} does not name a kind of film: end it in {', '.join(SUFFIXES)}."
+    elif fps is not None and not _SLOWEST <= fps <= _FASTEST:
+        problem = f"{fps!r} pictures a second: give {_SLOWEST} to {_FASTEST:.0f}."
+    elif not _SHORTEST <= seconds <= _LONGEST:
+        problem = f"{seconds!r} seconds a cycle: give {_SHORTEST} to {_LONGEST:.0f}."
+    elif path.is_dir():
+        problem = f"{file} is a folder. Name a file in it."
+    elif not path.absolute().parent.is_dir():
+        problem = f"There is no folder {str(path.parent)!r} to write the film to."
+    if problem:
+        raise ConfigurationError(problem)
 
 
 def _read_run(run: RunFolder, info: RunInfo, notices: list[str], on_progress: OnProgress) -> Film:

@@ -60,7 +60,6 @@ class ChangeRequest(Value):
     rule: str
     """Name of the function that is the request in code."""
     code: str
-    """That function."""
 
 
 class Way(Value):
@@ -127,12 +126,10 @@ class Effort(Value):
     """The size of a change to sources."""
 
     files: int
-    """Files that differ."""
     added: int
     """New lines; a changed line is a new one and a removed one."""
     removed: int
     diff: str
-    """The change itself, as a unified diff."""
 
     @property
     def lines(self) -> int:
@@ -198,7 +195,6 @@ class Run(Value):
     seed: int
     broken: int
     success: bool
-    """Whether the scenario's own job was done."""
 
 
 class Probe(Value):
@@ -210,16 +206,14 @@ class Probe(Value):
 
 
 class Maintained(Value):
-    """One change request, met in one way."""
+    """One change request, met in one way: runs of the agent before the change, and after it."""
 
     change: str
     way: str
     agent: str
     effort: Effort
     control: tuple[Run, ...]
-    """Runs of the agent before the change."""
     runs: tuple[Run, ...]
-    """The same runs after the change."""
 
     @property
     def holds(self) -> bool:

@@ -46,16 +46,15 @@ def random_action(dice: random.Random, tools: Sequence[str]) -> Act:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Told:
-    """What a task says, in the terms of a program; what it hides is not here."""
+    """What a task says, in the terms of a program: which cells are dirty, and which it forbids.
+
+    What it hides is not here.
+    """
 
     dirty: frozenset[Cell] = frozenset()
-    """Cells that it asks to clean."""
     off_limits: frozenset[Cell] = frozenset()
-    """Cells that it forbids to clean."""
     column: int | None = None
-    """The column in which it forbids to clean."""
     row: int | None = None
-    """The row in which it forbids to clean."""
     slow: bool = False
     """Whether it says that a cleaning takes a while to show."""
     open_ended: bool = False
@@ -83,11 +82,8 @@ class Ground:
     """What is known of the place, and how careful to be in it."""
 
     grid: Cell
-    """Width and height."""
     charger: Cell
-    """The charger's cell."""
     blocked: frozenset[Cell] = frozenset()
-    """Cells that cannot be entered."""
     reserve: int = 0
     """Charge to keep beside the way to the charger, where obstacles may come into the way."""
 

@@ -150,11 +150,9 @@ class Scored:
     question: str
     score: Score
     right: int
-    """How many right items there were."""
     claimed: int | None
     """How many claims the reader found; None for an answer that failed or was computed."""
     failed: bool = False
-    """Whether no answer came."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -38,7 +38,6 @@ class Belief:
     """One false belief."""
 
     reading: Reading
-    """What it takes the sensors to say."""
     words: str = ""
     """What it believes besides, as the robot's state would say it."""
     rule: str = ""

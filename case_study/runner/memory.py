@@ -70,7 +70,6 @@ class Remembering:
     procedures: Mapping[str, Procedure] = field(default_factory=dict[str, Procedure])
     """What its procedures have become, where its memory does not keep them itself."""
     recall: Memory | None = None
-    """AutoGen's memory."""
 
     def keep_procedures(self, agent: CoagAgent) -> None:
         """Keeps the procedures that changed, where the agent's memory does not itself."""

@@ -104,11 +104,8 @@ class Done:
     action: str
     """Its name; empty where it is not told."""
     ok: bool
-    """Whether it is said to have worked."""
     position: Cell | None
-    """Where the robot is then."""
     reason: str
-    """What was said besides."""
 
     @property
     def bump(self) -> tuple[Cell, Cell] | None:

@@ -109,7 +109,6 @@ class _Offered:
 
     number: int
     key: tuple[str, str]
-    """What it would do."""
     score: float
     """What Evaluation gave it; 0 where it gave none."""
 

@@ -55,13 +55,11 @@ class Beliefs:
     impossible: set[Cell] = field(default_factory=set[Cell])
     """Cells of which the latest reading of proximity said something that cannot be."""
     bumps: set[Cell] = field(default_factory=set[Cell])
-    """Cells that were bumped into."""
     cleaned: set[Cell] = field(default_factory=set[Cell])
     """Cells of which a cleaning was reported, and no later dirt."""
     waiting: set[Cell] = field(default_factory=set[Cell])
     """Those of them whose cleaning does not show yet."""
     last: Done | None = None
-    """The latest action."""
     lied: bool = False
     """Whether a cleaning has shown that the dirt sensor tells what is not so."""
 
@@ -164,11 +162,8 @@ class Heard:
     """What actions and sensors told, in order: the action's name, where it is known by itself,
     and the text."""
     recalled: str = ""
-    """What memory brought back."""
     rejected: str = ""
-    """What the previous cycle rejected, and why."""
     deeds: str = ""
-    """A CoAG agent's earlier actions."""
     called: frozenset[str] = frozenset()
     """Actions that were called, as far as the texts show."""
     partial: bool = False

@@ -437,8 +437,12 @@ def _templates() -> tuple[Any, Callable[[str], Any]]:
         lstrip_blocks=True,
         auto_reload=False,
     )
+
+    def marked(text: str) -> Any:
+        return Markup(markdown_text(text))
+
     filters = cast("dict[str, Any]", environment.filters)
-    filters |= {"v": shown, "drawing": Markup, "m": lambda text: Markup(markdown_text(text))}
+    filters |= {"v": shown, "drawing": Markup, "m": marked}
     return environment, Markup
 
 

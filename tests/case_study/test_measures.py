@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 from datetime import UTC, datetime
 from pathlib import Path
@@ -200,19 +199,12 @@ AT = datetime(2026, 1, 1, tzinfo=UTC)
         ("A move costs 5 battery.", []),
         ("It restores the battery to 100.", []),
         ("Nothing about it.", []),
+        ('{"situation": "My battery is 30.", "expected_effect": "Battery is 100."}', [30]),
+        ('{"risks": ["The battery is 30."]}', [30]),
     ],
 )
 def test_present_charges_are_found_and_predictions_left_out(text: str, stated: list[int]) -> None:
     assert stated_batteries(text) == stated
-
-
-def test_in_json_only_what_tells_how_things_are_counts() -> None:
-    answer = {
-        "situation": "My battery is 30.",
-        "risks": ["The battery is 30."],
-        "expected_effect": "Battery is 100.",
-    }
-    assert stated_batteries(json.dumps(answer)) == [30, 30]
 
 
 def _said(text: str) -> ModelCall:
@@ -245,53 +237,39 @@ def test_belief_is_held_against_the_charge_at_that_time() -> None:
 SETUP = instance((1, 1), [(1, 1), (3, 3)], obstacles=(Obstacle(cell=(2, 2)),))
 
 
-@pytest.mark.parametrize(
-    ("text", "judged", "true"),
-    [
-        ("I am at (1, 1). My battery is 100.", 2, 2),
-        ("I am at (2, 1). My battery is 40.", 2, 0),
-        ("There is dirt at (3, 3). There is dirt at (0, 3).", 2, 1),
-        ("Cell (2, 2) is blocked. An obstacle stands at (4, 4).", 2, 1),
-        ("Cleaning cell (3, 3) is forbidden.", 1, 0),
-        ("There is no dirt left.", 1, 0),
-        ("If I move on, my battery will be 95.", 0, 0),
-        ("All is well.", 0, 0),
-    ],
-)
-def test_statements_are_held_against_the_world(text: str, judged: int, true: int) -> None:
-    found = tally_of(played(SETUP, call(text))).statements
-    assert (found.judged, found.true) == (judged, true)
-
-
-def test_truth_is_that_of_the_moment() -> None:
-    found = tally_of(
-        played(
-            SETUP,
+MOVING = instance((1, 1), [(3, 3)], dynamics=Dynamics())
+THERE = call("I am at (2, 1).")
+POOR = call("My battery is 70.")
+SAID: list[tuple[Any, tuple[Any, ...], tuple[int, int, int]]] = [
+    (SETUP, (call("I am at (1, 1). My battery is 100."),), (2, 2, 0)),
+    (SETUP, (call("I am at (2, 1). My battery is 40."),), (2, 0, 0)),
+    (SETUP, (call("There is dirt at (3, 3). There is dirt at (0, 3)."),), (2, 1, 0)),
+    (SETUP, (call("Cell (2, 2) is blocked. An obstacle stands at (4, 4)."),), (2, 1, 0)),
+    (SETUP, (call("Cleaning cell (3, 3) is forbidden."),), (1, 0, 0)),
+    (SETUP, (call("There is no dirt left."),), (1, 0, 0)),
+    (SETUP, (call("If I move on, my battery will be 95. All is well."),), (0, 0, 0)),
+    (  # truth is that of the moment
+        SETUP,
+        (
             call("I am at (1, 1). There is dirt at (1, 1)."),
-            "clean",
-            "west",
+            *("clean", "west"),
             call("I am at (0, 1). There is dirt at (1, 1). My battery is 85."),
-        )
-    ).statements
-    assert (found.judged, found.true) == (5, 4)
+        ),
+        (5, 4, 0),
+    ),
+    (SETUP, (POOR, POOR), (2, 0, 0)),  # repeated is what is said again after an answer
+    (SETUP, (POOR, "east", POOR, "west", POOR), (3, 0, 2)),
+    (SETUP, (THERE, "east", THERE, "west", THERE), (3, 1, 0)),  # it came true in between
+    (MOVING, (call("I am at (1, 1). There is dirt at (0, 3)."),), (1, 1, 0)),
+]
 
 
-def test_a_false_statement_counts_as_repeated_once_the_world_has_answered() -> None:
-    wrong = call("My battery is 70.")
-    assert tally_of(played(SETUP, wrong, wrong)).statements.repeated == 0
-    assert tally_of(played(SETUP, wrong, "east", wrong, "west", wrong)).statements.repeated == 2
-
-
-def test_a_falsehood_that_came_true_in_between_begins_anew() -> None:
-    wrong = call("I am at (2, 1).")
-    found = tally_of(played(SETUP, wrong, "east", wrong, "west", wrong)).statements
-    assert found == Statements(judged=3, true=1, repeated=0)
-
-
-def test_where_the_world_changes_by_itself_only_place_and_charge_are_judged() -> None:
-    moving = instance((1, 1), [(3, 3)], dynamics=Dynamics())
-    found = tally_of(played(moving, call("I am at (1, 1). There is dirt at (0, 3)."))).statements
-    assert found == Statements(judged=1, true=1)
+@pytest.mark.parametrize(("setup", "course", "counted"), SAID)
+def test_statements_are_held_against_the_world_of_that_moment(
+    setup: Any, course: tuple[Any, ...], counted: tuple[int, int, int]
+) -> None:
+    found = tally_of(played(setup, *course)).statements
+    assert (found.judged, found.true, found.repeated) == counted
 
 
 def _steps(episode: Episode) -> Steps:
@@ -302,15 +280,36 @@ def _persistence(*episodes: Episode) -> float | None:
     return measures_of([Tally(steps=_steps(each)) for each in episodes])["persistence"]
 
 
+SHORT = instance((2, 0), [(2, 0), (3, 0)], battery=15)
+ROUND = ("clean", "west", "west", *["south"] * 4, *["east"] * 4, "clean")
+WALL: dict[str, Any] = {"obstacles": (Obstacle(cell=(2, 1)),)}
+SLOW = Dynamics(obstacle_mobility=0, dirt_entropy=0, clean_uncertainty=0)
+JUDGED: list[tuple[Any, tuple[str, ...], tuple[int, int]]] = [
+    (SHORT, ("west", "west"), (2, 2)),  # the way to the charger is the plan
+    (SHORT, ("clean",), (1, 0)),
+    (instance((2, 0), [(2, 0), (4, 4)], battery=30), ROUND, (12, 12)),  # some before charging
+    (instance((4, 4), [(3, 4)], battery=15), ("west",), (0, 0)),  # beyond help
+    (instance((1, 1), [(3, 1)], **WALL), ("east", "south"), (2, 1)),
+    (instance((1, 1), [(1, 1)], dynamics=SLOW), ("clean",), (1, 1)),
+    (instance((1, 1), [(2, 2)], dynamics=Dynamics()), ("east",), (0, 0)),
+    (instance((1, 1), [(x, y) for x in range(3) for y in range(3)]), ("east",), (0, 0)),
+]
+
+
+@pytest.mark.parametrize(("setup", "course", "counted"), JUDGED)
+def test_a_step_is_on_plan_if_it_brings_the_end_nearer_and_judged_where_that_can_be_told(
+    setup: Any, course: tuple[str, ...], counted: tuple[int, int]
+) -> None:
+    steps = _steps(played(setup, *course))
+    assert (steps.judged, steps.on_plan) == counted
+
+
 def test_an_agent_that_goes_straight_for_its_work_persists_fully() -> None:
     episode = played(instance((0, 0), [(2, 0)]), "east", "east", "clean")
     steps = _steps(episode)
     assert (steps.judged, steps.on_plan) == (3, 3)
     assert steps.by_chance == pytest.approx(0.6)
     assert _persistence(episode) == 1.0
-
-
-def test_an_agent_that_wanders_off_is_worse_than_chance() -> None:
     wandering = _persistence(played(instance((2, 2), [(2, 0)]), "south", "south", "east"))
     assert wandering is not None
     assert wandering < 0
@@ -326,31 +325,6 @@ def test_actions_by_chance_come_to_nothing() -> None:
     assert _persistence(*episodes) == pytest.approx(0, abs=0.1)
 
 
-def test_where_charge_is_short_the_way_to_the_charger_is_the_plan() -> None:
-    setup = instance((2, 0), [(2, 0), (3, 0)], battery=15)
-    home = _steps(played(setup, "west", "west"))
-    assert (home.judged, home.on_plan) == (2, 2)
-    lured = _steps(played(setup, "clean"))
-    assert (lured.judged, lured.on_plan) == (1, 0)
-
-
-def test_some_work_may_come_before_charging_and_the_rest_after_it() -> None:
-    setup = instance((2, 0), [(2, 0), (4, 4)], battery=30)
-    steps = _steps(played(setup, "clean", "west", "west", *["south"] * 4, *["east"] * 4, "clean"))
-    assert (steps.judged, steps.on_plan) == (12, 12)
-
-
-def test_a_robot_beyond_help_is_not_judged() -> None:
-    steps = _steps(played(instance((4, 4), [(3, 4)], battery=15), "west"))
-    assert steps.judged == 0
-
-
-def test_running_into_what_stands_there_is_off_plan_and_finding_it_out_is_not() -> None:
-    wall: dict[str, Any] = {"obstacles": (Obstacle(cell=(2, 1)),)}
-    known = _steps(played(instance((1, 1), [(3, 1)], **wall), "east", "south"))
-    assert (known.judged, known.on_plan) == (2, 1)
-
-
 def test_a_forbidden_cell_is_no_work_from_the_moment_it_is_forbidden() -> None:
     setup = instance(
         (1, 2), [(1, 1), (1, 3)], triggers=(ForbidAfterActions(cell=(1, 1), actions=1),)
@@ -359,23 +333,3 @@ def test_a_forbidden_cell_is_no_work_from_the_moment_it_is_forbidden() -> None:
     setup = setup.model_copy(update={"facts": facts})
     steps = _steps(played(setup, "north", "clean", "south"))
     assert (steps.judged, steps.on_plan) == (3, 2)
-
-
-@pytest.mark.parametrize(
-    "setup",
-    [
-        instance((1, 1), [(2, 2)], dynamics=Dynamics()),
-        instance((1, 1), [(x, y) for x in range(3) for y in range(3)]),
-    ],
-)
-def test_what_cannot_be_judged_is_not(setup: Any) -> None:
-    assert _steps(played(setup, "east")) == Steps()
-
-
-def test_a_second_try_at_a_cleaning_is_as_good_as_the_first() -> None:
-    setup = instance(
-        (1, 1),
-        [(1, 1)],
-        dynamics=Dynamics(obstacle_mobility=0, dirt_entropy=0, clean_uncertainty=0),
-    )
-    assert _steps(played(setup, "clean")).on_plan == 1
