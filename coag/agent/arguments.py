@@ -105,12 +105,13 @@ def _memory(value: Any) -> bool:
 
 
 def _option(default: Any, test: Test, takes: str) -> Any:
-    """A field with its check; None passes where it is the default."""
+    """A field with its check."""
+    return field(default=default, metadata={"fits": test, "takes": takes})
 
-    def fits(value: Any) -> bool:
-        return (default is None and value is None) or test(value)
 
-    return field(default=default, metadata={"fits": fits, "takes": takes})
+def _maybe(test: Test, takes: str) -> Any:
+    """One that may be None, and is so by default."""
+    return _option(None, lambda value: value is None or test(value), takes)
 
 
 _CLIENT = "an AutoGen chat completion client, e.g. open_model('openai:gpt-5-mini')"
@@ -133,14 +134,14 @@ class AgentArguments:
         kw_only=False, metadata={"fits": _client, "takes": _CLIENT}
     )
     """Any AutoGen chat completion client."""
-    tools: Sequence[Tool] | None = _option(None, _series, "a list of tools or functions")
+    tools: Sequence[Tool] | None = _maybe(_series, "a list of tools or functions")
     """AutoGen tools, or functions with annotated arguments and a docstring."""
-    workbench: Workbench | Sequence[Workbench] | None = _option(
-        None, _workbenches, "one workbench or several"
+    workbench: Workbench | Sequence[Workbench] | None = _maybe(
+        _workbenches, "one workbench or several"
     )
     """AutoGen workbenches instead of tools."""
-    handoffs: Sequence[Handoff | str] | None = _option(
-        None, _series, "a list of agents' names or of Handoff"
+    handoffs: Sequence[Handoff | str] | None = _maybe(
+        _series, "a list of agents' names or of Handoff"
     )
     """Agents that this one can hand over to."""
     model_context: ChatCompletionContext | None = None
@@ -155,33 +156,31 @@ class AgentArguments:
     model_client_stream: bool = _option(False, _is(bool), "True or False")
     """Shows an answer while it is written, where nothing can reject it any more; otherwise as one
     piece."""
-    reflect_on_tool_use: bool | None = _option(None, _is(bool), "True, False or None")
+    reflect_on_tool_use: bool | None = _maybe(_is(bool), "True, False or None")
     """With a limit on tool use, whether an answer follows the last time (True) or a summary of it
     is the answer. False without a limit means once."""
-    max_tool_iterations: int | None = _option(None, _whole, "a whole number, or None for no limit")
+    max_tool_iterations: int | None = _maybe(_whole, "a whole number, or None for no limit")
     """Cycles of a turn that may use tools; None until the turn is answered or another bound is
     reached."""
     tool_call_summary_format: str = _option(SUMMARY, _is(str), "a text with the place {result}")
     """Form of the summary where a turn ends with a tool call."""
     tool_call_summary_formatter: Callable[[FunctionCall, FunctionExecutionResult], str] | None = (
-        _option(None, callable, "a function")
+        _maybe(callable, "a function")
     )
     """A function that makes the summary instead."""
-    output_content_type: type[BaseModel] | None = _option(
-        None, _answer_type, "a class that derives from pydantic's BaseModel"
+    output_content_type: type[BaseModel] | None = _maybe(
+        _answer_type, "a class that derives from pydantic's BaseModel"
     )
     """The form that every answer has."""
-    output_content_type_format: str | None = _option(
-        None, _is(str), "a text with places of its fields"
-    )
+    output_content_type_format: str | None = _maybe(_is(str), "a text with places of its fields")
     """How such an answer reads as text."""
-    memory: MemoryArgument | None = _option(
-        None, _memory, "a folder, a URL, a LongTermMemory, or AutoGen memories"
+    memory: MemoryArgument | None = _maybe(
+        _memory, "a folder, a URL, a LongTermMemory, or AutoGen memories"
     )
     """Long-term memory, to which the agent is offered actions: a folder, a Chroma server's URL, a
     `LongTermMemory`, or `":memory:"` for one in RAM. Or a list of AutoGen memories, which are only
     read."""
-    metadata: Mapping[str, str] | None = _option(None, _mapping_of(str), "texts by name")
+    metadata: Mapping[str, str] | None = _maybe(_mapping_of(str), "texts by name")
     """Kept with the agent, as AssistantAgent does."""
     modules: Sequence[CognitiveModule] = _option((), _list, "a list of cognitive modules")
     """Cognitive modules."""
@@ -189,44 +188,44 @@ class AgentArguments:
         (), _list, "a list of functions (candidate, state, projection)"
     )
     """Hard rules in code; see also `agent.constraints`."""
-    procedures: Mapping[str, Procedure] | None = _option(
-        None, _mapping_of(Procedure), "Procedure objects by name"
+    procedures: Mapping[str, Procedure] | None = _maybe(
+        _mapping_of(Procedure), "Procedure objects by name"
     )
     """Prompts that take the place of the seeds of the same name."""
-    logs: Path | str | None = _option(None, _folder, "a folder, or None to keep the trace in RAM")
+    logs: Path | str | None = _maybe(_folder, "a folder, or None to keep the trace in RAM")
     """Folder for run folders; None keeps the trace in RAM."""
-    recipe: Recipe | None = _option(
-        None, _is(Recipe), "Recipe(factory='module:function', arguments={...})"
+    recipe: Recipe | None = _maybe(
+        _is(Recipe), "Recipe(factory='module:function', arguments={...})"
     )
     """How to build this agent again, for `resume`, replays and forks; see docs/recipes.md."""
     seed: int = _option(0, _whole, "a whole number")
     """Seed of the run's random source."""
     tool_timeout: float = _option(60.0, _seconds, "a number of seconds greater than 0")
     """Seconds that one tool call, or one action of a module, may take."""
-    models: Mapping[str, ChatCompletionClient] | None = _option(
-        None, _mapping_of(ChatCompletionClient), f"for each phase {_CLIENT}"
+    models: Mapping[str, ChatCompletionClient] | None = _maybe(
+        _mapping_of(ChatCompletionClient), f"for each phase {_CLIENT}"
     )
     """Models of their own for phases, e.g. `{"evaluation": strong}`; `model_client` serves the
     rest."""
-    prices: Mapping[str, Price] | None = _option(
-        None, _mapping_of(Price), "Price objects by the model's name"
+    prices: Mapping[str, Price] | None = _maybe(
+        _mapping_of(Price), "Price objects by the model's name"
     )
     """What models cost, by name, for a budget in money."""
-    approval: ApprovalPolicy | None = _option(None, _is(ApprovalPolicy), "an ApprovalPolicy")
+    approval: ApprovalPolicy | None = _maybe(_is(ApprovalPolicy), "an ApprovalPolicy")
     """Which actions somebody must approve; all but `respond` if only `approve` is given."""
-    approve: ApproveFunction | None = _option(
-        None, callable, "an approver, or a function from a request to True or False"
+    approve: ApproveFunction | None = _maybe(
+        callable, "an approver, or a function from a request to True or False"
     )
     """Who is asked: an approver, or a function from a request to True or False."""
-    environment: Environment | None = _option(
-        None, _environment, "an object with snapshot(), restore(state) and close()"
+    environment: Environment | None = _maybe(
+        _environment, "an object with snapshot(), restore(state) and close()"
     )
     """What the agent acts in, where it can tell its state: each cycle's snapshot holds it, so that
     a fork can continue from there."""
-    gate: GateSettings | None = _option(None, _is(GateSettings), "GateSettings(...)")
+    gate: GateSettings | None = _maybe(_is(GateSettings), "GateSettings(...)")
     """How strict the gate of procedures is. By default a rule that was made after untrusted text
     was shown waits for approval (`agent.procedures.pending()` and `.approve`)."""
-    rewriting: bool | None = _option(None, _is(bool), "True, False or None")
+    rewriting: bool | None = _maybe(_is(bool), "True, False or None")
     """Whether the agent may change its standing rules; None for where it has a memory of its own,
     i.e. `memory=` is a folder, an address or a `LongTermMemory`."""
     events: Literal["stock", "phases"] = _option(

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, cast
 
+from autogen_core import FunctionCall
 from autogen_core.models import CreateResult
 from autogen_core.tools import ParametersSchema, ToolSchema
 
@@ -28,6 +29,7 @@ from .messages import (
     as_sent,
     normalize_response,
     one_system_message,
+    sent_call,
     storable,
     to_autogen,
 )
@@ -148,21 +150,11 @@ _DEFAULTS = AskSettings()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ToolRequest:
-    """A tool call as the model wrote it."""
-
-    name: str
-    arguments: str
-    """As it came: ought to be a JSON object."""
-    id: str = ""
-    """The model's own id of the call; empty where it gave none."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ToolAnswer:
     """What a model answered when tools were offered: calls, or a text; neither if unusable."""
 
-    calls: tuple[ToolRequest, ...] = ()
+    calls: tuple[FunctionCall, ...] = ()
+    """As the model wrote them; a call has an empty id where it gave none."""
     text: str = ""
     thought: str = ""
     """The model's own thought, where its client separates it; or the text beside calls."""
@@ -261,12 +253,15 @@ class _Offer:
             raise call_error(self.model.name, error) from error
         response = normalize_response(result, record.sent)
         answer = _read(response, self.names, self.prompt)
-        calls = [{"id": c.id, "name": c.name, "arguments": c.arguments} for c in answer.calls]
+        calls = [
+            {key: value for key, value in sent_call(call).items() if value or key != "id"}
+            for call in answer.calls
+        ]
         record.write(
             usage.usage(response.usage),
             usage_estimated=response.usage_estimated,
             raw=answer.text or answer.thought,
-            tool_calls=tuple({key: value for key, value in c.items() if value} for c in calls),
+            tool_calls=tuple(calls),
             finish_reason=response.finish_reason,
             repaired=answer.repaired,
             error=None if answer.usable else response.fault or "The answer was empty.",
@@ -303,10 +298,10 @@ def _read(response: NormalizedResponse, names: Collection[str], shown: Prompt) -
         written = calls_in_text(content, names)
         if not written or repeats(content, (message.content for message in shown)):
             return ToolAnswer(text=text if text.strip() else "", thought=thought)
-        calls = [ToolRequest(name=name, arguments=arguments) for name, arguments in written]
+        calls = [FunctionCall(id="", name=name, arguments=given) for name, given in written]
     else:
         calls = [
-            ToolRequest(
+            FunctionCall(
                 name=storable(call.name[:ANSWER_CHARACTERS]),
                 arguments=storable((call.arguments or "")[:ANSWER_CHARACTERS]),
                 id=storable((call.id or "")[:_ID]),

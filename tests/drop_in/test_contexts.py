@@ -108,17 +108,6 @@ async def test_states_go_to_and_come_from_autogens_contexts() -> None:
     assert as_json(await again.get_messages()) == as_json(MESSAGES)
 
 
-async def test_its_component_comes_back_and_holds_no_dialogue() -> None:
-    first = UserMessage(content="Once.", source="user")
-    given = context([first])
-    await given.add_message(MESSAGES[1])
-    text = given.dump_component().model_dump_json(exclude_none=True)
-    loaded = ChatCompletionContext.load_component(json.loads(text))
-    assert type(loaded) is CoagContext
-    assert await loaded.get_messages() == [first]
-    assert loaded.dump_component().model_dump_json(exclude_none=True) == text
-
-
 async def test_it_is_bounded_and_what_it_gives_stays_legal() -> None:
     given = context()
     for number in range(600):
