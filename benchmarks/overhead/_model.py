@@ -1,20 +1,13 @@
 """A model without latency, and the tool it calls."""
 
 import json
-from collections.abc import AsyncGenerator, Mapping, Sequence
-from typing import Any, Literal
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from autogen_core import CancellationToken, FunctionCall
-from autogen_core.models import (
-    ChatCompletionClient,
-    CreateResult,
-    LLMMessage,
-    ModelInfo,
-    RequestUsage,
-)
-from autogen_core.tools import Tool, ToolSchema
-from pydantic import BaseModel
+from autogen_core import FunctionCall
+from autogen_core.models import CreateResult, LLMMessage, ModelInfo, RequestUsage
 
+from coag.models import ModelClient, ModelRequest
 from coag.schema import estimate_tokens
 
 
@@ -40,65 +33,26 @@ _ANSWERS: Mapping[str, Any] = {
 _TEXTS = {name: json.dumps(answer) for name, answer in _ANSWERS.items()}
 
 
-class InstantModel(ChatCompletionClient):
+class InstantModel(ModelClient):
     """Answers at once, looking at the wanted form only: a cost that no history changes."""
 
-    component_type = "model"
     component_provider_override = "overhead.InstantModel"
 
     def __init__(self) -> None:
+        super().__init__()
         self.sent: list[Sequence[LLMMessage]] = []
         """The messages of each call since this was last emptied."""
         self._usage = RequestUsage(prompt_tokens=1, completion_tokens=1)
 
-    async def create(
-        self,
-        messages: Sequence[LLMMessage],
-        *,
-        tools: Sequence[Tool | ToolSchema] = (),
-        tool_choice: Tool | Literal["auto", "required", "none"] = "auto",
-        json_output: bool | type[BaseModel] | None = None,
-        extra_create_args: Mapping[str, Any] | None = None,
-        cancellation_token: CancellationToken | None = None,
-    ) -> CreateResult:
+    async def answer(self, request: ModelRequest) -> CreateResult:
         """The standing answer of the wanted form; without a form, a call of the tool."""
-        self.sent.append(messages)
+        self.sent.append(request.messages)
         content: str | list[FunctionCall] = [
             FunctionCall(id="call", name="count_stone", arguments='{"number": 1}')
         ]
-        if isinstance(json_output, type):
-            content = _TEXTS[json_output.__name__]
+        if request.expected is not None:
+            content = _TEXTS[request.expected]
         return CreateResult(finish_reason="stop", content=content, usage=self._usage, cached=False)
-
-    async def create_stream(
-        self, messages: Sequence[LLMMessage], **arguments: Any
-    ) -> AsyncGenerator[str | CreateResult, None]:
-        """The same; nobody streams here."""
-        yield await self.create(messages, **arguments)
-
-    async def close(self) -> None:
-        """Nothing is held."""
-
-    def actual_usage(self) -> RequestUsage:
-        """Nothing is billed."""
-        return self._usage
-
-    def total_usage(self) -> RequestUsage:
-        """Nothing is billed."""
-        return self._usage
-
-    def count_tokens(self, messages: Sequence[LLMMessage], **arguments: Any) -> int:
-        """Nobody asks."""
-        return 0
-
-    def remaining_tokens(self, messages: Sequence[LLMMessage], **arguments: Any) -> int:
-        """Plenty."""
-        return 1_000_000
-
-    @property
-    def capabilities(self) -> ModelInfo:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """AutoGen's deprecated name of `model_info`, whose type it deprecated too."""
-        return self.model_info
 
     @property
     def model_info(self) -> ModelInfo:

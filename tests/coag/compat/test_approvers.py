@@ -189,11 +189,6 @@ async def test_two_questions_are_asked_one_after_the_other(seat: Seat) -> None:
     assert [answers[first].granted, answers[1 - first].granted] == [True, False]
 
 
-async def test_a_console_that_nobody_answers_denies_in_time(seat: Seat) -> None:
-    verdict = await verdict_of(seat.approver, wait_seconds=0.05)
-    assert (verdict.allowed, verdict.reason) == (False, "nobody answered within 0.05 s")
-
-
 async def test_a_terminal_that_ends_denies(seat: Seat) -> None:
     assert await seat.answers("\x04") == DELETE.deny("", "the terminal was closed")
 
@@ -359,23 +354,16 @@ async def test_everything_on_the_pages_is_escaped(page: Page) -> None:
         *(
             (body, "application/json")
             for body in (
-                b"",
                 b"null",
-                b"[]",
-                b"{",
                 b"\xff",
                 b'{"granted": true}',
-                b'{"digest": "d", "granted": "yes"}',
                 b'{"digest": "d", "granted": 1}',
-                b'{"digest": "d", "granted": null}',
                 b'{"digest": "d", "granted": true, "also": 1}',
                 b'{"digest": "d", "granted": true, "reason": "' + b"x" * 501 + b'"}',
             )
         ),
-        *(
-            (body, "application/x-www-form-urlencoded")
-            for body in (b"", b"digest=d&granted=perhaps", b"x=1", b"a=&b=&c=&d=&e=&f=&g=&h=&i=")
-        ),
+        (b"digest=d&granted=perhaps", "application/x-www-form-urlencoded"),
+        (b"a=&b=&c=&d=&e=&f=&g=&h=&i=", "application/x-www-form-urlencoded"),
     ],
 )
 async def test_what_is_no_decision_is_refused_and_decides_nothing(

@@ -8,10 +8,9 @@ import math
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import date, datetime
 from decimal import Decimal
 from enum import Enum
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal, cast
 from uuid import UUID
@@ -155,7 +154,6 @@ KINDS: list[tuple[Any, st.SearchStrategy[Any], st.SearchStrategy[Any]]] = [
     ),
     (int | str, st.integers(0, 9) | st.sampled_from(["1e9", " 7 ", "x"]), st.just("d")),
     (Decimal | None, st.none() | st.just("250.0") | st.floats(0, 9), st.none()),
-    (int | None, st.none() | st.integers(0, 9), st.none() | st.integers(0, 9)),
     (Literal["a", "b"], st.sampled_from(["a", "b"]), st.just("b")),
     (Colour, st.sampled_from(["red", "blue"]), st.sampled_from(list(Colour))),
     (
@@ -166,7 +164,6 @@ KINDS: list[tuple[Any, st.SearchStrategy[Any], st.SearchStrategy[Any]]] = [
     (Annotated[int, Field(ge=0, le=9)], st.integers(0, 9), st.integers(0, 9)),
     (date, st.dates().map(str), st.dates()),
     (datetime, st.just("2026-01-02T03:04:05Z"), st.datetimes()),
-    (timedelta, st.just("PT90M"), st.timedeltas(timedelta(0), timedelta(days=9))),
     (UUID, st.uuids().map(lambda one: one.hex.upper()), st.uuids()),
     (
         Address,
@@ -177,7 +174,6 @@ KINDS: list[tuple[Any, st.SearchStrategy[Any], st.SearchStrategy[Any]]] = [
         st.just(Address(street="main")),
     ),
     (Point, st.fixed_dictionaries({"x": st.integers(0, 9)}), st.just(Point(1.5))),
-    (list[Address], st.lists(st.just({"street": " a "}), max_size=2), st.just([])),
     (dict[str, Decimal], st.dictionaries(st.sampled_from("ab"), st.just("1.5")), st.just({})),
     (
         set[str],
@@ -456,26 +452,20 @@ async def test_a_run_with_completed_arguments_replays_to_the_same_records(
 ) -> None:
     purse = Purse()
 
-    def parts() -> dict[str, Any]:
-        tools = cast("list[BaseTool[Any, Any]]", purse.tools())
-        return {"workbench": StaticWorkbench(tools)} if bench else {"tools": tools}
+    def build(logs: Path | None = None) -> CoagAgent:
+        call = FunctionCall(id="1", name="transfer", arguments='{"amount": "1e9"}')
+        model = ScriptedModel(scripted_answers([[call], *["Done."] * 20]))
+        tools: list[Any] = list(purse.tools())
+        parts: dict[str, Any] = {"workbench": StaticWorkbench(tools)} if bench else {"tools": tools}
+        return CoagAgent("clerk", model, depth="compact", logs=logs, **parts)
 
-    agent = await by_agent_in(tmp_path, parts())
-    assert agent.run_folder is not None
-    model = ScriptedModel(scripted_answers([]))
-    rebuilt = partial(CoagAgent, "clerk", model, depth="compact", **parts())
-    report = await replay(agent.run_folder, agent=rebuilt)
-    assert report.divergence is None, str(report.divergence)
-    assert purse.paid == [Decimal(10**9)]
-
-
-async def by_agent_in(folder: Path, parts: dict[str, Any]) -> CoagAgent:
-    call = FunctionCall(id="1", name="transfer", arguments='{"amount": "1e9"}')
-    model = ScriptedModel(scripted_answers([[call], *["Done."] * 20]))
-    agent = CoagAgent("clerk", model, depth="compact", logs=folder, **parts)
+    agent = build(tmp_path)
     await agent.run(task="Do it.")
     await agent.close()
-    return agent
+    assert agent.run_folder is not None
+    report = await replay(agent.run_folder, agent=build)
+    assert report.divergence is None, str(report.divergence)
+    assert purse.paid == [Decimal(10**9)]
 
 
 class Incomplete(Act):
