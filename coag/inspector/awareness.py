@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import groupby
 from typing import Any, cast
 
 from coag.awareness import AwarenessState, load_state
@@ -343,8 +344,6 @@ def _goal_tree(goals: Sequence[_Json], pursued: str) -> list[tuple[_Json, int]]:
 
 _DRAWN = 24
 """Lanes of each kind that are drawn."""
-_SPANS = 4_000
-"""Spans of each kind that are kept."""
 _SERIES = 8
 _MAIN, _COMPARED = 5, 40
 """Changes of a cycle that are named, and those from which they are chosen."""
@@ -357,42 +356,6 @@ _COUNTS: Mapping[str, Callable[[AwarenessState], int]] = {
 }
 
 
-class _Lanes:
-    """All lanes of one kind."""
-
-    def __init__(self, kind: str) -> None:
-        self._kind = kind
-        self._count = 0
-        self.all: dict[Hashable, tuple[str, list[LaneSpan]]] = {}
-        """By what tells them apart, with their labels."""
-
-    def take(self, key: Hashable, label: str, now: LaneSpan, before: int | None) -> None:
-        """One thing as a cycle began; `before` is the cycle looked at before this one."""
-        _, spans = self.all.setdefault(key, (in_a_line(label, _NAME), []))
-        last = spans[-1] if spans and spans[-1].last == before else None
-        if last is not None and (last.state, last.strong) == (now.state, now.strong):
-            spans[-1] = replace(last, last=now.last, weight=max(last.weight, now.weight))
-        elif self._count < _SPANS:
-            spans.append(now)
-            self._count += 1
-
-    def drawn(self, last: int) -> list[Lane]:
-        """The lanes that last to the end and weigh most, in the order in which they came."""
-
-        def rank(key: Hashable) -> tuple[bool, bool, float]:
-            _, spans = self.all[key]
-            lasts = bool(spans) and spans[-1].last == last
-            closed = not spans or spans[-1].state in ("completed", "abandoned")
-            return not lasts, closed, -max((one.weight for one in spans), default=0.0)
-
-        best = set(sorted(self.all, key=rank)[:_DRAWN])
-        return [
-            Lane(kind=self._kind, label=label, spans=tuple(spans))
-            for key, (label, spans) in self.all.items()
-            if key in best
-        ]
-
-
 class _History:
     """Follows one module from cycle to cycle."""
 
@@ -400,7 +363,8 @@ class _History:
         self._module = module
         self._steps: dict[int, int] = {}
         """The state's step as each cycle began; -1 where it cannot be read."""
-        self._lanes = {kind: _Lanes(kind) for kind in ("goal", "transition", "attention")}
+        self._lanes: dict[tuple[str, Hashable], tuple[str, dict[int, LaneSpan]]] = {}
+        """By kind, and by what tells things apart: a label, and each cycle that began with it."""
         self._values: dict[str, dict[int, float]] = {}
         self._capacities: dict[str, float] = {}
         self._changes: list[CycleChange] = []
@@ -408,22 +372,17 @@ class _History:
 
     def take(self, cycle: int, saved: _SavedState) -> None:
         """What it held as the next cycle began."""
-        before = next(reversed(self._steps), None)
         state = saved.state
         self._steps[cycle] = -1 if state is None else state.step
         if state is None:
             return
         for goal in state.goals.goals:
-            strong, status = goal.id == saved.pursued, goal.status.value
-            span = LaneSpan(
-                first=cycle, last=cycle, state=status, weight=goal.priority, strong=strong
-            )
-            self._lanes["goal"].take(goal.id, goal.description, span, before)
+            look = {"state": goal.status.value, "strong": goal.id == saved.pursued}
+            self._note(cycle, "goal", goal.id, goal.description, weight=goal.priority, **look)
         for item in state.attention.items:
             shown = "suppressed" if item.id in state.attention.suppressed else "visible"
-            span = LaneSpan(first=cycle, last=cycle, state=shown, weight=item.urgency)
             label = f"{item.type.value}: {item.description}"
-            self._lanes["attention"].take(item.id, label, span, before)
+            self._note(cycle, "attention", item.id, label, state=shown, weight=item.urgency)
         for one in state.self_model.resources[:_SERIES]:
             self._capacities[one.name] = one.capacity
             self._values.setdefault(one.name, {})[cycle] = one.remaining
@@ -431,6 +390,10 @@ class _History:
             self._values.setdefault(name, {})[cycle] = float(count(state))
         self._compare(cycle, saved.json)
         self._before = saved.json
+
+    def _note(self, cycle: int, kind: str, key: Hashable, label: str, **look: Any) -> None:
+        _, spans = self._lanes.setdefault((kind, key), (in_a_line(label, _NAME), {}))
+        spans[cycle] = LaneSpan(first=cycle, last=cycle, **look)
 
     def _compare(self, cycle: int, state: _Json) -> None:
         """Counts what changed since the cycle before, and marks the transitions that came."""
@@ -440,8 +403,7 @@ class _History:
             if self._before is None or _TRANSITION.key(one) in came:
                 name: str = one["type"]
                 strong = name in state["trajectory"]["sticky"]
-                span = LaneSpan(first=cycle, last=cycle, strong=strong)
-                self._lanes["transition"].take(name, name.replace("_", " "), span, None)
+                self._note(cycle, "transition", name, name.replace("_", " "), strong=strong)
         if self._before is not None:
             changes = [change for _, change in found]
             ranked = sorted(changes[:_COMPARED], key=lambda one: (*_RANK, one.kind).index(one.kind))
@@ -467,15 +429,44 @@ class _History:
 
     def view(self) -> ModuleHistory:
         """What was followed so far, as far as there is room for it."""
-        last = next(reversed(self._steps), 0)
+        lanes: list[Lane] = []
+        for kind in ("goal", "transition", "attention"):
+            of_kind = [lane for (of, _), lane in self._lanes.items() if of == kind]
+            best = {id(lane) for lane in sorted(of_kind, key=self._rank)[:_DRAWN]}
+            lanes += [
+                Lane(kind=kind, label=label, spans=tuple(self._spans(spans, kind)))
+                for label, spans in (lane for lane in of_kind if id(lane) in best)
+            ]
         return ModuleHistory(
             module=self._module,
             cycles=tuple(self._steps),
-            lanes=tuple(lane for lanes in self._lanes.values() for lane in lanes.drawn(last)),
-            lanes_of=sum(len(lanes.all) for lanes in self._lanes.values()),
+            lanes=tuple(lanes),
+            lanes_of=len(self._lanes),
             series=tuple(self._series())[:_SERIES],
             changes=tuple(self._changes),
         )
+
+    def _rank(self, lane: tuple[str, dict[int, LaneSpan]]) -> tuple[bool, bool, float]:
+        """The lanes that last to the end and weigh most come first."""
+        _, spans = lane
+        latest = next(reversed(spans.values()))
+        closed = latest.state in ("completed", "abandoned")
+        lasts = latest.last == next(reversed(self._steps))
+        return not lasts, closed, -max(span.weight for span in spans.values())
+
+    def _spans(self, spans: Mapping[int, LaneSpan], kind: str) -> Iterator[LaneSpan]:
+        """Neighbouring cycles in which it was the same are one; transitions stand alone."""
+
+        def same(cycle: int) -> tuple[object, ...] | None:
+            span = spans.get(cycle)
+            alone = cycle if kind == "transition" else 0
+            return None if span is None else (span.state, span.strong, alone)
+
+        for known, run in groupby(self._steps, same):
+            if known is not None:
+                found = [spans[cycle] for cycle in run]
+                weight = max(span.weight for span in found)
+                yield replace(found[0], last=found[-1].last, weight=weight)
 
     def _series(self) -> Iterator[StateSeries]:
         """Resources, then the counts that were not the same throughout."""

@@ -29,18 +29,13 @@ def remembering(cycles: int) -> list[TraceRecord]:
     return records
 
 
-def test_records_tell_which_cycles_recalled_them(tmp_path: Path) -> None:
+def test_records_and_retrievals_are_given_newest_first_and_of_each_other(tmp_path: Path) -> None:
     page = read_memory(index_of(written_run(tmp_path, remembering(3))))
     rows = [(row.record.text, row.cycle, row.recalled) for row in page.written]
     assert rows == [("fact 3", 3, ()), ("fact 2", 2, (3,)), ("fact 1", 1, (2,))]
-    assert page.written_total == 3
-
-
-def test_retrievals_that_brought_something_are_given_newest_first(tmp_path: Path) -> None:
-    page = read_memory(index_of(written_run(tmp_path, remembering(3))))
     assert [(row.cycle, row.hits[0].score) for row in page.recalls] == [(3, 0.5), (2, 0.5)]
     assert page.recalls[0].query == "dirt"
-    assert page.recalls_total == 2
+    assert (page.written_total, page.recalls_total) == (3, 2)
 
 
 def test_retrievals_tell_what_had_no_room_in_the_prompt(tmp_path: Path) -> None:
@@ -59,10 +54,6 @@ def test_pages_hold_so_many_of_each_and_the_nearest_is_given(tmp_path: Path) -> 
     assert [read_memory(index, page, size=3).page for page in (99, -5)] == [3, 1]
 
 
-def test_a_run_without_a_trace_yet_has_an_empty_page(tmp_path: Path) -> None:
-    assert read_memory(TraceIndex(tmp_path / "trace.jsonl")).written_total == 0
-
-
 def test_what_was_written_and_is_no_record_is_counted(tmp_path: Path) -> None:
     odd = Written(at=AT, cycle=1, what="record", id="x", content={"text": 5})
     page = read_memory(index_of(written_run(tmp_path, [odd, noted(remembered("a"), cycle=1)])))
@@ -70,10 +61,14 @@ def test_what_was_written_and_is_no_record_is_counted(tmp_path: Path) -> None:
     assert page.unreadable == 1
 
 
-def test_a_hostile_run_has_a_page(tmp_path: Path) -> None:
-    page = read_memory(index_of(hostile_run(tmp_path, cycles=3)))
-    assert page.unreadable == 2
-    assert len(page.recalls) == 3
+def test_a_hostile_run_is_read_like_any_other_and_an_empty_one_has_nothing(tmp_path: Path) -> None:
+    index = index_of(hostile_run(tmp_path, cycles=3))
+    page = read_memory(index)
+    assert (page.unreadable, len(page.recalls)) == (2, 3)
+    (found,) = read_procedures(index)
+    assert (found.name, found.current, found.steps[0].text) == (HARM, 2, HARM)
+    empty = TraceIndex(tmp_path / "trace.jsonl")
+    assert (read_memory(empty).written_total, read_procedures(empty)) == (0, ())
 
 
 # ---- procedures ----
@@ -134,17 +129,6 @@ def test_a_version_that_was_just_written_is_in_force(tmp_path: Path) -> None:
     assert first.steps[1].cycle == 2
 
 
-def test_a_hostile_run_has_procedures(tmp_path: Path) -> None:
-    (found,) = read_procedures(index_of(hostile_run(tmp_path)))
-    assert found.name == HARM
-    assert found.steps[0].text == HARM
-    assert found.current == 2
-
-
-def test_a_run_without_records_has_none(tmp_path: Path) -> None:
-    assert read_procedures(index_of(written_run(tmp_path, []))) == ()
-
-
 # ---- differences of texts ----
 
 TEXT = st.lists(st.sampled_from(["one", "two", "three", ""]), min_size=1).map("\n".join)
@@ -167,11 +151,6 @@ def test_a_diff_rebuilds_both_texts(old: str, new: str, around: int) -> None:
     assert skipped + len(kept) == len(old.split("\n"))
 
 
-def test_lines_tell_their_numbers_in_both_texts() -> None:
-    lines = [(line.sort, line.old, line.new, line.text) for line in diff("a\nb", "a\nc")]
-    assert lines == [("same", 1, 1, "a"), ("removed", 2, None, "b"), ("added", None, 2, "c")]
-
-
 def test_what_is_far_from_a_change_is_skipped() -> None:
     old = "\n".join(map(str, range(20)))
     lines = diff(old, old.replace("10", "ten"), around=1)
@@ -179,6 +158,8 @@ def test_what_is_far_from_a_change_is_skipped() -> None:
         "skipped", "same", "removed", "added", "same", "skipped",
     ]  # fmt: skip
     assert lines[0].text == "9"
+    numbered = [(line.sort, line.old, line.new, line.text) for line in diff("a\nb", "a\nc")]
+    assert numbered == [("same", 1, 1, "a"), ("removed", 2, None, "b"), ("added", None, 2, "c")]
 
 
 def test_long_texts_are_compared_in_bounds() -> None:

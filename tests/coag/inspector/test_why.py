@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from kits.hostile import AT, FORBIDDEN, HARM, hostile_percept, hostile_run
@@ -24,6 +25,10 @@ def hit(number: int) -> RecalledRecord:
     return RecalledRecord(record=remembered(f"fact {number}", name=f"r{number}"), score=0.25)
 
 
+def explained(**fields: Any) -> Explanation:
+    return Explanation(run="r", kind="coag", cycle=1, **fields)
+
+
 def candidate(number: int, *, chosen: bool = False, dead: bool = False) -> Considered:
     verdict = Verdict(allowed=False, constraint="stay", reason="not yet") if dead else None
     choice = Choice(action="go", arguments=f'{{"to": {number}}}')
@@ -31,19 +36,17 @@ def candidate(number: int, *, chosen: bool = False, dead: bool = False) -> Consi
     return Considered(id=f"c{number}", choice=choice, died_of=verdict, chosen=chosen, score=score)
 
 
-def test_a_decision_flows_from_what_was_known_to_the_choice(tmp_path: Path) -> None:
-    explained = Explanation(
-        run="run-1",
-        kind="coag",
-        cycle=3,
-        situation="It is dirty.",
-        recalled=(hit(1),),
-        considered=(candidate(1, chosen=True), candidate(2, dead=True), candidate(3)),
-        decided_by="model",
-        reason="It is near.",
-        status="done",
+def test_a_decision_flows_from_what_was_known_to_the_choice() -> None:
+    graph = graph_of(
+        explained(
+            situation="It is dirty.",
+            recalled=(hit(1),),
+            considered=(candidate(1, chosen=True), candidate(2, dead=True), candidate(3)),
+            decided_by="model",
+            reason="It is near.",
+            status="done",
+        )
     )
-    graph = graph_of(explained)
     assert labels(graph, NodeSort.RECORD) == ["r1: fact 1"]
     assert labels(graph, NodeSort.CANDIDATE) == ["go(to=1)", "go(to=2)", "go(to=3)"]
     assert labels(graph, NodeSort.CONSTRAINT) == ["stay: not yet"]
@@ -59,13 +62,11 @@ def test_a_decision_flows_from_what_was_known_to_the_choice(tmp_path: Path) -> N
 
 def test_a_recalled_record_tells_the_parts_of_its_score() -> None:
     because = ScoreParts(lexical=0.2, dense=0.05)
-    explained = Explanation(
-        run="r",
-        kind="coag",
-        cycle=1,
-        recalled=(hit(1).model_copy(update={"why": because}), hit(2)),
+    graph = graph_of(
+        explained(
+            recalled=(hit(1).model_copy(update={"why": because}), hit(2)),
+        )
     )
-    graph = graph_of(explained)
     assert graph.sentences == (
         "It recalled record r1, with score 0.25 (lexical +0.20, dense +0.05): fact 1",
         "It recalled record r2, with similarity 0.25: fact 2",
@@ -93,16 +94,14 @@ def test_a_big_decision_keeps_to_forty_nodes_and_says_how_many_are_missing() -> 
         id="p", at=AT, kind=PerceptKind.MESSAGE, source="s", trust=Trust.USER, content="c"
     )
     considered = (*(candidate(n, dead=True) for n in range(90)), candidate(99, chosen=True))
-    explained = Explanation(
-        run="r",
-        kind="coag",
-        cycle=1,
-        percepts=(percept,) * 50,
-        recalled=tuple(map(hit, range(50))),
-        considered=considered,
-        decided_by="rank",
+    graph = graph_of(
+        explained(
+            percepts=(percept,) * 50,
+            recalled=tuple(map(hit, range(50))),
+            considered=considered,
+            decided_by="rank",
+        )
     )
-    graph = graph_of(explained)
     assert len(graph.nodes) <= 40
     assert "go(to=99)" in labels(graph, NodeSort.CANDIDATE)
     assert graph.left_out == 44 + 44 + 81
@@ -111,10 +110,7 @@ def test_a_big_decision_keeps_to_forty_nodes_and_says_how_many_are_missing() -> 
 
 
 def test_an_impasse_ends_in_no_choice() -> None:
-    explained = Explanation(
-        run="r", kind="coag", cycle=1, considered=(candidate(1, dead=True),), status="none"
-    )
-    graph = graph_of(explained)
+    graph = graph_of(explained(considered=(candidate(1, dead=True),), status="none"))
     (choice,) = [node for node in graph.nodes if node.sort is NodeSort.CHOICE]
     assert (choice.good, choice.label) == (False, "nothing survived")
     assert "Nothing survived: an impasse." in graph.sentences

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -79,7 +79,7 @@ def inode(folder: RunFolder) -> frozenset[int]:
 
 
 @contextmanager
-def going_on(logs: Path, watcher: Watcher) -> Iterator[tuple[RunFolder, TraceWriter]]:
+def going_on(logs: Path, watcher: Watcher) -> Generator[tuple[RunFolder, TraceWriter]]:
     """A run whose trace is held while it is written."""
     folder = start_run(logs)
     with open_trace(folder, redactor=Redactor()) as trace:
