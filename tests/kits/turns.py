@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from autogen_agentchat.messages import TextMessage
 from autogen_core import CancellationToken
 
 from coag import CoagAgent
+from coag.proof import replay, verify
 from coag.schema import Outcome, Percept, Phase, Section, Situation
+from coag.tracing import RunFolder
 
 RecordT = TypeVar("RecordT")
 
@@ -24,6 +26,17 @@ async def say(agent: CoagAgent, *texts: str) -> str:
 def traced(agent: CoagAgent, kind: type[RecordT]) -> list[RecordT]:
     """The records of this type in the agent's trace."""
     return [record for record in agent.trace if isinstance(record, kind)]
+
+
+async def proved(agent: CoagAgent, make: Callable[[], CoagAgent]) -> RunFolder:
+    """Ends the agent's run, which holds all rules and is replayed alike; gives its folder."""
+    run = agent.run_folder
+    assert run is not None
+    await agent.close()
+    assert verify(run) == []
+    report = await replay(run, agent=make)
+    assert report.divergence is None, str(report.divergence)
+    return run
 
 
 class Idle:

@@ -8,11 +8,10 @@ from pathlib import Path
 from autogen_agentchat.messages import MemoryQueryEvent, TextMessage
 from autogen_core import CancellationToken
 from kits.brains import brain, respond
-from kits.turns import say, traced
+from kits.turns import proved, say, traced
 
 from coag import CoagAgent, LongTermMemory
 from coag.context import AssistantState, Budgets, CoagContext
-from coag.proof import replay
 from coag.schema import MemoryKind, Provenance, Record, RetrievalOutcome, Trust, Written
 from coag.store import HashEmbedder, InMemoryStore
 
@@ -132,8 +131,4 @@ async def test_record_without_room_in_the_prompt_is_told_in_the_trace(tmp_path: 
     assert [hit.record.text for hit in outcome.records] == ["Red doors are locked."]
     assert all(hit.why is not None for hit in outcome.records)
     assert len(outcome.left_out) == 1
-    run = agent.run_folder
-    assert run is not None
-    await agent.close()
-    report = await replay(run, agent=scout)
-    assert report.divergence is None, str(report.divergence)
+    await proved(agent, scout)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from kits.brains import brain, respond
-from kits.turns import say, traced
+from kits.turns import proved, say, traced
 
 from coag import CoagAgent, LongTermMemory
 from coag.agent.resume import recover_memory
@@ -18,7 +18,6 @@ from coag.memory import (
     GateSettings,
     ProceduralMemory,
 )
-from coag.proof import replay, verify
 from coag.schema import MemoryKind, Provenance, Record, Trust, Written
 from coag.store import HashEmbedder, InMemoryStore
 
@@ -62,8 +61,8 @@ async def poisoned(agent: CoagAgent) -> Record:
     return poison
 
 
-async def test_record_conclusion_and_rule_are_gone_and_the_trace_says_so() -> None:
-    agent = porter()
+async def test_record_conclusion_and_rule_are_gone_and_the_trace_says_so(tmp_path: Path) -> None:
+    agent = porter(logs=tmp_path)
     poison = await poisoned(agent)
     gone = await agent.revoke(poison.id, "The sign was a joke.")
 
@@ -76,20 +75,8 @@ async def test_record_conclusion_and_rule_are_gone_and_the_trace_says_so() -> No
     assert set(revoked.content["records"]) == set(gone.records)
     assert revoked.content["procedures"] == {"reasoning": 3}
     assert (version.what, version.id) == ("procedure", "reasoning@3")
-
-
-async def test_run_with_a_revocation_is_verified_replayed_and_gone_on_with(tmp_path: Path) -> None:
-    agent = porter(logs=tmp_path)
-    poison = await poisoned(agent)
-    await agent.revoke(poison.id, "The sign was a joke.")
     await say(agent, "And now?")
-    run = agent.run_folder
-    assert run is not None
-    await agent.close()
-
-    assert verify(run) == []
-    report = await replay(run, agent=porter)
-    assert report.divergence is None, str(report.divergence)
+    await proved(agent, porter)
 
 
 async def test_a_source_s_word_that_is_taken_back_stands_in_the_trace_and_is_replayed(
@@ -104,13 +91,7 @@ async def test_a_source_s_word_that_is_taken_back_stands_in_the_trace_and_is_rep
     assert (line.id, line.content["source"], gone.source) == (poison.id, source, source)
     assert line.content["records"] == list(gone.records)
     assert len(gone.records) == 2
-    run = agent.run_folder
-    assert run is not None
-    await agent.close()
-
-    assert verify(run) == []
-    report = await replay(run, agent=porter)
-    assert report.divergence is None, str(report.divergence)
+    await proved(agent, porter)
 
 
 async def test_memory_in_ram_comes_back_without_the_word_that_was_taken_back() -> None:
