@@ -372,11 +372,7 @@ class CoagContext(MemoryOwner[StateT], ContextComponent, Generic[StateT]):
         """Goes on to the next value; keeps what has left the dialogue, to be found again.
 
         Where an event ends that somebody is served, what working memory let go of is forgotten.
-
-        Args:
-            after: The next value.
-            event: What leads to it.
-            heard: Whether the last message is yet to be added to the transcript.
+        A message that is just `heard` is yet to be added to the transcript.
         """
         before, self._memory = self._memory, after
         if after.earlier is not before.earlier:

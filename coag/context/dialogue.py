@@ -51,48 +51,29 @@ def utterances(
     at: datetime,
     named: Callable[[object], Mapping[str, str]],
 ) -> tuple[tuple[Utterance, Mapping[str, str]], ...]:
-    """AutoGen messages as dialogue, each with its images by hash.
+    """AutoGen messages as dialogue, each with its images by hash, as `named` gives them.
 
     System messages are instructions, not dialogue: left out. Tool results stand as untrusted text
     of their tool, images as `[image]`.
-
-    Args:
-        messages: The messages.
-        at: When they were said.
-        named: Gives the images of a content by their hash.
     """
     said: list[tuple[Utterance, Mapping[str, str]]] = []
     for message in messages:
+        told: list[tuple[str, str, Trust]] = []
         match message:
-            case UserMessage() | AssistantMessage():
+            case UserMessage():
                 trust = Trust.USER if message.source == "user" else Trust.UNTRUSTED
-                own = isinstance(message, AssistantMessage)
-                images = named(message.content)
-                one = Utterance(
-                    source=message.source,
-                    own=own,
-                    trust=Trust.DEVELOPER if own else trust,
-                    content=_text(message),
-                    at=at,
-                    images=tuple(images),
-                )
-                said.append((one, images))
+                told = [(message.source, _text(message), trust)]
+            case AssistantMessage():
+                told = [(message.source, _text(message), Trust.DEVELOPER)]
             case FunctionExecutionResultMessage():
-                said += [
-                    (
-                        Utterance(
-                            source=result.name,
-                            own=False,
-                            trust=Trust.UNTRUSTED,
-                            content=result.content,
-                            at=at,
-                        ),
-                        {},
-                    )
-                    for result in message.content
-                ]
+                told = [(one.name, one.content, Trust.UNTRUSTED) for one in message.content]
             case SystemMessage():
-                continue
+                pass
+        images = named(message.content)
+        for source, content, trust in told:
+            own = trust is Trust.DEVELOPER
+            one = Utterance(source=source, own=own, trust=trust, content=content, at=at)
+            said.append((one.model_copy(update={"images": tuple(images)}), images))
     return tuple(said)
 
 
@@ -142,16 +123,13 @@ def dialogue_messages(
 
 def prompt_messages(prompt: Prompt) -> list[LLMMessage]:
     """A prompt as AutoGen messages."""
-    made: list[LLMMessage] = []
-    for message in prompt:
-        match message.role:
-            case "system":
-                made.append(SystemMessage(content=message.content))
-            case "user":
-                made.append(UserMessage(content=message.content, source="user"))
-            case "assistant":
-                made.append(AssistantMessage(content=message.content, source="assistant"))
-    return made
+    kinds = {"user": UserMessage, "assistant": AssistantMessage}
+    return [
+        kinds[one.role](content=one.content, source=one.role)
+        if one.role in kinds
+        else SystemMessage(content=one.content)
+        for one in prompt
+    ]
 
 
 def without_calls(messages: Iterable[LLMMessage], ids: Iterable[str]) -> list[LLMMessage]:
@@ -432,14 +410,7 @@ class Originals:
 
 
 class ReadMore:
-    """The action `read_more`, an `ActionSource`: offered while there is something to read on in.
-
-    Args:
-        originals: The texts that were cut.
-        archive: All that was said before the dialogue that is kept.
-        memory: Gives working memory as it is now.
-        characters: How much is shown at once.
-    """
+    """The action `read_more`, an `ActionSource`: offered while there is something to read on in."""
 
     def __init__(
         self,

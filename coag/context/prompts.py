@@ -259,13 +259,7 @@ Part = RenderPart | Section
 
 
 class Renderer:
-    """Renders the prompts of one context; remembers the growing prompt of the current cycle.
-
-    Args:
-        budgets: How the room is given out.
-        rendering: How a cycle's prompts relate to each other.
-        originals: Where texts that a prompt shows in part are kept whole.
-    """
+    """Renders the prompts of one context; remembers the growing prompt of the current cycle."""
 
     def __init__(self, budgets: Budgets, rendering: Rendering, originals: Originals) -> None:
         self.budgets = budgets

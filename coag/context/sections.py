@@ -88,12 +88,7 @@ def spoken_line(said: Utterance) -> tuple[str, int]:
 def dialogue_part(
     memory: WorkingMemory, lines: Callable[[Sequence[Utterance]], list[tuple[str, int]]]
 ) -> RenderPart | None:
-    """The last messages, the agent's own answers among them; not the goal alone once more.
-
-    Args:
-        memory: Whose dialogue.
-        lines: Gives `spoken_line` of each message.
-    """
+    """The last messages, as `lines` has them; not the goal alone once more."""
     said, goal = memory.dialogue, memory.goal
     if not said or (len(said) == 1 and said[0].content == goal and not said[0].own):
         return None

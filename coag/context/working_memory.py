@@ -91,14 +91,9 @@ class EarlierDialogue(Value):
     def with_message(
         self, speaker: str, text: str, trust: Trust, *, own: bool, characters: int = CHARACTERS
     ) -> EarlierDialogue:
-        """With one more message that has left.
+        """With one more message that has left, the agent's `own` or another's.
 
-        Args:
-            speaker: Who said it.
-            text: What was said.
-            trust: How far whoever said it is trusted.
-            own: Whether the agent itself did.
-            characters: Characters that the remarks may have, with their speakers.
+        The remarks, with their speakers, may have so many characters.
         """
         number = self.messages + 1
         remarks = (*self.remarks, *_remarks(number, speaker, text, own=own))
@@ -391,11 +386,7 @@ class WorkingMemory(Value):
         """As it is for another person: without what was said, found and done for the last one.
 
         Actions of unknown outcome stay, or they could be done twice; so does who was untrusted.
-
-        Args:
-            scope: Whom the agent serves from now on; None for the same as before.
-            keep_open_turn: Whether the request of this turn stays: where an action brings it,
-                it is how the next person came.
+        The request of an open turn stays where an action brings the person: it is how he came.
         """
         if scope is None or scope == self.memory_scope:
             return self

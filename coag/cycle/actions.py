@@ -242,10 +242,7 @@ def parse_arguments(
 ) -> tuple[dict[str, Any] | None, Verdict]:
     """The arguments as an object that fits the action's schema, or the reason why they do not.
 
-    Args:
-        candidate: Whose arguments.
-        spec: The action.
-        ready: Whether arguments are known to fit.
+    Those that are `ready` are known to fit.
     """
     if not spec.internal and len(candidate.raw_arguments) >= ANSWER_CHARACTERS:
         # Longer ones were cut to this when they came.

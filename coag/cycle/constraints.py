@@ -432,12 +432,7 @@ class NamedConstraint:
     ) -> Verdict:
         """The constraint's verdict under its name. One that raises, or is late, forbids.
 
-        Args:
-            candidate: What is judged.
-            state: The perceptual state.
-            projection: The predicted one, or None.
-            seconds: Time that it may take.
-            known: What else it may judge by, where it asks for that.
+        It judges by what is `known` as well, where it asks for that.
         """
         judge: Constraint = self.judge
         try:

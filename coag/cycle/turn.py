@@ -254,11 +254,7 @@ class RunningTurn:
     ) -> None:
         """Closes the cycle and keeps what was brought, so that the next turn starts whole.
 
-        Args:
-            text: What broke the turn off.
-            error: The same as it was raised; None if the turn was cancelled.
-            arriving: What is not perceived yet.
-            taken_in: See `run_turn`.
+        Without an error the turn was cancelled, and some percepts may be yet to arrive.
         """
         context, deps = self.context, self.deps
         await perceive(arriving, context, deps, taken_in)

@@ -26,7 +26,6 @@ from coag.schema import (
     ModelCall,
     Note,
     Percept,
-    Phase,
     ProposalOutcome,
     ReasoningOutcome,
     Receipt,
@@ -152,26 +151,26 @@ def test_a_noun_is_equal_after_writing_and_reading(noun: type[Value]) -> None:
     check()
 
 
-@pytest.mark.parametrize("phase", PHASES)
-def test_an_outcome_is_told_by_its_phase(phase: Phase) -> None:
-    noun = dict(zip(PHASES, TRACE_RECORDS[:6], strict=True))[phase]
-    assert noun.model_fields["phase"].default is phase
+def test_an_outcome_is_told_by_its_phase() -> None:
+    defaults = [noun.model_fields["phase"].default for noun in TRACE_RECORDS[:6]]
+    assert defaults == list(PHASES)
 
 
-def test_an_unknown_field_is_refused() -> None:
-    with pytest.raises(ValidationError, match="extra"):
-        ENTRY.validate_json(
-            '{"v":1,"seq":0,"body":{"record":"turn_start","at":"2026-01-01T00:00:00Z",'
-            '"turn":1,"cycle":0,"mood":"good"}}'
-        )
+START = TurnStart(at=datetime(2026, 1, 1, tzinfo=UTC), turn=1, cycle=0)
 
 
-def test_an_unknown_record_is_refused_with_the_known_ones() -> None:
-    with pytest.raises(ValidationError, match="turn_start"):
-        ENTRY.validate_json('{"v":1,"seq":0,"body":{"record":"dream"}}')
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ({**START.model_dump(mode="json"), "mood": "good"}, "extra"),
+        ({"record": "dream"}, "turn_start"),
+    ],
+)
+def test_an_unknown_field_or_record_is_refused(body: dict[str, Any], said: str) -> None:
+    with pytest.raises(ValidationError, match=said):
+        ENTRY.validate_python({"v": 1, "seq": 0, "body": body})
 
 
 def test_a_noun_cannot_be_changed() -> None:
-    start = TurnStart(at=datetime(2026, 1, 1, tzinfo=UTC), turn=1, cycle=0)
     with pytest.raises(ValidationError, match="frozen"):
-        start.turn = 2  # pyright: ignore[reportAttributeAccessIssue] - that is the point
+        START.turn = 2  # pyright: ignore[reportAttributeAccessIssue] - that is the point
