@@ -34,7 +34,7 @@ from coag.schema import (
 from coag.tracing import REDACTED
 
 from .findings import Checker, Findings, Rule, RuleFinding, same, same_json, shown
-from .rules_turns import StateRules, is_closing
+from .rules_turns import StateRules, check_same_cycle, is_closing
 
 # ---- From candidate to selection: what is selected was proposed, judged and allowed ----
 
@@ -358,11 +358,7 @@ class EffectRules(Checker):
             return
         if record.intent_id in self.receipts:
             yield Rule.RECEIPT.says(f"Intent {shown(record.intent_id)} has a second receipt.")
-        if record.cycle != intent.cycle:
-            yield Rule.RECEIPT.says(
-                f"The receipt of {shown(intent.id)} is of cycle {record.cycle}, its intent of "
-                f"cycle {intent.cycle}."
-            )
+        yield from check_same_cycle(record, intent)
         self.receipts[record.intent_id] = record
 
     def on_outcome(self, record: Outcome) -> Findings:

@@ -145,7 +145,8 @@ def test_what_is_no_boundary_is_refused(given: str) -> None:
 async def test_without_a_record_it_is_not_recalled_any_more(
     berries: RunFolder, tmp_path: Path
 ) -> None:
-    (bitter,) = {hit.id for hit in recalled(berries)}
+    ((bitter, text),) = {(hit.id, hit.text) for hit in recalled(berries)}
+    assert text == BITTER
     report = await fork(berries, "1", Changes(without_records=(bitter[:8],)), logs=tmp_path)
     assert first_pick(report) == RED
     assert recalled(report.run) == []
@@ -196,7 +197,7 @@ async def test_a_value_of_the_state_or_of_working_memory_can_be_set(
 
 async def test_another_model_takes_over(compact_berries: RunFolder, tmp_path: Path) -> None:
     changes = Changes(model=lazy_model(tmp_path))
-    report = await fork(compact_berries, "2", changes, logs=tmp_path)
+    report = await fork(compact_berries, "2", changes, logs=tmp_path / "forks")
     assert first_pick(report) == 'respond {"text": "I rest."}'
     with pytest.raises(ConfigurationError, match="not loaded unasked: add --model"):
         await fork(report.run, "2")  # a component file names code, and a run may be a stranger's
@@ -204,6 +205,8 @@ async def test_another_model_takes_over(compact_berries: RunFolder, tmp_path: Pa
     assert first_pick(again) == 'respond {"text": "I rest."}'
     with pytest.raises(ConfigurationError, match=r"openai:NAME.*must take a keyword rebuild"):
         await fork(compact_berries, "1", Changes(model="nothing:known"))
+    os.remove(tmp_path / "lazy.json")
+    assert (await replay(report.run)).same
 
 
 async def test_changes_go_together_and_the_command_line_says_them(
@@ -571,7 +574,3 @@ async def test_a_rule_that_was_added_to_the_built_agent_is_in_force_in_a_fork(
     monkeypatch.setattr("kits.foragers.forager", strict)
     with pytest.raises(ConfigurationError, match="nothing_blue"):
         await fork(berries, "2.retrieval", Changes(without_constraints=("nothing_yellow",)))
-
-
-def test_the_forager_knows_that_red_ones_are_bitter(berries: RunFolder) -> None:
-    assert {record.text for record in recalled(berries)} == {BITTER}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from pathlib import Path
 
@@ -64,24 +63,6 @@ async def test_every_fork_is_replayed(
     for phase in PHASES:
         for changes in of_each_kind(run):
             await check_same(await fork(run, f"{cycle}.{phase}", changes, logs=tmp_path))
-
-
-async def test_a_fork_with_another_model_is_replayed_without_it(
-    compact_berries: RunFolder, tmp_path: Path
-) -> None:
-    done = {"action": "respond", "arguments": '{"text": "I rest."}', "score": 0.9}
-    answer = {"situation": "", "risks": [], "goal_status": "open", "candidates": [done]}
-    component = {
-        "provider": "autogen_ext.models.replay.ReplayChatCompletionClient",
-        "component_type": "model",
-        "config": {"chat_completions": [json.dumps(answer)] * 5},
-    }
-    model = tmp_path / "lazy.json"
-    model.write_text(json.dumps(component))
-    changes = Changes(model=str(model))
-    forked = await fork(compact_berries, "2", changes, logs=tmp_path / "forks")
-    model.unlink()
-    await check_same(forked)
 
 
 async def test_forks_of_forks_are_replayed_with_all_that_was_changed(

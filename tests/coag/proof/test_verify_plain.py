@@ -155,23 +155,14 @@ async def test_of_a_plain_run_that_stops_in_the_middle_it_is_said_what_is_open(
     assert "(push) has no receipt." in str(found.remarks)
 
 
-async def test_of_a_plain_trace_whose_beginning_was_dropped_the_rest_is_checked(
-    tmp_path: Path,
-) -> None:
+async def test_of_a_plain_trace_in_ram_that_is_checked_which_is_there(tmp_path: Path) -> None:
     whole = records(await stock_run(tmp_path))
-    for limit in range(1, len(whole)):
+    for limit in range(1, len(whole)):  # of one whose beginning was dropped, the rest
         short = MemoryTrace(limit)
         for one in whole:
             short.write(one)
         assert verify(short.entries) == []
-
-
-async def test_plain_traces_in_ram_are_told_apart_by_what_they_hold() -> None:
     bench = ConstrainedWorkbench([push], constraints=[not_red])
     for button in ("red", "green"):
         await bench.call_tool("push", {"button": button})
     assert verify(bench.records) == []
-    client = ScriptedModel(scripted_answers(["Hello."]), name="tiny")
-    agent = record(AssistantAgent, "clerk", client)
-    await agent.run(task="Hello.")
-    assert verify(agent.recorder.records) == []
