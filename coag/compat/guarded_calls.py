@@ -285,7 +285,9 @@ class Guard:
         return text_result(name, text, unknown=result.may_have_happened)
 
     def _deps(
-        self, executor: _CallExecutor | None, announce: Callable[[Sequence[ActionCall]], None]
+        self,
+        executor: _CallExecutor | None = None,
+        announce: Callable[[Sequence[ActionCall]], None] = lambda calls: None,
     ) -> GuardDeps:
         return GuardDeps(
             actions=executor or _CallExecutor(self.runner, None, self._running),
@@ -300,11 +302,6 @@ class Guard:
             reconcilers=self._reconcilers,
             run=lambda: self.trace.id,
         )
-
-    @property
-    def _outside(self) -> GuardDeps:
-        """What may be used outside a call."""
-        return self._deps(None, lambda calls: None)
 
     @property
     def _stale(self) -> str:
@@ -343,21 +340,21 @@ class Guard:
     async def perceive(self, percepts: Iterable[Percept]) -> None:
         """Takes in percepts; where a hook cannot read one, nothing more runs on the old state."""
         with suppress(StateError):  # working memory keeps what was raised, and forbids
-            await perceive(percepts, self.context, self._outside)
+            await perceive(percepts, self.context, self._deps())
         self.trace.flush()
 
     async def settle(self, intent_id: str, *, happened: bool) -> None:
         """Takes in what a person says became of a call of unknown outcome."""
         await self.open()
         found = settled_by_person(
-            intent_id, happened=happened, context=self.context, deps=self._outside
+            intent_id, happened=happened, context=self.context, deps=self._deps()
         )
         await self.perceive([found])
 
     def note(self, about: str, text: str, **details: Any) -> None:
         """Writes a note to the trace, if a run is open."""
         if self.trace.id:
-            self._outside.note(self.context, about, text, **details)
+            self._deps().note(self.context, about, text, **details)
 
     async def reset(self) -> None:
         """Forgets the state and what failed. Calls are counted on, for the trace's sake."""

@@ -118,7 +118,7 @@ class ProbeClient:
         """Asks for a whole answer."""
         target = client or self.client
         json_output, extra = (None, {}) if form is None else form_arguments(target, mode, form)
-        extra = {**extra, **self._limit(target, self.limits.max_tokens)}
+        extra |= limit_arguments(target, self._limit_name, self.limits.max_tokens)
         reply = Reply()
         with capture_usage() as captured, self._timed(reply, captured.usage):
             async with asyncio.timeout(self.limits.seconds):
@@ -138,7 +138,7 @@ class ProbeClient:
         # Only OpenAI-like clients must ask for usage in a stream, and take this argument.
         asks = "include_usage" in inspect.signature(self.client.create_stream).parameters
         extra: dict[str, Any] = {"stream_options": {"include_usage": True}} if asks else {}
-        extra |= self._limit(self.client, max_tokens)
+        extra |= limit_arguments(self.client, self._limit_name, max_tokens)
         parts = self.client.create_stream(messages, extra_create_args=extra)
         reply, started = Reply(), time.monotonic()
         with self._timed(reply, lambda: TokenUsage(calls=1)):
@@ -161,9 +161,6 @@ class ProbeClient:
         if not reply.finish and not reply.pieces and reply.error is None:
             reply.error = "the stream ended without a result"
         return reply
-
-    def _limit(self, client: ChatCompletionClient, tokens: int) -> dict[str, Any]:
-        return limit_arguments(client, self._limit_name, tokens)
 
     @contextmanager
     def _timed(self, reply: Reply, usage: Callable[[], TokenUsage]) -> Generator[None]:

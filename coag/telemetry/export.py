@@ -14,7 +14,7 @@ from opentelemetry.trace import TracerProvider
 
 from coag.errors import ConfigurationError
 from coag.schema import one_line
-from coag.tracing import RunFolder, RunInfo, TraceProblem, read_run, read_trace
+from coag.tracing import RunFolder, TraceProblem, read_run, read_trace
 
 from .attributes import Content, Subject, provider_of
 from .spans import SpanBuilder
@@ -68,7 +68,13 @@ def export_run(
     folder = run if isinstance(run, RunFolder) else RunFolder(Path(run))
     info = read_run(folder.path)
     builder = SpanBuilder(
-        _subject(info),
+        Subject(
+            agent=info.agent,
+            run=info.id,
+            provider=provider_of(model=info.model),
+            kind=info.kind,
+            parent=None if info.parent is None else info.parent.run,
+        ),
         tracer_provider=tracer_provider,
         meters=None,
         content=Content() if record_content else None,
@@ -82,16 +88,6 @@ def export_run(
     finally:
         builder.close()
     return ExportedRun(info.id, records)
-
-
-def _subject(info: RunInfo) -> Subject:
-    return Subject(
-        agent=info.agent,
-        run=info.id,
-        provider=provider_of(model=info.model),
-        kind=info.kind,
-        parent=None if info.parent is None else info.parent.run,
-    )
 
 
 # ---- OTLP over HTTP ----
@@ -140,9 +136,12 @@ def send_run(
     if os.environ.get("OTEL_SDK_DISABLED", "").strip().lower() == "true":
         raise ConfigurationError("OTEL_SDK_DISABLED is true: nothing would be sent. Unset it.")
     _check_listener(url)
+    told = os.environ.get("OTEL_RESOURCE_ATTRIBUTES", "")
+    named = os.environ.get("OTEL_SERVICE_NAME") or "service.name=" in told
+    service = Resource.create({} if named else {"service.name": "coag"})
     session = requests.Session()
     batches = _Batches(OTLPSpanExporter(endpoint=url, session=session), session)
-    provider = SdkTracerProvider(resource=Resource.create(_service()), shutdown_on_exit=False)
+    provider = SdkTracerProvider(resource=service, shutdown_on_exit=False)
     provider.add_span_processor(SimpleSpanProcessor(cast("SpanExporter", batches)))
     try:
         export_run(
@@ -150,10 +149,8 @@ def send_run(
         )
     finally:
         provider.shutdown()
-    if batches.failure:
-        raise ConfigurationError(
-            f"The collector at {url!r} did not take the spans: {batches.failure}"
-        )
+    if why := batches.failure:
+        raise ConfigurationError(f"The collector at {url!r} did not take the spans: {why}")
     return batches.sent
 
 
@@ -249,11 +246,3 @@ def _check_listener(url: str) -> None:
             f"No collector answers at {url!r}: {error.strerror or error}. Start one there, or "
             "name another with --endpoint or OTEL_EXPORTER_OTLP_ENDPOINT."
         ) from error
-
-
-def _service() -> dict[str, str]:
-    """The name of the service, unless the environment has one."""
-    named = os.environ.get("OTEL_SERVICE_NAME") or "service.name=" in os.environ.get(
-        "OTEL_RESOURCE_ATTRIBUTES", ""
-    )
-    return {} if named else {"service.name": "coag"}

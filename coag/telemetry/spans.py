@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 
 from opentelemetry.context import Context
-from opentelemetry.metrics import MeterProvider
 from opentelemetry.trace import (
     Span,
     SpanKind,
@@ -451,8 +450,3 @@ def _event_of(record: Percept | Note | Written) -> tuple[str, Attributes, str]:
                 names.WRITTEN_ID: name(record.id),
             }
             return names.WRITTEN_EVENT, written, ""
-
-
-def meters_for(provider: MeterProvider | None) -> Meters:
-    """The instruments of this version of the package; None for the global provider."""
-    return Meters(provider, version("coag"))

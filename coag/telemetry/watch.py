@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from importlib.metadata import version
 from types import TracebackType
 from typing import Self
 
@@ -14,8 +15,8 @@ from coag.agent import CoagAgent
 from coag.models import innermost, model_name_of
 from coag.schema import LazySink, TraceRecord, TraceSink
 
-from .attributes import Content, Subject, provider_of
-from .spans import SpanBuilder, meters_for
+from .attributes import Content, Meters, Subject, provider_of
+from .spans import SpanBuilder
 
 _LOG = logging.getLogger(__name__)
 
@@ -55,7 +56,7 @@ class SpanSink:
         self._builder = SpanBuilder(
             subject,
             tracer_provider=tracer_provider,
-            meters=meters_for(meter_provider),
+            meters=Meters(meter_provider, version("coag")),
             content=Content() if record_content else None,
             in_caller_span=True,
         )
