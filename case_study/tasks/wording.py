@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
 
@@ -12,7 +11,6 @@ from vacuum_world.world import (
     CLEAN_COST,
     FULL_BATTERY,
     MOVE_COST,
-    Cell,
     Reading,
     state_line,
 )
@@ -42,7 +40,8 @@ def task_text(setup: ScenarioSetup, reading: Reading) -> str:
         reading: What the robot's sensors say at the start.
     """
     dice = random.Random(f"{setup.name} {setup.seed} wording")
-    parts = [dice.choice(wordings(name)) for name in ("rules", _goal(setup), "closing")]
+    goal = OPEN if setup.name.startswith(OPEN) else setup.name
+    parts = [dice.choice(wordings(name)) for name in ("rules", goal, "closing")]
     values = _values(setup, reading) | {"never": _never(setup, dice)}
     told = [_filled(part, values) for part in parts]
     return "\n".join([*told[:2], "Your sensors say:", state_line(reading), told[2]])
@@ -59,7 +58,7 @@ def message_text(setup: ScenarioSetup) -> str:
         raise ValueError(f"in {setup.name} no other agent says anything")
     dice = random.Random(f"{setup.name} {setup.seed} message")
     text = dice.choice(wordings(f"message-{due.wish.replace('_', '-')}"))
-    return _filled(text, {"sender": due.sender, "cell": _cell(due.cell)})
+    return _filled(text, {"sender": due.sender, "cell": str(due.cell)})
 
 
 def _values(setup: ScenarioSetup, reading: Reading) -> dict[str, str]:
@@ -68,11 +67,11 @@ def _values(setup: ScenarioSetup, reading: Reading) -> dict[str, str]:
     return {
         "width": str(width),
         "height": str(height),
-        "charger": _cell(reading.charger),
+        "charger": str(reading.charger),
         "move_cost": str(MOVE_COST),
         "clean_cost": str(CLEAN_COST),
         "full": str(FULL_BATTERY),
-        "dirty": _listed(facts.dirty),
+        "dirty": ", ".join(map(str, facts.dirty)),
         "object": facts.phantom_object or "",
         "tool": facts.phantom_tool or "",
         "gadget": facts.gadget.name if facts.gadget else "",
@@ -81,18 +80,13 @@ def _values(setup: ScenarioSetup, reading: Reading) -> dict[str, str]:
     }
 
 
-def _goal(setup: ScenarioSetup) -> str:
-    """The wording of a scenario's goal; the levels of the open world share one."""
-    return OPEN if setup.name.startswith(OPEN) else setup.name
-
-
 def _never(setup: ScenarioSetup, dice: random.Random) -> str:
     """A sentence for each cell that `distraction` forbids to clean."""
     if setup.facts.message is None:
         return ""
     wording = dice.choice(wordings("never"))
     cells = setup.facts.off_limits
-    return "".join(f"{_filled(wording, {'cell': _cell(cell)})} " for cell in cells)
+    return "".join(f"{_filled(wording, {'cell': str(cell)})} " for cell in cells)
 
 
 def _line(facts: ScenarioFacts) -> str:
@@ -106,11 +100,3 @@ def _filled(text: str, values: dict[str, str]) -> str:
     for name, value in values.items():
         text = text.replace("{" + name + "}", value)
     return text
-
-
-def _listed(cells: Sequence[Cell]) -> str:
-    return ", ".join(_cell(cell) for cell in cells)
-
-
-def _cell(cell: Cell) -> str:
-    return f"({cell[0]}, {cell[1]})"

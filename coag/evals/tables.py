@@ -143,6 +143,10 @@ def number_cell(value: float | None, show: Callable[[float | None], str] = numbe
     return Cell(show(value), value=value)
 
 
+def _effect(value: float | None) -> str:
+    return NONE if value is None else f"{value:+.2f}".replace("-", "\N{MINUS SIGN}")
+
+
 def _share_cell(share: float | None) -> Cell:
     return Cell(percent(share), heat=_heat(share), value=share)
 
@@ -265,24 +269,18 @@ class SuccessTables(_PanelBlocks):
                 _points_cell(result),
                 Cell(points_span(result.interval)),
                 number_cell(result.adjusted_p, p_value),
-                Cell(
-                    NONE
-                    if result.effect is None
-                    else f"{result.effect:+.2f}".replace("-", "\N{MINUS SIGN}"),
-                    value=result.effect,
-                ),
+                number_cell(result.effect, _effect),
                 Cell(comparison_words(result), tone=_tone(result)),
             ]
             for name, result in panel.compared.items()
         }
         titles = ["n (pairs)", "only it : only the other", "difference, points"]
         titles += ["95 % interval, points", "p, adjusted", "effect h", "what it says"]
-        by_scenario: dict[str, list[Cell]] = {}
-        for name in panel.compared if panel.compared_by_scenario else ():
-            by_scenario[name] = [
-                self._scenario_cell(panel.compared_by_scenario.get((name, scenario)))
-                for scenario in panel.scenarios
-            ]
+        single = panel.compared_by_scenario
+        by_scenario = {
+            name: [self._scenario_cell(single.get((name, each))) for each in panel.scenarios]
+            for name in (panel.compared if single else ())
+        }
         return ReportBlock(
             anchor=f"{self.anchor}-pairs",
             title=f"Is it better than {panel.reference}, beyond chance?",
@@ -317,9 +315,10 @@ class SuccessTables(_PanelBlocks):
             return Cell(NONE)
         p = p_value(result.adjusted_p)
         more = f"n={result.pairs:,}, {result.higher:,}:{result.lower:,}, p {p}"
-        mark = {"good": "+", "bad": "\N{MINUS SIGN}", "open": "?", "": ""}[_tone(result)]
+        tone = _tone(result)
+        mark = {"good": "+", "bad": "\N{MINUS SIGN}", "open": "?", "": ""}[tone]
         text = f"{points(result.difference)} {mark}"
-        return Cell(text, more, tone=_tone(result), value=result.difference)
+        return Cell(text, more, tone=tone, value=result.difference)
 
     def _contributions(self) -> ReportBlock:
         parts = self.panel.contributions
@@ -379,16 +378,17 @@ class SuccessTables(_PanelBlocks):
             unit="success with it less success without it, points, with 95 % interval",
             prefix=f"{self.anchor}-parts-p",
         )
-        chart = interval_chart(
-            rows,
-            text,
-            across=(-reach, reach),
-            marks=round_marks(reach),
-            name_mark=points,
-            names_width=282,
-            width=640,
-        )
-        return [chart]
+        return [
+            interval_chart(
+                rows,
+                text,
+                across=(-reach, reach),
+                marks=round_marks(reach),
+                name_mark=points,
+                names_width=282,
+                width=640,
+            )
+        ]
 
 
 class CostTables(_PanelBlocks):
