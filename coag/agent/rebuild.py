@@ -8,7 +8,6 @@ from typing import Any, cast
 
 from coag.compat import ToolRunner
 from coag.cycle import ApproveFunction, AskReconciliation
-from coag.errors import ResumeError
 from coag.memory import LongTermMemory
 from coag.schema import ActionCall, ActionSource, ActionSpace, Clock, TraceSink
 from coag.tracing import Rebuild, RunFolder, read_run
@@ -16,7 +15,7 @@ from coag.tracing import Rebuild, RunFolder, read_run
 from .agent import CoagAgent
 from .arguments import DEFAULT
 from .build import Mind
-from .recipes import build_from
+from .recipes import build_from, of_kind
 from .replay_model import ReplayAnswers, ReplayAsker
 
 
@@ -37,12 +36,7 @@ async def build_again(run: RunFolder, purpose: Rebuild, trust: Iterable[str] = (
 
 async def rebuild(run: RunFolder, purpose: Rebuild, trust: Iterable[str] = ()) -> CoagAgent:
     """The agent of a run as its recipe makes it, without what the run did; see `build_again`."""
-    agent = await build_again(run, purpose, trust)
-    if not isinstance(agent, CoagAgent):
-        raise ResumeError(
-            f"The recipe of {run.path} makes a {type(agent).__name__}, not a CoagAgent."
-        )
-    return agent
+    return of_kind(await build_again(run, purpose, trust), CoagAgent, run)
 
 
 def twin(agent: CoagAgent, *, clock: Clock | None = None, **arguments: Any) -> CoagAgent:

@@ -152,12 +152,17 @@ async def build_for_resume(run: RunFolder, kind: type[AgentT], trust: Iterable[s
             "resumed. Fork it where it stopped instead: "
             f"coag fork {run.path.name} --at CYCLE.PHASE."
         )
-    agent = await build_from(info.recipe, run.path, Rebuild(purpose="resume"), trust)
-    if not isinstance(agent, kind):
-        raise ResumeError(
-            f"The recipe of {run.path} makes a {type(agent).__name__}, not a {kind.__name__}."
-        )
-    return agent
+    made = await build_from(info.recipe, run.path, Rebuild(purpose="resume"), trust)
+    return of_kind(made, kind, run)
+
+
+def of_kind(made: object, kind: type[AgentT], run: RunFolder) -> AgentT:
+    """What a recipe made, which must be of this type."""
+    if isinstance(made, kind):
+        return made
+    raise ResumeError(
+        f"The recipe of {run.path} makes a {type(made).__name__}, not a {kind.__name__}."
+    )
 
 
 def _takes_rebuild(factory: Callable[..., Any]) -> bool:
