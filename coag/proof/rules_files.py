@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
@@ -154,19 +154,15 @@ def _repeated(path: Path) -> str | None:
     """A field that a JSON file has more than once in one object."""
     found: list[str] = []
 
-    def look(pairs: Iterable[tuple[str, Any]]) -> Mapping[str, Any]:
-        seen: dict[str, Any] = {}
-        for name, value in pairs:
-            if name in seen:
-                found.append(name)
-            seen[name] = value
-        return seen
+    def look(pairs: Iterable[tuple[str, Any]]) -> None:
+        counts = Counter(name for name, _ in pairs)
+        found.extend(name for name, count in counts.items() if count > 1)
 
     try:
         json.loads(path.read_bytes(), object_pairs_hook=look)
     except (OSError, ValueError, RecursionError):
         return None
-    return found[0] if found else None
+    return next(iter(found), None)
 
 
 # ---- Whether the pages for reading are those that the trace gives ----

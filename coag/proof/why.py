@@ -296,13 +296,11 @@ def _histories(snapshot: Snapshot) -> _Histories:
 
 
 def _procedure(name: str, version: int, histories: _Histories) -> ProcedureUsed:
-    history = histories.get(name, ())
-    if not 0 < version <= len(history):
+    history = dict(enumerate(histories.get(name, ()), 1))
+    if version not in history:
         return ProcedureUsed(name=name, version=version)
-    one = history[version - 1]
-    return ProcedureUsed(
-        name=name, version=version, author=one.author, reason=one.reason, text=one.text
-    )
+    told = history[version].model_dump(include={"author", "reason", "text"})
+    return ProcedureUsed(name=name, version=version, **told)
 
 
 # ---- A turn of a plain agent, which leaves no deliberation behind ----
