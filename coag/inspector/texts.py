@@ -65,6 +65,15 @@ def call_in_a_line(name: str, arguments: Mapping[str, Any] | None, limit: int = 
     return f"{shown} {value_in_a_line(arguments, limit)}" if arguments else shown
 
 
+def named_values(arguments: Mapping[str, Any], limit: int = LINE) -> str:
+    """Arguments on one line, as `direction=west, far=true`."""
+    pairs = [
+        f"{name}={value if isinstance(value, str) else value_in_a_line(value, limit)}"
+        for name, value in islice(arguments.items(), _WIDE)
+    ]
+    return clip(", ".join(pairs), limit)
+
+
 def bounded(value: Any, limit: int, depth: int = _DEEP, wide: int = _WIDE) -> Any:
     """A JSON value in which what is long, deep or many is cut and counted."""
     if isinstance(value, str):

@@ -6,7 +6,6 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import cast
 
 from coag._util.text import ellipsis
 from coag.errors import ConfigurationError
@@ -15,7 +14,7 @@ from coag.schema import RecalledRecord, one_line
 from coag.tracing import RunFolder, TraceIndex, read_run
 
 from .memory import records_of
-from .texts import fields_in_a_line
+from .texts import fields_in_a_line, named_values, object_of
 
 
 class NodeSort(StrEnum):
@@ -207,13 +206,8 @@ def _action(one: Considered) -> str:
         parsed: object = json.loads(written[:_READ])
     except (ValueError, RecursionError):
         parsed = None
-    shown = written[:200]
-    if isinstance(parsed, dict):
-        pairs = cast("dict[str, object]", parsed).items()
-        shown = ", ".join(
-            f"{name}={value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}"
-            for name, value in pairs
-        )
+    fields = object_of(parsed)
+    shown = named_values(fields) if fields or parsed == {} else written[:200]
     return f"{one.choice.action[:120]}({shown})"
 
 

@@ -17,7 +17,7 @@ from markupsafe import Markup, escape
 
 from coag._util.text import UNSEEN, clip
 from coag.inspector.charts import belief_svg, cost_svg, history_svg, why_svg
-from coag.inspector.texts import bounded, value_in_a_line
+from coag.inspector.texts import bounded, named_values, value_in_a_line
 from coag.inspector.views import (
     AwarenessView,
     CallView,
@@ -202,15 +202,6 @@ def _laid_out(value: Any, before: str) -> str:
 def inline(value: Any, limit: int = 160) -> str:
     """A JSON value on one line, cut."""
     return value_in_a_line(value, limit)
-
-
-def named_values(arguments: Mapping[str, Any] | None, limit: int = 300) -> str:
-    """Arguments on one line, as `direction=west, far=true`."""
-    pairs = [
-        f"{name}={value if isinstance(value, str) else inline(value, limit)}"
-        for name, value in list((arguments or {}).items())[:_ITEMS]
-    ]
-    return clip(", ".join(pairs), limit)
 
 
 def beginning(text: str, lines: int = 3, limit: int = 240) -> tuple[str, str]:

@@ -55,6 +55,13 @@ def _events(url: str) -> Generator[Iterator[tuple[str, str]]]:
         yield parsed(answer.iter_lines())
 
 
+@contextmanager
+def _followed(logs: Path, path: str) -> Generator[tuple[str, Iterator[tuple[str, str]]]]:
+    """An inspector's address, and the events of a run of it."""
+    with Inspector(logs) as inspector, _events(f"{inspector.url}/runs/{path}") as events:
+        yield inspector.url, events
+
+
 def _until(events: Iterator[tuple[str, str]], name: str, text: str = "") -> str:
     """The data of the first event of a name that holds a text."""
     return next(data for found, data in events if found == name and text in data)
@@ -62,10 +69,7 @@ def _until(events: Iterator[tuple[str, str]], name: str, text: str = "") -> str:
 
 def test_a_page_receives_each_cycle_while_it_is_recorded(tmp_path: Path) -> None:
     folder, trace = _running(tmp_path)
-    with (
-        Inspector(tmp_path) as inspector,
-        _events(f"{inspector.url}/runs/running/events?rows=1") as events,
-    ):
+    with _followed(tmp_path, "running/events?rows=1") as (_, events):
         _until(events, "fragment", 'id="')
         trace.write(_cycle(2))
         trace.flush()
@@ -78,10 +82,7 @@ def test_a_page_receives_each_cycle_while_it_is_recorded(tmp_path: Path) -> None
 
 def test_what_the_checks_find_is_marked_at_the_cycles_that_a_page_shows(tmp_path: Path) -> None:
     hostile_run(tmp_path, name="ended")
-    with (
-        Inspector(tmp_path) as inspector,
-        _events(f"{inspector.url}/runs/ended/events?rows=99") as events,
-    ):
+    with _followed(tmp_path, "ended/events?rows=99") as (_, events):
         sent = list(events)
 
     found = "".join(data for name, data in sent if name == "fragment")
@@ -123,26 +124,20 @@ def test_streams_end_when_the_inspector_does(tmp_path: Path) -> None:
 def test_a_trace_that_is_cut_while_it_is_followed_is_shown_again(tmp_path: Path) -> None:
     folder = hostile_run(tmp_path, name="cut", ended=False)
     whole = folder.trace_path.read_bytes()
-    with (
-        Inspector(tmp_path) as inspector,
-        _events(f"{inspector.url}/runs/cut/events?rows=2") as events,
-    ):
+    with _followed(tmp_path, "cut/events?rows=2") as (url, events):
         _until(events, "fragment")
         folder.trace_path.write_bytes(whole[: whole.index(b"\n") + 1])
-        page = httpx.get(f"{inspector.url}/runs/cut", timeout=PATIENCE)
+        page = httpx.get(f"{url}/runs/cut", timeout=PATIENCE)
     assert "was cut while it was read" in page.text
 
 
 def test_a_page_is_followed_after_a_description_was_half_written(tmp_path: Path) -> None:
     folder, trace = _running(tmp_path)
     whole = folder.info_path.read_bytes()
-    with (
-        Inspector(tmp_path) as inspector,
-        _events(f"{inspector.url}/runs/running/events?rows=1") as events,
-    ):
+    with _followed(tmp_path, "running/events?rows=1") as (url, events):
         _until(events, "fragment")
         folder.info_path.write_bytes(whole[:40])
-        answer = httpx.get(f"{inspector.url}/runs/running", timeout=PATIENCE)
+        answer = httpx.get(f"{url}/runs/running", timeout=PATIENCE)
         folder.info_path.write_bytes(whole)
         trace.write(_cycle(2))
         trace.flush()
@@ -157,10 +152,7 @@ def test_a_run_that_stays_unreadable_is_a_trouble(
 ) -> None:
     monkeypatch.setattr(live, "_PATIENCE", 0.0)
     folder = hostile_run(tmp_path, name="broken", ended=False)
-    with (
-        Inspector(tmp_path) as inspector,
-        _events(f"{inspector.url}/runs/broken/events") as events,
-    ):
+    with _followed(tmp_path, "broken/events") as (_, events):
         _until(events, "fragment")
         folder.info_path.write_bytes(b"{")
         assert "run.json" in _until(events, "trouble")

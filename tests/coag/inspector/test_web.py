@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager
 from html import unescape
 from pathlib import Path
 from typing import Any
+from urllib.parse import urldefrag, urljoin
 
 import httpx
 import pytest
@@ -62,17 +63,22 @@ async def test_a_hostile_run_is_shown_without_harm(client: httpx.AsyncClient, pa
 
 
 async def test_every_link_within_leads_somewhere(client: httpx.AsyncClient, key: str) -> None:
-    waiting, seen = {"/", "/compare?a=" + key}, set[str]()
+    waiting, ids = {"/", f"/compare?a={key}", f"/compare?a={key}&b={key}"}, dict[str, list[str]]()
+    spots: set[tuple[str, str]] = set()
     while waiting:
         path = waiting.pop()
-        seen.add(path)
         page = await client.get(path)
         assert page.status_code == 200, path
-        if not page.headers["content-type"].startswith("text/html"):
-            continue
-        found = {unescape(link) for link in re.findall(r'(?:href|src)="(/[^"#]*)', page.text)}
-        waiting |= {link for link in found if "hostile" not in link} - seen
-    assert {f"/runs/{key}", f"/runs/{key}/cycles/2", "/static/inspector.css"} <= seen
+        html = page.text if page.headers["content-type"].startswith("text/html") else ""
+        ids[path] = re.findall(r' id="([^"]+)"', html)
+        assert len(ids[path]) == len(set(ids[path])), path
+        for link in map(unescape, re.findall(r'(?:href|src)="([^"]*)', html)):
+            assert re.match("/(?!/)|#", link), link
+            target, spot = urldefrag(urljoin(path, link))
+            spots |= {(target, spot)} if spot and "hostile" not in target else set()
+            waiting |= {target} - ids.keys() if "hostile" not in target else set()
+    assert {f"/runs/{key}", f"/runs/{key}/cycles/2", "/static/inspector.css"} <= ids.keys()
+    assert [(path, spot) for path, spot in spots if spot not in ids[path]] == []
     for name, media_type in MEDIA_TYPES.items():
         assert (await client.get(f"/static/{name}")).headers["content-type"] == media_type
 
