@@ -82,7 +82,7 @@ def _depth(text: str) -> int:
 
 ModelT = TypeVar("ModelT", bound=BaseModel)
 
-_THINKING = re.compile(r"<think>.*?(?:</think>|\Z)", re.DOTALL)
+_THINKING = re.compile(r"(?<!\")<think>.*?(?:</think>|\Z)", re.DOTALL)
 _CUT_OFF = " It was cut off at the token limit: give a shorter answer, with shorter texts."
 _MAX_STARTS = 200
 """How many opening braces are tried; bounds the work on a hostile answer."""
@@ -143,10 +143,14 @@ def parse_answer(
 
 
 def json_objects(text: str) -> Iterator[dict[str, Any]]:
-    """The outermost JSON objects in a text, in order, whatever stands around them."""
+    """The outermost JSON objects in a text, in order; drafts within thinking do not count."""
     decoder = json.JSONDecoder()
     position, tries = 0, 0
     while (start := text.find("{", position)) >= 0 and tries < _MAX_STARTS:
+        if thinking := _THINKING.search(text, position, start + 1):
+            whole = _THINKING.match(text, thinking.start())
+            position = whole.end() if whole else len(text)
+            continue
         tries += 1
         try:
             value, position = decoder.raw_decode(text, start)
@@ -159,7 +163,7 @@ def json_objects(text: str) -> Iterator[dict[str, Any]]:
 def _extract(raw: str, output_type: type[ModelT]) -> Parsed[ModelT] | Problem | None:
     """The last object in the text that is of the type; else what is wrong with the last."""
     problem: Problem | None = None
-    for value in reversed(list(json_objects(_THINKING.sub("", raw)))):
+    for value in reversed(list(json_objects(raw))):
         found = _validate(value, output_type)
         if not isinstance(found, Problem):
             return found

@@ -68,6 +68,13 @@ def test_last_fitting_object_counts() -> None:
     assert found == Parsed(Point(x=2), repaired=True)
 
 
+@pytest.mark.parametrize("value", [{"<think>": 1}, {"a": "so I <think> it is", "b": {}}])
+def test_a_word_of_thinking_within_an_object_is_a_part_of_it(value: dict[str, Any]) -> None:
+    found = parse_answer(f"Here:\n{json.dumps(value)}", AnyObject)
+    assert isinstance(found, Parsed)
+    assert found.value.root == value
+
+
 def test_drafts_within_thinking_do_not_count() -> None:
     found = parse_answer('<think>{"x": 1} or so</think>\nDone: {"x": "oops"}', Point)
     assert isinstance(found, Problem)
