@@ -63,16 +63,19 @@ class EachOnce(Generic[LineT]):
 
     def __init__(self, make: Callable[[Utterance], LineT]) -> None:
         self._make = make
-        self._known: dict[int, tuple[Utterance, LineT]] = {}
+        self._said: Sequence[Utterance] = ()
+        self._made: list[LineT] = []
 
     def __call__(self, said: Sequence[Utterance]) -> list[LineT]:
-        """What is made of these messages; those that are not among them are forgotten."""
-        known, self._known = self._known, {}
-        for one in said:
-            made = known.get(id(one))
-            fresh = made is None or made[0] is not one
-            self._known[id(one)] = (one, self._make(one)) if fresh or made is None else made
-        return [self._known[id(one)][1] for one in said]
+        """What is made of these messages: of the last ones, without the first and with more."""
+        first = said[0] if said else None
+        start = next((n for n, one in enumerate(self._said) if one is first), len(self._said))
+        shared = len(self._said) - start
+        if shared > len(said) or not all(map(is_, self._said[start:], said)):
+            start, shared = len(self._said), 0
+        made = self._made[start:] + [self._make(one) for one in said[shared:]]
+        self._said, self._made = said, made
+        return made
 
 
 # ---- The dialogue as messages of their own, for models that are offered the actions as tools ----
