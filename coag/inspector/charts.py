@@ -15,7 +15,7 @@ from enum import StrEnum
 from functools import partial
 from itertools import accumulate, groupby, pairwise
 from statistics import mean
-from textwrap import wrap
+from textwrap import TextWrapper
 from typing import Any, cast
 from unicodedata import east_asian_width
 from xml.etree.ElementTree import Element
@@ -48,6 +48,8 @@ _NOTHING = "There is no cycle yet."
 _WIDTH, _LEFT, _RIGHT, _BELOW = 480.0, 44.0, 12.0, 26.0
 _LEGEND = 24.0
 """Height of a legend."""
+_JOINTS = re.compile(r"(\s+|[^\s_(,=/.]*[_(,=/.]+)")
+"""Behind these a long name is broken."""
 _LARGEST = 1e100
 """Beyond it a number is not drawn."""
 
@@ -118,7 +120,9 @@ def _wrapped(text: str, width: float, lines: int) -> list[str]:
     """A foreign text broken into a few lines; what has no room is cut with an ellipsis."""
     label = svg_label(text, 120) or "(nothing)"
     room = int(width / (width_of(label) / len(label)))
-    return wrap(label, max(room, 2), max_lines=lines, placeholder="…")
+    wrapper = TextWrapper(max(room, 2), max_lines=lines, placeholder="…")
+    wrapper.wordsep_re = _JOINTS
+    return wrapper.wrap(label)
 
 
 def ticks(low: float, high: float, count: int, *, whole: bool = False) -> list[float]:
