@@ -232,10 +232,11 @@ class _Tally:
 
     def unmarked(self) -> int:
         """Matters of which a fact differs from the first, and neither names the other."""
-        return sum(
-            any(v != value and one not in named and first not in names for one, v, names in others)
-            for (first, value, named), *others in self._facts.values()
-        )
+        count = 0
+        for (first, value, named), *others in self._facts.values():
+            differing = (one for one in others if one[1] != value and one[0] not in named)
+            count += any(first not in names for _, _, names in differing)
+        return count
 
     def orphans(self) -> int:
         """Records that were concluded from something that is gone."""

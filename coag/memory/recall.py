@@ -147,12 +147,8 @@ class Recaller:
         return replace(found, records=tuple(shown), contradictions=tuple(pairs.values()))
 
     def _contradicts(self, other: Record, record: Record) -> bool:
-        return (
-            other.superseded_by is None
-            and self._in_force(other)
-            and other.scope == record.scope
-            and other.scope in self.scopes
-        )
+        current = other.superseded_by is None and self._in_force(other)
+        return current and other.scope == record.scope and other.scope in self.scopes
 
 
 def _is_whole(source: RecallSource) -> bool:
@@ -165,16 +161,9 @@ async def found_by_id(
     """The records of these scopes whose id begins with a short id or a longer part of one."""
     if len(name) < SHORT_ID_LENGTH:
         return []
-    found: list[Record] = []
+    where, found = {"short_id": short_id(name)}, list[Record]()
     for kind in kinds:
-        search = Search(
-            text=None,
-            kind=kind,
-            k=10,
-            scopes=scopes,
-            where={"short_id": short_id(name)},
-            include_superseded=True,
-        )
-        hits = await store.search(search)
+        search = Search(text=None, kind=kind, k=10, scopes=scopes, where=where)
+        hits = await store.search(replace(search, include_superseded=True))
         found += [hit.record for hit in hits if hit.record.id.startswith(name)]
     return found

@@ -16,20 +16,11 @@ _UNSPACED = "\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
 """Scripts without spaces between words: each sign counts as a word."""
 _WORD = re.compile(rf"[{_UNSPACED}]|[^\W_{_UNSPACED}]+")
 _FILLERS = frozenset({"a", "an", "the", "please"})
-_TURNING = frozenset(
-    (
-        *("not", "no", "never", "none", "nor", "without", "unless", "except", "only"),
-        *("before", "after", "until", "t", "dont", "doesnt", "cannot", "cant", "wont"),
-        *("isnt", "arent", "shouldnt", "mustnt"),
-    )
-)
+_NEGATIONS = "not no never none nor without unless except only t dont doesnt cannot cant wont"
+_TURNING = frozenset(f"{_NEGATIONS} isnt arent shouldnt mustnt before after until".split())
 """Words that turn a sentence around; texts that differ in one of them are not near-equal."""
-_FRAME = frozenset(
-    (
-        *("i", "me", "my", "mine", "we", "us", "our", "you", "your", "user", "users", "s"),
-        *("a", "an", "the", "please", "remember", "note", "that"),
-    )
-)
+_PERSONS = "i me my mine we us our you your user users s"
+_FRAME = frozenset(f"{_PERSONS} a an the please remember note that".split())
 """Words that do not decide whether two sentences of a speaker, or about one, say the same."""
 _SENTENCE_END = re.compile(r"(?<=[.!?;])\s+")
 
@@ -116,12 +107,7 @@ def restates(text: str, said: Iterable[str], *parts: str) -> bool:
 
     So `The user likes tea` restates `Please remember that I like tea`. What leaves a word out
     does not: it may have been a condition, a negation, or whom he quotes. A question states
-    nothing.
-
-    Args:
-        text: What is said to be his.
-        said: What he said.
-        parts: What is said to be named in the text, e.g. a value; none may be of other words.
+    nothing. No part, e.g. a value, may be of other words than the text.
     """
     spoken = [_stems(one) for text in said for one in _sentences(text) if not one.endswith("?")]
     stated = [stems for one in _sentences(text) if (stems := _stems(one))]

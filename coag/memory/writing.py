@@ -124,13 +124,8 @@ class Draft:
 
     async def nearest(self, record: Record) -> list[Record]:
         """A few current records of the scope that are most similar to it."""
-        search = Search(
-            text=record.text,
-            kind=record.kind,
-            k=_NEAREST,
-            scopes=(record.scope,),
-            min_score=_ALIKE,
-        )
+        text, scopes = record.text, (record.scope,)
+        search = Search(text=text, kind=record.kind, k=_NEAREST, scopes=scopes, min_score=_ALIKE)
         names = await self._found(search)
         return [one for name in names if (one := self._now[name]) is not None]
 
@@ -143,16 +138,8 @@ class Draft:
             "subject": {"$in": sorted({subject for _, _, subject, _ in matters})},
             "attribute": {"$in": sorted({attribute for *_, attribute in matters})},
         }
-        await self._found(
-            Search(
-                text=None,
-                kind=kind,
-                k=_EVERYTHING,
-                scopes=(scope,),
-                where=where,
-                include_superseded=include_superseded,
-            )
-        )
+        search = Search(text=None, kind=kind, k=_EVERYTHING, scopes=(scope,), where=where)
+        await self._found(replace(search, include_superseded=include_superseded))
 
     async def _found(self, search: Search) -> list[str]:
         hits = await self._store.search(search)
@@ -245,11 +232,10 @@ class _Writer:
         old_id = given.supersedes
         concluded = bool(given.derived_from) or is_conclusion(new)
         elsewhere = _in_other_memory(new) if concluded else new.id
-        old_ids = () if old_id is None else (old_id,)
-        names = (new.id, elsewhere, *old_ids, *given.derived_from)
+        names = filter(None, (new.id, elsewhere, old_id, *given.derived_from))
         found = {one.id: one for one in await self._draft.get(names)}
         if given.derived_from:
-            sources = (found[name] for name in dict.fromkeys(given.derived_from) if name in found)
+            sources = [found[name] for name in given.derived_from if name in found]
             readable = [source for source in sources if source.scope in self._readable]
             new = derived(new, given.derived_from, readable)
         known = found.get(new.id)
@@ -296,11 +282,8 @@ class _Writer:
         placement, repeated = await _restated(self._draft, new, known, others)
         result = self._put(placement, known, repetition_of(known))
         changed = bool(result.superseded) or result.record.superseded_by != known.superseded_by
-        return replace(
-            result,
-            new=changed or known.provenance == new.provenance,
-            merged=not repeated,
-        )
+        said_before = known.provenance == new.provenance
+        return replace(result, new=changed or said_before, merged=not repeated)
 
     async def _in_place_of(
         self,

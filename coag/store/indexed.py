@@ -341,8 +341,10 @@ class IndexedStore(ABC):
             self._words.connect()
 
     def _add(self, records: Sequence[Record]) -> list[str]:
-        given = {record.id: record for record in reversed(records)}
-        rows = [row_of(given[one]) for one in dict.fromkeys(record.id for record in records)]
+        given: dict[str, Record] = {}
+        for record in records:
+            given.setdefault(record.id, record)
+        rows = list(map(row_of, given.values()))
         self._open_words()
         vectors = self._table.vectors(rows)
         with self._table.writing:

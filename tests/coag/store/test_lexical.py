@@ -132,6 +132,10 @@ def test_a_question_is_answered_alike_whether_its_common_words_are_remembered_or
     assert first[0].entry.id == remembered("lamp 17 burns").id
     assert asked(lexicon, "lamp 17") == first
     assert asked(filled(), "lamp 17") == first
+    oldest = remembered("lamp 0 burns").id  # it has the common word, too
+    *_, besides = lexicon.matches(query_words("lamp 17"), [ALICE], 5, [oldest])
+    assert besides.entry.id == oldest
+    assert 0 < besides.share < first[0].share
 
 
 def test_a_word_that_became_rare_is_looked_up_anew() -> None:
