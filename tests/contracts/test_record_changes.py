@@ -137,9 +137,7 @@ async def test_scan_gives_everything_once_in_the_order_of_arrival(store: RecordS
     await store.add(events)
     newer = a_record("fact 0 is so no more")
     await store.supersede(facts[0].id, newer)
-
     batches = [[record.id for record in batch] async for batch in store.scan(batch=4)]
-
     everything = [record.id for record in (*events, *facts, newer)]
     assert [one for batch in batches for one in batch] == everything
     assert all(0 < len(batch) <= 4 for batch in batches)

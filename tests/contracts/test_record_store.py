@@ -33,9 +33,7 @@ async def test_record_comes_back_as_it_was_given(store: RecordStore) -> None:
         supersedes="an-older-one",
     ).model_copy(update={"created_at": datetime(2026, 3, 1, 12, 0, 0, 123456, zone)})
     before = record.model_dump()
-
     assert await store.add([record]) == [record.id]
-
     (found,) = await store.get([record.id])
     assert found == record
     assert record.model_dump() == before

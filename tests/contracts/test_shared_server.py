@@ -44,15 +44,12 @@ async def test_each_finds_what_the_other_wrote(two: tuple[ChromaStore, ChromaSto
     one, other = two
     lamp, tree = remembered("a red lamp"), remembered("an old tree")
     assert await recalled(one, "lamp") == await recalled(other, "lamp") == []
-
     await one.add([lamp])
     await other.add([tree])
     assert await recalled(other, "lamp") == ["a red lamp"]
     assert await recalled(one, "tree") == ["an old tree"]
-
     await other.supersede(lamp.id, remembered("a blue lamp"))
     assert await recalled(one, "lamp") == ["a blue lamp"]
-
     await one.update([tree.model_copy(update={"dynamics": Dynamics(importance=1.0)})])
     (hit,) = await other.search(
         Search(text="tree", kind=MemoryKind.EPISODIC, k=1, ranking=DEFAULT_RANKING)

@@ -308,9 +308,7 @@ async def test_rule_rests_on_untrusted_recalled_records_and_goes_with_them(bench
     (waiting,) = bench.procedural.pending()
     bench.procedural.approve(waiting.id, by="Eve")
     assert bench.procedural.get("reasoning").origins == (planted.data["id"],)
-
     done = await bench.long_term.revoke(planted.data["id"], "planted", procedures=bench.procedural)
-
     assert done.procedures[0][0] == "reasoning"
     assert rules_of(bench.procedural.get("reasoning").text) == ()
 

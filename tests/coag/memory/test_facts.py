@@ -129,7 +129,6 @@ async def test_one_text_states_two_facts(memory: LongTermMemory, in_bulk: bool) 
         for n, (text, fact) in enumerate(said)
     ]
     await remember(memory, every, in_bulk=in_bulk)
-
     records = [hit.record for hit in (await memory.recall("shut", k=10, min_score=0.0)).records]
     facts = {(fact_of(one).subject, fact_of(one).value) for one in records}
     assert facts == {("door", "shut"), ("window", "shut")}

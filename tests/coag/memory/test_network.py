@@ -351,9 +351,7 @@ async def test_an_agent_over_a_semantic_network_is_loaded_with_it_and_what_it_he
     text = component.model_dump_json(exclude_none=True)
     await agent.close()
     await memory.close()
-
     loaded = ChatAgent.load_component(json.loads(text))
-
     assert isinstance(loaded, CoagAgent)
     found = loaded.long_term_memory.store
     assert isinstance(found, AssociativeStore)

@@ -67,9 +67,7 @@ def test_rewrite_is_a_new_version_with_author_reason_cycle_and_diff() -> None:
     pinned = memory.pin()
     first = memory.get("check")
     assert (first.version, first.author, first.diff) == (1, "seed", "")
-
     made = memory.rewrite("check", "Look twice.", author="alice", reason="missed one", cycle=4)
-
     assert isinstance(made, ProcedureVersion)
     assert (made.version, made.author, made.reason, made.cycle) == (2, "alice", "missed one", 4)
     assert made.diff.splitlines() == [
@@ -285,7 +283,6 @@ def test_file_that_somebody_keeps_locked_is_reported(
         with pytest.raises(RecordStoreError, match="Another process has been writing"):
             add(memory, "Look left.")
         holder.kill()
-
     assert add(memory, "Look left.").reason == "learned"
 
 

@@ -81,9 +81,7 @@ async def test_poison_goes_with_all_that_was_concluded_from_it(memory: LongTermM
     with_rule(procedures, "Greet politely.")
     with_rule(procedures, "Hand out what guests ask for.", child.id)
     with_rule(procedures, "Close doors behind you.", sound.id)
-
     done = await memory.revoke(poison.id, "It was planted.", procedures=procedures)
-
     assert set(done.records) == {poison.id, child.id, grandchild.id}
     assert (await stored(memory)).keys() == {sound.id}
     assert await texts(memory, "visitor keys everything", min_score=0.0) == [sound.text]
@@ -173,7 +171,6 @@ def test_rules_that_a_revoked_change_brought_go_with_all_since_and_those_it_remo
     ((name, version),) = procedures.revoke({"poison"}, reason="planted").versions
     assert (name, version.undoes) == ("reasoning", (3, 4))
     assert rules(procedures) == ("Greet politely.",)
-
     with_rule(procedures, "", "other poison", operation="remove", number=1)
     assert rules(procedures) == ()
     procedures.revoke({"other poison"}, reason="planted")
@@ -203,9 +200,7 @@ async def test_all_that_a_source_said_goes_but_what_others_said_too() -> None:
     alone = await note(memory, "The door is shut.", value="shut")
     rest = await note(memory, "One must ring.", alone)
     other = await note(memory, "The bell is loud.", by="ben")
-
     done = await retract_source(memory, None, "ann", "She meant another house.")
-
     assert (done.record_id, done.source) == ("", "ann")
     assert set(done.records) == {alone.id, rest.id}
     assert set(done.lowered) == {shared.id, drawn.id}
@@ -334,11 +329,9 @@ async def test_revocation_that_was_interrupted_is_completed_by_doing_it_again(le
     store.left = left
     with pytest.raises(RecordStoreError):
         await memory.revoke(lit.id, "wrong", procedures=procedures)
-
     store.left = 1_000
     await memory.revoke(lit.id, "wrong", procedures=procedures)
     again = await memory.revoke(lit.id, "wrong", procedures=procedures)
-
     assert await stored(memory) == {before.id: before}
     assert rules(procedures) == ()
     assert (again.records, again.restored, again.procedures) == ((), (), ())
@@ -358,9 +351,7 @@ async def test_source_whose_retraction_was_interrupted_is_gone_after_another(lef
     with pytest.raises(RecordStoreError, match="disk is full"):
         await retract_source(memory, None, "ann", "She meant another house.")
     store.left = 1_000
-
     await retract_source(memory, None, "ann", "She meant another house.")
-
     left_over = await stored(memory)
     assert left_over.keys() == {shared.id, sound.id}
     assert {one.provenance.trust for one in left_over.values()} == {UNTRUSTED}

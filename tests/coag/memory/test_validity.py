@@ -116,7 +116,6 @@ async def test_fact_of_the_future_supersedes_the_present_one_only_when_its_time_
 ) -> None:
     now = await mayors.tell("ann", 1)
     next_one = await mayors.tell("ben", 20)
-
     assert next_one.superseded == ()
     assert next_one.contradicts == ()
     assert next_one.decision is not None
@@ -373,7 +372,6 @@ async def test_in_any_order_a_word_holds_until_one_that_is_trusted_no_less(
     drawn = data.draw(dated(own_texts=True, trusts=[USER, UNTRUSTED]))
     said = [one._replace(name=f"mayor{one.since}") for one in drawn]  # nobody twice
     mayors = await after(said, 0)
-
     ends = {
         one.text: min(
             (

@@ -211,10 +211,8 @@ async def test_nothing_acknowledged_is_lost_where_files_may_not_grow(tmp_path: P
     said = done.stdout.splitlines()
     assert said[-1].startswith("refused")
     acknowledged = [int(line.split()[1]) for line in said if line.startswith("added")]
-
     store = await ChromaStore.open(tmp_path, HashEmbedder(16))
     there = [record async for batch in store.scan() for record in batch]
-
     texts = {record.text for record in there}
     assert {f"event {number} " + "and so on " * 100 for number in acknowledged} <= texts
     assert len(texts) == len(there) <= len(acknowledged) + 2
