@@ -11,6 +11,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from coag._util.validation import first_error
 from coag.compat import read_result
 from coag.context import WorkingMemory
 from coag.cycle import close_cycle, commit, decided_at, perceive, return_percept
@@ -67,9 +68,7 @@ def reading_trace(record: Snapshot | Written | None, field: str) -> Generator[No
         if isinstance(error, StateError):
             problem = str(error)
         elif isinstance(error, ValidationError):
-            first = error.errors(include_url=False)[0]
-            where = ".".join(map(str, first["loc"])) or "the whole"
-            problem = f"{where}: {first['msg']}"
+            problem = first_error(error, "the whole")
         named = "a snapshot"
         if isinstance(record, Snapshot):
             named = f"the snapshot of cycle {record.cycle}"

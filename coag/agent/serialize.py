@@ -16,6 +16,7 @@ from autogen_core.models import ChatCompletionClient
 from autogen_core.tools import BaseTool, Workbench
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
+from coag._util.validation import first_error
 from coag.compat import (
     ConstraintConfig,
     Part,
@@ -235,10 +236,8 @@ def assistant_arguments(
             )
         config = AssistantAgentConfig.model_validate(component.config)
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        where = ".".join(map(str, first["loc"]))
         raise ConfigurationError(
-            f"This is no component of an AssistantAgent: {where}: {first['msg']}. Give what "
+            f"This is no component of an AssistantAgent: {first_error(error)}. Give what "
             "its dump_component() gave."
         ) from error
     return config_arguments(config)

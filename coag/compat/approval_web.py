@@ -27,6 +27,7 @@ from starlette.routing import Route
 
 from coag._util.text import visible
 from coag._util.timeouts import outcome_of
+from coag._util.validation import first_error
 from coag.cycle import ApprovalAnswer, ApprovalRequest
 from coag.errors import ConfigurationError
 from coag.schema import Value
@@ -357,8 +358,6 @@ def _decision(body: bytes, kind: str) -> WebDecision:
         fields = parse_qs(body.decode(), keep_blank_values=True, max_num_fields=8)
         return WebDecision.model_validate({name: v[-1] for name, v in fields.items()})
     except ValidationError as error:  # what is wrong is told, without repeating it
-        first = error.errors(include_input=False, include_url=False)[0]
-        where = ".".join(map(str, first["loc"])) or "it"
-        raise HTTPException(422, f"This is no decision: {where}: {first['msg']}.") from error
+        raise HTTPException(422, f"This is no decision: {first_error(error, 'it')}.") from error
     except ValueError as error:
         raise HTTPException(422, "This is no decision: it cannot be read.") from error

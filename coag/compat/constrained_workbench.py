@@ -11,6 +11,7 @@ from autogen_core import CancellationToken, ComponentModel
 from autogen_core.tools import StaticStreamWorkbench, ToolResult, ToolSchema, Workbench
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from coag._util.validation import first_error
 from coag.context import (
     CoagContext,
     check_public,
@@ -106,10 +107,8 @@ def _read_state(state: Mapping[str, Any], workbenches: int) -> WorkbenchState:
     try:
         saved = WorkbenchState.model_validate(dict(state))
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        where = ".".join(str(part) for part in first["loc"])
         raise StateError(
-            f"This is no saved state of a ConstrainedWorkbench: {where}: {first['msg']}. Give "
+            f"This is no saved state of a ConstrainedWorkbench: {first_error(error)}. Give "
             "what its save_state() gave."
         ) from error
     if len(saved.inner) != workbenches:

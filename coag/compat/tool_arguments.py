@@ -19,6 +19,7 @@ from pydantic import AliasChoices, BaseModel, RootModel, ValidationError
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 from coag._util.timeouts import describe_error
+from coag._util.validation import first_error
 from coag.cycle import identity
 
 _DIGITS = 100
@@ -70,11 +71,7 @@ def _as_written(name: str, shown: Any, given: Mapping[str, Any]) -> Any:
 
 
 def _reason(error: Exception) -> str:
-    if not isinstance(error, ValidationError):
-        return describe_error(error)
-    first = error.errors(include_url=False, include_context=False)[0]
-    where = ".".join(str(part) for part in first["loc"])
-    return f"{where + ': ' if where else ''}{first['msg']}"
+    return first_error(error) if isinstance(error, ValidationError) else describe_error(error)
 
 
 def _text(value: object) -> str:

@@ -22,6 +22,7 @@ from autogen_core.tools import ParametersSchema, ToolSchema
 from pydantic import BaseModel, ConfigDict, SecretStr, ValidationError
 
 from coag._util.text import ellipsis, in_a_line
+from coag._util.validation import first_error
 from coag.errors import ModelAnswerError, ModelCallError
 from coag.models import (
     AskSettings,
@@ -244,8 +245,7 @@ def _faults(form: type[BaseModel], text: str) -> str:
     try:
         form.model_validate_json(text)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_context=False)[0]
-        return f"{'.'.join(map(str, first['loc'])) or 'the whole'}: {first['msg']}"
+        return first_error(error, "the whole")
     return ""
 
 

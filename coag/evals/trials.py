@@ -23,6 +23,7 @@ from pydantic import Field, ValidationError, model_validator
 from coag._util.files import replace_file
 from coag._util.locks import LockHeldError, lock_file
 from coag._util.text import one_line
+from coag._util.validation import first_error
 from coag.errors import CoagError
 from coag.schema import Value, content_id
 
@@ -301,9 +302,7 @@ def read_trials(folder: Path, plan: Plan) -> dict[str, Trial]:
 
 def _reason(error: OSError | ValidationError) -> str:
     if isinstance(error, ValidationError):
-        first = error.errors(include_url=False, include_input=False)[0]
-        where = ".".join(str(part) for part in first["loc"])
-        reason = f"{where}: {first['msg']}" if where else first["msg"]
+        reason = first_error(error)
     else:
         reason = error.strerror or type(error).__name__
     return one_line(reason).rstrip(".") + "."

@@ -11,6 +11,7 @@ from typing import Any, Self, cast
 
 from pydantic import BaseModel, Field, JsonValue, ValidationError
 
+from coag._util.validation import first_error
 from coag.agent import Mind
 from coag.context import WorkingMemory, dump_state
 from coag.errors import ConfigurationError, StateError, UnknownNameError
@@ -251,9 +252,7 @@ def _there(held: Any, parts: list[str]) -> bool:
 
 
 def _unfit(path: str, value: Any, what: str, error: ValidationError) -> StateError:
-    first = error.errors(include_url=False)[0]
-    where = ".".join(str(part) for part in first["loc"])
-    return StateError(f"{path!r} cannot be {value!r}: {what}: {where}: {first['msg']}.")
+    return StateError(f"{path!r} cannot be {value!r}: {what}: {first_error(error)}.")
 
 
 # ---- Making a fork's changes in a mind that stands at the boundary ----

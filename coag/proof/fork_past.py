@@ -15,6 +15,7 @@ from tempfile import TemporaryDirectory
 
 from pydantic import ValidationError
 
+from coag._util.validation import first_error
 from coag.agent import RecoveredState, reading_trace
 from coag.context import WorkingMemory, rebuild
 from coag.errors import ConfigurationError, RecordStoreError, TraceError, UnknownNameError
@@ -221,11 +222,9 @@ def memory_of(snapshot: Snapshot) -> WorkingMemory:
     try:
         return WorkingMemory.model_validate(snapshot.working_memory)
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        where = ".".join(str(part) for part in first["loc"])
         raise ConfigurationError(
             f"The working memory in the trace's snapshot of cycle {snapshot.cycle} cannot be read: "
-            f"{where}: {first['msg']}."
+            f"{first_error(error)}."
         ) from error
 
 

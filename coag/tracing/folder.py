@@ -13,6 +13,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import from_json, to_json
 
 from coag._util.files import replace_file
+from coag._util.validation import first_error
 from coag.errors import ConfigurationError, TraceError, UnknownNameError
 from coag.schema import (
     TRACE_VERSION,
@@ -243,9 +244,7 @@ def _parse(text: bytes, path: Path) -> RunInfo:
             text = to_json({**from_json(text), "v": TRACE_VERSION})  # it lacks what has defaults
         return RunInfo.model_validate_json(text)
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        at = ".".join(str(part) for part in first["loc"]) or "the whole"
-        raise TraceError(path, f"describes no run: {at}: {first['msg']}") from error
+        raise TraceError(path, f"describes no run: {first_error(error, 'the whole')}") from error
 
 
 class _Version(BaseModel):

@@ -16,6 +16,7 @@ from typing import Any, cast
 from pydantic import ValidationError
 from pydantic_core import from_json, to_json
 
+from coag._util.validation import first_error
 from coag.schema import ENTRY, TRACE_VERSION, Entry
 
 from .files import backwards, regular, trace_errors
@@ -112,9 +113,7 @@ def _why_unreadable(line: bytes, error: ValidationError) -> str:
     version = cast("dict[str, Any]", found)["v"]
     if isinstance(version, int) and version > TRACE_VERSION:
         return newer_version(version)
-    first = error.errors(include_url=False)[0]
-    at = ".".join(str(part) for part in first["loc"])
-    return f"is no valid record: {at}: {first['msg']}"
+    return f"is no valid record: {first_error(error)}"
 
 
 def _json(line: bytes) -> object | None:
