@@ -24,7 +24,7 @@ from pathlib import Path
 import psutil
 
 from case_study.trials import domain_named
-from coag.evals import JOBS_A_WORKER, RunSettings, Trial, plan_of, run_evaluation
+from coag.evals import JOBS_A_WORKER, ProgressListener, RunSettings, Trial, plan_of, run_evaluation
 
 TABLE_SEEDS = 50
 TARGET_MINUTES = 15.0
@@ -33,7 +33,7 @@ TARGET_MB = 400.0
 
 
 @dataclass
-class Watching:
+class Watching(ProgressListener):
     """Notes the memory of the workers after each trial, and when the first one came."""
 
     processes: int

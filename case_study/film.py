@@ -372,7 +372,7 @@ class _FrameReader:
     def _evaluate(self, outcome: EvaluationOutcome) -> tuple[str, float]:
         reasons: list[str] = []
         for one in outcome.evaluations:
-            option, verdict = self._options.get(one.candidate_id), one.died_of
+            option, verdict = self._options.get(one.candidate_id), one.rejected_by
             if option is None:
                 continue
             if verdict is None:

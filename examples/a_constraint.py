@@ -51,7 +51,7 @@ async def main() -> None:
     agent.constraints.add(at_most_100)  # in force from the next cycle
     print("with the rule:   ", (await agent.run(task="Another 400!")).messages[-1].to_text())
     judged = [e for r in agent.trace if isinstance(r, EvaluationOutcome) for e in r.evaluations]
-    for verdict in [e.died_of for e in judged if e.died_of is not None]:
+    for verdict in [e.rejected_by for e in judged if e.rejected_by is not None]:
         print(f"rejected by {verdict.constraint}: {verdict.reason}")
     print("paid:", PAID)
 

@@ -67,7 +67,7 @@ def recollection_of(records: Iterable[TraceRecord], run: str, start: Cell) -> Re
                 cells = remembered_obstacles(old)
                 counts["beside"] += any(distance(here, cell) == 1 for cell in cells)
             case EvaluationOutcome():
-                died = [each.died_of.reason for each in record.evaluations if each.died_of]
+                died = [each.rejected_by.reason for each in record.evaluations if each.rejected_by]
                 counts["refused"] += sum(any(name in why for name in earlier) for why in died)
             case ExecutionOutcome():
                 counts["noted"] += sum(

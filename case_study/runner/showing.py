@@ -92,12 +92,12 @@ def _evaluations(mind: CognitiveState) -> Sequence[Evaluation]:
 
 
 def _option(candidate: Candidate, judged: Evaluation | None, chosen: bool) -> Option:
-    died_of = judged.died_of if judged else None
+    rejected_by = judged.rejected_by if judged else None
     state: Literal["open", "chosen", "rejected"] = "chosen" if chosen else "open"
     note = candidate.reason
-    if died_of is not None:
+    if rejected_by is not None:
         state = "rejected"
-        note = ": ".join(part for part in (died_of.constraint, died_of.reason) if part)
+        note = ": ".join(part for part in (rejected_by.constraint, rejected_by.reason) if part)
     elif judged is not None:
         score = None if judged.score is None else f"{judged.score:.2f}"
         note = ", ".join(part for part in (score, judged.reason or candidate.reason) if part)

@@ -375,7 +375,7 @@ class EventMapper:
         calls: list[FunctionCall] = []
         results: list[FunctionExecutionResult] = []
         for judged in outcome.evaluations:
-            if (verdict := judged.died_of) is None:
+            if (verdict := judged.rejected_by) is None:
                 continue
             one = by_id[judged.candidate_id]
             shown = one.call_id or one.id
@@ -534,9 +534,9 @@ def _sentence(outcome: Outcome, memory: WorkingMemory, known: Collection[str]) -
             judged = outcome.evaluations
             text = f"{sum(one.survived for one in judged)} of {len(judged)} candidate(s) survived"
             deaths = [
-                f"{names.get(one.candidate_id, _NONE)} rejected by {_plain(one.died_of.constraint)}"
+                f"{names.get(one.candidate_id, _NONE)} rejected by {_plain(by.constraint)}"
                 for one in judged
-                if one.died_of is not None
+                if (by := one.rejected_by) is not None
             ]
             dumped = [one.model_dump(mode="json", exclude_none=True) for one in judged]
             return f"Evaluation: {'; '.join([text, *deaths])}.", json.dumps(dumped)

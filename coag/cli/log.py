@@ -213,7 +213,7 @@ class RunLines:
 
     def _evaluation(self, evaluation: Evaluation) -> Text:
         action = self._named(evaluation.candidate_id)
-        fatal = evaluation.died_of
+        fatal = evaluation.rejected_by
         if fatal is not None:
             return _item(f"rejected {action}: {fatal.constraint}: {fatal.reason}", _BAD)
         score = "" if evaluation.score is None else f" scored {evaluation.score:.2f}"
@@ -239,7 +239,7 @@ def _retrieval(outcome: RetrievalOutcome) -> Iterator[Text]:
     for recalled in outcome.records:
         record = recalled.record
         yield _item(f"{recalled.score:.2f} {record.kind} {record.id[:12]} {record.text}")
-        if recalled.why is not None and (because := recalled.why.told()):
+        if recalled.why is not None and (because := recalled.why.describe()):
             yield _item(f"  why: {because}", DIM)
     if outcome.left_out:
         names = ", ".join(name[:12] for name in outcome.left_out)

@@ -192,7 +192,7 @@ def _record(hit: RecalledRecord) -> Iterator[Text]:
     record, origin = hit.record, hit.record.provenance
     source = f"{origin.source}, {origin.trust}, cycle {origin.cycle} of {origin.run}"
     yield _item(f"{hit.score:.2f} {record.kind} {record.id[:12]} {record.text} ({source})", "cyan")
-    if hit.why is not None and (because := hit.why.told()):
+    if hit.why is not None and (because := hit.why.describe()):
         yield _item(f"why: {because}", DIM, depth=2)
 
 
@@ -204,8 +204,8 @@ def _procedures(reasons: Explanation) -> Iterator[Text]:
 
 def _considered(one: Considered, state: Mapping[str, Any]) -> Iterator[Text]:
     score = "" if one.score is None else f" scored {one.score:.2f}"
-    if one.died_of is not None:
-        fatal = one.died_of
+    if one.rejected_by is not None:
+        fatal = one.rejected_by
         yield _item(f"rejected {one.choice}: {fatal.constraint}: {fatal.reason}", "red")
     else:
         mark, style = ("chosen", "green") if one.chosen else ("passed over", "")

@@ -310,7 +310,7 @@ class Guard:
         return f"The perceptual state is out of date: {problem} {_STALE}" if problem else ""
 
     def _note_verdicts(self, candidate: Candidate, judged: Evaluation) -> None:
-        problems, refused_by = self.runner.problems, judged.died_of
+        problems, refused_by = self.runner.problems, judged.rejected_by
         passed = f"passed {', '.join(verdict.constraint for verdict in judged.verdicts)}"
         if refused_by is not None:
             passed = f"is forbidden by {refused_by.constraint}: {refused_by.reason}"

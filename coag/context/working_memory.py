@@ -548,11 +548,11 @@ def _rejections(memory: WorkingMemory, *, acted: bool) -> tuple[RejectedCandidat
             cycle=memory.cycle,
             action=candidates[judged.candidate_id].action,
             raw_arguments=candidates[judged.candidate_id].raw_arguments,
-            constraint=judged.died_of.constraint,
-            reason=judged.died_of.reason,
+            constraint=judged.rejected_by.constraint,
+            reason=judged.rejected_by.reason,
         )
         for judged in (evaluation.evaluations if evaluation and proposal else ())
-        if judged.died_of is not None
+        if judged.rejected_by is not None
     )
     again = {(gone.action, gone.raw_arguments) for gone in new}
     retained = (

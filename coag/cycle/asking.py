@@ -258,9 +258,9 @@ def _allowed(
     dead: list[dict[str, str]] = []
     for action, arguments in calls.judged():
         candidate = Candidate(id=OFFER, action=action, raw_arguments=arguments)
-        died_of = check(candidate, specs, context, deps).died_of
-        if died_of is not None and died_of.constraint != ARGUMENTS:
-            why = {"constraint": died_of.constraint, "reason": died_of.reason}
+        rejected_by = check(candidate, specs, context, deps).rejected_by
+        if rejected_by is not None and rejected_by.constraint != ARGUMENTS:
+            why = {"constraint": rejected_by.constraint, "reason": rejected_by.reason}
             dead.append({"action": action, "arguments": arguments, **why})
     remaining = calls.without({(one["action"], one["arguments"]) for one in dead})
     if dead:

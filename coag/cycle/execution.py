@@ -265,9 +265,9 @@ class GuardedRun:
             with self.context.supposing(self.brought):
                 result = check(candidate, specs, self.context, self.deps)
             self.judged(candidate, result)
-            if result.died_of is not None or result.arguments is None:
+            if result.rejected_by is not None or result.arguments is None:
                 invalid = Verdict.forbid("its arguments are invalid", ARGUMENTS)
-                entries.append(self._refused(candidate, result.died_of or invalid))
+                entries.append(self._refused(candidate, result.rejected_by or invalid))
             else:
                 written = _as_judged(candidate, result.arguments)
                 entries.append(ReadyCandidate(written, result.arguments, specs[candidate.action]))
@@ -495,8 +495,8 @@ async def execute(context: AnyContext, deps: Deps) -> ExecutionOutcome:
     selected, memory = selected_candidates(context), context.working_memory
     if not selected:
         evaluation = memory.cognitive_state.evaluation
-        died_of = [one.died_of for one in (evaluation.evaluations if evaluation else ())]
-        reasons = "; ".join(f"{one.constraint}: {one.reason}" for one in died_of if one)
+        rejected_by = [one.rejected_by for one in (evaluation.evaluations if evaluation else ())]
+        reasons = "; ".join(f"{one.constraint}: {one.reason}" for one in rejected_by if one)
         content = f"No candidate survived. {reasons}".strip()[:RESULT_TEXT]
         return ExecutionOutcome(
             cycle=memory.cycle,

@@ -272,7 +272,7 @@ class _FigureCounter:
             case ProposalOutcome():
                 self.deliberates = True
             case EvaluationOutcome():
-                rejected = [e.died_of.constraint for e in record.evaluations if e.died_of]
+                rejected = [e.rejected_by.constraint for e in record.evaluations if e.rejected_by]
                 self.rejections.update(rejected)
                 self.counts["wanted"] += rejected.count(_UNKNOWN_ACTION)
             case SelectionOutcome() if record.decided_by is not None:

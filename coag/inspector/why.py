@@ -157,7 +157,7 @@ def _grounds(explained: Explanation) -> Iterator[Node]:
 
 
 def _candidate(one: Considered) -> Node:
-    verdict = one.died_of
+    verdict = one.rejected_by
     fate = f" Rejected by {verdict.constraint[:80]}: {verdict.reason[:300]}" if verdict else ""
     return _node(
         NodeSort.CANDIDATE,
@@ -177,7 +177,7 @@ def _came_to(explained: Explanation, shown: Sequence[Considered]) -> Iterator[No
         by = f"Decided by {explained.decided_by}." if explained.decided_by else ""
         detail = f"{text}. {by} {explained.reason[:_READ]} {explained.result[:300]}"
         yield _node(NodeSort.CHOICE, "choice", text, detail, good=bool(chosen))
-    fatal = {one.died_of.constraint: one.died_of for one in shown[::-1] if one.died_of}
+    fatal = {one.rejected_by.constraint: one.rejected_by for one in shown[::-1] if one.rejected_by}
     for name, verdict in reversed(fatal.items()):
         text = f"{_short(name or 'a check', 60)}: {_short(verdict.reason, 90)}"
         id = f"constraint-{name[:100]}"
@@ -194,8 +194,8 @@ def _edges(explained: Explanation, nodes: Sequence[Node]) -> Iterator[Edge]:
         source = f"candidate-{one.id[:100]}"
         if one.chosen:
             yield Edge(source=source, target="choice", label="chosen", good=True)
-        elif one.died_of is not None:
-            target = f"constraint-{one.died_of.constraint[:100]}"
+        elif one.rejected_by is not None:
+            target = f"constraint-{one.rejected_by.constraint[:100]}"
             yield Edge(source=source, target=target, label="forbids", good=False)
 
 
@@ -213,14 +213,14 @@ def _action(one: Considered) -> str:
 
 def _most_telling(considered: Sequence[Considered]) -> list[Considered]:
     """The candidates that are shown: those chosen before all others, in the order proposed."""
-    ranked = sorted(considered, key=lambda one: (not one.chosen, one.died_of is None))
+    ranked = sorted(considered, key=lambda one: (not one.chosen, one.rejected_by is None))
     best = {one.id for one in ranked[:_CANDIDATES]}
     return [one for one in considered if one.id in best]
 
 
 def _because(hit: RecalledRecord) -> str:
     """Which parts of its score brought a record; empty where that is not explained."""
-    return "" if hit.why is None else _short(hit.why.told(), _LABEL)
+    return "" if hit.why is None else _short(hit.why.describe(), _LABEL)
 
 
 def _sentences(explained: Explanation) -> Iterator[str]:
@@ -247,7 +247,7 @@ def _sentences(explained: Explanation) -> Iterator[str]:
 
 
 def _fate(one: Considered) -> str:
-    if one.died_of is not None:
-        return f"was rejected by {one.died_of.constraint[:80]}: {one.died_of.reason[:300]}"
+    if one.rejected_by is not None:
+        return f"was rejected by {one.rejected_by.constraint[:80]}: {one.rejected_by.reason[:300]}"
     score = "" if one.score is None else f" with score {one.score:.2f}"
     return f"was {'chosen' if one.chosen else 'not chosen'}{score}."

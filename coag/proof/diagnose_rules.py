@@ -150,7 +150,7 @@ def _sensible_unruled(cycle: ObservedCycle) -> bool:
 
 def _vetoed(claim: Claim, cycle: ObservedCycle) -> str:
     """Why a candidate was rejected, if for what a claim says; else empty."""
-    for died in (judged.died_of for judged in cycle.evaluations):
+    for died in (judged.rejected_by for judged in cycle.evaluations):
         said = cycle.run.domain.claims(died.reason) if died else ()
         if died and any((one.fact, one.value) == (claim.fact, claim.value) for one in said):
             return died.reason
@@ -227,7 +227,7 @@ def invalid_proposal(cycle: ObservedCycle) -> Diagnosis | None:
         return _invalid(cycle, "Nothing was proposed.", "The answer holds no candidate.")
     harm = _harm_of_rejection(cycle, cycle.claims)
     for judged in cycle.evaluations if harm else ():
-        died, candidate = judged.died_of, cycle.candidate(judged.candidate_id)
+        died, candidate = judged.rejected_by, cycle.candidate(judged.candidate_id)
         if died is not None and candidate is not None:
             ruled = died.constraint not in _FORM_CHECKS
             why = "The rule was in force." if ruled else "No such call can be made."

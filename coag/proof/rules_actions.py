@@ -264,7 +264,7 @@ def _check_verdicts(judged: Evaluation, pinned: Sequence[str]) -> Findings:
             "force in this cycle, did not judge it as it should."
         )
     elif any(not verdict.allowed for verdict in judged.verdicts[:-1]):
-        forbade = judged.died_of.constraint if judged.died_of else ""
+        forbade = judged.rejected_by.constraint if judged.rejected_by else ""
         yield Rule.CONSTRAINT.says(
             f"Candidate {shown(judged.candidate_id)} was still judged by {shown(names[-1])} after "
             f"{shown(forbade)} had forbidden it."

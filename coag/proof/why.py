@@ -76,7 +76,7 @@ class Considered(Value):
     expected_effect: str = ""
     verdicts: tuple[Verdict, ...] = ()
     """What each check and constraint said, in order; the first that forbids ends the list."""
-    died_of: Verdict | None = None
+    rejected_by: Verdict | None = None
     """The verdict that forbade it; None for a survivor."""
     projection: dict[str, Any] | None = None
     """The state that the domain's forward model predicted."""
@@ -95,7 +95,7 @@ class Considered(Value):
             because=candidate.reason,
             expected_effect=candidate.expected_effect,
             verdicts=found.verdicts if found else (),
-            died_of=one.rejected_by,
+            rejected_by=one.rejected_by,
             projection=found.projection if found else None,
             score=found.score if found else None,
             judged=found.reason if found else "",
@@ -156,7 +156,7 @@ class Explanation(Value):
                 "chosen" if one.chosen else "",
                 str(one.choice),
                 one.score,
-                one.died_of and f"{one.died_of.constraint}: {one.died_of.reason}",
+                one.rejected_by and f"{one.rejected_by.constraint}: {one.rejected_by.reason}",
                 one.because,
             )
             for one in self.considered

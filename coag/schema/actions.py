@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Any, Literal, cast
 
 from pydantic import Field
+from typing_extensions import deprecated
 
 from .percepts import Failure, Percept
 from .values import Moment, Value
@@ -159,9 +160,15 @@ class Evaluation(Value):
         return all(verdict.allowed for verdict in self.verdicts)
 
     @property
-    def died_of(self) -> Verdict | None:
+    def rejected_by(self) -> Verdict | None:
         """The verdict that ended it, or None for a survivor."""
         return next((verdict for verdict in self.verdicts if not verdict.allowed), None)
+
+    @property
+    @deprecated("Evaluation.died_of is now Evaluation.rejected_by.")
+    def died_of(self) -> Verdict | None:
+        """The old name of `rejected_by`."""
+        return self.rejected_by
 
 
 def numbered(evaluations: Iterable[Evaluation]) -> tuple[Evaluation, ...]:

@@ -6,6 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from pydantic import Field
+from typing_extensions import deprecated
 
 from .percepts import Trust
 from .values import Moment, Value, content_id
@@ -174,7 +175,7 @@ def folded(text: str) -> str:
     return " ".join(text.casefold().split())
 
 
-_LEAST_TOLD = 0.005
+_LEAST_SHOWN = 0.005
 """A part of a score that adds less is not shown."""
 
 
@@ -200,14 +201,19 @@ class ScoreParts(Value):
     importance: float = 0.0
     trust: float = 0.0
 
-    def told(self) -> str:
+    def describe(self) -> str:
         """The parts in a line, the weightiest first, e.g. `lexical +0.41, dense +0.20`.
 
         Those that add less than 0.005 are left out.
         """
-        parts = [(name, part) for name, part in self if abs(part) >= _LEAST_TOLD]
+        parts = [(name, part) for name, part in self if abs(part) >= _LEAST_SHOWN]
         parts.sort(key=lambda one: -abs(one[1]))
         return ", ".join(f"{name} {part:+.2f}" for name, part in parts)
+
+    @deprecated("ScoreParts.told is now ScoreParts.describe.")
+    def told(self) -> str:
+        """The old name of `describe`."""
+        return self.describe()
 
 
 class RecalledRecord(Value):

@@ -325,7 +325,7 @@ class Decisions:
                 return
 
     def _rejected(self, evaluation: Evaluation) -> PhaseEvent:
-        verdict = evaluation.died_of
+        verdict = evaluation.rejected_by
         constraint = verdict.constraint if verdict else ""
         attributes: Attributes = {
             names.CANDIDATE_ID: name(evaluation.candidate_id),

@@ -315,7 +315,7 @@ class SpanBuilder:
             return
         match outcome:
             case EvaluationOutcome():
-                for verdict in (one.died_of for one in outcome.evaluations):
+                for verdict in (one.rejected_by for one in outcome.evaluations):
                     if verdict is not None:
                         by: Attributes = {names.CONSTRAINT: name(verdict.constraint)}
                         self._meters.add(names.VETOES, self._tree.of_agent(by))

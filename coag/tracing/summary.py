@@ -67,7 +67,7 @@ class CandidateSummary:
     @property
     def rejected_by(self) -> Verdict | None:
         """The verdict that forbade it; None for a survivor, and if it was not evaluated."""
-        return None if self.evaluation is None else self.evaluation.died_of
+        return None if self.evaluation is None else self.evaluation.rejected_by
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -188,7 +188,7 @@ def _came_to(status: RunStatus, outcome: Outcome) -> dict[str, Any]:
 
 def _vetoes(before: Mapping[str, int], outcome: EvaluationOutcome) -> Mapping[str, int]:
     vetoes = dict(before)
-    for verdict in (one.died_of for one in outcome.evaluations):
+    for verdict in (one.rejected_by for one in outcome.evaluations):
         if verdict is not None:
             name = short(verdict.constraint, _NAME) or "unnamed"
             name = name if name in vetoes or len(vetoes) < _CONSTRAINTS else "others"

@@ -325,7 +325,7 @@ def actions(report: ForkReport) -> list[str]:
     return [" ".join(map(str, story.chosen or ())) for story in report.fork_cycles]
 
 
-def died_of(story: CycleResult) -> list[str]:
+def rejected_by(story: CycleResult) -> list[str]:
     return [death.constraint for death in story.deaths]
 
 
@@ -342,8 +342,8 @@ async def test_without_its_rule_the_robot_is_stranded_and_with_it_not(
     assert "stranded" not in same.fork_end
     assert other.fork_end is not None
     assert "stranded" in other.fork_end
-    assert RULE in died_of(other.parent_cycles[0])
-    assert RULE not in died_of(other.fork_cycles[0])
+    assert RULE in rejected_by(other.parent_cycles[0])
+    assert RULE not in rejected_by(other.fork_cycles[0])
     assert actions(other)[0] == "clean_current_cell {}"
 
 
@@ -370,8 +370,8 @@ async def test_a_fork_may_go_on_with_another_temperament(play: Play, tmp_path: P
     result = await play("energy-dilemma", "coag", "impulsive", seed=0, depth="compact")
     run = only_run(result)
     report = await fork(run, "1", Changes(model="scripted:sound"), logs=tmp_path / "forks")
-    assert RULE in died_of(report.parent_cycles[0])
-    assert RULE not in died_of(report.fork_cycles[0])
+    assert RULE in rejected_by(report.parent_cycles[0])
+    assert RULE not in rejected_by(report.fork_cycles[0])
     assert actions(report)[0] == 'move_agent {"direction": "north"}'
     with pytest.raises(UnknownNameError, match="impulsive"):
         await fork(run, "1", Changes(model="scripted:none"), logs=tmp_path / "forks")

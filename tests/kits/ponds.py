@@ -17,7 +17,16 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from coag.errors import ModelAnswerError, ModelCallError
-from coag.evals import Assessment, Job, JobResult, Plan, RunSettings, Trial, run_evaluation
+from coag.evals import (
+    Assessment,
+    Job,
+    JobResult,
+    Plan,
+    ProgressListener,
+    RunSettings,
+    Trial,
+    run_evaluation,
+)
 
 CONTENDERS = (
     "fisher",
@@ -132,7 +141,7 @@ DOMAIN = Ponds()
 NAME = "kits.ponds:DOMAIN"
 
 
-class Noted:
+class Noted(ProgressListener):
     """Notes what a sweep tells, and may ask it to stop."""
 
     def __init__(self) -> None:

@@ -39,7 +39,11 @@ def _records(result: CaseResult, episode: int = 1) -> list[TraceRecord]:
 def _deaths(records: Sequence[TraceRecord]) -> list[tuple[str, str]]:
     """Constraint and reason of each rejected candidate."""
     judged = [e for r in records if isinstance(r, EvaluationOutcome) for e in r.evaluations]
-    return [(e.died_of.constraint, e.died_of.reason) for e in judged if e.died_of is not None]
+    return [
+        (e.rejected_by.constraint, e.rejected_by.reason)
+        for e in judged
+        if e.rejected_by is not None
+    ]
 
 
 @pytest.mark.parametrize("agent", ["baseline", "coag"])

@@ -288,4 +288,4 @@ def _hit(hit: RecalledRecord, *, with_scope: bool) -> Iterator[Text]:
     yield head
     yield Text(f"     {line(record.text)}")
     if hit.why is not None:
-        yield Text(f"     {hit.why.told()}", style=DIM)
+        yield Text(f"     {hit.why.describe()}", style=DIM)

@@ -27,8 +27,8 @@ async def test_the_action_that_changes_rules_is_neither_offered_nor_run() -> Non
     await agent.run(task="Learn.")
     assert all(PROCEDURAL_ACTION not in request.text.split("## ")[1] for request in model.requests)
     judged = [e for r in agent.trace if isinstance(r, EvaluationOutcome) for e in r.evaluations]
-    assert judged[0].died_of is not None
-    assert judged[0].died_of.constraint == "action_exists"
+    assert judged[0].rejected_by is not None
+    assert judged[0].rejected_by.constraint == "action_exists"
 
 
 @pytest.mark.parametrize(

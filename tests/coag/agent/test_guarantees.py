@@ -200,7 +200,7 @@ async def test_after_its_state_was_lost_an_agent_answers_but_acts_no_more() -> N
         assert ordered == [5]
         rejected = {r.constraint for r in agent.context.working_memory.rejections}
         assert rejected <= {"state_is_current"}
-    died = [one.died_of for r in traced(second, EvaluationOutcome) for one in r.evaluations]
+    died = [one.rejected_by for r in traced(second, EvaluationOutcome) for one in r.evaluations]
     assert [verdict.constraint for verdict in died if verdict] == ["state_is_current"] * 2
     await second.on_reset(CancellationToken())
     assert second.context.working_memory.stale is None

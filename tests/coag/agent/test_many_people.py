@@ -234,9 +234,9 @@ async def test_an_action_of_unknown_outcome_is_not_told_to_another_person_and_no
         for record in agent.trace
         if isinstance(record, EvaluationOutcome)
         for one in record.evaluations
-        if one.died_of is not None
+        if one.rejected_by is not None
     ]
-    assert [one.died_of.constraint for one in judged if one.died_of] == ["unsettled"]
+    assert [one.rejected_by.constraint for one in judged if one.rejected_by] == ["unsettled"]
 
 
 async def post_parcel(street: str = "Elm") -> str:

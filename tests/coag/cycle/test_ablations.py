@@ -130,7 +130,7 @@ async def test_without_evaluation_constraints_judge_by_predictions_that_nobody_i
     outcomes = await mind.live()
     near, second, far = outcomes[Phase.EVALUATION].evaluations
     assert (near.score, near.projection) == (None, {"at": 1})
-    assert far.died_of.constraint == "no_far_steps"
+    assert far.rejected_by.constraint == "no_far_steps"
     shown = prompt_of(Phase.SELECTION, mind)
     assert shown is not None
     assert "predicted state" not in str(shown)

@@ -94,7 +94,7 @@ async def test_a_value_that_raises_lets_nothing_pass() -> None:
     got = await outcomes_of(Broken(), scores(0.5), "right")
     (judged,) = got[Phase.EVALUATION].evaluations
     assert not judged.survived
-    assert "value of the prediction raised ZeroDivisionError: no scale" in judged.died_of.reason
+    assert "value of the prediction raised ZeroDivisionError: no scale" in judged.rejected_by.reason
 
 
 @pytest.mark.parametrize(

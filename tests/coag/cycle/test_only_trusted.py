@@ -288,11 +288,11 @@ async def test_an_agent_sends_to_nobody_whom_only_the_mail_named() -> None:
 
     assert SENT == ["ann@x.com", "boss@x.com", "desk@x.com"]
     died = [
-        judged.died_of
+        judged.rejected_by
         for line in agent.trace
         if isinstance(line, EvaluationOutcome)
         for judged in line.evaluations
-        if judged.died_of
+        if judged.rejected_by
     ]
     assert [one.constraint for one in died] == ["only_trusted_send_to"]
     assert "only in text from read_mail" in died[0].reason

@@ -166,8 +166,8 @@ async def test_without_a_prediction_that_can_be_relied_on_nothing_passes(
 ) -> None:
     mind = make_mind(replies(WAVE), tools=[wave], context=Foreseeing(predicts))
     (judged,) = (await mind.live())[Phase.EVALUATION].evaluations
-    assert judged.died_of.constraint == constraint
-    assert reason in judged.died_of.reason
+    assert judged.rejected_by.constraint == constraint
+    assert reason in judged.rejected_by.reason
     assert judged.arguments == {}
 
 
@@ -183,7 +183,7 @@ async def test_ranking_takes_the_highest_score() -> None:
 async def test_a_candidate_below_the_minimum_score_does_not_survive() -> None:
     mind = make_mind(replies(WAVE, judged=scores(0.1)), tools=[wave], minimum_score=0.3)
     evaluated = (await mind.live())[Phase.EVALUATION]
-    assert evaluated.evaluations[0].died_of.constraint == "minimum_score"
+    assert evaluated.evaluations[0].rejected_by.constraint == "minimum_score"
 
 
 class Grounded(CoagContext[Any]):

@@ -33,7 +33,9 @@ def candidate(number: int, *, chosen: bool = False, dead: bool = False) -> Consi
     verdict = Verdict(allowed=False, constraint="stay", reason="not yet") if dead else None
     choice = Choice(action="go", arguments=f'{{"to": {number}}}')
     score = None if dead else 0.5
-    return Considered(id=f"c{number}", choice=choice, died_of=verdict, chosen=chosen, score=score)
+    return Considered(
+        id=f"c{number}", choice=choice, rejected_by=verdict, chosen=chosen, score=score
+    )
 
 
 def test_a_decision_flows_from_what_was_known_to_the_choice() -> None:
@@ -135,7 +137,7 @@ def test_hostile_texts_are_shown_on_short_lines() -> None:
         risks=(evil,) * 9,
         percepts=(percept,),
         considered=(
-            Considered(id=evil, choice=choice, died_of=verdict, because=evil),
+            Considered(id=evil, choice=choice, rejected_by=verdict, because=evil),
             Considered(id="c2", choice=choice, chosen=True),
         ),
         procedures=(ProcedureUsed(name=evil, version=2, author=evil, reason=evil),),

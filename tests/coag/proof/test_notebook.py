@@ -71,7 +71,7 @@ RESULTS: list[Shown] = [
         kind="coag",
         cycle=1,
         goal=HARM,
-        considered=(Considered(id="c", choice=CHOICE, because=HARM, died_of=DIED),) * 100,
+        considered=(Considered(id="c", choice=CHOICE, because=HARM, rejected_by=DIED),) * 100,
         notes=(HARM,),
     ),
     Diagnosis(

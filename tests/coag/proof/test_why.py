@@ -30,8 +30,8 @@ async def test_an_explanation_holds_all_that_the_decision_rested_on(berries: Run
     assert {(used.version, used.author) for used in told.procedures} == {(1, "seed")}
     assert all(used.text for used in told.procedures)
     rejected, chosen = told.considered
-    assert rejected.died_of is not None
-    assert (rejected.died_of.constraint, rejected.died_of.reason) == (
+    assert rejected.rejected_by is not None
+    assert (rejected.rejected_by.constraint, rejected.rejected_by.reason) == (
         "two_are_enough",
         "it holds 2",
     )

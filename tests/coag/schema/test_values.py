@@ -168,8 +168,8 @@ def test_what_is_no_state_is_refused_and_leaves_the_source_as_it_was(state: obje
 
 def test_weightiest_parts_come_first_and_what_adds_nothing_is_not_told() -> None:
     parts = ScoreParts(dense=0.2, lexical=0.41, recency=0.001, trust=-0.02)
-    assert parts.told() == "lexical +0.41, dense +0.20, trust -0.02"
-    assert ScoreParts().told() == ""
+    assert parts.describe() == "lexical +0.41, dense +0.20, trust -0.02"
+    assert ScoreParts().describe() == ""
 
 
 @given(st.lists(st.booleans()))
@@ -180,7 +180,7 @@ def test_a_candidate_dies_of_the_first_rule_that_forbids_it(answers: list[bool])
     )
     evaluation = Evaluation(candidate_id="c1", arguments={}, verdicts=verdicts)
     assert evaluation.survived == all(answers)
-    assert evaluation.died_of == (
+    assert evaluation.rejected_by == (
         None if all(answers) else Verdict.forbid(f"rule {answers.index(False)}")
     )
 
@@ -202,3 +202,11 @@ def test_usage_adds_up_field_by_field(left: TokenUsage, right: TokenUsage) -> No
     for name in COUNTS:
         assert getattr(total, name) == getattr(left, name) + getattr(right, name)
     assert left + TokenUsage() == left
+
+
+def test_the_old_names_still_work_and_warn() -> None:
+    judged = Evaluation(candidate_id="c", arguments={}, verdicts=(Verdict.forbid("no"),))
+    with pytest.warns(DeprecationWarning, match="rejected_by"):
+        assert judged.died_of == judged.rejected_by  # pyright: ignore[reportDeprecated]
+    with pytest.warns(DeprecationWarning, match="describe"):
+        assert ScoreParts(dense=0.2).told() == "dense +0.20"  # pyright: ignore[reportDeprecated]
