@@ -58,7 +58,6 @@ from .deps import (
     decided_at,
     untrusted_texts,
 )
-from .detector import ProgressDetector
 from .execution import ActionRun, BatchResult, approvals_of, return_percept, run_selected
 from .modules import ModuleHost
 from .only_trusted import BoundRule, JudgedBy, OnlyTrusted, only_trusted
@@ -69,6 +68,7 @@ from .output_schema import (
     ReasoningAnswer,
     SelectionAnswer,
 )
+from .repeated_failures import ProgressDetector
 from .settings import Ablation, Bounds, Budget, CycleSettings
 from .turn import TurnResult, run_turn, sayable
 

@@ -34,8 +34,8 @@ from coag.schema import (
 from .actions import GuardedActions, ReadyArguments
 from .approval import Approvals
 from .constraints import ConstraintSet
-from .detector import ProgressDetector
 from .modules import ModuleHost
+from .repeated_failures import ProgressDetector
 from .settings import Ablation, CycleSettings
 
 

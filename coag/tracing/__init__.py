@@ -27,8 +27,7 @@ from .folder import (
     open_trace,
     read_run,
 )
-from .index import RecordKind, Stretch, TraceIndex
-from .lines import (
+from .hash_chain import (
     ProblemKind,
     TraceLine,
     TraceProblem,
@@ -40,11 +39,12 @@ from .lines import (
     read_lines,
     seal_of,
 )
+from .index import RecordKind, Stretch, TraceIndex
 from .pages import PageFiles, PhasePages, PlainPages, page_text
 from .reader import TraceTail, cycle_of, entry_of, read_trace
 from .run import Parent, Rebuild, Recipe, RunInfo, RunKind, Seal, installed_versions
 from .schemas import log_schemas
-from .seals import (
+from .signatures import (
     Statement,
     Witness,
     Witnessed,

@@ -28,7 +28,7 @@ from coag.schema import (
 )
 
 from .files import FOLDER, regular, trace_errors
-from .lines import (
+from .hash_chain import (
     FIXED,
     closing_hash,
     file_hash,
@@ -41,7 +41,7 @@ from .lines import (
 from .pages import PhasePages, PlainPages
 from .reader import read_trace
 from .run import RunInfo, run_facts
-from .seals import check_environment, seal_by_environment
+from .signatures import check_environment, seal_by_environment
 from .writer import TraceWriter
 
 # ---- The folder of one run ----

@@ -17,7 +17,7 @@ from coag.errors import TraceError
 from coag.schema import TRACE_VERSION, Percept, Snapshot, SnapshotReason, TurnStart
 
 from .files import SameFile, regular, trace_errors
-from .lines import LONGEST_LINE, TraceLine, Unreadable, line_by_itself, parse_line
+from .hash_chain import LONGEST_LINE, TraceLine, Unreadable, line_by_itself, parse_line
 
 # ---- What a line of a trace is, known from its beginning: it need not be parsed ----
 

@@ -10,7 +10,7 @@ from coag.errors import TraceError
 from coag.schema import Entry, Percept, TraceRecord
 
 from .files import SameFile, regular, trace_errors
-from .lines import LONGEST_LINE, LineCheck, ProblemKind, TraceLine, TraceProblem, read_lines
+from .hash_chain import LONGEST_LINE, LineCheck, ProblemKind, TraceLine, TraceProblem, read_lines
 
 # ---- Reading a trace, one record at a time ----
 

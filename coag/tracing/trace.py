@@ -13,7 +13,7 @@ from coag.errors import TraceError, UnknownNameError
 from coag.schema import Entry, HtmlTable, TraceRecord, html_card, one_line
 
 from .folder import RunFolder, read_run
-from .lines import TraceProblem
+from .hash_chain import TraceProblem
 from .reader import read_trace
 from .run import RunInfo, run_facts
 from .tables import COLUMNS, Column, Row, TableName, rows_of

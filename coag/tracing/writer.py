@@ -29,7 +29,7 @@ from coag.schema import (
 )
 
 from .files import LineFile
-from .lines import LONGEST_LINE, ParsedLine, Unreadable, chained_line, parse_line
+from .hash_chain import LONGEST_LINE, ParsedLine, Unreadable, chained_line, parse_line
 from .reader import cycle_of
 
 # ---- Records as JSON text, also where a text in them is broken ----

@@ -1,4 +1,4 @@
-"""What every action has in common: its price paid, its log line, its events, its tick."""
+"""What robots do (move, clean, use a gadget), each with its price, log line, events and tick."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lines of a trace: parsed, upgraded, chained by hashes and bound to their run."""
+"""The hash chain of a trace: its lines parsed, upgraded, chained and bound to their run."""
 
 from __future__ import annotations
 

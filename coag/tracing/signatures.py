@@ -25,7 +25,7 @@ from coag.errors import ConfigurationError, TraceError
 from coag.schema import Value
 
 from .files import regular, trace_errors
-from .lines import canonical, file_hash, info_fields, seal_of
+from .hash_chain import canonical, file_hash, info_fields, seal_of
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import (
