@@ -303,6 +303,8 @@ _LONGEST = {
     Cause.WRONG_FACT: (2, 4, _FOR_GOOD),
 }
 """Cycles that a component stays broken, to choose from; 1 or 2 for the others."""
+_LOST_SHOWN = 6
+"""How many lost faults the tables show, of each agent."""
 TRIES = 8
 """Draws of a variant before one that did no harm is given up."""
 _SEEDS, _PLACES = 1_000, 40
@@ -518,7 +520,9 @@ def _tables(measured: Measured) -> Iterator[str]:
     ]
     if lost:
         head = ["lost: injected", "variant", "stage and seed", "cycle", "found"]
-        yield markdown_table(head, lost, "lllrl")
+        yield markdown_table(head, lost[:_LOST_SHOWN], "lllrl")
+    if len(lost) > _LOST_SHOWN:
+        yield f"{len(lost) - _LOST_SHOWN} more were lost."
 
 
 def _matrix(found: Sequence[Injection]) -> str:
@@ -536,14 +540,17 @@ def _matrix(found: Sequence[Injection]) -> str:
 
 
 def _variants(found: Sequence[Injection]) -> str:
-    """How many of each variant were found."""
+    """How many of each variant were found; those found each time are only counted."""
     total = Counter((one.fault.cause, one.fault.variant) for one in found)
     right = Counter((one.fault.cause, one.fault.variant) for one in found if one.right)
-    rows = [
-        [str(cause), ", ".join(f"{key[1]} {right[key]}/{total[key]}" for key in kinds)]
-        for cause in Cause
-        if (kinds := [key for key in total if key[0] is cause])
-    ]
+    rows: list[list[str]] = []
+    for cause in Cause:
+        kinds = [key for key in total if key[0] is cause]
+        cells = [f"{key[1]} {right[key]}/{total[key]}" for key in kinds if right[key] < total[key]]
+        if whole := len(kinds) - len(cells):
+            cells.append(f"all of {whole} {'others' if cells else 'ways'}")
+        if kinds:
+            rows.append([str(cause), ", ".join(cells)])
     return markdown_table(["component", "in which way it broke: found of injected"], rows)
 
 
