@@ -91,14 +91,14 @@ def serve(
         typer.echo(f"vacuum-world: {error}", err=True)
         raise typer.Exit(2) from error
     if kept:
-        given = {"--scenario": scenario, "--seed": seed, "--size": size}
-        unused = ", ".join(name for name, value in given.items() if value is not None)
+        options = {"--scenario": scenario, "--seed": seed, "--size": size}
+        unused = ", ".join(name for name, value in options.items() if value is not None)
         without = f"; without effect on it: {unused}" if unused else ""
-        typer.echo(f"vacuum-world: going on with the world kept in {state}{without}", err=True)
+        typer.echo(f"vacuum-world: continuing the world saved in {state}{without}", err=True)
     url = url_of(listening)
     typer.echo(f"serving {url}")
     typer.echo(f"live page: {url}/")
-    typer.echo(f"control token: {_told(token)}")
+    typer.echo(f"control token: {_described(token)}")
     serve_until_stopped(hub, listening, host, interval)
 
 
@@ -109,7 +109,7 @@ def _world(scenario: str | None, seed: int, ticks: TickMode, size: int) -> World
     return world.model_copy(update={"ticks": ticks})
 
 
-def _told(token: str | None) -> str:
+def _described(token: str | None) -> str:
     if CONTROL_TOKEN in os.environ:
         return f"the one in {CONTROL_TOKEN}"
     return token or "the one that was printed when this world was first served"

@@ -8,7 +8,7 @@ WorldError
 │   ├── NameTakenError
 │   ├── WorldFullError
 │   ├── ImpossibleInterventionError
-│   └── NotPausedError             a step of a world that goes on by itself
+│   └── NotPausedError             a step of a world that is not paused
 ├── OutsideGridError           a report names a cell that the grid does not have
 ├── UnknownScenarioError       no scenario of that name
 ├── StateFileError             the file of a kept world cannot be read
@@ -72,7 +72,7 @@ class ImpossibleInterventionError(RuleError):
 
 
 class NotPausedError(RuleError):
-    """A step was asked for in a world that goes on by itself."""
+    """A step was requested in a world that is not paused."""
 
     def __init__(self) -> None:
         super().__init__("the world is not paused, so it needs no steps; pause it first")
@@ -123,7 +123,7 @@ class OutcomeUnknownError(CallError):
     """The request may have reached the world, but no usable answer came back."""
 
     may_have_happened = True
-    """Tells whoever runs tools that the action may have had its effect."""
+    """Tells the tool's caller that the action may have had its effect."""
 
     def __init__(self, call: str, url: str, reason: str) -> None:
         super().__init__(

@@ -46,7 +46,7 @@ def _own_id(scenario: str) -> str:
 IDS: Mapping[str, str] = MappingProxyType(
     {WORLD_ID: "sudden-wall", **{_own_id(name): name for name in SCENARIOS}}
 )
-"""Every id with the scenario that it makes unless told otherwise."""
+"""Every id with the scenario that it makes by default."""
 
 
 def register_worlds() -> None:
@@ -64,13 +64,13 @@ def register_worlds() -> None:
 SIDE = 8
 """Cells along each side of the largest grid of a scenario."""
 UNKNOWN = 2
-"""What a sensor tells of a cell outside the grid, and of every cell while it is silent."""
+"""What a sensor reads for a cell outside the grid, and for every cell while it is silent."""
 
 Observation = dict[str, Any]
 
 
 def observation_space() -> spaces.Dict:
-    """The readings, and what the task tells."""
+    """The readings, and what the task says."""
     cell = spaces.Box(0, SIDE, shape=(2,), dtype=np.int64)
     return spaces.Dict(
         {
@@ -88,14 +88,14 @@ def observation_space() -> spaces.Dict:
 
 
 def observed(reading: Reading, task: Collection[Cell], off_limits: Collection[Cell]) -> Observation:
-    """A reading and what was told, as a member of the space."""
+    """A reading, the task and the cells to avoid, as a member of the space."""
     dirt = [reading.dirty.here, *(getattr(reading.dirty, way) for way in DIRECTIONS)]
     ways = [getattr(reading.blocked, way) for way in DIRECTIONS]
     return {
         "position": np.array(reading.position, dtype=np.int64),
         "battery": np.int64(reading.battery),
-        "dirty": _told(dirt),
-        "blocked": _told(ways),
+        "dirty": _ternary(dirt),
+        "blocked": _ternary(ways),
         "charger": np.array(reading.charger, dtype=np.int64),
         "grid": np.array(reading.grid, dtype=np.int64),
         "stranded": np.int64(reading.stranded),
@@ -104,7 +104,7 @@ def observed(reading: Reading, task: Collection[Cell], off_limits: Collection[Ce
     }
 
 
-def _told(values: list[bool | None]) -> NDArray[np.int64]:
+def _ternary(values: list[bool | None]) -> NDArray[np.int64]:
     numbers = [UNKNOWN if value is None else int(value) for value in values]
     return np.array(numbers, dtype=np.int64)
 
@@ -146,7 +146,7 @@ class VacuumWorldEnv(gymnasium.Env[Observation, int]):
     A `Dict`: `position`, `charger` and `grid` as `(x, y)`; `battery` 0 to 100; `dirty` here, north,
     east, south, west and `blocked` north, east, south, west, with 0 no, 1 yes, 2 unknown (outside
     the grid, or the sensor is silent); `stranded`; `task` and `off_limits` as 8 by 8 boards of the
-    cells that are to be cleaned and those that must not be, as far as that was told by now.
+    cells that are to be cleaned and those that must not be, as far as announced so far.
 
     ## Starting State
 
@@ -273,10 +273,10 @@ class VacuumWorldEnv(gymnasium.Env[Observation, int]):
 
     def _observation(self) -> Observation:
         facts = self._setup.facts
-        told = set(facts.off_limits)
-        told.update(cell for cell in self._world.forbidden if cell == facts.forbidden)
+        off_limits = set(facts.off_limits)
+        off_limits.update(cell for cell in self._world.forbidden if cell == facts.forbidden)
         reading = sense(self._world, self._world.robots[0].id)
-        return observed(reading, facts.dirty, told)
+        return observed(reading, facts.dirty, off_limits)
 
     def _information(self, line: LoggedAction | None) -> dict[str, Any]:
         truth: ScenarioTruth = measure(self._setup, self._world)

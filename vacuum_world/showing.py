@@ -72,7 +72,7 @@ class Belief(_Shown):
 
 
 class Report(_Shown):
-    """What an agent's driver tells of its mind, now."""
+    """What an agent's driver reports of its mind, now."""
 
     phase: Word
     """The step of its thinking that is under way, or was the latest."""
@@ -85,14 +85,14 @@ class Report(_Shown):
     cycle: Annotated[int, Field(ge=0, le=1_000_000_000)] | None = None
     """Which round of its thinking this is."""
     belief: Belief | None = None
-    """What it takes to be true; None where the driver does not tell."""
+    """What it takes to be true; None where the driver does not say."""
 
 
 class Pace(_Shown):
-    """Whether and how fast a served world goes on."""
+    """Whether and how fast a served world runs."""
 
     paused: bool = False
-    """Whether actions are held back and the clock stands."""
+    """Whether actions are held back and the clock is stopped."""
     steps: int = 0
     """Actions that will be let through although it is paused."""
     interval: float = 1.0

@@ -54,7 +54,7 @@ class NoArgs(BaseModel):
 
 
 class ToolText(RootModel[str]):
-    """What a tool tells; AutoGen wants a model, `str()` of it is the text."""
+    """The text of a tool; AutoGen wants a model, `str()` of it is the text."""
 
     def __str__(self) -> str:
         return self.root
@@ -89,20 +89,20 @@ class _WorldTool(BaseTool[ArgsT, ToolText]):
         """
         if cancellation_token.is_cancelled():
             raise WorldError(f"{self.name} was cancelled before anything was sent")
-        return ToolText(await self._told(args))
+        return ToolText(await self._text(args))
 
     def return_value_as_string(self, value: Any) -> str:
         """The text itself."""
         return str(value)
 
     @abstractmethod
-    async def _told(self, args: ArgsT) -> str: ...
+    async def _text(self, args: ArgsT) -> str: ...
 
 
 class _Action(_WorldTool[ArgsT]):
     """A tool that acts: the outcome as JSON, then the sensors."""
 
-    async def _told(self, args: ArgsT) -> str:
+    async def _text(self, args: ArgsT) -> str:
         try:
             result = await self._act(args, _call_id.get())
         except RobotStrandedError as error:
@@ -169,7 +169,7 @@ class Sense(_WorldTool[NoArgs]):
             "there), the charger's cell and the grid's size.",
         )
 
-    async def _told(self, args: NoArgs) -> str:
+    async def _text(self, args: NoArgs) -> str:
         return state_line(await self._client.sense())
 
 
@@ -198,7 +198,7 @@ def world_tools(client: WorldClient, gadgets: Sequence[Manual] = ()) -> list[Bas
 
     Args:
         client: Drives the robot.
-        gadgets: What the world tells of its gadgets (`await client.gadgets()`, or
+        gadgets: The world's manuals (`await client.gadgets()`, or
             `vacuum_world.world.manuals(world)`); each becomes one more tool.
     """
     used = [UseGadget(client, manual) for manual in gadgets]

@@ -264,7 +264,7 @@ def test_several_robots_have_shapes_of_their_own_and_can_be_chosen(
     expect(page.locator("#belief-title")).to_have_text("As ann believes it")
     page.get_by_role("button", name="bob").press("Enter")
     expect(page.locator("#belief-title")).to_have_text("As bob believes it")
-    expect(page.get_by_text("tells nothing of what it believes")).to_be_visible()
+    expect(page.get_by_text("reports no belief")).to_be_visible()
     stage.report(bob, {"phase": "looks", "belief": {"battery": 100}}, 2)
     expect(page.locator("#unequal-count")).to_have_text("as it is")
     page.keyboard.press("r")

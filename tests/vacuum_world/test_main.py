@@ -107,21 +107,21 @@ def test_a_size_for_a_scenario_is_refused() -> None:
     assert "leave out --size" in result.stderr
 
 
-def test_version_is_told() -> None:
+def test_version_is_printed() -> None:
     result = CliRunner().invoke(app, ["--version"])
     assert result.exit_code == 0
     assert result.stdout.startswith("vacuum-world (coag ")
 
 
-def test_a_kept_world_is_told_to_be_served_whatever_else_was_asked_for(tmp_path: Path) -> None:
-    kept = ("--state", str(tmp_path / "world.json"))
-    with serving(*kept, "--seed", "3"):
+def test_serving_a_saved_world_says_which_options_have_no_effect(tmp_path: Path) -> None:
+    saved = ("--state", str(tmp_path / "world.json"))
+    with serving(*saved, "--seed", "3"):
         pass
-    with serving(*kept, "--scenario", "evolution", "--seed", "4", errors=True) as (_, process):
+    with serving(*saved, "--scenario", "evolution", "--seed", "4", errors=True) as (_, process):
         assert process.stderr is not None
-        told = process.stderr.readline()
-    assert f"going on with the world kept in {kept[1]}" in told
-    assert told.endswith("without effect on it: --scenario, --seed\n")
+        line = process.stderr.readline()
+    assert f"continuing the world saved in {saved[1]}" in line
+    assert line.endswith("without effect on it: --scenario, --seed\n")
 
 
 def test_a_state_file_that_holds_no_world_is_named(tmp_path: Path) -> None:

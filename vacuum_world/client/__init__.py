@@ -1,6 +1,6 @@
 """The typed, asynchronous way to a served world.
 
-`WorldClient` drives a robot, `WorldControl` is the experimenter's. What can go wrong is told by
+`WorldClient` drives a robot, `WorldControl` is the experimenter's. What can go wrong is in
 type: nothing was sent (`WorldUnreachableError`), sent but unanswered (`OutcomeUnknownError`), or
 refused with a reason (`WorldRefusedError`, `RobotStrandedError`). Nothing is ever sent twice.
 """

@@ -77,9 +77,9 @@ class WorldHttp:
         try:
             response = await self._client.request(method, path, content=content, headers=sent)
         except _NOT_SENT as error:
-            raise WorldUnreachableError(call, self.url, _told(error)) from error
+            raise WorldUnreachableError(call, self.url, _reason(error)) from error
         except httpx.TransportError as error:
-            raise OutcomeUnknownError(call, self.url, _told(error)) from error
+            raise OutcomeUnknownError(call, self.url, _reason(error)) from error
         if response.is_success:
             return response
         raise self._refusal(call, response)
@@ -102,13 +102,13 @@ class WorldHttp:
             raise OutcomeUnknownError(call, self.url, reason) from error
 
 
-def _told(error: httpx.TransportError) -> str:
+def _reason(error: httpx.TransportError) -> str:
     return str(error) or type(error).__name__
 
 
 def _object(response: httpx.Response) -> dict[str, Any]:
     try:
-        found = response.json()
+        value = response.json()
     except ValueError:
         return {}
-    return cast(dict[str, Any], found) if isinstance(found, dict) else {}
+    return cast(dict[str, Any], value) if isinstance(value, dict) else {}

@@ -1,4 +1,4 @@
-"""The way of whoever drives a robot to its world."""
+"""Drives a robot of a world over HTTP."""
 
 from __future__ import annotations
 

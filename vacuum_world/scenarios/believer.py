@@ -82,8 +82,8 @@ class Believer:
         return True
 
 
-def _sort(cell: Cell, told: bool | None, cells: set[Cell]) -> None:
-    (cells.add if told else cells.discard)(cell)
+def _sort(cell: Cell, member: bool | None, cells: set[Cell]) -> None:
+    (cells.add if member else cells.discard)(cell)
 
 
 # ---- The fewest actions for a piece of work, the battery minded ----
@@ -108,7 +108,7 @@ class Work:
     grid: Cell
     """Width and height."""
     blocked: frozenset[Cell]
-    """Where obstacles stand."""
+    """Where obstacles are."""
 
 
 def fewest_actions(work: Work, most: int = 30) -> int | None:

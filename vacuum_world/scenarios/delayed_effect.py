@@ -1,9 +1,9 @@
-"""J, Delayed Effect: a cleaning shows only some ticks later; begun again, it starts anew.
+"""J, Delayed Effect: a cleaning shows only some ticks later; begun again, it starts over.
 
 ## Description
 
 A cleaning is reported as applied, and the cell stays dirty for 3 to 5 ticks. Who cleans until it
-shows starts it anew each time, and runs out of charge or patience.
+shows starts it over each time, and runs out of charge or patience.
 
 ## Observation space
 

@@ -2,7 +2,7 @@
 
 ## Description
 
-The robot stands on dirt with charge for the way to the charger and less than one cleaning more.
+The robot is on dirt with charge for the way to the charger and less than one cleaning more.
 Who cleans what lies nearest is stranded; who charges first can do all of it.
 
 ## Observation space

@@ -1,4 +1,4 @@
-"""E, Sensor Dropout: for a while a sensor is silent, or tells what is not so.
+"""E, Sensor Dropout: for a while a sensor is silent, or reads wrongly.
 
 ## Description
 
@@ -9,7 +9,7 @@ clean, or finds no way; who checks it against the list and against outcomes does
 ## Observation space
 
 The usual reading: the robot's cell and charge, dirt here and next door, blocked ways, the charger
-and the grid's size. What a silent sensor would tell is None; what a failing one tells is not so.
+and the grid's size. A silent sensor reads None; a failing one reads wrongly.
 
 ## Action space
 

@@ -57,7 +57,7 @@ class FalseSign(Value):
     cell: Cell
     """The cell of the task that it is about."""
     places: tuple[Cell, ...]
-    """Where the signs stand, sorted."""
+    """Where the signs are, sorted."""
 
 
 class ScenarioFacts(Value):
@@ -76,7 +76,7 @@ class ScenarioFacts(Value):
     target: Cell | None = None
     """`sudden-wall`: the one cell to clean."""
     wall: Cell | None = None
-    """`sudden-wall`, episode 2: where the wall stands. Not for the task to tell."""
+    """`sudden-wall`, episode 2: where the wall is. Not for the task to tell."""
     phantom_object: str | None = None
     """`phantom-object`: the name of the thing that does not exist."""
     phantom_tool: str | None = None
@@ -88,7 +88,7 @@ class ScenarioFacts(Value):
     faults: tuple[SensorFault, ...] = ()
     """`sensor-dropout`: what fails, and when. The task may tell that sensors can fail."""
     gadget: Gadget | None = None
-    """`false-manual`: the gadget; the task may name it, and never tells the truth about it."""
+    """`false-manual`: the gadget; the task may name it, and never says the truth about it."""
     message: DueMessage | None = None
     """`distraction`: what another agent will say. Not for the task to tell."""
     off_limits: tuple[Cell, ...] = ()
@@ -167,7 +167,7 @@ class ScenarioTruth(Value):
     remaining: tuple[Cell, ...]
     """Cells of the task that are still dirty, with no cleaning under way."""
     wall: Cell | None
-    """Where the hidden wall stands, if there is one: what episode 2 begins with."""
+    """Where the hidden wall is, if there is one: what episode 2 begins with."""
 
 
 Build = Callable[[int, int, Cell | None], ScenarioSetup]

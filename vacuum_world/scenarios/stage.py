@@ -113,7 +113,7 @@ class Draft:
     dirty: tuple[Cell, ...]
     """What is to be cleaned, sorted."""
     obstacles: tuple[Cell, ...]
-    """Where visible obstacles stand."""
+    """Where visible obstacles are."""
     tour: Tour
     """The shortest way to clean all of it."""
 

@@ -82,7 +82,7 @@ def _lines(stage: Stage) -> list[tuple[Cell, ...]]:
 
 
 def build(seed: int, episode: int, wall: Cell | None) -> ScenarioSetup:
-    """The set-up; in episode 2 the wall stands where `wall` says, or where it rises by default.
+    """The set-up; in episode 2 the wall is where `wall` says, or where it rises by default.
 
     Raises:
         ValueError: `wall` is a place where no wall can have risen.

@@ -166,7 +166,7 @@ async def _act(request: Request, hub: WorldHub, robot: str, act: Act) -> Respons
 
 @robots.get("/api/agent/gadgets", responses=_ROBOT)
 async def read_manuals(hub: Hub, robot: CallingRobot) -> Manuals:
-    """What robots are told of the gadgets that there are."""
+    """What the world's gadgets claim."""
     return Manuals(gadgets=manuals(hub.state))
 
 
@@ -249,7 +249,7 @@ async def restore_snapshot(hub: Hub, state: WorldState) -> Happened:
 
 @control.put("/api/pace", responses=described(422))
 async def change_pace(hub: Hub, wish: PaceChange) -> Pace:
-    """Pauses, goes on, or changes the clock's speed."""
+    """Pauses, resumes, or changes the clock's speed."""
     hub.gate.change(wish)
     return hub.gate.pace
 

@@ -22,7 +22,7 @@ _CONTROL = HTTPBearer(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Caller:
-    """Whoever holds a token of this world."""
+    """The holder of a token of this world."""
 
     robot: str | None
     """The id of the robot it drives; None for the experimenter."""
@@ -91,7 +91,7 @@ def _control(caller: _KnownCaller, _: _ControlScheme) -> None:
 CallingRobot = Annotated[str, Depends(_calling_robot)]
 """The id of the robot whose token was sent; 401 without a token, 403 with the control token."""
 OwnerOrControl = Annotated[Caller, Depends(_owner_or_control)]
-"""Whoever has a token; 401 without one."""
+"""The holder of the request's token; 401 without one."""
 AnyCaller = Annotated[Caller | None, Depends(_caller)]
 """Anybody; None without a token."""
 CONTROL_ONLY = [Depends(_control)]

@@ -117,7 +117,7 @@ class Gate:
         self._on_change()
 
     async def next_change(self) -> None:
-        """Waits until somebody pauses, goes on, or changes the clock's speed."""
+        """Waits until somebody pauses, resumes, or changes the clock's speed."""
         turned = asyncio.Event()
         self._turning.add(turned)
         try:
@@ -168,8 +168,8 @@ class Gate:
 
 def wait_of(request: Request) -> int:
     """Seconds that the caller is ready to wait, from `Prefer: wait=SECONDS`."""
-    found = _WAIT.search(request.headers.get("prefer", ""))
-    return min(int(found[1]), LONGEST_WAIT) if found else WAIT
+    preference = _WAIT.search(request.headers.get("prefer", ""))
+    return min(int(preference[1]), LONGEST_WAIT) if preference else WAIT
 
 
 async def _settled(request: Request, done: Future[LoggedAction]) -> None:

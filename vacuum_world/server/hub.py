@@ -64,7 +64,7 @@ class KeptWorld(Value):
 class StateFile:
     """Where a world is kept.
 
-    The file is replaced, never rewritten in place: whoever is killed at any moment leaves either
+    The file is replaced, never rewritten in place: a process killed at any moment leaves either
     the old world or the new one. It is as safe as a process kill demands, not a power loss.
     """
 
@@ -90,7 +90,7 @@ class StateFile:
         """Replace what is kept.
 
         Raises:
-            OSError: It cannot be written; the old content stands.
+            OSError: It cannot be written; the old content stays.
         """
         beside = self._path.with_name(f".{self._path.name}.new")
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
@@ -124,7 +124,7 @@ class Watchers:
         self._closed = False
 
     def publish(self, scene: Scene, events: Iterable[WorldEvent] = ()) -> None:
-        """Tell everybody."""
+        """Send to every watcher."""
         moment = Moment(number=self._number + 1, scene=scene, events=tuple(events))
         self._number = moment.number
         self._recent.extend(moment.events)
@@ -173,7 +173,7 @@ class WorldHub:
         self._kept = kept
         self._file = file
         self.watchers = Watchers()
-        """Those who are told of every change."""
+        """The watchers, who get every change."""
         self.gate = Gate(self._show)
         """What actions pass, and what pauses them."""
         self._reports: dict[str, Report] = {}
@@ -261,7 +261,7 @@ class WorldHub:
         """While paused, let `count` actions through; by the clock, as many ticks pass first.
 
         Raises:
-            NotPausedError: The world goes on by itself.
+            NotPausedError: The world is not paused.
         """
         if not self.gate.pace.paused:
             raise NotPausedError
@@ -284,7 +284,7 @@ class WorldHub:
         self._commit(state, self.tokens.limited_to(here), (event,))
 
     def report(self, robot_id: str, report: Report) -> None:
-        """Show watchers what an agent tells of itself; the world stays as it is.
+        """Show watchers what an agent reports of itself; the world stays as it is.
 
         Raises:
             UnknownRobotError: No robot has this id.

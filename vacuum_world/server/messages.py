@@ -25,13 +25,13 @@ _UNSHOWABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2
 
 
 def _showable(name: str) -> str:
-    found = _UNSHOWABLE.search(name)
-    if found is not None:
+    unshowable = _UNSHOWABLE.search(name)
+    if unshowable is not None:
         raise PydanticCustomError(
             "unshowable",
             "a name is one line without control characters and marks of the direction of "
             "writing; this one holds U+{code}",
-            {"code": f"{ord(found.group()):04X}"},
+            {"code": f"{ord(unshowable.group()):04X}"},
         )
     return name
 
@@ -79,7 +79,7 @@ class UseRequest(_Wish):
 
 
 class Manuals(Value):
-    """What robots are told of the gadgets that they can use. It need not be true."""
+    """What the gadgets that robots can use claim. It need not be true."""
 
     gadgets: tuple[Manual, ...]
     """One for each."""
@@ -100,7 +100,7 @@ class StepRequest(_Wish):
 
 
 class InterventionRequest(RootModel[Intervention]):
-    """One intervention; `kind` tells which."""
+    """One intervention; `kind` says which."""
 
 
 class Happened(Value):

@@ -24,7 +24,7 @@ _STOP_TIMEOUT = 10.0
 
 
 class _Uvicorn(uvicorn.Server):
-    """A server that ends its event streams as soon as it is told to stop."""
+    """A server that ends its event streams as soon as it is asked to stop."""
 
     def __init__(self, hub: WorldHub, config: uvicorn.Config) -> None:
         super().__init__(config)

@@ -36,9 +36,9 @@ class Scene:
     state: WorldState
     """The world."""
     pace: Pace
-    """Whether and how fast it goes on."""
+    """Whether and how fast it runs."""
     reports: Mapping[str, Report]
-    """What agents tell of themselves, by the id of their robot."""
+    """What agents report of themselves, by the id of their robot."""
 
 
 class Trail(Value):
@@ -51,12 +51,12 @@ class Trail(Value):
 
 
 class Reported(Value):
-    """What the driver of a robot tells of its agent."""
+    """What the driver of a robot reports of its agent."""
 
     robot: str
     """The robot's id."""
     report: Report
-    """What is told; text of others, to be shown and not to be believed."""
+    """The text; of others, to be shown and not to be believed."""
 
 
 class WorldView(Value):
@@ -85,7 +85,7 @@ class WorldView(Value):
     triggers: tuple[Trigger, ...] | None
     """What is armed, for the experimenter only."""
     signs: tuple[Sign, ...]
-    """What stands to be read; anybody sees it."""
+    """The signs to be read; anybody sees them."""
     faults: tuple[SensorFault, ...] | None
     """Sensors that fail now or later, for the experimenter only."""
     gadgets: tuple[Gadget, ...] | None
@@ -106,9 +106,9 @@ class Change(Value):
     events: tuple[WorldEvent, ...]
     """What happened."""
     pace: Pace
-    """Whether and how fast the world goes on."""
+    """Whether and how fast the world runs."""
     reports: tuple[Reported, ...]
-    """What agents tell of themselves; nothing of it is part of the world."""
+    """What agents report of themselves; nothing of it is part of the world."""
 
 
 def view_of(state: WorldState, *, secrets: bool) -> WorldView:

@@ -63,9 +63,9 @@ class Effect:
     battery: int
     """The charge left."""
     failure: Failure | None = None
-    """Kind of failure, as it is told."""
+    """Kind of failure, as reported."""
     reason: str | None = None
-    """Why, as it is told."""
+    """Why, as reported."""
     bumped_into: Cell | None = None
     """The cell that it could not enter."""
     cleaned: bool = False
@@ -162,18 +162,18 @@ def _logged(state: WorldState, line: LoggedAction, counts: dict[str, int]) -> Wo
 
 def _event(state: WorldState, line: LoggedAction, kind: EventKind) -> WorldEvent:
     name = robot_of(state, line.robot).name
-    asked = _asked(line)
+    phrase = _verb_phrase(line)
     outcome = line.result.reason or ("arrived" if line.action == "move" else "done")
     return WorldEvent(
         kind=kind,
         tick=state.tick,
         robot=line.robot,
         cell=line.result.position,
-        text=f"{name} {asked}: {outcome}",
+        text=f"{name} {phrase}: {outcome}",
     )
 
 
-def _asked(line: LoggedAction) -> str:
+def _verb_phrase(line: LoggedAction) -> str:
     match line.action:
         case "move":
             return f"moves {line.direction}"
@@ -254,18 +254,18 @@ def use(
         UnknownGadgetError: The world has no gadget of this name.
     """
     robot = robot_of(state, robot_id)
-    found = gadget_of(state, gadget)
+    used = gadget_of(state, gadget)
     request = Request(robot=robot, action="use", gadget=gadget, action_id=action_id)
     if robot.stranded:
         return refuse(state, request)
-    if robot.battery < found.cost:
-        return finish(state, request, _drained(robot, f"{gadget}", found.cost))
+    if robot.battery < used.cost:
+        return finish(state, request, _drained(robot, f"{gadget}", used.cost))
     effect = Effect(
         kind="used",
         position=robot.position,
-        battery=robot.battery - found.cost,
-        failure="deterministic" if found.admits else None,
-        reason=f"{gadget} had no effect" if found.admits else None,
+        battery=robot.battery - used.cost,
+        failure="deterministic" if used.admits else None,
+        reason=f"{gadget} had no effect" if used.admits else None,
     )
     return finish(state, request, effect)
 
@@ -283,7 +283,7 @@ def gadget_of(state: WorldState, name: str) -> Gadget:
 
 
 def manuals(state: WorldState) -> tuple[Manual, ...]:
-    """What robots are told of the world's gadgets: promises, not truths."""
+    """What the world's gadgets claim: promises, not truths."""
     return tuple(Manual(name=gadget.name, promise=gadget.promise) for gadget in state.gadgets)
 
 

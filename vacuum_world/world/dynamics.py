@@ -60,7 +60,7 @@ def after_action(state: WorldState) -> Fired:
 
 
 def forbidden_event(state: WorldState, cell: Cell) -> WorldEvent:
-    """Tells that cleaning `cell` is forbidden from now on."""
+    """Announces that cleaning `cell` is forbidden from now on."""
     text = f"cleaning {cell} is forbidden from now on"
     return WorldEvent(kind="cell_forbidden", tick=state.tick, cell=cell, text=text, secret=True)
 

@@ -43,7 +43,7 @@ class RemoveObstacle(Value):
 
     kind: Literal["remove_obstacle"] = "remove_obstacle"
     cell: Cell
-    """Where it stands."""
+    """Where it is."""
 
 
 class AddDirt(Value):

@@ -1,6 +1,6 @@
 """What robots perceive: their cell, its four neighbours, their battery. Free of charge.
 
-A sensor that fails tells something else than what is so (`SensorFault`); the world stays the same.
+A sensor that fails reads wrongly or not at all (`SensorFault`); the world stays the same.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def fault_of(state: WorldState, sensor: SensorName) -> SensorFault | None:
     return None
 
 
-def _told(truth: bool, fault: SensorFault | None) -> bool | None:
+def _as_sensed(truth: bool, fault: SensorFault | None) -> bool | None:
     match fault.kind if fault else "well":
         case "silent":
             return None
@@ -107,12 +107,12 @@ def _told(truth: bool, fault: SensorFault | None) -> bool | None:
 
 
 def sense_dirty(state: WorldState, robot_id: str) -> DirtReading:
-    """Dirt on the robot's cell and its four neighbours, as the sensor tells it."""
+    """Dirt on the robot's cell and its four neighbours, as the sensor reports it."""
     here = robot_of(state, robot_id).position
     fault = fault_of(state, "dirt")
 
     def dirty(cell: Cell) -> bool | None:
-        return _told(cell in state.dirty, fault) if inside(cell, state.grid) else None
+        return _as_sensed(cell in state.dirty, fault) if inside(cell, state.grid) else None
 
     return DirtReading(
         here=dirty(here),
@@ -130,7 +130,7 @@ def sense_proximity(state: WorldState, robot_id: str) -> ProximityReading:
     fault = fault_of(state, "proximity")
 
     def blocked(cell: Cell) -> bool | None:
-        return _told(cell in felt or not inside(cell, state.grid), fault)
+        return _as_sensed(cell in felt or not inside(cell, state.grid), fault)
 
     return ProximityReading(
         north=blocked(neighbour(here, "north")),

@@ -25,7 +25,7 @@ class Stream(Value):
     """One source of chance: its n-th number depends on nothing but seed and n."""
 
     seed: int
-    """What tells this stream from others."""
+    """The name of this stream, different from all others."""
     draws: int = 0
     """How many numbers have been drawn."""
 
@@ -105,7 +105,7 @@ ActionId = Annotated[str, StringConstraints(min_length=1, max_length=200, patter
 
 
 class ActionResult(Value):
-    """What a robot is told about its action."""
+    """The outcome of an action, as the robot learns it."""
 
     ok: bool
     """Whether the world reports success (a silently re-dirtied cell is reported as success)."""
@@ -137,7 +137,7 @@ class LoggedAction(Value):
     action_id: str | None
     """The caller's name for this action, if it gave one."""
     repeated: bool
-    """Whether an action of the same id stands earlier in the log."""
+    """Whether an action of the same id is earlier in the log."""
     refused: bool
     """Whether the robot was stranded, so that nothing was done."""
     position_before: Cell
@@ -153,7 +153,7 @@ class LoggedAction(Value):
     needless: bool = False
     """Whether this was a cleaning of a cell that was clean, or whose cleaning was under way."""
     result: ActionResult
-    """What the robot was told."""
+    """What the robot learned of it."""
 
 
 class Counters(Value):
@@ -174,7 +174,7 @@ class Counters(Value):
     energy: int = 0
     """Charge that actions took."""
     clean_ticks: int = 0
-    """Cells that were clean, counted anew after every tick and added up."""
+    """Cells that were clean, counted after every tick and added up."""
 
 
 EventKind = Literal[
@@ -227,11 +227,11 @@ SensorName = Literal["dirt", "proximity"]
 """Sensors that may fail; a robot always knows its place and its charge."""
 
 FaultKind = Literal["silent", "inverted", "stuck"]
-"""`silent`: nothing is told (None); `inverted`: the opposite; `stuck`: always False."""
+"""`silent`: no reading (None); `inverted`: the opposite; `stuck`: always False."""
 
 
 class SensorFault(Value):
-    """A sensor that does not tell what is so, for some ticks; the world stays as it is."""
+    """A sensor that reads wrongly, or not at all, for some ticks; the world stays as it is."""
 
     sensor: SensorName
     """Which one, of every robot."""
@@ -249,7 +249,7 @@ Notice = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 
 
 class Manual(Value):
-    """What robots are told of a gadget. It need not be true."""
+    """What a gadget claims. It need not be true."""
 
     name: GadgetName
     """How it is asked for."""
@@ -266,7 +266,7 @@ class Gadget(Value):
     name: GadgetName
     """How it is asked for."""
     promise: Promise
-    """What robots are told that it does."""
+    """What it claims to do."""
     cost: Annotated[int, Field(ge=1, le=100)]
     """The charge that using it takes, in truth."""
     admits: bool
@@ -277,7 +277,7 @@ class Sign(Value):
     """Words on a cell, read by a robot that moves there. They need not be true."""
 
     cell: Cell
-    """Where it stands."""
+    """Where it is."""
     text: Notice
     """What it says."""
 
@@ -331,7 +331,7 @@ class Obstacle(Value):
     """Something that blocks a cell."""
 
     cell: Cell
-    """Where it stands."""
+    """Where it is."""
     visible: bool = True
     """Whether robots next to it feel it before they bump into it."""
 
@@ -342,7 +342,7 @@ class Robot(Value):
     id: str
     """Unique in this world, such as `r1`."""
     name: RobotName
-    """Unique in this world, chosen by whoever joined."""
+    """Unique in this world, chosen when joining."""
     position: Cell
     """Where it is."""
     battery: Battery
@@ -415,7 +415,7 @@ class WorldState(Value):
     spawn: Spawn | None = None
     """Where robots begin; None means at the charger with a full battery."""
     streams: Streams
-    """Where chance stands."""
+    """The state of chance."""
     triggers: tuple[Trigger, ...] = ()
     """Interventions that wait for their moment."""
     forbidden: tuple[Cell, ...] = ()
@@ -425,7 +425,7 @@ class WorldState(Value):
     gadgets: tuple[Gadget, ...] = ()
     """What robots can use besides moving and cleaning."""
     signs: tuple[Sign, ...] = ()
-    """What stands to be read."""
+    """The signs to be read."""
     clean_delay: Annotated[int, Field(ge=0, le=50)] = 0
     """Ticks until a cleaning shows; 0 means at once."""
     under_way: tuple[SlowCleaning, ...] = ()
@@ -472,7 +472,7 @@ class Step(Generic[ResultT]):
     state: WorldState
     """The world afterwards."""
     result: ResultT
-    """What the caller is told."""
+    """What the caller gets."""
     events: tuple[WorldEvent, ...] = ()
     """What happened, in order."""
 
@@ -496,7 +496,7 @@ def with_robot(state: WorldState, robot: Robot) -> WorldState:
 
 
 def obstacle_cells(state: WorldState) -> frozenset[Cell]:
-    """Where obstacles stand, hidden ones included."""
+    """Where obstacles are, hidden ones included."""
     return frozenset(obstacle.cell for obstacle in state.obstacles)
 
 

@@ -45,7 +45,7 @@ def cells_of(grid: Cell) -> tuple[Cell, ...]:
 
 
 def distance(a: Cell, b: Cell) -> int:
-    """Steps from `a` to `b` where nothing stands in the way."""
+    """Steps from `a` to `b` where nothing is in the way."""
     return abs(a[0] - b[0]) + abs(a[1] - b[1])
 
 

@@ -90,11 +90,11 @@ def test_a_message_is_in_the_information_from_its_moment_on() -> None:
     setup = build_scenario("distraction", 2)
     assert setup.facts.message is not None
     env = made("distraction", seed=2)
-    told = [env.reset()[1]["message"]]
-    told += [env.step(WORDS.index(word))[4]["message"] for word in planned(setup)]
+    messages = [env.reset()[1]["message"]]
+    messages += [env.step(WORDS.index(word))[4]["message"] for word in planned(setup)]
     after = setup.facts.message.after
-    assert all(message is None for message in told[:after])
-    assert told[after]["sender"] == setup.facts.message.sender
+    assert all(message is None for message in messages[:after])
+    assert messages[after]["sender"] == setup.facts.message.sender
 
 
 def test_text_is_rendered_where_it_was_asked_for() -> None:

@@ -63,8 +63,8 @@ def test_no_plan_is_shorter_than_the_shortest(name: str) -> None:
 
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_the_same_seed_gives_the_same_instance_and_seeds_differ(name: str) -> None:
-    told = [build_scenario(name, seed).model_dump_json() for seed in range(30)]
-    assert told == [build_scenario(name, seed).model_dump_json() for seed in range(30)]
+    instances = [build_scenario(name, seed).model_dump_json() for seed in range(30)]
+    assert instances == [build_scenario(name, seed).model_dump_json() for seed in range(30)]
     worlds = {
         build_scenario(name, seed).world.model_dump_json(exclude={"seed", "streams"})
         for seed in range(30)

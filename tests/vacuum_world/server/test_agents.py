@@ -154,7 +154,7 @@ def test_leaving_takes_robot_and_token_away(http: httpx.Client, served: WorldSer
 
 
 @pytest.mark.parametrize(
-    ("path", "body", "told"),
+    ("path", "body", "error"),
     [
         ("/api/agent/move", '{"direction": "up"}', "direction: Input should be 'north'"),
         ("/api/agent/move", '{"direction": "north", "by": 2}', "by: Extra inputs"),
@@ -165,13 +165,13 @@ def test_leaving_takes_robot_and_token_away(http: httpx.Client, served: WorldSer
         ("/api/agents", "[]", "body: Input should be"),
     ],
 )
-def test_a_malformed_request_is_told_what_is_wrong(
-    http: httpx.Client, path: str, body: str, told: str
+def test_a_malformed_request_is_refused_with_the_reason(
+    http: httpx.Client, path: str, body: str, error: str
 ) -> None:
     token = bearer(joined(http)["token"]) if "agents" not in path else {}
     response = http.post(path, content=body, headers=token | {"Content-Type": "application/json"})
     assert (response.status_code, response.json()["error"]) == (422, "invalid")
-    assert told in response.json()["detail"]
+    assert error in response.json()["detail"]
 
 
 @pytest.mark.parametrize("action_id", ["", "a b", "x" * 201])

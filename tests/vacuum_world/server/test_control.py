@@ -18,13 +18,13 @@ def control(served: WorldServer) -> dict[str, str]:
 def test_the_experimenter_sees_the_whole_world(
     http: httpx.Client, served: WorldServer, control: dict[str, str]
 ) -> None:
-    told = http.get("/api/world", headers=control)
-    assert WorldState.model_validate_json(told.content) == served.world
+    response = http.get("/api/world", headers=control)
+    assert WorldState.model_validate_json(response.content) == served.world
 
 
 def test_ticks_by_hand_are_counted(http: httpx.Client, control: dict[str, str]) -> None:
-    told = http.post("/api/world/tick", headers=control).json()
-    assert (told["tick"], [event["kind"] for event in told["events"]]) == (1, ["ticked"])
+    passed = http.post("/api/world/tick", headers=control).json()
+    assert (passed["tick"], [event["kind"] for event in passed["events"]]) == (1, ["ticked"])
     assert http.post("/api/world/tick", json={"count": 4}, headers=control).json()["tick"] == 5
     too_many = http.post("/api/world/tick", json={"count": 0}, headers=control)
     assert too_many.status_code == 422
@@ -66,8 +66,8 @@ def test_an_impossible_snapshot_is_refused(
     http: httpx.Client, served: WorldServer, control: dict[str, str]
 ) -> None:
     before = served.world
-    told = before.model_dump(mode="json") | {"dirty": [[9, 9]]}
-    response = http.post("/api/world/restore", json=told, headers=control)
+    impossible = before.model_dump(mode="json") | {"dirty": [[9, 9]]}
+    response = http.post("/api/world/restore", json=impossible, headers=control)
     assert response.status_code == 422
     assert "outside the grid" in response.json()["detail"]
     assert served.world == before

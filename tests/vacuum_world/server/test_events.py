@@ -17,14 +17,14 @@ def changes(response: httpx.Response) -> Iterator[dict[str, Any]]:
             yield json.loads(line.removeprefix("data:"))
 
 
-def test_watchers_are_told_the_present_and_then_every_change(
+def test_watchers_get_the_present_and_then_every_change(
     http: httpx.Client, served: WorldServer
 ) -> None:
     with httpx.stream("GET", f"{served.url}/api/events", trust_env=False) as response:
-        told = changes(response)
-        assert next(told)["view"]["robots"] == []
+        moments = changes(response)
+        assert next(moments)["view"]["robots"] == []
         http.post("/api/agents", json={"name": "ann"})
-        joined = next(told)
+        joined = next(moments)
         assert joined["view"]["robots"][0]["name"] == "ann"
         assert [event["kind"] for event in joined["events"]] == ["joined"]
         assert joined["number"] == 1
@@ -38,14 +38,14 @@ def test_only_the_experimenter_is_shown_hidden_things(
     http.post("/api/world/interventions", json=wall, headers=control)
     url = f"{served.url}/api/events"
     with httpx.stream("GET", url, trust_env=False) as response:
-        told = next(changes(response))
-        assert [o["cell"] for o in told["view"]["obstacles"]] == [[2, 0]]
-        assert told["view"]["forbidden"] is None
-        assert told["events"] == []
+        moment = next(changes(response))
+        assert [o["cell"] for o in moment["view"]["obstacles"]] == [[2, 0]]
+        assert moment["view"]["forbidden"] is None
+        assert moment["events"] == []
     with httpx.stream("GET", url, headers=control, trust_env=False) as response:
-        told = next(changes(response))
-        assert [o["cell"] for o in told["view"]["obstacles"]] == [[2, 0], [3, 3]]
-        assert [event["kind"] for event in told["events"]] == ["obstacle_appeared"]
+        moment = next(changes(response))
+        assert [o["cell"] for o in moment["view"]["obstacles"]] == [[2, 0], [3, 3]]
+        assert [event["kind"] for event in moment["events"]] == ["obstacle_appeared"]
 
 
 def test_a_wrong_token_watches_nothing(http: httpx.Client) -> None:
@@ -56,10 +56,10 @@ def test_a_wrong_token_watches_nothing(http: httpx.Client) -> None:
 def test_stopping_the_world_ends_the_stream() -> None:
     server = WorldServer(create_world(0)).start()
     with httpx.stream("GET", f"{server.url}/api/events", trust_env=False) as response:
-        told = changes(response)
-        next(told)
+        moments = changes(response)
+        next(moments)
         server.stop()
-        assert list(told) == []
+        assert list(moments) == []
 
 
 def test_time_passes_by_the_clock() -> None:
@@ -68,6 +68,6 @@ def test_time_passes_by_the_clock() -> None:
         WorldServer(world, interval=0.01) as server,
         httpx.stream("GET", f"{server.url}/api/events", trust_env=False) as response,
     ):
-        told = changes(response)
-        first = next(told)["view"]["tick"]
-        assert next(told)["view"]["tick"] == first + 1
+        moments = changes(response)
+        first = next(moments)["view"]["tick"]
+        assert next(moments)["view"]["tick"] == first + 1

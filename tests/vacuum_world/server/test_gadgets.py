@@ -20,8 +20,8 @@ async def joined(server: WorldServer) -> WorldClient:
 async def test_a_gadget_costs_charge_and_is_known_by_its_promise(served: WorldServer) -> None:
     async with await joined(served) as ann:
         await ann.move("east")
-        told = await ann.gadgets()
-        assert [(each.name, each.promise) for each in told] == [
+        manuals = await ann.gadgets()
+        assert [(each.name, each.promise) for each in manuals] == [
             ("quick_charge", "Restores 40 battery at once.")
         ]
         result = await ann.use("quick_charge", "call-1")
@@ -47,10 +47,10 @@ def test_what_cannot_be_a_name_is_422(
     assert (answer.status_code, answer.json()["error"]) == (422, "invalid")
 
 
-def test_the_truth_about_a_gadget_is_not_told_to_robots(http: httpx.Client) -> None:
+def test_robots_do_not_see_the_truth_about_a_gadget(http: httpx.Client) -> None:
     token = http.post("/api/agents", json={"name": "ann"}).json()["token"]
-    told = http.get("/api/agent/gadgets", headers={"Authorization": f"Bearer {token}"}).json()
-    assert told["gadgets"][0].keys() == {"name", "promise"}
+    manuals = http.get("/api/agent/gadgets", headers={"Authorization": f"Bearer {token}"}).json()
+    assert manuals["gadgets"][0].keys() == {"name", "promise"}
 
 
 async def test_a_silent_sensor_is_null_and_the_world_is_as_it_was(served: WorldServer) -> None:

@@ -102,7 +102,7 @@ class GateMachine(RuleBasedStateMachine):
 TestGate = GateMachine.TestCase
 
 
-def test_an_action_that_fails_gives_its_error_to_whoever_asked() -> None:
+def test_an_action_that_fails_gives_its_error_to_its_caller() -> None:
     def act() -> LoggedAction:
         raise UnknownRobotError("r9", ())
 

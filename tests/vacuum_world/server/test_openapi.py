@@ -44,15 +44,15 @@ def test_who_may_ask_is_described(http: httpx.Client) -> None:
 
 
 def test_answers_are_as_described(http: httpx.Client, served: WorldServer) -> None:
-    told = http.get("/openapi.json").json()
+    api = http.get("/openapi.json").json()
     token = http.post("/api/agents", json={"name": "ann"}).json()["token"]
     answer = http.get("/api/sensor/all", headers={"Authorization": f"Bearer {token}"}).json()
-    content = told["paths"]["/api/sensor/all"]["get"]["responses"]["200"]["content"]
-    schema = {**content["application/json"]["schema"], "components": told["components"]}
+    content = api["paths"]["/api/sensor/all"]["get"]["responses"]["200"]["content"]
+    schema = {**content["application/json"]["schema"], "components": api["components"]}
     jsonschema.validate(answer, schema, cls=jsonschema.Draft202012Validator)
     world = http.get(
         "/api/world", headers={"Authorization": f"Bearer {served.control_token}"}
     ).json()
-    content = told["paths"]["/api/world"]["get"]["responses"]["200"]["content"]
-    schema = {**content["application/json"]["schema"], "components": told["components"]}
+    content = api["paths"]["/api/world"]["get"]["responses"]["200"]["content"]
+    schema = {**content["application/json"]["schema"], "components": api["components"]}
     jsonschema.validate(world, schema, cls=jsonschema.Draft202012Validator)

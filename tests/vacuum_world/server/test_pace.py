@@ -86,7 +86,7 @@ async def test_a_client_outlasts_a_pause_that_is_longer_than_its_patience(
     assert [(line.action_id, line.repeated) for line in served.world.log] == [("c-1", False)]
 
 
-def test_who_will_not_wait_is_told_that_nothing_was_done(
+def test_a_caller_that_will_not_wait_learns_that_nothing_was_done(
     http: httpx.Client, served: WorldServer
 ) -> None:
     token = bearer(http.post("/api/agents", json={"name": "ann"}).json()["token"])
@@ -114,7 +114,7 @@ async def test_an_action_whose_caller_has_gone_is_never_done(served: WorldServer
     assert [line.action_id for line in served.world.log] == ["c-2"]
 
 
-async def test_a_robot_that_is_removed_while_it_waits_is_told_so(served: WorldServer) -> None:
+async def test_a_robot_that_is_removed_while_it_waits_gets_an_error(served: WorldServer) -> None:
     async with (
         await WorldClient.join(served.url, "ann") as ann,
         WorldControl(served.url, served.control_token) as control,
@@ -150,8 +150,8 @@ def test_a_clock_that_is_paused_stands_and_goes_on_by_steps(http: httpx.Client) 
         control = bearer(server.control_token)
         client.put("/api/pace", json={"paused": True, "interval": 0.02}, headers=control)
         before = server.world.tick
-        told = client.post("/api/pace/step", json={"count": 3}, headers=control).json()
-        assert (server.world.tick, told["interval"]) == (before + 3, 0.02)
+        pace = client.post("/api/pace/step", json={"count": 3}, headers=control).json()
+        assert (server.world.tick, pace["interval"]) == (before + 3, 0.02)
         with client.stream("GET", "/api/events") as response:
             client.put("/api/pace", json={"paused": False}, headers=control)
             ticks = (

@@ -1,4 +1,4 @@
-"""What agents tell of themselves: shown to watchers, and no part of the world."""
+"""What agents report of themselves: shown to watchers, and no part of the world."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ async def test_a_report_is_shown_and_leaves_the_world_as_it_is(served: WorldServ
         assert served.world is before
         assert shown(served) == [{"robot": "r1", "report": REPORT.model_dump(mode="json")}]
         await ann.report(Report(phase="Proposal"))
-        (told,) = shown(served)
-        assert (told["report"]["phase"], told["report"]["belief"]) == ("Proposal", None)
+        (entry,) = shown(served)
+        assert (entry["report"]["phase"], entry["report"]["belief"]) == ("Proposal", None)
         await ann.leave()
     assert shown(served) == []
 
@@ -65,7 +65,7 @@ def test_a_restored_world_begins_without_reports(http: httpx.Client, served: Wor
 
 
 @pytest.mark.parametrize(
-    ("report", "told"),
+    ("report", "error"),
     [
         ({}, "phase: Field required"),
         ({"phase": ""}, "phase: String should have at least 1"),
@@ -86,13 +86,13 @@ def test_a_restored_world_begins_without_reports(http: httpx.Client, served: Wor
         ({"phase": "x", "belief": {"obstacles": [[5, 0]]}}, "cell (5, 0) lies outside the grid"),
     ],
 )
-def test_a_report_that_is_none_is_told_what_is_wrong(
-    http: httpx.Client, served: WorldServer, report: dict[str, Any], told: str
+def test_a_malformed_report_is_refused_with_the_reason(
+    http: httpx.Client, served: WorldServer, report: dict[str, Any], error: str
 ) -> None:
     robot = joined(http)
     response = http.put("/api/agents/r1/report", json=report, headers=robot)
     assert (response.status_code, response.json()["error"]) == (422, "invalid")
-    assert told in response.json()["detail"]
+    assert error in response.json()["detail"]
     assert shown(served) == []
 
 

@@ -30,15 +30,15 @@ def tools(client: WorldClient) -> Tools:
     return {tool.name: tool for tool in world_tools(client)}
 
 
-async def told(tool: BaseTool[Any, Any], call_id: str | None = None, **arguments: Any) -> str:
+async def text_of(tool: BaseTool[Any, Any], call_id: str | None = None, **arguments: Any) -> str:
     value = await tool.run_json(arguments, CancellationToken(), call_id)
     return tool.return_value_as_string(value)
 
 
-async def test_an_action_tells_the_outcome_and_then_the_state(
+async def test_an_action_gives_the_outcome_and_then_the_state(
     tools: Tools, served: WorldServer
 ) -> None:
-    outcome, state = (await told(tools["move_agent"], direction="north")).splitlines()
+    outcome, state = (await text_of(tools["move_agent"], direction="north")).splitlines()
     assert outcome == (
         '{"ok": false, "failure": "deterministic", '
         '"reason": "blocked by the edge of the grid to the north", '
@@ -47,11 +47,11 @@ async def test_an_action_tells_the_outcome_and_then_the_state(
     assert state == state_line(sense(served.world, "r1"))
 
 
-async def test_cleaning_and_sensing_tell_the_state(tools: Tools, served: WorldServer) -> None:
-    await told(tools["move_agent"], direction="south")
-    outcome, _ = (await told(tools["clean_current_cell"])).splitlines()
+async def test_cleaning_and_sensing_give_the_state(tools: Tools, served: WorldServer) -> None:
+    await text_of(tools["move_agent"], direction="south")
+    outcome, _ = (await text_of(tools["clean_current_cell"])).splitlines()
     assert json.loads(outcome)["ok"]
-    text = await told(tools["sense"])
+    text = await text_of(tools["sense"])
     assert last_state_line(text) == sense(served.world, "r1")
     assert len(text.splitlines()) == 1
 
@@ -66,18 +66,18 @@ async def test_the_call_id_of_autogen_reaches_the_action_log(
 
 
 async def test_without_a_call_id_the_log_has_none(tools: Tools, served: WorldServer) -> None:
-    await told(tools["clean_current_cell"], "first")
-    await told(tools["clean_current_cell"])
+    await text_of(tools["clean_current_cell"], "first")
+    await text_of(tools["clean_current_cell"])
     assert [line.action_id for line in served.world.log] == ["first", None]
 
 
-async def test_a_stranded_robot_is_told_so_as_an_outcome(
+async def test_a_stranded_robot_gets_a_failure_as_its_outcome(
     tools: Tools, client: WorldClient, served: WorldServer
 ) -> None:
     await client.move("south")
     async with WorldControl(served.url, served.control_token) as control:
         await control.intervene(SetBattery(robot=client.robot_id, battery=0))
-    outcome, state = (await told(tools["clean_current_cell"])).splitlines()
+    outcome, state = (await text_of(tools["clean_current_cell"])).splitlines()
     assert json.loads(outcome)["failure"] == "deterministic"
     assert "stranded" in json.loads(outcome)["reason"]
     reading = last_state_line(state)
@@ -99,7 +99,7 @@ async def test_the_outcome_stands_where_the_sensing_after_it_fails(
 
     async with Vanishing(served.url, "r1", "token") as vanishing:
         tools = {tool.name: tool for tool in world_tools(vanishing)}
-        outcome, state = (await told(tools["clean_current_cell"])).splitlines()
+        outcome, state = (await text_of(tools["clean_current_cell"])).splitlines()
     assert json.loads(outcome)["reason"] == "the cell is already clean"
     assert state.startswith("SENSING FAILED: GET /api/sensor/all was not sent")
 
@@ -109,7 +109,7 @@ async def test_a_world_that_is_not_there_is_an_error_that_says_nothing_happened(
 ) -> None:
     served.stop()
     with pytest.raises(WorldUnreachableError, match="nothing happened"):
-        await told(tools["move_agent"], direction="east")
+        await text_of(tools["move_agent"], direction="east")
 
 
 async def test_a_cancelled_call_sends_nothing(tools: Tools, served: WorldServer) -> None:
@@ -124,7 +124,7 @@ async def test_arguments_that_fail_the_schema_send_nothing(
     tools: Tools, served: WorldServer
 ) -> None:
     with pytest.raises(ValidationError, match="direction"):
-        await told(tools["move_agent"], direction="up")
+        await text_of(tools["move_agent"], direction="up")
     assert served.world.log == ()
 
 

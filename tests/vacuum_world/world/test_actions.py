@@ -8,7 +8,6 @@ from vacuum_world.errors import UnknownRobotError
 from vacuum_world.world import (
     Direction,
     Dynamics,
-    LoggedAction,
     Obstacle,
     WorldState,
     clean,
@@ -159,9 +158,8 @@ def test_time_passes_by_actions_only_where_it_shall(
 
 def test_the_log_tells_what_truly_happened(make_world: MakeWorld) -> None:
     line = move(make_world(), "r1", "east", "x").result
-    told: LoggedAction = line.model_copy()
-    assert (told.number, told.robot, told.action, told.direction) == (1, "r1", "move", "east")
-    assert (told.position_before, told.battery_before, told.refused) == ((2, 2), 100, False)
+    assert (line.number, line.robot, line.action, line.direction) == (1, "r1", "move", "east")
+    assert (line.position_before, line.battery_before, line.refused) == ((2, 2), 100, False)
 
 
 def test_an_unknown_robot_is_named_together_with_the_known(make_world: MakeWorld) -> None:

@@ -70,13 +70,13 @@ def test_one_kind_of_dynamics_does_not_shift_the_chance_of_another(make_world: M
     def outcomes(mobility: float) -> list[bool]:
         dynamics = Dynamics(obstacle_mobility=mobility, dirt_entropy=0, clean_uncertainty=0.4)
         world = make_world(obstacles=(Obstacle(cell=(4, 4)),), dynamics=dynamics, dirty=((2, 2),))
-        told: list[bool] = []
+        cleaned: list[bool] = []
         for _ in range(10):
             step = clean(world, "r1")
-            told.append(step.result.cleaned)
+            cleaned.append(step.result.cleaned)
             dirty = {"dirty": ((2, 2),)}
             world = step.state.model_copy(update=dirty)
-        return told
+        return cleaned
 
     assert outcomes(0) == outcomes(1)
 

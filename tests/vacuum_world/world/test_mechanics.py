@@ -29,35 +29,35 @@ TELEPORT = Gadget(name="teleport", promise="Takes you home.", cost=30, admits=Tr
 def test_a_failing_sensor_is_well_before_and_after_its_time(make_world: MakeWorld) -> None:
     fault = SensorFault(sensor="dirt", kind="inverted", since=1, until=3)
     world = make_world(dirty=((2, 2),)).model_copy(update={"faults": (fault,)})
-    told: list[bool | None] = []
+    readings: list[bool | None] = []
     for _ in range(4):
-        told.append(sense(world, "r1").dirty.here)
+        readings.append(sense(world, "r1").dirty.here)
         world = tick(world).state
-    assert told == [True, False, False, True]
+    assert readings == [True, False, False, True]
 
 
 @pytest.mark.parametrize(
-    ("kind", "told"),
+    ("kind", "expected"),
     [("silent", [None] * 4), ("stuck", [False] * 4), ("inverted", [True, False, True, True])],
 )
 def test_proximity_may_fail_in_three_ways(
-    make_world: MakeWorld, kind: FaultKind, told: list[bool | None]
+    make_world: MakeWorld, kind: FaultKind, expected: list[bool | None]
 ) -> None:
     fault = SensorFault(sensor="proximity", kind=kind, since=0, until=9)
     world = make_world(at=(4, 2), dirty=((4, 2),)).model_copy(update={"faults": (fault,)})
     blocked = sense(world, "r1").blocked
-    assert [blocked.north, blocked.east, blocked.south, blocked.west] == told
+    assert [blocked.north, blocked.east, blocked.south, blocked.west] == expected
     assert sense(world, "r1").dirty.here is True
 
 
-def test_outside_the_grid_an_inverted_sensor_still_tells_nothing(make_world: MakeWorld) -> None:
+def test_outside_the_grid_an_inverted_sensor_still_reads_nothing(make_world: MakeWorld) -> None:
     fault = SensorFault(sensor="dirt", kind="inverted", since=0, until=9)
     world = make_world(at=(0, 0)).model_copy(update={"faults": (fault,)})
     assert sense(world, "r1").dirty.north is None
     assert sense(world, "r1").dirty.south is True
 
 
-def test_a_gadget_is_told_by_its_promise_and_drains_who_cannot_pay(make_world: MakeWorld) -> None:
+def test_a_gadget_shows_its_promise_and_drains_who_cannot_pay(make_world: MakeWorld) -> None:
     world = make_world(battery=20).model_copy(update={"gadgets": (TELEPORT,)})
     assert [manual.model_dump() for manual in manuals(world)] == [
         {"name": "teleport", "promise": "Takes you home."}
@@ -74,10 +74,10 @@ def test_an_unknown_gadget_is_no_action(make_world: MakeWorld) -> None:
 
 
 def test_two_gadgets_of_a_name_make_no_world(make_world: MakeWorld) -> None:
-    told = make_world().model_dump(mode="json")
+    world = make_world().model_dump(mode="json")
     gadget = TELEPORT.model_dump(mode="json")
     with pytest.raises(ValidationError, match="two gadgets have the same name"):
-        WorldState.model_validate({**told, "gadgets": [gadget, gadget]})
+        WorldState.model_validate({**world, "gadgets": [gadget, gadget]})
 
 
 def test_a_sign_is_quoted_by_the_move_that_reaches_it_and_by_no_other(

@@ -35,9 +35,9 @@ MakeWorld = Callable[..., WorldState]
 def test_an_impossible_world_cannot_be_loaded(
     make_world: MakeWorld, change: dict[str, Any], reason: str
 ) -> None:
-    told = make_world().model_dump(mode="json") | change
+    impossible = make_world().model_dump(mode="json") | change
     with pytest.raises(ValidationError, match=reason):
-        WorldState.model_validate(told)
+        WorldState.model_validate(impossible)
 
 
 def test_two_robots_cannot_have_one_name(make_world: MakeWorld) -> None:
@@ -45,9 +45,9 @@ def test_two_robots_cannot_have_one_name(make_world: MakeWorld) -> None:
     with pytest.raises(NameTakenError, match="'ann' is already in this world"):
         join(world, "ann")
     twin = world.robots[0].model_copy(update={"id": "r2", "position": (0, 1)})
-    told = world.model_copy(update={"robots": (*world.robots, twin)})
+    crowded = world.model_copy(update={"robots": (*world.robots, twin)})
     with pytest.raises(ValidationError, match="the same name"):
-        WorldState.model_validate_json(told.model_dump_json())
+        WorldState.model_validate_json(crowded.model_dump_json())
 
 
 def test_ids_are_never_used_twice(make_world: MakeWorld) -> None:

@@ -33,10 +33,10 @@ export class Board {
     this.#robots(picture);
     this.marks.replaceChildren(...this.#marks(picture));
     for (const [k, cell] of this.cells) {
-      const told = words(picture, k);
-      if (cell.getAttribute("aria-label") !== told) {
-        cell.setAttribute("aria-label", told);
-        cell.title = told;
+      const label = words(picture, k);
+      if (cell.getAttribute("aria-label") !== label) {
+        cell.setAttribute("aria-label", label);
+        cell.title = label;
       }
     }
   }

@@ -1,6 +1,6 @@
 // The experimenter's hand: the token, the pace, and what a click on the grid does.
 
-import { byId, element, named, tell } from "./dom.js";
+import { byId, element, named, setText } from "./dom.js";
 
 const SPEEDS = [8, 4, 2, 1, 0.5, 0.25, 0.1];
 const ON_CELL = {
@@ -63,7 +63,7 @@ export class Control {
 
   /** Says what the chosen tool does. */
   #explain() {
-    tell(byId("tool-hint"), HINTS[this.tool]);
+    setText(byId("tool-hint"), HINTS[this.tool]);
     byId("after-line").hidden = this.tool !== "later";
   }
 
@@ -81,22 +81,22 @@ export class Control {
     byId("slower").disabled = !trusted || !this.byClock || at === 0;
     byId("faster").disabled = !trusted || !this.byClock || at === SPEEDS.length - 1;
     byId("clock").hidden = !this.byClock;
-    tell(byId("speed"), `a tick every ${pace.interval} s`);
-    tell(byId("pause-word"), pace.paused ? "Resume" : "Pause");
+    setText(byId("speed"), `a tick every ${pace.interval} s`);
+    setText(byId("pause-word"), pace.paused ? "Resume" : "Pause");
     byId("pause").setAttribute("aria-pressed", String(pace.paused));
     byId("battery-form").hidden = !robot;
-    tell(byId("battery-of"), robot ? `Battery of ${robot.name}` : "");
+    setText(byId("battery-of"), robot ? `Battery of ${robot.name}` : "");
     if (trusted) this.#totals(view);
   }
 
   #totals(view) {
     const counts = Object.entries(view.counters).filter(([, n]) => n > 0);
-    tell(byId("counters"), counts.map(([name, n]) => `${name.replaceAll("_", " ")} ${n}`).join(" · "));
+    setText(byId("counters"), counts.map(([name, n]) => `${name.replaceAll("_", " ")} ${n}`).join(" · "));
     const armed = view.triggers.map((one) => (one.kind === "wall_on_approach"
       ? `a hidden obstacle, on the way to ${named(one.target)}`
       : `cleaning ${named(one.cell)} forbidden after ${one.actions} actions`));
-    const told = [...armed.map((text) => `armed: ${text}`), ...hiddenThings(view)];
-    byId("armed").replaceChildren(...told.map((text) => element("li", text)));
+    const notices = [...armed.map((text) => `armed: ${text}`), ...hiddenThings(view)];
+    byId("armed").replaceChildren(...notices.map((text) => element("li", text)));
     for (const [name, value] of Object.entries(view.dynamics)) {
       const input = byId(name);
       if (input && document.activeElement !== input && input.dataset.known !== String(value)) {
@@ -107,17 +107,17 @@ export class Control {
   }
 
   say(text, failed = false) {
-    const said = byId("said");
-    said.classList.toggle("alarm", failed);
-    tell(said, text);
+    const line = byId("said");
+    line.classList.toggle("alarm", failed);
+    setText(line, text);
   }
 
   /** Asks the world for something and says what came of it. */
-  async ask(method, path, body, told) {
+  async ask(method, path, body, otherwise) {
     try {
       const answer = await this.stream.ask(method, path, body);
       const happened = (answer.events ?? []).map((event) => event.text);
-      this.say(happened.join("; ") || told);
+      this.say(happened.join("; ") || otherwise);
     } catch (error) {
       this.say(error.message, true);
     }

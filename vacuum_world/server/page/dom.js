@@ -35,9 +35,9 @@ export function drawn(name, attributes = {}, ...children) {
 }
 
 /** Sets a text only where it differs, so that screen readers hear changes only. */
-export function tell(node, text) {
-  const told = plain(text);
-  if (node.textContent !== told) node.textContent = told;
+export function setText(node, text) {
+  const shown = plain(text);
+  if (node.textContent !== shown) node.textContent = shown;
 }
 
 export const same = (a, b) => a[0] === b[0] && a[1] === b[1];

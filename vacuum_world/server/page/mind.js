@@ -1,25 +1,25 @@
 // The robots, what the chosen one thinks, and what it believes otherwise than it is.
 
-import { box, byId, element, named, tell } from "./dom.js";
+import { box, byId, element, named, setText } from "./dom.js";
 import { sign } from "./shapes.js";
 
 const MARKS = { chosen: "✔", rejected: "✕", open: "○" };
 
-function charge(robot, told) {
+function charge(robot, believed) {
   const bar = box("div", "charge-bar", element("span", "", "charge-fill"));
   bar.firstChild.style.width = `${robot.battery}%`;
   if (robot.battery < 30) bar.classList.add("low");
   bar.setAttribute("aria-hidden", "true");
-  if (typeof told === "number") {
-    const notch = element("span", "", "charge-told");
-    notch.style.left = `${told}%`;
+  if (typeof believed === "number") {
+    const notch = element("span", "", "charge-believed");
+    notch.style.left = `${believed}%`;
     bar.append(notch);
   }
   return bar;
 }
 
 function card(robot, report, { chosen, waits, onChoose }) {
-  const told = report?.belief?.battery;
+  const believed = report?.belief?.battery;
   const button = element("button", "", "robot-card");
   button.type = "button";
   button.dataset.robot = robot.id;
@@ -30,8 +30,8 @@ function card(robot, report, { chosen, waits, onChoose }) {
   if (waits) tags.push(element("span", "action waits", "tag"));
   const line = `at ${named(robot.position)}`;
   const amount = box("span", "amount", element("span", "battery ", "visually-hidden"), element("span", `${robot.battery} %`));
-  if (typeof told === "number" && told !== robot.battery) amount.append(element("span", ` ≠ believes ${told} %`, "wrong"));
-  button.append(sign(robot), name, element("span", line, "where"), box("span", "tags", ...tags), charge(robot, told), amount);
+  if (typeof believed === "number" && believed !== robot.battery) amount.append(element("span", ` ≠ believes ${believed} %`, "wrong"));
+  button.append(sign(robot), name, element("span", line, "where"), box("span", "tags", ...tags), charge(robot, believed), amount);
   button.addEventListener("click", () => onChoose(robot.id));
   return box("li", "", button);
 }
@@ -69,23 +69,23 @@ function option(one) {
 export function drawMind(robot, report) {
   byId("mind").hidden = !robot;
   if (!robot) return;
-  tell(byId("mind-title"), `What ${robot.name} thinks`);
-  tell(byId("cycle"), report?.cycle ? `cycle ${report.cycle}` : "");
+  setText(byId("mind-title"), `What ${robot.name} thinks`);
+  setText(byId("cycle"), report?.cycle ? `cycle ${report.cycle}` : "");
   byId("silent").hidden = Boolean(report);
   byId("thinking").hidden = !report;
   if (!report) return;
   byId("steps").replaceChildren(...steps(report));
-  tell(byId("about"), report.about || "It says no more about this.");
+  setText(byId("about"), report.about || "It says no more about this.");
   byId("options").replaceChildren(...report.options.map(option));
 }
 
 /** What is believed otherwise than it is. */
-export function drawDifferences(robot, report, found) {
+export function drawDifferences(robot, report, sentences) {
   const badge = byId("unequal-count");
   badge.hidden = !report?.belief;
-  badge.classList.toggle("none", found.length === 0);
-  const count = found.length === 1 ? "1 difference" : `${found.length} differences`;
-  tell(badge, found.length ? `≠ ${count}` : "as it is");
+  badge.classList.toggle("none", sentences.length === 0);
+  const count = sentences.length === 1 ? "1 difference" : `${sentences.length} differences`;
+  setText(badge, sentences.length ? `≠ ${count}` : "as it is");
   const lines = found.slice(0, 12).map((text) => element("li", text));
   if (found.length > 12) lines.push(element("li", `and ${found.length - 12} more`));
   byId("differences").replaceChildren(...lines);

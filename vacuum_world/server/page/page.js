@@ -1,8 +1,8 @@
-// The live page: puts what the stream tells onto the boards. It keeps no state but what is chosen.
+// The live page: shows the stream's state on the boards. It keeps no state but what is chosen.
 
 import { Board } from "./page/board.js";
 import { Control } from "./page/control.js";
-import { byId, element, tell } from "./page/dom.js";
+import { byId, element, setText } from "./page/dom.js";
 import { drawDifferences, drawMind, drawRobots } from "./page/mind.js";
 import { belief, differences, newsOf, truth } from "./page/picture.js";
 import { Stream } from "./page/stream.js";
@@ -46,7 +46,7 @@ function choose(id) {
 
 function showState(state) {
   document.body.dataset.state = state;
-  tell(byId("connection"), STATES[state]);
+  setText(byId("connection"), STATES[state]);
   byId("lost").hidden = state !== "lost";
 }
 
@@ -61,23 +61,23 @@ function draw() {
   drawRobots(latest, robot, choose);
   drawMind(robot, report);
   control.draw(latest, robot);
-  tell(byId("time"), `tick ${view.tick} · ${TIME[view.ticks]}`);
+  setText(byId("time"), `tick ${view.tick} · ${TIME[view.ticks]}`);
   byId("loading").hidden = true;
   byId("world").hidden = false;
   drawPause(view, pace);
 }
 
 function drawBelief(view, robot, report, real) {
-  const told = report?.belief;
-  byId("belief-panel").dataset.shown = told ? "belief" : robot ? "silent" : "nobody";
-  tell(byId("belief-title"), robot ? `As ${robot.name} believes it` : "As a robot believes it");
-  if (!told) {
+  const believed = report?.belief;
+  byId("belief-panel").dataset.shown = believed ? "belief" : robot ? "silent" : "nobody";
+  setText(byId("belief-title"), robot ? `As ${robot.name} believes it` : "As a robot believes it");
+  if (!believed) {
     drawDifferences(robot, report, []);
     return;
   }
-  const picture = belief(view, robot, told, real);
+  const picture = belief(view, robot, believed, real);
   boards.belief.draw(picture);
-  drawDifferences(robot, report, differences(robot, told, picture));
+  drawDifferences(robot, report, differences(robot, believed, picture));
 }
 
 function drawPause(view, pace) {
@@ -86,7 +86,7 @@ function drawPause(view, pace) {
   const names = pace.waiting.map((id) => view.robots.find((robot) => robot.id === id)?.name ?? id);
   const waits = names.length ? `waiting to act: ${names.join(", ")}` : "no action waits";
   const saved = pace.steps ? `; ${pace.steps} more will be let through` : "";
-  tell(byId("paused-text"), `The world is paused; ${waits}${saved}.`);
+  setText(byId("paused-text"), `The world is paused; ${waits}${saved}.`);
 }
 
 function drawEvents(events) {

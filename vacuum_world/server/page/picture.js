@@ -37,7 +37,7 @@ export function truth(view, news) {
   return { grid: view.grid, charger: view.charger, cells, trails: view.trails, robots: view.robots };
 }
 
-/** Cells of which these events tell something new. */
+/** Cells that these events changed. */
 export const newsOf = (events) => set(events.filter((e) => e.cell && NEWS.has(e.kind)).map((e) => e.cell));
 
 function difference(believed, real, free) {
@@ -49,9 +49,9 @@ function difference(believed, real, free) {
 }
 
 /** The world as an agent believes it, with what is otherwise in truth. */
-export function belief(view, robot, told, real) {
-  const [dirty, clean, walls] = [set(told.dirty), set(told.clean), set(told.obstacles)];
-  const position = told.position;
+export function belief(view, robot, claim, real) {
+  const [dirty, clean, walls] = [set(claim.dirty), set(claim.clean), set(claim.obstacles)];
+  const position = claim.position;
   const cells = everyCell(view.grid, (cell) => {
     const k = key(cell);
     const here = {
@@ -65,36 +65,36 @@ export function belief(view, robot, told, real) {
     const free = !has(view.robots.map((other) => other.position), cell);
     return { ...here, differs: difference(here, real.cells.get(k), free) };
   });
-  const itself = position ? [{ ...robot, position, battery: told.battery ?? robot.battery }] : [];
+  const itself = position ? [{ ...robot, position, battery: claim.battery ?? robot.battery }] : [];
   return { grid: view.grid, charger: view.charger, cells, trails: [], robots: itself };
 }
 
 /** What an agent believes otherwise than it is, as sentences. */
-export function differences(robot, told, picture) {
-  const found = [];
-  if (told.position && !same(told.position, robot.position)) {
-    found.push(`believes itself at ${named(told.position)}, is at ${named(robot.position)}`);
+export function differences(robot, claim, picture) {
+  const sentences = [];
+  if (claim.position && !same(claim.position, robot.position)) {
+    sentences.push(`believes itself at ${named(claim.position)}, is at ${named(robot.position)}`);
   }
-  if (told.battery !== null && told.battery !== robot.battery) {
-    found.push(`believes its battery at ${told.battery}, it is at ${robot.battery}`);
+  if (claim.battery !== null && claim.battery !== robot.battery) {
+    sentences.push(`believes its battery at ${claim.battery}, it is at ${robot.battery}`);
   }
   for (const { cell, differs } of picture.cells.values()) {
-    if (differs) found.push(`${named(cell)} ${differs}`);
+    if (differs) sentences.push(`${named(cell)} ${differs}`);
   }
-  return found;
+  return sentences;
 }
 
 /** A cell in words, for those who hear the page. */
 export function words(picture, k) {
   const cell = picture.cells.get(k);
-  const found = [];
-  if (same(picture.charger, cell.cell)) found.push("charger");
-  for (const robot of picture.robots) if (same(robot.position, cell.cell)) found.push(`robot ${robot.name}`);
-  if (cell.wall) found.push(cell.wall === "hidden" ? "hidden obstacle" : "obstacle");
-  if (cell.dirty) found.push("dirty");
-  if (cell.forbidden) found.push("cleaning forbidden");
-  if (cell.changed) found.push("just changed");
-  if (!cell.known) found.push("not known");
-  if (cell.differs) found.push(`differs: ${cell.differs}`);
-  return `${cell.cell[0]}, ${cell.cell[1]}: ${found.join(", ") || "clean"}`;
+  const parts = [];
+  if (same(picture.charger, cell.cell)) parts.push("charger");
+  for (const robot of picture.robots) if (same(robot.position, cell.cell)) parts.push(`robot ${robot.name}`);
+  if (cell.wall) parts.push(cell.wall === "hidden" ? "hidden obstacle" : "obstacle");
+  if (cell.dirty) parts.push("dirty");
+  if (cell.forbidden) parts.push("cleaning forbidden");
+  if (cell.changed) parts.push("just changed");
+  if (!cell.known) parts.push("not known");
+  if (cell.differs) parts.push(`differs: ${cell.differs}`);
+  return `${cell.cell[0]}, ${cell.cell[1]}: ${parts.join(", ") || "clean"}`;
 }

@@ -31,7 +31,7 @@ export class Stream {
     return this.token ? { Authorization: `Bearer ${this.token}` } : {};
   }
 
-  /** Follows until told to with another token; comes back when the world does. */
+  /** Follows until started with another token; reconnects when the world is back. */
   async follow(token = this.token) {
     this.ending.abort();
     this.ending = new AbortController();
