@@ -80,7 +80,7 @@ def only_this_machine() -> Iterator[None]:
 def plain_environment() -> Iterator[None]:
     """Takes keys and proxies out of the environment, so that no result hangs on whose it is.
 
-    `COAG_TEST_*` stays: it is how `make test-model` is told which model to use.
+    `COAG_TEST_*` stays: it names the model of `make test-model`.
     """
     with pytest.MonkeyPatch.context() as patch:
         for name in list(os.environ):

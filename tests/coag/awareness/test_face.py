@@ -1,4 +1,4 @@
-"""What stands at the top of awareness, and what that costs."""
+"""What awareness exports at its top, and what the import costs."""
 
 from __future__ import annotations
 

@@ -116,8 +116,8 @@ async def test_known_topics_that_the_message_does_not_name_are_left_out_where_it
     copied = {**TALK, "topics": ["Python", "cooking", "bread", "yeast"]}
     seeing = perception(copied, copied)
     assert (await seeing.perceive("How is bread made?", state))["topics"] == ["bread", "yeast"]
-    told = await seeing.perceive("And how long does it take?", state)
-    assert told["topics"] == copied["topics"]
+    raw = await seeing.perceive("And how long does it take?", state)
+    assert raw["topics"] == copied["topics"]
     trusted = perception(
         {**copied, "completed": [], "abandoned": []}, settings=PerceptionSettings(trusted=True)
     )
@@ -199,13 +199,13 @@ async def test_the_prompt_is_bounded_whatever_the_state_and_the_message() -> Non
     assert "tokens cut]" in requests[0].last_user_text
 
 
-async def test_calls_are_told_with_the_type_that_was_expected() -> None:
+async def test_calls_are_reported_with_the_type_that_was_expected() -> None:
     calls: list[ModelCall] = []
     seeing = perception(TALK, context=lambda: CallContext(on_call=calls.append, cycle=7))
     await seeing.perceive("Hello.", EMPTY)
     (call,) = calls
-    told = (call.expected, call.cycle, call.rung)
-    assert told == ("ConversationAnswer", 7, OutputMode.JSON_SCHEMA)
+    reported = (call.expected, call.cycle, call.rung)
+    assert reported == ("ConversationAnswer", 7, OutputMode.JSON_SCHEMA)
 
 
 async def test_nothing_usable_is_an_error_and_the_state_is_as_it_was() -> None:

@@ -126,7 +126,7 @@ async def test_requests_are_goals_that_answers_end_and_messages_reopen(
     assert (module.goal is not None) == bool(expected and expected[-1][1] in ("active", "deferred"))
 
 
-async def test_messages_are_events_told_once_and_another_goal_is_a_pivot() -> None:
+async def test_messages_are_listed_once_and_another_goal_is_a_pivot() -> None:
     module = await lived(Awareness(), asked(FIND), *[GO_ON] * 5)
     other = percept(PerceptKind.MESSAGE, "Slower, please.", source="user")
     await lived(module, other, GO_ON, OTHER)
@@ -762,7 +762,7 @@ async def test_a_store_that_fails_costs_no_event_and_gets_the_state_once_it_is_b
     assert await stored(store) == module.state
 
 
-async def test_a_reset_begins_anew_and_replaces_what_is_stored() -> None:
+async def test_a_reset_empties_the_state_and_replaces_what_is_stored() -> None:
     store = InMemoryStateStore()
     module = await lived(storing(store), asked(FIND))
     module.reset_state()

@@ -190,7 +190,7 @@ def test_each_name_is_embedded_once_and_many_that_come_one_by_one_are_all_known(
         assert (found.position, found.how) == (position, MEANING)
 
 
-def test_the_index_of_another_world_is_made_anew() -> None:
+def test_the_index_of_another_world_is_made_again() -> None:
     resolver = NameResolver()
     one, other = (Entity(name="a", type="topic"),), (Entity(name="b", type="topic"),)
     names = resolver.names.take(one)
@@ -225,10 +225,10 @@ def test_an_index_that_grew_finds_what_one_made_at_once_finds(
         if name not in (known.name, *known.aliases):
             entities[found.position] = known.model_copy(update={"aliases": (*known.aliases, name)})
             names.learn(found.position, name)
-    anew = NameResolver(embedder=embedder).names.take(tuple(entities))
+    fresh = NameResolver(embedder=embedder).names.take(tuple(entities))
     for name in NAMES:
         for type in TYPES:
-            assert anew.find(name, type) == names.find(name, type)
+            assert fresh.find(name, type) == names.find(name, type)
     for position, entity in enumerate(entities):
         for name in (entity.name, *entity.aliases):
             found = names.find(name, entity.type)
@@ -236,7 +236,7 @@ def test_an_index_that_grew_finds_what_one_made_at_once_finds(
             assert found.position == position
 
 
-# ---- telling things of one number apart ----
+# ---- things of one number ----
 
 
 def observation(*things: tuple[str, str]) -> Observation:
@@ -284,7 +284,7 @@ def test_a_thing_keeps_the_name_that_it_got_though_the_other_one_left() -> None:
     assert known((("17", "customer"),), state=state) == [("customer:17", "customer", 2)]
 
 
-def test_engines_that_share_a_world_tell_apart_what_the_others_saw() -> None:
+def test_engines_that_share_a_world_distinguish_what_the_others_saw() -> None:
     world = SharedWorld()
     for type in ("order", "customer"):
         SharedEngine(ConversationAdapter(), world).update(observation(("17", type)))

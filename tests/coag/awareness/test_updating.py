@@ -123,7 +123,7 @@ def test_a_goal_is_put_off_taken_up_weighed_and_abandoned_but_not_blocked() -> N
         after(changed("a", status="blocked"), state=state)
 
 
-def test_a_goal_that_is_open_is_not_made_twice_and_one_that_is_closed_is_made_anew() -> None:
+def test_a_goal_that_is_open_is_not_made_twice_and_one_that_is_closed_is_made_again() -> None:
     state = after(wants("Learn Python", priority=0.4), wants("learn  python", priority=0.3))
     (goal,) = state.goals.goals
     assert (goal.priority, goal.updated_step) == (0.4, 2)

@@ -88,7 +88,7 @@ async def test_a_script_that_ends_or_raises_denies(script: list[Any], reason: st
 
 
 class Screen(io.StringIO):
-    """What a person sees; tells when a question is complete."""
+    """What a person sees; waits until a question is complete."""
 
     def __init__(self) -> None:
         super().__init__()

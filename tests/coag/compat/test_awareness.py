@@ -50,7 +50,7 @@ def said(text: str) -> MemoryContent:
     return MemoryContent(content=text, mime_type=MemoryMimeType.TEXT)
 
 
-async def told(memory: AwarenessMemory) -> str:
+async def situation_of(memory: AwarenessMemory) -> str:
     return "\n".join(str(one.content) for one in (await memory.query("anything")).results)
 
 
@@ -61,7 +61,7 @@ async def texts(context: ChatCompletionContext) -> list[str]:
 # ---- in an AssistantAgent ----
 
 
-async def test_the_situation_stands_once_right_before_the_last_request() -> None:
+async def test_the_situation_is_put_once_right_before_the_last_request() -> None:
     model = ScriptedModel(lambda request: "Of course.")
     memory = AwarenessMemory()
     agent = AssistantAgent("tutor", model, memory=[memory])
@@ -187,22 +187,22 @@ async def test_the_situation_keeps_to_its_budget_and_may_be_nothing(budget: int)
     memory, context = AwarenessMemory(budget=budget), UnboundedChatCompletionContext()
     for n in range(20):
         await memory.add(analysed({"goals": [f"Learn language {n}"]}))
-    text = await told(memory)
+    text = await situation_of(memory)
     assert estimate_tokens(text) <= budget
     await memory.update_context(context)
     assert len(await texts(context)) == bool(text)
 
 
-async def test_a_state_that_was_kept_goes_on_and_clear_forgets_it() -> None:
+async def test_a_stored_state_is_continued_and_clear_forgets_it() -> None:
     memory = AwarenessMemory()
     await memory.add(analysed(PYTHON))
     other = AwarenessMemory(
         state=AwarenessState.model_validate_json(memory.state.model_dump_json())
     )
-    assert await told(other) == await told(memory)
+    assert await situation_of(other) == await situation_of(memory)
     await other.clear()
     assert other.state.step == 0
-    assert "Learn Python" in await told(memory)
+    assert "Learn Python" in await situation_of(memory)
     await memory.close()
     await memory.close()
 
@@ -229,7 +229,7 @@ async def test_an_archive_that_fails_leaves_the_state_as_it_was() -> None:
     assert memory.state == before
 
 
-def test_a_component_tells_the_dynamics_and_refuses_an_archive_that_is_open() -> None:
+def test_a_component_holds_the_dynamics_and_refuses_an_archive_that_is_open() -> None:
     memory = AwarenessMemory(dynamics=DynamicsSettings.all_on())
     dumped = json.loads(json.dumps(memory.dump_component().model_dump()))
     assert AwarenessMemory.load_component(dumped).dump_component() == memory.dump_component()
@@ -239,7 +239,7 @@ def test_a_component_tells_the_dynamics_and_refuses_an_archive_that_is_open() ->
 
 
 @pytest.mark.parametrize("adapter", [ConversationAdapter(), ToolAdapter(entities={"id": "order"})])
-async def test_a_component_tells_the_domain_and_not_the_state(
+async def test_a_component_holds_the_domain_and_not_the_state(
     adapter: ConversationAdapter | ToolAdapter,
 ) -> None:
     memory = AwarenessMemory(adapter, budget=77, settings=EngineSettings(trajectory_window=2))

@@ -159,7 +159,7 @@ def test_every_round_trip_of_an_importable_function_is_equal(
     assert loaded.schema == FunctionTool(triple, text, name=name, strict=strict).schema
 
 
-async def test_a_loaded_function_uses_what_stands_around_it() -> None:
+async def test_a_loaded_function_uses_the_names_of_its_module() -> None:
     component = tool_component(triple)
     assert component.provider == "coag.compat.ImportedTool"
     assert component.config["function"] == "kits.importable:triple"
@@ -260,7 +260,7 @@ except ConfigurationError as error:
 """
 
 
-def test_a_tool_of_the_script_that_runs_goes_by_its_source_if_that_stands_alone(
+def test_a_tool_of_the_script_that_runs_goes_by_its_source_if_that_is_complete(
     tmp_path: Path,
 ) -> None:
     (tmp_path / "script.py").write_text(SCRIPT)

@@ -223,13 +223,13 @@ async def test_no_two_threads_are_judged_by_one_state() -> None:
     others = [await asyncio.to_thread(in_a_thread), (await bench.call_tool("pay", {})).to_text()]
     leave.set()
     assert await first == "paid"
-    assert all("pay was not run. Another event loop or thread" in told for told in others)
+    assert all("pay was not run. Another event loop or thread" in refused for refused in others)
     assert "one call is enough" in (await bench.call_tool("pay", {})).to_text()
     assert ran == [1]
 
 
 @pytest.mark.parametrize("raw", ["[1]", '"a"', "null", '{"price": "x"}', '{"price": NaN}', "{}"])
-async def test_arguments_that_do_not_fit_are_refused_and_the_turn_goes_on(raw: str) -> None:
+async def test_arguments_that_do_not_fit_are_refused_and_the_turn_continues(raw: str) -> None:
     shop = Shop()
     bench = ConstrainedWorkbench([shop.buy])
     ended = await stock(bench, calls(("buy", raw))).run(task="Buy.")
@@ -272,7 +272,7 @@ def test_no_call_that_a_constraint_forbids_reaches_the_tools(batches: list[list[
 # ---- approval ----
 
 
-async def test_what_nobody_approves_is_not_run_and_the_agent_is_told_why() -> None:
+async def test_what_nobody_approves_is_not_run_and_the_agent_reads_why() -> None:
     shop, ann = Shop(), ScriptedApprover(["too dear", True], "Ann")
     bench = ConstrainedWorkbench(
         [shop.buy], approval=ApprovalPolicy(when=[is_dear]), approve=ann, name="till"
@@ -364,7 +364,7 @@ async def test_whatever_a_tool_does_ends_in_a_result() -> None:
 
 
 class Broken(StaticWorkbench):
-    """A workbench that raises wherever it is told to."""
+    """A workbench that raises where a test wants it."""
 
     def __init__(self, *, lists: int = 10**6) -> None:
         super().__init__([FunctionTool(triple, "Triples.")])
@@ -465,8 +465,8 @@ async def test_what_is_approved_as_one_workbenchs_tool_is_never_run_by_another(
     first.away = True
     assert "there is no action 'send'" in (await bench.call_tool("send", {})).to_text()
     assert [tool.get("description") for tool in await bench.list_tools()] == ["Safe."]
-    told = [note.details.get("problems", []) for note in notes(bench, "constraint")]
-    assert all("'send': the one that was offered first" in str(one) for one in told)
+    problems = [note.details.get("problems", []) for note in notes(bench, "constraint")]
+    assert all("'send': the one that was offered first" in str(each) for each in problems)
 
 
 class Count(BaseModel):
@@ -507,10 +507,10 @@ async def test_what_a_tool_streams_is_shown_in_the_agents_own_stream(wrapped: bo
 
 
 class Echoing(Workbench):
-    """A workbench that tells what it was given."""
+    """A workbench that lists the calls of its methods."""
 
     def __init__(self) -> None:
-        self.told: list[str] = []
+        self.events: list[str] = []
 
     async def list_tools(self) -> list[ToolSchema]:
         return [ToolSchema(name="echo", parameters={"type": "object", "properties": {}})]  # pyright: ignore[reportArgumentType] - AutoGen's type asks for more than it needs
@@ -522,23 +522,23 @@ class Echoing(Workbench):
         cancellation_token: CancellationToken | None = None,
         call_id: str | None = None,
     ) -> ToolResult:
-        self.told.append(f"call {call_id}")
+        self.events.append(f"call {call_id}")
         return ToolResult(name=name, result=[])
 
     async def start(self) -> None:
-        self.told.append("start")
+        self.events.append("start")
 
     async def stop(self) -> None:
-        self.told.append("stop")
+        self.events.append("stop")
 
     async def reset(self) -> None:
-        self.told.append("reset")
+        self.events.append("reset")
 
     async def save_state(self) -> Mapping[str, Any]:
-        return {"told": list(self.told)}
+        return {"events": list(self.events)}
 
     async def load_state(self, state: Mapping[str, Any]) -> None:
-        self.told = list(state["told"])
+        self.events = list(state["events"])
 
 
 async def test_the_life_of_the_workbench_within_and_its_call_ids_pass_through() -> None:
@@ -546,7 +546,7 @@ async def test_the_life_of_the_workbench_within_and_its_call_ids_pass_through() 
     async with ConstrainedWorkbench(inner) as bench:
         await stock(bench, calls(("echo", {}))).run(task="Echo.")
         await bench.reset()
-    assert inner.told == ["start", "call 1", "reset", "stop"]
+    assert inner.events == ["start", "call 1", "reset", "stop"]
 
 
 # ---- state, components, logs ----
@@ -720,7 +720,7 @@ async def test_a_call_that_a_crash_broke_off_is_not_repeated_before_it_is_settle
     await bench.stop()
 
 
-async def test_a_run_that_somebody_else_goes_on_with_is_left_alone(tmp_path: Path) -> None:
+async def test_a_run_that_another_process_continues_is_left_alone(tmp_path: Path) -> None:
     inside, leave = asyncio.Event(), asyncio.Event()
 
     async def order() -> str:

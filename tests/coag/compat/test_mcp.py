@@ -139,7 +139,7 @@ async def test_settings_of_a_given_workbench_are_taken_over(in_process: None) ->
         assert (await workbench.call_tool("add", {"a": 1, "b": 2})).is_error
 
 
-async def test_tools_beyond_the_bounds_are_left_out_and_told(in_process: None) -> None:
+async def test_tools_beyond_the_bounds_are_left_out_and_named(in_process: None) -> None:
     limits = McpLimits(tools=2, definition_characters=300, description_characters=4)
     overrides = {"note": ToolOverride(name="add")}
     async with PinnedMcpWorkbench(on_stdio(), limits=limits, tool_overrides=overrides) as workbench:

@@ -72,7 +72,7 @@ async def test_an_agent_loaded_from_its_component_starts_the_server_itself() -> 
     await loaded.stop()
 
 
-async def test_a_guard_stands_around_the_tools_of_a_server(bench: PinnedMcpWorkbench) -> None:
+async def test_a_guard_checks_the_tools_of_a_server(bench: PinnedMcpWorkbench) -> None:
     guarded = ConstrainedWorkbench(bench, constraints=[AtMost(5, names=("a", "b"))])
     done = await stock(guarded, "add", a=1, b=2).run(task="Add 1 and 2.")
     assert executed(done) == ("3", False)

@@ -36,13 +36,13 @@ async def test_a_result_is_checked_by_the_servers_schema_in_bounded_time() -> No
     shape = {"type": "object", "properties": {"x": {"type": "string", "pattern": "^(a+)+$"}}}
     tools = [{**tool("a"), "outputSchema": shape}]
     sound, hostile = {"x": "a" * 50_000}, {"x": "a" * 50_000 + "b"}
-    told: list[bool] = []
+    errors: list[bool] = []
     for content in (sound, hostile):
         result: dict[str, Any] = {"content": [], "structuredContent": content}
         server = answering(list={"tools": tools}, call=result)
         async with PinnedMcpWorkbench(server) as workbench:
-            told.append((await workbench.call_tool("a")).is_error)
-    assert told == [False, True]
+            errors.append((await workbench.call_tool("a")).is_error)
+    assert errors == [False, True]
 
 
 async def test_an_answer_that_is_no_mcp_leaves_open_what_was_done() -> None:

@@ -44,7 +44,7 @@ def test_a_workbench_goes_through_a_component_and_back() -> None:
     assert loaded.dump_component() == workbench.dump_component()
 
 
-def test_a_stock_workbench_that_is_told_the_shells_directory_can_be_written_down() -> None:
+def test_a_stock_workbench_with_the_shells_directory_can_be_written_down() -> None:
     variables = {"PATH": "/bin", "PWD": "/srv/agents", "HOME": "/srv/ann"}
     stock = McpWorkbench(StdioServerParams(command="x", env=variables))
     component = ConstrainedWorkbench(stock).dump_component()
@@ -121,8 +121,8 @@ async def test_references_are_filled_in_when_the_server_starts(
     dumped = PinnedMcpWorkbench(on_stdio(MY_TOKEN=SECRET)).dump_component()
     monkeypatch.setenv("MY_TOKEN", SECRET)
     async with PinnedMcpWorkbench.load_component(dumped) as workbench:
-        told = await workbench.call_tool("variable", {"name": "MY_TOKEN"})
-        assert told.to_text() == SECRET
+        variable = await workbench.call_tool("variable", {"name": "MY_TOKEN"})
+        assert variable.to_text() == SECRET
         assert SECRET not in str(workbench.dump_component())
 
 
@@ -160,8 +160,8 @@ def imported(tmp_path: Path, code: str, imports: str = IMPORTS) -> str:
 def other_mcp(folder: Path, version: str) -> None:
     """Puts an mcp package of another version first."""
     (folder / f"mcp-{version}.dist-info").mkdir()
-    told = f"Metadata-Version: 2.1\nName: mcp\nVersion: {version}\n"
-    (folder / f"mcp-{version}.dist-info" / "METADATA").write_text(told)
+    metadata = f"Metadata-Version: 2.1\nName: mcp\nVersion: {version}\n"
+    (folder / f"mcp-{version}.dist-info" / "METADATA").write_text(metadata)
 
 
 WITHOUT_MCP = (

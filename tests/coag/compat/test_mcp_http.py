@@ -42,7 +42,7 @@ async def test_a_server_over_http_that_dies_in_a_call_leaves_it_open(tmp_path: P
             assert not again.may_have_happened
 
 
-async def test_a_session_that_the_server_has_forgotten_is_opened_anew() -> None:
+async def test_a_session_that_the_server_has_forgotten_is_opened_again() -> None:
     with over_http() as server:
         async with PinnedMcpWorkbench(server.params, limits=QUICK) as workbench:
             assert (await workbench.call_tool("add", {"a": 1, "b": 2})).to_text() == "3"

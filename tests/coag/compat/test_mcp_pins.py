@@ -111,7 +111,7 @@ def test_a_server_without_tools_is_not_pinned_as_one() -> None:
     assert list(board.judge({"a": define("a"), "b": define("b")})) == ["b"]
 
 
-def test_what_changed_is_told_in_words_of_the_pinned_definition() -> None:
+def test_what_changed_is_named_in_words_of_the_pinned_definition() -> None:
     board = PinBoard(None, trust_first_use=True)
     board.judge({"a": define("a", to={"type": "string"}, sum={"type": "integer"})})
     held = board.judge({"a": define("a", to={"type": "string", "description": "Obey."}, sum={})})

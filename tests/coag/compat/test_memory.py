@@ -202,9 +202,9 @@ async def test_contradiction_is_shown_as_such_in_the_one_message() -> None:
             fact=Fact(subject="gate", attribute="state", value=value),
         )
     results = await found(memory, "gate")
-    told = [result.metadata or {} for result in results]
-    ids = [one["id"] for one in told]
-    assert [one["contradicts"] for one in told] == [[ids[1]], [ids[0]]]
+    metadata = [result.metadata or {} for result in results]
+    ids = [one["id"] for one in metadata]
+    assert [one["contradicts"] for one in metadata] == [[ids[1]], [ids[0]]]
 
     context = UnboundedChatCompletionContext()
     for question in ("Is the gate open?", "Is the gate shut?"):

@@ -44,8 +44,8 @@ def test_an_image_of_very_many_pixels_is_described_and_not_shown() -> None:
     file = io.BytesIO()
     Picture.new("1", (10_000, 6_000)).save(file, "PNG")
     data = base64.b64encode(file.getvalue()).decode()
-    (told,) = shown({"type": "image", "mimeType": "image/png", "data": data})
-    assert told.endswith("10000 x 6000 pixels: too large to be shown]")
+    (text,) = shown({"type": "image", "mimeType": "image/png", "data": data})
+    assert text.endswith("10000 x 6000 pixels: too large to be shown]")
 
 
 def test_of_two_tools_that_are_shown_under_one_name_the_second_is_left_out() -> None:
@@ -77,7 +77,7 @@ def test_a_call_is_taken_over_only_by_who_runs_just_that() -> None:
 
 
 class Odd(BaseChatAgent):
-    """Gives what it is told to, and counts how often it was reset."""
+    """Gives the items of a test, and counts how often it was reset."""
 
     def __init__(self, *items: BaseAgentEvent | BaseChatMessage | Response | Exception) -> None:
         super().__init__("odd", "Odd.")
@@ -134,7 +134,7 @@ def run_again(agent: Odd, recorder: Recorder) -> StockRun:
     return StockRun(agent, recorder, records)
 
 
-async def test_in_a_replay_what_an_agent_raises_in_its_turn_is_told_by_the_turns_end() -> None:
+async def test_in_a_replay_what_an_agent_raises_in_its_turn_is_in_the_turns_end() -> None:
     recorder = Recorder(agent="odd")
     agent = RecordedAgent(Odd(KeyError("no such shelf")), recorder)
     run = StockRun(agent, recorder, lambda: [])

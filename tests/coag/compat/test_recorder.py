@@ -225,15 +225,15 @@ class Endless(ScriptedModel):
 
 
 @pytest.mark.parametrize(
-    ("name", "told"), [("broken", "no route"), ("endless", "without a result")]
+    ("name", "error"), [("broken", "no route"), ("endless", "without a result")]
 )
-async def test_stream_that_breaks_off_is_written_down(name: str, told: str) -> None:
+async def test_stream_that_breaks_off_is_written_down(name: str, error: str) -> None:
     client = Endless(scripted_answers([]), name=name)
     agent = recorded(client, model_client_stream=True)
     with pytest.raises((ConnectionError, RuntimeError)):
         await agent.run(task="go")
     (call,) = only(agent.recorder, ModelCall)
-    assert told in call.error
+    assert error in call.error
 
 
 async def test_model_that_cannot_be_asked_is_written_down_and_raises_what_it_raised() -> None:
@@ -303,7 +303,7 @@ async def test_nothing_runs_whose_intent_cannot_be_written(tmp_path: Path) -> No
     await agent.close()
 
 
-def test_folder_that_cannot_be_written_to_is_told_before_anything_is_made(tmp_path: Path) -> None:
+def test_unwritable_folder_is_refused_before_anything_is_made(tmp_path: Path) -> None:
     (tmp_path / "logs").write_text("a file where the folder should be")
     made: list[str] = []
 

@@ -304,12 +304,12 @@ async def test_dialogue_that_is_longer_or_shorter_differs_by_its_first_message_t
     await client.create(longer)
     await client.create([thinking])
     replayed = ReplayingClient(written(recorded))
-    for messages, told in (
+    for messages, error in (
         (HI, r"messages\[2\].*now nothing"),
         ([*longer, HI[1]], r"messages\[3\]: recorded nothing"),
         ([*HI, thinking], r"messages\[2\]\.content"),
     ):
-        with pytest.raises(ReplayDivergenceError, match=told):
+        with pytest.raises(ReplayDivergenceError, match=error):
             await replayed.create(messages)
     await replayed.create(longer)
     with pytest.raises(ReplayDivergenceError, match=r'thought: recorded "So.", now nothing'):
@@ -504,7 +504,7 @@ async def test_records_without_the_rest_are_matched_by_what_was_said() -> None:
         _ = ReplayingClient(records).model_info
 
 
-async def test_records_without_the_rest_tell_failures_from_answers() -> None:
+async def test_records_without_the_rest_distinguish_failures_from_answers() -> None:
     recorded = recorder()
     with pytest.raises(ConnectionError):
         await ask(asked(recorded, ConnectionError("no")))

@@ -154,14 +154,14 @@ async def limited(_body: Body, _request: Request) -> Response:
 
 
 @pytest.mark.parametrize(
-    ("behave", "told"), [(limited, "RateLimitError"), (hang, "APITimeoutError")]
+    ("behave", "error"), [(limited, "RateLimitError"), (hang, "APITimeoutError")]
 )
 async def test_refused_and_late_requests_fail_again_at_once(
     served: FakeServer,
     live: ChatCompletionClient,
     tmp_path: Path,
     behave: Behaviour,
-    told: str,
+    error: str,
 ) -> None:
     served.behave = behave
     recorder = Recorder(tmp_path, agent="clerk")
@@ -173,7 +173,7 @@ async def test_refused_and_late_requests_fail_again_at_once(
     assert (await client.create(messages)).content == "Hello."
     recorder.close()
     replayed = ReplayingClient(recorder.folder)
-    with pytest.raises(ModelCallError, match=told) as caught:
+    with pytest.raises(ModelCallError, match=error) as caught:
         await replayed.create(messages)
     number = getattr(live_error.value, "status_code", None)
     assert getattr(caught.value.__cause__, "status_code", None) == number

@@ -85,7 +85,7 @@ class Drum(BaseStreamTool[Nothing, ToolCallSummaryMessage, Played]):
 
 
 class Shelf(StaticWorkbench):
-    """Gives what it is told to give."""
+    """Gives the results of a test."""
 
     def __init__(self, *results: ToolResult | BaseException) -> None:
         super().__init__([FunctionTool(pull, description="Pulls.")])
@@ -486,8 +486,8 @@ async def test_class_of_a_result_that_is_nowhere_is_refused_before_anything_runs
 
 
 @pytest.mark.parametrize("written", ['["a"]', '"a"', "3", "true"])
-@pytest.mark.parametrize("told", [True, False])
-async def test_arguments_that_are_no_object_hang_no_stock_agent(written: str, told: bool) -> None:
+@pytest.mark.parametrize("turns", [True, False])
+async def test_arguments_that_are_no_object_hang_no_stock_agent(written: str, turns: bool) -> None:
     def look(place: str = "") -> str:
         """Looks around."""
         return f"nothing at {place}"
@@ -496,9 +496,9 @@ async def test_arguments_that_are_no_object_hang_no_stock_agent(written: str, to
     recorder = Recorder(agent="a")
     model = RecordingClient(ScriptedModel(scripted_answers([[call], "done"])), recorder)
     agent = AssistantAgent("a", model, workbench=RecordingWorkbench([look], recorder))
-    whole = RecordedAgent(agent, recorder) if told else agent
+    asked = RecordedAgent(agent, recorder) if turns else agent
     message = TextMessage(content="Look.", source="user")
     async with asyncio.timeout(20):
-        await whole.on_messages([message], CancellationToken())
+        await asked.on_messages([message], CancellationToken())
     (intent,) = [record for record in recorder.records if isinstance(record, Intent)]
     assert intent.arguments == {"unparsed": written}

@@ -204,7 +204,7 @@ async def test_system_messages_are_one_where_the_client_takes_one() -> None:
     assert len(several) == 3
 
 
-async def test_dialogue_that_was_broken_off_is_sent_whole() -> None:
+async def test_dialogue_that_was_interrupted_is_sent_complete() -> None:
     inner = model("Sunny.")
     broken: list[LLMMessage] = [
         *ASKED,
@@ -250,7 +250,7 @@ async def test_token_cancels_a_request(output_type: type[BaseModel] | None) -> N
     assert client.last.calls[0].error == "cancelled"
 
 
-async def test_stream_that_is_left_is_told() -> None:
+async def test_stream_that_is_left_is_reported_as_cancelled() -> None:
     client = ResilientClient(model("It is sunny."))
     stream = client.create_stream(ASKED)
     await anext(stream)
@@ -285,7 +285,7 @@ class Endless(ScriptedModel):
         yield "It is"
 
 
-async def test_stream_without_a_result_is_an_error_and_told() -> None:
+async def test_stream_without_a_result_is_an_error_and_reported() -> None:
     client = ResilientClient(Endless(scripted_answers([])))
     stream = client.create_stream(ASKED)
     assert await anext(stream) == "It is"
@@ -380,7 +380,7 @@ def test_tokens_are_estimated_where_the_client_cannot_count(
     assert ResilientClient(model()).remaining_tokens(ASKED) == model().remaining_tokens(ASKED)
 
 
-def test_client_is_not_asked_to_count_where_the_context_size_is_told() -> None:
+def test_client_is_not_asked_to_count_where_the_context_size_is_given() -> None:
     client = ResilientClient(Countless(scripted_answers([])), context_tokens=100)
     assert client.remaining_tokens(ASKED) == 100 - client.count_tokens(ASKED)
 

@@ -75,8 +75,8 @@ def piece(text: str, finish: str | None = None) -> dict[str, Any]:
 
 async def stream(body: dict[str, Any], _request: Request) -> Response:
     usage = {"prompt_tokens": 9, "completion_tokens": 2, "total_tokens": 11}
-    told: dict[str, Any] = {**piece(""), "choices": [], "usage": usage}
-    ends = [piece("", "stop"), *([told] if "stream_options" in body else [])]
+    last: dict[str, Any] = {**piece(""), "choices": [], "usage": usage}
+    ends = [piece("", "stop"), *([last] if "stream_options" in body else [])]
     return sse(piece("Hel"), piece("lo."), *ends)
 
 
@@ -114,7 +114,7 @@ async def test_streams_usage_is_asked_for(served: FakeServer, bare: ChatCompleti
     assert result.usage == RequestUsage(prompt_tokens=9, completion_tokens=2)
 
 
-async def test_stream_goes_on_without_usage_where_the_server_refuses_to_tell(
+async def test_stream_continues_without_usage_where_the_server_refuses_to_report_it(
     served: FakeServer, bare: ChatCompletionClient
 ) -> None:
     served.behave = refuse_stream_options
@@ -149,7 +149,7 @@ async def refuse_forms(body: dict[str, Any], request: Request) -> Response:
     return await openai_text(GOOD)(body, request)
 
 
-async def test_ladder_of_whoever_asks_a_resilient_client_still_leads_down(
+async def test_ladder_of_modes_still_leads_down_with_a_resilient_client(
     served: FakeServer, bare: ChatCompletionClient
 ) -> None:
     served.behave = refuse_forms

@@ -352,7 +352,7 @@ async def test_a_validator_that_raises_anything_forbids() -> None:
     assert seen.received == []
 
 
-async def test_a_default_that_is_made_anew_each_time_is_made_once() -> None:
+async def test_a_default_factory_is_called_once() -> None:
     class Args(BaseModel):
         number: int = Field(default_factory=lambda: next(IDS))
 

@@ -252,7 +252,7 @@ async def test_what_a_tool_raises_is_a_failed_result_that_says_whether_it_acted(
 @pytest.mark.parametrize("ends", ["late", "cancelled", "cancelled, and stops"])
 async def test_a_tool_that_is_given_up_is_cancelled_and_not_waited_for(ends: str) -> None:
     started, let_go = asyncio.Event(), asyncio.Event()
-    told: list[str] = []
+    seen: list[str] = []
 
     async def work() -> str:
         """Works."""
@@ -260,7 +260,7 @@ async def test_a_tool_that_is_given_up_is_cancelled_and_not_waited_for(ends: str
         try:
             await asyncio.Event().wait()
         except asyncio.CancelledError:
-            told.append("cancelled")
+            seen.append("cancelled")
             if ends == "cancelled, and stops":
                 raise
         await let_go.wait()
@@ -278,7 +278,7 @@ async def test_a_tool_that_is_given_up_is_cancelled_and_not_waited_for(ends: str
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task
-    assert told == ["cancelled"]
+    assert seen == ["cancelled"]
     let_go.set()
 
 
@@ -300,7 +300,7 @@ async def test_a_function_becomes_an_action_and_a_workbench_brings_its_tools() -
     assert (result.content, result.data) == ('{"litres": 30}', {"litres": 30})
 
 
-def test_tools_that_cannot_be_told_apart_or_are_none_are_refused() -> None:
+def test_tools_of_one_name_and_objects_that_are_no_tools_are_refused() -> None:
     async def respond(text: str) -> str:
         """Responds."""
         return text

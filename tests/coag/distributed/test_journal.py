@@ -44,7 +44,7 @@ _lines: st.SearchStrategy[list[Line]] = st.lists(
 )
 
 
-def what_it_tells(journal: TurnJournal) -> tuple[object, ...]:
+def contents(journal: TurnJournal) -> tuple[object, ...]:
     return journal.opened, journal.open_turn, journal.settled, list(journal.ended.values())
 
 
@@ -58,20 +58,18 @@ def written(path: Path, lines: list[Line]) -> TurnJournal:
 
 @settings(max_examples=40)
 @given(_lines)
-def test_a_journal_that_is_opened_again_tells_the_same(lines: list[Line]) -> None:
+def test_a_journal_that_is_opened_again_has_the_same_contents(lines: list[Line]) -> None:
     with TemporaryDirectory() as folder:
         path = Path(folder) / "turns.jsonl"
         first = written(path, lines)
         for _ in range(2):
-            assert what_it_tells(written(path, [])) == what_it_tells(first)
+            assert contents(written(path, [])) == contents(first)
         assert len(path.read_bytes().splitlines()) <= KEPT + 3
 
 
 @settings(max_examples=40)
 @given(_lines, st.data())
-def test_a_journal_cut_anywhere_tells_what_was_whole(
-    lines: list[Line], data: st.DataObject
-) -> None:
+def test_a_journal_cut_anywhere_has_its_whole_lines(lines: list[Line], data: st.DataObject) -> None:
     with TemporaryDirectory() as folder:
         path, whole = Path(folder) / "turns.jsonl", Path(folder) / "whole.jsonl"
         written(path, lines[:10])
@@ -79,7 +77,7 @@ def test_a_journal_cut_anywhere_tells_what_was_whole(
         cut = data.draw(st.integers(0, len(text)))
         path.write_bytes(text[:cut])
         whole.write_bytes(text[: text.rfind(b"\n", 0, cut) + 1])
-        assert what_it_tells(written(path, [])) == what_it_tells(written(whole, []))
+        assert contents(written(path, [])) == contents(written(whole, []))
 
 
 def test_a_journal_grows_with_what_is_kept_and_not_with_what_was_done(tmp_path: Path) -> None:

@@ -36,8 +36,7 @@ async def begin_to_carry(agent: RemoteChatAgent, world: Path) -> asyncio.Task[Ta
     """A turn that is inside the action: the stone is carried, the tool has not returned."""
     os.mkfifo(world / "inside")
     turn = asyncio.create_task(agent.run(task="Carry granite."))
-    told = await asyncio.to_thread((world / "inside").read_text)
-    assert told == "inside\n"
+    assert await asyncio.to_thread((world / "inside").read_text) == "inside\n"
     (world / "inside").unlink()
     return turn
 

@@ -78,13 +78,13 @@ def test_a_worker_whose_host_is_gone_ends_and_says_so(capsys: pytest.CaptureFixt
 
     with pytest.raises(typer.Exit):
         _run(work_until_the_host_is_gone())
-    told = capsys.readouterr()
-    assert "ready: serving puppet by way of 127.0.0.1:" in told.out
-    assert "does not answer any more. Start this worker again" in told.err
+    printed = capsys.readouterr()
+    assert "ready: serving puppet by way of 127.0.0.1:" in printed.out
+    assert "does not answer any more. Start this worker again" in printed.err
 
 
 @pytest.mark.slow
-async def test_a_process_that_is_not_ready_tells_why(tmp_path: Path) -> None:
+async def test_a_process_that_is_not_ready_says_why(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="ended before it was ready") as caught:
         await processes(tmp_path, {"puppet": "nowhere:puppet"}).__aenter__()
     assert "No module named 'nowhere'" in str(caught.value)

@@ -79,7 +79,7 @@ async def agent(stage: Stage, site: Site) -> RemoteChatAgent:
     return agent
 
 
-async def test_a_worker_that_restarts_between_turns_goes_on_with_the_dialogue(
+async def test_a_worker_that_restarts_between_turns_continues_the_dialogue(
     site: Site, agent: RemoteChatAgent
 ) -> None:
     before = set((site.folder / "logs" / "carrier" / "default" / "runs").iterdir())
@@ -109,8 +109,8 @@ async def test_a_turn_that_died_inside_an_action_is_taken_up_and_the_action_not_
     open_turn = (copy / "carrier" / "default" / "turns.jsonl").read_text().splitlines()[-1]
     follow = FollowTurn(turn=json.loads(open_turn)["turn"], epoch="", after=0)
     async with site.worker(logs="as-it-was-killed") as connection:
-        told = await to_the_end(connection, AgentId("carrier", "default"), follow)
-        assert told[-1].items[-1].message["message"]["content"] == UNSURE
+        answers = await to_the_end(connection, AgentId("carrier", "default"), follow)
+        assert answers[-1].items[-1].message["message"]["content"] == UNSURE
     assert site.carried == ["carrier granite"]
 
 
@@ -134,7 +134,7 @@ async def test_an_answer_that_the_journal_missed_is_taken_from_the_trace(
     assert "locked on Sundays" in site.journal.read_text().splitlines()[-1]
 
 
-async def test_a_turn_that_the_agent_had_not_begun_is_told_as_such(
+async def test_a_turn_that_the_agent_had_not_begun_is_recorded_as_such(
     site: Site, agent: RemoteChatAgent
 ) -> None:
     with site.journal.open("a") as journal:

@@ -77,7 +77,7 @@ def text(content: str, source: str = "puppet") -> TextMessage:
     return TextMessage(content=content, source=source)
 
 
-async def test_a_remote_agent_tells_its_events_and_its_answer_as_a_local_one_does(
+async def test_a_remote_agent_yields_its_events_and_its_answer_as_a_local_one_does(
     stage: Stage, remote: RemoteConnection
 ) -> None:
     agent = await remote.agent("puppet")
@@ -126,9 +126,9 @@ async def test_chunks_travel_and_inner_messages_that_were_never_yielded_do_too(
 
 async def test_handoffs_and_structured_answers_travel(stage: Stage) -> None:
     kind = StructuredMessage[Count]
-    stage.next = lambda: told
-    told = Puppet(says(Response(chat_message=kind(content=Count(number=3), source="puppet"))))
-    told.produces = (kind, HandoffMessage)
+    stage.next = lambda: puppet
+    puppet = Puppet(says(Response(chat_message=kind(content=Count(number=3), source="puppet"))))
+    puppet.produces = (kind, HandoffMessage)
     await stage.serve(message_types=[kind])
     remote = await stage.connect()
     with pytest.raises(ConfigurationError, match=re.escape("'StructuredMessage[Count]'")):
@@ -138,7 +138,7 @@ async def test_handoffs_and_structured_answers_travel(stage: Stage) -> None:
     answer = await agent.run(task="How many?")
     assert type(answer.messages[-1]) is kind
     assert answer.messages[-1].to_text() == '{"number":3}'
-    told.acts = says(
+    puppet.acts = says(
         Response(chat_message=HandoffMessage(content="yours", source="puppet", target="b"))
     )
     handoff = await agent.run(task="Go on.")
@@ -188,7 +188,7 @@ async def test_what_takes_longer_than_patience_is_done_once_and_waited_for(stage
     assert stage.puppet.done == ["reset", "close"]
 
 
-async def test_close_closes_the_agent_once_and_its_place_is_taken_anew(
+async def test_close_closes_the_agent_once_and_the_next_turn_makes_another(
     stage: Stage, remote: RemoteConnection
 ) -> None:
     agent = await remote.agent("puppet")

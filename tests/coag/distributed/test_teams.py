@@ -69,11 +69,11 @@ def team_of(kind: str, agents: list[ChatAgent | Team]) -> Team:
 
 async def transcript(team: Team) -> list[tuple[str, str, str]]:
     result = await team.run(task="Begin.")
-    told = [(type(m).__name__, m.source, m.to_text()) for m in result.messages]
+    lines = [(type(m).__name__, m.source, m.to_text()) for m in result.messages]
     await team.reset()
     again = await team.run(task="Begin.")
-    assert [(type(m).__name__, m.source, m.to_text()) for m in again.messages] == told
-    return told
+    assert [(type(m).__name__, m.source, m.to_text()) for m in again.messages] == lines
+    return lines
 
 
 @pytest.mark.parametrize("kind", ["round robin", "selector", "swarm", "graph"])

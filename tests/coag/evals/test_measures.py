@@ -103,7 +103,7 @@ def test_learning_is_what_the_second_episode_saves(
     assert measures_of([TraceTally(detours=detours)])["learning"] == learned
 
 
-def test_calls_after_a_cycles_first_are_told_apart_for_the_cache() -> None:
+def test_calls_after_a_cycles_first_are_counted_apart_for_the_cache() -> None:
     calls = [
         call(cycle=1, prompt=100, cached=0),
         call(cycle=1, prompt=110, cached=100),
@@ -116,7 +116,7 @@ def test_calls_after_a_cycles_first_are_told_apart_for_the_cache() -> None:
     assert found["model_seconds"] == 2.0
 
 
-def test_failures_are_attributed_where_the_trace_can_tell() -> None:
+def test_failures_are_attributed_where_the_trace_shows_the_cause() -> None:
     phantom = [("fly", "", "failed", "Error: tool 'fly' not found")]
     blocked = [("step", "on", "failed", "blocked")]
     tallies = [

@@ -172,7 +172,7 @@ def test_a_folder_with_other_things_in_it_is_not_written_to(tmp_path: Path) -> N
     assert [path.name for path in folder.iterdir()] == ["thesis.tex"]
 
 
-def test_versions_tell_the_code_and_the_machine_is_not_named() -> None:
+def test_versions_name_the_code_and_not_the_machine() -> None:
     found = versions()
     assert found["coag"]
     assert len(found["sources"]) == 12

@@ -268,9 +268,9 @@ REFUSED: list[tuple[Callable[[], object], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("ask", "told"), REFUSED)
-def test_impossible_numbers_are_refused(ask: Callable[[], object], told: str) -> None:
-    with pytest.raises(ValueError, match=told):
+@pytest.mark.parametrize(("ask", "error"), REFUSED)
+def test_impossible_numbers_are_refused(ask: Callable[[], object], error: str) -> None:
+    with pytest.raises(ValueError, match=error):
         ask()
 
 

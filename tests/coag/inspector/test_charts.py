@@ -153,7 +153,7 @@ def test_a_prefix_that_could_end_an_attribute_is_refused(prefix: str) -> None:
 # ---- what is seen ----
 
 
-def test_belief_and_truth_are_told_apart_in_words_and_without_colour() -> None:
+def test_belief_and_truth_differ_in_words_and_without_colour() -> None:
     root = parsed(belief_svg(track([5, 4, 3], [5, 5, 3]), "p"))
     assert {"believed", "true", "they differ", "cycle"} <= set(texts(root))
     assert root.findtext(f"{SVG}desc") == (

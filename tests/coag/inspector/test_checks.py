@@ -176,8 +176,8 @@ def test_causes_name_the_phase_at_fault_and_their_evidence(
 
 
 def found_of(cause: Cause | None, evidence: tuple[Evidence, ...]) -> Finding:
-    told = {"failure": "It fell.", "reason": "Hm."}
-    return cause_of(Diagnosis(cycle=2, cause=cause, evidence=evidence, follows=1, **told))
+    fields = {"failure": "It fell.", "reason": "Hm."}
+    return cause_of(Diagnosis(cycle=2, cause=cause, evidence=evidence, follows=1, **fields))
 
 
 def test_a_wrong_record_has_both_its_texts() -> None:

@@ -60,10 +60,10 @@ def test_a_folder_without_runs_has_none_and_a_missing_one_is_an_error(logs: Path
         Library(logs / "nowhere")
 
 
-# ---- what a card tells ----
+# ---- what a card shows ----
 
 
-def test_a_card_tells_first_what_is_known_without_the_trace_and_then_all(
+def test_a_card_shows_first_what_is_known_without_the_trace_and_then_all(
     logs: Path, write_run: RunWriter, plain_turns: Turns
 ) -> None:
     asked = [heard("Sell\none."), heard("Sell two.", number=2)]

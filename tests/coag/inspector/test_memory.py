@@ -38,7 +38,7 @@ def test_records_and_retrievals_are_given_newest_first_and_of_each_other(tmp_pat
     assert (page.written_total, page.recalls_total) == (3, 2)
 
 
-def test_retrievals_tell_what_had_no_room_in_the_prompt(tmp_path: Path) -> None:
+def test_retrievals_name_what_had_no_room_in_the_prompt(tmp_path: Path) -> None:
     first, *others = thought(1, recalled=[remembered("a")])
     without_room = first.model_copy(update={"left_out": ("r8", "r9")})
     page = read_memory(index_of(written_run(tmp_path, [without_room, *others])))

@@ -83,7 +83,7 @@ def test_a_plain_run_is_shown_as_its_turns(
 @pytest.mark.parametrize(
     ("reason", "status"), [("respond", "done"), ("error", "failed"), ("cancelled", "cancelled")]
 )
-def test_a_turn_that_only_answered_or_was_only_noted_tells_that(
+def test_a_turn_that_only_answered_or_was_only_noted_says_so(
     write_run: RunWriter, plain_turns: Turns, open_alone: Opener, reason: str, status: str
 ) -> None:
     start, call, _, _, end = plain_turns(1)
@@ -211,7 +211,7 @@ def test_a_run_is_followed_while_it_is_written(forager_run: RunFolder, open_alon
 
 
 @broken
-def test_a_trace_that_was_cut_or_replaced_is_read_anew(
+def test_a_trace_that_was_cut_or_replaced_is_read_again(
     forager_run: RunFolder, open_alone: Opener, tmp_path: Path
 ) -> None:
     run = open_alone(forager_run)
@@ -231,7 +231,7 @@ def test_a_trace_that_was_cut_or_replaced_is_read_anew(
 
 
 @broken
-def test_damage_is_told_and_the_rest_is_shown(forager_run: RunFolder, open_alone: Opener) -> None:
+def test_damage_is_named_and_the_rest_is_shown(forager_run: RunFolder, open_alone: Opener) -> None:
     lines = forager_run.trace_path.read_bytes().splitlines(keepends=True)
     middle = len(lines) // 2
     lines[middle : middle + 2] = [b"\xff\xfe\n", b'{"v":7,"seq":1,"hash":"","body":{}}\n']
@@ -248,7 +248,7 @@ def test_damage_is_told_and_the_rest_is_shown(forager_run: RunFolder, open_alone
 
 
 @broken
-def test_a_run_that_goes_on_may_end_in_half_a_line(
+def test_a_run_that_has_not_ended_may_end_in_half_a_line(
     write_run: RunWriter, plain_turns: Turns, open_alone: Opener
 ) -> None:
     run = write_run(plain_turns(1), ended=False)

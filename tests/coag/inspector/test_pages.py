@@ -211,14 +211,14 @@ def test_what_is_empty_says_so(page: str, text: str) -> None:
 
 @pytest.mark.parametrize("progress", list(CheckProgress))
 def test_a_run_says_how_far_its_checks_are(progress: CheckProgress) -> None:
-    told = {
+    expected = {
         CheckProgress.WAITING: "will begin shortly",
         CheckProgress.RUNNING: "are running",
         CheckProgress.DONE: "No invariant is broken",
         CheckProgress.FAILED: "could not be made",
     }
     text = _run_page(findings=Findings(progress=progress, trouble="no memory left"))
-    assert told[progress] in text
+    assert expected[progress] in text
     assert ("data-events" in text) == (progress in (CheckProgress.WAITING, CheckProgress.RUNNING))
 
 
@@ -266,7 +266,7 @@ def test_a_long_piece_is_cut_with_how_much_is_left_out_and_a_link_to_all_of_it()
     assert f"/runs/{kit.KEY}/records/77" in text
 
 
-def test_what_an_action_returned_stands_once_on_the_page_of_its_cycle() -> None:
+def test_what_an_action_returned_is_shown_once_on_the_page_of_its_cycle() -> None:
     view = kit.cycle_view()
     receipt = next(one for _, one in view.summary.effects if one is not None)
     brought = view.summary.returned[0].model_copy(update={"content": receipt.content})
@@ -320,7 +320,7 @@ def test_a_cycle_that_was_done_with_a_cause_is_not_shown_as_good() -> None:
     assert ["mark-warn" in text for text in heads] == [False, True]
 
 
-def test_a_phase_that_was_not_committed_is_told() -> None:
+def test_a_phase_that_was_not_committed_is_named() -> None:
     text = _cycle_page(kit.cycle_view(phases=kit.phases(broken_off=True)))
     assert text.count("The run was interrupted before this phase") == 3
 
@@ -328,7 +328,7 @@ def test_a_phase_that_was_not_committed_is_told() -> None:
 # ---- what runs through a whole trace ----
 
 
-def test_the_same_of_several_cycles_is_told_once_with_where_it_began() -> None:
+def test_the_same_cause_of_several_cycles_is_listed_once_with_its_first_cycle() -> None:
     cause = kit.findings().found[0]
     found = tuple(replace(cause, cycle=cycle) for cycle in (4, 5, 6))
     late = replace(cause, title="changed_environment", cycle=7, follows=6)
@@ -349,7 +349,7 @@ def test_a_cycle_of_one_run_alone_is_not_called_the_same() -> None:
     assert "the same" not in text[text.index('class="cmps"') :]
 
 
-def test_what_was_added_to_a_list_and_taken_out_is_told_by_cycle() -> None:
+def test_what_was_added_to_a_list_and_taken_out_is_listed_by_cycle() -> None:
     change = ListChange(cycle=4, added=("[1, 0]",), removed=("[2, 2]",), length=3)
     belief = replace(kit.belief(), lists=(ListTrack(path="dirty", changes=(change,)),))
     text = _of_run("beliefs", belief=belief, findings=kit.findings().found)

@@ -63,7 +63,7 @@ def test_the_pieces_of_a_message_are_the_message(
     assert all(part.same == len(part.text) or not after.same for part, after in pairwise(parts))
 
 
-def test_data_stands_apart_from_instructions_with_its_source_and_trust() -> None:
+def test_data_is_shown_apart_from_instructions_with_its_source_and_trust() -> None:
     parts = parts_of({"role": "user", "content": RENDERED}, delimited=True)
     assert shown(parts) == [
         (PartKind.INSTRUCTION, "", "", None),

@@ -86,7 +86,7 @@ def test_the_whole_run_is_in_the_file_which_loads_nothing(run: RunFolder, tmp_pa
 
 
 @pytest.mark.broken_trace("its records are made up")
-def test_a_hostile_run_harms_no_report_and_stands_beside_the_other(
+def test_a_hostile_run_harms_no_report_and_is_shown_beside_the_other(
     run: RunFolder, tmp_path: Path
 ) -> None:
     hostile = hostile_run(tmp_path / "logs")
@@ -138,7 +138,7 @@ def test_where_the_agent_stood_is_in_the_report_of_a_run_that_keeps_it(tmp_path:
     assert "The upload test fails again on Windows" in text
 
 
-async def test_what_a_candidate_would_change_is_told_against_the_whole_state(
+async def test_what_a_candidate_would_change_is_shown_against_the_whole_state(
     tmp_path: Path,
 ) -> None:
     answers = iter([payments([5]), payments([6]), payments([7]), "Done."])

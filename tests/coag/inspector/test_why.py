@@ -62,7 +62,7 @@ def test_a_decision_flows_from_what_was_known_to_the_choice() -> None:
     assert notes == {"record-0": "0.25", "candidate-c1": "0.50", "candidate-c3": "0.50"}
 
 
-def test_a_recalled_record_tells_the_parts_of_its_score() -> None:
+def test_a_recalled_record_shows_the_parts_of_its_score() -> None:
     because = ScoreParts(lexical=0.2, dense=0.05)
     graph = graph_of(
         explained(

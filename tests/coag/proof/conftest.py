@@ -29,7 +29,7 @@ def compact_berries(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
 
 @pytest.fixture(scope="session")
 def bare_berries(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
-    """The same without an environment that tells its state."""
+    """The same without an environment that reports its state."""
     return in_a_loop(foraged(tmp_path_factory.mktemp("bare"), world=False))
 
 

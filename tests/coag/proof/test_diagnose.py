@@ -40,7 +40,7 @@ from coag.schema import (
 )
 
 Answers = Mapping[str, ScriptedReply]
-"""What a model says, by the field that tells the phases' forms apart."""
+"""What a model says, by the field that only this phase's form has."""
 FIELDS = ("situation", "candidates", "evaluations", "choice")
 
 
@@ -229,8 +229,8 @@ class Car(CoagContext[Tank]):
         )
 
 
-def told(ok: bool, **now: Any) -> Callable[[], str]:
-    """A tool that tells what is the case now."""
+def looking(ok: bool, **now: Any) -> Callable[[], str]:
+    """A tool that returns the present state."""
 
     def look() -> str:
         """Drives on, and looks."""
@@ -243,15 +243,15 @@ def told(ok: bool, **now: Any) -> Callable[[], str]:
 AS_PREDICTED: dict[str, Any] = {"fuel": 0, "dry": True, "rain": False, "seen": ["bridge", "lake"]}
 
 
-async def test_what_a_projection_had_shown_or_not_shown_is_told_apart() -> None:
-    foreseen = first(await run(told(False, **AS_PREDICTED), Car()))
+async def test_what_a_projection_had_shown_or_not_shown_is_distinguished() -> None:
+    foreseen = first(await run(looking(False, **AS_PREDICTED), Car()))
     assert foreseen.cause is Cause.FAULTY_EVALUATION
     assert "Its projection said what would come of it" in foreseen.reason
     grown = {**AS_PREDICTED, "rain": True, "seen": ["bridge", "hill", "lake"]}  # and only reset
-    assert diagnose(await run(told(True, **grown), Car())) == []
-    unseen = first(await run(told(True, **{**AS_PREDICTED, "seen": ["bridge"]}), Car()))
+    assert diagnose(await run(looking(True, **grown), Car())) == []
+    unseen = first(await run(looking(True, **{**AS_PREDICTED, "seen": ["bridge"]}), Car()))
     assert "seen was expected to be" in unseen.failure
-    trace = await run(told(True, **{**AS_PREDICTED, "fuel": 3}), Car())
+    trace = await run(looking(True, **{**AS_PREDICTED, "fuel": 3}), Car())
     found = first(trace)
     assert found.failure == "fuel was expected to be 0 and is perceived as 3."
     assert "projection is wrong, or the tool" in found.reason
@@ -331,7 +331,7 @@ async def test_a_rejection_is_a_failure_only_where_the_cycle_suffers_from_it() -
     assert found.reason == "The rule was in force. Nothing survived."
 
 
-async def test_a_rejection_that_recurs_is_a_failure_while_the_run_stands_still() -> None:
+async def test_a_rejection_that_recurs_is_a_failure_while_the_run_makes_no_progress() -> None:
     still = await run(rules=[night], **WISHED, actions=3)
     invalid = Cause.INVALID_PROPOSAL
     assert [(one.cycle, one.cause) for one in diagnose(still)] == [(2, invalid), (3, invalid)]
@@ -353,8 +353,8 @@ class Way(DomainKnowledge):
         return 4
 
 
-async def test_a_domain_tells_whether_the_action_beside_a_rejection_was_of_use() -> None:
-    trace = await run(told(True, **AS_PREDICTED), Car(), rules=[night], **WISHED)
+async def test_a_domain_says_whether_the_action_beside_a_rejection_was_of_use() -> None:
+    trace = await run(looking(True, **AS_PREDICTED), Car(), rules=[night], **WISHED)
     assert diagnose(trace) == []
     found = first(trace, domain=Way())
     assert found.cause is Cause.INVALID_PROPOSAL
@@ -374,7 +374,7 @@ async def test_a_trace_that_begins_or_ends_in_the_middle_is_read() -> None:
         assert all(found.evidence for found in diagnose(trace[:cut]))
 
 
-async def test_an_action_that_was_refused_right_before_it_ran_is_told_with_who_refused() -> None:
+async def test_a_refusal_right_before_an_action_runs_is_reported_with_who_refused() -> None:
     asked: list[str] = []
 
     def not_twice(candidate: Candidate, state: BaseModel, projection: BaseModel | None) -> Verdict:

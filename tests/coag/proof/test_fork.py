@@ -228,7 +228,7 @@ async def test_changes_go_together_and_the_command_line_says_them(
 
 
 @pytest.mark.parametrize(
-    ("changes", "error", "told"),
+    ("changes", "error", "message"),
     [
         (Changes(without_records=("0123456789",)), UnknownNameError, "record at the boundary"),
         (Changes(without_constraints=("none",)), UnknownNameError, ENOUGH),
@@ -243,9 +243,9 @@ async def test_changes_go_together_and_the_command_line_says_them(
     ],
 )
 async def test_a_change_that_does_not_fit_is_refused_before_anything_begins(
-    changes: Changes, error: type[Exception], told: str, berries: RunFolder, tmp_path: Path
+    changes: Changes, error: type[Exception], message: str, berries: RunFolder, tmp_path: Path
 ) -> None:
-    with pytest.raises(error, match=told):
+    with pytest.raises(error, match=message):
         await fork(berries, "1", changes, logs=tmp_path)
     assert os.listdir(tmp_path) == []
 
@@ -436,7 +436,7 @@ async def test_a_fork_that_may_act_for_real_puts_nothing_back(tmp_path: Path) ->
         ("raises", "'kits.tills:desk' raised OSError: the database is locked"),
     ],
 )
-async def test_a_factory_and_a_restore_that_raise_are_told_of_in_a_sentence(
+async def test_what_a_factory_or_a_restore_raises_is_named_in_the_error(
     copies: str, said: str, tmp_path: Path
 ) -> None:
     run, _ = await refunded(tmp_path, copies)
@@ -448,7 +448,7 @@ async def test_a_factory_and_a_restore_that_raise_are_told_of_in_a_sentence(
 # ---- turns, and what came on its own ----
 
 
-async def test_a_fork_takes_as_many_turns_as_it_is_told(berries: RunFolder, tmp_path: Path) -> None:
+async def test_a_fork_takes_as_many_turns_as_turns_says(berries: RunFolder, tmp_path: Path) -> None:
     report = await fork(berries, "1", logs=tmp_path)
     said = [one.content for one in of_kind(report.run, Percept) if one.source == "user"]
     assert said == ["Go on."]

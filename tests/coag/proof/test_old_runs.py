@@ -67,12 +67,10 @@ async def _replayed(run: Path) -> str:
 
 def _chosen(run: Path, cycle: int) -> str:
     try:
-        told = why(run, cycle)
+        decision = why(run, cycle)
     except CoagError as error:
         return type(error).__name__
-    return (
-        f"{len(told.considered)} considered, {len(told.recalled)} recalled: {told.situation[:60]}"
-    )
+    return f"{len(decision.considered)} considered, {len(decision.recalled)} recalled: {decision.situation[:60]}"
 
 
 @pytest.mark.parametrize("name", sorted(EXPECTED))

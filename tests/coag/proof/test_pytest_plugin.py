@@ -67,7 +67,7 @@ async def test_a_test_fails_that_leaves_a_broken_run_and_does_not_say_why(
 
 
 @BROKEN
-async def test_a_word_that_was_changed_in_many_places_is_told_of_once(tmp_path: Path) -> None:
+async def test_a_word_that_was_changed_in_many_places_is_reported_once(tmp_path: Path) -> None:
     run = await honest_run(tmp_path)
     trace = run / "trace.jsonl"
     trace.write_bytes(trace.read_bytes().replace(b'"at":"20', b'"at":"19'))

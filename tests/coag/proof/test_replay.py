@@ -166,7 +166,7 @@ BUILDS: dict[str, Build] = {
 
 
 def looker(logs: Path | None, *then: Any, tools: Any = (look,), **how: Any) -> CoagAgent:
-    """An agent that looks, and goes on as it is told."""
+    """An agent that looks, and then gives the answers of `then`."""
     model = brain(LOOK, *(then or (respond(),)))
     return CoagAgent("a", model, tools=list(tools), logs=logs, proposal="json", **how)
 

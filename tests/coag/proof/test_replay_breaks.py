@@ -307,7 +307,7 @@ async def test_a_fork_refuses_what_cannot_have_been_written(
 
 
 @BROKEN
-async def test_versions_that_are_no_numbers_and_a_goal_that_is_no_text_are_named_or_not_told(
+async def test_versions_that_are_no_numbers_are_named_and_a_goal_that_is_no_text_is_left_out(
     own_stones: RunFolder,
 ) -> None:
     def hostile(body: dict[str, Any]) -> None:

@@ -21,28 +21,28 @@ OTHER = "Bears like honey."
 
 async def test_an_explanation_holds_all_that_the_decision_rested_on(berries: RunFolder) -> None:
     run = berries
-    told = why(run, 3)
-    assert [(p.kind, p.source) for p in told.percepts] == [(PerceptKind.TOOL_RETURN, "pick")]
-    assert [hit.record.text for hit in told.recalled] == [BITTER]
-    assert told.state["held"] == 2
-    assert told.constraints == ("two_are_enough", "nothing_green")
-    assert [used.name for used in told.procedures] == ["reasoning", "proposal"]
-    assert {(used.version, used.author) for used in told.procedures} == {(1, "seed")}
-    assert all(used.text for used in told.procedures)
-    rejected, chosen = told.considered
+    decision = why(run, 3)
+    assert [(p.kind, p.source) for p in decision.percepts] == [(PerceptKind.TOOL_RETURN, "pick")]
+    assert [hit.record.text for hit in decision.recalled] == [BITTER]
+    assert decision.state["held"] == 2
+    assert decision.constraints == ("two_are_enough", "nothing_green")
+    assert [used.name for used in decision.procedures] == ["reasoning", "proposal"]
+    assert {(used.version, used.author) for used in decision.procedures} == {(1, "seed")}
+    assert all(used.text for used in decision.procedures)
+    rejected, chosen = decision.considered
     assert rejected.rejected_by is not None
     assert (rejected.rejected_by.constraint, rejected.rejected_by.reason) == (
         "two_are_enough",
         "it holds 2",
     )
-    assert (chosen.chosen, chosen.choice.action, told.decided_by) == (
+    assert (chosen.chosen, chosen.choice.action, decision.decided_by) == (
         True,
         "respond",
         "only_survivor",
     )
-    assert [verdict.constraint for verdict in chosen.verdicts][-2:] == list(told.constraints)
-    assert (told.status, told.result) == ("done", "I have 2.")
-    assert told.chosen == (chosen.choice,)
+    assert [verdict.constraint for verdict in chosen.verdicts][-2:] == list(decision.constraints)
+    assert (decision.status, decision.result) == ("done", "I have 2.")
+    assert decision.chosen == (chosen.choice,)
 
 
 def test_the_first_percept_is_the_task_and_later_ones_are_since_the_last_action(
@@ -85,10 +85,10 @@ async def test_a_plain_run_is_explained_as_far_as_it_goes(tmp_path: Path) -> Non
     await client.close()
     recorder.close()
     (run,) = list_runs(tmp_path / "logs")
-    told = why(run, 1)
-    assert (told.kind, told.situation, told.result) == ("plain", "Yes.", "Yes.")
-    assert [percept.content for percept in told.percepts] == ["Is it?"]
-    assert any("neither what was remembered" in note for note in told.notes)
+    decision = why(run, 1)
+    assert (decision.kind, decision.situation, decision.result) == ("plain", "Yes.", "Yes.")
+    assert [percept.content for percept in decision.percepts] == ["Is it?"]
+    assert any("neither what was remembered" in note for note in decision.notes)
     with pytest.raises(ConfigurationError, match="turns up to 1: no 2"):
         why(run, 2)
 
@@ -111,14 +111,14 @@ async def test_the_record_that_a_choice_hung_on_is_found_and_nothing_is_run(
 ) -> None:
     run = await foraged(tmp_path, told=(BITTER, f"{BITTER} {OTHER}"))
     assert {hit.record.text for hit in why(run, 1).recalled} == {BITTER, f"{BITTER} {OTHER}"}
-    told = await counterfactuals(run, 1)
-    assert [(one.changed, one.times) for one in told] == [(0, 1)] * 3
-    assert [one.record is None for one in told] == [True, False, False]
+    results = await counterfactuals(run, 1)
+    assert [(one.changed, one.times) for one in results] == [(0, 1)] * 3
+    assert [one.record is None for one in results] == [True, False, False]
     assert calls(tmp_path) == ["blue", "blue"]
     assert [path.name for path in (tmp_path / "logs").iterdir()] == [run.path.name]
 
 
-async def test_without_the_record_the_other_choice_is_told(berries: RunFolder) -> None:
+async def test_without_the_record_the_other_choice_is_reported(berries: RunFolder) -> None:
     run = berries
     control, without = await counterfactuals(run, 2, repeats=2)
     assert (control.record, control.changed, control.others) == (None, 0, ())

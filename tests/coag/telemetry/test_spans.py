@@ -1,4 +1,4 @@
-"""Spans of records, whoever writes them and whatever they hold."""
+"""Spans of records of any writer and with any content."""
 
 from __future__ import annotations
 

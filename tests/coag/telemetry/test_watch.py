@@ -70,12 +70,12 @@ async def test_names_follow_the_conventions_for_generative_ai(
         "coag.turn.reason": "respond",
     }
     call = kept.named("chat scripted")[0]
-    told = _attributes(call)
+    attributes = _attributes(call)
     assert call.kind.name == "CLIENT"
-    assert told["gen_ai.operation.name"] == "chat"
-    assert told["gen_ai.request.model"] == "scripted"
-    assert told["gen_ai.usage.input_tokens"] > 0
-    assert told["gen_ai.response.finish_reasons"] == ("stop",)
+    assert attributes["gen_ai.operation.name"] == "chat"
+    assert attributes["gen_ai.request.model"] == "scripted"
+    assert attributes["gen_ai.usage.input_tokens"] > 0
+    assert attributes["gen_ai.response.finish_reasons"] == ("stop",)
     (tool,) = kept.named("execute_tool fetch")
     assert _attributes(tool)["gen_ai.tool.name"] == "fetch"
     assert _attributes(tool)["coag.action.status"] == "done"
@@ -116,7 +116,7 @@ async def test_content_is_sent_where_it_is_asked_for_and_secrets_are_not(
     assert "opensesame" not in kept.everything()
 
 
-async def test_metrics_tell_of_durations_vetoes_and_tokens(
+async def test_metrics_count_durations_vetoes_and_tokens(
     kept: Any, make_butler: MakeButler
 ) -> None:
     agent = make_butler()
@@ -124,12 +124,12 @@ async def test_metrics_tell_of_durations_vetoes_and_tokens(
         await _ask(agent)
     points = kept.points()
     assert "Agatha" not in f"{points}{kept.everything()}", "what was said is not sent unasked"
-    ((told, calls),) = points["gen_ai.client.operation.duration"]
-    assert (told["gen_ai.operation.name"], calls) == ("chat", 2)
-    tokens = {told["gen_ai.token.type"] for told, _ in points["gen_ai.client.token.usage"]}
+    ((labels, calls),) = points["gen_ai.client.operation.duration"]
+    assert (labels["gen_ai.operation.name"], calls) == ("chat", 2)
+    tokens = {labels["gen_ai.token.type"] for labels, _ in points["gen_ai.client.token.usage"]}
     assert tokens == {"input", "output"}
-    ((told, vetoes),) = points["coag.vetoes"]
-    assert told == {"gen_ai.agent.name": "butler", "coag.constraint": "action_exists"}
+    ((labels, vetoes),) = points["coag.vetoes"]
+    assert attributes == {"gen_ai.agent.name": "butler", "coag.constraint": "action_exists"}
     assert vetoes == 2
     assert points["coag.cycle.duration"] == [({"gen_ai.agent.name": "butler"}, 2)]
     assert sum(number for _, number in points["coag.phase.duration"]) == 12
@@ -148,7 +148,7 @@ async def test_impasses_are_events_and_are_counted(kept: Any, make_butler: MakeB
     selections = kept.named("selection")
     assert [event.name for span in selections for event in span.events] == ["coag.impasse"] * 3
     assert kept.points()["coag.impasses"][0][1] == 3
-    assert {told["coag.constraint"] for told, _ in kept.points()["coag.vetoes"]} == {
+    assert {attributes["coag.constraint"] for attributes, _ in kept.points()["coag.vetoes"]} == {
         "never",
         "action_exists",
     }
@@ -199,8 +199,8 @@ async def test_a_turn_that_breaks_off_is_an_error_without_its_words(
     assert _attributes(turn)["coag.turn.reason"] == "error"
     calls = kept.named("chat scripted")
     assert calls
-    told = {_attributes(span)["error.type"] for span in (turn, *calls)}
-    assert told == {"RuntimeError"}
+    errors = {_attributes(span)["error.type"] for span in (turn, *calls)}
+    assert errors == {"RuntimeError"}
     assert CUP not in kept.everything()
 
 
@@ -218,8 +218,8 @@ async def test_a_span_processor_that_raises_breaks_no_turn(
     agent = make_butler()
     with watch(agent, tracer_provider=kept.tracers, meter_provider=kept.meters):
         assert CUP in await _ask(agent)
-    told = [record.message for record in caplog.records if "No more spans" in record.message]
-    assert len(told) == 1
+    warnings = [record.message for record in caplog.records if "No more spans" in record.message]
+    assert len(warnings) == 1
 
 
 async def test_watching_changes_nothing_in_the_trace(

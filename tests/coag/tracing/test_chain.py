@@ -66,7 +66,7 @@ def test_a_line_is_written_in_the_form_that_the_format_describes(tmp_path: Path)
     assert [entry.hash for entry in read_trace(path)][-1] == head
 
 
-def test_a_trace_that_is_continued_stays_one_chain_of_what_stands_in_the_file(
+def test_a_trace_that_is_continued_stays_one_chain_of_what_is_in_the_file(
     tmp_path: Path,
 ) -> None:
     path = tmp_path / "trace.jsonl"
@@ -77,7 +77,7 @@ def test_a_trace_that_is_continued_stays_one_chain_of_what_stands_in_the_file(
     assert kinds(read_lines(path)) == {}
 
 
-def test_a_trace_goes_on_from_its_last_whole_line_after_a_crash(
+def test_a_trace_continues_from_its_last_whole_line_after_a_crash(
     tmp_path: Path, trace_lines: LineMaker
 ) -> None:
     lines = trace_lines(NOTES)
@@ -130,7 +130,7 @@ HARM: dict[str, tuple[Callable[[list[bytes]], list[bytes]], dict[int, list[str]]
 
 
 @pytest.mark.parametrize("harm", HARM)
-def test_each_change_is_told_where_it_was_made_and_the_rest_is_read(
+def test_each_change_is_reported_where_it_was_made_and_the_rest_is_read(
     tmp_path: Path, trace_lines: LineMaker, harm: str
 ) -> None:
     change, expected = HARM[harm]
@@ -192,7 +192,7 @@ def test_a_finished_run_is_sealed_with_the_end_of_its_trace(
     assert read_run(folder.path).seal == seal
 
 
-def test_a_run_that_goes_on_after_its_end_is_no_longer_sealed(
+def test_a_run_that_continues_after_its_end_is_no_longer_sealed(
     make_run: Callable[..., RunFolder],
 ) -> None:
     folder = make_run()

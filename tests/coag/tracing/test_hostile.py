@@ -43,7 +43,7 @@ UNREADABLE = {
 
 
 @pytest.mark.parametrize("what", UNREADABLE)
-def test_a_hostile_line_is_told_and_the_next_one_is_read(
+def test_a_hostile_line_is_reported_and_the_next_one_is_read(
     tmp_path: Path, trace_lines: LineMaker, what: str
 ) -> None:
     path = tmp_path / "trace.jsonl"

@@ -1,4 +1,4 @@
-"""Where each record of a trace stands."""
+"""Where each record of a trace is."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def test_snapshots_that_hold_the_environment_are_found_newest_first(story_path: 
 
 
 @pytest.mark.broken_trace("a hostile run is no run of a mind")
-def test_cycles_without_snapshots_are_told_apart_by_their_outcomes(tmp_path: Path) -> None:
+def test_cycles_without_snapshots_are_distinguished_by_their_outcomes(tmp_path: Path) -> None:
     run = hostile_run(tmp_path, cycles=3)
     index = indexed(run.trace_path)
     assert [cycle for cycle, _, _ in described(index) if cycle] == [1, 2, 3]
@@ -187,7 +187,7 @@ def reordered(line: bytes) -> bytes:
 
 
 @pytest.mark.parametrize("rewritten", [respaced, reordered])
-def test_lines_that_another_program_wrote_are_told_as_well(
+def test_lines_that_another_program_wrote_are_reported_as_well(
     story_path: Path, tmp_path: Path, rewritten: Callable[[bytes], bytes]
 ) -> None:
     other = tmp_path / "other.jsonl"
@@ -287,7 +287,7 @@ def test_a_trace_that_is_another_now_is_an_error(
         TraceIndex(story_path.parent).extend()
 
 
-def test_times_that_are_none_are_not_told(tmp_path: Path) -> None:
+def test_times_that_are_none_are_left_out(tmp_path: Path) -> None:
     path = tmp_path / "trace.jsonl"
     body = '"body":{"record":"note","at":"%s","cycle":1,"about":"x","text":"y","details":{}}}\n'
     texts = ["2026-11-21T12:00:00+02:00", "2026-11-21T12:00:00", "2026-99-99T99:99:99Z", "soon"]

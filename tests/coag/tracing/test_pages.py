@@ -59,7 +59,7 @@ def test_a_page_shows_the_outcome_with_prompt_and_raw_answer_as_lines(
     assert call["raw"] == ["{", '"situation": "dirty"}']
 
 
-def test_each_record_stands_on_the_page_of_the_phase_it_led_to(
+def test_each_record_is_on_the_page_of_the_phase_it_led_to(
     make_run: RunMaker, cycle_records: CycleMaker
 ) -> None:
     cycles = traced(make_run(), cycle_records(1))
@@ -109,7 +109,7 @@ def test_a_receipt_without_its_intent_still_gets_a_page(
     assert set(page(cycles / "0001" / "1-action.json")) == {"cycle", "receipt"}
 
 
-def test_a_page_that_cannot_be_written_is_noted_once_and_the_run_goes_on(
+def test_a_page_that_cannot_be_written_is_noted_once_and_the_run_continues(
     make_run: RunMaker, cycle_records: CycleMaker, caplog: pytest.LogCaptureFixture
 ) -> None:
     folder = make_run()

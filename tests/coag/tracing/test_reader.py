@@ -1,4 +1,4 @@
-"""Reading a trace, also while it is written, and lines that a long measurement goes on from."""
+"""Reading a trace, also while it is written, and lines from which a long measurement continues."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def numbers(path: Path, text: str) -> list[int]:
     return [entry.seq for entry in read_trace(path)]
 
 
-def test_a_truncated_last_line_is_told_after_all_whole_ones_or_raised(path: Path) -> None:
+def test_a_truncated_last_line_is_reported_after_all_whole_ones_or_raised(path: Path) -> None:
     path.write_text(line(0) + line(1) + line(2)[:20])
     problems: list[TraceProblem] = []
     assert [entry.seq for entry in read_trace(path, problems.append)] == [0, 1]

@@ -59,7 +59,7 @@ def test_columns_say_what_they_hold() -> None:
         assert Trace.types(name) == {column.name: column.type for column in columns}
 
 
-def test_candidates_tell_verdicts_what_they_died_of_and_which_was_chosen() -> None:
+def test_candidates_list_verdicts_what_rejected_them_and_which_was_chosen() -> None:
     first, second, third = Trace(hostile_records(cycles=2)).table("candidates")
     assert (first["allowed"], first["chosen"], first["decided_by"]) == (True, True, "rank")
     assert first["score"] == 0.9
@@ -117,7 +117,7 @@ def test_trace_may_be_read_again_and_shows_what_has_come_since(tmp_path: Path) -
 
 
 @broken
-def test_damaged_trace_is_told_where_it_is_shown_and_raised_where_it_is_read(
+def test_damaged_trace_is_reported_where_it_is_shown_and_raised_where_it_is_read(
     tmp_path: Path,
 ) -> None:
     folder = hostile_run(tmp_path)

@@ -115,7 +115,7 @@ def test_every_snapshot_of_version_1_gets_a_reason_and_keeps_the_rest(
 
 
 @given(st.binary(max_size=200))
-def test_a_foreign_line_is_told_and_never_breaks_the_reader(
+def test_a_foreign_line_is_reported_and_never_breaks_the_reader(
     tmp_path_factory: pytest.TempPathFactory, text: bytes
 ) -> None:
     path = tmp_path_factory.mktemp("foreign") / "trace.jsonl"
@@ -124,7 +124,7 @@ def test_a_foreign_line_is_told_and_never_breaks_the_reader(
 
 
 @given(JSON, st.sampled_from([0, 1, 2, 3]), st.integers(-2, 2) | st.text(max_size=3))
-def test_any_json_in_the_place_of_a_record_is_told(
+def test_any_json_in_the_place_of_a_record_is_reported(
     tmp_path_factory: pytest.TempPathFactory, body: Any, version: int, seq: int | str
 ) -> None:
     path = tmp_path_factory.mktemp("json") / "trace.jsonl"

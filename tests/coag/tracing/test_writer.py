@@ -87,7 +87,7 @@ def test_closing_writes_what_is_held_back_and_can_be_repeated(path: Path) -> Non
         writer.write(NOTE)
 
 
-def test_a_reopened_trace_goes_on_numbering_also_behind_a_long_line(path: Path) -> None:
+def test_a_reopened_trace_continues_its_numbers_also_after_a_long_line(path: Path) -> None:
     for text in ("first", "x" * 300_000, "y" * 65_536):
         with opened(path) as writer:
             writer.write(INTENT)
@@ -389,7 +389,7 @@ def test_a_record_that_is_written_later_is_made_only_when_it_is_read() -> None:
 
 
 class Shelf:
-    """Pages that only remember, and wait where they are told to."""
+    """Pages that only remember, and wait where a test wants it."""
 
     def __init__(self, *, failing_at: int | None = None) -> None:
         self.seen: list[TraceRecord] = []

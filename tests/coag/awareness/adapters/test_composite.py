@@ -140,16 +140,16 @@ def test_the_budget_holds_for_all_domains_and_goes_to_the_more_recent() -> None:
 
 
 def test_blocks_of_one_heading_become_one_and_an_item_is_shown_once() -> None:
-    class Told(ConversationAdapter):
+    class Shared(ConversationAdapter):
         def domain_blocks(self, state: AwarenessState) -> tuple[InjectionBlock, ...]:
             items = (InjectionItem(text=self.name), InjectionItem(text="both"))
-            return (InjectionBlock(heading="TOLD", priority=1, items=items),)
+            return (InjectionBlock(heading="SHARED", priority=1, items=items),)
 
-    class Also(Told):
+    class Also(Shared):
         name = "also"
 
-    text = engine_of(CompositeAdapter([Told(), Also()])).inject(500)
-    assert text.startswith("<sagen>\nTOLD:\n  conversation\n  both\n  also\n")
+    text = engine_of(CompositeAdapter([Shared(), Also()])).inject(500)
+    assert text.startswith("<sagen>\nSHARED:\n  conversation\n  both\n  also\n")
 
 
 def test_the_contract_is_the_strictest_of_all() -> None:
