@@ -70,7 +70,8 @@ def _chosen(run: Path, cycle: int) -> str:
         decision = why(run, cycle)
     except CoagError as error:
         return type(error).__name__
-    return f"{len(decision.considered)} considered, {len(decision.recalled)} recalled: {decision.situation[:60]}"
+    counts = f"{len(decision.considered)} considered, {len(decision.recalled)} recalled"
+    return f"{counts}: {decision.situation[:60]}"
 
 
 @pytest.mark.parametrize("name", sorted(EXPECTED))

@@ -80,9 +80,7 @@ def test_an_edit_of_the_file_is_found(run: Path, edited: Edit) -> None:
 
 
 @BROKEN
-def test_a_run_that_was_rewritten_as_a_whole_is_found_by_the_noted_hash(
-    run: Path,
-) -> None:
+def test_a_run_that_was_rewritten_as_a_whole_is_found_by_the_noted_hash(run: Path) -> None:
     noted = examine(run).head
     assert verify(run, head=noted) == []
     forge(run, json.loads(json.dumps(bodies_of(run)).replace("cup is here", "cap is here")))

@@ -129,7 +129,7 @@ async def test_metrics_count_durations_vetoes_and_tokens(
     tokens = {labels["gen_ai.token.type"] for labels, _ in points["gen_ai.client.token.usage"]}
     assert tokens == {"input", "output"}
     ((labels, vetoes),) = points["coag.vetoes"]
-    assert attributes == {"gen_ai.agent.name": "butler", "coag.constraint": "action_exists"}
+    assert labels == {"gen_ai.agent.name": "butler", "coag.constraint": "action_exists"}
     assert vetoes == 2
     assert points["coag.cycle.duration"] == [({"gen_ai.agent.name": "butler"}, 2)]
     assert sum(number for _, number in points["coag.phase.duration"]) == 12
@@ -148,7 +148,7 @@ async def test_impasses_are_events_and_are_counted(kept: Any, make_butler: MakeB
     selections = kept.named("selection")
     assert [event.name for span in selections for event in span.events] == ["coag.impasse"] * 3
     assert kept.points()["coag.impasses"][0][1] == 3
-    assert {attributes["coag.constraint"] for attributes, _ in kept.points()["coag.vetoes"]} == {
+    assert {labels["coag.constraint"] for labels, _ in kept.points()["coag.vetoes"]} == {
         "never",
         "action_exists",
     }
