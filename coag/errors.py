@@ -79,21 +79,21 @@ class EmbedderMismatchError(ConfigurationError):
 
 
 class WindowTooSmallError(ConfigurationError):
-    """What must stand whole in a prompt does not fit the model's window; nothing was sent."""
+    """What a prompt must hold in full does not fit the model's window; nothing was sent."""
 
     def __init__(self, parts: Mapping[str, int], room: int, window: int) -> None:
-        """Tells the sizes.
+        """Names the sizes.
 
         Args:
             parts: Tokens of what must be whole, by what it is.
             room: Tokens that a prompt may have.
             window: Tokens of the model's window.
         """
-        told = ", ".join(f"{name} {size:,}" for name, size in parts.items())
+        sizes = ", ".join(f"{name} {size:,}" for name, size in parts.items())
         super().__init__(
-            f"The prompt needs about {sum(parts.values()):,} tokens ({told}) and may have {room:,} "
-            f"of the model's window of {window:,}. Shorten the task or offer fewer tools, take a "
-            "model with a larger window, or, if this one's is larger, say so: "
+            f"The prompt needs about {sum(parts.values()):,} tokens ({sizes}) and may have "
+            f"{room:,} of the model's window of {window:,}. Shorten the task or offer fewer tools, "
+            "take a model with a larger window, or, if this one's is larger, say so: "
             "model_context=CoagContext(budgets=Budgets(window=...))."
         )
         self.parts, self.room, self.window = dict(parts), room, window
@@ -110,7 +110,7 @@ class PhaseViolation(CoagError):
 class TurnInProgressError(CoagError):
     """An agent was given something while it was in a turn.
 
-    Raised to whoever came second; or, with `left`, to the reader of a stream that was left and
+    Raised to the second caller; or, with `left`, to the reader of a stream that was left and
     taken up again when another turn had ended it.
     """
 
@@ -241,7 +241,7 @@ class RemoteAgentError(CoagError):
 
     Attributes:
         agent: The agent as `TYPE/KEY`.
-        worker: The worker that told; empty where none answered.
+        worker: The worker that reported it; empty where none answered.
         kind: `raised` (the agent raised), `unreachable` (no sign of life in time), `replaced`
             (another agent has taken its place and knows nothing of the dialogue), `lost` (what
             became of the turn is unknown; it is not repeated), `forgotten` (the turn is over

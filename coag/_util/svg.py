@@ -1,4 +1,4 @@
-"""Pictures as SVG, which can stand in any page, whatever its security policy."""
+"""Pictures as SVG, which any page can hold, whatever its security policy."""
 
 from __future__ import annotations
 

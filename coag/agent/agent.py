@@ -91,7 +91,7 @@ class CoagAgent(ReadableAgent, BaseChatAgent, Component[CoagAgentConfig]):
         """The same, with events on the way and the response last.
 
         Read it to its end, or close it: `await stream.aclose()`. One that was abandoned is ended
-        where nobody refers to it any more, or by the next call of whoever read it.
+        where nobody refers to it any more, or by the reader's next call.
 
         Raises:
             TurnInProgressError: Another turn is in progress, or has ended this one.

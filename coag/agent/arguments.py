@@ -220,7 +220,7 @@ class AgentArguments:
     environment: Environment | None = _maybe(
         _environment, "an object with snapshot(), restore(state) and close()"
     )
-    """What the agent acts in, where it can tell its state: each cycle's snapshot holds it, so that
+    """What the agent acts in, if it can report its state: each cycle's snapshot holds it, so that
     a fork can continue from there."""
     gate: GateSettings | None = _maybe(_is(GateSettings), "GateSettings(...)")
     """How strict the gate of procedures is. By default a rule that was made after untrusted text
@@ -341,7 +341,7 @@ def _check_module(module: object) -> None:
         **{f"has no {one}()": not callable(getattr(module, one, None)) for one in _MODULE_METHODS},
         f"has no text as its name but {name!r}": not isinstance(name, str),
     }
-    problem = next((told for told, holds in problems.items() if holds), None)
+    problem = next((text for text, holds in problems.items() if holds), None)
     if problem is not None:
         raise ConfigurationError(
             f"modules: {_shown(module)} is no cognitive module, it {problem}. See "

@@ -170,7 +170,7 @@ class LiveEvents:
         self._agent = agent
         self._waiting: list[Shown] = []
         self.wake: Callable[[], None] = _nobody
-        """Wakes whoever waits in `until`."""
+        """Wakes a waiting `until`."""
         self._written: list[str] = []
         self._usage = TokenUsage()
         self.call_ids: dict[str, str] = {}
@@ -228,7 +228,7 @@ class LiveEvents:
             self.show(event)
 
     def show(self, event: Shown) -> None:
-        """Queues an event and wakes whoever waits for one."""
+        """Queues an event and wakes who waits for one."""
         self._waiting.append(event)
         self.wake()
 

@@ -125,18 +125,18 @@ def message_percepts(
 ) -> list[Percept]:
     """A message as percepts: `user`'s words with the user's trust, all others untrusted.
 
-    What a handoff carries along comes before it, and is trusted no more than whoever handed it
-    over: a stranger may carry words "of the user" that the user never said.
+    What a handoff carries along comes before it, and is trusted no more than its sender: a
+    stranger may carry words "of the user" that the user never said.
     """
     text, images = message.to_model_text(), dict[str, str]()
     if isinstance(message, MultiModalMessage):
         uris = dict.fromkeys(part.data_uri for part in message.content if isinstance(part, Image))
         images = named_images([*uris])
         text = "\n".join([text, *[TOO_LARGE] * (len(uris) - len(images))])
-    said = [(message.source, text, images)]
+    entries = [(message.source, text, images)]
     if isinstance(message, HandoffMessage):
         carried = [one for part in message.context for one in _carried_texts(part)]
-        said = [*((source, told, dict[str, str]()) for source, told in carried), *said]
+        entries = [*((source, text, dict[str, str]()) for source, text in carried), *entries]
     by_user = message.source == "user"
     return [
         Percept(
@@ -145,10 +145,10 @@ def message_percepts(
             kind=PerceptKind.MESSAGE,
             source=source,
             trust=Trust.USER if by_user and source == "user" else Trust.UNTRUSTED,
-            content=well_formed(fitting(told)),
-            images=shown,
+            content=well_formed(fitting(text)),
+            images=images,
         )
-        for source, told, shown in said
+        for source, text, images in entries
     ]
 
 

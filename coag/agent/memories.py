@@ -55,8 +55,8 @@ class AutoGenRecall:
             await self._memory.update_context(context)
             added = [one.content for one in await context.get_messages() if one != asked]
             found = [(text, UNSCORED) for text in added if isinstance(text, str)]
-        told = [(text, score) for text, score in found if text.strip()]
-        return [self._record(text, score) for text, score in told[:k]]
+        filled = [(text, score) for text, score in found if text.strip()]
+        return [self._record(text, score) for text, score in filled[:k]]
 
     def _record(self, text: str, score: float) -> RecalledRecord:
         provenance = Provenance(

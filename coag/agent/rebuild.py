@@ -67,7 +67,7 @@ class ReplayDoubles:
     """Answers for all models."""
     memory: LongTermMemory
     approve: ApproveFunction
-    """Answers for whoever approves, where the agent has actions approved."""
+    """Answers for the approver, where the agent has actions approved."""
     external: Callable[[ActionSpace], ActionSpace]
     """Makes the environment's actions; is given those that the agent's own code describes."""
     around: Callable[[ActionSource], ActionSource]

@@ -21,7 +21,7 @@ class ReplayAnswers(Protocol):
     """Knows what came of the requests that are about to be made."""
 
     async def answer(self) -> ModelCall:
-        """The record of the request that is being made, with what only others tell of it.
+        """The record of the request that is being made, with what only others know of it.
 
         That is a thought beside a text, a fault `refused` where a looser form was asked for next,
         and tool calls that were too many.

@@ -232,7 +232,7 @@ class RecoveredState:
 
 
 def recover_state(trace: Path) -> RecoveredState:
-    """Where the run stood; a truncated last line is left out, nothing had followed from it.
+    """The state the run had reached; a truncated last line, which caused nothing, is left out.
 
     A run that was interrupted before its trace was made has none; it is at its start.
     """
@@ -246,7 +246,7 @@ def recover_state(trace: Path) -> RecoveredState:
 
 
 async def restore(mind: Mind, recovered: RecoveredState) -> None:
-    """Brings a freshly built mind to where the run stood; what it starts with is perceived.
+    """Brings a freshly built mind to the run's last state; what it starts with is perceived.
 
     An intent without a receipt becomes an unknown-outcome percept, never a retry (invariant 6).
 

@@ -62,7 +62,7 @@ class TurnLease:
         return gone or any(lease() is self for lease in _READ.get())
 
     async def end(self) -> None:
-        """Ends the stream, once; whoever comes second waits for it."""
+        """Ends the stream, once; a second caller waits for it."""
         if self._ending is not None:
             await self._ending.wait()
             return

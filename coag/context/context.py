@@ -191,7 +191,7 @@ class MemoryOwner(DomainHooks[StateT], Generic[StateT]):
         return max(-1.0, min(1.0, round(after - before, 3)))
 
     def _describe_predictions(self, evaluations: Sequence[Evaluation]) -> dict[str, str]:
-        """The predicted states of surviving candidates as the domain tells them, by id."""
+        """The predicted states of surviving candidates in the domain's words, by id."""
         own = type(self)._get_prediction_description is not DomainHooks._get_prediction_description  # pyright: ignore[reportUnknownMemberType] - of any state
         return {
             judged.candidate_id: self._get_prediction_description(
@@ -273,7 +273,7 @@ class MemoryOwner(DomainHooks[StateT], Generic[StateT]):
             return percept.caused_by == action.intent_id and percept.settlement is not None
         try:
             return self._settles(percept, action)
-        except Exception:  # a domain's hook: what it cannot tell stays unknown, the safe side
+        except Exception:  # a domain's hook: what it cannot say stays unknown, the safe side
             return False
 
 
@@ -313,7 +313,7 @@ class CoagContext(MemoryOwner[StateT], ContextComponent, Generic[StateT]):
         self.clock: Clock = clock or SystemClock()
         self.ids = ids or CountingIds()
         self.agent_name = ""
-        """The agent's name, as the source of its messages for whoever reads them as AutoGen's."""
+        """The agent's name, the source of its messages where they are read as AutoGen's."""
         self.dialogue_source = dialogue
         self.images = Images()
         self.archive = DialogueArchive()
@@ -393,8 +393,8 @@ class CoagContext(MemoryOwner[StateT], ContextComponent, Generic[StateT]):
     def build_prompt(self, phase: Phase, material: PhaseMaterial) -> Prompt:
         """The prompt of a phase; `get_messages` shows it until the cycle ends."""
         if material.evaluations:
-            told = self._describe_predictions(material.evaluations)
-            material = replace(material, predictions=told)
+            predictions = self._describe_predictions(material.evaluations)
+            material = replace(material, predictions=predictions)
         prompt = self._build_prompt_for_phase(phase, material)
         self._prompt = self.images.put_into(prompt, phase, self._memory_shown())
         return self._prompt
@@ -560,7 +560,7 @@ class CoagContext(MemoryOwner[StateT], ContextComponent, Generic[StateT]):
         self._prompt = None
 
     def restore_dialogue(self, said: Sequence[Percept | ExecutionOutcome]) -> None:
-        """Takes in what a trace tells was said: the messages, and the outcomes with an answer."""
+        """Takes in what was said in a trace: the messages, and the outcomes with an answer."""
         memory = self._memory
         count = 0 if memory.earlier is None else memory.earlier.messages
         end = max(0, len(said) - len(memory.dialogue))

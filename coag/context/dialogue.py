@@ -53,28 +53,28 @@ def utterances(
 ) -> tuple[tuple[Utterance, Mapping[str, str]], ...]:
     """AutoGen messages as dialogue, each with its images by hash, as `named` gives them.
 
-    System messages are instructions, not dialogue: left out. Tool results stand as untrusted text
+    System messages are instructions, not dialogue: left out. Tool results become untrusted text
     of their tool, images as `[image]`.
     """
-    said: list[tuple[Utterance, Mapping[str, str]]] = []
+    spoken: list[tuple[Utterance, Mapping[str, str]]] = []
     for message in messages:
-        told: list[tuple[str, str, Trust]] = []
+        texts: list[tuple[str, str, Trust]] = []
         match message:
             case UserMessage():
                 trust = Trust.USER if message.source == "user" else Trust.UNTRUSTED
-                told = [(message.source, _text(message), trust)]
+                texts = [(message.source, _text(message), trust)]
             case AssistantMessage():
-                told = [(message.source, _text(message), Trust.DEVELOPER)]
+                texts = [(message.source, _text(message), Trust.DEVELOPER)]
             case FunctionExecutionResultMessage():
-                told = [(one.name, one.content, Trust.UNTRUSTED) for one in message.content]
+                texts = [(one.name, one.content, Trust.UNTRUSTED) for one in message.content]
             case SystemMessage():
                 pass
         images = named(message.content)
-        for source, content, trust in told:
+        for source, content, trust in texts:
             own = trust is Trust.DEVELOPER
             one = Utterance(source=source, own=own, trust=trust, content=content, at=at)
-            said.append((one.model_copy(update={"images": tuple(images)}), images))
-    return tuple(said)
+            spoken.append((one.model_copy(update={"images": tuple(images)}), images))
+    return tuple(spoken)
 
 
 def _text(message: UserMessage | AssistantMessage) -> str:
@@ -92,7 +92,7 @@ def _text(message: UserMessage | AssistantMessage) -> str:
 
 
 def said_in(event: Percept | ExecutionOutcome) -> Utterance:
-    """What a trace tells was said, by a message or as an answer."""
+    """A message or an answer of the trace as dialogue."""
     if isinstance(event, Percept):
         own = event.trust is Trust.DEVELOPER
         return Utterance(
@@ -183,7 +183,7 @@ class Images:
         """The prompt with the images, where phases see them.
 
         A message that names its images by their hash gets those that are kept; in prompts without
-        such messages all stand in the first one of the user.
+        such messages are all in the first one of the user.
         """
         if any(said.images for said in prompt):
             kept = [

@@ -93,11 +93,11 @@ class DomainHooks(Generic[StateT]):
         return state if projection is None else projection
 
     def _settles(self, percept: Percept, action: UnsettledAction) -> bool:
-        """Whether what is perceived tells what became of an action of unknown outcome.
+        """Whether a percept shows what became of an action of unknown outcome.
 
         By default it does where it changes a part of the state that the action would have changed
         by the forward model, unless the percept is the return of a call that would change that
-        part as well. An answer to exactly the same call tells, too.
+        part as well. An answer to exactly the same call shows it, too.
         """
         same = (percept.source, percept.arguments) == (action.action, action.arguments)
         if percept.kind is PerceptKind.TOOL_RETURN and same:
@@ -208,7 +208,7 @@ class DomainHooks(Generic[StateT]):
 
     @property
     def keeps_people_apart(self) -> bool:
-        """Whether the domain tells whose records are read and written."""
+        """Whether the domain says whose records are read and written."""
         return type(self)._get_memory_scope is not DomainHooks._get_memory_scope  # pyright: ignore[reportUnknownMemberType] - of any state
 
     def memory_scope(self) -> str | None:

@@ -231,7 +231,7 @@ class Budgets(Value):
 
     window: int | None = _CAP
     """Tokens that the model reads and writes at once; None for what its client, its server or its
-    name tells, else 32,000."""
+    name says, else 32,000."""
     share: float = Field(default=0.75, gt=0, le=1)
     """The part of the window that a prompt may take. The rest is for the answer, and for
     tokenizers that count otherwise."""

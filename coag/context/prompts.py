@@ -164,7 +164,7 @@ class Chat:
         )
 
     def messages(self, goal: Section, room: int, keep: KeepText) -> list[PromptMessage]:
-        """The newest messages of what `part` told the size of, in so many tokens beside the goal.
+        """The newest messages that `part` measured, in so many tokens beside the goal.
 
         Images are in them by their hashes.
         """

@@ -143,7 +143,7 @@ def _json(value: Any) -> str:
 
 
 def percepts_part(memory: WorkingMemory) -> RenderPart | None:
-    """What has arrived since the last action; messages stand in the dialogue."""
+    """What has arrived since the last action; messages are in the dialogue."""
     arrived = (one for one in memory.percepts if one.kind is not PerceptKind.MESSAGE)
     lines = (one_entry(_percept_line(one)) for one in arrived)
     return part_of("percepts", "What just happened", lines, alike=True)
@@ -152,7 +152,7 @@ def percepts_part(memory: WorkingMemory) -> RenderPart | None:
 def past_actions_part(memory: WorkingMemory) -> RenderPart | None:
     """The actions of earlier cycles with their results.
 
-    Not what has just been perceived, nor answers, which stand in the dialogue.
+    Not what has just been perceived, nor answers, which are in the dialogue.
     """
     just_perceived = any(percept.caused_by is not None for percept in memory.percepts)
     answers = {said.content for said in memory.dialogue if said.own}
@@ -273,7 +273,7 @@ def _type_name(schema: Any) -> str:
 
 
 def fitting(recall: Recall, room: int) -> Recall:
-    """A recall as far as its section has room for it, the best first; tells what is left out.
+    """A recall as far as its section has room for it, the best first; says what is left out.
 
     Records are shown whole; one that is too long gives way to shorter ones behind it. The best
     one always stays, and is cut if it is too long by itself.
@@ -319,7 +319,7 @@ def _recalled_line(hit: RecalledRecord, shown: Set[str]) -> str:
     )
 
 
-# ---- How a prompt tells what earlier phases of the same cycle have come to ----
+# ---- How a prompt shows the results of earlier phases of the same cycle ----
 
 
 ANSWER_TEXT = 500
@@ -381,8 +381,8 @@ def candidates_part(
 ) -> RenderPart | None:
     """The candidates that survived the hard checks, with predictions and scores.
 
-    They stand by rank, with the numbers that `numbered` gives them: before there are scores, these
-    are one order.
+    They are sorted by rank, with the numbers of `numbered`: before there are scores, these are one
+    order.
     """
     proposal = memory.cognitive_state.proposal
     by_id = {} if proposal is None else {one.id: one for one in proposal.candidates}

@@ -150,7 +150,7 @@ def _is_immutable(value: object) -> bool:
 
 @lru_cache(maxsize=256)
 def _frozen(kind: type[BaseModel]) -> bool:
-    """Whether a model's fields stand fast; a cached property would be kept in a copy."""
+    """Whether a model's fields are fixed; a cached property would be kept in a copy."""
     caches = any(
         isinstance(own, cached_property) for base in kind.__mro__ for own in vars(base).values()
     )

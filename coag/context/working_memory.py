@@ -186,7 +186,7 @@ class PastAction(Value):
 
 
 class RejectedCandidate(Value):
-    """A candidate of the previous cycle that did not survive, and what it died of."""
+    """A candidate of the previous cycle that did not survive, and why."""
 
     cycle: int
     action: str
@@ -252,7 +252,7 @@ class CognitiveState(Value):
 
     @property
     def thought(self) -> str:
-        """What the model thought in this cycle, where its client tells that apart."""
+        """What the model thought in this cycle, where its client separates that."""
         proposed = "" if self.proposal is None else self.proposal.thought
         return proposed or ("" if self.reasoning is None else self.reasoning.thought)
 
@@ -268,7 +268,7 @@ class WorkingMemory(Value):
     activity: str
     goal: str = ""
     goal_trust: Trust = Trust.USER
-    """Trust of whoever set the goal."""
+    """Trust of the source that set the goal."""
     goal_open: bool = False
     """False before the first message and after an answer; the next message sets a new goal."""
     cycle: int = 0
@@ -278,7 +278,7 @@ class WorkingMemory(Value):
     """The picture of the environment as JSON without nulls; only percepts change it."""
     stale: str | None = None
     """Why the perceptual state is out of date: the domain's hook could not read a percept. None
-    while it is not. No later percept mends it; a reset does, or another state that is loaded."""
+    while it is not. No later percept corrects it; a reset does, or another state that is loaded."""
     cognitive_state: CognitiveState = CognitiveState()
     spent: GoalCost = GoalCost()
     """What the current goal has cost so far."""
@@ -298,7 +298,7 @@ class WorkingMemory(Value):
     tainted_by: Taint | None = None
     """The untrusted text that was shown since the activity began; None if there was none."""
     memory_scope: str = ""
-    """Whom the agent serves, where the domain tells people apart; empty if nobody is known."""
+    """Whom the agent serves, where the domain knows people apart; empty if nobody is known."""
     earlier: EarlierDialogue | None = None
     """What was said before the dialogue that is kept; None while all of it is."""
     limits: MemoryLimits = MemoryLimits()
@@ -330,7 +330,7 @@ class WorkingMemory(Value):
         return self._served(percept.memory_scope, keep_open_turn=brought)._taking(percept)
 
     def of_another(self, percept: Percept) -> bool:
-        """Whether a percept tells what became of an action done for somebody else."""
+        """Whether a percept shows what became of an action done for somebody else."""
         scopes = {one.memory_scope for one in self.unsettled if one.intent_id == percept.caused_by}
         settled = percept.kind is PerceptKind.SETTLED
         return settled and bool(scopes) and scopes.isdisjoint(("", self.memory_scope))
@@ -390,7 +390,7 @@ class WorkingMemory(Value):
         """
         if scope is None or scope == self.memory_scope:
             return self
-        if not self.memory_scope:  # nobody was known: whoever spoke is the one who is known now
+        if not self.memory_scope:  # nobody was known: the speaker is the one who is known now
             return self.model_copy(update={"memory_scope": scope})
         retained = keep_open_turn and self.goal_open
         started = [n for n, one in enumerate(self.dialogue) if one.begins_turn or one.own]
@@ -465,7 +465,7 @@ class WorkingMemory(Value):
     def _tainted_by(self, outcome: Outcome) -> Taint | None:
         """The taint after what a phase was shown, or what an action of its own brought.
 
-        The actions of memory tell what the agent wrote itself; those of modules may tell anything.
+        The actions of memory return what the agent wrote itself; those of modules, anything.
         """
         if outcome.phase not in _TAINTING and not outcome.untrusted_from:
             return self.tainted_by
@@ -584,12 +584,12 @@ def _saying(memory: WorkingMemory, said: Utterance) -> dict[str, Any]:
     return {"dialogue": dialogue[first:], "earlier": earlier}
 
 
-def _within(deeds: tuple[PastAction, ...], characters: int) -> tuple[PastAction, ...]:
-    """The deeds with the results of the older ones cut, so that all have so many characters."""
-    if sum(len(past.result) for past in deeds) <= characters:
-        return deeds
+def _within(actions: tuple[PastAction, ...], characters: int) -> tuple[PastAction, ...]:
+    """The actions, the results of the older ones cut, so that all have so many characters."""
+    if sum(len(past.result) for past in actions) <= characters:
+        return actions
     retained: list[PastAction] = []
-    for number, past in enumerate(reversed(deeds)):
+    for number, past in enumerate(reversed(actions)):
         characters -= len(past.result)
         if characters < 0 and number and len(past.result) > PAST_RESULT_TEXT:
             note = f"[the rest of {len(past.result):,} characters is not kept]"

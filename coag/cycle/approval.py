@@ -84,7 +84,7 @@ def digest_of(value: object) -> str:
 def memory_version(memory: WorkingMemory) -> str:
     """A hash of what an action is decided upon; equal as long as nothing of it has changed.
 
-    In it: the activity and its goal with the trust of whoever set it, the perceptual state, the
+    In it: the activity and its goal with the trust of its source, the perceptual state, the
     names of the constraints in force, and what was said (by whom, without when). An approval
     given upon one picture of the environment must not carry over to another, nor past a word
     that came in between.
@@ -139,7 +139,7 @@ class ApprovalRequest(Value):
     projection: dict[str, Any] | None = None
     """The state that the domain's forward model predicts; None where it predicts none."""
     goal: str
-    """What the agent pursues, in the words of whoever set it: data, not markup."""
+    """What the agent pursues, in the words of its source: data, not markup."""
     action: str
     arguments: dict[str, Any]
     wish: str = ""
@@ -264,7 +264,7 @@ class ApprovalPolicy(Value):
 
     name: str = "approval"
     version: str = "1"
-    """Yours to count up: where a rule in `when` is changed, its name alone does not tell."""
+    """Yours to count up: where a rule in `when` is changed, its name alone does not show it."""
     actions: _Patterns = ()
     """Patterns of names, as of files: `delete_*`, `*`. Case matters."""
     tools: Annotated[Sequence[Any], AfterValidator(_names)] = ()
@@ -384,7 +384,7 @@ class ApprovalEvent:
     """The answer that it is about, if there is one."""
 
     def details(self) -> dict[str, Any]:
-        """What a note about it says besides the text; the arguments stand in the proposal."""
+        """What a note about it says besides the text; the arguments are in the proposal."""
         request, details = self.request, dict[str, Any](what=self.what)
         details |= {"request": request.id, "digest": request.digest}
         details |= {

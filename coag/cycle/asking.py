@@ -43,7 +43,7 @@ from .output_schema import (
 
 AnswerT = TypeVar("AnswerT", bound=BaseModel)
 NATIVE = "native"
-"""The procedure that tells the model how to call tools."""
+"""The procedure that explains to the model how to call tools."""
 EMPTY = "The model neither called a tool nor answered."
 FORM = "Give that answer once more, complete, in the form that is asked for."
 OFFER = "offer"
@@ -150,7 +150,7 @@ async def draft(phase: Phase, context: AnyContext, deps: Deps) -> Drafted:
     for one in reply.value.candidates if reply.value else ():
         candidate = one.as_candidate(deps.ids("candidate"))
         if candidate.action == RESPOND.name and _formed(candidate.raw_arguments, deps) is None:
-            # One that cannot be brought into the form dies of its arguments in Evaluation.
+            # One that cannot be brought into the form is rejected in Evaluation.
             prompt = await prompt_for(phase, context, deps, form="", procedure=procedure)
             again = await _form_text(candidate.raw_arguments, prompt, phase, context, deps)
             usage += again.usage

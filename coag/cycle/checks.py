@@ -151,7 +151,7 @@ async def _ask_once(ask: AskReconciliation, action: UnsettledAction) -> tuple[Re
         return "unknown", f"reconcile gave no answer within {RECONCILE_SECONDS:g} s"
     except SelfCancelledError:
         return "unknown", "reconcile was cancelled by itself"
-    except Exception as error:  # a user's code; what it cannot tell stays unknown
+    except Exception as error:  # a user's code; what it cannot say stays unknown
         return "unknown", f"reconcile raised {describe_error(error)}"
     if answer not in _ANSWERS:
         shown = answer if isinstance(answer, str) else type(answer).__name__

@@ -93,7 +93,7 @@ class RuleWatchdog:
     def remove(self, call: WatchedCall) -> None:
         """Nothing is raised for the call from here on, nor still on its way.
 
-        What is on its way is raised here. It is not taken back: CPython 3.11 then goes on looking
+        What is on its way is raised here. It is not taken back: CPython 3.11 then keeps looking
         for it, and never gets past the beginning of a function that is traced, as by coverage or
         a debugger.
         """
@@ -198,7 +198,7 @@ def check_rule(rule: object) -> None:
         inspect.signature(rule).bind(None, None, None)
     except TypeError as error:
         raise _no_constraint(rule) from error
-    except ValueError:  # a function that Python cannot look into; whoever calls it will see
+    except ValueError:  # a function that Python cannot look into; its caller will see
         pass
 
 
@@ -542,7 +542,7 @@ class ConstraintSet:
         self._own = [constraint for constraint in self._own if constraint.name != name]
 
     def leave_out(self, name: str) -> None:
-        """Takes a constraint out of force from the next cycle on for good, whoever brings it."""
+        """Takes a constraint out of force from the next cycle on for good, whatever its source."""
         self._left_out.add(name)
 
     def names(self) -> tuple[str, ...]:

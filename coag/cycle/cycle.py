@@ -41,13 +41,13 @@ from .selection import select
 
 
 ENVIRONMENT_SECONDS = 10.0
-"""Time that an environment has to tell its state."""
+"""Time that an environment has to report its state."""
 
 
 def write_snapshot(context: AnyContext, deps: Deps, reason: SnapshotReason) -> None:
     """Writes down a state that nothing recorded before led to, with all texts.
 
-    A run begins with it: what modules cannot tell of themselves is noted behind it.
+    A run begins with it: what modules cannot report of themselves is noted behind it.
     """
     problems: list[tuple[str, str]] = []
     modules = deps.modules.save_state(lambda name, problem: problems.append((name, problem)))
@@ -110,7 +110,7 @@ async def _list_actions(context: AnyContext, deps: Deps) -> None:
 
 
 async def _environment(context: AnyContext, deps: Deps) -> Any:
-    """The environment's state, if it tells one and it has changed."""
+    """The environment's state, if it reports one and it has changed."""
     if deps.environment is None:
         return None
     try:
@@ -208,7 +208,7 @@ async def run_cycle(context: AnyContext, deps: Deps) -> AsyncGenerator[Outcome]:
 
 
 def _with_sources(outcome: Outcome, context: AnyContext, deps: Deps) -> Outcome:
-    """The outcome with whose untrusted text its prompt showed that no percept or record tells."""
+    """The outcome with whose untrusted text its prompt showed that is in no percept or record."""
     taint = context.working_memory.tainted_by
     known = set[str]() if taint is None else set(taint.sources)
     shown = {*deps.modules.untrusted, *context.strangers_shown()} - known
@@ -217,7 +217,7 @@ def _with_sources(outcome: Outcome, context: AnyContext, deps: Deps) -> Outcome:
 
 
 async def commit(outcome: Outcome, context: AnyContext, deps: Deps) -> None:
-    """Writes an outcome down, commits it and tells the modules.
+    """Writes an outcome down, commits it and passes it to the modules.
 
     What cannot be written is not committed: the trace would no longer be the state.
     """
@@ -237,7 +237,7 @@ async def close_cycle(
     """Ends a begun cycle without acting, so that a cycle always has six outcomes.
 
     Used when a turn is cancelled or fails, and when a run is resumed whose intent has no
-    receipt: `queued` then tells the agent what is not known.
+    receipt: `queued` then holds for the agent what is not known.
     """
     while context.working_memory.in_cycle:
         memory = context.working_memory

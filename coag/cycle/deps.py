@@ -89,7 +89,7 @@ class GuardDeps:
     approvals: Approvals | None = None
     """Asked right before an action runs that its policy wants approved."""
     agent: str = ""
-    """The agent's name, for whoever approves."""
+    """The agent's name, for approvers."""
     constraints: ConstraintSet = field(default_factory=ConstraintSet)
     """Those that are pinned judge; who runs actions pins them."""
     ready: ReadyArguments = field(default_factory=ReadyArguments)

@@ -15,7 +15,7 @@ MINIMUM_SCORE = "minimum_score"
 
 
 async def evaluate(context: AnyContext, deps: Deps) -> EvaluationOutcome:
-    """Judges every candidate. What dies here dies of a named check, at no model's discretion.
+    """Judges every candidate. Each rejection names its check; no model decides it.
 
     The model scores the survivors where there is a choice to make or a minimum to reach, unless
     the settings leave that out; then not even the scores that came with drafts count.

@@ -150,7 +150,7 @@ async def run_selected(
     """Runs what was selected under guard, each action at most once.
 
     Right before an action runs, code judges it: existence, arguments, progress, projection and the
-    pinned constraints; then whoever must approve is asked, after which code judges again. What
+    pinned constraints; then approvers are asked, after which code judges again. What
     passes runs between intent and receipt, all but repeatable internal actions.
 
     Actions of a batch run one after the other, external ones first, and each is judged by the
@@ -278,7 +278,7 @@ class GuardedRun:
     async def _approved(
         self, entries: list[ReadyCandidate | ActionRun]
     ) -> list[ReadyCandidate | ActionRun]:
-        """The entries after whoever must approve was asked; after a wait, the rules once more."""
+        """The entries after approvers were asked; after a wait, the rules once more."""
         approvals = self.deps.approvals
         if approvals is None:
             return entries
@@ -440,8 +440,8 @@ class GuardedRun:
             status=ExecutionStatus.REFUSED,
             result=content,
         )
-        told = _inner_percept(content, self.deps)
-        return ActionRun(executed, refused_by=verdict, queued=(told,))
+        percept = _inner_percept(content, self.deps)
+        return ActionRun(executed, refused_by=verdict, queued=(percept,))
 
 
 def _unasked(ready: ReadyCandidate, approvals: Approvals) -> Callable[[], str]:

@@ -42,7 +42,7 @@ class ModuleHost:
     A module may raise anything; the turn continues.
 
     Args:
-        modules: In the order in which their sections stand in prompts.
+        modules: In the order of their sections in prompts.
         seconds: Time that each has to observe or to contribute.
         action_seconds: Time that one of their actions may take; one that takes longer may have had
             its effect, and its result says so.
@@ -141,7 +141,7 @@ class ModuleHost:
         return offers
 
     def constraints(self) -> Sequence[Constraint]:
-        """The constraints that modules bring; where one cannot tell its own, all is forbidden."""
+        """The constraints that modules bring; where one cannot give its own, all is forbidden."""
         result: list[Constraint] = []
         for module in self._ruling:
             try:

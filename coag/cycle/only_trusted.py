@@ -1,4 +1,4 @@
-"""`only_trusted`: values that reach a tool stand in what the user or the developer wrote.
+"""`only_trusted`: values that reach a tool occur in what the user or the developer wrote.
 
 A whitelist: a value that is in no trusted text is forbidden, whether a mail named it or the model
 invented it. The spelling that an attacker chooses does not matter.
@@ -78,7 +78,7 @@ class OnlyTrusted:
         return "_".join(("only_trusted", self.action, *self.arguments))
 
     def __call__(self, candidate: Candidate, state: Any, projection: Any | None, /) -> Verdict:
-        """Allows other actions; of its own it cannot tell what is trusted, and forbids."""
+        """Allows other actions; for its own it cannot know what is trusted, and forbids."""
         if candidate.action != self.action:
             return Verdict.allow()
         return Verdict.forbid("nothing tells this rule what was said: give it to an agent")
@@ -149,12 +149,12 @@ def only_trusted(
 ) -> OnlyTrusted:
     """A constraint: these arguments of an action hold nothing that only untrusted text brought.
 
-    Every text and number in them has to stand, as a whole, in what the user said in this activity,
+    Every text and number in them has to occur, as a whole, in what the user said in this activity,
     in the system message or a procedure, in a recalled record that nobody untrusted had a part in,
     in `allow`, or in what a tool of `sources` returned; or it is a default or a choice in the
     tool's schema. Upper and lower case, width of letters and white space do not count. All else is
     forbidden: what a mail, a page or another agent named, what was put together of parts, and
-    what the model made up. It does not tell whether the user wants the value used.
+    what the model made up. It does not show whether the user wants the value used.
 
     Args:
         action: The action's name, e.g. `send_mail`.
@@ -274,7 +274,7 @@ def _number(written: str) -> Decimal | None:
 
 
 def _came_from(value: Any, memory: WorkingMemory) -> str:
-    """Who named the value, where working memory still tells."""
+    """Who named the value, where working memory still has it."""
     said = [(one.source, one.content) for one in memory.percepts if is_untrusted(one)]
     said += [(one.action, one.result) for one in memory.deeds if not one.internal]
     plain = _plain(str(value))

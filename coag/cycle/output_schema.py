@@ -238,7 +238,7 @@ class EnumeratedCalls:
     """The calls that an answer may name."""
 
     names: tuple[str, ...]
-    """What may stand for an action: `move direction=east`, or the name of an action whose
+    """How an action may be written: `move direction=east`, or the name of an action whose
     arguments cannot be counted."""
     written: tuple[tuple[str, str, str], ...]
     """For each call that is written out: how, the action, and its arguments as JSON."""

@@ -12,7 +12,7 @@ UNUSABLE = "The model gave no usable answer:"
 
 
 async def reason(context: AnyContext, deps: Deps) -> ReasoningOutcome:
-    """Asks the model how things stand; with `depth="compact"` also for scored candidates.
+    """Asks the model for the situation; with `depth="compact"` also for scored candidates.
 
     Where the settings leave reasoning out, the outcome is empty. Compact and native, the one call
     is the one that offers the tools.

@@ -35,7 +35,7 @@ async def retrieve(context: AnyContext, deps: Deps) -> RetrievalOutcome:
         result = await context.retrieve_ltms(memory, k=deps.settings.recall_k)
         known = {*(one.record.id for one in result.records), *result.left_out}
         said = await context.archive.search(query, DIALOGUE_K)
-        said = [one for one in said if one.record.id not in known]  # a replay's memory tells all
+        said = [one for one in said if one.record.id not in known]  # a replay's memory returns all
         prompt = context.working_memory.limits.prompt
         room = context.budgets.recalled or max(1, prompt // 8)
         recall = fitting(replace(result, records=(*result.records, *said)), room)

@@ -43,7 +43,7 @@ class Probe(StrEnum):
     NONE = "none"
     """Is `tool_choice="none"` honoured?"""
     TOOLS_WITH_SCHEMA = "tools_with_schema"
-    """May tools and a schema stand in one request?"""
+    """May one request have tools and a schema?"""
     CONTEXT = "context"
     """Does the beginning of a long prompt reach the model?"""
     CACHE = "cache"
@@ -74,7 +74,7 @@ class ProbeOutcome(StrEnum):
     LATE = "late"
     """No answer came in time, which may be as slow a server as one that hangs."""
     UNCLEAR = "unclear"
-    """The answer does not tell."""
+    """The answer does not show it."""
     SKIPPED = "skipped"
     """Not asked, because of an earlier finding."""
 

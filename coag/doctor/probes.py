@@ -373,8 +373,8 @@ def _judge_list(response: httpx.Response, model: str) -> Judged:
     body = _mapping(_json_of(response.text))
     entries = cast("Any", body.get("data") or body.get("models"))
     listed = map(_mapping, cast("list[object]", entries) if isinstance(entries, list) else ())
-    told = [entry.get("id") or entry.get("name") for entry in listed]
-    names = [name for name in told if isinstance(name, str)]
+    names = [entry.get("id") or entry.get("name") for entry in listed]
+    names = [name for name in names if isinstance(name, str)]
     if not names:
         text = f"The server is there, but lists no models (status {response.status_code})."
         return Judged(Found.UNCLEAR, text)

@@ -180,7 +180,7 @@ def _checked(name: str, facts: Installation) -> PackageCheck:
 def _foremost(name: str, facts: Installation) -> tuple[str, SpecifierSet]:
     """Who asks for a package, such as `coag[mcp]`, and for which versions.
 
-    coag before others; whoever needs it anyway before an extra; a narrow extra before a broad one.
+    coag before others; a plain requirement before an extra; a narrow extra before a broad one.
     """
     for asker in _ASKERS:
         given = [Requirement(text) for text in facts.requirements.get(asker, ())]

@@ -240,9 +240,9 @@ class MemoryActions:
     Args:
         long_term: Where events and facts go.
         procedural: Where rules go.
-        situation: Tells what the moment is; asked at every call.
+        situation: Returns the present moment; called for every action.
         narrowed: Gives the memory as it is now for the person who is served.
-        on_written: Told of each commit, right after it; writes it to the trace.
+        on_written: Called at each commit, right after it; writes it to the trace.
         rewriting: Whether the agent may change its standing rules.
         remembering: Whether it may remember events and facts.
     """

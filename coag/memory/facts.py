@@ -134,8 +134,8 @@ def with_lineage(record: Record, **changed: object) -> Record:
 def derived_levels(roots: Iterable[str], sources: Mapping[str, Collection[str]]) -> list[list[str]]:
     """The roots and all that is derived from them, level by level.
 
-    Every record is in one level only, after one of those it is derived from (`sources`). So whoever
-    removes the last level first can be interrupted and start again from the roots.
+    Every record is in one level only, after one of those it is derived from (`sources`). So a
+    removal from the last level up can be interrupted and start again from the roots.
     """
     derived: dict[str, list[str]] = defaultdict(list)
     for record, its_sources in sources.items():

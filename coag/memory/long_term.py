@@ -326,7 +326,7 @@ class LongTermMemory:
     async def forget(self, scope: str | None = None) -> int:
         """Removes every record of a scope for good, and says how many there were.
 
-        For whoever owns what is remembered; an agent itself supersedes and never deletes.
+        For the owner of the memory; an agent itself supersedes and never deletes.
 
         Args:
             scope: None for the own scope, or one of `scopes.writes`.

@@ -414,7 +414,7 @@ class AssociativeStore(WrappedStore):
     ) -> list[tuple[str, str]]:
         """The most active entities besides those the query names, and the query put to each.
 
-        There the entity stands in the place of the one that led to it, or behind the query.
+        There the entity takes the place of the one that led to it, or follows the query.
         """
         how = self.association
         named = network.named_in(text)

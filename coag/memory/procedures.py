@@ -38,7 +38,7 @@ class Procedure(Value):
 
 
 class ProcedureVersion(Value):
-    """A procedure as it stood from one change to the next."""
+    """A procedure as it was from one change to the next."""
 
     version: int = Field(ge=1)
     text: str

@@ -380,7 +380,7 @@ async def retracted(
 
 
 async def forgotten(store: RecordStore, scopes: Sequence[str], name: str) -> bool:
-    """Removes one record; what stood before and behind it in its chain now meet.
+    """Removes one record; its neighbours in its chain are linked.
 
     What it alone had superseded holds again.
     """

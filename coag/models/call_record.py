@@ -274,5 +274,5 @@ def reason_of(error: BaseException) -> str:
 def _status(error: Exception) -> int | None:
     """The HTTP status, where the error has one: `openai`, `anthropic`, `ollama` and `httpx`."""
     holders = (error, getattr(error, "response", None))
-    told: list[object] = [getattr(holder, "status_code", None) for holder in holders]
-    return next((status for status in told if isinstance(status, int)), None)
+    codes: list[object] = [getattr(holder, "status_code", None) for holder in holders]
+    return next((code for code in codes if isinstance(code, int)), None)

@@ -62,7 +62,7 @@ def to_autogen(prompt: Prompt, *, vision: bool = False) -> list[LLMMessage]:
 
 
 def as_sent(prompt: Prompt) -> tuple[dict[str, Any], ...]:
-    """The prompt as it stands in the record of a call."""
+    """The prompt as the record of a call holds it."""
     return tuple(_as_sent(message) for message in prompt)
 
 
@@ -130,12 +130,12 @@ def merged_system(messages: Sequence[LLMMessage]) -> list[LLMMessage]:
 
 
 def sent_messages(messages: Sequence[LLMMessage]) -> tuple[dict[str, Any], ...]:
-    """The messages as they stand in the record of a call; of images there is a hash."""
+    """The messages as the record of a call holds them; of images there is a hash."""
     return tuple(_sent_message(message) for message in messages)
 
 
 def sent_call(call: FunctionCall) -> dict[str, Any]:
-    """A tool call as it stands in the record of a call."""
+    """A tool call as the record of a call holds it."""
     return {
         "id": storable(call.id or ""),
         "name": storable(call.name or ""),
@@ -153,26 +153,26 @@ def _parts(message: UserMessage) -> list[str | Image]:
 
 
 def _sent_message(message: LLMMessage) -> dict[str, Any]:
-    told: dict[str, Any] = {"role": "user", "content": storable(message_text(message))}
+    fields: dict[str, Any] = {"role": "user", "content": storable(message_text(message))}
     match message:
         case SystemMessage():
-            told["role"] = "system"
+            fields["role"] = "system"
         case UserMessage():
-            told["source"] = storable(message.source)
+            fields["source"] = storable(message.source)
             if not isinstance(message.content, str):
-                told["parts"] = [
+                fields["parts"] = [
                     len(part) if isinstance(part, str) else _hash(part) for part in message.content
                 ]
         case AssistantMessage():
-            told |= {"role": "assistant", "source": storable(message.source)}
+            fields |= {"role": "assistant", "source": storable(message.source)}
             if not isinstance(message.content, str):
-                told["content"] = storable(message.thought or "")
-                told["tool_calls"] = [sent_call(call) for call in message.content]
+                fields["content"] = storable(message.thought or "")
+                fields["tool_calls"] = [sent_call(call) for call in message.content]
             elif message.thought is not None:
-                told["thought"] = storable(message.thought)
+                fields["thought"] = storable(message.thought)
         case FunctionExecutionResultMessage():
-            told["role"] = "tool"
-            told["results"] = [
+            fields["role"] = "tool"
+            fields["results"] = [
                 {
                     "id": storable(result.call_id),
                     "name": storable(result.name),
@@ -181,7 +181,7 @@ def _sent_message(message: LLMMessage) -> dict[str, Any]:
                 }
                 for result in message.content
             ]
-    return told
+    return fields
 
 
 def _hash(image: Image) -> str:

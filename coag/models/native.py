@@ -93,7 +93,7 @@ async def streamed(
     """The whole answer; None if the stream ended without one.
 
     A text that grows beyond `ANSWER_CHARACTERS` is cut there, and the stream is left: the
-    result says so (`length`) and has no usage, since the client could not tell it any more.
+    result says so (`length`) and has no usage, since the client could not report it any more.
     So is a stream of more than `EMPTY_PIECES` that say nothing.
     """
     pieces: list[str] = []

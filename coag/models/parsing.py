@@ -1,4 +1,4 @@
-"""What a model wrote: parsed, repaired, and calls that stand in a text."""
+"""What a model wrote: parsed, repaired, and calls in a text."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LONGEST = 50_000
 _DEEPEST = 100
 """How deeply brackets may nest there."""
 _SECONDS = 0.5
-"""How long repair may take; whoever asked waits for it."""
+"""How long repair may take; the caller waits for it."""
 
 
 class _OutOfTime(BaseException):
@@ -247,7 +247,7 @@ def calls_in_text(text: str, names: Collection[str]) -> tuple[tuple[str, str], .
 
 
 def repeats(text: str, shown: Iterable[str]) -> bool:
-    """Whether a call in a text stands in what was shown, however it is spelled there."""
+    """Whether a call in a text repeats one of the prompt's, however it is spelled there."""
     parts, texts = _parts(text.strip()), tuple(shown)
     calls = [_core(part) for part in parts]
     if any(call in core for core in map(_core, texts) for call in calls):
@@ -257,7 +257,7 @@ def repeats(text: str, shown: Iterable[str]) -> bool:
 
 
 def _objects(text: str) -> set[str]:
-    """The JSON objects that stand in a text, as far as they are looked for, in one spelling."""
+    """The JSON objects in a text, as far as they are looked for, in one spelling."""
     found, decoder, position = set[str](), json.JSONDecoder(), -1
     for _ in range(_LOOKED_FOR):
         position = text.find("{", position + 1)
@@ -291,7 +291,7 @@ def _core(text: str) -> str:
 
 
 def _parts(text: str) -> list[str]:
-    """What stands in tags, also in a fence, if that is all of the text; else the text itself."""
+    """The text within tags, also in a fence, if there is no other; else the text itself."""
     fence = _FENCE.match(text)
     if fence is not None and text.endswith("```") and len(text) >= fence.end() + len("```"):
         text = text[fence.end() : -len("```")].strip()
@@ -304,7 +304,7 @@ def _undoubled(text: str) -> str:
 
 
 def _tagged(text: str) -> list[str]:
-    """What stands in each tag; nothing if anything stands outside. Looks at each letter once."""
+    """The text within each tag; nothing if any is outside. Looks at each letter once."""
     parts: list[str] = []
     position, end = 0, len(text.rstrip())
     while position < end:
@@ -336,10 +336,10 @@ def _values(text: str) -> list[Any]:
 def _call(value: Any) -> tuple[str, str] | None:
     if not isinstance(value, dict):
         return None
-    told = cast("dict[str, Any]", value)
-    if isinstance(told.get("function"), dict):
-        told = cast("dict[str, Any]", told["function"])
-    name, given = told.get("name"), told.get("arguments", told.get("parameters", {}))
-    if not isinstance(name, str) or set(told) - {"name", "arguments", "parameters", "id", "type"}:
+    fields = cast("dict[str, Any]", value)
+    if isinstance(fields.get("function"), dict):
+        fields = cast("dict[str, Any]", fields["function"])
+    name, given = fields.get("name"), fields.get("arguments", fields.get("parameters", {}))
+    if not isinstance(name, str) or set(fields) - {"name", "arguments", "parameters", "id", "type"}:
         return None
     return name, given if isinstance(given, str) else json.dumps(given, ensure_ascii=False)

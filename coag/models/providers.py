@@ -111,8 +111,9 @@ def limit_arguments(
 def has_own_limit(client: ChatCompletionClient) -> bool:
     """Whether the client was made with a limit of its completions."""
     outer, _, inner = (limit_name_of(client) or "").partition(".")
-    told = config_of(innermost(client))
-    return (inner in _standing_options(client, outer)) if inner else told.get(outer) is not None
+    if inner:
+        return inner in _standing_options(client, outer)
+    return config_of(innermost(client)).get(outer) is not None
 
 
 def model_name_of(client: ChatCompletionClient) -> str:
@@ -224,7 +225,7 @@ def open_file(path: Path) -> ChatCompletionClient:
         )
         raise ConfigurationError(f"{path}: {problem}") from error
     except ValidationError as error:
-        # Only the places are told: the values may hold a key.
+        # Only the places are named: the values may hold a key.
         places = ", ".join(".".join(map(str, detail["loc"])) for detail in error.errors())
         problem = f"not a valid component of {provider!r}; wrong at: {places}."
         raise ConfigurationError(f"{path}: {problem}") from None
@@ -251,17 +252,17 @@ def _read_component(path: Path) -> dict[str, Any]:
     return cast("dict[str, Any]", described)
 
 
-# ---- How much a model reads and writes at once: as its client, its name or its server tells ----
+# ---- How much a model reads and writes at once: as its client, its name or its server says ----
 
 
 CONTEXT_WINDOW = "context_window"
-"""The key of a `model_info` that tells the window; ours, AutoGen has none."""
+"""The key of the window in a `model_info`; ours, AutoGen has none."""
 SECONDS = 2.0
-"""How long a server may take to tell its window."""
+"""How long a server may take to report its window."""
 OLLAMA = 4_096
 """Ollama's own `num_ctx`; it cuts longer prompts without a word."""
 _OPENAI = "api.openai.com"
-_TOLD_AS = ("max_model_len", "max_context_length", "context_length", "context_window", "n_ctx")
+_SIZE_KEYS = ("max_model_len", "max_context_length", "context_length", "context_window", "n_ctx")
 """What servers call it in their list of models: vLLM, LM Studio, OpenRouter, others."""
 
 
@@ -272,9 +273,9 @@ def window_of(client: ChatCompletionClient) -> int | None:
     the models that it knows.
     """
     inner = innermost(client)
-    told = cast("Mapping[str, Any]", client.model_info).get(CONTEXT_WINDOW)
-    if _is_size(told):
-        return cast("int", told)
+    window = cast("Mapping[str, Any]", client.model_info).get(CONTEXT_WINDOW)
+    if _is_size(window):
+        return cast("int", window)
     config = config_of(inner)
     options = config.get("options")
     if isinstance(options, Mapping) and _is_size(size := cast("Any", options).get("num_ctx")):
@@ -285,7 +286,7 @@ def window_of(client: ChatCompletionClient) -> int | None:
 
 
 def with_window(client: ChatCompletionClient, window: int) -> ChatCompletionClient:
-    """The client, whose `model_info` tells its window from now on.
+    """The client, whose `model_info` has its window from now on.
 
     Clients of one model may share the dictionary, e.g. AutoGen's table: this one gets a copy.
     """
@@ -299,19 +300,19 @@ def with_window(client: ChatCompletionClient, window: int) -> ChatCompletionClie
 
 
 def can_be_asked(client: ChatCompletionClient) -> bool:
-    """Whether its server may tell the window: one that speaks OpenAI's API and is not OpenAI's."""
+    """Whether its server may report the window: it speaks OpenAI's API and is not OpenAI's."""
     return is_openai_like(client) and _OPENAI not in str(_api(client).base_url)
 
 
 async def asked_window(client: ChatCompletionClient) -> int | None:
-    """Tokens of the window as the server tells them; None where it does not, or not in time.
+    """Tokens of the window as the server reports them; None where it does not, or not in time.
 
     Asks for the list of models, and llama.cpp's server for its properties.
     """
     try:
         async with asyncio.timeout(SECONDS):
             return await _listed(client) or await _of_llama_cpp(client)
-    # Whatever the server or its client raise: asking is a courtesy, and the turn will tell.
+    # Whatever is raised: the window is optional here, and the turn reports faults.
     except Exception:
         return None
 
@@ -321,15 +322,15 @@ async def _listed(client: ChatCompletionClient) -> int | None:
     api = _api(client).with_options(max_retries=0)
     models = [one.model_dump() async for one in api.models.list()]
     mine = [one for one in models if one.get("id") == name] or models[: len(models) == 1]
-    sizes = [one.get(key) for one in mine for key in _TOLD_AS]
+    sizes = [one.get(key) for one in mine for key in _SIZE_KEYS]
     return next((size for size in sizes if _is_size(size)), None)
 
 
 async def _of_llama_cpp(client: ChatCompletionClient) -> int | None:
     api = _api(client)
     root = str(api.base_url).rstrip("/").removesuffix("/v1")
-    told: Any = await api.with_options(base_url=root, max_retries=0).get("/props", cast_to=object)
-    size: object = told["default_generation_settings"]["n_ctx"]
+    props: Any = await api.with_options(base_url=root, max_retries=0).get("/props", cast_to=object)
+    size: object = props["default_generation_settings"]["n_ctx"]
     return cast("int", size) if _is_size(size) else None
 
 
@@ -360,7 +361,7 @@ def _is_size(value: object) -> bool:
 
 
 SchemeFactory: TypeAlias = Callable[[str], ChatCompletionClient]
-"""Makes a client from what stands after the colon of a spec."""
+"""Makes a client from what follows the colon of a spec."""
 
 _SCHEMES: Mapping[str, tuple[SchemeFactory, str]] = {
     "openai": (open_openai, COMPLETION_TOKENS),
@@ -376,13 +377,13 @@ class ModelSpec:
     """A model as it was named; nothing is opened yet. Printing it shows no secrets."""
 
     public: str
-    """The spec as it may stand in a log: without user, password and query of a URL."""
+    """The spec as it may be logged: without user, password and query of a URL."""
     scheme: str
     """`openai`, `ollama`, `anthropic`, `url`, `file`, or a scheme of the caller's."""
     name: str
     """The model's name; for a file its path."""
     limit_name: str | None
-    """The client's name for the completion limit; None where only the client can tell."""
+    """The client's name for the completion limit; None where only the client knows."""
     factory: Callable[[], ChatCompletionClient] = field(repr=False, compare=False)
     """Makes the client."""
 

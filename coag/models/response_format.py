@@ -17,7 +17,7 @@ def strict_schema(model: type[BaseModel]) -> dict[str, Any]:
     """The model's JSON Schema in the form that strict structured output asks for.
 
     Every object lists all its fields as required and forbids others; defaults and titles are
-    gone; a `$ref` stands alone (a description beside it is dropped: write it on the class that
+    gone; a `$ref` is alone (a description beside it is dropped: write it on the class that
     is referred to). Definitions stay in `$defs`; nothing is inlined.
 
     Raises:
@@ -60,7 +60,7 @@ def can_be_strict(model: type[BaseModel]) -> bool:
 
 @cache
 def schema_text(model: type[BaseModel]) -> str:
-    """The schema on one line, to stand in a prompt: strict if it can be."""
+    """The schema on one line, for a prompt: strict if it can be."""
     schema = strict_schema(model) if can_be_strict(model) else model.model_json_schema()
     return json.dumps(schema, ensure_ascii=False, separators=(",", ":"))
 

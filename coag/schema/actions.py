@@ -35,8 +35,8 @@ class ActionSpec(Value):
     """True if running it again with the same arguments does no more than running it once (MCP's
     `idempotentHint`). One of unknown outcome may be repeated."""
     idempotency_key: bool = False
-    """True if it takes an argument `idempotency_key`, which `parameters` do not show: whoever runs
-    it gives the same key for the same action and arguments within a goal."""
+    """True if it takes an argument `idempotency_key`, which `parameters` do not show: the same key
+    is filled in for the same action and arguments within a goal."""
 
 
 class ActionCall(Value):
@@ -47,7 +47,7 @@ class ActionCall(Value):
     action: str
     arguments: dict[str, Any]
     call_id: str = ""
-    """The model's own id of its tool call, for whoever is shown it; it may come again."""
+    """The model's own id of its tool call, for display; it may come again."""
 
 
 class ActionResult(Value):
@@ -60,7 +60,7 @@ class ActionResult(Value):
     failure: Failure | None = None
     """For failures: whether repeating the same call can help."""
     output: str | None = None
-    """The whole output where `content` is cut; for whoever passes it on, never for the log."""
+    """The whole output where `content` is cut; for later readers, never for the log."""
     outcome_unknown: bool = False
     """True if the action may or may not have had its effect: no answer in time, a lost line."""
     percepts: tuple[Percept, ...] = ()
@@ -106,7 +106,7 @@ class Candidate(Value):
     draft_score: float | None = Field(default=None, ge=0.0, le=1.0)
     """The model's own score where one call gave candidates and scores (`depth="compact"`)."""
     unsettled: tuple[UnsettledAction, ...] = ()
-    """For whoever judges: the external actions whose outcome is not known. While there is one, the
+    """For constraints: the external actions whose outcome is not known. While there is one, the
     perceptual state may not be what it says. Empty in the trace."""
 
 
@@ -116,7 +116,7 @@ class Verdict(Value):
     allowed: bool
     reason: str = ""
     constraint: str = ""
-    """Name of the constraint; filled in by whoever asked it."""
+    """Name of the constraint; filled in by its caller."""
 
     @classmethod
     def allow(cls, reason: str = "") -> Verdict:

@@ -1,4 +1,4 @@
-"""What the layers ask of each other, and of whoever extends them."""
+"""What the layers need from each other, and from extensions."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ class Fact(Value):
 
 
 class Mood(Value):
-    """How things stood with the agent when it remembered."""
+    """The agent's state when it remembered."""
 
     valence: float = Field(ge=-1.0, le=1.0)
     """From bad to good."""
@@ -196,7 +196,7 @@ class ScoreParts(Value):
     source: float = 0.0
     """It stems from the one whom the query names."""
     form: float = 0.0
-    """It says much, or asks instead of telling."""
+    """It says much, or asks instead of stating."""
     recency: float = 0.0
     importance: float = 0.0
     trust: float = 0.0

@@ -31,7 +31,7 @@ class SnapshotReason(StrEnum):
     LOADED = "loaded"
     """A saved state took the place of the one before; no percept or outcome led to it."""
     FORKED = "forked"
-    """The run begins where another one stood; its `run.json` names that one."""
+    """The run begins at the state of another one, which its `run.json` names."""
 
 
 class Snapshot(Value):

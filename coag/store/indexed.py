@@ -168,7 +168,7 @@ class _LexiconKeeper:
 
     def remake(self, error: LexiconError) -> Lexicon:
         """Throws a broken lexicon away and makes it again: the table has all that was in it."""
-        _LOG.warning("%s It is made anew from the records.", error)
+        _LOG.warning("%s It is rebuilt from the records.", error)
         self.close()
         if self._path is not None:
             throw_away(self._path)
@@ -203,7 +203,7 @@ class _LexiconKeeper:
                 raise RecordStoreError(
                     f"The index of words at {self._path} knows {known} record(s), but Chroma has "
                     "none: its files were removed or emptied. Bring them back from a copy; to "
-                    "begin anew, remove the index, too."
+                    "start again, remove the index, too."
                 )
             self._repair(lexicon)
         except RecordStoreError:
@@ -221,7 +221,7 @@ class _LexiconKeeper:
         known, held = lexicon.count(), sum(map(self._table.count, MemoryKind))
         if known != held:
             level = logging.INFO if self._path is None else logging.WARNING
-            message = "The index of words has %d record(s), Chroma has %d: it is made anew."
+            message = "The index of words has %d record(s), Chroma has %d: it is rebuilt."
             _LOG.log(level, message, known, held)
             ids = self._ids()
             lexicon.drop(lexicon.other_than(ids))

@@ -22,7 +22,7 @@ class Ranking(Value):
     lexical: float = Field(default=0.45, ge=0.0)
     """Of the share of the query's words."""
     neighbours: tuple[float, ...] = (0.5, 0.2)
-    """Of what stands one place before and after in the same episode, two places, and so on."""
+    """Of records one place before and after in the same episode, two places, and so on."""
     episode: float = Field(default=0.2, ge=0.0)
     """Of the mean of the three best records of its episode."""
     source: float = Field(default=0.18, ge=0.0)

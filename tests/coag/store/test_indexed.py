@@ -87,7 +87,7 @@ async def test_index_that_is_gone_or_broken_is_made_anew_and_that_is_told(
     await filled(tmp_path, LAMP, DOOR)
     spoil(tmp_path / WORDS)
     store = await opened(tmp_path)
-    assert "made anew" in caplog.text
+    assert "rebuilt" in caplog.text
     assert await recalled(store, "red lamp") == [LAMP.text]
     await store.add([TREE])
     await store.close()
@@ -106,7 +106,7 @@ async def test_index_of_an_older_count_is_made_anew(
     await store.close()
     shutil.copy(tmp_path / "older", tmp_path / WORDS)
     again = await opened(tmp_path)
-    assert "has 2 record(s), Chroma has 3: it is made anew" in caplog.text
+    assert "has 2 record(s), Chroma has 3: it is rebuilt" in caplog.text
     assert await recalled(again, "lamp door cellar tree red") == [TREE.text, "a blue lamp"]
     await again.close()
 
@@ -129,7 +129,7 @@ async def test_index_that_breaks_while_it_is_open_is_made_anew(
     assert await recalled(store, "red lamp") == [LAMP.text]
     _drop_tables(tmp_path)
     await store.add([TREE])
-    assert caplog.text.count("made anew from the records") == 2
+    assert caplog.text.count("rebuilt from the records") == 2
     await store.close()
     assert known(tmp_path) == sorted(record.id for record in (LAMP, DOOR, TREE))
 
