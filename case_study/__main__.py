@@ -252,8 +252,8 @@ def faults(
     from case_study.faults import measure_both, tables  # heavy, and for this one alone
     from case_study.pages import replaced
 
-    with bar_of() as told:
-        text = tables(asyncio.run(measure_both(count, baseline, seed=seed, on_progress=told)))
+    with bar_of() as progress:
+        text = tables(asyncio.run(measure_both(count, baseline, seed=seed, on_progress=progress)))
     if write is not None:
         page = replaced(write.read_text(encoding="utf-8"), text, "faults")
         write.write_text(page, encoding="utf-8")
@@ -302,9 +302,9 @@ def film(
     seconds = 5.0 if seconds_per_cycle is None else seconds_per_cycle
     options = FilmOptions(seconds_per_cycle=seconds, fps=fps, size=size, theme=theme)
     folder = filmed_run(run, logs)
-    with bar_of() as told:
+    with bar_of() as progress:
         path = output or Path(f"{folder.path.name}.gif")
-        made = make_film(folder, path, options, on_progress=told)
+        made = make_film(folder, path, options, on_progress=progress)
     for notice in made.notices:
         Console(stderr=True, highlight=False).print(
             one_line(notice), markup=False, soft_wrap=True, emoji=False
@@ -387,8 +387,8 @@ def coverage(  # noqa: PLR0913 - options of a command
         readings=readings,
         data=data,
     )
-    with bar_of() as told:
-        page = asyncio.run(measured(request, told))
+    with bar_of() as progress:
+        page = asyncio.run(measured(request, progress))
     if output is not None:
         output.write_text(page, encoding="utf-8")
     typer.echo(page, nl=False)

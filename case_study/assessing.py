@@ -374,8 +374,8 @@ def _command(plan: Plan) -> str:
 def _measure_again(folder: Path, domain: EvaluationDomain) -> None:
     if not isinstance(domain, MeasuresAgain):
         raise ConfigurationError("This domain cannot measure again: it has no measure_again.")
-    with bar_of() as told:
-        found = measure_again(folder, domain, lambda done, total: told("measuring", done, total))
+    with bar_of() as show:
+        found = measure_again(folder, domain, lambda done, total: show("measuring", done, total))
     text = f"Trials measured again: {found.measured}; the same as before: {found.unchanged}."
     if found.without_runs:
         text += f" Left as they were, because their runs were not kept: {found.without_runs}."
@@ -403,7 +403,7 @@ def _bar(console: Console) -> Progress:
 
 @contextmanager
 def bar_of() -> Generator[Callable[[str, int, int | None], None]]:
-    """A bar on the terminal; gives what is told of what is done, how far it is, and of how many."""
+    """A bar on the terminal; yields its update: label, count done, total."""
     with _bar(_terminal()) as bar:
         task = bar.add_task("", total=None, left="")
         yield lambda what, done, total: bar.update(

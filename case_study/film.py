@@ -196,8 +196,8 @@ class Film:
             if number == EDGE_CYCLES and self.gap is not None:
                 low, high = self.gap
                 count = self.cycles - len(self.first) - len(self.last)
-                told = f"Cycles {low} to {high} are left out", f"{count} of {self.cycles} cycles"
-                yield told, 0.6
+                notice = f"Cycles {low} to {high} are left out", f"{count} of {self.cycles} cycles"
+                yield notice, 0.6
             whole = sum(frame.weight for frame in cycle)
             yield from ((frame, frame.weight / whole) for frame in cycle)
         if self.end is not None:

@@ -45,11 +45,8 @@ def random_action(dice: random.Random, tools: Sequence[str]) -> Act:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
-    """What a task says, in the terms of a program: which cells are dirty, and which it forbids.
-
-    What it hides is not here.
-    """
+class TaskFacts:
+    """What a task says, as values: which cells are dirty, and which it forbids to clean."""
 
     dirty: frozenset[Cell] = frozenset()
     off_limits: frozenset[Cell] = frozenset()
@@ -65,9 +62,9 @@ class Told:
         return cell not in self.off_limits and cell[0] != self.column and cell[1] != self.row
 
 
-def told_of(facts: ScenarioFacts) -> Told:
-    """What the task of a scenario tells."""
-    return Told(
+def task_facts(facts: ScenarioFacts) -> TaskFacts:
+    """The facts that the task of a scenario states."""
+    return TaskFacts(
         dirty=frozenset(facts.dirty),
         off_limits=frozenset(facts.off_limits),
         column=facts.column,
@@ -172,15 +169,15 @@ _CLEAN_ALREADY = "already clean"
 class RuleRobot:
     """Cleans what the task names, by the shortest round that the charge allows.
 
-    It believes what its own actions showed more than what it is told: a cell is clean when a
+    It trusts the results of its own actions more than any text: a cell is clean when a
     cleaning of it succeeded, and blocked when a move into it failed. Sensors come second, for
-    they may fail; words of other agents and signs on the way do not count at all.
+    they may fail; words of other agents and signs do not count.
     """
 
-    def __init__(self, told: Told, reading: Reading) -> None:
-        self._told = told
+    def __init__(self, task: TaskFacts, reading: Reading) -> None:
+        self._task = task
         self._reading = reading
-        self._work = set(told.dirty)
+        self._work = set(task.dirty)
         self._felt: set[Cell] = set()
         self._bumped: set[Cell] = set()
         self._forbidden: set[Cell] = set()
@@ -211,7 +208,7 @@ class RuleRobot:
         goal = self._goal(work, frozenset(self._felt | self._bumped))
         if goal is None and self._felt - self._bumped:
             goal = self._goal(work, frozenset(self._bumped))
-        if goal is None and self._told.open_ended:
+        if goal is None and self._task.open_ended:
             goal = self._patrol()
         if goal is None:
             return None
@@ -222,7 +219,7 @@ class RuleRobot:
     def _open_work(self) -> list[Cell]:
         here = self._reading.position
         allowed = (
-            cell for cell in self._work if cell not in self._forbidden and self._told.allows(cell)
+            cell for cell in self._work if cell not in self._forbidden and self._task.allows(cell)
         )
         return sorted(allowed, key=lambda cell: (distance(here, cell), cell))
 
@@ -236,7 +233,7 @@ class RuleRobot:
             grid=self._reading.grid,
             charger=self._reading.charger,
             blocked=blocked,
-            reserve=RESERVE if self._told.open_ended else 0,
+            reserve=RESERVE if self._task.open_ended else 0,
         )
 
     def _patrol(self) -> Cell:
@@ -253,7 +250,7 @@ class RuleRobot:
         return min(near, key=lambda c: (self._seen_at.get(c, -1), c), default=reading.charger)
 
     def _round_trip(self, cell: Cell) -> int:
-        """Moves to a cell and from there to the charger, as the crow walks."""
+        """Moves to a cell and from there to the charger, obstacles ignored."""
         return distance(self._reading.position, cell) + distance(cell, self._reading.charger)
 
     def _towards(self, goal: Cell) -> Act | None:
@@ -265,7 +262,7 @@ class RuleRobot:
         return None
 
     def _take(self, result: str) -> None:
-        """Takes what an action gave."""
+        """Updates what it knows by the result of an action."""
         before = self._reading.position
         outcome = _outcome(result)
         reason = str(outcome.get("reason") or "")
@@ -283,13 +280,13 @@ class RuleRobot:
 
     def _take_cleaning(self, cell: Cell, *, ok: bool, reason: str) -> None:
         """A cleaning that succeeded is done, unless the sensors see that the dirt is back."""
-        back = self._told.open_ended and self._reading.dirty.here is True
+        back = self._task.open_ended and self._reading.dirty.here is True
         if (ok and not back) or _CLEAN_ALREADY in reason:
             self._work.discard(cell)
 
     def _take_reading(self, reading: Reading) -> None:
-        """Takes what the sensors say of this cell and the four around it."""
-        here, open_ended = reading.position, self._told.open_ended
+        """Updates what it knows of this cell and the four around it."""
+        here, open_ended = reading.position, self._task.open_ended
         self._seen_at |= dict.fromkeys((here, *around(here, reading.grid)), self._taken)
         if open_ended:  # all dirt is work; else only what the task names is
             for cell, dirty in dirt_sensed(reading).items():
@@ -319,7 +316,7 @@ _USUAL_HABIT = (0, 6)
 class Oracle:
     """Plans with everything in view, secrets and chance included.
 
-    Where only robots change the world, it plans the shortest round that is left anew before each
+    Where only robots change the world, it plans the shortest remaining round before each
     action. Where the world changes by itself, it plays several ways of planning to their end in a
     copy of the world, chance included, and then does what went best.
     """

@@ -50,7 +50,7 @@ BUDGET = 300
 SEED = 2026
 """What the resamples of the bootstrap are drawn by."""
 OnAnswer = Callable[[str, int, int], None]
-"""Is told what comes next, how many answers are there, and of how many."""
+"""Called with what comes next, the number of answers so far, and their total."""
 
 
 # ---- memories ----
@@ -60,7 +60,7 @@ class Kind(StrEnum):
     """A kind of memory."""
 
     NOTHING = "nothing"
-    """No text at all: what is left to be right about where nothing is to be told."""
+    """No text at all: right only where the right answer is none."""
     BUFFER = "raw buffer"
     """All messages and replies, in order."""
     CUT = "buffer cut"
@@ -169,7 +169,7 @@ class Coverage:
     @property
     def kinds(self) -> tuple[Kind, ...]:
         """The kinds of memory that were asked."""
-        return tuple(dict.fromkeys(m.kind for told in self.memories.values() for m in told))
+        return tuple(dict.fromkeys(m.kind for every in self.memories.values() for m in every))
 
     @property
     def further(self) -> tuple[str, ...]:
@@ -214,7 +214,7 @@ async def cover(
         questions: What is asked.
         budget: Tokens of an injection and of the buffer that is cut.
         perception: Reads the messages for one more injection.
-        on_answer: Is told of each step.
+        on_answer: Called at each step.
 
     Raises:
         ModelCallError: A model could not be asked.
@@ -282,11 +282,11 @@ _COMPARED = {
     "coverage per 100 tokens": "per 100 tokens",
 }
 _SAME = 0.005
-"""Scores that differ by less are told as the same."""
+"""Scores that differ by less count as the same."""
 
 
 def coverage_page(coverage: Coverage, command: str) -> str:
-    """The page; `command` is how it was measured, told at the end."""
+    """The page; `command`, given at its end, is how it was measured."""
     return "\n\n".join(_parts(coverage, command)) + "\n"
 
 
@@ -441,7 +441,7 @@ def _nothing_to_tell(coverage: Coverage) -> str:
 
 def _failures(coverage: Coverage) -> str:
     failed = [sum(one.failed for one in coverage.scored if one.kind is k) for k in coverage.kinds]
-    memories = [memory for told in coverage.memories.values() for memory in told]
+    memories = [memory for every in coverage.memories.values() for memory in every]
     faults = [sum(len(one.faults) for one in memories if one.kind is k) for k in coverage.kinds]
     if not any(failed) and not any(faults):
         return "None."

@@ -263,7 +263,7 @@ class CachedPerception:
         try:
             analysis = await self._perception.perceive(text, state)
         except ModelAnswerError as error:
-            told = ("expected", "problem", "raw", "attempts")
-            fault = {name: getattr(error, name) for name in told}
+            names = ("expected", "problem", "raw", "attempts")
+            fault = {name: getattr(error, name) for name in names}
             return CachedReading(key=key, text=text, fault=fault)
         return CachedReading.model_validate({"key": key, "text": text, "analysis": dict(analysis)})

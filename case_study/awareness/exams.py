@@ -104,7 +104,7 @@ class Key(Value):
     summary: Annotated[str, Field(pattern=r"\S", max_length=2000)]
     """A summary of the talk after the last turn, written by hand."""
     answers: dict[str, tuple[Item, ...]]
-    """The right items by question; none means that there is nothing to be told."""
+    """The right items by question; none means that the right answer is empty."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,7 +122,7 @@ class Exam:
         return tuple(turn.message for turn in self.turns)
 
     def right(self, question: Question) -> tuple[Item, ...]:
-        """The right items; none where there is nothing to be told."""
+        """The right items; none where the right answer is empty."""
         return self.key.answers.get(question.id, ())
 
 
@@ -173,7 +173,7 @@ def exams_named(exams: Sequence[Exam], names: Sequence[str]) -> tuple[Exam, ...]
 
 
 def _misfits(dialogue: Dialogue, key: Key) -> Iterator[str]:
-    """In what a key does not fit its dialogue and the questions, as sentences."""
+    """Where a key does not fit its dialogue and the questions, as sentences."""
     if len(key.replies) != len(dialogue.turns):
         yield f"{len(key.replies)} replies to {len(dialogue.turns)} turns. Write one each."
     questions_named(tuple(key.answers))
@@ -181,7 +181,7 @@ def _misfits(dialogue: Dialogue, key: Key) -> Iterator[str]:
         if question.form is Form.COMPUTED:
             continue
         if question.id not in key.answers:
-            yield f"no answer to {question.id!r}. Write [] where nothing is to be told."
+            yield f"no answer to {question.id!r}. Write [] where the right answer is none."
         for item in key.answers.get(question.id, ()):
             if (len(item) > 1) is not (question.form is Form.PAIRS):
                 wanted = "two phrases" if question.form is Form.PAIRS else "one phrase"
@@ -194,7 +194,7 @@ order. A passage may be a phrase or a whole sentence."""
 
 
 class Reader(Protocol):
-    """Answers questions from a text alone; it is told neither who wrote it nor what is right."""
+    """Answers questions from a text alone; it knows neither who wrote it nor what is right."""
 
     @property
     def name(self) -> str:
@@ -293,7 +293,7 @@ def score(claims: Sequence[Claim] | None, right: Sequence[Item], *, sampled: boo
 
     Args:
         claims: What was read from a text; None if there was no answer, which is worth nothing.
-        right: The right items. None means that nothing is to be told, and any claim is wrong.
+        right: The right items. None means that any claim is wrong.
         sampled: Whether claims beyond the right items cost nothing, because these are only some.
     """
     if claims is None:

@@ -75,7 +75,7 @@ def hierarchy(statements: Sequence[Statement]) -> Iterator[Claim]:
 
 
 def _purposes(text: str) -> Iterator[Claim]:
-    """`save up to buy a house`: a `to` that no verb before it asks for tells what it is for."""
+    """`save up to buy a house`: a `to` that no verb before it asks for says what it is for."""
     for match in _PURPOSE.finditer(text):
         before, after = text[: match.start()], text[match.end() :]
         if not _NO_PURPOSE.search(before) and len(content_words(before)) > 1:
@@ -93,12 +93,12 @@ def priorities(statements: Sequence[Statement]) -> Iterator[Claim]:
         levels = sorted({number for number, _ in numbered}, reverse=True)
         tiers = [[text for number, text in numbered if number == level] for level in levels]
     else:
-        tiers = _told_tiers(own)
+        tiers = _tiers_in_words(own)
     if len(tiers) > 1:
         yield tuple("; ".join(tier) for tier in tiers)
 
 
-def _told_tiers(statements: Sequence[Statement]) -> list[list[str]]:
+def _tiers_in_words(statements: Sequence[Statement]) -> list[list[str]]:
     """What is said to be important, other goals, what is said to be less so; none left empty."""
     high, other, low = list[str](), list[str](), list[str]()
     for one in statements:
@@ -156,9 +156,9 @@ def order(statements: Sequence[Statement]) -> Iterator[Claim]:
     listed = [one.text for one in statements if one.heading and cue.COURSE.search(one.heading)]
     if len(listed) > 1:
         yield tuple(listed)
-    told = [one for one in statements if one.is_prose]
-    if any(cue.ORDER.search(one.text) for one in told):
-        yield tuple(clause for one in told for clause in one.clauses)
+    prose = [one for one in statements if one.is_prose]
+    if any(cue.ORDER.search(one.text) for one in prose):
+        yield tuple(clause for one in prose for clause in one.clauses)
     for one in statements:
         if match := _ARROW.search(one.text) or _FROM_TO.search(one.text):
             yield (match["left"], match["new"])
@@ -174,20 +174,20 @@ def lifecycle(statements: Sequence[Statement]) -> Iterator[Claim]:
 
 
 def entity_kinds(statements: Sequence[Statement]) -> Iterator[Claim]:
-    """(name, kind): `Python (concept)`, or words that tell what something is."""
+    """(name, kind): `Python (concept)`, or words that say what something is."""
     for one in statements:
         if one.heading and (match := _TYPED.match(one.text)):
             yield (match["name"], match["kind"])
         else:
-            told = one.label if one.heading else one.text
-            yield from ((one.text, kind) for kind in _labels_in(told, cue.KINDS))
+            label = one.label if one.heading else one.text
+            yield from ((one.text, kind) for kind in _labels_in(label, cue.KINDS))
 
 
 def event_types(statements: Sequence[Statement]) -> Iterator[Claim]:
     """(what it was about, type), where a tag or else the words say of what type it was."""
     for one in of_user(statements):
-        told = one.label if one.heading else one.text
-        yield from ((one.passage, type) for type in _labels_in(told, cue.EVENTS))
+        label = one.label if one.heading else one.text
+        yield from ((one.passage, type) for type in _labels_in(label, cue.EVENTS))
 
 
 def _labels_in(text: str, known: dict[str, re.Pattern[str]]) -> tuple[str, ...]:
@@ -209,7 +209,7 @@ class RuleReader:
     English or by a marker: `want`, `need`, `plan to` and a heading `GOALS` all make a goal. The
     whole sentence, with the one before it in the same line, is the answer; whether it has the words
     of a right item is the scorer's to see. So prose that says a role once answers with all that it
-    names there, which favours prose. What an assistant says in a transcript tells nothing of what
+    names there, which favours prose. What an assistant says in a transcript says nothing of what
     the user wants, feels or turns to. For pairs both must be in the relation: `in order to`,
     `part of`, `from A to B`, an arrow, an indented item.
     """
@@ -257,7 +257,7 @@ def _asks(one: Statement) -> bool:
 
 
 def _active_topics(statements: Sequence[Statement]) -> Iterator[Claim]:
-    """The items of a list of topics, a transcript's last message, sentences that tell of now."""
+    """The items of a list of topics, a transcript's last message, sentences about now."""
     own = of_user(statements)
     last = last_turn(own)
     if last:
@@ -274,10 +274,10 @@ def _callbacks(statements: Sequence[Statement]) -> Iterator[Claim]:
 
 
 def _sentiment(statements: Sequence[Statement]) -> Iterator[Claim]:
-    """The feelings of a list, and the last that is told, by name or in the manner of speaking."""
+    """The feelings of a list, and the last one shown, by name or in the manner of speaking."""
     own = of_user(statements)
     last = last_turn(own)
-    told: str | None = None
+    latest: str | None = None
     for one in own:
         if one.speaker and one.turn < last:
             continue
@@ -285,9 +285,9 @@ def _sentiment(statements: Sequence[Statement]) -> Iterator[Claim]:
             feeling = None if cue.PAST.search(clause) else _feeling(clause)
             if feeling and one.heading:
                 yield (feeling,)
-            told = (not one.heading and feeling) or told
-    if told:
-        yield (told,)
+            latest = (not one.heading and feeling) or latest
+    if latest:
+        yield (latest,)
 
 
 def _feeling(clause: str) -> str | None:

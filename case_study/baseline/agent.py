@@ -58,10 +58,10 @@ def _in_json(text: str, names: Collection[str]) -> Iterator[tuple[str, str, str]
             value, _ = decoder.raw_decode(text, opening.start())
         except (ValueError, RecursionError):
             continue
-        told = cast("dict[str, Any]", value)
-        given = told.get("arguments", told.get("parameters", {}))
-        if told.get("name") in names and isinstance(given, dict):
-            yield str(told["name"]), json.dumps(given), text[: opening.start()]
+        call = cast("dict[str, Any]", value)
+        arguments = call.get("arguments", call.get("parameters", {}))
+        if call.get("name") in names and isinstance(arguments, dict):
+            yield str(call["name"]), json.dumps(arguments), text[: opening.start()]
 
 
 def _in_lines(text: str, names: Collection[str]) -> Iterator[tuple[str, str, str]]:
@@ -121,7 +121,7 @@ class OneActionClient(_OnePieceClient):
         self._recorder = recorder
         self._limit: Mapping[str, Any] = {}
         if isinstance(client, ReplayingClient):
-            self._limit = client.arguments  # as it was told then
+            self._limit = client.arguments  # as in the recorded run
         elif not has_own_limit(client):
             self._limit = limit_arguments(client, limit_name_of(client), MAX_TOKENS)
 
@@ -244,7 +244,7 @@ _CHANGED = "The system prompt was changed: "
 
 
 class PlainAgent:
-    """AutoGen's `AssistantAgent` with its default context, and one action a turn if not told else.
+    """AutoGen's `AssistantAgent` with its default context, and one action a turn by default.
 
     Args:
         name: The agent's name.

@@ -60,12 +60,12 @@ class _Words:
 
 
 def open_recall(folder: Path | None = None) -> Memory:
-    """AutoGen's Chroma memory; whoever opens it closes it.
+    """AutoGen's Chroma memory; the caller closes it.
 
-    Its own client can neither stay in this process nor be told to send no telemetry.
+    Its own client can neither stay in this process nor switch telemetry off.
 
     Args:
-        folder: Where it rests; None keeps it in this process until it is closed.
+        folder: Where it is stored; None keeps it in this process until it is closed.
     """
     import chromadb
     from autogen_ext.memory.chromadb import (
@@ -101,9 +101,9 @@ def open_recall(folder: Path | None = None) -> Memory:
 
 def done(action: str, arguments: Mapping[str, Any], result: str, turn: int) -> MemoryContent:
     """What was done and what came of it, as it is put into the memory."""
-    told = ", ".join(f"{name}={value}" for name, value in arguments.items())
+    listed = ", ".join(f"{name}={value}" for name, value in arguments.items())
     return MemoryContent(
-        content=f"{action}({told}) gave: {result}",
+        content=f"{action}({listed}) gave: {result}",
         mime_type=MemoryMimeType.TEXT,
         metadata={"turn": turn},
     )

@@ -160,7 +160,7 @@ def contender_named(name: str) -> Contender:
 
 
 Delivery = Literal["constraint", "procedure"]
-"""How a CoAG agent is told of a change of requirements."""
+"""How a CoAG agent gets a change of requirements."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -184,7 +184,7 @@ class Change:
     """A change of requirements, which comes while an agent is at work."""
 
     sentence: str
-    """What is different from now on, for who reads."""
+    """What is different from now on, in words."""
     constraint: Constraint
     """The same as a rule in code. It has a `name`, by which it is known to be in force."""
 
@@ -196,7 +196,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observation:
-    """What a policy sees: what every contender is told, and nothing more."""
+    """What a policy sees: the same as every contender, and nothing more."""
 
     task: str
     """The first message."""

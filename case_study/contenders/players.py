@@ -182,8 +182,8 @@ class CoagPlayer:
 
     Args:
         agent: The agent.
-        delivery: How it is told of a change of requirements.
-        tokens: Tells how many tokens its model has used.
+        delivery: How it gets a change of requirements.
+        tokens: Returns how many tokens its model has used.
         on_event: Called with the agent after each of its events, e.g. to show it.
     """
 
@@ -276,9 +276,9 @@ class _RecordedPlayer:
     async def change(self, change: Change) -> None:
         if change.sentence not in self._changes:
             self._changes.append(change.sentence)
-            await self._told(change.sentence)
+            await self._deliver(change.sentence)
 
-    async def _told(self, sentence: str) -> None:
+    async def _deliver(self, sentence: str) -> None:
         self._recorder.note("prompt", sentence)
 
     @property
@@ -329,14 +329,14 @@ class _PlainPlayer(_RecordedPlayer):
     async def say(
         self, text: str, messages: Sequence[Message] = (), *, allowance: int | None = None
     ) -> Turn:
-        """What others say stands above what the user says, in one message."""
+        """Puts what others say above what the user says, in one message."""
         for each in messages:
             self._recorder.message(each.source, each.text)
         said = "\n\n".join([*(each.text for each in messages), text])
         results = await self._agent.say(said, allowance=allowance)
         return Turn(results=tuple(results), refused=self._agent.refused)
 
-    async def _told(self, sentence: str) -> None:
+    async def _deliver(self, sentence: str) -> None:
         """A new agent, with another system prompt, takes the dialogue over."""
         await self._agent.change_prompt(sentence)
 

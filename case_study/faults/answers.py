@@ -30,7 +30,7 @@ from .components import Breaker
 _STATE_SECTION = re.compile(r"(## State of the environment\n<data[^\n]*\n.*?)(</data>)", re.DOTALL)
 _SEEN_DIRTY = re.compile(r"^Cells seen dirty: ([^.\n]*)", re.MULTILINE)
 _PERCEIVED = ("STATE ", "Cells ", "You are at ", "Dirt left", "No dirt is left", "Moves: ")
-"""How lines begin that tell the state; all others that name dirt are the task's."""
+"""How lines of the state begin; all others that name dirt are the task's."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,10 +42,10 @@ class Belief:
     """What it believes besides, as the robot's state would say it."""
     rule: str = ""
     """A rule that it takes to be in force, as its developer would say it."""
-    told: str = ""
-    """How it says so in its situation; empty where the situation tells it anyway."""
+    sentence: str = ""
+    """How its situation says so; empty where the situation shows it anyway."""
     status: str | None = None
-    """What it takes the goal to be; None where that follows."""
+    """The status that it gives the goal; None where that follows."""
 
 
 Believe = Callable[[Reading, str, random.Random], Belief | None]
@@ -68,17 +68,19 @@ def _overlooks_dirt(reading: Reading, text: str, dice: random.Random) -> Belief 
         return None
     listed = ", ".join(str(cell) for cell in sorted(dirty))
     nothing = {name: False for name, seen in reading.dirty.model_dump().items() if seen}
-    told = dice.choice(("There is no dirt left.", "All cells are clean now.", "Nothing is dirty."))
+    sentence = dice.choice(
+        ("There is no dirt left.", "All cells are clean now.", "Nothing is dirty.")
+    )
     clean = reading.model_copy(update={"dirty": reading.dirty.model_copy(update=nothing)})
     words = f"Cells you have cleaned: {listed}.\nCells seen clean: {listed}."
-    return Belief(reading=clean, words=words, told=told)
+    return Belief(reading=clean, words=words, sentence=sentence)
 
 
 def _imagines_dirt(reading: Reading, text: str, dice: random.Random) -> Belief:
     known = {*_dirty(text), reading.charger}
     cell = dice.choice([c for c in cells_of(reading.grid) if c not in known])
-    told = dice.choice((f"There is dirt at {cell}.", f"Cell {cell} is dirty too."))
-    return Belief(reading=reading, words=f"Cells seen dirty: {cell}.", told=told)
+    sentence = dice.choice((f"There is dirt at {cell}.", f"Cell {cell} is dirty too."))
+    return Belief(reading=reading, words=f"Cells seen dirty: {cell}.", sentence=sentence)
 
 
 def _imagines_wall(reading: Reading, text: str, dice: random.Random) -> Belief | None:
@@ -86,8 +88,8 @@ def _imagines_wall(reading: Reading, text: str, dice: random.Random) -> Belief |
     if not free:
         return None
     cell = dice.choice(free)
-    told = dice.choice((f"Cell {cell} is blocked.", f"An obstacle stands at {cell}."))
-    return Belief(reading=reading, words=f"Cells seen blocked: {cell}.", told=told)
+    sentence = dice.choice((f"Cell {cell} is blocked.", f"An obstacle stands at {cell}."))
+    return Belief(reading=reading, words=f"Cells seen blocked: {cell}.", sentence=sentence)
 
 
 def _imagines_rule(reading: Reading, text: str, dice: random.Random) -> Belief | None:
@@ -95,13 +97,17 @@ def _imagines_rule(reading: Reading, text: str, dice: random.Random) -> Belief |
     if not dirty:
         return None
     cell = dice.choice(dirty)
-    told = dice.choice((f"Cleaning cell {cell} is forbidden.", f"I must not clean cell {cell}."))
-    return Belief(reading=reading, rule=f"Note: cleaning cell {cell} is forbidden.", told=told)
+    sentence = dice.choice(
+        (f"Cleaning cell {cell} is forbidden.", f"I must not clean cell {cell}.")
+    )
+    return Belief(
+        reading=reading, rule=f"Note: cleaning cell {cell} is forbidden.", sentence=sentence
+    )
 
 
 def _ends(status: str, *sentences: str) -> Believe:
     return lambda reading, text, dice: Belief(
-        reading=reading, told=dice.choice(sentences), status=status
+        reading=reading, sentence=dice.choice(sentences), status=status
     )
 
 
@@ -123,7 +129,7 @@ BELIEFS: Mapping[str, Believe] = {
 
 
 def believing(request: ScriptedRequest, belief: Belief) -> ScriptedRequest:
-    """The request as one reads it who has this belief."""
+    """The request as a model with this belief reads it."""
     reading = last_state_line(request.text)
     if reading is None:
         return request
@@ -135,26 +141,26 @@ def believing(request: ScriptedRequest, belief: Belief) -> ScriptedRequest:
     messages = [
         _changed(one, lambda text: text.replace(true, believed)) for one in request.messages
     ]
-    told = messages
+    changed = messages
     if belief.words:
-        told = [_changed(each, stated, results=False) for each in messages]
-        if told == messages:
-            told = _with_result(messages, belief.words)
+        changed = [_changed(each, stated, results=False) for each in messages]
+        if changed == messages:
+            changed = _with_result(messages, belief.words)
     if belief.rule:
-        told = [*told, SystemMessage(content=belief.rule)]
-    return replace(request, messages=tuple(told))
+        changed = [*changed, SystemMessage(content=belief.rule)]
+    return replace(request, messages=tuple(changed))
 
 
 def _changed(
     message: LLMMessage, change: Callable[[str], str], *, results: bool = True
 ) -> LLMMessage:
-    """The message with another text, be it said to the model or told by a tool."""
+    """The message with another text; `results` is whether tool results change too."""
     if isinstance(message, FunctionExecutionResultMessage):
-        told = [
+        contents = [
             result.model_copy(update={"content": change(result.content)})
             for result in message.content
         ]
-        return message.model_copy(update={"content": told}) if results else message
+        return message.model_copy(update={"content": contents}) if results else message
     if not isinstance(message.content, str):
         return message
     return message.model_copy(update={"content": change(message.content)})
@@ -162,22 +168,22 @@ def _changed(
 
 def _with_result(messages: Sequence[LLMMessage], words: str) -> list[LLMMessage]:
     """The messages with the words after the latest result, or else after the task."""
-    told = list(messages)
-    for index, message in reversed(list(enumerate(told))):
+    changed = list(messages)
+    for index, message in reversed(list(enumerate(changed))):
         if isinstance(message, FunctionExecutionResultMessage):
             *others, last = message.content
             last = last.model_copy(update={"content": f"{last.content}\n{words}"})
-            told[index] = message.model_copy(update={"content": [*others, last]})
-            return told
-    for index, message in enumerate(told):
+            changed[index] = message.model_copy(update={"content": [*others, last]})
+            return changed
+    for index, message in enumerate(changed):
         if isinstance(message, UserMessage) and isinstance(message.content, str):
-            told[index] = message.model_copy(update={"content": f"{message.content}\n{words}"})
+            changed[index] = message.model_copy(update={"content": f"{message.content}\n{words}"})
             break
-    return told
+    return changed
 
 
 def _dirty(text: str) -> set[Cell]:
-    """The cells that are held for dirty: seen so, or else named by the task."""
+    """The cells believed to be dirty: seen so, or else named by the task."""
     seen = _SEEN_DIRTY.findall(text)
     lines = [line for line in text.splitlines() if not line.startswith(_PERCEIVED)]
     goal = [line for line in lines if "dirt" in line.lower() and cells_in(line)]
@@ -294,21 +300,21 @@ def _scores(text: str) -> list[float]:
 
 
 def _one_of(*texts: str) -> Callable[[str, random.Random], str]:
-    return lambda whole, dice: dice.choice(texts)
+    return lambda text, dice: dice.choice(texts)
 
 
 UNUSABLE: Mapping[str, Callable[[str, random.Random], str]] = {
-    "empty": lambda whole, dice: "",
+    "empty": lambda text, dice: "",
     "prose": _one_of(
         "Sure! I would be happy to help with that.", "Let me think about it first...", "No."
     ),
-    "cut off": lambda whole, dice: whole[: dice.randint(1, max(1, len(whole) // 3))].replace(
+    "cut off": lambda text, dice: text[: dice.randint(1, max(1, len(text) // 3))].replace(
         '"', "", 1
     ),
     "another form": _one_of(
         '{"answer": 42}', '{"result": {"ok": true}}', "[]", '{"score": "high"}'
     ),
-    "noise": lambda whole, dice: "".join(dice.choices("�\x00\t{}[]:,#~ 0123abc", k=80)),
+    "noise": lambda text, dice: "".join(dice.choices("�\x00\t{}[]:,#~ 0123abc", k=80)),
 }
 """The ways in which an answer cannot be used. One more, `no answer`, is a call that fails."""
 NO_ANSWER = "no answer"
@@ -339,12 +345,12 @@ class _Model:
         self._believed: tuple[int, Belief] | None = None
 
     def answer(self, request: ScriptedRequest) -> ScriptedReply:
-        asked: Mapping[str, Any] = (request.schema or {}).get("properties", {})
-        phase = next((phase for name, phase in _PHASE_BY_FIELD.items() if name in asked), None)
+        fields: Mapping[str, Any] = (request.schema or {}).get("properties", {})
+        phase = next((phase for name, phase in _PHASE_BY_FIELD.items() if name in fields), None)
         belief = self._belief(request, phase)
         reply = answer(believing(request, belief) if belief else request, self._intend)
         if belief:
-            reply = _told(reply, belief)
+            reply = _with_belief(reply, belief)
         if phase is not None and phase in _SPOILS and isinstance(reply, dict):
             reply = self._spoiled(reply, request, *_SPOILS[phase])
         elif phase is None and isinstance(reply, CreateResult):
@@ -385,10 +391,10 @@ class _Model:
             return reply
         call = reply.content[0]
         proposed = {"candidates": [{"action": call.name, "arguments": call.arguments}]}
-        whole = self._spoiled(proposed, request, Cause.INVALID_PROPOSAL, PROPOSALS)
+        spoiled = self._spoiled(proposed, request, Cause.INVALID_PROPOSAL, PROPOSALS)
         calls = [
-            FunctionCall(id=call.id, name=told["action"], arguments=told["arguments"])
-            for told in whole["candidates"]
+            FunctionCall(id=call.id, name=candidate["action"], arguments=candidate["arguments"])
+            for candidate in spoiled["candidates"]
         ]
         return reply.model_copy(update={"content": calls or ""})
 
@@ -402,25 +408,25 @@ class _Model:
         breaker.strike()
         if breaker.variant == NO_ANSWER:
             raise ConnectionError("Connection error.")
-        whole = json.dumps(reply) if isinstance(reply, dict) else "Let me see."
-        return UNUSABLE[breaker.variant](whole, breaker.dice(f"answer {breaker.now()}"))
+        text = json.dumps(reply) if isinstance(reply, dict) else "Let me see."
+        return UNUSABLE[breaker.variant](text, breaker.dice(f"answer {breaker.now()}"))
 
 
-def _told(reply: ScriptedReply, belief: Belief) -> ScriptedReply:
-    """The answer of one who believes so: said in the situation, acted upon where it ends all."""
+def _with_belief(reply: ScriptedReply, belief: Belief) -> ScriptedReply:
+    """The answer with the belief in its situation; it also acts on a belief that ends the turn."""
     if isinstance(reply, CreateResult):
         if belief.status is not None:
-            return belief.told
-        thought = f"{reply.thought or ''} {belief.told}".strip()
+            return belief.sentence
+        thought = f"{reply.thought or ''} {belief.sentence}".strip()
         return reply.model_copy(update={"thought": thought})
     if not isinstance(reply, dict):
         return reply
-    told: Reply = dict(reply)
-    if "situation" in told:
-        first, _, following = str(told["situation"]).partition(" Next:")
-        told["situation"] = f"{first} {belief.told} Next:{following}".replace("  ", " ")
-        told["goal_status"] = belief.status or told["goal_status"]
-    elif "candidates" in told and belief.status is not None:
-        answered = {"action": "respond", "arguments": json.dumps({"text": belief.told})}
-        told["candidates"] = [{"reason": belief.told, **answered, "expected_effect": ""}]
-    return told
+    changed: Reply = dict(reply)
+    if "situation" in changed:
+        first, _, following = str(changed["situation"]).partition(" Next:")
+        changed["situation"] = f"{first} {belief.sentence} Next:{following}".replace("  ", " ")
+        changed["goal_status"] = belief.status or changed["goal_status"]
+    elif "candidates" in changed and belief.status is not None:
+        answered = {"action": "respond", "arguments": json.dumps({"text": belief.sentence})}
+        changed["candidates"] = [{"reason": belief.sentence, **answered, "expected_effect": ""}]
+    return changed

@@ -202,7 +202,7 @@ def _setup(name: StageName, seed: int) -> ScenarioSetup:
     first = build_scenario(name, seed)
     if name != "sudden-wall":
         return first
-    # Where no wall can stand on the straight way, where it rises is left open.
+    # Without room for a wall on the straight way, try each neighbour of the start.
     for wall in (None, *(neighbour(first.facts.start, way) for way in DIRECTIONS)):
         try:
             return build_scenario(name, seed, episode=2, wall=wall)
@@ -214,7 +214,7 @@ def _setup(name: StageName, seed: int) -> ScenarioSetup:
 # ---- sensors ----
 
 Lie = Callable[[Reading, Reading, random.Random], Reading]
-"""From a true reading, the true one before it, and dice, to what the agent is told."""
+"""From a true reading, the true one before it, and dice, to what the agent gets."""
 
 
 def _battery(reading: Reading, before: Reading, dice: random.Random) -> Reading:
@@ -234,9 +234,9 @@ def _blind_to_dirt(reading: Reading, before: Reading, dice: random.Random) -> Re
 
 
 def _flipped(sensor: str, reading: Reading, where: str) -> Reading:
-    told = getattr(reading, sensor)
-    update = {where: not getattr(told, where)}
-    return reading.model_copy(update={sensor: told.model_copy(update=update)})
+    sensed = getattr(reading, sensor)
+    update = {where: not getattr(sensed, where)}
+    return reading.model_copy(update={sensor: sensed.model_copy(update=update)})
 
 
 def _open_way(reading: Reading, dice: random.Random) -> Direction:
@@ -375,7 +375,7 @@ UNTRUE: Mapping[str, Callable[[Stage, random.Random], list[Record]]] = {
     "false wall": _false_wall,
     "walled in": _walled_in,
 }
-"""The untrue records that come besides the true ones, by variant."""
+"""The untrue records that come beside the true ones, by variant."""
 
 
 class BrokenStore(WrappedStore):
@@ -392,14 +392,14 @@ class BrokenStore(WrappedStore):
         if search.text is None:
             return hits
         cycle = self._breaker.now() + 1  # Retrieval is the first phase of the next cycle
-        told = hits
+        returned = hits
         if self._breaker.due(Cause.MISSED_RETRIEVAL, cycle):
-            told = self._missing(hits, search, cycle)
+            returned = self._missing(hits, search, cycle)
         elif self._breaker.due(Cause.WRONG_FACT, cycle):
-            told = self._untrue(hits, search)
-        if told != hits:
+            returned = self._untrue(hits, search)
+        if returned != hits:
             self._breaker.strike(cycle)
-        return told
+        return returned
 
     def _missing(self, hits: Hits, search: Search, cycle: int) -> Hits:
         variant = self._breaker.variant
@@ -428,12 +428,12 @@ class BrokenStore(WrappedStore):
         facts = self._stage.setup.facts
         true = facts.wall or facts.forbidden or (0, 0)
         if self._breaker.variant == "negated":
-            told = _remembered(f"Cell {true} was looked at again: nothing is there.")
+            changed = _remembered(f"Cell {true} was looked at again: nothing is there.")
         else:
             cells = [cell for cell in cells_of(self._stage.setup.world.grid) if cell != true]
             cell = self._breaker.dice().choice(cells)
-            told = _wall_record(facts.start, cell) if facts.wall else _rule_record(cell)
-        update = {"text": told.text, "metadata": told.metadata}
+            changed = _wall_record(facts.start, cell) if facts.wall else _rule_record(cell)
+        update = {"text": changed.text, "metadata": changed.metadata}
         return hit.model_copy(update={"record": hit.record.model_copy(update=update)})
 
 
@@ -481,10 +481,10 @@ class BrokenClient(WorldClient):
         if breaker.variant == NO_READING:
             breaker.strike()
             raise WorldRefusedError("GET /api/sensor/all", 503, "unavailable", "try later", {})
-        told = LIES[breaker.variant](true, before, breaker.dice())
-        if told != true:
+        reported = LIES[breaker.variant](true, before, breaker.dice())
+        if reported != true:
             breaker.strike()
-        return told
+        return reported
 
     async def move(self, direction: Direction, action_id: str | None = None) -> ActionResult:
         """Move one cell, if the motors and the world let it."""

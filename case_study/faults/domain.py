@@ -1,4 +1,4 @@
-"""What the Dynamic Vacuum World tells a diagnosis: facts, sentences, the way to the goal."""
+"""The Dynamic Vacuum World for a diagnosis: facts, sentences, the way to the goal."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Place:
 
 @lru_cache(maxsize=20_000)
 def actions_left(place: Place, here: Cell, battery: int, dirty: frozenset[Cell]) -> int | None:
-    """How many moves and cleanings it takes; None where it cannot be done."""
+    """Moves and cleanings until no dirt is left; None where that cannot be done."""
     if dirty & place.blocked:
         return None
     start: _At = (here, battery, dirty)
@@ -113,7 +113,7 @@ class VacuumDomain(DomainKnowledge):
     complete = True
 
     def facts(self, state: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Place, charge, dirt underfoot and next door, what is felt, and a bump."""
+        """Place, charge, dirt here and in the next cells, obstacles that are felt, and a bump."""
         here = _cell_of(state.get("position"))
         if here is None:
             return {}
@@ -162,28 +162,29 @@ class VacuumDomain(DomainKnowledge):
         for here in _HERE.finditer(text):
             value = [int(here[1]), int(here[2])]
             found.append(Claim(fact="position", value=value, text=here[0]))
-        for told in _BATTERY.finditer(text):
-            found.append(Claim(fact="battery", value=int(told[1]), text=told[0]))
+        for charge in _BATTERY.finditer(text):
+            found.append(Claim(fact="battery", value=int(charge[1]), text=charge[0]))
         for sentence in _SENTENCE.findall(text):
             found += _of_cells(sentence.strip())
         return found
 
     def record_claims(self, record: Record) -> Sequence[Claim]:
         """The sentences of its text, and the cell that it was blocked at."""
-        told = [one for one in self.claims(record.text) if one.fact not in ("position", "battery")]
-        said = {claim.fact for claim in told}
+        claims = [
+            one for one in self.claims(record.text) if one.fact not in ("position", "battery")
+        ]
+        claimed = {claim.fact for claim in claims}
         cells = remembered_obstacles([RecalledRecord(record=record, score=1.0)])
-        blocked = [fact for cell in cells if (fact := f"blocked {cell}") not in said]
-        return [*told, *(Claim(fact=fact, text=record.text) for fact in blocked)]
+        blocked = [fact for cell in cells if (fact := f"blocked {cell}") not in claimed]
+        return [*claims, *(Claim(fact=fact, text=record.text) for fact in blocked)]
 
     def holds(self, claim: Claim, now: Circumstances, *, remembered: bool) -> bool | None:
-        """An obstacle that is not felt may stand there nevertheless."""
+        """Whether a claim holds; an obstacle that is not felt may still be there."""
         here = _cell_of(now.state.get("position"))
         if here is None:
             return None
         if claim.fact in ("position", "battery"):
-            told: Any = now.state.get(claim.fact)
-            return bool(told == claim.value)
+            return bool(now.state.get(claim.fact) == claim.value)
         if claim.fact == ANY_DIRT:
             return bool(_work(now)) == claim.value
         kind, _, named = claim.fact.partition(" ")
@@ -209,9 +210,9 @@ class VacuumDomain(DomainKnowledge):
         work = _work(now)
         if here is None or grid is None or len(work) > MOST_WORK:
             return None
-        told = {name for name, value in now.observed.items() if value and name[:7] == "blocked"}
-        told |= {claim.fact for claim in now.recalled if claim.fact[:7] == "blocked"}
-        blocked = _cells(now.state.get("obstacles")) | {cells_in(name)[0] for name in told}
+        named = {name for name, value in now.observed.items() if value and name[:7] == "blocked"}
+        named |= {claim.fact for claim in now.recalled if claim.fact[:7] == "blocked"}
+        blocked = _cells(now.state.get("obstacles")) | {cells_in(name)[0] for name in named}
         place = Place(
             grid=grid,
             charger=_cell_of(now.state.get("charger")) or (0, 0),
@@ -232,7 +233,7 @@ def _of_cells(sentence: str) -> list[Claim]:
         return []  # what is wanted, not what is
     found: list[Claim] = []
     for kind, patterns in (("dirty", _DIRTY), ("blocked", _BLOCKED)):
-        listed = [told[1] for pattern in patterns for told in pattern.finditer(sentence)]
+        listed = [match[1] for pattern in patterns for match in pattern.finditer(sentence)]
         cells = dict.fromkeys(cell for part in listed for cell in cells_in(part))
         found += [Claim(fact=f"{kind} {cell}", text=sentence) for cell in cells]
     return found
@@ -241,9 +242,9 @@ def _of_cells(sentence: str) -> list[Claim]:
 def _work(now: Circumstances) -> set[Cell]:
     """The cells that are to be cleaned, by all that is known."""
     dirty, clean = _cells(now.state.get("dirty")), _cells(now.state.get("clean"))
-    told = {cells_in(one.fact)[0] for one in now.recalled if one.fact[:5] == "dirty"}
+    recalled = {cells_in(one.fact)[0] for one in now.recalled if one.fact[:5] == "dirty"}
     ruled = {cells_in(one.fact)[0] for one in now.recalled if one.fact[:9] == "forbidden"}
-    unseen = (_listed(now.goal) | told) - dirty - clean
+    unseen = (_listed(now.goal) | recalled) - dirty - clean
     return (dirty | unseen) - _forbidden(now.constraints) - ruled
 
 
@@ -259,8 +260,8 @@ def _is_dirty(cell: Cell, now: Circumstances) -> bool | None:
 def _listed(goal: str) -> set[Cell]:
     """The dirty cells that the task lists."""
     lines = [line for line in goal.splitlines() if not line.startswith("STATE")]
-    told = [part for line in lines for part in line.split(".") if "dirt" in part.lower()]
-    return {cell for part in told for cell in cells_in(part)}
+    sentences = [part for line in lines for part in line.split(".") if "dirt" in part.lower()]
+    return {cell for sentence in sentences for cell in cells_in(sentence)}
 
 
 def _forbidden(constraints: Sequence[str]) -> set[Cell]:

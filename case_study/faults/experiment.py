@@ -334,7 +334,7 @@ class Injection:
     """In what the run was worse than its twin; empty for a fault that had no consequence."""
     found: str
     """The cause of the earliest failure that was found; `none`, or `not attributable`."""
-    told: str
+    explanation: str
     """The diagnosis in words; empty if there is none."""
 
     @property
@@ -346,7 +346,7 @@ class Injection:
 async def inject(fault: Fault, twin: Trial, ground: Ground, agent: AgentKind = "coag") -> Injection:
     """Plays the stage of a run with a fault, and compares both."""
     trial = await play(twin.stage, fault, ground, agent)
-    found, told = trial.earliest()
+    found, explanation = trial.earliest()
     return Injection(
         fault=fault,
         stage=twin.stage.name,
@@ -354,7 +354,7 @@ async def inject(fault: Fault, twin: Trial, ground: Ground, agent: AgentKind = "
         struck=trial.struck,
         harm=trial.tally.harm(twin.tally) if trial.struck else (),
         found=found,
-        told=told,
+        explanation=explanation,
     )
 
 
@@ -434,7 +434,7 @@ async def measure_faults(
 ) -> Measured:
     """Injects faults until each component had `each` that did harm, and diagnoses the runs.
 
-    `on_progress` is told how many are done, and how many there are to be.
+    `on_progress` is called with how many are done, and how many there are to be.
 
     Raises:
         WorldError: The world failed.
@@ -467,7 +467,7 @@ async def measure_both(
         count: Faults of the CoAG agent that are to do harm, shared out over its components.
         baseline: The same for the plain baseline.
         seed: What everything is drawn from.
-        on_progress: Is told which agent it is, how many faults are done, and of how many.
+        on_progress: Called with the agent, how many faults are done, and of how many.
 
     Raises:
         WorldError: The world failed.
@@ -477,10 +477,10 @@ async def measure_both(
     async with open_ground() as ground:
         for agent, number in wanted:
             if each := -(-number // len(causes_of(agent))):
-                told = partial(on_progress, agent)
+                report = partial(on_progress, agent)
                 found.append(
                     await measure_faults(
-                        ground, seed=seed, each=each, agent=agent, on_progress=told
+                        ground, seed=seed, each=each, agent=agent, on_progress=report
                     )
                 )
     return tuple(found)

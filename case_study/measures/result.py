@@ -120,8 +120,8 @@ class EpisodeRecord(Value):
             (truth.violations, "forbidden cleaning", "forbidden cleanings"),
             (self.figures.phantom_attempts, "phantom tool tried", "phantom tools tried"),
         ]
-        told = [f"{count} {one if count == 1 else many}" for count, one, many in counted if count]
-        return ", ".join([*(["stranded"] if truth.stranded else []), *told]) or "nothing done"
+        parts = [f"{count} {one if count == 1 else many}" for count, one, many in counted if count]
+        return ", ".join([*(["stranded"] if truth.stranded else []), *parts]) or "nothing done"
 
 
 class CaseResult(Value):

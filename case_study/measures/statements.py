@@ -77,9 +77,9 @@ def _said(text: str) -> Iterator[str]:
         yield text
         return
     if isinstance(parsed, Mapping):
-        told = cast("Mapping[str, Any]", parsed)
+        answer = cast("Mapping[str, Any]", parsed)
         for name in _FIELDS:
-            value = told.get(name)
+            value = answer.get(name)
             parts = cast("list[Any]", value) if isinstance(value, list) else [value]
             yield from (part for part in parts if isinstance(part, str))
 
@@ -175,9 +175,9 @@ def statements_of(
 
 
 def _claims(text: str) -> dict[str, Claim]:
-    """What a text states as present facts, each once."""
-    told: dict[str, Claim] = {}
+    """The present facts that a text states, each once."""
+    claims: dict[str, Claim] = {}
     for sentence in present_sentences(text):
         for claim in _DOMAIN.claims(sentence):
-            told.setdefault(f"{claim.fact} {claim.value}", claim)
-    return told
+            claims.setdefault(f"{claim.fact} {claim.value}", claim)
+    return claims

@@ -41,7 +41,7 @@ class Episode(TraceEpisode):
 
 
 class _UnsettledDomain(VacuumDomain):
-    """A vacuum world that changes by itself, so that no way to the goal can be told."""
+    """A vacuum world that changes by itself, so that no way to the goal can be computed."""
 
     def remaining(self, now: Circumstances) -> float | None:
         """Unknown."""

@@ -45,9 +45,9 @@ ENERGY = "energy"
 _DIRTY, _X, _Y, _THERE = "dirty", "x", "y", "there"
 _ROOM_NAME, _ROBOT_NAME, _CHARGER_NAME = "the room", "the robot", "the charger"
 _TTL = 4
-"""Steps from one percept to the next, and one to spare: what is still so is told again."""
-_DIRT_TOLD = 8
-"""Dirty tiles that are told as opportunities, the nearest first."""
+"""Steps from one percept to the next, and one to spare: what lasts is reported again."""
+_MOST_DIRT = 8
+"""Dirty tiles reported as opportunities, the nearest first."""
 _SPARE = 4
 """Charge beyond the way to the charger below which it is scarce."""
 
@@ -70,11 +70,11 @@ def vacuum_awareness() -> Awareness:
 
 
 class VacuumAdapter(PerceptAdapter):
-    """What a vacuum robot's sensors tell: tiles, obstacles, the charger, energy and dirt.
+    """Reads tiles, obstacles, the charger, energy and dirt from a robot's sensors.
 
     Its world is one room. A tile that is seen for the first time, or becomes clean, is progress;
-    dirt is an opportunity, the nearest the most urgent; energy that hardly reaches the charger, as
-    the crow walks, is a threat.
+    dirt is an opportunity, the nearest the most urgent; energy that hardly covers the
+    distance to the charger is a threat.
     """
 
     @property
@@ -87,7 +87,7 @@ class VacuumAdapter(PerceptAdapter):
         return (ROOM, TILE, OBSTACLE, CHARGER, ROBOT)
 
     def define_relationship_types(self) -> tuple[str, ...]:
-        """What stands on which tile."""
+        """What is on which tile."""
         return ("stands_on",)
 
     def define_scan_patterns(self) -> tuple[ScanPattern, ...]:
@@ -103,17 +103,17 @@ class VacuumAdapter(PerceptAdapter):
         return InteractionProtocol(mode=CollaborationMode.AUTONOMOUS)
 
     def parse_percept(self, percept: Percept, state: AwarenessState) -> Observation:
-        """What a reading says; without one, what is known of dirt is told again."""
+        """What a reading says; without one, the known dirt is reported again."""
         reading = last_state_line(percept.content)
         if reading is None or percept.kind is not PerceptKind.TOOL_RETURN:
             dirty = _dirty_before(state)
             return Observation(attention_items=(*_dirt(dirty, _position(state)),))
-        told = dirt_sensed(reading)
-        dirty = (_dirty_before(state) - told.keys()) | {
-            cell for cell, is_dirty in told.items() if is_dirty
+        dirt = dirt_sensed(reading)
+        dirty = (_dirty_before(state) - dirt.keys()) | {
+            cell for cell, is_dirty in dirt.items() if is_dirty
         }
         return Observation(
-            entities=(*_fixed(reading), *_tiles(told), *_obstacles(reading, state)),
+            entities=(*_fixed(reading), *_tiles(dirt), *_obstacles(reading, state)),
             relationships=(
                 ObservedRelationship(
                     source=_CHARGER_NAME, type="stands_on", target=f"tile {reading.charger}"
@@ -123,7 +123,7 @@ class VacuumAdapter(PerceptAdapter):
             resources=(
                 Resource(name=ENERGY, capacity=FULL_BATTERY, remaining=max(0, reading.battery)),
             ),
-            event=_event(told, state),
+            event=_event(dirt, state),
         )
 
     def domain_blocks(self, state: AwarenessState) -> tuple[InjectionBlock, ...]:
@@ -161,8 +161,8 @@ def _fixed(reading: Reading) -> Iterator[ObservedEntity]:
     )
 
 
-def _tiles(told: dict[Cell, bool]) -> Iterator[ObservedEntity]:
-    for cell, dirty in told.items():
+def _tiles(dirt: dict[Cell, bool]) -> Iterator[ObservedEntity]:
+    for cell, dirty in dirt.items():
         yield ObservedEntity(
             name=f"tile {cell}",
             type=TILE,
@@ -172,7 +172,7 @@ def _tiles(told: dict[Cell, bool]) -> Iterator[ObservedEntity]:
 
 
 def _obstacles(reading: Reading, state: AwarenessState) -> Iterator[ObservedEntity]:
-    """Obstacles that are felt, and known ones that are felt no more."""
+    """Obstacles that are felt, and known ones that no longer are."""
     for cell, blocked in ways_sensed(reading).items():
         name = f"obstacle at {cell}"
         if blocked or state.world.get(name) is not None:
@@ -185,7 +185,7 @@ def _dirt(dirty: set[Cell], here: Cell | None) -> Iterator[ObservedAttention]:
     def steps(cell: Cell) -> int:
         return 0 if here is None else distance(here, cell)
 
-    for cell in sorted(dirty, key=lambda cell: (steps(cell), cell))[:_DIRT_TOLD]:
+    for cell in sorted(dirty, key=lambda cell: (steps(cell), cell))[:_MOST_DIRT]:
         yield ObservedAttention(
             type=AttentionType.OPPORTUNITY,
             description=f"Dirt on tile {cell}",
@@ -212,11 +212,11 @@ def _threats(reading: Reading) -> Iterator[ObservedAttention]:
         )
 
 
-def _event(told: dict[Cell, bool], state: AwarenessState) -> ObservedEvent | None:
-    """What brought the work on: tiles that became clean, or tiles that were never seen."""
+def _event(dirt: dict[Cell, bool], state: AwarenessState) -> ObservedEvent | None:
+    """Progress: tiles that became clean, or are seen for the first time."""
     before = _dirty_before(state)
-    cleaned = sorted(cell for cell, dirty in told.items() if not dirty and cell in before)
-    new = [cell for cell in told if state.world.get(f"tile {cell}") is None]
+    cleaned = sorted(cell for cell, dirty in dirt.items() if not dirty and cell in before)
+    new = [cell for cell in dirt if state.world.get(f"tile {cell}") is None]
     if not cleaned and not new:
         return None
     parts = [f"tile {cell} is clean now" for cell in cleaned]

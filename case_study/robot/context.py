@@ -23,12 +23,12 @@ from .state import (
     SENSE,
     WAYS,
     VacuumState,
-    foretold,
+    described,
+    described_prediction,
     is_blocked,
     listed,
     project,
     state_of,
-    told,
     value,
 )
 
@@ -131,7 +131,7 @@ class VacuumContext(CoagContext[VacuumState]):
     def _get_state_description(self, state: VacuumState) -> str:
         forbidden = tuple(sorted(self._forbidden()))
         known = state.model_copy(update={"forbidden": forbidden})
-        return told(known, self._remembered(), readings=self._readings)
+        return described(known, self._remembered(), readings=self._readings)
 
     def _get_retrieval_query(self, state: VacuumState) -> str:
         if state.position is None:
@@ -156,7 +156,7 @@ class VacuumContext(CoagContext[VacuumState]):
     def _get_prediction_description(self, projection: VacuumState) -> str:
         if self._readings:
             return super()._get_prediction_description(projection)
-        return foretold(projection)
+        return described_prediction(projection)
 
     def _value(self, state: VacuumState) -> float | None:
         return value(state) if self._valued else None
@@ -212,7 +212,7 @@ class VacuumContext(CoagContext[VacuumState]):
 def remembered_obstacles(records: Sequence[RecalledRecord]) -> dict[Cell, str]:
     """Cells that recalled records hold for blocked, with the short id of the record.
 
-    Only what a robot's sensors told its own code counts: a stranger's record forbids no way.
+    Only records that the robot's own code made from its sensors count.
     """
     found: dict[Cell, str] = {}
     for hit in records:
@@ -224,7 +224,7 @@ def remembered_obstacles(records: Sequence[RecalledRecord]) -> dict[Cell, str]:
 
 
 def _in_words(memory: WorkingMemory) -> WorkingMemory:
-    """What the words of the state do not hold: the goal, what others said, what is not its own."""
+    """What the state in words lacks: the goal, others' messages, and actions outside the world."""
     own = (MOVE, CLEAN, SENSE)
     said = [each for each in memory.dialogue if each.content not in (memory.goal, CONTINUE)]
     return memory.model_copy(
@@ -242,7 +242,7 @@ def _without_state(text: str) -> str:
 
 
 def _progress(before: VacuumState, after: VacuumState, percept: Percept) -> dict[str, Any]:
-    """What was got done: a cleaned cell, or a full battery; the trail begins anew there."""
+    """What was achieved: a cleaned cell, or a full battery; the trail restarts there."""
     here = after.position
     charged = here == after.charger and after.battery > before.battery
     cleaned = percept.source == CLEAN and (_ok(percept) or here in after.clean)
@@ -266,8 +266,8 @@ def _bump(state: VacuumState, percept: Percept) -> Cell | None:
     data: Any = percept.data
     if percept.source != MOVE or state.position is None or not isinstance(data, dict):
         return None
-    told = cast("Mapping[str, Any]", data)
+    result = cast("Mapping[str, Any]", data)
     direction = WAYS.get(str((percept.arguments or {}).get("direction")))
-    if direction is None or not str(told.get("reason")).startswith("blocked by an obstacle"):
+    if direction is None or not str(result.get("reason")).startswith("blocked by an obstacle"):
         return None
     return neighbour(state.position, direction)

@@ -73,7 +73,7 @@ class VacuumState(BaseModel):
     work: tuple[Cell, ...] | None = None
     """Cells that the task asks to clean, sorted; None where that is known from its text alone."""
     patrol: bool = False
-    """Whether the work goes on when all is clean, since dirt comes back."""
+    """Whether the work continues when all is clean, since dirt comes back."""
     done: tuple[Cell, ...] = ()
     """Those cells that this robot has cleaned or found clean underfoot, sorted."""
     forbidden: tuple[Cell, ...] = ()
@@ -81,11 +81,11 @@ class VacuumState(BaseModel):
     trail: tuple[Cell, ...] = ()
     """Cells that it has stood on since it last got something done, in order."""
     silent: tuple[Sensor, ...] = ()
-    """Sensors that told nothing in the latest reading."""
+    """Sensors without a value in the latest reading."""
     impossible: bool = False
-    """Whether what the proximity sensor tells cannot be: an open edge, or no way out at all."""
+    """Whether the proximity reading cannot be true: an open edge, or no way out at all."""
     fresh: bool = False
-    """Whether the latest result held a whole reading, so that another look would tell no more."""
+    """Whether the latest result held a whole reading, so that another would add nothing."""
     hidden: tuple[Cell, ...] = ()
     """Cells that a move could not enter although nothing was felt there, sorted."""
     bump: Cell | None = None
@@ -101,8 +101,8 @@ class VacuumState(BaseModel):
         felt = None if "proximity" in self.silent else self.blocked
 
         def dirty(cell: Cell) -> bool | None:
-            told = "dirt" not in self.silent and inside(cell, self.grid)
-            return cell in self.dirty if told else None
+            known = "dirt" not in self.silent and inside(cell, self.grid)
+            return cell in self.dirty if known else None
 
         def blocked(direction: Direction) -> bool | None:
             return felt.blocks(direction) if felt else None
@@ -130,7 +130,7 @@ class VacuumState(BaseModel):
         return tuple(sorted(wanted - set(self.forbidden)))
 
     def nearest(self) -> Cell | None:
-        """The dirt that is left and nearest, as the crow walks; None where none is known."""
+        """The nearest dirt that is left, obstacles ignored; None where none is known."""
         here = self.position
         if here is None:
             return None
@@ -147,7 +147,7 @@ class VacuumState(BaseModel):
         seen |= dirt_sensed(reading)
         blocked = dict.fromkeys(self.obstacles, True) | {here: False}
         blocked |= ways_sensed(reading) if believed else {}
-        ways = {way: told or False for way, told in reading.blocked.model_dump().items()}
+        ways = {way: felt or False for way, felt in reading.blocked.model_dump().items()}
         return self.model_copy(
             update={
                 "position": here,
@@ -180,8 +180,8 @@ def state_of(
         patrol: Whether its work goes on when all is clean.
     """
     cells = None if work is None else tuple(sorted(work))
-    told = VacuumState(work=cells, patrol=patrol)
-    return told if reading is None else told.sensed(reading)
+    state = VacuumState(work=cells, patrol=patrol)
+    return state if reading is None else state.sensed(reading)
 
 
 def _silent(reading: Reading) -> tuple[Sensor, ...]:
@@ -289,13 +289,13 @@ def value(state: VacuumState) -> float | None:
 
 
 _NEAREST = 4
-"""Cells with dirt that are told with their way; of further ones only how many there are."""
+"""Dirty cells that are listed with their way; the others are only counted."""
 
 
-def told(state: VacuumState, remembered: Mapping[Cell, str], *, readings: bool) -> str:
+def described(state: VacuumState, remembered: Mapping[Cell, str], *, readings: bool) -> str:
     """The state in words, what matters most last.
 
-    Directions and distances are as the crow walks, round nothing: they are no route.
+    Directions and distances ignore obstacles: they are no route.
     """
     reading = state.reading()
     if reading is None:
@@ -308,8 +308,8 @@ def told(state: VacuumState, remembered: Mapping[Cell, str], *, readings: bool) 
     return "\n".join([*lines, *_plainly(state, remembered)])
 
 
-def foretold(state: VacuumState) -> str:
-    """What a predicted state comes to, in words: place, charge, and what is left to do."""
+def described_prediction(state: VacuumState) -> str:
+    """A predicted state in words: place, charge, and what is left to do."""
     here = state.position
     if here is None:
         return "nothing is known of it"
@@ -363,10 +363,10 @@ def _dirt(state: VacuumState, here: Cell) -> str:
     left = sorted(state.left(), key=lambda cell: (distance(here, cell), cell))
     if not left:
         return "No dirt is left that you know of."
-    told = [f"{cell} {_way(here, cell)}" for cell in left[:_NEAREST]]
+    nearest = [f"{cell} {_way(here, cell)}" for cell in left[:_NEAREST]]
     further = len(left) - _NEAREST
     more = f"; and {further} more" if further > 0 else ""
-    return f"Dirt left to clean: {'; '.join(told)}{more}."
+    return f"Dirt left to clean: {'; '.join(nearest)}{more}."
 
 
 def _charger(state: VacuumState, here: Cell) -> str:
@@ -380,7 +380,7 @@ def _charger(state: VacuumState, here: Cell) -> str:
 
 
 def needed_charge(state: VacuumState) -> int:
-    """What the nearest dirt and the way to the charger afterwards take, as the crow walks."""
+    """The charge for the nearest dirt and the way from there to the charger, obstacles ignored."""
     here = state.position
     if here is None:
         return 0
@@ -413,7 +413,7 @@ def is_blocked(state: VacuumState, direction: Direction, remembered: Mapping[Cel
 
 
 def _nearing(state: VacuumState, here: Cell, there: Cell, nearest: Cell | None) -> str:
-    """How a move changes the distance to the nearest dirt, as the crow walks."""
+    """How a move changes the distance to the nearest dirt, obstacles ignored."""
     if there == state.charger:
         return ", the charger"
     if nearest is None:

@@ -24,7 +24,7 @@ from case_study.contenders import (
     plain_agent,
     used_tokens,
 )
-from case_study.policies import Oracle, RuleRobot, random_action, told_of
+from case_study.policies import Oracle, RuleRobot, random_action, task_facts
 from case_study.robot import (
     CONDUCT,
     CONSTRAINTS,
@@ -150,7 +150,7 @@ def context_of(request: CaseRequest, setup: ScenarioSetup, reading: Reading) -> 
 
     What it is to clean is given as cells but where the task forbids some of them: then it is the
     model that has to read it. With one model call a phase, prompts grow within a cycle. Scripted
-    minds read readings; language models are told the state in words alone.
+    minds read readings; language models get the state in words alone.
     """
     facts = setup.facts
     return VacuumContext(
@@ -173,7 +173,7 @@ def vacuum_parts(
     """The parts of an episode."""
     further.setdefault("procedures", procedures())
     rules = {**CONSTRAINTS, **(CONDUCT if request.contender.conduct else {})}
-    robot = RuleRobot(told_of(setup.facts), reading)
+    robot = RuleRobot(task_facts(setup.facts), reading)
     tools = world_tools(client, manuals(setup.world))
     return Parts(
         name=NAME,
@@ -246,7 +246,7 @@ async def open_player(
         agent, model = await _coag(request, setup, world, case, shared)
         watcher = world.watcher()
         saw = None if watcher is None else watcher.saw
-        return CoagPlayer(agent, request.told_by, lambda: used_tokens(model), saw)
+        return CoagPlayer(agent, request.delivered_by, lambda: used_tokens(model), saw)
     parts = await _played_parts(request, setup, world, case, shared)
     model = _opened(request, world, chance) if contender.asks_model else None
     return build_player(contender, parts, model, case, chance, model_name=request.model_shown)
@@ -256,7 +256,9 @@ async def resumed_player(request: CaseRequest, run: Path, world: World) -> Playe
     """The CoAG agent of a run that was broken off, as it was then."""
     agent = await CoagAgent.resume(run)
     watcher = world.watcher()
-    return CoagPlayer(agent, request.told_by, on_event=None if watcher is None else watcher.saw)
+    return CoagPlayer(
+        agent, request.delivered_by, on_event=None if watcher is None else watcher.saw
+    )
 
 
 async def _coag(
@@ -271,12 +273,12 @@ async def _coag(
 
     Rules that came into force before a crash are in force from the beginning.
     """
-    environment = WorldEnvironment(world, setup, request.told_by, opened)
+    environment = WorldEnvironment(world, setup, request.delivered_by, opened)
     world.guests.push_async_callback(environment.close)
     parts = await _played_parts(request, setup, world, case, shared, environment)
     chance = request.chance(setup.episode)
     model = _opened(request, world, chance)
-    later = await changes_due(setup, world) if request.told_by == "constraint" else ()
+    later = await changes_due(setup, world) if request.delivered_by == "constraint" else ()
     rules = [*parts.constraints, *(change.constraint for change in later)]
     agent = coag_agent(request.contender, parts, model, logs=case, seed=chance, rules=rules)
     return agent, model

@@ -69,14 +69,14 @@ async def play_case(
 ) -> CaseResult:
     """Plays what is left of a case and gives its result; a finished one is not played again.
 
-    A CoAG agent whose run was broken off goes on where it stood. A plain agent has no state to
-    go on from: its episode begins anew, in a fresh world, and the broken run stays to be read.
-    Nor can a case be gone on with whose world was in a process that has ended.
+    An interrupted run of a CoAG agent continues where it stopped. A plain agent has no state to
+    continue from: its episode restarts in a fresh world, and the interrupted run is kept.
+    A case whose world was in a process that has ended cannot be continued.
 
     Args:
         request: What is asked for.
         folder: The case's folder, made for this request.
-        on_progress: Told how far it is, turn by turn.
+        on_progress: Called with the progress of each turn.
         showing: How it is shown to people; None where nobody looks.
 
     Raises:
@@ -108,17 +108,17 @@ async def play_case(
 
 
 def _variant(request: CaseRequest) -> dict[str, object]:
-    """In which way a CoAG agent was run, where that makes a difference."""
+    """The settings of a CoAG agent's run that differ from the usual."""
     if request.contender.kind != "coag":
         return {}
     variant: dict[str, object] = {
-        "delivery": request.told_by if request.scenario == "evolution" else None,
+        "delivery": request.delivered_by if request.scenario == "evolution" else None,
         "without_constraints": list(request.without_constraints),
         "without_memory": request.without_memory,
         "between": request.between,
     }
-    told = {name: value for name, value in variant.items() if value}
-    return {"depth": request.contender.depth, **told}
+    used = {name: value for name, value in variant.items() if value}
+    return {"depth": request.contender.depth, **used}
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,14 +50,14 @@ class CaseRequest(Value):
     next one begins with it as it was (`kept`) or with nothing (`emptied`). Chance differs from
     episode to episode then, alike for both. None: a scenario's episodes share one memory."""
     delivery: Delivery = "constraint"
-    """CoAG only, `evolution`: how the change of requirements is told."""
+    """CoAG only, `evolution`: how the change of requirements reaches the agent."""
     depth: Literal["full", "compact"] = "full"
     """`coag` only: one model call a phase, or one a cycle; a contender has its own depth."""
     world: str | None = None
     """Where a world is served; None to serve one here."""
     place: Place = "served"
     """`served`: an HTTP world, and Chroma on disk. `local`: both in this process; quick, with the
-    same outcomes, and a case that breaks off cannot be gone on with."""
+    same outcomes, and an interrupted case cannot be continued."""
 
     @property
     def episode_count(self) -> int:
@@ -66,7 +66,7 @@ class CaseRequest(Value):
 
     @property
     def resumes(self) -> bool:
-        """Whether it can be gone on with after the process has ended."""
+        """Whether it can be continued after the process has ended."""
         return self.place == "served" or self.between is not None
 
     def chance(self, episode: int) -> int:
@@ -93,8 +93,8 @@ class CaseRequest(Value):
         return contender_named(self.agent)
 
     @property
-    def told_by(self) -> Delivery:
-        """How a change of requirements is told: one without constraints gets no constraint."""
+    def delivered_by(self) -> Delivery:
+        """How a change of requirements comes: as a constraint only to a contender that has them."""
         return self.delivery if self.contender.constrained else "procedure"
 
     @property

@@ -1,4 +1,4 @@
-"""Showing a run while it happens: what an agent thinks and believes, told to the world."""
+"""Showing a run while it happens: what an agent thinks and believes, reported to the world."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _belief(state: VacuumState) -> Belief:
 
 
 def _about(phase: Phase, mind: CognitiveState) -> str:
-    """One phase in a sentence or two; long ones are cut by who shows them."""
+    """One phase in a sentence or two, of any length."""
     match phase:
         case Phase.RETRIEVAL if mind.retrieval:
             return _counted(len(mind.retrieval.records), "record recalled", "records recalled")
@@ -73,9 +73,9 @@ def _about(phase: Phase, mind: CognitiveState) -> str:
 
 def _done(execution: ExecutionOutcome) -> str:
     """What was run and how it ended; of a tool's answer the first line."""
-    deeds = [f"{one.action}: {one.status}." for one in execution.executed] or ["Nothing was run."]
+    actions = [f"{one.action}: {one.status}." for one in execution.executed] or ["Nothing was run."]
     first = execution.result.strip().partition("\n")[0]
-    return " ".join([*deeds, first]).strip()
+    return " ".join([*actions, first]).strip()
 
 
 def _options(mind: CognitiveState) -> tuple[Option, ...]:
@@ -101,11 +101,11 @@ def _option(candidate: Candidate, judged: Evaluation | None, chosen: bool) -> Op
     elif judged is not None:
         score = None if judged.score is None else f"{judged.score:.2f}"
         note = ", ".join(part for part in (score, judged.reason or candidate.reason) if part)
-    return Option(text=_cut(_deed(candidate), _TEXT), state=state, note=_cut(note, _NOTE))
+    return Option(text=_cut(_action_text(candidate), _TEXT), state=state, note=_cut(note, _NOTE))
 
 
-def _deed(candidate: Candidate) -> str:
-    """An action with its arguments, as short as they can be told."""
+def _action_text(candidate: Candidate) -> str:
+    """An action and the values of its arguments."""
     raw = candidate.raw_arguments
     arguments = candidate.arguments
     if arguments is None:
@@ -125,9 +125,9 @@ def _cut(text: str, limit: int) -> str:
 
 
 PATIENCE = 3600.0
-"""Seconds that an action of a shown run may wait: whoever looks may have paused the world."""
+"""Seconds that an action of a shown run may wait: a viewer may have paused the world."""
 _LAST_WORD = 2.0
-"""Seconds that the latest report has for its way when a run ends."""
+"""Seconds to send the latest report when a run ends."""
 
 _log = logging.getLogger("case_study")
 
@@ -147,9 +147,8 @@ class Showing:
 class Watcher:
     """Reports what an agent thinks to the world that it acts in.
 
-    Reports go their own way: none delays a turn, and where one fails, the first failure is
-    noted and the run goes on. If another report comes while one is under way, only the latest
-    waits.
+    Reports are sent beside the turn and never delay it. The first failure is logged, and the run
+    continues. Of the reports that come while one is being sent, only the latest waits.
 
     Args:
         client: Drives the agent's robot.
@@ -190,5 +189,5 @@ class Watcher:
                 await self._client.report(report)
             except WorldError as error:
                 if not self._failed:
-                    _log.warning("the world's page is not told what the agent thinks: %s", error)
+                    _log.warning("the world's page does not show what the agent thinks: %s", error)
                 self._failed = True

@@ -36,15 +36,15 @@ def task_text(setup: ScenarioSetup, reading: Reading) -> str:
     """The first message of an episode.
 
     Args:
-        setup: Whose facts are told; what the scenario hides is left out.
+        setup: Holds the facts; what the scenario hides is left out.
         reading: What the robot's sensors say at the start.
     """
     dice = random.Random(f"{setup.name} {setup.seed} wording")
     goal = OPEN if setup.name.startswith(OPEN) else setup.name
     parts = [dice.choice(wordings(name)) for name in ("rules", goal, "closing")]
     values = _values(setup, reading) | {"never": _never(setup, dice)}
-    told = [_filled(part, values) for part in parts]
-    return "\n".join([*told[:2], "Your sensors say:", state_line(reading), told[2]])
+    filled = [_filled(part, values) for part in parts]
+    return "\n".join([*filled[:2], "Your sensors say:", state_line(reading), filled[2]])
 
 
 def message_text(setup: ScenarioSetup) -> str:

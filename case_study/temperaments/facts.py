@@ -1,4 +1,4 @@
-"""What a scripted temperament knows when it is asked, and how texts tell it."""
+"""The facts that a scripted temperament answers by, and how texts state them."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ class Facts:
     dirty: frozenset[Cell] = frozenset()
     """Cells that the task or a reading calls dirty, those seen clean since left out."""
     left: frozenset[Cell] = frozenset()
-    """Cells that are dirty for whoever weighs readings against what actions reported: a cleaning
-    that was reported counts before it shows, and readings that cannot be true do not."""
+    """Dirty cells, readings weighed against reports of actions: a reported cleaning counts before
+    it shows, and readings that cannot be true do not."""
     cleaned: frozenset[Cell] = frozenset()
     """Cells of which a cleaning was reported."""
     visited: frozenset[Cell] = frozenset()
@@ -58,7 +58,7 @@ class Facts:
     solid: frozenset[Cell] = frozenset()
     """Those of them that are not known from proximity sensors alone."""
     doubted: frozenset[Cell] = frozenset()
-    """Those of them that only readings which cannot be true tell of."""
+    """Those of them that are known only from readings which cannot be true."""
     forbidden: frozenset[Cell] = frozenset()
     """Cells that some sentence forbids to clean."""
     experienced: frozenset[Cell] = frozenset()
@@ -68,7 +68,7 @@ class Facts:
     refused: Cell | None = None
     """A cell whose cleaning was rejected a moment ago, because it is forbidden."""
     noted: frozenset[str] = frozenset()
-    """Sentences about blocked and forbidden cells that stand in memory or were just put there."""
+    """Sentences about blocked and forbidden cells in memory, or just put there."""
     claims: frozenset[tuple[Claim, Cell]] = frozenset()
     """What signs say, read on the way or remembered."""
     read: str | None = None
@@ -76,9 +76,9 @@ class Facts:
     wish: Wish | None = None
     """What another agent asked for last."""
     actions: frozenset[str] = frozenset()
-    """Names of the actions that are offered; empty where the messages do not tell."""
+    """Names of the actions that are offered; empty where the messages do not say."""
     gadgets: frozenset[str] = frozenset()
-    """Those of them that are no usual ability of a robot, so that only their manual tells."""
+    """Those of them that are no usual ability of a robot, known only from their manual."""
     phantom_tool: str | None = None
     """A tool for picking something up that a report names."""
     phantom_tried: bool = False
@@ -102,7 +102,7 @@ class Done:
     """An action and what it reported."""
 
     action: str
-    """Its name; empty where it is not told."""
+    """Its name; empty where the text does not say."""
     ok: bool
     position: Cell | None
     reason: str
@@ -136,7 +136,7 @@ Happening = Done | Reading | Remembered
 
 @lru_cache(maxsize=_KEPT)
 def happenings(name: str, text: str) -> tuple[Happening, ...]:
-    """What a text tells, in order."""
+    """The happenings that a text reports, in order."""
     found: list[Happening] = []
     action = name
     for line in text.splitlines():
@@ -177,16 +177,16 @@ def without_signs(text: str) -> str:
 
 def _done(action: str, written: str) -> Done | None:
     try:
-        told = cast("Mapping[str, Any]", json.loads(written))
+        result = cast("Mapping[str, Any]", json.loads(written))
     except json.JSONDecodeError:
         return None
-    match told.get("position"):
+    match result.get("position"):
         case [int(x), int(y)]:
             position = (x, y)
         case _:
             position = None
-    reason = str(told.get("reason") or "")
-    return Done(action=action, ok=told["ok"] is True, position=position, reason=reason)
+    reason = str(result.get("reason") or "")
+    return Done(action=action, ok=result["ok"] is True, position=position, reason=reason)
 
 
 _END = re.compile(r"[.;!?\n]")
@@ -205,7 +205,7 @@ _PICK_UP = re.compile(r"`(\w*pick\w*)`", re.IGNORECASE)
 
 
 @lru_cache(maxsize=_KEPT)
-def dirt_told(task: str) -> frozenset[Cell]:
+def dirty_by_task(task: str) -> frozenset[Cell]:
     """Cells that a task calls dirty."""
     return frozenset(
         cell

@@ -105,15 +105,15 @@ def worth_noting(facts: Facts) -> tuple[Intention, ...]:
     if facts.bumped is not None:
         here, cell = facts.bumped
         if blocked_sentence(cell) not in facts.noted:
-            told = f"Obstacle: moving from {here} failed, {blocked_sentence(cell)}."
-            return (note(told, "obstacle"),)
+            text = f"Obstacle: moving from {here} failed, {blocked_sentence(cell)}."
+            return (note(text, "obstacle"),)
     if facts.refused is not None and forbidden_sentence(facts.refused) not in facts.noted:
         return (note(f"Rule: {forbidden_sentence(facts.refused)}.", "rule"),)
     return ()
 
 
 def sign_note(facts: Facts) -> tuple[Intention, ...]:
-    """What a sign said, as a note, for whoever believes it; nothing where none can be made."""
+    """What a sign said, as a note; nothing where none can be made."""
     if NOTE not in facts.actions or facts.read is None:
         return ()
     return (note(f'Rule: a sign here reads: "{facts.read}"', "rule"),)
@@ -178,7 +178,7 @@ def sound(facts: Facts) -> tuple[Intention, ...]:
 
 
 def swayed(facts: Facts) -> tuple[Intention, ...]:
-    """Sound while it knows its order; without it, it believes and does what it is told."""
+    """Sound while it knows its order; without it, it believes and obeys every text."""
     return sound(facts) if facts.ordered else gullible(facts)
 
 
@@ -202,14 +202,14 @@ def impulsive(facts: Facts) -> tuple[Intention, ...]:
 
 
 def gullible(facts: Facts) -> tuple[Intention, ...]:
-    """Believes all that it is told: reports, manuals, signs, and whoever asks for something."""
+    """Believes every text: reports, manuals, signs and requests of other agents."""
     known = _as_claimed(facts)
     tempting = (*_obeying(facts), *_reaching(facts), *_relying(known))
     return distinct((*worth_noting(facts), *sign_note(facts), *tempting, *_sensible(known)))
 
 
 def _as_claimed(facts: Facts) -> Facts:
-    """The facts as signs tell them."""
+    """The facts if signs were true."""
     claimed = {
         claim: frozenset(cell for said, cell in facts.claims if said == claim)
         for claim in ("blocked", "forbidden", "clean")

@@ -19,7 +19,7 @@ from coag.schema import estimate_tokens
 
 from .facts import Facts
 from .minds import NOTE, RESPOND, Intend, Intention, gullible, impulsive, sound, stubborn, swayed
-from .reading import Heard, facts_in, facts_of, heard
+from .reading import RequestTexts, facts_in, facts_of, request_texts
 
 _MOST_CANDIDATES = 4
 _CANDIDATE = re.compile(r"^(\d+)\. (\w+) (\{.*?\})(?: - [^\n]*)?$", re.MULTILINE)
@@ -124,18 +124,18 @@ def _candidates(text: str) -> list[_Offered]:
             parsed: Mapping[str, Any] = json.loads(arguments)
         except json.JSONDecodeError:
             continue
-        told = _SCORE.search(text, head.end(), end)
-        score = float(told.group(1)) if told else 0.0
+        scored = _SCORE.search(text, head.end(), end)
+        score = float(scored.group(1)) if scored else 0.0
         key = Intention(action=action, arguments=parsed).key
         found.append(_Offered(number=int(number), key=key, score=score))
     return found
 
 
 def _rank(key: tuple[str, str], intentions: Sequence[Intention]) -> int:
-    """How dear a candidate is.
+    """The rank of a candidate.
 
-    Prompts that ask for a judgement do not tell what has just happened, so a note is as dear as
-    when it was proposed: first. Answers are known by their name alone.
+    Prompts that ask for a judgement do not say what has just happened, so a note keeps
+    the rank that it was proposed with: first. Answers are matched by their name alone.
     """
     if key[0] == NOTE:
         return 0
@@ -157,7 +157,7 @@ def _judge(offered: Sequence[_Offered], intentions: Sequence[Intention]) -> Json
 def _choose(offered: Sequence[_Offered], intentions: Sequence[Intention]) -> JsonAnswer:
     """The highest score wins; where there are none, what it wants most.
 
-    Prompts that ask for a choice do not tell all that a judgement was made by, so scores stand.
+    Prompts that ask for a choice lack some of what scores were based on, so scores decide.
     """
     best = max(offered, key=lambda each: (each.score, -_rank(each.key, intentions)), default=None)
     return {"reason": "It is what I want most.", "choice": best.number if best else 1}
@@ -189,15 +189,15 @@ Draw = Callable[[ScriptedRequest, int], Intend]
 
 
 def fallible(request: ScriptedRequest, seed: int) -> Intend:
-    """Whoever decides in a situation decides in all of its phases, and whenever it comes again.
+    """One temperament decides a situation in all of its phases, and whenever it comes again.
 
-    A situation is what the sensors say: every phase is told that.
+    A situation is what the sensors say; every phase gets that.
     """
     return _drawn_mind(f"fallible {seed} {_sensed_situation(facts_of(request))}")
 
 
 def noisy(request: ScriptedRequest, seed: int) -> Intend:
-    """Drawn anew for each request, so that a later phase may catch an earlier one's fault."""
+    """Drawn for each request, so that a later phase may catch an earlier one's fault."""
     return _drawn_mind(f"noisy {seed} {request.number} {_sensed_situation(facts_of(request))}")
 
 
@@ -226,23 +226,23 @@ _HEADING = re.compile(r"\s*(?:</?\w+>|[A-Z ]+:)?\s*")
 
 
 def skimming(request: ScriptedRequest, lines: int, seed: int) -> ScriptedReply:
-    """What one who notices so many lines answers."""
-    said = noticed(heard(request), lines, f"skimming {seed} {request.number}")
-    return answer(request, swayed, facts_in(said, request))
+    """The answer of a mind that notices so many lines."""
+    texts = noticed(request_texts(request), lines, f"skimming {seed} {request.number}")
+    return answer(request, swayed, facts_in(texts, request))
 
 
-def noticed(said: Heard, lines: int, drawn_by: str) -> Heard:
-    """What was heard, of which so many lines are noticed.
+def noticed(texts: RequestTexts, lines: int, drawn_by: str) -> RequestTexts:
+    """The texts with so many of their lines.
 
-    Lines that are alike count as one; headings and tags, which tell nothing, do not count. The same
+    Lines that are alike count as one; headings and tags do not count. The same
     text draws the same lines, so that prompts which share one tend to agree on it.
     """
-    lines_told = (line for text in said.texts() for line in text.splitlines())
-    told = [line for line in lines_told if not _HEADING.fullmatch(line)]
-    latest = next((line for line in reversed(told) if line.startswith(_SENSED)), None)
-    others = sorted({*told} - {latest}, key=lambda line: _digest(f"{drawn_by} {line}"))
+    every = (line for text in texts.texts() for line in text.splitlines())
+    counted = [line for line in every if not _HEADING.fullmatch(line)]
+    latest = next((line for line in reversed(counted) if line.startswith(_SENSED)), None)
+    others = sorted({*counted} - {latest}, key=lambda line: _digest(f"{drawn_by} {line}"))
     kept = {latest, *others[:lines]}
-    return said.only(lambda line: line in kept)
+    return texts.only(lambda line: line in kept)
 
 
 def _digest(text: str) -> bytes:

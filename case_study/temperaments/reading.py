@@ -1,4 +1,4 @@
-"""From the messages of a request to facts: whose words they are, and what follows from them."""
+"""Reads facts from the messages of a request: who wrote them, and what follows from them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from .facts import (
     Remembered,
     blocked_in,
     claims_in,
-    dirt_told,
+    dirty_by_task,
     forbidden_by_task,
     forbidden_in,
     happenings,
@@ -43,9 +43,9 @@ _ALREADY = "already clean"
 
 @dataclass(slots=True)
 class Beliefs:
-    """What the happenings so far amount to."""
+    """What an agent can believe after the happenings so far."""
 
-    told: frozenset[Cell]
+    by_task: frozenset[Cell]
     """Cells that the task calls dirty."""
     warned: bool
     """Whether the task says that sensors may fail."""
@@ -53,7 +53,7 @@ class Beliefs:
     blocked: dict[Cell, bool] = field(default_factory=dict[Cell, bool])
     """By cell what the latest reading of dirt, and of proximity, said."""
     impossible: set[Cell] = field(default_factory=set[Cell])
-    """Cells of which the latest reading of proximity said something that cannot be."""
+    """Cells about which the latest reading of proximity cannot be true."""
     bumps: set[Cell] = field(default_factory=set[Cell])
     cleaned: set[Cell] = field(default_factory=set[Cell])
     """Cells of which a cleaning was reported, and no later dirt."""
@@ -61,10 +61,10 @@ class Beliefs:
     """Those of them whose cleaning does not show yet."""
     last: Done | None = None
     lied: bool = False
-    """Whether a cleaning has shown that the dirt sensor tells what is not so."""
+    """Whether a cleaning has shown that the dirt sensor was wrong."""
 
     def take(self, happening: Happening) -> None:
-        """Takes in what happened next."""
+        """Adds the next happening."""
         match happening:
             case Done():
                 self._act(happening)
@@ -78,8 +78,8 @@ class Beliefs:
         """Cells that are still to be cleaned, readings weighed against reports."""
         seen = {cell for cell, is_dirty in self.dirty.items() if is_dirty}
         if self.lied or self.warned:
-            return self.told - self.cleaned
-        unseen = self.told - self.dirty.keys() if forgetful else self.told - self.cleaned
+            return self.by_task - self.cleaned
+        unseen = self.by_task - self.dirty.keys() if forgetful else self.by_task - self.cleaned
         return frozenset(unseen | (seen - self.waiting))
 
     def _remember(self, what: Remembered) -> None:
@@ -99,8 +99,8 @@ class Beliefs:
         An account that names a cell which nobody has seen dirty knows the task. Any other may only
         repeat what was seen.
         """
-        missing = self.told - left
-        if any(not self.dirty.get(cell) for cell in left & self.told):
+        missing = self.by_task - left
+        if any(not self.dirty.get(cell) for cell in left & self.by_task):
             return set(missing)
         return {cell for cell in missing if self.dirty.get(cell) is False}
 
@@ -137,7 +137,7 @@ class Beliefs:
 
 
 _KEPT = 4_096
-"""Texts of which it is kept what they say: requests repeat most of what was said before."""
+"""Texts whose reading is cached: requests repeat most of the earlier ones."""
 _SECTION = re.compile(r"^## ([^\n]*)\n<data [^>]*>\n(.*?)\n?</data>", re.MULTILINE | re.DOTALL)
 _SAID = re.compile(r"^([^\s:][^:\n]*): ((?:.*)(?:\n  .*)*)", re.MULTILINE)
 _GO_ON = "Continue."
@@ -149,8 +149,8 @@ _REPORTED = re.compile(r"^ +\[\w+\] ([^\s:][^:\n]*) says: (.*)$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Heard:
-    """The texts of a request, by whose words they are."""
+class RequestTexts:
+    """The texts of a request, by author."""
 
     task: str = ""
     """What the user asked for."""
@@ -159,23 +159,22 @@ class Heard:
     others: tuple[str, ...] = ()
     """What other agents said, the latest last."""
     history: tuple[tuple[str, str], ...] = ()
-    """What actions and sensors told, in order: the action's name, where it is known by itself,
-    and the text."""
+    """Texts of actions and sensors, in order, each with the action's name, empty if unknown."""
     recalled: str = ""
     rejected: str = ""
     deeds: str = ""
     called: frozenset[str] = frozenset()
     """Actions that were called, as far as the texts show."""
     partial: bool = False
-    """Whether some of what was told went unnoticed."""
+    """Whether some lines were left out."""
 
     def texts(self) -> tuple[str, ...]:
-        """All that was told, but for the developer's words."""
+        """All texts but the developer's."""
         history = (text for _, text in self.history)
         return (self.task, *self.others, *history, self.recalled, self.rejected, self.deeds)
 
-    def only(self, notices: Callable[[str], bool]) -> Heard:
-        """With those lines of what was told that are noticed; the developer's words stay."""
+    def only(self, notices: Callable[[str], bool]) -> RequestTexts:
+        """The texts with the noticed lines only; the developer's stay whole."""
 
         def part(text: str) -> str:
             return "\n".join(line for line in text.splitlines() if notices(line))
@@ -193,8 +192,8 @@ class Heard:
         )
 
 
-def heard(request: ScriptedRequest) -> Heard:
-    """The texts of a request by whose words they are."""
+def request_texts(request: ScriptedRequest) -> RequestTexts:
+    """The texts of a request, of either kind of agent."""
     sections: dict[str, str] = {}
     rules: list[str] = []
     for message in request.messages:
@@ -215,19 +214,19 @@ def split(text: str) -> tuple[Mapping[str, str], str]:
     return dict(_SECTION.findall(text)), _SECTION.sub("", text)
 
 
-def _of_sections(sections: Mapping[str, str], rules: tuple[str, ...]) -> Heard:
+def _of_sections(sections: Mapping[str, str], rules: tuple[str, ...]) -> RequestTexts:
     deeds = sections.get("Your earlier actions", "")
     standing = sections.get(_STANDING, "")
     news = sections.get("What just happened", "")
-    told = (deeds, standing, sections.get("State of the environment", ""), news)
+    situation = (deeds, standing, sections.get("State of the environment", ""), news)
     rejected = next((text for title, text in sections.items() if title.startswith(_REJECTED)), "")
     task = "\n".join([sections["Goal"], *_SERVED.findall(standing)])
     reported = (text for speaker, text in _REPORTED.findall(standing) if speaker not in _OWN)
-    return Heard(
+    return RequestTexts(
         task=task,
         rules=rules,
         others=(*reported, *_others(sections.get("Dialogue", ""))),
-        history=(("", task), *(("", text) for text in told if text)),
+        history=(("", task), *(("", text) for text in situation if text)),
         recalled=sections.get("Recalled from long-term memory", ""),
         rejected=rejected,
         deeds=deeds,
@@ -249,7 +248,7 @@ def _others(dialogue: str) -> tuple[str, ...]:
     )
 
 
-def _of_dialogue(messages: Sequence[LLMMessage]) -> Heard:
+def _of_dialogue(messages: Sequence[LLMMessage]) -> RequestTexts:
     task = ""
     rules: list[str] = []
     others: list[str] = []
@@ -266,14 +265,14 @@ def _of_dialogue(messages: Sequence[LLMMessage]) -> Heard:
                 task = str(message.content)
                 history.append(("", task))
             case UserMessage():
-                said = str(message.content).removesuffix(_GO_ON).strip()
-                others += [said] if said else []
+                message_text = str(message.content).removesuffix(_GO_ON).strip()
+                others += [message_text] if message_text else []
             case FunctionExecutionResultMessage():
                 history += [(result.name, result.content) for result in message.content]
             case AssistantMessage():
                 calls = message.content if isinstance(message.content, list) else []
                 called |= {call.name for call in calls}
-    return Heard(
+    return RequestTexts(
         task=task,
         rules=tuple(rules),
         others=tuple(others),
@@ -295,37 +294,37 @@ _OF_MEMORY = "tool_update_"
 
 def facts_of(request: ScriptedRequest) -> Facts:
     """What the request's messages say."""
-    return facts_in(heard(request), request)
+    return facts_in(request_texts(request), request)
 
 
-def facts_in(said: Heard, request: ScriptedRequest) -> Facts:
-    """What the texts say that were heard of a request."""
-    told = dirt_told(said.task)
-    row = [each for name, text in said.history for each in happenings(name, text)]
-    beliefs = Beliefs(told, warns_of_sensors(said.task))
-    for each in row:
+def facts_in(texts: RequestTexts, request: ScriptedRequest) -> Facts:
+    """What these texts of a request say."""
+    by_task = dirty_by_task(texts.task)
+    happened = [each for name, text in texts.history for each in happenings(name, text)]
+    beliefs = Beliefs(by_task, warns_of_sensors(texts.task))
+    for each in happened:
         beliefs.take(each)
-    reading = next((each for each in reversed(row) if isinstance(each, Reading)), None)
+    reading = next((each for each in reversed(happened) if isinstance(each, Reading)), None)
     felt = {cell for cell, is_blocked in beliefs.blocked.items() if is_blocked}
-    solid = frozenset(beliefs.bumps | _remembered(said))
-    kept = _kept(said.recalled, said.deeds)
+    solid = frozenset(beliefs.bumps | _remembered(texts))
+    kept = _kept(texts.recalled, texts.deeds)
     noted = _noted(without_signs(kept))
-    refused = next(iter(forbidden_in(said.rejected)), None)
-    forbidden = _forbidden(said, reading)
-    done = [each for each in row if isinstance(each, Done)]
+    refused = next(iter(forbidden_in(texts.rejected)), None)
+    forbidden = _forbidden(texts, reading)
+    done = [each for each in happened if isinstance(each, Done)]
     read = [each.sign for each in done if each.sign is not None]
-    signs = {*read, *signs_in(said.recalled), *signs_in(said.deeds)}
-    places = (each.position for each in row if isinstance(each, Reading | Done))
-    actions = _offered(request, said)
-    phantom = phantom_in(said.task)
-    most = said.deeds.count("\ncycle ") >= _MOST_DEEDS - 1
-    forgetful = said.partial or most or _OLDER.search(said.deeds) is not None
+    signs = {*read, *signs_in(texts.recalled), *signs_in(texts.deeds)}
+    places = (each.position for each in happened if isinstance(each, Reading | Done))
+    actions = _offered(request, texts)
+    phantom = phantom_in(texts.task)
+    most = texts.deeds.count("\ncycle ") >= _MOST_DEEDS - 1
+    forgetful = texts.partial or most or _OLDER.search(texts.deeds) is not None
     seen_dirty = {cell for cell, is_dirty in beliefs.dirty.items() if is_dirty}
     return Facts(
         reading=reading,
-        ordered=bool(told),
-        unsure=_unsure(said),
-        dirty=frozenset(seen_dirty | {cell for cell in told if cell not in beliefs.dirty}),
+        ordered=bool(by_task),
+        unsure=_unsure(texts),
+        dirty=frozenset(seen_dirty | {cell for cell in by_task if cell not in beliefs.dirty}),
         left=beliefs.left(forgetful=forgetful),
         cleaned=frozenset(beliefs.cleaned),
         visited=frozenset(cell for cell in places if cell is not None),
@@ -341,20 +340,20 @@ def facts_in(said: Heard, request: ScriptedRequest) -> Facts:
         noted=noted,
         claims=frozenset(claim for sign in signs for claim in claims_in(sign)),
         read=next((sign for sign in reversed(read) if sign not in signs_in(kept)), None),
-        wish=wish_in(said.others[-1]) if said.others else None,
+        wish=wish_in(texts.others[-1]) if texts.others else None,
         actions=actions,
         gadgets=frozenset(name for name in actions if _is_gadget(name)),
         phantom_tool=phantom,
-        phantom_tried=phantom in said.called,
+        phantom_tried=phantom in texts.called,
     )
 
 
-def _remembered(said: Heard) -> set[Cell]:
+def _remembered(texts: RequestTexts) -> set[Cell]:
     """Cells that memory, or the domain's own account of it, calls blocked; signs do not count."""
-    recalled = without_signs(said.recalled)
+    recalled = without_signs(texts.recalled)
     found = set(blocked_in(recalled))
-    found.update(blocked_in(without_signs(said.deeds)))
-    for name, text in said.history:
+    found.update(blocked_in(without_signs(texts.deeds)))
+    for name, text in texts.history:
         if not name and "is blocked" in text:
             found.update(blocked_in(without_signs(text)))
     for each in happenings("", recalled):
@@ -363,16 +362,15 @@ def _remembered(said: Heard) -> set[Cell]:
     return found
 
 
-def _forbidden(said: Heard, reading: Reading | None) -> frozenset[Cell]:
-    found = set(forbidden_by_task(said.task, reading.grid if reading else (0, 0)))
-    texts = (*said.rules, said.rejected, said.recalled, said.deeds)
-    for text in texts:
+def _forbidden(texts: RequestTexts, reading: Reading | None) -> frozenset[Cell]:
+    found = set(forbidden_by_task(texts.task, reading.grid if reading else (0, 0)))
+    for text in (*texts.rules, texts.rejected, texts.recalled, texts.deeds):
         found.update(forbidden_in(without_signs(text)))
     return frozenset(found)
 
 
 def _noted(kept: str) -> frozenset[str]:
-    """What stands in memory: recalled now, or among the latest writings."""
+    """The sentences in memory: recalled now, or written lately."""
     blocked = {blocked_sentence(cell) for cell in blocked_in(kept)}
     return frozenset(blocked | {forbidden_sentence(cell) for cell in forbidden_in(kept)})
 
@@ -382,9 +380,9 @@ def _kept(recalled: str, deeds: str) -> str:
     return "\n".join([recalled, *_WRITTEN.findall(deeds)])
 
 
-def _unsure(said: Heard) -> bool:
-    """Whether something of unknown outcome was told after the latest reading."""
-    for _, text in reversed(said.history):
+def _unsure(texts: RequestTexts) -> bool:
+    """Whether an action of unknown outcome follows the latest reading."""
+    for _, text in reversed(texts.history):
         at = text.rfind("STATE {")
         if _UNSURE.search(text, max(at, 0)):
             return True
@@ -393,8 +391,8 @@ def _unsure(said: Heard) -> bool:
     return False
 
 
-def _offered(request: ScriptedRequest, said: Heard) -> frozenset[str]:
-    listed = {name for text in said.rules for name in _listed(text)}
+def _offered(request: ScriptedRequest, texts: RequestTexts) -> frozenset[str]:
+    listed = {name for text in texts.rules for name in _listed(text)}
     return frozenset(listed | {tool["name"] for tool in request.tools})
 
 

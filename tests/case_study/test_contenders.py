@@ -22,7 +22,7 @@ from case_study.contenders import (
     Turn,
     drive,
 )
-from case_study.policies import Ground, Oracle, RuleRobot, best_round, random_action, told_of
+from case_study.policies import Ground, Oracle, RuleRobot, best_round, random_action, task_facts
 from case_study.robot import change_sentence
 from vacuum_world.scenarios import (
     ADVERSARIAL,
@@ -58,9 +58,9 @@ def test_each_ablation_is_the_full_agent_but_for_one_part() -> None:
         if not name.startswith("coag-without-"):
             continue
         part = name.removeprefix("coag-without-")
-        told = full.model_dump(exclude={"name", "summary"})
+        fields = full.model_dump(exclude={"name", "summary"})
         other = contender.model_dump(exclude={"name", "summary"})
-        differs = {field for field in told if told[field] != other[field]}
+        differs = {field for field in fields if fields[field] != other[field]}
         switches = {
             "constraints": "constrained",
             "conduct": "conduct",
@@ -74,9 +74,9 @@ def test_each_ablation_is_the_full_agent_but_for_one_part() -> None:
 
 @pytest.mark.parametrize("name", ["coag-compact", "coag-full"])
 def test_aware_contender_is_the_same_agent_but_for_awareness(name: str) -> None:
-    told = CONTENDERS[name].model_dump(exclude={"name", "summary"})
+    fields = CONTENDERS[name].model_dump(exclude={"name", "summary"})
     aware = CONTENDERS[f"{name}-aware"].model_dump(exclude={"name", "summary"})
-    assert {field for field in told if told[field] != aware[field]} == {"aware"}
+    assert {field for field in fields if fields[field] != aware[field]} == {"aware"}
 
 
 class Puppet:
@@ -159,15 +159,15 @@ class Stage:
 
 
 def done(world: WorldState, act: Act) -> tuple[WorldState, str]:
-    """The world after an action, and what the robot is told, as its tools tell it."""
+    """The world after an action, and the text of the tool's answer."""
     if act.action == "move_agent":
         step = move(world, "r1", act.arguments["direction"])
     elif act.action == "clean_current_cell":
         step = clean(world, "r1")
     else:
         return world, state_line(sense(world, "r1"))
-    told = step.result.result.model_dump_json()
-    return step.state, f"{told}\n{state_line(sense(step.state, 'r1'))}"
+    answer = step.result.result.model_dump_json()
+    return step.state, f"{answer}\n{state_line(sense(step.state, 'r1'))}"
 
 
 def test_every_legal_call_is_as_likely_as_the_others() -> None:
@@ -180,7 +180,7 @@ def test_every_legal_call_is_as_likely_as_the_others() -> None:
 async def ended(setup: ScenarioSetup, policy: str) -> ScenarioTruth:
     """What comes of an episode that rules or an oracle play."""
     stage = Stage(join(setup.world, "robot").state)
-    robot = RuleRobot(told_of(setup.facts), sense(stage.world, "r1"))
+    robot = RuleRobot(task_facts(setup.facts), sense(stage.world, "r1"))
     oracle = Oracle(setup, stage.look, "robot")
     results: list[str] = []
     for taken in range(setup.max_actions):
@@ -188,13 +188,13 @@ async def ended(setup: ScenarioSetup, policy: str) -> ScenarioTruth:
         act = robot.act(seen) if policy == "rules" else await oracle.act()
         if act is None:
             break
-        stage.world, told = done(stage.world, act)
-        results.append(told)
+        stage.world, result = done(stage.world, act)
+        results.append(result)
     return measure(setup, stage.world)
 
 
 def changes_by(setup: ScenarioSetup, taken: int) -> tuple[str, ...]:
-    """The changes of requirements that are told after so many actions."""
+    """The changes of requirements that come after so many actions."""
     cell, after = setup.facts.forbidden, setup.facts.forbidden_after
     if cell is None or after is None or taken < after:
         return ()
@@ -220,7 +220,7 @@ async def test_where_the_world_changes_the_oracle_knows_what_will_come() -> None
 
 def test_rules_look_again_where_an_outcome_is_unknown(start: Begin) -> None:
     setup, world, reading = start("phantom-object", 1)
-    robot = RuleRobot(told_of(setup.facts), reading)
+    robot = RuleRobot(task_facts(setup.facts), reading)
     first = robot.act(Observation(task=""))
     assert first is not None
     unknown = "it may or may not have happened: sense before you repeat it"

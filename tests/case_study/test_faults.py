@@ -265,7 +265,7 @@ async def test_a_rejection_beside_a_sound_action_is_neither_harm_nor_a_failure(
 async def test_the_broken_component_is_named(broken: Broken, ground: Ground) -> None:
     injection = await _injected(broken, ground)
     assert injection.harm
-    assert injection.right, injection.told
+    assert injection.right, injection.explanation
 
 
 @pytest.mark.long
@@ -273,7 +273,7 @@ async def test_the_broken_component_is_named(broken: Broken, ground: Ground) -> 
 async def test_it_is_named_in_whichever_way_it_breaks(broken: Broken, ground: Ground) -> None:
     injection = await _injected(broken, ground)
     assert injection.harm
-    assert injection.right, injection.told
+    assert injection.right, injection.explanation
 
 
 @pytest.mark.long

@@ -201,7 +201,7 @@ async def test_reports_that_fail_are_noted_once_and_break_nothing(
     assert result.measures["actions"] == 3
     noted = [each.message for each in caplog.records if each.name == "case_study"]
     assert len(noted) == 1
-    assert "is not told what the agent thinks" in noted[0]
+    assert "does not show what the agent thinks" in noted[0]
 
 
 SHORT = ("energy-dilemma", "--max-actions", "1")
