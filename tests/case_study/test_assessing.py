@@ -13,29 +13,29 @@ from case_study.__main__ import main
 from coag.evals import Assessment
 
 PONDS = ("--domain", "kits.ponds:DOMAIN", "--scenarios", "small-pond", "--model", "scripted:sound")
-Told = tuple[int, str, str]
-Run = Callable[..., Told]
+Ended = tuple[int, str, str]
+Run = Callable[..., Ended]
 
 
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    """Runs `case-study` with these words; gives its exit code and what it said."""
+    """Runs `case-study` with these words; returns its exit code, output and errors."""
 
-    def call(*words: str) -> Told:
+    def call(*words: str) -> Ended:
         monkeypatch.setattr(sys, "argv", ["case-study", *words])
         with pytest.raises(SystemExit) as ended:
             main()
         code = ended.value.code
-        said = capsys.readouterr()
-        return code if isinstance(code, int) else 0, said.out, said.err
+        printed = capsys.readouterr()
+        return code if isinstance(code, int) else 0, printed.out, printed.err
 
     return call
 
 
-def test_one_job_is_assessed_told_of_measured_again_and_reported(run: Run, tmp_path: Path) -> None:
+def test_one_job_is_assessed_printed_measured_again_and_reported(run: Run, tmp_path: Path) -> None:
     folder = str(tmp_path / "a")
-    asked = ("--agents", "oracle", "--scenarios", "B", "--seeds", "1", "-o", folder)
-    code, out, _ = run("assess", *asked, "--keep", "all")
+    jobs = ("--agents", "oracle", "--scenarios", "B", "--seeds", "1", "-o", folder)
+    code, out, _ = run("assess", *jobs, "--keep", "all")
     assert code == 0
     assert "oracle" in out
     assert "B energy-dilemma" in out
@@ -55,9 +55,9 @@ def test_one_job_is_assessed_told_of_measured_again_and_reported(run: Run, tmp_p
 
 
 def test_a_local_and_a_served_world_are_cross_checked(run: Run, tmp_path: Path) -> None:
-    asked = ("--agents", "rules", "--scenarios", "energy-dilemma", "--seeds", "1")
-    run("assess", *asked, "-o", str(tmp_path / "local"))
-    run("assess", *asked, "--place", "served", "-o", str(tmp_path / "served"))
+    jobs = ("--agents", "rules", "--scenarios", "energy-dilemma", "--seeds", "1")
+    run("assess", *jobs, "-o", str(tmp_path / "local"))
+    run("assess", *jobs, "--place", "served", "-o", str(tmp_path / "served"))
     code, out, _ = run("cross-check", str(tmp_path / "local"), str(tmp_path / "served"))
     assert (code, out) == (0, "1 of 1 jobs came to the same.\n")
 
@@ -67,18 +67,18 @@ def test_a_local_and_a_served_world_are_cross_checked(run: Run, tmp_path: Path) 
 def test_a_served_world_with_chroma_gives_the_outcomes_of_a_local_one(
     run: Run, tmp_path: Path
 ) -> None:
-    asked = (
+    jobs = (
         *("--agents", "random,plain,plain-memory,plain-guarded,coag-compact,coag-full"),
         *("--scenarios", "A-D", "--seeds", "1", "--model", "scripted:sound"),
     )
-    run("assess", *asked, "-o", str(tmp_path / "local"))
-    run("assess", *asked, "--place", "served", "-o", str(tmp_path / "served"))
+    run("assess", *jobs, "-o", str(tmp_path / "local"))
+    run("assess", *jobs, "--place", "served", "-o", str(tmp_path / "served"))
     code, out, _ = run("cross-check", str(tmp_path / "local"), str(tmp_path / "served"))
     assert (code, out) == (0, "24 of 24 jobs came to the same.\n")
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         (("--agents", "coag"), "no contender named 'coag'. Known: ablations, all, coag-compact"),
         (("--scenarios", "mars"), "no scenario named 'mars'. Known:"),
@@ -91,29 +91,29 @@ def test_a_served_world_with_chroma_gives_the_outcomes_of_a_local_one(
     ],
 )
 def test_what_cannot_be_assessed_is_refused_before_anything_is_written(
-    words: tuple[str, ...], told: str, run: Run, tmp_path: Path
+    words: tuple[str, ...], message: str, run: Run, tmp_path: Path
 ) -> None:
     code, _, err = run("assess", *words, "-o", str(tmp_path / "a"))
     assert code == 2
-    assert told in err
+    assert message in err
     assert not (tmp_path / "a").exists()
 
 
-def test_what_broke_is_told_and_makes_the_exit_code_one(run: Run, tmp_path: Path) -> None:
-    asked = (*PONDS, "--agents", "buggy", "--seeds", "1", "-o", str(tmp_path / "a"))
-    code, out, err = run("assess", *asked)
+def test_a_broken_trial_is_reported_and_makes_the_exit_code_one(run: Run, tmp_path: Path) -> None:
+    jobs = (*PONDS, "--agents", "buggy", "--seeds", "1", "-o", str(tmp_path / "a"))
+    code, out, err = run("assess", *jobs)
     assert code == 1
     assert "Broken and not counted: 1" in out
     assert "Jobs to go: 1." in out
     assert "ZeroDivisionError" in err
-    code, _, err = run("assess", *asked[:-2], "--seeds", "2", "-o", str(tmp_path / "a"))
+    code, _, err = run("assess", *jobs[:-2], "--seeds", "2", "-o", str(tmp_path / "a"))
     assert code == 2
     assert "seeds there 0, asked for 0-1" in err
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-def test_a_sweep_that_is_killed_loses_its_running_trials_only_and_goes_on(
+def test_a_sweep_that_is_killed_loses_its_running_trials_only_and_continues(
     tmp_path: Path,
 ) -> None:
     folder = tmp_path / "a"
@@ -142,12 +142,12 @@ def test_a_sweep_that_is_killed_loses_its_running_trials_only_and_goes_on(
     assert [each for each in after.trials if each.job.contender == "fisher"] == list(before.trials)
 
 
-def test_episodes_ask_for_sequences_of_both_arms_which_are_gone_on_with(
+def test_episodes_ask_for_sequences_of_both_arms_which_can_be_continued(
     run: Run, tmp_path: Path
 ) -> None:
     folder = str(tmp_path / "a")
-    asked = ("--agents", "coag-compact", "--scenarios", "F", "--model", "scripted:sound")
-    code, out, _ = run("assess", "--episodes", "2", *asked, "--seeds", "1", "-o", folder)
+    jobs = ("--agents", "coag-compact", "--scenarios", "F", "--model", "scripted:sound")
+    code, out, _ = run("assess", "--episodes", "2", *jobs, "--seeds", "1", "-o", folder)
     assert code == 0
     assert "coag-compact:emptied" in out
     plan = json.loads((tmp_path / "a" / "assessment.json").read_text())

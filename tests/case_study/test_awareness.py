@@ -90,14 +90,14 @@ SPOILED: list[tuple[Callable[[Any], dict[str, Any]], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("spoil", "told"), SPOILED)
+@pytest.mark.parametrize(("spoil", "message"), SPOILED)
 def test_a_key_that_does_not_fit_is_refused_with_its_place(
-    data: Path, spoil: Callable[[Any], dict[str, Any]], told: str
+    data: Path, spoil: Callable[[Any], dict[str, Any]], message: str
 ) -> None:
     keys = json.loads((data / "questions.json").read_bytes())
     keys["a fence"] |= spoil(keys["a fence"])
     _write(data / "questions.json", keys)
-    with pytest.raises((ConfigurationError, UnknownNameError), match=told):
+    with pytest.raises((ConfigurationError, UnknownNameError), match=message):
         exams_in(data)
 
 
@@ -125,7 +125,7 @@ def test_the_score_is_f1_over_the_items() -> None:
     assert score([("learning Python, building scrapers",)], RIGHT).value == 1
 
 
-def test_nothing_is_right_where_nothing_is_to_be_told_and_a_missing_answer_never_is() -> None:
+def test_an_empty_claim_is_right_where_the_answer_is_none_and_a_missing_answer_never_is() -> None:
     assert score([], ()).value == 1
     assert score([("something",)], ()).value == score(None, ()).value == 0
     assert score([], RIGHT).value == score(None, RIGHT).recall == 0
@@ -260,7 +260,7 @@ def read(text: str, question: str) -> tuple[Claim, ...]:
     return claims
 
 
-def told(text: str, question: str) -> str:
+def claimed(text: str, question: str) -> str:
     return " | ".join(" -> ".join(claim) for claim in read(text, question))
 
 
@@ -281,7 +281,7 @@ def test_what_every_kind_of_text_says_is_read_from_each(
     text: str, question: str, word: str
 ) -> None:
     assert read(text, question)
-    assert word in told(text, question)
+    assert word in claimed(text, question)
 
 
 def test_what_an_assistant_says_is_no_goal_and_no_feeling_of_the_user() -> None:
@@ -355,18 +355,20 @@ async def test_what_is_computed_of_the_text_needs_no_reader(data: Path) -> None:
     assert "| no usable answer, scored 0 | 1 | 1 |" in coverage_page(found, "it")
 
 
-async def test_a_perception_of_its_own_adds_an_injection_and_progress_is_told(data: Path) -> None:
-    told: list[tuple[int, int]] = []
+async def test_a_perception_of_its_own_adds_an_injection_and_progress_is_reported(
+    data: Path,
+) -> None:
+    steps: list[tuple[int, int]] = []
     found = await cover(
         exams_in(data),
         RULES,
         questions_named(["watch_list", "urgency"]),
         perception=RulePerception(),
-        on_answer=lambda what, done, total: told.append((done, total)),
+        on_answer=lambda what, done, total: steps.append((done, total)),
     )
     assert Kind.BY_MODEL in found.kinds
-    assert told == sorted(told)
-    assert {total for _, total in told} == {len(found.scored)}
+    assert steps == sorted(steps)
+    assert {total for _, total in steps} == {len(found.scored)}
 
 
 class _Silent:
@@ -450,7 +452,7 @@ def test_a_model_perceives_and_a_second_run_asks_it_nothing(
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         (["--questions", "weather"], "no question named 'weather'"),
         (["--dialogue", "a wall"], "no dialogue named 'a wall'"),
@@ -458,18 +460,18 @@ def test_a_model_perceives_and_a_second_run_asks_it_nothing(
         (["--model", "nobody"], "form of model spec named 'nobody'"),
     ],
 )
-def test_what_cannot_be_done_is_told_in_a_line(
-    run: Run, capsys: pytest.CaptureFixture[str], words: list[str], told: str
+def test_a_wrong_option_is_named_in_one_line(
+    run: Run, capsys: pytest.CaptureFixture[str], words: list[str], message: str
 ) -> None:
     assert run(*words) == 2
-    assert told in " ".join(capsys.readouterr().err.split())
+    assert message in " ".join(capsys.readouterr().err.split())
 
 
 TEXT = "I want to learn Python."
 
 
 class Counting:
-    """Reads by rules, counts, and finds nothing usable in what it is told to."""
+    """Reads by rules, counts, and fails on the given text."""
 
     def __init__(self, fails_on: str = "") -> None:
         self.asked: list[str] = []

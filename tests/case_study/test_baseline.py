@@ -207,7 +207,7 @@ async def test_a_call_in_words_is_run_and_the_trace_says_so(tmp_path: Path) -> N
     assert "push" in note.text
 
 
-async def test_a_call_in_words_is_told_of_in_a_replay_too(tmp_path: Path) -> None:
+async def test_a_call_in_words_is_noted_in_a_replay_too(tmp_path: Path) -> None:
     said = 'Green is best.\nAction: push(button="green")'
     first = _agent(tmp_path / "first", ScriptedModel(scripted_answers([said, "Done."])))
     await first.say("Go.")

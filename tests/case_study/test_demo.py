@@ -20,10 +20,10 @@ from case_study.runner import BrokenOffError
 
 def test_demo_runs_each_scenario_with_its_trap_and_the_control_for_both_agents() -> None:
     cases = planned_cases(None, seed=4)
-    told = {(case.scenario, case.model, case.agent) for case in cases}
-    assert len(told) == 16
-    assert ("sudden-wall", "scripted:stubborn", "baseline") in told
-    assert ("phantom-object", "scripted:gullible", "coag") in told
+    planned = {(case.scenario, case.model, case.agent) for case in cases}
+    assert len(planned) == 16
+    assert ("sudden-wall", "scripted:stubborn", "baseline") in planned
+    assert ("phantom-object", "scripted:gullible", "coag") in planned
     both = [c.delivery for c in cases if (c.scenario, c.agent) == ("evolution", "coag")]
     assert both == ["constraint", "procedure"] * 2
     assert {case.seed for case in cases} == {4}
@@ -72,7 +72,7 @@ def _result(scenario: str, **measures: object) -> CaseResult:
 
 
 @pytest.mark.parametrize(
-    ("scenario", "measures", "told"),
+    ("scenario", "measures", "outcome"),
     [
         (
             "sudden-wall",
@@ -98,10 +98,10 @@ def _result(scenario: str, **measures: object) -> CaseResult:
         ),
     ],
 )
-def test_what_happened_is_told_in_words(
-    scenario: str, measures: dict[str, object], told: str
+def test_the_report_says_what_happened_in_words(
+    scenario: str, measures: dict[str, object], outcome: str
 ) -> None:
-    assert f"| {told} |" in report_text([_result(scenario, **measures)])
+    assert f"| {outcome} |" in report_text([_result(scenario, **measures)])
 
 
 async def test_a_case_that_breaks_off_is_named_with_how_to_go_on(

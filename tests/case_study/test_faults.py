@@ -1,4 +1,4 @@
-"""Faults, and what the vacuum world tells a diagnosis."""
+"""Faults, and the vacuum world as a domain of diagnosis."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A file of values that a long measurement goes on with."""
+"""A file of values from which a long measurement continues."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_a_line_that_was_cut_off_goes_with_the_next_value_and_not_before(
     assert kept(path).values == (*whole, Said(said="next"), Said(said="last"))
 
 
-def test_something_else_is_told_with_its_line_and_left_as_it_is(path: Path) -> None:
+def test_a_foreign_line_is_named_with_its_number_and_left_as_it_is(path: Path) -> None:
     kept(path).append(Said(said="one"))
     held = path.read_bytes() + b'{"mine": 1}\nno newline'
     path.write_bytes(held)

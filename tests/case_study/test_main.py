@@ -30,10 +30,10 @@ def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
 
 def test_json_is_one_object_with_the_result(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
     code = run("run", "energy-dilemma", "--agent", "baseline", "--seed", "1", "--json")
-    told = json.loads(capsys.readouterr().out)
+    result = json.loads(capsys.readouterr().out)
     assert code == 0
-    assert told.keys() == {"scenario", "agent", "model", "seed", "success", "run", "measures"}
-    assert told["measures"].keys() >= {
+    assert result.keys() == {"scenario", "agent", "model", "seed", "success", "run", "measures"}
+    assert result["measures"].keys() >= {
         "actions",
         "model_calls",
         "prompt_tokens",
@@ -70,7 +70,7 @@ def test_the_command_to_look_at_a_run_runs_as_it_is_printed(
     assert "plain agent robot" in shown.stdout
 
 
-def test_version_is_told(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+def test_version_is_printed(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         app(["--version"])
     assert ended.value.code == 0
@@ -105,12 +105,12 @@ def test_mistakes_get_one_line_and_exit_2(
     run: Run, capsys: pytest.CaptureFixture[str], words: tuple[str, ...], listed: str
 ) -> None:
     assert run(*words) == 2
-    told = capsys.readouterr().err.strip().splitlines()[-1]
-    assert told.startswith("case-study: ")
-    assert listed in told
+    error = capsys.readouterr().err.strip().splitlines()[-1]
+    assert error.startswith("case-study: ")
+    assert listed in error
 
 
-def test_world_that_does_not_answer_is_told_in_one_line(
+def test_world_that_does_not_answer_is_reported_in_one_line(
     run: Run,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
@@ -118,10 +118,10 @@ def test_world_that_does_not_answer_is_told_in_one_line(
 ) -> None:
     monkeypatch.setenv("VACUUM_WORLD_CONTROL_TOKEN", "a-token-for-tests")
     assert run("run", "evolution", "--world", "http://127.0.0.1:9") == 2
-    told = capsys.readouterr().err
-    assert "no world answers at http://127.0.0.1:9" in told
+    error = capsys.readouterr().err
+    assert "no world answers at http://127.0.0.1:9" in error
     (case,) = tmp_path.glob("case-*")
-    assert told.endswith(f"go on with it: case-study run --resume {case}\n")
+    assert error.endswith(f"go on with it: case-study run --resume {case}\n")
 
 
 def test_film_is_made_from_a_finished_run(
@@ -131,21 +131,21 @@ def test_film_is_made_from_a_finished_run(
     capsys.readouterr()
     made = tmp_path / "film.gif"
     assert run("film", "latest", "-o", str(made), "--size", "small") == 0
-    told = capsys.readouterr()
-    assert told.out.startswith(f"{made}: 3 pictures, ")
-    assert "A plain run records no state of the world" in told.err
+    printed = capsys.readouterr()
+    assert printed.out.startswith(f"{made}: 3 pictures, ")
+    assert "A plain run records no state of the world" in printed.err
     assert made.read_bytes().startswith(b"GIF89a")
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         (("film", "nope"), "There is no run named 'nope'"),
         (("film", "latest", "--fps", "1", "--seconds-per-cycle", "2"), "not both"),
     ],
 )
 def test_film_says_what_cannot_be_filmed(
-    run: Run, capsys: pytest.CaptureFixture[str], words: tuple[str, ...], told: str
+    run: Run, capsys: pytest.CaptureFixture[str], words: tuple[str, ...], message: str
 ) -> None:
     assert run(*words) == 2
-    assert told in capsys.readouterr().err
+    assert message in capsys.readouterr().err

@@ -297,7 +297,7 @@ JUDGED: list[tuple[Any, tuple[str, ...], tuple[int, int]]] = [
 
 
 @pytest.mark.parametrize(("setup", "course", "counted"), JUDGED)
-def test_a_step_is_on_plan_if_it_brings_the_end_nearer_and_judged_where_that_can_be_told(
+def test_a_step_is_on_plan_if_it_brings_the_end_nearer_and_judged_where_that_is_known(
     setup: Any, course: tuple[str, ...], counted: tuple[int, int]
 ) -> None:
     steps = _steps(played(setup, *course))

@@ -86,7 +86,7 @@ BLOCKED = _record(
 
 def _returned(world: WorldState, direction: Any) -> tuple[WorldState, Percept]:
     step = move(world, "r1", direction)
-    told = step.result.result.model_dump(mode="json")
+    result = step.result.result.model_dump(mode="json")
     text = f"{step.result.result.model_dump_json()}\n{state_line(sense(step.state, 'r1'))}"
     percept = Percept(
         id="percept-1",
@@ -95,9 +95,9 @@ def _returned(world: WorldState, direction: Any) -> tuple[WorldState, Percept]:
         source="move_agent",
         trust=Trust.UNTRUSTED,
         content=text,
-        data=told,
+        data=result,
         arguments={"direction": direction},
-        is_error=not told["ok"],
+        is_error=not result["ok"],
     )
     return step.state, percept
 
@@ -222,7 +222,7 @@ def test_default_embedder_finds_the_obstacle_from_where_it_stands_in_the_way() -
         assert cosine > 2 * embedder.minimum_similarity
 
 
-def test_told_in_words_alone_prompts_hold_no_readings_and_the_goal_no_old_one() -> None:
+def test_prompts_in_words_alone_hold_no_readings_and_the_goal_no_old_one() -> None:
     world = _world(dirty=((1, 2), (3, 2)), obstacles=(Obstacle(cell=(1, 1)),))
     reading = sense(world, "r1")
     context = VacuumContext(reading=reading, work=((1, 2), (3, 2)), readings=False)
@@ -379,7 +379,7 @@ async def test_it_goes_together_with_talk() -> None:
     assert {one.type for one in module.state.world.entities} >= {"vacuum:tile", "vacuum:room"}
 
 
-async def test_an_agent_in_the_world_is_told_where_it_stands_and_kept_from_what_it_cannot() -> None:
+async def test_an_agent_in_the_world_gets_its_awareness_and_is_kept_from_what_it_cannot() -> None:
     worlds = [_dirty_world()]
 
     async def clean_current_cell() -> str:

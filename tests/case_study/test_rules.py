@@ -19,8 +19,8 @@ cells = st.tuples(st.integers(0, 4), st.integers(0, 4))
 
 
 def _known(position: Cell | None, **known: object) -> VacuumState:
-    told = {"position": position, "battery": 80, "charger": (0, 0), "grid": (5, 5), **known}
-    return VacuumState.model_validate(told)
+    fields = {"position": position, "battery": 80, "charger": (0, 0), "grid": (5, 5), **known}
+    return VacuumState.model_validate(fields)
 
 
 def _judge(rule: str, action: str, state: VacuumState, way: str = "", **record: str) -> Verdict:

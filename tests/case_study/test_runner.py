@@ -210,7 +210,7 @@ async def test_local_world_and_a_served_one_cannot_both_be_asked_for() -> None:
         checked(request)
 
 
-async def test_local_case_that_was_broken_off_is_to_be_played_anew(tmp_path: Path) -> None:
+async def test_interrupted_local_case_is_to_be_played_again(tmp_path: Path) -> None:
     request = CaseRequest(
         scenario="phantom-object", agent="coag-compact", model="scripted:sound", place="local"
     )
@@ -268,7 +268,7 @@ async def test_a_memory_that_is_kept_spares_later_episodes_the_bump_and_an_empti
 
 
 @pytest.mark.parametrize("place", ["local", pytest.param("served", marks=pytest.mark.long)])
-async def test_a_sequence_that_was_broken_off_goes_on_at_its_episode_with_its_memory(
+async def test_an_interrupted_sequence_continues_at_its_episode_with_its_memory(
     tmp_path: Path, place: Place
 ) -> None:
     folder = CaseFolder.create(tmp_path, _sequence("kept", place=place))
@@ -360,10 +360,10 @@ async def test_snapshots_hold_the_world_without_its_log(play: Play) -> None:
     result = await play("energy-dilemma", "coag", "sound", seed=1, depth="compact")
     entries = read_trace(only_run(result).trace_path)
     worlds = [e.body.environment for e in entries if isinstance(e.body, Snapshot)]
-    told = [world for world in worlds if world is not None]
-    assert len(told) > 3
-    assert all("log" not in world for world in told)
-    assert [world["counters"]["actions"] for world in told] == list(range(len(told)))
+    recorded = [world for world in worlds if world is not None]
+    assert len(recorded) > 3
+    assert all("log" not in world for world in recorded)
+    assert [world["counters"]["actions"] for world in recorded] == list(range(len(recorded)))
 
 
 async def test_a_fork_may_go_on_with_another_temperament(play: Play, tmp_path: Path) -> None:
@@ -410,7 +410,7 @@ def _records(case: str | Path) -> list[TraceRecord]:
     return [entry.body for entry in read_trace(run.trace_path, lambda problem: None)]
 
 
-def _told(case: str | Path) -> list[str]:
+def _awareness_sections(case: str | Path) -> list[str]:
     """What the awareness section of each request says; empty where there is none."""
     asked = [each for each in _records(case) if isinstance(each, ModelCall)]
     texts = ["\n".join(str(one["content"]) for one in each.messages) for each in asked]
@@ -418,13 +418,13 @@ def _told(case: str | Path) -> list[str]:
 
 
 @pytest.mark.parametrize("depth", ["compact", "full"])
-async def test_only_the_aware_contender_is_told_where_it_stands(play: Play, depth: str) -> None:
+async def test_only_the_aware_contender_gets_the_awareness_section(play: Play, depth: str) -> None:
     plain, aware = [
         await play("distraction", name, "sound", seed=1, place="local", max_actions=4)
         for name in (f"coag-{depth}", f"coag-{depth}-aware")
     ]
-    assert not any(_told(plain.run))
-    sections = [text for text in _told(aware.run) if text]
+    assert not any(_awareness_sections(plain.run))
+    sections = [text for text in _awareness_sections(aware.run) if text]
     assert sections
     assert all("RESOURCES: energy" in text for text in sections[1:])
     grown = int(aware.measures["prompt_tokens"]) - int(plain.measures["prompt_tokens"])
@@ -448,7 +448,7 @@ async def test_every_snapshot_holds_where_the_robot_stands(play: Play) -> None:
     assert states[-1].world.get("the robot") is not None
 
 
-async def test_aware_contender_that_was_broken_off_goes_on_where_it_stood(tmp_path: Path) -> None:
+async def test_interrupted_aware_contender_continues_where_it_stopped(tmp_path: Path) -> None:
     request = checked(
         CaseRequest(
             scenario="distraction", agent="coag-compact-aware", model="scripted:sound", seed=1
@@ -466,7 +466,7 @@ async def test_aware_contender_that_was_broken_off_goes_on_where_it_stood(tmp_pa
         await run_case(broken, power_cut)
     again = await run_case(broken)
     assert again.measures["actions"] == result.measures["actions"]
-    assert _told(broken.path) == _told(whole.path)
+    assert _awareness_sections(broken.path) == _awareness_sections(whole.path)
 
 
 def test_a_client_of_openais_api_is_given_the_seed_and_is_otherwise_the_same() -> None:

@@ -1,4 +1,4 @@
-"""Runs that people look at: what the page is told, and the command's options."""
+"""Runs that people look at: what the page gets, and the command's options."""
 
 from __future__ import annotations
 
@@ -70,11 +70,11 @@ def memory(phase: Phase | None, mind: CognitiveState, **state: Any) -> WorkingMe
     )
 
 
-def test_nothing_is_told_before_the_first_phase() -> None:
+def test_nothing_is_reported_before_the_first_phase() -> None:
     assert report_of(memory(None, CognitiveState(), **SEEN)) is None
 
 
-def test_candidates_are_told_with_what_they_died_of() -> None:
+def test_candidates_are_reported_with_the_reason_of_their_rejection() -> None:
     mind = CognitiveState(
         proposal=ProposalOutcome(**NOW, candidates=CANDIDATES),
         evaluation=EvaluationOutcome(**NOW, evaluations=EVALUATIONS),
@@ -109,11 +109,11 @@ def test_belief_is_the_perceptual_state_and_nothing_where_nothing_was_sensed() -
     assert (blank.belief.position, blank.belief.battery) == (None, None)
 
 
-def test_an_impasse_and_what_was_run_are_told_in_a_sentence() -> None:
+def test_an_impasse_and_what_was_run_are_reported_in_a_sentence() -> None:
     impasse = CognitiveState(selection=SelectionOutcome(**NOW))
-    told = report_of(memory(Phase.SELECTION, impasse))
-    assert told is not None
-    assert told.about == "An impasse: no candidate survived."
+    report = report_of(memory(Phase.SELECTION, impasse))
+    assert report is not None
+    assert report.about == "An impasse: no candidate survived."
     ran = ExecutionOutcome(
         **NOW,
         status=ExecutionStatus.DONE,
@@ -153,16 +153,16 @@ async def _played(
     return await run_case(CaseFolder.create(folder, checked(request)), showing=showing)
 
 
-async def test_a_shown_run_tells_what_its_agent_thinks_and_believes(
+async def test_a_shown_run_reports_what_its_agent_thinks_and_believes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(CONTROL_TOKEN, TOKEN)
     with WorldServer(control_token=TOKEN) as server:
         await _played(tmp_path, Showing(), server.url)
-        (told,) = _reports(server)
+        (sent,) = _reports(server)
         (robot,) = server.world.robots
-    report = Report.model_validate_json(json.dumps(told["report"]))
-    assert (told["robot"], report.phase) == ("r1", "Execution")
+    report = Report.model_validate_json(json.dumps(sent["report"]))
+    assert (sent["robot"], report.phase) == ("r1", "Execution")
     assert report.phases[0] == "Retrieval"
     assert report.belief is not None
     assert (report.belief.position, report.belief.battery) == (robot.position, robot.battery)
@@ -220,19 +220,19 @@ def test_a_shown_run_says_where_to_look_and_keeps_stdout_for_results(
 ) -> None:
     monkeypatch.delenv(CONTROL_TOKEN, raising=False)
     assert called(monkeypatch, tmp_path, *SHORT, "--show", "--pace", "0", "--json") == 0
-    told = capsys.readouterr()
-    page = re.search(r"^live page: (\S+):\d+/$", told.err, re.MULTILINE)
+    printed = capsys.readouterr()
+    page = re.search(r"^live page: (\S+):\d+/$", printed.err, re.MULTILINE)
     assert page is not None
     assert page[1] == "http://127.0.0.1"
-    token = re.search(r"^control token: (\S{20,})$", told.err, re.MULTILINE)
+    token = re.search(r"^control token: (\S{20,})$", printed.err, re.MULTILINE)
     assert token is not None
-    assert told.out.startswith("{")
+    assert printed.out.startswith("{")
     kept = [path.read_text() for path in tmp_path.rglob("*.json*") if path.is_file()]
     assert not any(token[1] in text for text in kept)
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         (("--pace", "1"), "--pace: only with --show"),
         (("--port", "0"), "--port: only with --show"),
@@ -244,8 +244,8 @@ def test_an_option_without_effect_is_refused(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
     words: tuple[str, ...],
-    told: str,
+    message: str,
 ) -> None:
     assert called(monkeypatch, tmp_path, *SHORT, *words) == 2
-    assert told in capsys.readouterr().err
+    assert message in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []

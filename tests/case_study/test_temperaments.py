@@ -218,13 +218,13 @@ AT = datetime(2026, 1, 1, tzinfo=UTC)
 TOOLS: tuple[ToolSchema, ...] = tuple({"name": name} for name in sorted(WORLD_ACTIONS))
 SPECS = tuple(ActionSpec(name=name, description="") for name in sorted(WORLD_ACTIONS))
 
-TOLD_ALIKE = [name for name in SCENARIOS if name != "sensor-dropout"]
-"""Where both kinds of agents are told the same. A context doubts a sensor that cannot be right; a
-dialogue repeats what it told."""
+SAME_FACTS = [name for name in SCENARIOS if name != "sensor-dropout"]
+"""Scenarios in which both kinds of agents get the same facts. A context doubts a sensor that
+cannot be right; a dialogue repeats its readings."""
 
 
 class _History:
-    """What happened in a world, told in the form of either agent."""
+    """What happened in a world, in the form of either agent."""
 
     def __init__(self, scenario: str, seed: int) -> None:
         setup = build_scenario(scenario, seed)
@@ -243,14 +243,14 @@ class _History:
         self._perceive("user", text, kind=PerceptKind.MESSAGE)
 
     def _perceive(self, source: str, content: str, **fields: Any) -> None:
-        told: dict[str, Any] = {"kind": PerceptKind.TOOL_RETURN, **fields}
+        values: dict[str, Any] = {"kind": PerceptKind.TOOL_RETURN, **fields}
         percept = Percept(
             id=self.context.ids("percept"),
             at=AT,
             source=source,
             trust=Trust.USER if source == "user" else Trust.UNTRUSTED,
             content=content,
-            **told,
+            **values,
         )
         self.context.perceive(percept)
 
@@ -295,12 +295,12 @@ class _History:
         ]
         for outcome in outcomes:
             self.context.commit(outcome)
-        told = json.loads(text.partition("\n")[0])
+        result = json.loads(text.partition("\n")[0])
         kind = None if failure is None else Failure(failure)
         self._perceive(
             name,
             text,
-            data=told,
+            data=result,
             arguments=arguments,
             is_error=failure is not None,
             failure=kind,
@@ -328,7 +328,7 @@ class _History:
         )
 
 
-def _told_by_tool(reply: Any) -> tuple[str, str]:
+def _tool_call(reply: Any) -> tuple[str, str]:
     if isinstance(reply, str):
         return "respond", ""
     assert isinstance(reply, CreateResult)
@@ -337,13 +337,13 @@ def _told_by_tool(reply: Any) -> tuple[str, str]:
     return call.name, call.arguments
 
 
-def _told_by_json(reply: Any) -> tuple[str, str]:
+def _first_candidate(reply: Any) -> tuple[str, str]:
     first = reply["candidates"][0]
     return first["action"], "" if first["action"] == "respond" else first["arguments"]
 
 
 def _alike(facts: Facts, felt_at_first: frozenset[Cell]) -> Facts:
-    """The facts without what the forms may tell differently.
+    """The facts without those in which the forms may differ.
 
     A CoAG agent's state may know better what is cleaned already. Of an obstacle that wandered off,
     its prompt repeats the task's reading, and not the later one of an open way.
@@ -356,7 +356,7 @@ def _alike(facts: Facts, felt_at_first: frozenset[Cell]) -> Facts:
 @example(scenario="open-world-medium", seed=49, steps=4, chance=0)  # an obstacle wanders off
 @hypothesis_settings(max_examples=30)
 @given(
-    scenario=st.sampled_from(TOLD_ALIKE),
+    scenario=st.sampled_from(SAME_FACTS),
     seed=st.integers(0, 500),
     steps=st.integers(0, 4),
     chance=st.integers(0, 500),
@@ -369,12 +369,12 @@ def test_same_facts_give_the_same_intention_in_either_form(
         history.act(dice)
     intend = TEMPERAMENTS[temperament]
     plain, coag = history.plain_request(), history.coag_request(DeliberationAnswer)
-    read, told = facts_of(plain), facts_of(coag)
-    assert _alike(read, history.felt_at_first) == _alike(told, history.felt_at_first)
-    assert read.obstacles <= told.obstacles
+    from_plain, from_coag = facts_of(plain), facts_of(coag)
+    assert _alike(from_plain, history.felt_at_first) == _alike(from_coag, history.felt_at_first)
+    assert from_plain.obstacles <= from_coag.obstacles
     # who knows better may want something else
-    assume((read.cleaned, read.obstacles) == (told.cleaned, told.obstacles))
-    assert _told_by_tool(answer(plain, intend)) == _told_by_json(answer(coag, intend))
+    assume((from_plain.cleaned, from_plain.obstacles) == (from_coag.cleaned, from_coag.obstacles))
+    assert _tool_call(answer(plain, intend)) == _first_candidate(answer(coag, intend))
 
 
 def test_proposal_ranks_up_to_four_candidates_without_scores() -> None:
@@ -418,7 +418,7 @@ def _section(title: str, text: str) -> str:
 def _request(sections: dict[str, str] | None = None, number: int = 1) -> ScriptedRequest:
     shown = {"Goal": ORDER, "Dialogue": WISH, "State of the environment": STATE}
     shown |= sections or {}
-    text = "\n\n".join(_section(title, told) for title, told in shown.items() if told)
+    text = "\n\n".join(_section(title, content) for title, content in shown.items() if content)
     return ScriptedRequest(
         number=number,
         messages=(

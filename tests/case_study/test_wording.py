@@ -38,11 +38,11 @@ def test_task_of_the_phantom_names_a_tool_that_does_not_exist(start: Begin) -> N
         assert f"`{PHANTOM_TOOL}`" in task_text(setup, reading)
 
 
-def test_hidden_wall_and_coming_rule_are_not_told(start: Begin) -> None:
+def test_the_task_names_no_hidden_wall_and_no_coming_rule(start: Begin) -> None:
     for seed in range(10):
         setup, _, reading = start("sudden-wall", seed)
-        told = task_text(setup, reading).lower()
-        assert "wall" not in told
-        assert "obstacle" not in told
+        text = task_text(setup, reading).lower()
+        assert "wall" not in text
+        assert "obstacle" not in text
         setup, _, reading = start("evolution", seed)
         assert "forbidden" not in task_text(setup, reading)
