@@ -245,7 +245,7 @@ class Tampering:
     """One way to change what a finished run has left, and what can find it."""
 
     name: str
-    """As the table of `docs/verify.md` has it."""
+    """As `docs/verify.md` has it, where an anchor is needed."""
     found: bool
     """Whether it is found by what lies in the folder alone."""
     change: Callable[[Path, Path], object]
