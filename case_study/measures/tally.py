@@ -247,7 +247,7 @@ for _name, _unit, _better, _meaning in (
         "Cleanings of what was clean or already being cleaned.",
     ),
 ):
-    _counted(_name, _unit, _better, f"{_meaning} None outside the vacuum world.")
+    _counted(_name, _unit, _better, f"{_meaning}\n\nNone outside the vacuum world.")
 
 _GROUPS: tuple[MeasureGroup, ...] = ("robustness", "engineering", "world", "decisions", "cost")
 MEASURES: Mapping[str, Measure] = {

@@ -741,13 +741,14 @@ def decisions_of(tallies: Iterable[TraceTally]) -> dict[str, int]:
 
 
 def measures_table(measures: Mapping[str, Measure] = TRACE_MEASURES) -> str:
-    """Measures as a Markdown table: what each means, its unit, its range, what is better."""
-    rows = ["| measure | meaning | unit | range | better |", "|---|---|---|---|---|"]
+    """Measures as a Markdown table: meaning, unit, range where it is not 0 to ∞, what is better."""
+    rows = ["| measure | meaning | unit | better |", "|---|---|---|---|"]
     for measure in measures.values():
-        low, high = ("∞" if isinf(end) else f"{end:g}" for end in (-measure.low, measure.high))
-        low = f"-{low}" if isinf(measure.low) else f"{measure.low:g}"
+        low = "-∞" if isinf(measure.low) else f"{measure.low:g}"
+        high = "∞" if isinf(measure.high) else f"{measure.high:g}"
+        ends = "" if (low, high) == ("0", "∞") else f", {low} to {high}"
         rows.append(
-            f"| `{measure.name}` | {measure.meaning} | {measure.unit} | {low} to {high} "
+            f"| `{measure.name}` | {measure.meaning} | {measure.unit}{ends} "
             f"| {'' if measure.better == 'neither' else measure.better} |"
         )
     return "\n".join(rows)
