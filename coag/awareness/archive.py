@@ -225,7 +225,7 @@ def _missing(
     if not observation.entities:
         return goals, []
     names = resolver.names.take(state.world.entities)
-    seen = names.told_apart(observation.entities)
+    seen = names.distinct(observation.entities)
     things = [one.name for one in seen if names.find(one.name, one.type) is None]
     resolver.names.put_back(state.world.entities, names)
     return goals, list(dict.fromkeys(things))

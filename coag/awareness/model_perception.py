@@ -115,7 +115,7 @@ class SeenError(Value):
     name: Name
     """Its type or name, as ValueError."""
     message: Sentence
-    """What it says; empty if that is not told."""
+    """What it says; empty if that is not known."""
 
 
 class CodingAnswer(Value):

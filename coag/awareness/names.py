@@ -290,7 +290,7 @@ class NameIndex:
         """The position of the entity that has this name or alias in normal form."""
         return self._exact.get(self._forms(name).normal)
 
-    def told_apart(self, observed: Sequence[ObservedEntity]) -> tuple[ObservedEntity, ...]:
+    def distinct(self, observed: Sequence[ObservedEntity]) -> tuple[ObservedEntity, ...]:
         """What was noticed, under names that mean one thing each; nothing is learned.
 
         Words mean the same for every type: a topic `Python` and a library `Python` are one thing.

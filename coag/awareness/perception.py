@@ -444,7 +444,7 @@ class RulePerception:
 
     Conversation: topics are known names that the text has, other names (`Python`,
     `BeautifulSoup`), and what follows `about`, `learn`, `make`, `going back to` and the like;
-    four at most. Moods are told by words that are not negated, the worst first. `Going back to`,
+    four at most. Moods follow from words that are not negated, the worst first. `Going back to`,
     `as I said`, `earlier` and the like refer to something previous, unless nothing was.
 
     Coding: file names, `GET /path`, `name()`, `CONSTANT_NAMES` and known services are parts by

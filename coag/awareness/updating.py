@@ -35,9 +35,9 @@ def updated(
     """The state one step later, with what was observed.
 
     In the order of algorithm 1: tick, entities, goals, attention, assumptions, unknowns, the
-    event, expiry. What the paper has no line for stands next to its module: numbers of different
-    types are told apart before entities, relationships come after them, changes of goals after new
-    goals, what is settled after what is unknown, the self model before the event, compression
+    event, expiry. What the paper has no line for is next to its module: numbers of different
+    types get distinct names before entities, relationships come after them, changes of goals after
+    new goals, what is settled after what is unknown, the self model before the event, compression
     after it.
 
     Raises:
@@ -72,7 +72,7 @@ def _with_things(
         return world
     settings, entities, merges = resolver.settings, list(world.entities), list(world.merges)
     names = resolver.names.take(world.entities)
-    for observed in names.told_apart(observation.entities):
+    for observed in names.distinct(observation.entities):
         match = names.find(observed.name, observed.type)
         if match is None:
             fields = observed.model_dump()

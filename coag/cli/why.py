@@ -119,7 +119,7 @@ def why(
         if not counterfactual:
             return ()
         taken = counterfactuals(
-            folder, cycle, model=model, repeats=repeats, trust=trust or (), on_told=on_result
+            folder, cycle, model=model, repeats=repeats, trust=trust or (), on_result=on_result
         )
         return asyncio.run(taken)
 

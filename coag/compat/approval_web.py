@@ -357,7 +357,7 @@ def _decision(body: bytes, kind: str) -> WebDecision:
             return WebDecision.model_validate_json(body, strict=True)
         fields = parse_qs(body.decode(), keep_blank_values=True, max_num_fields=8)
         return WebDecision.model_validate({name: v[-1] for name, v in fields.items()})
-    except ValidationError as error:  # what is wrong is told, without repeating it
+    except ValidationError as error:  # says what is wrong, and does not repeat it
         raise HTTPException(422, f"This is no decision: {first_error(error, 'it')}.") from error
     except ValueError as error:
         raise HTTPException(422, "This is no decision: it cannot be read.") from error

@@ -223,6 +223,6 @@ def _question(request: ApprovalRequest) -> str:
     parts = [f"Approval needed: {agent} wants to run {action}."]
     for label, text in facts.items():
         first, *more = text.splitlines() or [""]
-        told = f" {first}" if not more else "".join(f"\n    {line}" for line in (first, *more))
-        parts.append(f"  {label.lower()}:{told}")
+        shown = f" {first}" if not more else "".join(f"\n    {line}" for line in (first, *more))
+        parts.append(f"  {label.lower()}:{shown}")
     return "\n".join([*parts, _HOW]) + "\n> "

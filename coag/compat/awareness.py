@@ -171,8 +171,8 @@ class AwarenessMemory(NamedComponent, Memory, Component[AwarenessMemoryConfig]):
         text = self._engine.inject(self._budget)
         if not text:
             return MemoryQueryResult(results=[])
-        told = {"step": self.state.step, "domain": self.state.domain}
-        content = MemoryContent(content=text, mime_type=MemoryMimeType.TEXT, metadata=told)
+        metadata = {"step": self.state.step, "domain": self.state.domain}
+        content = MemoryContent(content=text, mime_type=MemoryMimeType.TEXT, metadata=metadata)
         return MemoryQueryResult(results=[content])
 
     async def update_context(self, model_context: ChatCompletionContext) -> UpdateContextResult:

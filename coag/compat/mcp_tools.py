@@ -90,13 +90,13 @@ class ToolDefinition(BaseModel):
         hints: Mapping[str, bool] | None = None,
     ) -> Self:
         """The definition with its digest."""
-        told: dict[str, Any] = {
+        fields: dict[str, Any] = {
             "name": name,
             "description": description,
             "parameters": parameters,
             "hints": hints or {},
         }
-        return cls.model_validate({**told, "digest": _digest(told)})
+        return cls.model_validate({**fields, "digest": _digest(fields)})
 
     @model_validator(mode="after")
     def _digest_fits(self) -> Self:
@@ -110,13 +110,13 @@ class ToolDefinition(BaseModel):
         return len(_canonical(self.model_dump(exclude={"digest"})))
 
 
-def _canonical(told: Mapping[str, Any]) -> str:
-    whole = {part: value for part, value in told.items() if part != "hints" or value}
-    return json.dumps(whole, sort_keys=True, separators=(",", ":"))
+def _canonical(fields: Mapping[str, Any]) -> str:
+    present = {name: value for name, value in fields.items() if name != "hints" or value}
+    return json.dumps(present, sort_keys=True, separators=(",", ":"))
 
 
-def _digest(told: Mapping[str, Any]) -> str:
-    return hashlib.sha256(_canonical(told).encode("ascii")).hexdigest()
+def _digest(fields: Mapping[str, Any]) -> str:
+    return hashlib.sha256(_canonical(fields).encode("ascii")).hexdigest()
 
 
 def _shown_schema(

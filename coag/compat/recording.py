@@ -573,7 +573,7 @@ class _Turn:
 
 
 class StockRun:
-    """Tells an agent, made over doubles, in each turn what the recorded one was told."""
+    """Gives an agent, made over doubles, in each turn the messages that the recorded one got."""
 
     def __init__(
         self,
@@ -588,7 +588,7 @@ class StockRun:
     async def say(self, text: str) -> object:
         """Takes the next turn with its recorded messages, or with this text if it had none.
 
-        What an agent raises that is no `CoagError` is not passed on: its turn's end tells of it.
+        What an agent raises that is no `CoagError` is not passed on: the end of its turn names it.
         """
         turn = self._recorder.turn + 1
         said = TextMessage(content=text, source="user")

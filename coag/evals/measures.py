@@ -70,7 +70,7 @@ class TraceEpisode:
     bound: int | None = None
     """How many actions were allowed."""
     domain: DomainKnowledge = field(default_factory=DomainKnowledge)
-    """What a diagnosis is told of the domain."""
+    """What a diagnosis may use of the domain."""
     where: Callable[[str], object] = _nowhere
     """From a result's text to where the agent then is; None where the text does not tell."""
 

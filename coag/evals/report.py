@@ -84,7 +84,7 @@ def write_report(
         profile: What the domain adds to a report: references, ablations, measures, names.
         run_pages: For how many failed trials, the most telling first, pages of their runs are made
             where the runs were kept and the profile can write them.
-        on_progress: Is told what is being done.
+        on_progress: Called with what is being done.
 
     Raises:
         AssessmentError: There is no assessment, or one of its files is damaged or foreign.

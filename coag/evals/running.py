@@ -142,7 +142,7 @@ class MeasuresAgain(Protocol):
 
 
 class ProgressListener:
-    """Is told how far an evaluation is; shows nothing by itself."""
+    """Follows how far an evaluation is; shows nothing by itself."""
 
     def begin(self, total: int, done: int) -> None:
         """It begins: `done` of `total` jobs are done already."""
@@ -178,7 +178,7 @@ def run_evaluation(
         plan: What to play, in place of all contenders and scenarios of the domain.
         extend: Whether the plan is added to an assessment that is there.
         settings: How, e.g. in how many processes; `conditions` are the plan's.
-        progress: Is told how far it is.
+        progress: Follows how far it is.
 
     Returns:
         The assessment, with all trials so far.

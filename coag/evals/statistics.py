@@ -74,7 +74,7 @@ def wilson(successes: int, n: int, *, level: float = 0.95) -> Interval:
 
 
 RESAMPLES = 9999
-"""How many samples a bootstrap draws, unless told otherwise."""
+"""How many samples a bootstrap draws by default."""
 _SIGNS_DRAWN = 19_999
 """How often signs are drawn where there are too many to be listed."""
 _LISTED_UP_TO = 16
@@ -229,7 +229,7 @@ def paired_bootstrap(
         rng=seed,
     )
     low, high = map(float, found.confidence_interval)
-    # Where all but one are alike, a jackknife sample has no spread and no bound can be told.
+    # Where all but one are alike, a jackknife sample has no spread, and there is no bound.
     return Interval(
         low=smallest if isnan(low) else low, high=largest if isnan(high) else high, level=level
     )
@@ -433,7 +433,7 @@ class PairedComparison(Value):
     p_holm: float | None = None
     """`p` adjusted for all tests of its table; None until `with_holm` has seen the table."""
     effect: float | None
-    """Effect size; None where it cannot be told."""
+    """Effect size; None where it cannot be computed."""
     effect_name: str
     """Which one: `Cohen's h` for rates, `paired d` for measures."""
     needed_n: int | None
@@ -551,5 +551,5 @@ def _why(n: int, no_number: bool) -> str:
             f"p < 0.05 takes at least {FEWEST_PAIRS}"
         )
     if no_number and n:
-        reasons.append("no difference was seen, so no number of pairs can be told")
+        reasons.append("no difference was seen, so no number of pairs can be computed")
     return "; ".join(reasons)

@@ -274,7 +274,7 @@ class Panel:
 
     @cached_property
     def ks(self) -> list[int]:
-        """Numbers of trials for which reliability can be told."""
+        """Numbers of trials for which reliability can be computed."""
         return [k for k in _KS if any(self.reliability(name, k) for name in self.contenders)]
 
     def causes(self, contender: str) -> Counter[str]:

@@ -175,7 +175,7 @@ def card_of(
     """The card of a run, from its `run.json` and what was counted in its trace, if it was."""
     result = (info.result if info else None) or {}
     ended, success, summary = info and info.ended_at, result.get("success"), result.get("summary")
-    told = summary if isinstance(summary, str) and summary else totals.ended if totals else ""
+    ending = summary if isinstance(summary, str) and summary else totals.ended if totals else ""
     recipe = info.recipe.arguments if info and info.recipe else {}
     scenarios = (object_of(one).get("scenario") for one in (result, recipe, *recipe.values()))
     scenario = next((one for one in scenarios if one and isinstance(one, str)), "")
@@ -188,7 +188,7 @@ def card_of(
         info=info,
         is_open=ended is None,
         outcome=outcome,
-        ending=in_a_line(told),
+        ending=in_a_line(ending),
         scenario=in_a_line(scenario, _NAME),
         goal=in_a_line(totals.goal, _NAME) if totals else "",
         seconds=(ended - info.started_at).total_seconds() if info and ended else None,

@@ -96,8 +96,8 @@ class _Repetitions:
         short: dict[str, Any] = {"state_patch": {}, "data": None}
         if len(percept.content) > _SHORT:
             before = self._percepts.setdefault(percept.id, where)
-            told = f"(the same text as in {before}, among what came of it)"
-            short |= {"content": told} if before != where else {}
+            reference = f"(the same text as in {before}, among what came of it)"
+            short |= {"content": reference} if before != where else {}
         return percept.model_copy(update=short)
 
     def _call(self, call: CallView, where: str) -> CallView:

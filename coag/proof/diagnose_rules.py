@@ -15,6 +15,7 @@ from coag.schema import (
     ExecutionStatus,
     Failure,
     GoalAssessment,
+    ModelCall,
     PerceptKind,
     Phase,
     Settlement,
@@ -180,17 +181,14 @@ def unusable_answer(cycle: ObservedCycle, phase: Phase | None) -> Diagnosis | No
     if not calls or calls[-1].error is None:
         return None
 
-    def told(attempt: int, error: str | None, raw: str) -> str:
-        return ended(f"Attempt {attempt}: {error}; the answer: {quoted(raw, 60)}")
+    def described(call: ModelCall) -> str:
+        return ended(f"Attempt {call.attempt}: {call.error}; the answer: {quoted(call.raw, 60)}")
 
-    shown_by = [
-        cycle.shown_by(call, told(call.attempt, call.error, call.raw), phase) for call in calls
-    ]
     return cycle.failure(
         f"{str(phase or 'the turn').capitalize()} got no answer that could be used.",
         Cause.UNUSABLE_ANSWER,
         ended(f"{len(calls)} model call(s) failed, the last one: {calls[-1].error}"),
-        *shown_by,
+        *(cycle.shown_by(call, described(call), phase) for call in calls),
     )
 
 

@@ -134,15 +134,15 @@ class Examination:
 def folded(violations: Iterable[Violation]) -> list[str]:
     """Sentences for a person: of lines that do not fit their hashes the first, and how many more.
 
-    Whoever changes a word throughout a trace leaves such a line in every place.
+    A word that is changed throughout a trace leaves such a line in every place.
     """
-    found = list(violations)
-    chain = [one for one in found if one.rule is Rule.CHAIN and one.seq is not None]
+    every = list(violations)
+    chain = [one for one in every if one.rule is Rule.CHAIN and one.seq is not None]
     others = [(one.seq or 0) + 1 for one in chain[1:]]
     more = f" and {len(others) - _NAMED} more" if len(others) > _NAMED else ""
     lines = ", ".join(map(str, others[:_NAMED]))
-    told = f" The same holds for {len(others)} further lines: {lines}{more}." if others else ""
-    return [f"{one}{told}" if one in chain else str(one) for one in found if one not in chain[1:]]
+    rest = f" The same holds for {len(others)} further lines: {lines}{more}." if others else ""
+    return [f"{one}{rest}" if one in chain else str(one) for one in every if one not in chain[1:]]
 
 
 def _placed(seq: int | None, cycle: int | None, text: str) -> str:

@@ -213,7 +213,7 @@ async def counterfactuals(
     model: str | None = None,
     repeats: int = 1,
     trust: Iterable[str] = (),
-    on_told: Callable[[Counterfactual], None] = lambda one: None,
+    on_result: Callable[[Counterfactual], None] = lambda one: None,
 ) -> tuple[Counterfactual, ...]:
     """Takes a cycle's decision again: with everything, then without each recalled record.
 
@@ -227,7 +227,7 @@ async def counterfactuals(
         model: A model spec that takes the place of the run's model.
         repeats: How often each is tried; for models that do not always answer the same.
         trust: Modules, or packages with their modules, from which the run may name its factory.
-        on_told: Called with each as soon as it is known.
+        on_result: Called with each as soon as it is known.
 
     Raises:
         ConfigurationError: There is no such cycle, or nothing was decided in it.
@@ -249,7 +249,7 @@ async def counterfactuals(
         distinct = tuple(dict.fromkeys(others))
         one = Counterfactual(record=left_out, times=repeats, changed=len(others), others=distinct)
         results.append(one)
-        on_told(one)
+        on_result(one)
     return tuple(results)
 
 

@@ -135,14 +135,14 @@ def _procedure(text: str) -> tuple[str, str]:
 
 
 def _check_fences(text: str, file: str) -> None:
-    """Front matter that is not read as such would be told to the model."""
+    """Front matter that is not read as such would reach the model."""
     lines = [line.strip() for line in text.splitlines()]
     meant = [line for line in lines if line == _FENCE]
     meant += [lines[0]] if lines[0].startswith(_FENCE) or lines[0] == _YAML_FENCE else []
     if meant:
         raise ConfigurationError(
             f"{file!r} has a line {meant[0]!r} in its text: front matter is TOML between two lines "
-            f"{_FENCE!r}, of which the first is the file's first line. Mend it, or leave it out."
+            f"{_FENCE!r}, of which the first is the file's first line. Correct it, or leave it out."
         )
 
 

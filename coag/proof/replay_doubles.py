@@ -346,8 +346,8 @@ class TapeApprover:
     def _answer(self, request: ApprovalRequest) -> Note | None:
         for note in self._stage.tape.in_turn():
             if isinstance(note, Note) and note.about == "approval":
-                told = note.details
-                if told.get("request") == request.id and told.get("what") != "asked":
+                details = note.details
+                if details.get("request") == request.id and details.get("what") != "asked":
                     return note
         return None
 
@@ -376,8 +376,8 @@ class TapeAnswers:
             for one in again
         )
         given = call.given or AnswerDetails(ended=ended_as(call))
-        told = {"thought": given.thought or self._thought()}
-        details = given.model_copy(update=told | ({"fault": "refused"} if refused else {}))
+        changes = {"thought": given.thought or self._thought()}
+        details = given.model_copy(update=changes | ({"fault": "refused"} if refused else {}))
         calls = (*call.tool_calls, *(call.tool_calls[-1:] * self._dropped()))
         return call.model_copy(update={"given": details, "tool_calls": calls})
 

@@ -299,8 +299,8 @@ def _procedure(name: str, version: int, histories: _Histories) -> ProcedureUsed:
     history = dict(enumerate(histories.get(name, ()), 1))
     if version not in history:
         return ProcedureUsed(name=name, version=version)
-    told = history[version].model_dump(include={"author", "reason", "text"})
-    return ProcedureUsed(name=name, version=version, **told)
+    fields = history[version].model_dump(include={"author", "reason", "text"})
+    return ProcedureUsed(name=name, version=version, **fields)
 
 
 # ---- A turn of a plain agent, which leaves no deliberation behind ----

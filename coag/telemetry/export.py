@@ -136,8 +136,8 @@ def send_run(
     if os.environ.get("OTEL_SDK_DISABLED", "").strip().lower() == "true":
         raise ConfigurationError("OTEL_SDK_DISABLED is true: nothing would be sent. Unset it.")
     _check_listener(url)
-    told = os.environ.get("OTEL_RESOURCE_ATTRIBUTES", "")
-    named = os.environ.get("OTEL_SERVICE_NAME") or "service.name=" in told
+    attributes = os.environ.get("OTEL_RESOURCE_ATTRIBUTES", "")
+    named = os.environ.get("OTEL_SERVICE_NAME") or "service.name=" in attributes
     service = Resource.create({} if named else {"service.name": "coag"})
     session = requests.Session()
     batches = _Batches(OTLPSpanExporter(endpoint=url, session=session), session)

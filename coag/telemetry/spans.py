@@ -126,7 +126,7 @@ class SpanTree:
         elif self.run is not None:
             parent = self.run
         else:
-            told = {
+            run_attributes = {
                 names.SPAN_KIND: names.CHAIN,
                 names.AGENT_NAME: agent,
                 names.CONVERSATION_ID: run,
@@ -134,7 +134,7 @@ class SpanTree:
                 names.RUN_KIND: self.subject.kind,
                 names.RUN_PARENT: self.subject.parent,
             }
-            parent = self.run = self.begin(f"run {agent}", Context(), self.now, told)
+            parent = self.run = self.begin(f"run {agent}", Context(), self.now, run_attributes)
         attributes = {
             names.OPERATION: names.INVOKE_AGENT,
             names.PROVIDER: self.subject.provider,
@@ -155,8 +155,8 @@ class SpanTree:
         """This cycle, begun if it is another than the one before."""
         if self.cycle is None or self.cycle.number != number:
             self.close_cycle()
-            told = {names.SPAN_KIND: names.CHAIN, names.CYCLE: count(number)}
-            self.cycle = self.begin(f"cycle {count(number)}", self.in_turn(), self.edge, told)
+            attributes = {names.SPAN_KIND: names.CHAIN, names.CYCLE: count(number)}
+            self.cycle = self.begin(f"cycle {count(number)}", self.in_turn(), self.edge, attributes)
             self.cycle.number = number
         return self.cycle
 
@@ -165,12 +165,12 @@ class SpanTree:
         cycle = self.in_cycle(number)
         if self.phase is None or self.phase.phase is not phase:
             self.close_phase()
-            told = {
+            attributes = {
                 names.SPAN_KIND: names.CHAIN,
                 names.CYCLE: count(number),
                 names.PHASE: phase.value,
             }
-            self.phase = self.begin(phase.value, cycle, self.edge, told)
+            self.phase = self.begin(phase.value, cycle, self.edge, attributes)
             self.phase.phase = phase
         return self.phase
 

@@ -311,9 +311,9 @@ class TraceLine:
 def read_lines(path: Path) -> Iterator[TraceLine]:
     """All lines of a trace, bad ones too, read one at a time.
 
-    Numbers and hashes are measured by the line before, so that one change is told of once. Lines
+    Numbers and hashes are measured by the line before, so that one change is reported once. Lines
     that are missing at the end are not seen here: they are found by the `Seal` of `run.json`.
-    What stands behind a line of over 64 MB is not read.
+    What follows a line of over 64 MB is not read.
 
     Args:
         path: A run's `trace.jsonl`.

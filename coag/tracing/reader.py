@@ -26,12 +26,12 @@ def read_trace(
 
     The last line of a run that was killed may be truncated. That is reported after all whole
     lines were given. So is a line whose hash does not fit, before it is given: what it holds can
-    be read, and a run can be gone on with, but somebody changed the trace. `read_lines` gives the
+    be read, and the run can be continued, but somebody changed the trace. `read_lines` gives the
     lines of a trace whatever is wrong with them.
 
     Args:
         path: A run's `trace.jsonl`.
-        on_problem: Is told of a truncated last line and of hashes that do not fit; None to have
+        on_problem: Called with a truncated last line and of hashes that do not fit; None to have
             them raised.
 
     Raises:
@@ -51,7 +51,7 @@ def entry_of(
 
     Args:
         line: The line, checked.
-        on_problem: Is told of what can be borne; None to have it raised.
+        on_problem: Called with what can be borne; None to have it raised.
 
     Raises:
         TraceError: If the line cannot be read, its number does not follow, or it has a problem
@@ -96,7 +96,7 @@ class TraceTail:
 
         Raises:
             TraceError: If the file cannot be read, or is not the one any more that was read: it
-                was cut, written anew or replaced. The next call then begins with its first line.
+                was cut, rewritten or replaced. The next call then begins with its first line.
         """
         with (
             trace_errors(self._path, "cannot be read"),

@@ -28,10 +28,10 @@ class Recipe(Value):
 
 
 class Rebuild(Value):
-    """What a recipe's factory is told, if it takes a keyword `rebuild`, when a run is rebuilt."""
+    """What a recipe's factory gets, if it takes a keyword `rebuild`, when a run is rebuilt."""
 
     purpose: Literal["resume", "replay", "fork"]
-    """`resume`: go on in the environment as it is. `replay`: models and actions answer from the
+    """`resume`: continue in the environment as it is. `replay`: models and actions answer from the
     trace, so no model and no environment need be opened. `fork`: act in an environment of its
     own, which is then put into the state it had."""
     model: str | None = None

@@ -71,7 +71,7 @@ class PageMaker(Protocol):
     """Makes pages for reading out of the records of a run."""
 
     def add(self, record: TraceRecord, text: str) -> None:
-        """Is told of every record, with its JSON as it stands in the trace."""
+        """Takes every record, with its JSON as it is in the trace."""
         ...
 
 
