@@ -155,7 +155,7 @@ def render_injection(blocks: Sequence[InjectionBlock], budget: int) -> str:
 
 
 def _in_order(blocks: Sequence[InjectionBlock]) -> Iterator[tuple[int, int]]:
-    """Where each item stands, in the order in which they are chosen, whatever the budget."""
+    """Where each item is, in the order in which they are chosen, whatever the budget."""
     keys: list[tuple[int, int, float, int, int]] = []
     for at, block in enumerate(blocks):
         urgent = sorted(enumerate(block.items), key=lambda found: -found[1].urgency)

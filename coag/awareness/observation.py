@@ -176,7 +176,7 @@ Migration = Callable[[Mapping[str, object]], Mapping[str, object]]
 """From the fields of a state of one version to those of the next; it changes nothing in place."""
 
 MIGRATIONS: Final[Mapping[int, Migration]] = {}
-"""By the version that each reads. Whoever raises `STATE_VERSION` adds the step: `{1: _from_1}`."""
+"""By the version that each reads. A new `STATE_VERSION` needs its step: `{1: _from_1}`."""
 
 
 def load_state(

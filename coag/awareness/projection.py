@@ -81,7 +81,7 @@ def _amount_needed(goal: Goal, resource: Resource, needs: tuple[Need, ...]) -> f
 
 
 def _names_action(text: str, action: str) -> bool:
-    """Whether a text has the words of an action's name in a row; `*` stands for none."""
+    """Whether a text has the words of an action's name in a row; `*` is for no word."""
     words, wanted = words_of(text), words_of(action.replace("*", " "))
     starts = range(len(words) - len(wanted) + 1)
     return bool(wanted) and any(words[start : start + len(wanted)] == wanted for start in starts)

@@ -393,7 +393,7 @@ class FolderStateStore(_TextStore):
         return bool(versions)
 
     def _folder_of(self, key: str) -> Path:
-        """The key's folder: its readable part and a hash, since not all systems tell case apart."""
+        """The key's folder: its readable part and a hash, since some systems ignore case."""
         readable = re.sub(r"[^A-Za-z0-9_-]+", "-", key)[:_READABLE]
         return self.path / f"{readable}.{content_id(key)[:16]}"
 

@@ -117,7 +117,7 @@ class _Commands(LazyGroup):
         ),
         "top": (
             "coag.cli.top:top",
-            "Shows live how runs stand: phase, tokens, cost, last decision, vetoes.",
+            "Shows runs live: phase, tokens, cost, last decision, vetoes.",
         ),
         "memory": ("coag.cli.memory:app", "Reads and corrects what an agent remembers."),
     }

@@ -1,4 +1,4 @@
-"""`coag top`: how runs stand, live at a terminal or once as plain text."""
+"""`coag top`: the state of runs, live at a terminal or once as plain text."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ _LOGS = Path("logs")
 def top(
     run: RunOrWatched = None,
     once: Annotated[
-        bool, typer.Option("--once", help="Print how they stand as plain text, and end.")
+        bool, typer.Option("--once", help="Print their state once as plain text, and end.")
     ] = False,
     logs: Logs = _LOGS,
 ) -> None:
-    """Shows live how runs stand: phase, tokens, cost, last decision, vetoes.
+    """Shows runs live: phase, tokens, cost, last decision, vetoes.
 
     Without RUN, all in the folder of logs, new ones as they begin. Needs the extra `ui`, but for
     --once.

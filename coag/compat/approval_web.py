@@ -155,7 +155,7 @@ class WebDecision(Value):
 class WebApprover:
     """Shows what waits for approval on a web page of this machine, where a person decides.
 
-    The page needs no script and looks again by itself. Whoever knows its address decides: the
+    The page needs no script and refreshes itself. Anybody who knows its address decides: the
     address holds a secret, which is what keeps other pages and programs out, so give it to
     nobody else. A decision counts only for the request as it was shown.
 
@@ -200,7 +200,7 @@ class WebApprover:
 
     @property
     def url(self) -> str:
-        """Where the page is; whoever knows it decides. Empty while it is not served."""
+        """Where the page is; anybody who knows it decides. Empty while it is not served."""
         return self._served.address + self._base if self._served else ""
 
     def start(self) -> Self:
@@ -308,7 +308,7 @@ class WebApprover:
         return JSONResponse({"granted": await self._decide(request, _JSON)})
 
     async def _problem(self, request: Request, problem: Exception) -> Response:
-        """Why something could not be done; links nowhere for whoever lacks the secret."""
+        """Why something could not be done; links nowhere for those without the secret."""
         assert isinstance(problem, HTTPException)
         path = request.url.path
         if path.startswith(f"{self._base}api/"):

@@ -20,7 +20,7 @@ LOOK_SECONDS = 0.1
 WITHDRAWN = "\n(The question was withdrawn. What you type now counts for nothing.)\n"
 _LINE_BYTES = 4_096
 _ONE_AT_A_TIME = Lock()
-"""A process has one terminal, whoever asks."""
+"""A process has one terminal for all requests."""
 
 
 class TerminalError(Exception):

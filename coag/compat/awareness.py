@@ -46,7 +46,7 @@ __all__ = ["AwarenessMemory", "AwarenessMemoryConfig"]
 
 
 class AwarenessMemoryConfig(BaseModel):
-    """The declarative form of an `AwarenessMemory`: its domain, never where things stand."""
+    """The declarative form of an `AwarenessMemory`: its domain, never its state."""
 
     adapter: Part
     """An adapter, or the class of one that takes no arguments: adapters keep nothing."""
@@ -61,27 +61,27 @@ class AwarenessMemoryConfig(BaseModel):
 
 
 class AwarenessMemory(NamedComponent, Memory, Component[AwarenessMemoryConfig]):
-    """Where things stand, as AutoGen's `Memory`, e.g. `AssistantAgent(..., memory=[...])`.
+    """The situation, as AutoGen's `Memory`, e.g. `AssistantAgent(..., memory=[...])`.
 
-    The situation stands in the model's context as one user message right before the last request,
-    delimited and labelled as data. The next turn's takes its place; there is never a second one,
-    nor a system message. What is added brings it up to date. `state` is all that it knows: keep
-    it, and give it to another one, to go on. Its component tells the domain, not the state.
+    It is one user message in the model's context, right before the last request, delimited and
+    labelled as data. The next turn's takes its place; there is never a second one, nor a system
+    message. What is added brings it up to date. `state` is all that it knows: to continue, keep
+    it and give it to another one. Its component holds the domain, not the state.
 
     Args:
         adapter: The domain; None for talk (`ConversationAdapter`).
         perception: Reads texts that are added. None gives the adapter a text as a message that
             nobody has analysed.
         budget: Tokens (estimated) of the situation.
-        clock: Tells the time of each step.
+        clock: Gives the time of each step.
         embedder: Recognises names by meaning; None recognises them by their form only. A
-            component does not tell it.
+            component does not hold it.
         settings: How names are recognised and how much is kept.
         dynamics: How the state changes by itself, e.g. `DynamicsSettings.all_on()`; None for not
             at all: the state then grows with all that is added.
         archive: Where goals and things rest that left, until they are mentioned again; None loses
             them.
-        state: Where to go on from; None for a new state.
+        state: The state to continue from; None for a new one.
 
     Raises:
         ValueError: The budget is less than 1.
@@ -125,7 +125,7 @@ class AwarenessMemory(NamedComponent, Memory, Component[AwarenessMemoryConfig]):
 
     @property
     def state(self) -> AwarenessState:
-        """Where things stand now."""
+        """The situation now."""
         return self._engine.state
 
     async def add(
@@ -160,7 +160,7 @@ class AwarenessMemory(NamedComponent, Memory, Component[AwarenessMemoryConfig]):
         cancellation_token: CancellationToken | None = None,
         **kwargs: Any,
     ) -> MemoryQueryResult:
-        """The situation as one text, whatever is asked; nothing where there is nothing to tell.
+        """The situation as one text, whatever the query; nothing where there is nothing to say.
 
         Raises:
             TypeError: Further arguments were given; there are none.
@@ -183,7 +183,7 @@ class AwarenessMemory(NamedComponent, Memory, Component[AwarenessMemoryConfig]):
         return UpdateContextResult(memories=found)
 
     async def clear(self) -> None:
-        """Forgets where things stand."""
+        """Forgets the situation."""
         self._engine = self._make_engine()
 
     async def close(self) -> None:

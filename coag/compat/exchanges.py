@@ -157,7 +157,7 @@ class _StatusError(Exception):
 
 
 def given_of(result: CreateResult, pieces: Sequence[str] | None) -> AnswerDetails:
-    """What of an answer its text, its calls, its usage and its finish reason do not tell."""
+    """What of an answer its text, its calls, its usage and its finish reason do not say."""
     content: Any = result.content
     content = "" if content is None else content  # as a careless client may bring it
     text = "".join(pieces or ())
@@ -252,7 +252,7 @@ def error_of(call: ModelCall) -> ModelCallError:
 
 
 def ended_as(call: ModelCall) -> Literal["text", "calls", "nothing", "raised", "cancelled"]:
-    """What a request came to; an error may also tell of an answer that could not be used."""
+    """What a request came to; an error may also come of an unusable answer."""
     if call.given is not None:
         return call.given.ended
     if call.error and not (call.raw or call.tool_calls or call.finish_reason):

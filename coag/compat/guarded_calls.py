@@ -133,7 +133,7 @@ _SHOW: ContextVar[Show] = ContextVar("coag_guarded_call_show")
 
 
 def show_event(event: object) -> None:
-    """Passes on what a streaming tool shows to whoever waits for the call that it is part of."""
+    """Passes what a streaming tool shows to the caller that waits for it."""
     _SHOW.get()(event)
 
 

@@ -2,7 +2,7 @@
 
 AutoGen's `McpWorkbench` speaks the protocol; this module bounds it, survives it and compares it:
 
-- a server is started when it is needed, and again, a bounded number of times, when it died;
+- a server is started when it is needed, and again, a bounded number of times, when it has ended;
 - a call that is cancelled, late or lost says whether it may have happened;
 - what a server says of its tools is pinned at first sight; a tool that changes, or that comes
   later, is quarantined until a person approves it.
@@ -177,7 +177,7 @@ class PinnedMcpWorkbench(McpWorkbench):
     async def list_tools(self) -> list[ToolSchema]:
         """The trusted tools that the server offers now.
 
-        While a call runs, or when the server has died, these are the ones listed last: a stock
+        While a call runs, or when the server has ended, these are the ones listed last: a stock
         agent hangs where a listing raises in the middle of its turn. The error of a later call
         describes it.
 
@@ -214,7 +214,7 @@ class PinnedMcpWorkbench(McpWorkbench):
             )
 
     async def start(self) -> None:
-        """Starts the server and lists its tools; forgets how often it died.
+        """Starts the server and lists its tools; forgets how often it ended.
 
         Raises:
             McpServerError: It cannot be started.

@@ -1,4 +1,4 @@
-"""One MCP server: its process or address, and what happens when it dies.
+"""One MCP server: its process or address, and what happens when it ends.
 
 An MCP server is somebody else's process. It may start slowly or not at all, hang, die during a
 call or answer with megabytes.
@@ -80,7 +80,7 @@ class StderrTail:
         return Redactor().clean_text(" | ".join(line for line in tuple(self._lines) if line))
 
 
-# ---- A connection, and the server that is started again when it dies ----
+# ---- A connection, and the server that is started again when it ends ----
 
 
 _ENDING_SECONDS = 10.0
@@ -202,9 +202,9 @@ class McpConnection:
         self.suspect = True
         if number is None or self.gone:
             return
-        telling = _task(session.cancel(number))
-        self._telling.add(telling)
-        telling.add_done_callback(self._telling.discard)
+        cancelling = _task(session.cancel(number))
+        self._cancelling.add(cancelling)
+        cancelling.add_done_callback(self._cancelling.discard)
 
     async def answers(self) -> bool:
         """Whether the server gives a sign of life in time."""
@@ -220,8 +220,8 @@ class McpConnection:
         """Ends the server, or the session with it; waits until that is done."""
         self.gone = True
         self._closing.set()
-        for telling in tuple(self._telling):
-            telling.cancel()
+        for cancelling in tuple(self._cancelling):
+            cancelling.cancel()
         if not self._session.done():
             self._task.cancel()
         await asyncio.wait({self._task}, timeout=_ENDING_SECONDS)

@@ -177,7 +177,7 @@ class McpToolResult(ToolResult):
     """
 
     may_have_happened: bool = False
-    """Whether an error leaves open what the tool did: the server died, was late or was cancelled.
+    """Whether an error leaves open what the tool did: the server ended, was late or was cancelled.
     Such a call is not to be repeated blindly."""
 
     def to_text(self, replace_image: str | None = None) -> str:

@@ -50,7 +50,7 @@ from coag.tracing import (
 
 from .exchanges import plain_json
 
-# ---- Tool calls from their intent on, until somebody runs them or tells of their end ----
+# ---- Tool calls from their intent on, until they are run or their end is reported ----
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +86,7 @@ class AnnouncedCalls:
         self._waiting: list[tuple[str, ToolAttempt]] = []
 
     def announce(self, call_id: str, attempt: ToolAttempt) -> None:
-        """A call is about to be run, by whoever does."""
+        """A call is about to be run."""
         self._waiting.append((call_id, attempt))
 
     def claim(
@@ -113,7 +113,7 @@ class AnnouncedCalls:
 
 
 SCHEMAS_NOTE = "tools"
-"""The sort of note in which schemas stand that say more, or less, than an `ActionSpec`."""
+"""The sort of note that holds schemas that say more, or less, than an `ActionSpec`."""
 _IN_SPEC = ("name", "description", "parameters")
 _SAME = True
 """Stands in that note for those of them that are as in the spec."""
@@ -231,7 +231,7 @@ class Recorder:
         self.ids = CountingIds()
         self.model = model
         self.turn = 0
-        """The turn that is going on, from 1; 0 before the first."""
+        """The open turn, from 1; 0 before the first."""
         self.announced = AnnouncedCalls()
         """Calls whose intents are written, and which nobody has begun to run."""
         self.tools = ListedTools(self.write)

@@ -154,7 +154,7 @@ class RecordingClient(WrappedClient):
 def _failing(
     call: CallRecord, usage: Callable[[], TokenUsage], pieces: Sequence[str] | None = None
 ) -> Generator[None]:
-    """Writes a request down that fails; what it failed with goes on its way."""
+    """Records a request that fails; the error is raised again."""
     try:
         yield
     except (asyncio.CancelledError, GeneratorExit) as error:
@@ -315,7 +315,7 @@ class RecordingWorkbench(StaticStreamWorkbench):
 
     @contextmanager
     def _failing(self, attempt: ToolAttempt, shown: Sequence[object] = ()) -> Generator[None]:
-        """Writes a call down that raises; what it raises goes on its way."""
+        """Records a call that raises; the error is raised again."""
         try:
             yield
         except (asyncio.CancelledError, GeneratorExit):
@@ -435,7 +435,7 @@ class RecordedAgent(BaseChatAgent):
         except (asyncio.CancelledError, GeneratorExit):
             turn.fail("cancelled", ReceiptStatus.CANCELLED)
             raise
-        except Exception as error:  # an agent may raise anything; it goes on its way
+        except Exception as error:  # an agent may raise anything; it is raised again
             turn.fail("error", ReceiptStatus.UNKNOWN, error)
             raise
         finally:
@@ -443,7 +443,7 @@ class RecordedAgent(BaseChatAgent):
             turn.end()
 
     async def on_reset(self, cancellation_token: CancellationToken) -> None:
-        """Resets the agent, which the trace tells; the run goes on."""
+        """Resets the agent and notes it in the trace; the run continues."""
         await self.agent.on_reset(cancellation_token)
         self.recorder.note("reset", f"Agent {self.name} was reset.")
 
@@ -543,7 +543,7 @@ class _Turn:
                 self._recorder.note(type(item).__name__, f"{item.source}: {item.to_text()}")
 
     def fail(self, reason: str, unended: ReceiptStatus, error: Exception | None = None) -> None:
-        """Tells why the turn breaks off, and what that means for calls that run."""
+        """Sets why the turn is interrupted, and what that means for calls that run."""
         self._reason, self._unended, self._error = reason, unended, error
         self._response = "" if error is None else reason_of(error)
 
@@ -591,8 +591,8 @@ class StockRun:
         What an agent raises that is no `CoagError` is not passed on: the end of its turn names it.
         """
         turn = self._recorder.turn + 1
-        said = TextMessage(content=text, source="user")
-        messages = list(_messages(self._records(), turn)) or [said]
+        messages = list(_messages(self._records(), turn))
+        messages = messages or [TextMessage(content=text, source="user")]
         try:
             return await self._agent.on_messages(messages, CancellationToken())
         except CoagError:

@@ -542,7 +542,7 @@ class ReplayingWorkbench(NamedComponent, StaticStreamWorkbench):
         self.check()
 
     async def reset(self) -> None:
-        """Does nothing: the tape goes on, as the recorded run did."""
+        """Does nothing: the tape continues, as the recorded run did."""
 
     async def save_state(self) -> Mapping[str, Any]:
         """Nothing: the states of the recorded tools are in no record."""
@@ -567,8 +567,8 @@ class ReplayingWorkbench(NamedComponent, StaticStreamWorkbench):
             self.divergence = self.divergence or error
             return error
         if call.result is None and call.raised is None:
-            broke_off = "not yet at its end when the recorded run broke off"
-            how = "cancelled" if call.receipt else broke_off
+            unfinished = "not yet at its end when the recorded run broke off"
+            how = "cancelled" if call.receipt else unfinished
             error = self._tape.diverged(f"{name!r} was {how}, so that no result of it is recorded")
             self.divergence = self.divergence or error
             return error

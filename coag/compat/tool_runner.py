@@ -188,9 +188,9 @@ _TAKEN = "the one that was offered first under this name stays. Rename one of th
 class ToolListing:
     """Lists tools and the tools of workbenches.
 
-    A name belongs to whoever offered it first, and never to another afterwards: what was judged
-    and approved as the tool of one workbench is never run by another, even if the first one is
-    away, late or without the tool by then.
+    A name belongs to the first that offers it, and never to another: what was judged and approved
+    as the tool of one workbench is never run by another, even if the first one is away, late or
+    without the tool by then.
     """
 
     def __init__(

@@ -5,7 +5,7 @@ be elsewhere: a worker serves each as a `RoutedAgent` (`worker`, `serve_agent`),
 `RemoteChatAgent` takes its place in any team, beside local agents.
 
 A turn has an id, chosen by the client. The same id sent again is answered with the same result or
-continues; it never runs twice, also where the worker died in between: with `logs=` its replacement
+continues; it never runs twice, also where the worker ended in between: with `logs=` its replacement
 takes the turn up by the agent's own trace, without them the turn ends in `RemoteAgentError`.
 Waiting is bounded everywhere (`RemoteLimits`), so a dead worker is an error and never a hang.
 """

@@ -223,7 +223,7 @@ def _size(item: TurnItem) -> int:
 _OPERATIONS_KEPT = 100
 _REPLACED = (
     "Another agent has taken its place and knows nothing of the dialogue so far: the worker was "
-    "restarted, or the agent closed. Reset the remote agent, or load a saved state, to go on."
+    "restarted, or the agent closed. Reset the remote agent, or load a saved state, to continue."
 )
 _LOST = (
     "The worker does not know the turn: it was replaced, and the agent kept no logs. What the turn "

@@ -32,7 +32,7 @@ class PlaceOpened(Value):
     past_runs: tuple[str, ...] = ()
     """Run folders that belong to what was before."""
     acted: bool = False
-    """True once a turn was begun, so that there is a run to go on with."""
+    """True once a turn was begun, so that there is a run to continue."""
 
 
 class TurnBegun(Value):
@@ -69,7 +69,7 @@ class TurnJournal:
     def __init__(self, path: Path, *, kept: int) -> None:
         self.opened: PlaceOpened | None = None
         self.open_turn: TurnBegun | None = None
-        """The turn that was going on."""
+        """The turn that had not ended."""
         self.settled = True
         """False where no run holds the state that the agent was in."""
         self.ended: dict[str, TurnEnded] = {}
@@ -105,7 +105,7 @@ class TurnJournal:
             lines = self._path.read_bytes().splitlines(True) if self._path.exists() else []
         for number, text in enumerate(lines, 1):
             if not text.endswith(b"\n"):
-                return  # what was being written when the process died; nothing followed from it
+                return  # what was being written when the process ended; nothing followed from it
             try:
                 self._take(_LINES.validate_python(json.loads(text)))
             except ValueError as error:

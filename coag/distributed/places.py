@@ -41,7 +41,7 @@ class AgentPlace:
 
     @property
     def recipe(self) -> Recipe | None:
-        """What `CoagAgent(recipe=...)` takes, so that a replacement can go on with its run."""
+        """What `CoagAgent(recipe=...)` takes, so that a replacement can continue its run."""
         if self.factory is None:
             return None
         arguments = {
@@ -119,11 +119,11 @@ def _file_name(text: str) -> str:
     return name[:_LONGEST_NAME] + "-" + hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-# ---- How a place gets its agent: a new one, or the one whose worker died, from its run ----
+# ---- How a place gets its agent: a new one, or that of a lost worker, from its run ----
 
 
 _LOST = (
-    "The worker was replaced in the middle of the turn, and the agent kept no run to go on with "
+    "The worker was replaced in the middle of the turn, and the agent kept no run to continue "
     "(`logs` and `recipe` of a CoagAgent). What it did until then is unknown; it is not repeated."
 )
 _NEVER_BEGUN = (
@@ -148,7 +148,7 @@ class OpenedAgent:
     answer: TextMessage | None = None
     """The turn had ended already, with this answer."""
     lost: str | None = None
-    """It can neither go on nor be answered, for this reason."""
+    """It can neither continue nor be answered, for this reason."""
 
 
 async def open_agent(

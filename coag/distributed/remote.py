@@ -204,7 +204,7 @@ class RemoteChatAgent(BaseChatAgent):
         await cancellable(self._ask(OperationDone, op="pause"), cancellation_token)
 
     async def on_resume(self, cancellation_token: CancellationToken) -> None:
-        """Lets the remote agent go on."""
+        """Lets the remote agent continue."""
         await cancellable(self._ask(OperationDone, op="resume"), cancellation_token)
 
     async def save_state(self) -> Mapping[str, Any]:

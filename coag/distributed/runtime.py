@@ -93,7 +93,7 @@ async def worker(
     options: Mapping[str, str] | None = None,
     limits: RemoteLimits | None = None,
 ) -> AsyncGenerator[RemoteConnection]:
-    """Serves chat agents to whoever connects to the same host.
+    """Serves chat agents to all that connect to the same host.
 
     A type that a dead worker held is taken as soon as the host has noticed its death.
 

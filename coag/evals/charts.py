@@ -52,7 +52,7 @@ class ChartText:
     title: str
     caption: str
     description: str
-    """What it shows, for whoever does not see it."""
+    """What it shows, for readers who do not see it."""
     prefix: str
     """What its ids begin with."""
     unit: str = ""
@@ -242,7 +242,7 @@ def _spot(picture: SvgPicture, at: Point, radius: float, fill: str, stroke: str 
 
 
 def sheet(charts: Sequence[Chart], columns: int) -> str:
-    """Charts of one size side by side, as one SVG file that stands alone."""
+    """Charts of one size side by side, as one SVG file."""
     wide, high = charts[0].width, charts[0].height
     rows = -(-len(charts) // columns)
     size = f"{wide * columns:g}", f"{high * rows:g}"

@@ -118,7 +118,7 @@ class Figures(Counts):
     prompt_tokens: int = 0
     completion_tokens: int = 0
     cached_tokens: int = 0
-    """Prompt tokens that the server took from its cache, where it tells."""
+    """Prompt tokens that the server took from its cache, where it says so."""
     seconds: float = 0.0
     """Time spent in turns."""
     decisions: dict[str, int] = Field(default_factory=dict[str, int])
@@ -661,7 +661,7 @@ def tokens(tally: TraceTally) -> float | None:
 
 @_measure("cost", "tokens", "more")
 def cached_tokens(tally: TraceTally) -> float | None:
-    """Prompt tokens that the server took from its cache, where it tells."""
+    """Prompt tokens that the server took from its cache, where it says so."""
     return tally.figures.cached_tokens
 
 
@@ -712,7 +712,7 @@ def measures_of(
     """Every measure of a trial from the tallies of its episodes.
 
     Counts are added up; shares and averages are over all that was counted, not averages of
-    averages. None stands where a measure has no meaning or no evidence.
+    averages. None for a measure without meaning or evidence.
     """
     total = total_of(tallies)
     return {name: measure(total) for name, measure in measures.items()}

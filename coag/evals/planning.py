@@ -120,7 +120,7 @@ def _extended(folder: Path, there: Plan, asked: Plan) -> Plan:
 
 
 def _union(there: Sequence[object], asked: Sequence[object]) -> tuple[object, ...]:
-    """Both, in order; `none` stands for a model only where there is no other."""
+    """Both, in order; `none` is a model's name only where there is no other."""
     both = (*there, *(one for one in asked if one not in there))
     return tuple(one for one in both if one != NO_MODEL) or both
 

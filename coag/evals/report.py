@@ -73,7 +73,7 @@ def write_report(
 ) -> ReportFiles:
     """Writes the report of an assessment, finished or not.
 
-    The JSON and the Markdown file stand beside the page, with its name and their suffixes. The
+    The JSON and the Markdown file are beside the page, with its name and their suffixes. The
     same trials give the same bytes. Each file is written whole, or not at all.
 
     Args:
@@ -82,7 +82,7 @@ def write_report(
             given.
         title: The heading; a usual one if empty.
         profile: What the domain adds to a report: references, ablations, measures, names.
-        run_pages: For how many failed trials, the most telling first, pages of their runs are made
+        run_pages: For how many failed trials, the most useful first, pages of their runs are made
             where the runs were kept and the profile can write them.
         on_progress: Called with what is being done.
 

@@ -168,7 +168,7 @@ def run_evaluation(
     """Plays contenders over scenarios and seeds; called again, it plays what is missing.
 
     Each trial is stored when it is over. A first interrupt (Ctrl-C) lets running jobs come to
-    their end; a second one ends them at once. After both, and after a kill, the same call goes on.
+    their end; a second one ends them at once. After both, or a kill, call it again to continue.
 
     Args:
         domain: Who plays what; with several processes it is pickled.
@@ -361,7 +361,7 @@ def _play_all(
 class _Pool:
     """Worker processes that play jobs at the same time.
 
-    Where a worker dies, e.g. for want of memory, the standard pool is lost and does not say in
+    Where a worker is lost, e.g. for want of memory, the standard pool is lost and does not say in
     which job. So the jobs that were running are played again one at a time: a job that ends its
     process then is tried again within the bound of `settings.retries`.
     """
@@ -379,7 +379,7 @@ class _Pool:
                 yield self._alone(suspects.popleft())
 
     def _together(self, jobs: Iterator[Job], suspects: deque[Job]) -> Generator[Trial]:
-        """Trials until there are no more jobs, or a worker dies: then `suspects` were running."""
+        """Trials until there are no more jobs, or a worker ends: then `suspects` were running."""
         running: dict[Future[Trial], Job] = {}
         size = self.settings.processes
         try:
@@ -397,7 +397,7 @@ class _Pool:
             suspects.extend(running.values())
 
     def _alone(self, job: Job) -> Trial:
-        """Plays a job that was running when a worker died, with no other beside it."""
+        """Plays a job that was running when a worker was lost, with no other beside it."""
         for attempt in range(2, max(3, self.settings.retries + 2)):
             try:
                 with self._open(1) as executor:

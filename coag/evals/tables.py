@@ -62,7 +62,7 @@ class ReportCell:
 
     text: str
     more: str = ""
-    """What stands small below it."""
+    """Small text below it."""
     tone: Tone = ""
     """Whether it speaks for the contender; shown as a colour only."""
     heat: int | None = None

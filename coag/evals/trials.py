@@ -171,7 +171,7 @@ class Plan(Value):
     def _without_repetition(self) -> Self:
         for what in (self.contenders, self.scenarios, self.models, self.seeds):
             if len(set(what)) < len(what):
-                raise ValueError(f"a name or seed stands twice in {what}")
+                raise ValueError(f"a name or seed is twice in {what}")
         return self
 
     def jobs(self) -> Iterator[Job]:

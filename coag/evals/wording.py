@@ -10,7 +10,7 @@ from .statistics import Interval, PairedComparison
 
 _MINUS = "\N{MINUS SIGN}"
 NONE = "\N{EN DASH}"
-"""What stands where there is no number."""
+"""The sign where there is no number."""
 _UNITS = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 

@@ -1,9 +1,9 @@
 """What the awareness modules of an agent held over the cycles of a run.
 
 A state is read as things of a few kinds: goals, items that need attention, transitions, resources
-and so on. `_KINDS` says for each kind what tells its things apart, how one is described, and how it
-is shown; the tables of a state, the differences between two states, and the history over the
-cycles all follow from that.
+and so on. `_KINDS` says for each kind how its things are identified, described and shown; the
+tables of a state, the differences between two states, and the history over the cycles all follow
+from that.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ class _Kind:
         return found
 
     def key(self, thing: _Json) -> Hashable:
-        """What tells a thing apart from the others."""
+        """What identifies a thing."""
         return self.kind, *(str(thing[name]) for name in self.keys or self.columns[:1])
 
     def cells(self, thing: _Json) -> tuple[str, ...]:
@@ -364,7 +364,7 @@ class _History:
         self._steps: dict[int, int] = {}
         """The state's step as each cycle began; -1 where it cannot be read."""
         self._lanes: dict[tuple[str, Hashable], tuple[str, dict[int, LaneSpan]]] = {}
-        """By kind, and by what tells things apart: a label, and each cycle that began with it."""
+        """By kind and key: a label, and each cycle that began with it."""
         self._values: dict[str, dict[int, float]] = {}
         self._capacities: dict[str, float] = {}
         self._changes: list[CycleChange] = []
@@ -455,7 +455,7 @@ class _History:
         return not lasts, closed, -max(span.weight for span in spans.values())
 
     def _spans(self, spans: Mapping[int, LaneSpan], kind: str) -> Iterator[LaneSpan]:
-        """Neighbouring cycles in which it was the same are one; transitions stand alone."""
+        """Neighbouring cycles in which it was the same are one; transitions stay single."""
 
         def same(cycle: int) -> tuple[object, ...] | None:
             span = spans.get(cycle)
@@ -529,7 +529,7 @@ class AwarenessReader:
         return bool(self._histories)
 
     def view(self, cycle: int | None = None) -> AwarenessView:
-        """Where the agent stood as a cycle began, or the last one; an error where nothing tells."""
+        """The agent's awareness as a cycle began, or the last one; an error where there is none."""
         if not self.aware:
             raise ConfigurationError(NOT_AWARE)
         cycles = self._cycles

@@ -18,7 +18,7 @@ from .trace_scan import LOOKED_BACK, snapshot_at
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BeliefPoint:
-    """One field at the beginning of one cycle; None stands for what is not known."""
+    """One field at the beginning of one cycle; None for what is not known."""
 
     cycle: int
     believed: Any

@@ -191,7 +191,7 @@ class ProcedureStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcedureHistory:
-    """All versions of one procedure that the trace tells of, oldest first."""
+    """All versions of one procedure in the trace, oldest first."""
 
     name: str
     current: int

@@ -318,7 +318,7 @@ class OpenRun:
 
     @property
     def index(self) -> TraceIndex:
-        """Where the records of its trace stand, as far as it was scanned."""
+        """Where the records of its trace are, as far as it was scanned."""
         return self._scan.index
 
     @property

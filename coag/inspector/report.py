@@ -232,7 +232,7 @@ def _refuse(keys: Sequence[str]) -> None:
     twice = sorted({key for key in keys if keys.count(key) > 1})
     if twice:
         raise ConfigurationError(
-            f"Several of the runs have the id {twice[0]!r}; a report tells runs apart by it. "
+            f"Several of the runs have the id {twice[0]!r}; a report identifies runs by it. "
             "Report on them one by one."
         )
 

@@ -42,7 +42,7 @@ def within_run(error: TraceError) -> str:
     return f"{error.path.name} {problem}".rstrip(".") + "."
 
 
-# ---- What stands in a trace; each raises a TraceError where it cannot be read ----
+# ---- What is in a trace; each raises a TraceError where it cannot be read ----
 
 
 _LONGEST = 1 << 24

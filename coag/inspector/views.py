@@ -1,7 +1,7 @@
 """What the pages show of runs and cycles, as values: no file is read here, and no HTML made.
 
 Everything in them comes out of logs, so every text is untrusted. Texts of rows are short; all
-others are as they stand in the log, however long, so that a page must clip what it shows.
+others are as they are in the log, however long, so that a page must clip what it shows.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class Findings:
     def first(self) -> Finding | None:
         """Where it first went wrong: the earliest that follows from no other one.
 
-        Within a cycle a cause tells more than a violation.
+        Within a cycle a cause says more than a violation.
         """
         placed = [one for one in self.together if one.cycle is not None and one.follows is None]
         order = {FindingSort.CAUSE: 0, FindingSort.VIOLATION: 1}
@@ -254,7 +254,7 @@ class CycleView:
 
 
 class TaskOutcome(StrEnum):
-    """What a run came to, as whoever ran it found; unknown where nobody measured it."""
+    """What a run came to, as it was measured; unknown where it was not."""
 
     SUCCESS = "success"
     FAILURE = "failure"
@@ -271,7 +271,7 @@ class Trouble:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunCard:
-    """One run in the list of runs; None stands for what is not known yet."""
+    """One run in the list of runs; None for what is not known yet."""
 
     key: str
     """Names the run in addresses: its id, made unique where two folders hold the same."""
@@ -363,7 +363,7 @@ class RecordView:
     """Its JSON on many lines, with all escaped that steers a terminal; else why it is not shown."""
 
 
-# ---- Where an agent stood: what its awareness modules held as cycles began ----
+# ---- What an agent's awareness modules held as cycles began ----
 
 
 class Move(StrEnum):
@@ -397,7 +397,7 @@ class StateRow:
     depth: int = 0
     """Of a goal: how many goals are above it, of those that it serves."""
     strong: bool = False
-    """Whether it stands out: the goal that is pursued."""
+    """Whether it is emphasised: the goal that is pursued."""
     closed: bool = False
     """Whether it can be folded: a closed goal on which nothing open depends."""
 
@@ -496,7 +496,7 @@ class ModuleHistory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AwarenessView:
-    """Where an agent stood as one cycle began, and over all of them."""
+    """An agent's awareness as one cycle began, and over all of them."""
 
     cycle: int
     last: int

@@ -91,7 +91,7 @@ class _Site:
         return self._of_run("beliefs", key, belief=belief, findings=self.cache.findings(key).found)
 
     def stood(self, key: str, number: int | None = None) -> str:
-        """Where the agent stood as a cycle began, or the last one."""
+        """The agent's awareness as a cycle began, or the last one."""
         reader = self.cache.awareness(key)
         if not reader.aware:
             raise HTTPException(404, NOT_AWARE)
@@ -154,7 +154,7 @@ class _Site:
         return await self._answer(make, ("page=1",), request)
 
     async def awareness(self, request: Request) -> Response:
-        """Where the agent stood last; the address may ask for the page of a cycle."""
+        """The agent's last awareness; the address may ask for the page of a cycle."""
         key, number = _value(request, "run"), _value(request, "cycle=0")
         if number:
             return RedirectResponse(self.pages.addresses.to("stood", key, number), 303)
@@ -269,8 +269,8 @@ def serve_inspector(
 
     Args:
         logs: A folder of logs, or the folder of one run.
-        host: The address to serve. Anything but this machine's own shows the logs to whoever
-            reaches it.
+        host: The address to serve. Anything but this machine's own shows the logs to all who
+            reach it.
         port: The port; 0 takes a free one.
         domain: What is known of the runs' domain, for the causes of failures.
         on_start: Called with the address, once it can be opened.

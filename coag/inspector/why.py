@@ -65,7 +65,7 @@ class WhyGraph:
     left_out: int = 0
     trouble: str = ""
     sentences: tuple[str, ...] = ()
-    """The same in words, for whoever cannot see it."""
+    """The same in words, for readers who cannot see it."""
 
 
 _NODES = 40

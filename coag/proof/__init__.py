@@ -1,8 +1,8 @@
 """What a trace proves, and what can be done with it: verify, replay, fork, explain, diagnose.
 
 Everything here starts from a run's folder alone. `verify` checks the invariants of deliberation
-on the records, `replay` runs the agent again on what they hold, `fork` goes on from one of their
-phases otherwise, `why` tells what a decision rested on, and `diagnose` what a failure came from.
+on the records, `replay` runs the agent again on what they hold, `fork` continues from one of their
+phases otherwise, `why` shows what a decision was based on, and `diagnose` what caused a failure.
 """
 
 from coag._util.deprecation import renamed

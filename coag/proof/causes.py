@@ -39,7 +39,7 @@ class Cause(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """One record that a diagnosis rests on."""
+    """One record that supports a diagnosis."""
 
     seq: int
     """Number of the record, from 0."""
@@ -144,7 +144,7 @@ class Circumstances:
     state: Mapping[str, Any]
     """The perceptual state as JSON."""
     goal: str = ""
-    """The goal in the words of whoever set it."""
+    """The goal in the words in which it was set."""
     constraints: tuple[str, ...] = ()
     """Names of the constraints in force."""
     recalled: tuple[Claim, ...] = ()
@@ -177,7 +177,7 @@ class DomainKnowledge:
         }
 
     def goal_facts(self, goal: str) -> Facts:
-        """Facts that whoever set the goal says are the case at the start."""
+        """Facts that the goal says are the case at the start."""
         return {}
 
     def may_change(self, fact: str, old: Any, new: Any, achieved: bool) -> bool:
@@ -220,7 +220,7 @@ class DomainKnowledge:
 
 
 def flat(value: Any, name: str = "") -> list[tuple[str, Any]]:
-    """The scalars in a JSON value, each with its dotted path; lists stand for themselves."""
+    """The scalars in a JSON value, each with its dotted path; lists are kept as they are."""
     if not isinstance(value, dict):
         return [(name, value)]
     items: list[tuple[str, Any]] = []

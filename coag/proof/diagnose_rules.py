@@ -88,17 +88,17 @@ def missed_record(cycle: ObservedCycle) -> Diagnosis | None:
 def untrue_record(cycle: ObservedCycle) -> Diagnosis | None:
     """A recalled record says what is not so, and the agent followed it."""
     domain, now = cycle.run.domain, cycle.circumstances(cycle.claims)
-    said = [(one, claim) for one in cycle.recalled for claim in domain.record_claims(one)]
-    refuted = [it for it in said if domain.holds(it[1], now, remembered=True) is False]
+    claims = [(one, claim) for one in cycle.recalled for claim in domain.record_claims(one)]
+    refuted = [it for it in claims if domain.holds(it[1], now, remembered=True) is False]
     for suspects, why in (
         (refuted, "What was perceived, asked for or ruled contradicts it."),
-        (said, "Without it there is a way to the goal, and no percept confirms it."),
+        (claims, "Without it there is a way to the goal, and no percept confirms it."),
     ):
         wrong = [claim for _, claim in suspects]
         true = [claim for claim in cycle.claims if claim not in wrong]
         vetoed = suspects is refuted and any(_vetoed(claim, cycle) for claim in wrong)
         harmed = vetoed and bool(_harm_of_rejection(cycle, true))
-        if harmed or (wrong and _misled(cycle, true, gave_up=suspects is said)):
+        if harmed or (wrong and _misled(cycle, true, gave_up=suspects is claims)):
             record = suspects[0][0]
             return cycle.failure(
                 _what_it_did(cycle),
@@ -151,10 +151,10 @@ def _sensible_unruled(cycle: ObservedCycle) -> bool:
 
 def _vetoed(claim: Claim, cycle: ObservedCycle) -> str:
     """Why a candidate was rejected, if for what a claim says; else empty."""
-    for died in (judged.rejected_by for judged in cycle.evaluations):
-        said = cycle.run.domain.claims(died.reason) if died else ()
-        if died and any((one.fact, one.value) == (claim.fact, claim.value) for one in said):
-            return died.reason
+    for verdict in filter(None, (judged.rejected_by for judged in cycle.evaluations)):
+        claims = cycle.run.domain.claims(verdict.reason)
+        if any((one.fact, one.value) == (claim.fact, claim.value) for one in claims):
+            return verdict.reason
     return ""
 
 
@@ -198,8 +198,8 @@ def false_situation(cycle: ObservedCycle) -> Diagnosis | None:
     if reasoning is None or cycle.unanswered(Phase.REASONING):
         return None
     now = cycle.circumstances(cycle.claims)
-    said = domain.claims(reasoning.situation)
-    false = [one for one in said if domain.holds(one, now, remembered=False) is False]
+    claims = domain.claims(reasoning.situation)
+    false = [one for one in claims if domain.holds(one, now, remembered=False) is False]
     if false:
         text = f"It says {quoted(false[0].text)}, and what it was shown does not."
     elif reasoning.goal_status is not GoalAssessment.OPEN and cycle.has_way(cycle.claims):
@@ -225,11 +225,11 @@ def invalid_proposal(cycle: ObservedCycle) -> Diagnosis | None:
         return _invalid(cycle, "Nothing was proposed.", "The answer holds no candidate.")
     harm = _harm_of_rejection(cycle, cycle.claims)
     for judged in cycle.evaluations if harm else ():
-        died, candidate = judged.rejected_by, cycle.candidate(judged.candidate_id)
-        if died is not None and candidate is not None:
-            ruled = died.constraint not in _FORM_CHECKS
+        verdict, candidate = judged.rejected_by, cycle.candidate(judged.candidate_id)
+        if verdict is not None and candidate is not None:
+            ruled = verdict.constraint not in _FORM_CHECKS
             why = "The rule was in force." if ruled else "No such call can be made."
-            reason = f"was rejected by {died.constraint}: {short(died.reason, _CALL)}"
+            reason = f"was rejected by {verdict.constraint}: {short(verdict.reason, _CALL)}"
             return _invalid(cycle, ended(f"{_named(judged, cycle)} {reason}"), f"{why} {harm}")
     return None
 
@@ -454,7 +454,7 @@ def _did_nothing(cycle: ObservedCycle, returned: Return) -> bool:
 
 
 def never_answered(cycle: ObservedCycle) -> Diagnosis | None:
-    """The run broke off while an action ran, and it was not resumed."""
+    """The run was interrupted while an action ran, and not resumed."""
     for intent, receipt in cycle.summary.effects:
         if cycle.summary.execution is None and receipt is None and not cycle.run.ahead:
             text = f"{intent.action} began here, and no record shows what came of it."
@@ -500,7 +500,7 @@ def _foreseen(cycle: ObservedCycle, returned: Return) -> bool:
 
 
 def broken_turn(cycle: ObservedCycle) -> Diagnosis | None:
-    """The turn broke off, and no record says why."""
+    """The turn was interrupted, and no record says why."""
     end = cycle.summary.turn_end
     if end is None or end.reason != "error":
         return None
@@ -513,7 +513,7 @@ def broken_turn(cycle: ObservedCycle) -> Diagnosis | None:
 
 
 _DOUBT = "If not that, then the projection is wrong, or the tool."
-"""Added for every prediction that did not come true: the trace does not tell these apart."""
+"""Added for every prediction that did not come true: the trace does not show which it was."""
 _ODD_NOW = "Later readings say again what was believed before."
 
 

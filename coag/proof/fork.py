@@ -67,7 +67,7 @@ class Describable(Protocol):
 
 @runtime_checkable
 class Accompanied(Protocol):
-    """An environment that knows what whoever drove the run did between its turns."""
+    """An environment that knows what the run's driver did between its turns."""
 
     async def before_turn(self, agent: CoagAgent) -> None:
         """Does it, to the agent, as it was done before each turn; e.g. adds a new rule."""
@@ -282,7 +282,7 @@ def _stopped(actions: Sequence[str], restored: RestoredRun) -> str:
     """Why a fork may not act, and what to do about it."""
     why = (
         "the trace does not have the state of the environment there. Give "
-        "CoagAgent(environment=...) one that tells its state (snapshot, restore, close) and, in "
+        "CoagAgent(environment=...) one that gives its state (snapshot, restore, close) and, in "
         "a fork, that it is a copy (is_copy = True)."
     )
     if restored.agent.environment is not None and not restored.copied:

@@ -34,7 +34,7 @@ class Changes(Value):
     without_records: tuple[str, ...] = ()
     """Ids, or short ids, of records of long-term memory that are as if never written."""
     without_constraints: tuple[str, ...] = ()
-    """Names of constraints that are not in force, whoever brings them."""
+    """Names of constraints that are not in force, whatever their origin."""
     procedures: dict[str, str] = Field(default_factory=dict)
     """New texts of procedures, by name."""
     settings: dict[str, JsonValue] = Field(default_factory=dict)
@@ -112,7 +112,7 @@ class Changes(Value):
 
 
 def _public(spec: str) -> str:
-    """A model spec as it may stand in a log; one that a factory reads is shown as it is."""
+    """A model spec as it may be logged; one that a factory reads is shown as it is."""
     try:
         return ModelSpec.parse(spec).public
     except ConfigurationError:
@@ -255,7 +255,7 @@ def _unfit(path: str, value: Any, what: str, error: ValidationError) -> StateErr
     return StateError(f"{path!r} cannot be {value!r}: {what}: {first_error(error)}.")
 
 
-# ---- Making a fork's changes in a mind that stands at the boundary ----
+# ---- Making a fork's changes in a mind at the boundary ----
 
 
 AUTHOR = "developer"
@@ -270,7 +270,7 @@ def change_mind(
     promised: Collection[str],
     at: datetime,
 ) -> None:
-    """Makes the changes; the mind stands at the boundary and has not begun its run."""
+    """Makes the changes; the mind is at the boundary and has not begun its run."""
     deps, context = mind.deps, mind.context
     pinned = _leave_out(mind, changes.without_constraints, promised)
     missing = [

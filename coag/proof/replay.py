@@ -256,7 +256,7 @@ class _Replay:
         except CoagError:
             if self.sink.tape.position == before and not self.sink.stopped:
                 raise
-        except BaseException:  # an error of the agent's own code broke off the original turn, too
+        except BaseException:  # an error of the agent's own code ended the original turn, too
             last = self.sink.last
             broke_off = isinstance(last, TurnEnd) and last.reason == "error"
             if self._process is None or not broke_off:

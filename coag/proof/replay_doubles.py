@@ -319,7 +319,7 @@ def _failure_of(tape: Tape, was: Executed) -> Failure:
 
 
 class TapeApprover:
-    """Whoever approves: answers each request as it was answered then."""
+    """The approver: answers each request as it was answered then."""
 
     def __init__(self, stage: Stage) -> None:
         self._stage = stage
@@ -331,7 +331,7 @@ class TapeApprover:
         if answer is None:
             self._stage.sink.end()
         if answer.details["what"] == "withdrawn":
-            await asyncio.Event().wait()  # whoever waits for it is about to be cancelled
+            await asyncio.Event().wait()  # its waiting caller is about to be cancelled
         by: str = answer.details.get("by", "")
         denied = answer.details["what"] == "denied"
         if denied:
@@ -362,7 +362,7 @@ class TapeAnswers:
         self._stage = stage
 
     async def answer(self) -> ModelCall:
-        """The request that is next on the tape, with what the records around it tell."""
+        """The request that is next on the tape, with what the records around it say."""
         await self._stage.pause()
         call = self._stage.tape.head
         if call is None:

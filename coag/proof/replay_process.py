@@ -206,7 +206,7 @@ class Process:
 
     @property
     def has_selected(self) -> bool:
-        """Whether it stands right before an Execution."""
+        """Whether it is right before an Execution."""
         memory = self.mind.context.working_memory
         return memory.in_cycle and memory.phase is Phase.SELECTION
 
@@ -308,7 +308,7 @@ def empty_memory(agent: CoagAgent) -> TapeMemory:
 def cancelled_before(records: Sequence[TraceRecord]) -> int | None:
     """Which of the records of a turn is the first after it was cancelled; None if it was not.
 
-    Also None where the cancellation broke off a model call or an action, which show it.
+    Also None where the cancellation interrupted a model call or an action, which show it.
     """
     if not records or not isinstance(end := records[-1], TurnEnd) or end.reason != "cancelled":
         return None
@@ -355,7 +355,7 @@ def _is_empty(outcome: Outcome, reason: str) -> bool:
 
 
 def _broke_off(record: TraceRecord) -> bool:
-    """Whether a record is of something that the cancellation broke off."""
+    """Whether a record is of something that the cancellation interrupted."""
     if isinstance(record, ModelCall):
         return record.error == "cancelled"
     return isinstance(record, Receipt) and record.status is ReceiptStatus.CANCELLED

@@ -40,7 +40,7 @@ class DrivenAgent(Protocol):
 
 
 _PATIENCE = 50
-"""Rounds of the event loop in which what a cancellation broke off may begin."""
+"""Rounds of the event loop in which what a cancellation interrupted may begin."""
 PlainBuilder = Callable[[ReplayingClient, ReplayingWorkbench, Recorder], object]
 """What a recipe's factory gives for the replay of a plain run: it builds the agent over doubles
 of its model and its tools, and over a recorder to which it writes. The agent is a `DrivenAgent`, or
@@ -190,7 +190,7 @@ async def _say(agent: DrivenAgent, text: str, sink: PlainSink) -> None:
 def _cancelled_before(records: Sequence[TraceRecord]) -> int | None:
     """Which of the records of a turn is the first after it was cancelled; None if it was not.
 
-    Also None where the cancellation broke off a request to the model, which comes again.
+    Also None where the cancellation interrupted a request to the model, which comes again.
     """
     left = list(records)
     if left and isinstance(left[-1], TurnEnd) and left[-1].reason == "cancelled":

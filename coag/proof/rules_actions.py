@@ -79,7 +79,7 @@ class CandidateRules(Checker):
         self._in_turn, self._closed = True, None
 
     def on_turn_end(self, record: TurnEnd) -> Findings:
-        """A turn whose cycle was closed without acting broke off."""
+        """A turn whose cycle was closed without acting was interrupted."""
         if record.reason not in ("cancelled", "error"):
             yield from self._check_closed(f"its turn ended for {shown(record.reason)}")
         self._in_turn, self._closed = False, None

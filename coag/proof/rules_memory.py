@@ -163,7 +163,7 @@ class ProcedureRules(Checker):
         self._fresh[(name, version)] = record.content
 
     def _repeats(self, name: str, record: Written) -> bool:
-        """Whether an action that a crash broke off was run once more, which writes the same."""
+        """Whether an action that a crash interrupted was run again, which writes the same."""
         number = cast("int", record.content.get("version"))
         wrote = self._fresh.get((name, number))
         known = [] if wrote is None else [_text_hash(wrote)]

@@ -135,7 +135,7 @@ class StateRules(Checker):
             )
         if reason is SnapshotReason.LOADED and not self._old:
             yield remark("A saved state was loaded here; what led to it is not in this trace.")
-        self._ready = self._old  # version 1 does not always tell a loaded state from a new cycle
+        self._ready = self._old  # version 1 does not always show a loaded state
         yield from self._adopt(record)
         begun = self.memory is not None and (self.memory.cycle or self.memory.queued)
         if reason is not SnapshotReason.OPENED or begun:
@@ -303,7 +303,7 @@ def check_patch(record: Percept) -> Findings:
 
 
 def is_closing(outcome: ExecutionOutcome) -> bool:
-    """Whether an execution ends a cycle that broke off, and is neither an act nor an impasse."""
+    """Whether an execution ends an interrupted cycle, and is neither an act nor an impasse."""
     return outcome.action is None and not outcome.batch and outcome.result != "impasse"
 
 
@@ -408,14 +408,14 @@ class CallRules(Checker):
         self._calls: list[ModelCall] = []
         """Those since the last outcome."""
         self._lost: RuleFinding | None = None
-        """A missing usage, which is right if the cycle turns out to have broken off."""
+        """A missing usage, which is right if the cycle turns out to be interrupted."""
 
     def on_snapshot(self, record: Snapshot) -> None:
         """Calls before it are of no outcome."""
         self._calls = []
 
     def on_note(self, record: Note) -> None:
-        """Calls before a resumption are of a phase that broke off and is begun again."""
+        """Calls before a resumption are of an interrupted phase, which begins again."""
         if record.about == RESUMED:
             self._calls = []
 

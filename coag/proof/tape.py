@@ -400,7 +400,7 @@ class CheckingSink:
     ) -> None:
         """Runs a turn to its end, or to where it was cancelled.
 
-        What was broken off by it, a model call or an action, cancels itself.
+        What it interrupted, a model call or an action, cancels itself.
         """
         self.cancels_at = None if before is None else self.tape.position + before
         self._turn, self._patience = asyncio.create_task(turn), patience

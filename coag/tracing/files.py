@@ -32,24 +32,24 @@ def regular(path: str, flags: int) -> int:
     """Opens a regular file. For `open(..., opener=regular)`."""
     file = os.open(path, flags | _NO_WAITING)
     mode = os.fstat(file).st_mode
-    if stat.S_ISREG(mode) or stat.S_ISDIR(mode):  # `open` itself tells of a folder
+    if stat.S_ISREG(mode) or stat.S_ISDIR(mode):  # `open` itself reports a folder
         return file
     os.close(file)
     raise OSError(errno.EINVAL, "it is not a regular file")
 
 
-# ---- Whether a trace that is read on is still the file that was read so far ----
+# ---- Whether a trace is still the file that was read so far ----
 
 
 class SameFile:
-    """Remembers the file that was opened first, and tells whether another took its place."""
+    """Remembers the file that was opened first, to see whether another took its place."""
 
     def __init__(self) -> None:
         self._known: tuple[int, int] | None = None
         """Device and number of the file."""
 
     def problem(self, file: BinaryIO, read: int) -> str:
-        """What happened to the file, for after its name; empty where it can be read on."""
+        """What happened to the file, for after its name; empty where reading can continue."""
         if self.is_other(file):
             return "was replaced by another file while it was read"
         if file.seek(0, os.SEEK_END) < read:
@@ -57,7 +57,7 @@ class SameFile:
         if read:
             file.seek(read - 1)
             if file.read(1) != b"\n":
-                return "was written anew while it was read"
+                return "was rewritten while it was read"
         return ""
 
     def is_other(self, file: BinaryIO) -> bool:
@@ -85,7 +85,7 @@ class LineFile:
         try:
             # A lock of Windows would keep readers out as well.
             if sys.platform != "win32" and not try_lock(self._file):
-                problem = "another writer holds it: the run still goes on. Stop that one first."
+                problem = "another writer holds it: the run has not ended. Stop that one first."
                 raise TraceError(path, problem)
             self._regular = stat.S_ISREG(os.fstat(self._file.fileno()).st_mode)
         except BaseException:
@@ -111,12 +111,12 @@ class LineFile:
         if not self._regular:
             return
         mine = os.fstat(self._file.fileno())
-        with trace_errors(self._path, "was taken away while the run goes on"):
+        with trace_errors(self._path, "was removed during the run"):
             there = self._place.stat()
         if not os.path.samestat(mine, there):
-            raise TraceError(self._path, "was replaced by another file while the run goes on")
+            raise TraceError(self._path, "was replaced by another file during the run")
         if mine.st_size < least:
-            problem = f"was cut to {mine.st_size} of {least} bytes while the run goes on"
+            problem = f"was cut to {mine.st_size} of {least} bytes during the run"
             raise TraceError(self._path, problem)
 
     @property
@@ -125,7 +125,7 @@ class LineFile:
         return os.fstat(self._file.fileno()).st_size if self._regular else 0
 
     def backwards(self) -> Iterator[bytes]:
-        """First what stands behind the last newline (often nothing), then the lines, last first.
+        """First what follows the last newline (often nothing), then the lines, last first.
 
         Lines come without their newline. Reads in blocks, so that a long trace is cheap to open.
         """
@@ -155,7 +155,7 @@ class LineFile:
 
 
 def backwards(file: FileIO, size: int) -> Iterator[bytes]:
-    """First what stands behind the last newline (often nothing), then the lines, last first.
+    """First what follows the last newline (often nothing), then the lines, last first.
 
     Lines come without their newline. Reads in blocks, so that a long file is cheap.
     """

@@ -163,7 +163,7 @@ class RunFolder:
         return info.model_copy(update={"seal": seal})
 
     def reopen(self, *, redactor: Redactor | None = None) -> None:
-        """Notes in `run.json` that a run that had ended goes on.
+        """Notes in `run.json` that a run that had ended continues.
 
         Args:
             redactor: Takes secrets out; None for the one that knows this process's environment.
@@ -173,11 +173,11 @@ class RunFolder:
         """
         info = read_run(self.path)
         if info.ended_at is not None or info.seal is not None:
-            going_on = info.model_copy(update={"ended_at": None, "seal": None})
-            self._write(self._fields(going_on, redactor))
+            reopened = info.model_copy(update={"ended_at": None, "seal": None})
+            self._write(self._fields(reopened, redactor))
 
     def _fields(self, info: RunInfo, redactor: Redactor | None) -> dict[str, Any]:
-        """What is to stand in `run.json`; what a run began with stays there to the letter."""
+        """What to write to `run.json`; what a run began with is not changed by a letter."""
         clean = (redactor or Redactor.from_environment()).clean
         fields: dict[str, Any] = from_json(clean(info.model_dump_json()))
         old = info_fields(self.info_path) or {}
@@ -210,7 +210,7 @@ def read_run(folder: Path | str) -> RunInfo:
 def open_trace(
     folder: RunFolder, *, clock: Clock | None = None, redactor: Redactor | None = None
 ) -> TraceWriter:
-    """Opens a run's trace for writing, new or to go on with, with its pages for reading.
+    """Opens a run's trace for writing, new or to be continued, with its pages for reading.
 
     Args:
         folder: The run's folder; its `run.json` says which kind of pages it gets.
@@ -359,7 +359,7 @@ _LOOKED_AT = 100
 
 
 def asked_in(record: TraceRecord) -> str:
-    """What a record tells to have been asked: a message's text, or the goal of a snapshot."""
+    """What was asked for, by one record: a message's text, or the goal of a snapshot."""
     match record:
         case Percept(kind=PerceptKind.MESSAGE):
             return record.content

@@ -139,7 +139,7 @@ def line_hash(before: str, seq: int, body: bytes) -> str:
     Args:
         before: The hash of the line before; empty for the first line of a trace.
         seq: The line's number.
-        body: The record's JSON, exactly as it stands in the line.
+        body: The record's JSON, exactly as it is in the line.
     """
     return _line_hash(before.encode(), str(seq).encode(), body)
 
@@ -164,9 +164,8 @@ def _line_hash(before: bytes, seq: bytes, body: bytes | memoryview) -> str:
 
 
 #
-# The hash before the first line stands for what is known when a run begins. The hash after the
-# last stands for all that `run.json` says of an ended run, and for what a fork's memory began
-# with.
+# The hash before the first line covers what is known when a run begins. The hash after the last
+# covers all that `run.json` says of an ended run, and what a fork's memory began with.
 FIXED = (
     *("id", "kind", "agent", "model", "seed"),
     *("versions", "configuration", "started_at", "parent"),
@@ -175,10 +174,10 @@ FIXED = (
 
 
 def opening_hash(fields: dict[str, Any]) -> str:
-    """What stands for the hash before the first line of a run's trace.
+    """The hash before the first line of a run's trace.
 
     Args:
-        fields: What `run.json` holds, as it stands in the file.
+        fields: What `run.json` holds, unchanged.
     """
     return _hash("opening", {name: fields.get(name) for name in FIXED})
 
@@ -187,17 +186,17 @@ def closing_hash(fields: dict[str, Any], records: int, head: str, remembered: st
     """The last hash of an ended run, which follows from all that is sealed.
 
     Args:
-        fields: What `run.json` holds, as it stands in the file; its `seal` does not count.
+        fields: What `run.json` holds, unchanged; its `seal` does not count.
         records: How many records the trace has.
         head: The hash of its last line; empty for an empty trace.
         remembered: SHA-256 of `remembered.jsonl`; empty where there is none.
     """
-    said = {name: value for name, value in fields.items() if name != "seal"}
-    return _hash("closing", [records, head, remembered, said])
+    unsealed = {name: value for name, value in fields.items() if name != "seal"}
+    return _hash("closing", [records, head, remembered, unsealed])
 
 
 def info_fields(path: Path) -> dict[str, Any] | None:
-    """What a `run.json` holds, as it stands there; None where it cannot be read."""
+    """What a `run.json` holds, unchanged; None where it cannot be read."""
     try:
         with open(path, "rb", opener=regular) as file:
             found: object = from_json(file.read())
@@ -303,7 +302,7 @@ class TraceLine:
     problems: tuple[TraceProblem, ...] = ()
     """What is wrong with it; none for a line that is as it was written."""
     body: bytes = b""
-    """The record's JSON as it stands in the line; empty for other versions than this one."""
+    """The record's JSON as it is in the line; empty for other versions than this one."""
     bound: bool = False
     """Of a first line: whether its hash follows from what `run.json` says."""
 

@@ -1,4 +1,4 @@
-"""An index of a trace: what stands where, read when it is asked for."""
+"""An index of a trace: which line holds what; lines are read on request."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _SHORTEST = 48
 _NAMES = (b'"seq"', b'"body"', b'"record"')
 """What every record says, unless its names are escaped."""
 _NAMES_NO_CYCLE = frozenset({b"turn_start", b"percept"})
-"""Records whose cycle is not asked for: what they stand before tells it."""
+"""Records whose cycle is not looked up: it is that of the records after them."""
 
 
 class RecordKind(IntEnum):
@@ -62,7 +62,7 @@ _KINDS = {kind.name.lower().encode(): kind for kind in RecordKind if kind}
 
 
 def time_of(head: bytes) -> datetime | None:
-    """When a line was recorded, from its head; None where that does not tell."""
+    """When a line was recorded, from its head; None where that does not say it."""
     found = _AT.search(head)
     if found is None:
         return None
@@ -121,29 +121,29 @@ class Stretch:
     """Neighbouring lines that belong to one cycle, or of a plain run to one turn.
 
     It begins with the turn's start or the cycle's snapshot and ends before the next one's, so
-    that what an action brought back stands in the cycle that ran it. Where neither was written,
+    that what an action brought back is in the cycle that ran it. Where neither was written,
     it begins with the first record that names a later cycle.
     """
 
     cycle: int
-    """The cycle, of a plain run the turn; 0 for what stands before the first."""
+    """The cycle, of a plain run the turn; 0 for what is before the first."""
     first: int
     """Position of its first line, from 0."""
     count: int
     """How many lines it has so far."""
 
 
-# ---- Where each record of a trace stands, so that any cycle of a long one is read by itself ----
+# ---- Where each record of a trace is, so that any cycle of a long one is read by itself ----
 
 
 _BUFFER = 1 << 17
 """Bytes that are read at a time; many records have tens of thousands."""
 _FOREIGN = 10_000
 """Lines that are no records at the beginning of a file, after which it is none of ours."""
-_STANDS_BEFORE = frozenset(
+_NAMES_NO_STRETCH = frozenset(
     {RecordKind.SNAPSHOT, RecordKind.TURN_END, RecordKind.ACTIONS, RecordKind.UNREADABLE}
 )
-"""Records that do not tell which cycle a stretch is of."""
+"""Records that do not say which cycle a stretch is of."""
 
 
 class TraceIndex:
@@ -232,8 +232,8 @@ class TraceIndex:
         position = len(self._kinds)
         self._kinds.append(kind)
         self._ours = self._ours or kind is not RecordKind.UNREADABLE
-        tells = kind not in _STANDS_BEFORE
-        later = tells and bool(self._cycles) and 0 < self._cycles[-1] < cycle
+        names_cycle = kind not in _NAMES_NO_STRETCH
+        later = names_cycle and bool(self._cycles) and 0 < self._cycles[-1] < cycle
         if not self._firsts or (begins and self._acted) or later:
             self._cycles.append(0)
             self._firsts.append(position)
@@ -243,7 +243,7 @@ class TraceIndex:
         if begins or kind is RecordKind.PERCEPT:
             return
         self._acted = True
-        if tells:
+        if names_cycle:
             self._cycles[-1] = max(self._cycles[-1], cycle)
 
     # ---- what is there ----
@@ -299,7 +299,7 @@ class TraceIndex:
         return Stretch(cycle=self._cycles[number], first=first, count=end - first)
 
     def of_cycle(self, cycle: int) -> list[int]:
-        """The positions of the stretches of one cycle: one, or several where a turn broke off."""
+        """The positions of the stretches of one cycle: one, or several after an interruption."""
         return [at for at, of in enumerate(self._cycles) if of == cycle]
 
     @property
@@ -331,7 +331,7 @@ class TraceIndex:
         return self._offsets[position + 1] - self._offsets[position]
 
     def environments(self, before: int) -> Iterator[int]:
-        """Snapshots that stand before a position and may hold the environment, newest first.
+        """Snapshots before a position that may hold the environment, newest first.
 
         The state of the environment is written where it has changed, so the first one that holds
         it is how the environment was then. Those of other writers may turn out to hold none.
@@ -345,7 +345,7 @@ class TraceIndex:
         """When the lines at some positions were recorded, without reading more than their heads.
 
         Returns:
-            One for each; None where the head of the line does not tell.
+            One for each; None where the head of the line does not say it.
 
         Raises:
             TraceError: If the file cannot be read.

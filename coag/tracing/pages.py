@@ -158,7 +158,7 @@ class _Files:
 
 
 def page_text(page: dict[str, Any]) -> bytes:
-    """A page as it stands in its file."""
+    """A page as it is in its file."""
     return to_json(page, indent=2)
 
 

@@ -47,7 +47,7 @@ class Parent(Value):
     """That run's folder, as seen from the fork's folder of logs."""
     cycle: int
     phase: Phase
-    """The first phase that was run anew."""
+    """The first phase that was run again."""
     seq: int
     """Number of the first record of the parent that is not part of the fork's past."""
     changes: tuple[str, ...] = ()
@@ -61,7 +61,7 @@ class Seal(Value):
     hash: str
     """The hash of its last line."""
     closing: str = ""
-    """The hash after it, which stands for the trace, the rest of `run.json` and what a fork's
+    """The hash after it, which covers the trace, the rest of `run.json` and what a fork's
     memory began with; empty in runs of before `run.json` was sealed."""
 
 
@@ -88,11 +88,11 @@ class RunInfo(Value):
     parent: Parent | None = None
     """None for a run that was not forked."""
     ended_at: Moment | None = None
-    """None while the run goes on, and after a crash."""
+    """None while the run is open, and after a crash."""
     seal: Seal | None = None
-    """None while the run goes on, and after a crash."""
+    """None while the run is open, and after a crash."""
     result: dict[str, Any] | None = None
-    """What whoever ran it found out about the finished run, e.g. its measures."""
+    """What was found out about the finished run, e.g. its measures."""
 
     def _repr_html_(self) -> str:
         return html_card(f"Run {self.id}", facts=run_facts(self))

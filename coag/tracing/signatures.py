@@ -1,4 +1,4 @@
-"""What ties a run to something that whoever can write its folder does not have.
+"""What ties a run to something that those who can write its folder do not have.
 
 A signature needs a private key; a witness is a file that is kept elsewhere. Both say the same of a
 run: how many records its trace has, the hash of the last, and the SHA-256 of the files beside it.
@@ -75,7 +75,7 @@ class Witnessed(Statement):
 
 
 def statement_of(run: Path, at: datetime) -> Statement:
-    """How a run stands now.
+    """The state of a run now.
 
     Raises:
         TraceError: It cannot be read, or its trace does not end in a whole line.
@@ -144,7 +144,7 @@ def seal_by_environment(run: Path, at: datetime) -> None:
 
 
 def sign_run(run: Path, at: datetime) -> Statement:
-    """Writes `seal.json`: how the run stands now, signed with the key of the environment.
+    """Writes `seal.json`: the state of the run now, signed with the key of the environment.
 
     Raises:
         ConfigurationError: There is no key, or it is none.
@@ -276,7 +276,7 @@ def _ed25519() -> Any:
 
 
 class Witness:
-    """A file, kept elsewhere, to which is appended how runs stand; each line binds the one before.
+    """A file, kept elsewhere, of the states of runs; each line binds the one before.
 
     Args:
         path: The file; `append` makes it where it is not there.
@@ -286,7 +286,7 @@ class Witness:
         self.path = path
 
     def append(self, runs: list[Path], at: datetime) -> list[Statement]:
-        """Appends how each run stands now, all of them or none, and waits until the disk has them.
+        """Appends the state of each run, all of them or none, and waits until the disk has them.
 
         Raises:
             TraceError: A run or the file cannot be read or written, or the file is no witness.

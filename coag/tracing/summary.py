@@ -343,7 +343,7 @@ def _of_type(outcome: Outcome | None, kind: type[_OutcomeT]) -> _OutcomeT | None
 
 
 def _named_cycle(record: TraceRecord) -> int:
-    """The cycle that a record shows to be at work; 0 if it stands between two cycles."""
+    """The cycle that a record shows to be at work; 0 if it is between two cycles."""
     if isinstance(record, Percept | TurnStart | TurnEnd | Snapshot):
         return 0
     return 0 if record.record == "actions" else max(record.cycle, 0)

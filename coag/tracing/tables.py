@@ -205,7 +205,7 @@ def _cycles(records: Iterator[_Placed]) -> Iterator[CycleSummary]:
     number, group = 0, list[TraceRecord]()
     for _, cycle, body in records:
         if cycle < 1 or body.record in ("snapshot", "turn_start", "turn_end", "percept"):
-            continue  # they stand between cycles, and name the one before them
+            continue  # they are between cycles, and name the one before them
         if group and cycle != number:
             yield summarize_cycle(group, cycle=number)
             group = []

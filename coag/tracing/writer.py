@@ -40,10 +40,10 @@ _DEEP = 150
 
 
 def record_text(record: TraceRecord) -> str:
-    """A record as it stands in a trace.
+    """A record as it is written in a trace.
 
     Half characters (lone surrogates), which an answer cut off within an escape gives, cannot
-    stand in a file; they are written as `?`.
+    be written to a file; they become `?`.
     """
     try:
         text = record.model_dump_json()
@@ -150,21 +150,21 @@ class TraceWriter:
 
     Records are numbered without gaps, chained by their hashes, and held back until the next phase
     boundary, intent, receipt or turn's end. Nothing that was written is kept in RAM. An existing
-    trace is gone on with, one of version 1 too; a torn last line is moved to
+    trace is continued, one of version 1 too; a torn last line is moved to
     `trace.jsonl.torn-SEQ` and a note says so.
 
     A writer that failed once refuses everything after, so that no action runs unrecorded. So does
     one whose file was removed, replaced or cut: that is looked after before every intent. The
     trace is the truth and pages are for reading: they are made in a thread of their own, so that
     the last ones may be missing where the process was killed; if they fail, a note and a logged
-    warning say so and the run goes on without.
+    warning say so and the run continues without.
 
     Args:
         path: The trace; its folder exists.
         pages: Makes pages for reading beside the trace, or None.
         clock: Dates the note about a repair.
         redactor: Takes secrets out; None for the one that knows this process's environment.
-        opening: What stands for the hash before the first line of a new trace; see `open_trace`.
+        opening: The hash before the first line of a new trace; see `open_trace`.
 
     Raises:
         TraceError: If the trace cannot be opened, is held by another writer or is damaged.
@@ -304,7 +304,7 @@ class TraceWriter:
         text = f"No more pages for reading are made; the trace goes on without: {error}"
         self._hold(Note(at=self._clock.now(), cycle=self._cycle, about="pages", text=text))
         _LOG.warning(text)
-        with contextlib.suppress(TraceError, OSError):  # the first failure is the one to tell
+        with contextlib.suppress(TraceError, OSError):  # the first failure is the one to report
             pages.close()
 
     def _finish_pages(self) -> None:
@@ -401,7 +401,7 @@ class MemoryTrace:
         self._count += 1
 
     def flush(self) -> None:
-        """Does nothing: what is in RAM dies with the process."""
+        """Does nothing: what is in RAM ends with the process."""
 
     @property
     def entries(self) -> tuple[Entry, ...]:

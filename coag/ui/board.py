@@ -63,7 +63,7 @@ _STATES = {
 
 @dataclass(frozen=True, slots=True)
 class BoardColumn:
-    """A column of the table: its title, its width in characters, and what stands in it."""
+    """A column of the table: its title, its width in characters, and the text of its cells."""
 
     title: str
     width: int
@@ -196,7 +196,7 @@ class Board:
         return bool(waiting)
 
     def views(self) -> list[RunView]:
-        """All watched runs as they stand, those that began last first."""
+        """All watched runs as they are now, those that began last first."""
         now, held = self._clock.now(), self._held()
         views = [watch.view(now, held) for watch in self._watches.values()]
 
@@ -360,7 +360,7 @@ def snapshot(board: Board, place: Path, *, width: int) -> Iterator[str]:
 
 
 def summary(views: list[RunView], older: int) -> str:
-    """How many runs there are, and how many of them go on."""
+    """How many runs there are, and how many of them are open."""
     over = sum(view.over for view in views)
     text = f"{_count(len(views), 'run')}, {len(views) - over} going on"
     return f"{text}, {older:,} older ones not shown" if older else text

@@ -68,7 +68,7 @@ def visible(text: object) -> Markup:
 
 
 def named(text: object, limit: int = 80) -> str:
-    """The same, cut, for where only plain text can stand, as in a title."""
+    """The same, cut, for where only plain text can be, as in a title."""
     whole = str(text)
     shown = whole if len(whole) <= limit else f"{whole[:limit]}\N{HORIZONTAL ELLIPSIS}"
     return _UNSEEN.sub(lambda found: f"[U+{ord(found.group()):04X}]", shown)

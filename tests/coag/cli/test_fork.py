@@ -104,7 +104,7 @@ def test_a_text_of_a_procedure_that_nothing_uses_is_told_of(tmp_path: Path, say:
 def test_without_an_environment_it_says_how_to_give_one(tmp_path: Path, say: Say) -> None:
     blind = asyncio.run(foraged(tmp_path, world=False))
     said = say("fork", blind.path.name, "--at", "2")
-    assert "Give CoagAgent(environment=...) one that tells its state" in said.out
+    assert "Give CoagAgent(environment=...) one that gives its state" in said.out
 
 
 @pytest.mark.broken_trace("it edits run.json")

@@ -65,7 +65,7 @@ def test_jobs_come_pair_by_pair_and_without_a_model_once_for_all_models() -> Non
 
 
 @pytest.mark.parametrize(
-    ("seeds", "problem"), [([1, 1], "stands twice"), ([-1], "greater than or equal to 0")]
+    ("seeds", "problem"), [([1, 1], "is twice in"), ([-1], "greater than or equal to 0")]
 )
 def test_seeds_that_repeat_or_are_negative_are_refused(seeds: list[int], problem: str) -> None:
     with pytest.raises(ValidationError, match=problem):

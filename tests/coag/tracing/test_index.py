@@ -271,7 +271,7 @@ def replaced_file(path: Path) -> None:
     [
         (cut_file, "was cut while it was read"),
         (replaced_file, "was replaced by another file"),
-        (rewritten_file, "was written anew"),
+        (rewritten_file, "was rewritten"),
     ],
 )
 def test_a_trace_that_is_another_now_is_an_error(

@@ -215,7 +215,7 @@ def cut(path: Path) -> None:
 @pytest.mark.skipif(sys.platform == "win32", reason="an open file cannot be removed there")
 @pytest.mark.parametrize(
     ("harm", "problem"),
-    [(removed, "was taken away"), (replaced, "was replaced"), (cut, "was cut to 10 of")],
+    [(removed, "was removed"), (replaced, "was replaced"), (cut, "was cut to 10 of")],
 )
 def test_nothing_is_intended_once_the_trace_is_not_where_it_was(
     path: Path, harm: Callable[[Path], None], problem: str
