@@ -275,9 +275,9 @@ def _named_by(texts: Iterable[str], entities: Iterable[Entity]) -> set[str]:
                 wordless.append((folded(name), entity.name))
     if not wanted and not wordless:
         return set()
-    given = tuple(texts)
-    found = {name for form in _forms_in(given, wanted.keys()) for name in wanted[form]}
-    plain = [folded(text) for text in given] if wordless else []
+    texts = tuple(texts)
+    found = {name for form in _forms_in(texts, wanted.keys()) for name in wanted[form]}
+    plain = [folded(text) for text in texts] if wordless else []
     return found | {name for form, name in wordless if any(form in text for text in plain)}
 
 
@@ -354,14 +354,14 @@ def bounded_focus(state: AwarenessState, attention: int, transitions: int) -> Aw
     As many of the latest suppressed ids are kept as attention items.
     """
     before, went = state.attention, state.trajectory.transitions
-    kept = {
+    focus = {
         "items": best(before.items, attention, lambda item: (item.urgency, item.created_step)),
         "suppressed": before.suppressed[max(0, len(before.suppressed) - attention) :],
     }
     latest = {"transitions": went[max(0, len(went) - transitions) :]}
     return state.model_copy(
         update={
-            "attention": before.model_copy(update=kept),
+            "attention": before.model_copy(update=focus),
             "trajectory": state.trajectory.model_copy(update=latest),
         }
     )
@@ -633,8 +633,8 @@ def weighed_goals(
         return observation
 
     def moved(goal: ObservedGoal) -> ObservedGoal:
-        given = (goal.priority, goal.source, goal.description)
-        return goal.model_copy(update={"priority": learned_priority(*given, tallies, settings)})
+        fields = (goal.priority, goal.source, goal.description)
+        return goal.model_copy(update={"priority": learned_priority(*fields, tallies, settings)})
 
     return observation.model_copy(update={"goals": tuple(map(moved, observation.goals))})
 

@@ -131,25 +131,25 @@ def render_injection(blocks: Sequence[InjectionBlock], budget: int) -> str:
         raise ValueError(f"A budget is 0 tokens or more, not {budget!r}. Give 0 to inject nothing.")
     room = budget * BYTES_PER_TOKEN - len(_OPENING) - len(_CLOSING)
     placed = sorted(blocks, key=lambda block: block.priority)
-    shown: dict[int, dict[int, str]] = {}  # the texts by block and place
+    texts: dict[int, dict[int, str]] = {}  # by block and place
     for at, place in _in_order(placed):
         block = placed[at]
         text = (as_inline if block.inline else as_item)(block.items[place].text)
         if not text:
             continue  # nothing but characters that are not shown
         cost = len(text.encode()) + len(_COMMA if block.inline else f"{_INDENT}\n")
-        if at not in shown:  # the heading with colon and line break; a blank line between blocks
+        if at not in texts:  # the heading with colon and line break; a blank line between blocks
             opening = len(as_item(block.heading).encode()) + (1 if block.inline else 2)
-            cost += opening + bool(shown)
+            cost += opening + bool(texts)
         if cost > room:
             break
         room -= cost
-        shown.setdefault(at, {})[place] = text
-    if not shown:
+        texts.setdefault(at, {})[place] = text
+    if not texts:
         return ""
-    body = "\n".join(_written(placed[at], shown[at]) for at in sorted(shown))
-    given = sum(len(block.items) + block.more for block in placed)
-    left_out = given - sum(map(len, shown.values()))
+    body = "\n".join(_written(placed[at], texts[at]) for at in sorted(texts))
+    items = sum(len(block.items) + block.more for block in placed)
+    left_out = items - sum(map(len, texts.values()))
     note = f"[{left_out} more left out]\n" if left_out else ""
     return f"{_OPENING}{body}{note if len(note) <= room else ''}{_CLOSING}"
 

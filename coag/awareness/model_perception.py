@@ -216,14 +216,14 @@ _KNOWN = 300
 """Entities and goals, the latest of each, that are looked at."""
 
 
-def _shown(topics: Sequence[str], text: str, state: AwarenessState) -> tuple[str, ...]:
+def _about(topics: Sequence[str], text: str, state: AwarenessState) -> tuple[str, ...]:
     """The topics without known ones of which the message has no word, if it has one of others.
 
     If it has no word of any, as in `And how long does it take?`, all stay.
     """
-    said = content(text)
+    words = content(text)
     known = {folded(name) for name in _names(state)}
-    named = [topic for topic in topics if content(topic) & said]
+    named = [topic for topic in topics if content(topic) & words]
     if not named:
         return tuple(topics)
     return tuple(topic for topic in topics if topic in named or folded(topic) not in known)
@@ -233,9 +233,9 @@ def _can_refer(text: str, state: AwarenessState) -> bool:
     """Whether a message has a word of something known, or says that it refers back."""
     if refers_back(text, state):
         return True
-    said = content(text)
+    words = content(text)
     goals = (goal.description for goal in state.goals.goals[-_KNOWN:])
-    return any(content(one) & said for one in (*_names(state), *goals))
+    return any(content(one) & words for one in (*_names(state), *goals))
 
 
 def _names(state: AwarenessState) -> tuple[str, ...]:
@@ -397,7 +397,7 @@ class ModelPerception:
         talk = await ask(form)
         fields = _of_talk(talk) | _common(talk, text, summary, state)
         if not settings.trusted:
-            fields["topics"] = _shown(fields["topics"], text, state)
+            fields["topics"] = _about(fields["topics"], text, state)
             fields["references_previous"] &= _can_refer(text, state)
         return ConversationAnalysis.model_validate(fields).model_dump(mode="json")
 
@@ -416,8 +416,8 @@ def _common(
         given_up = _numbered(answer.abandoned, summary.goals)
     return {
         "message": text,
-        "goals": _said(answer.goals),
-        "questions": _said(answer.questions),
+        "goals": _texts(answer.goals),
+        "questions": _texts(answer.questions),
         "completed": reached,
         "abandoned": tuple(goal for goal in given_up if goal not in reached),
     }
@@ -426,7 +426,7 @@ def _common(
 def _of_talk(answer: ConversationAnswer) -> dict[str, Any]:
     entities = [{"name": one.name.strip(), "type": one.type} for one in _named(answer.entities)]
     return {
-        "topics": _said(answer.topics),
+        "topics": _texts(answer.topics),
         "entities": entities,
         "sentiment": answer.sentiment,
         "references_previous": answer.references_previous,
@@ -439,7 +439,7 @@ def _of_code(answer: CodingAnswer, summary: Summary) -> dict[str, Any]:
     fixed = _numbered(answer.fixed, summary.errors)
     return {
         **{
-            _PLURALS[type]: _said(part.name for part in answer.parts if part.type is type)
+            _PLURALS[type]: _texts(part.name for part in answer.parts if part.type is type)
             for type in PartType
         },
         "errors": [{"name": one.name.strip(), "message": one.message} for one in errors],
@@ -456,7 +456,7 @@ def _named(seen: Sequence[_Seen]) -> list[_Seen]:
     return list(reversed(first.values()))
 
 
-def _said(texts: Iterable[str]) -> tuple[str, ...]:
+def _texts(texts: Iterable[str]) -> tuple[str, ...]:
     """The texts without blank ones and repetitions."""
     return distinct(text.strip() for text in texts if text.strip())
 

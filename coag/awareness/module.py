@@ -146,7 +146,7 @@ class _ArchiveQueue:
     """What waits for an archive, which may fail or be slow without any effect on the state."""
 
     def __init__(self, archive: Archive | None) -> None:
-        self._whole = archive
+        self._all = archive
         self.archive = archive
         self._waiting: tuple[ArchivedItem, ...] = ()
 
@@ -155,9 +155,9 @@ class _ArchiveQueue:
 
         An archive that cannot separate people is not used for any.
         """
-        part = whole = self._whole
+        part = archive = self._all
         if scope is not None:
-            part = whole.within(scope) if scope and isinstance(whole, ApartArchive) else None
+            part = archive.within(scope) if scope and isinstance(archive, ApartArchive) else None
         if scope is not None or part is not self.archive:
             self.archive, self._waiting = part, ()
 
@@ -268,11 +268,11 @@ class Awareness:
         key: str | None = None,
         name: str = "awareness",
     ) -> None:
-        given = {name: value for name, value in locals().items() if name != "self"}
+        arguments = {name: value for name, value in locals().items() if name != "self"}
         if budget < 1:
             raise ValueError(f"budget is in tokens and at least 1, not {budget!r}.")
         self.name = name
-        self._given: Mapping[str, object] = given
+        self._arguments: Mapping[str, object] = arguments
         self._adapter = adapter or ToolAdapter()
         self._budget = budget
         self._clock = clock or SystemClock()
@@ -399,8 +399,8 @@ class Awareness:
         Raises:
             ConfigurationError: An argument cannot be made again from an import name and fields.
         """
-        given = self._given.items()
-        return {name: _dumped(name, value) for name, value in given if value is not None}
+        arguments = self._arguments.items()
+        return {name: _dumped(name, value) for name, value in arguments if value is not None}
 
     @classmethod
     def from_arguments(cls, arguments: Mapping[str, Any]) -> Self:

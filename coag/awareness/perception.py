@@ -100,19 +100,19 @@ def sentences(text: str) -> tuple[str, ...]:
 
 def said_in(text: str, state: AwarenessState) -> dict[str, tuple[str, ...]]:
     """The goals, as short commands, and questions of a text; which open goals it closes, by id."""
-    said = sentences(text)
-    questions = (_capital(one) for one in said if one.rstrip("\"')").endswith("?"))
+    texts = sentences(text)
+    questions = (_capital(one) for one in texts if one.rstrip("\"')").endswith("?"))
     return {
-        "goals": _goals_in(said),
+        "goals": _goals_in(texts),
         "questions": first_few(questions),
-        "completed": _goals_of(_DONE, said, state),
-        "abandoned": _goals_of(_GIVEN_UP, said, state),
+        "completed": _goals_of(_DONE, texts, state),
+        "abandoned": _goals_of(_GIVEN_UP, texts, state),
     }
 
 
-def _goals_in(said: Iterable[str]) -> tuple[str, ...]:
+def _goals_in(texts: Iterable[str]) -> tuple[str, ...]:
     found: list[str] = []
-    for sentence in said:
+    for sentence in texts:
         match = _GOAL.search(sentence)
         asks = sentence.endswith("?")
         if match is None or (asks and match.lastgroup in ("f", "need")):
@@ -130,23 +130,23 @@ def first_few(texts: Iterable[str]) -> tuple[str, ...]:
 
 def stems(text: str) -> frozenset[str]:
     """The words of a text that say something, without common endings."""
-    said = (word.casefold() for word in _WORD.findall(text))
-    return frozenset(re.sub(r"(?:ing|ed|s)$", "", word) for word in said if word not in _SMALL)
+    words = (word.casefold() for word in _WORD.findall(text))
+    return frozenset(re.sub(r"(?:ing|ed|s)$", "", word) for word in words if word not in _SMALL)
 
 
 def _goals_of(
-    pattern: re.Pattern[str], said: Iterable[str], state: AwarenessState
+    pattern: re.Pattern[str], texts: Iterable[str], state: AwarenessState
 ) -> tuple[str, ...]:
     """Ids of the open goals whose words a pattern all matches; else of those with all it finds."""
     found: list[str] = []
-    for sentence in said:
+    for sentence in texts:
         match = pattern.search(sentence.rstrip(".!?"))
         named = stems(match["what"]) if match else frozenset[str]()
         if not named:
             continue
         wanted = {goal.id: stems(goal.description) for goal in state.goals.goals if goal.is_open}
-        whole = [id for id, words in wanted.items() if words and words <= named]
-        found += whole or [id for id, words in wanted.items() if named <= words]
+        complete = [id for id, words in wanted.items() if words and words <= named]
+        found += complete or [id for id, words in wanted.items() if named <= words]
     return tuple(dict.fromkeys(found))
 
 
@@ -204,8 +204,8 @@ _TRIED = re.compile(
 def _coding(text: str, state: AwarenessState) -> CodingAnalysis:
     """The analysis of a message about software."""
     read = text[:LONGEST]
-    said = sentences(read)
-    clauses = [clause for sentence in said for clause in _BUT.split(sentence)]
+    texts = sentences(read)
+    clauses = [clause for sentence in texts for clause in _BUT.split(sentence)]
     errors = _errors(read, clauses)
     fixed = _fixed(clauses, errors, state)
     gone = set(map(folded, fixed))
@@ -223,7 +223,7 @@ def _coding(text: str, state: AwarenessState) -> CodingAnalysis:
         "concepts": _matches(_ABBREVIATION, read),
         "errors": tuple(one for one in errors if folded(one.name) not in gone),
         "fixed": fixed,
-        "failure": _failure(said),
+        "failure": _failure(texts),
     }
     return CodingAnalysis.model_validate(fields | said_in(read, state))
 
@@ -232,15 +232,15 @@ def _matches(pattern: re.Pattern[str], text: str) -> tuple[str, ...]:
     return first_few(match.group() for match in pattern.finditer(text))
 
 
-def _errors(text: str, said: Sequence[str]) -> tuple[RaisedError, ...]:
+def _errors(text: str, texts: Sequence[str]) -> tuple[RaisedError, ...]:
     """The errors that the text names, each once, except those that are said to be gone."""
     found: dict[str, RaisedError] = {}
     for match in _ERROR.finditer(text):
         error = RaisedError(name=match[1] or match[3], message=(match[2] or "").strip())
         known = found.get(folded(error.name))
         found[folded(error.name)] = known if known and known.message else error
-    gone = {folded(name) for one in said if _says_fixed(one) for name in _names(one)}
-    back = {folded(name) for one in said if not _says_fixed(one) for name in _names(one)}
+    gone = {folded(name) for one in texts if _says_fixed(one) for name in _names(one)}
+    back = {folded(name) for one in texts if not _says_fixed(one) for name in _names(one)}
     return tuple(error for name, error in found.items() if name not in gone - back)
 
 
@@ -258,13 +258,13 @@ def _says_fixed(sentence: str) -> bool:
 
 
 def _fixed(
-    said: Iterable[str], errors: Sequence[RaisedError], state: AwarenessState
+    texts: Iterable[str], errors: Sequence[RaisedError], state: AwarenessState
 ) -> tuple[str, ...]:
     """The unresolved errors that are said to be gone: those that are named, or the only one."""
     now = {folded(error.name) for error in errors}
     known = [one.name for one in unresolved_errors(state) if folded(one.name) not in now]
     gone: list[str] = []
-    for sentence in said:
+    for sentence in texts:
         if _says_fixed(sentence):
             said_words = stems(sentence)
             named = [name for name in known if _parts(name) & said_words]
@@ -278,9 +278,9 @@ def _parts(name: str) -> frozenset[str]:
     return stems(spaced) - {"error", "exception", "failure", "warn"} | {folded(name)}
 
 
-def _failure(said: Iterable[str]) -> ObservedFailure | None:
+def _failure(texts: Iterable[str]) -> ObservedFailure | None:
     """The first thing that was tried without success."""
-    for sentence in said:
+    for sentence in texts:
         match = _TRIED.search(sentence)
         if match:
             return ObservedFailure(action=match["what"].strip(), reason=match["why"].strip(" ."))
@@ -372,15 +372,15 @@ def refers_back(text: str, state: AwarenessState) -> bool:
 
 def content(text: str) -> frozenset[str]:
     """The stems of a text's content words."""
-    said = _WORD.findall(text[:LONGEST].casefold())
-    return stems(" ".join(word for word in said if word not in _STOP))
+    words = _WORD.findall(text[:LONGEST].casefold())
+    return stems(" ".join(word for word in words if word not in _STOP))
 
 
-def _topics(text: str, said: Sequence[str], state: AwarenessState) -> tuple[str, ...]:
+def _topics(text: str, texts: Sequence[str], state: AwarenessState) -> tuple[str, ...]:
     """Known names, other names, then what follows a cue; none twice, none within another."""
-    names = (name for sentence in said for name in _NAME.findall(sentence))
+    names = (name for sentence in texts for name in _NAME.findall(sentence))
     named = filter(_is_content, (*_CODED.findall(text), *names))
-    candidates = (*_known(text, state), *named, *_cued(said))
+    candidates = (*_known(text, state), *named, *_cued(texts))
     topics: list[str] = []
     for topic in first_few(candidates):
         if not any(f" {folded(topic)} " in f" {folded(other)} " for other in topics):
@@ -410,11 +410,11 @@ def _is_content(name: str) -> bool:
     return name not in _PRONOUN and name.casefold() not in _STOP
 
 
-def _cued(said: Iterable[str]) -> list[str]:
+def _cued(texts: Iterable[str]) -> list[str]:
     """The words after a cue, up to the first stop word."""
     phrases = (
         takewhile(lambda word: word.casefold() not in _STOP, match["what"].split())
-        for sentence in said
+        for sentence in texts
         for match in _CUE.finditer(sentence)
     )
     return [joined for phrase in phrases if (joined := " ".join(phrase))]

@@ -216,7 +216,7 @@ def _running_out(state: AwarenessState, settings: ProjectionSettings) -> Iterato
             if steps is None or steps > settings.horizon:
                 continue
             when = "has" if resource.remaining < amount else f"in about {_steps(steps)} has"
-            text = f"{name} {when} less than the {amount:g} that this needs: {_shown(goal)}"
+            text = f"{name} {when} less than the {amount:g} that this needs: {_short(goal)}"
             yield f"{name} for {goal.id}", text, _urgency(steps / settings.horizon, settings)
 
 
@@ -229,7 +229,7 @@ def _stalled(state: AwarenessState, settings: ProjectionSettings) -> Iterator[_W
             urgency = _urgency(settings.stall_steps / steps, settings) * goal.priority
             silent.append((urgency, steps, goal))
     for urgency, steps, goal in nlargest(settings.most, silent, key=itemgetter(0)):
-        yield f"{goal.id} stalls", f"No progress for {steps} steps: {_shown(goal)}", urgency
+        yield f"{goal.id} stalls", f"No progress for {steps} steps: {_short(goal)}", urgency
 
 
 def _failing(state: AwarenessState, settings: ProjectionSettings) -> Iterator[_Warning]:
@@ -268,7 +268,7 @@ def _due(state: AwarenessState, settings: ProjectionSettings) -> Iterator[_Warni
         else:
             continue
         if share <= 1.0:
-            yield f"{goal.id} due", f"{due}: {_shown(goal)}", _urgency(share, settings)
+            yield f"{goal.id} due", f"{due}: {_short(goal)}", _urgency(share, settings)
 
 
 _WARNINGS: Mapping[Ahead, Callable[[AwarenessState, ProjectionSettings], Iterator[_Warning]]] = {
@@ -285,13 +285,13 @@ def _urgency(share: float, settings: ProjectionSettings) -> float:
     return settings.least_urgency + (1.0 - settings.least_urgency) * near
 
 
-def _shown(goal: Goal) -> str:
+def _short(goal: Goal) -> str:
     return one_line(goal.description, _LENGTH)
 
 
 def _steps(count: float) -> str:
-    whole = max(1, round(count))
-    return f"{whole} step" if whole == 1 else f"{whole} steps"
+    rounded = max(1, round(count))
+    return f"{rounded} step" if rounded == 1 else f"{rounded} steps"
 
 
 def _time(away: timedelta) -> str:

@@ -176,8 +176,8 @@ class Attention(Value):
     def visible(self) -> tuple[AttentionItem, ...]:
         """The items that are not suppressed: the most urgent first, of equals the newest."""
         ignored = frozenset(self.suppressed)
-        shown = [item for item in reversed(self.items) if item.id not in ignored]
-        return tuple(sorted(shown, key=lambda item: (-item.urgency, -item.created_step)))
+        items = [item for item in reversed(self.items) if item.id not in ignored]
+        return tuple(sorted(items, key=lambda item: (-item.urgency, -item.created_step)))
 
     def add(self, *items: AttentionItem) -> Attention:
         """With these items; each replaces the one with its id."""
@@ -414,17 +414,17 @@ class SelfModel(Value):
         An entry that permits must match the action's whole name; one that refuses only has to
         occur in it. Case, punctuation and spacing do not count.
         """
-        said = f"{action!r} is none of"
+        prefix = f"{action!r} is none of"
         no_ability = [
             f"The limitation {one!r} holds for {action!r}."
             for one in self.limitations
             if _occurs_in(one, action)
         ]
         if not _permits(self.capabilities, action):
-            no_ability.append(f"{said} the capabilities: {', '.join(self.capabilities)}.")
+            no_ability.append(f"{prefix} the capabilities: {', '.join(self.capabilities)}.")
         no_leave = [f"{one!r} is forbidden." for one in self.forbidden if _occurs_in(one, action)]
         if not _permits(self.allowed, action):
-            no_leave.append(f"{said} what is allowed: {', '.join(self.allowed)}.")
+            no_leave.append(f"{prefix} what is allowed: {', '.join(self.allowed)}.")
         lacking = self._lacking(action)
         return CanI(
             action=action,

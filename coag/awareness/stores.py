@@ -247,8 +247,8 @@ class _TextStore(StateStore):
         try:
             yield
         except self._faults as error:
-            said = self._fault.format(place=self._place, error=one_line(str(error)))
-            raise StateStoreError(said) from error
+            text = self._fault.format(place=self._place, error=one_line(str(error)))
+            raise StateStoreError(text) from error
 
     def _stored(self, key: str, version: int, text: str) -> StoredState:
         try:

@@ -46,7 +46,7 @@ def diagnose(
     runs = runs_named(run, logs)
     failed = failing(
         runs,
-        lambda one: not _shown(one, known, json_lines=json_lines),
+        lambda one: not _print_failures(one, known, json_lines=json_lines),
         lambda _, error: say(one_line(str(error), 1_000)),
     )
     if len(runs) > 1 and not json_lines:
@@ -54,7 +54,7 @@ def diagnose(
     raise typer.Exit(_FAILED if failed else 0)
 
 
-def _shown(run: RunFolder, domain: DomainKnowledge | None, *, json_lines: bool) -> int:
+def _print_failures(run: RunFolder, domain: DomainKnowledge | None, *, json_lines: bool) -> int:
     """Prints the failures of a run, a summary first; returns how many there are."""
     damage = Damage(run)
     found = diagnoses(read_trace(run.trace_path, damage.take), domain=domain)
@@ -101,8 +101,8 @@ class _Block:
         yield Text(f"  {one_line(first.failure, _SENTENCE)}")
         yield Text(f"  {one_line(first.reason, _SENTENCE)}")
         for evidence in first.evidence:
-            said = evidence.text in (first.failure, first.reason)
-            text = "" if said else f": {one_line(evidence.text, _SENTENCE)}"
+            repeats = evidence.text in (first.failure, first.reason)
+            text = "" if repeats else f": {one_line(evidence.text, _SENTENCE)}"
             yield Text(f"    {_place(evidence)}{text}", style=DIM)
 
 

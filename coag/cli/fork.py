@@ -117,7 +117,7 @@ def fork(  # noqa: PLR0913, PLR0917 - a command has as many arguments as options
     console = screen()
     if not console.is_terminal and "COLUMNS" not in os.environ:
         console.width = _WIDTH
-    for part in _shown(report):
+    for part in _described(report):
         console.print(part, soft_wrap=isinstance(part, Text))
 
 
@@ -135,7 +135,7 @@ def _confirm(folder: RunFolder) -> None:
         raise ConfigurationError("Nothing was forked.")
 
 
-def _shown(report: ForkReport) -> Iterator[Text | Table]:
+def _described(report: ForkReport) -> Iterator[Text | Table]:
     yield Text(f"{one_line(report.parent.name)} forked at {report.at}", style="bold")
     for change in report.changes:
         yield Text(f"  {one_line(change)}", style="cyan")

@@ -47,8 +47,8 @@ def inspect(
 
     def started(url: str) -> None:
         address = url if run is None else f"{url}/runs/{run.path.name}"
-        shown = one_line(str(folder), 300)
-        show([Text.assemble(f"The runs in {shown}: ", (address, "bold"))])
+        name = one_line(str(folder), 300)
+        show([Text.assemble(f"The runs in {name}: ", (address, "bold"))])
         if host not in _HERE:
             warning = "Everybody who reaches this address can read the logs; there is no password."
             show([Text(warning, style="yellow")])

@@ -180,8 +180,8 @@ class RunLines:
                 text = f"{record.what} {record.id} {as_json(content)}"
                 yield _line("written", text, "cyan")
             case TurnEnd():
-                said = self._once(record.response)
-                text = f"{record.reason}: {said}" if said else record.reason
+                response = self._once(record.response)
+                text = f"{record.reason}: {response}" if response else record.reason
                 yield _line("turn ended", text, "bold")
             case Snapshot() | ActionsListed() | TurnStart():
                 if isinstance(record, Snapshot) and record.reason in _STATES:

@@ -256,5 +256,5 @@ def _row(folder: RunFolder, widest: int, width: int) -> Text:
     line.append(model)
     room = max(width - line.cell_len - 2, _SHORTEST_GOAL)
     goal = one_line(first_asked(folder), 10 * room)
-    shown = goal if len(goal) <= room else f"{goal[: room - 1]}…"
-    return line.append(f"  {shown}", DIM) if shown else line
+    text = goal if len(goal) <= room else f"{goal[: room - 1]}…"
+    return line.append(f"  {text}", DIM) if text else line

@@ -31,9 +31,9 @@ def coag_command() -> str:
 
 def as_typed(path: Path) -> str:
     """A path as a word for a shell; relative where it lies below the working directory."""
-    whole = Path(os.path.abspath(path))
+    full = Path(os.path.abspath(path))
     here = Path.cwd()
-    return shlex.quote(str(whole.relative_to(here) if whole.is_relative_to(here) else whole))
+    return shlex.quote(str(full.relative_to(here) if full.is_relative_to(here) else full))
 
 
 # ---- Standard output that nobody reads: it is closed, full, or the reader of a pipe has left ----

@@ -218,8 +218,8 @@ def _considered(one: Considered, state: Mapping[str, Any]) -> Iterator[Text]:
         yield _item(f"predicted to change: {_json(change) if change else 'nothing'}", DIM, depth=2)
     passed = [verdict for verdict in one.verdicts if verdict.allowed]
     if passed:
-        said = (f"{v.constraint} ({v.reason})" if v.reason else v.constraint for v in passed)
-        yield _item(f"allowed by: {', '.join(said)}", DIM, depth=2)
+        verdicts = (f"{v.constraint} ({v.reason})" if v.reason else v.constraint for v in passed)
+        yield _item(f"allowed by: {', '.join(verdicts)}", DIM, depth=2)
 
 
 def _again(result: Counterfactual) -> Text:

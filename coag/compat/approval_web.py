@@ -340,8 +340,8 @@ class WebApprover:
 
 async def _body_of(request: Request, kind: str) -> bytes:
     """The body, if it is of this kind and not too long."""
-    given = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if given != kind:
+    media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if media_type != kind:
         raise HTTPException(415, f"The body has to be {kind}.")
     body = b""
     async for part in request.stream():

@@ -73,8 +73,8 @@ def _with_results(
 ) -> FunctionExecutionResultMessage:
     """The results, if the message holds some, with one for every call that has none."""
     found = message if isinstance(message, FunctionExecutionResultMessage) else None
-    given = found.content if found else []
-    known = {result.call_id for result in given}
+    results = found.content if found else []
+    known = {result.call_id for result in results}
     missing = [
         FunctionExecutionResult(
             content=UNKNOWN_RESULT, name=call.name, call_id=call.id, is_error=True
@@ -84,7 +84,7 @@ def _with_results(
     ]
     if found and not missing:
         return found
-    return FunctionExecutionResultMessage(content=[*given, *missing])
+    return FunctionExecutionResultMessage(content=[*results, *missing])
 
 
 # ---- Repairing the tool calls of an answer ----
@@ -247,8 +247,8 @@ def _object(text: str) -> dict[str, Any] | None:
 
 
 def _unusable(text: str, what: str) -> RepairedArguments:
-    shown = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
-    return RepairedArguments(f"{_UNUSABLE} a JSON object is needed, not {what}: {shown}", what)
+    excerpt = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+    return RepairedArguments(f"{_UNUSABLE} a JSON object is needed, not {what}: {excerpt}", what)
 
 
 # ---- Repairing a model's answer in text or tool calls ----

@@ -258,14 +258,14 @@ def tool_component(tool: Tool) -> ComponentModel:
     Raises:
         ConfigurationError: It cannot be written down; the message says why and what to do.
     """
-    given = as_tool(tool)
-    if type(given) is not FunctionTool:
-        return nested_component(given, f"Tool {given.name!r}")
-    function = _function_of(given)
-    strict = bool(given.schema.get("strict", False))
+    wrapped = as_tool(tool)
+    if type(wrapped) is not FunctionTool:
+        return nested_component(wrapped, f"Tool {wrapped.name!r}")
+    function = _function_of(wrapped)
+    strict = bool(wrapped.schema.get("strict", False))
     if not _is_importable(function):
-        return _source_component(given, function, strict)
-    found = ImportedTool(function, given.description, name=given.name, strict=strict)
+        return _source_component(wrapped, function, strict)
+    found = ImportedTool(function, wrapped.description, name=wrapped.name, strict=strict)
     return found.dump_component()
 
 

@@ -186,16 +186,16 @@ class ConstrainedWorkbench(NamedComponent, StaticStreamWorkbench):
                 "only_trusted judges by what the user said, which a workbench does not hear. Give "
                 "it to a CoagAgent, or give context= and add the user's messages to it."
             )
-        given = [inner] if isinstance(inner, Workbench) else list(inner)
+        parts = [inner] if isinstance(inner, Workbench) else list(inner)
         runner = ToolRunner(
-            [each for each in given if not isinstance(each, Workbench)],
-            [each for each in given if isinstance(each, Workbench)],
+            [each for each in parts if not isinstance(each, Workbench)],
+            [each for each in parts if isinstance(each, Workbench)],
             timeout=timeout,
             output_characters=output_characters,
             on_event=show_event,
             reserved=(),
         )
-        self._given: dict[str, Any] = {
+        self._arguments: dict[str, Any] = {
             "constraints": tuple(constraints),
             "context": context,
             "approval": approval,
@@ -207,7 +207,7 @@ class ConstrainedWorkbench(NamedComponent, StaticStreamWorkbench):
             "parallel": parallel,
         }
         own = CoagContext[Any]() if context is None else context
-        settings = {key: self._given[key] for key in _SETTINGS}
+        settings = {key: self._arguments[key] for key in _SETTINGS}
         self._guard = Guard(
             name,
             own,
@@ -286,13 +286,13 @@ class ConstrainedWorkbench(NamedComponent, StaticStreamWorkbench):
         call_id: str | None = None,
     ) -> AsyncGenerator[Any | ToolResult, None]:
         """As `call_tool`; what the tool shows while it runs comes first, the result last."""
-        shown: asyncio.Queue[object] = asyncio.Queue()
+        items: asyncio.Queue[object] = asyncio.Queue()
         calling = asyncio.create_task(
-            self._call(name, arguments, cancellation_token, call_id, shown.put_nowait)
+            self._call(name, arguments, cancellation_token, call_id, items.put_nowait)
         )
-        calling.add_done_callback(lambda done: shown.put_nowait(_END))
+        calling.add_done_callback(lambda done: items.put_nowait(_END))
         try:
-            while (item := await shown.get()) is not _END:
+            while (item := await items.get()) is not _END:
                 yield item
         finally:
             if not calling.done():
@@ -341,19 +341,19 @@ class ConstrainedWorkbench(NamedComponent, StaticStreamWorkbench):
         await self._guard.load_state(saved.model_dump())
 
     def _to_config(self) -> ConstrainedWorkbenchConfig:  # pyright: ignore[reportIncompatibleMethodOverride] - ours
-        given, runner = self._given, self._runner
-        context: CoagContext[Any] | None = given["context"]
+        settings, runner = self._arguments, self._runner
+        context: CoagContext[Any] | None = settings["context"]
         config = ConstrainedWorkbenchConfig(
             tools=[tool_component(tool) for tool in runner.tools],
             workbenches=[workbench_component(workbench) for workbench in runner.workbenches],
-            constraints=[constraint_config(rule) for rule in given["constraints"]],
+            constraints=[constraint_config(rule) for rule in settings["constraints"]],
             context=None if context is None else nested_component(context, "context="),
-            approval=to_part(given["approval"], "approval="),
-            approve=to_part(given["approve"], "approve="),
-            **{name: given[name] for name in _PLAIN},
+            approval=to_part(settings["approval"], "approval="),
+            approve=to_part(settings["approve"], "approve="),
+            **{name: settings[name] for name in _PLAIN},
         )
-        shown = config.model_dump(mode="json", exclude={"tools", "workbenches"})
-        check_public(shown, f"The component of workbench {config.name!r}")
+        fields = config.model_dump(mode="json", exclude={"tools", "workbenches"})
+        check_public(fields, f"The component of workbench {config.name!r}")
         return config
 
     @classmethod

@@ -118,11 +118,11 @@ def _compared(
     expected: str | None,
     details: RequestDetails | None,
 ) -> dict[str, Any]:
-    whole: dict[str, Any] = {"messages": list(messages), "tools": list(tools)}
+    fields: dict[str, Any] = {"messages": list(messages), "tools": list(tools)}
     if details is None:
-        return without_rest(whole)
+        return without_rest(fields)
     rest = details.model_dump(mode="json", exclude={"model_info"})
-    return {**whole, "expected": expected, "asked": rest}
+    return {**fields, "expected": expected, "asked": rest}
 
 
 def shown(request: Mapping[str, Any]) -> dict[str, Any]:
@@ -161,15 +161,15 @@ def given_of(result: CreateResult, pieces: Sequence[str] | None) -> AnswerDetail
     content: Any = result.content
     content = "" if content is None else content  # as a careless client may bring it
     text = "".join(pieces or ())
-    whole: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "content": content if isinstance(content, str) else [asdict(call) for call in content],
         "thought": result.thought,
         "stream": None if pieces is None or text == content else text,
         "logprobs": _short_logprobs(result.logprobs, content),
     }
-    halved = _halved(json.dumps(whole, ensure_ascii=False))
-    exact = _mapped(whole, _escape) if halved else None
-    values = dict.fromkeys(whole) if exact else plain_json(whole)
+    halved = _halved(json.dumps(fields, ensure_ascii=False))
+    exact = _mapped(fields, _escape) if halved else None
+    values = dict.fromkeys(fields) if exact else plain_json(fields)
     logprobs: list[Any] | None = values["logprobs"]
     return AnswerDetails(
         ended="text" if isinstance(content, str) else "calls",
@@ -197,11 +197,11 @@ def given_up(error: BaseException | None, pieces: Sequence[str] | None) -> Answe
 
 def result_of(call: ModelCall) -> CreateResult:
     """The answer as the client gave it, but for secrets; None stays None where one was careless."""
-    given = call.given or AnswerDetails(ended="calls" if call.tool_calls else "text")
-    recorded = call.raw if given.ended == "text" else list(call.tool_calls)
-    exact: Mapping[str, Any] = _mapped(given.exact or {}, _unescape)
+    details = call.given or AnswerDetails(ended="calls" if call.tool_calls else "text")
+    recorded = call.raw if details.ended == "text" else list(call.tool_calls)
+    exact: Mapping[str, Any] = _mapped(details.exact or {}, _unescape)
     content = exact.get("content", recorded)
-    logprobs = exact.get("logprobs", given.logprobs)
+    logprobs = exact.get("logprobs", details.logprobs)
     usage = call.usage
     return CreateResult.model_construct(
         finish_reason=cast("Any", call.finish_reason),
@@ -215,23 +215,23 @@ def result_of(call: ModelCall) -> CreateResult:
         usage=RequestUsage(
             prompt_tokens=usage.prompt_tokens, completion_tokens=usage.completion_tokens
         ),
-        cached=given.cached,
+        cached=details.cached,
         logprobs=None if logprobs is None else [_logprob(each) for each in logprobs],
-        thought=exact.get("thought", given.thought),
+        thought=exact.get("thought", details.thought),
     )
 
 
 def pieces_of(call: ModelCall) -> Iterator[str]:
     """The pieces of the stream, in order. Where a secret was taken out, they lie differently."""
-    given = call.given
-    if given is None or not given.pieces:
+    details = call.given
+    if details is None or not details.pieces:
         return
-    exact: Mapping[str, Any] = _mapped(given.exact or {}, _unescape)
-    text = exact.get("stream", given.stream)
+    exact: Mapping[str, Any] = _mapped(details.exact or {}, _unescape)
+    text = exact.get("stream", details.stream)
     if text is None:
         text = exact.get("content", call.raw)
     at = 0
-    for length in given.pieces[:-1]:
+    for length in details.pieces[:-1]:
         yield text[at : at + length]
         at += length
     yield text[at:]

@@ -317,8 +317,8 @@ class PinnedMcpWorkbench(McpWorkbench):
 
     def _refusal(self, offer: ToolOffer, name: str) -> str:
         """Why a tool that is not offered cannot be called; nothing that the server says of it."""
-        shown = {override.name or own: own for own, override in self._tool_overrides.items()}
-        held = offer.quarantined.get(shown.get(name, name))
+        own_names = {override.name or own: own for own, override in self._tool_overrides.items()}
+        held = offer.quarantined.get(own_names.get(name, name))
         if held is None:
             return f"There is no tool {name!r}. Nothing was done."
         return (

@@ -115,7 +115,7 @@ class McpConnection:
         self._closing = asyncio.Event()
         self._session: asyncio.Future[McpSession] = self.loop.create_future()
         self._tail = StderrTail()
-        self._telling: set[asyncio.Task[None]] = set()
+        self._cancelling: set[asyncio.Task[None]] = set()
         self._task = asyncio.create_task(self._hold(open_session))
         self._task.add_done_callback(self._ended)
 
@@ -356,12 +356,12 @@ class McpServer(McpSessionActor):
     async def call(self, type: str, args: Any = None) -> Any:
         """What AutoGen's workbench asks besides tools; it awaits the result itself."""
         options = cast("dict[str, Any]", args or {})
-        given = cast("dict[str, Any]", options.get("kargs") or {})
+        call_arguments = cast("dict[str, Any]", options.get("kargs") or {})
         arguments: dict[str, Any] = {}
         if type == "get_prompt":
-            arguments = {"name": options["name"], "arguments": given.get("arguments")}
+            arguments = {"name": options["name"], "arguments": call_arguments.get("arguments")}
         elif type == "read_resource":
-            arguments = {"uri": AnyUrl(given["uri"])}
+            arguments = {"uri": AnyUrl(call_arguments["uri"])}
         return self.request(lambda session: session.other(type, arguments))
 
     async def initialize(self) -> None:

@@ -100,8 +100,8 @@ def label(params: ServerParams) -> str:
         address = urlsplit(params.url)
         port = f":{address.port}" if address.port else ""
         return f"{address.scheme}://{address.hostname}{port}{address.path}"
-    shown = [after for before, after in pairwise(("", *params.args)) if not _is_secret(before)]
-    script = next((arg for arg in shown if not re.search(r"^-|\s", arg)), "")
+    public = [after for before, after in pairwise(("", *params.args)) if not _is_secret(before)]
+    script = next((arg for arg in public if not re.search(r"^-|\s", arg)), "")
     named = " ".join(PurePath(part).name for part in (params.command, script) if part)
     return Redactor().clean_text(named)
 
@@ -260,8 +260,8 @@ class McpSession:
 
 def _hints(tool: mcp_types.Tool) -> dict[str, bool]:
     """What a tool says of its effects, where it says it."""
-    said = tool.annotations or mcp_types.ToolAnnotations()
-    hints = {"read_only": said.readOnlyHint, "idempotent": said.idempotentHint}
+    notes = tool.annotations or mcp_types.ToolAnnotations()
+    hints = {"read_only": notes.readOnlyHint, "idempotent": notes.idempotentHint}
     return {name: True for name, hint in hints.items() if hint}
 
 

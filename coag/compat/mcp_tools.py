@@ -205,8 +205,8 @@ def mcp_result(name: str, raw: Mapping[str, Any], limits: McpLimits) -> McpToolR
     if not contents and structured is not None:
         contents = [{"type": "text", "text": json.dumps(structured, ensure_ascii=False)}]
     parts = [part for content in contents for part in _parts(content, limits)]
-    shown = _cut(parts, limits.text_characters)
-    return McpToolResult(name=name, result=shown, is_error=bool(raw.get("isError")))
+    result = _cut(parts, limits.text_characters)
+    return McpToolResult(name=name, result=result, is_error=bool(raw.get("isError")))
 
 
 def _parts(content: Mapping[str, Any], limits: McpLimits) -> list[Content]:
@@ -251,18 +251,18 @@ def _resource(resource: Mapping[str, Any]) -> TextResultContent:
 
 def _cut(parts: list[Content], limit: int) -> list[Content]:
     """The parts within the limit; the note comes first, so that no later cut takes it away."""
-    whole = sum(len(part.content) for part in parts if isinstance(part, TextResultContent))
-    if whole <= limit:
+    total = sum(len(part.content) for part in parts if isinstance(part, TextResultContent))
+    if total <= limit:
         return parts
-    shown: list[Content] = [_text(f"[cut: the first {limit:,} of {whole:,} characters follow]")]
+    contents: list[Content] = [_text(f"[cut: the first {limit:,} of {total:,} characters follow]")]
     room = limit
     for part in parts:
         if isinstance(part, ImageResultContent):
-            shown.append(part)
+            contents.append(part)
         elif room > 0:
-            shown.append(_text(part.content[:room]))
+            contents.append(_text(part.content[:room]))
             room -= len(part.content)
-    return shown
+    return contents
 
 
 def _text(text: str) -> TextResultContent:

@@ -256,22 +256,22 @@ class RecordingWorkbench(StaticStreamWorkbench):
         if attempt is None:
             yield _not_run(name)
             return
-        shown: list[object] = []
+        before: list[object] = []
         result: ToolResult | None = None
         own_id = self._call_id(attempt, call_id)
         items = inner.call_tool_stream(name, arguments, cancellation_token, own_id)
-        with self._failing(attempt, shown):
+        with self._failing(attempt, before):
             async with aclosing(items):
                 async for item in items:
                     if isinstance(item, ToolResult):
                         result = item
                     else:
-                        shown.append(item)
+                        before.append(item)
                         yield item
-                        await let_others_run(len(shown))
+                        await let_others_run(len(before))
             if result is None:
                 raise RuntimeError(f"The stream of tool {name!r} ended without a result.")
-        self._end(attempt, result, shown)
+        self._end(attempt, result, before)
         yield result
 
     async def start(self) -> None:
@@ -305,16 +305,16 @@ class RecordingWorkbench(StaticStreamWorkbench):
         self, name: str, arguments: Mapping[str, Any] | None, call_id: str | None
     ) -> ToolAttempt | None:
         """The call with its intent written, by us or by who announced it; None if it cannot be."""
-        given = in_form(arguments)
+        clean = in_form(arguments)
         try:
-            announced = self._recorder.announced.claim(call_id, name, given)
-            return announced or self._recorder.begin(name, given)
+            announced = self._recorder.announced.claim(call_id, name, clean)
+            return announced or self._recorder.begin(name, clean)
         except TraceError as error:
             self.problem = error
             return None
 
     @contextmanager
-    def _failing(self, attempt: ToolAttempt, shown: Sequence[object] = ()) -> Generator[None]:
+    def _failing(self, attempt: ToolAttempt, before: Sequence[object] = ()) -> Generator[None]:
         """Records a call that raises; the error is raised again."""
         try:
             yield
@@ -329,9 +329,9 @@ class RecordingWorkbench(StaticStreamWorkbench):
             self._write(attempt, status, reason, Returned(is_error=True, raised=reason))
             raise
 
-    def _end(self, attempt: ToolAttempt, result: ToolResult, shown: Sequence[object] = ()) -> None:
+    def _end(self, attempt: ToolAttempt, result: ToolResult, before: Sequence[object] = ()) -> None:
         status = self._status_of(result)
-        returned = returned_of(result, attempt.intent.action, status, shown)
+        returned = returned_of(result, attempt.intent.action, status, before)
         self._write(attempt, status, text_of(result), returned, is_error=result.is_error)
 
     def _write(

@@ -179,10 +179,10 @@ def _likeness(was: Mapping[str, Any], now: Mapping[str, Any]) -> tuple[int, int]
     if "messages" not in now:
         return int(was["action"] == now["action"]), 0
     pairs = zip(was["messages"], now["messages"], strict=False)
-    said = (
+    equal = (
         (one["role"], one["content"]) == (other["role"], other["content"]) for one, other in pairs
     )
-    common = len(list(takewhile(bool, said)))
+    common = len(list(takewhile(bool, equal)))
     return common, sum(was.get(key) == now.get(key) for key in now)
 
 
@@ -246,8 +246,8 @@ class ReplayingClient(NamedComponent, ModelClient, Component[ReplayingClientConf
         # Records are written when answers come; equal requests are answered as they were asked.
         calls.sort(key=lambda call: call.at)
         self._tape = ExchangeTape("request", dict(enumerate(calls, 1)), compared)
-        asked = calls[0].asked
-        self.arguments: Mapping[str, Any] = {} if asked is None else asked.arguments
+        details = calls[0].asked
+        self.arguments: Mapping[str, Any] = {} if details is None else details.arguments
         """The further arguments of the first recorded request, such as a limit of its answer.
 
         What wraps a client may add some by what it knows of the client; for the same requests in
@@ -467,7 +467,7 @@ class ReplayingWorkbench(NamedComponent, StaticStreamWorkbench):
         # An agent answers calls of tools that there are not by itself: they come to no workbench.
         calls = {number: call for number, call in calls.items() if call.intent.action in listed}
         self._tape = ExchangeTape(
-            "tool call", calls, lambda call: _asked(call.intent.action, call.intent.arguments)
+            "tool call", calls, lambda call: _compared(call.intent.action, call.intent.arguments)
         )
         self._folder = _folder_of(run)
         self._names = None if tools is None else list(tools)
@@ -562,7 +562,7 @@ class ReplayingWorkbench(NamedComponent, StaticStreamWorkbench):
         self, name: str, arguments: Mapping[str, Any] | None
     ) -> ToolExchange | ReplayDivergenceError:
         try:
-            call = self._tape.take(_asked(name, arguments or {}))
+            call = self._tape.take(_compared(name, arguments or {}))
         except ReplayDivergenceError as error:
             self.divergence = self.divergence or error
             return error
@@ -575,7 +575,7 @@ class ReplayingWorkbench(NamedComponent, StaticStreamWorkbench):
         return call
 
 
-def _asked(name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+def _compared(name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """What is compared of a call."""
     return {"action": name, "arguments": plain_json(arguments)}
 

@@ -243,7 +243,7 @@ class _StreamBounds:
     def __init__(self, seconds: float | None) -> None:
         self._seconds = seconds
         self._pieces = self._characters = self._empty = 0
-        self._said = time.monotonic()
+        self._last_text = time.monotonic()
 
     async def take(self, piece: str) -> None:
         """Counts a piece, and lets others run after some."""
@@ -255,9 +255,9 @@ class _StreamBounds:
         if self._empty > EMPTY_PIECES:
             raise ValueError(f"the stream has more than {EMPTY_PIECES:,} empty pieces")
         now = time.monotonic()
-        if not piece and self._seconds is not None and now - self._said > self._seconds:
+        if not piece and self._seconds is not None and now - self._last_text > self._seconds:
             raise TimeoutError(f"nothing but empty pieces for {self._seconds:g} s")
-        self._said = now if piece else self._said
+        self._last_text = now if piece else self._last_text
         await let_others_run(self._pieces)
 
 

@@ -37,14 +37,14 @@ def completed_arguments(tool: BaseTool[Any, Any], arguments: Mapping[str, Any]) 
     for numbers in (True, False):
         value, dump = _validated(kind, arguments, tool.name), _Dump(numbers=numbers)
         try:
-            shown = dump.object(value)
-            again = kind.model_validate(shown)
-            stable = _text(dump.object(again)) == _text(shown) and (dump.lazy or again == value)
+            fields = dump.object(value)
+            again = kind.model_validate(fields)
+            stable = _text(dump.object(again)) == _text(fields) and (dump.lazy or again == value)
         except (ValueError, PydanticSerializationError, RecursionError) as error:
             problem = problem or _reason(error)
             continue
         if stable:
-            return {name: _as_written(name, own, arguments) for name, own in shown.items()}
+            return {name: _as_written(name, own, arguments) for name, own in fields.items()}
         problem = problem or "the type makes other values of its own values"
     raise ValueError(
         f"what {tool.name!r} would run with cannot be judged: {problem}. Give its parameters types "
@@ -88,10 +88,10 @@ class _Dump:
 
     def object(self, value: BaseModel) -> dict[str, Any]:
         self.lazy = False
-        shown = self._any(value, 0)
-        if not isinstance(shown, dict):
+        fields = self._any(value, 0)
+        if not isinstance(fields, dict):
             raise ValueError("its arguments are no JSON object")
-        return cast("dict[str, Any]", shown)
+        return cast("dict[str, Any]", fields)
 
     def _any(self, value: Any, level: int) -> Any:
         if level > _LEVELS:
@@ -131,17 +131,17 @@ class _Dump:
         return to_jsonable_python(value)
 
     def _model(self, value: BaseModel, level: int) -> dict[str, Any]:
-        shown: dict[str, Any] = {}
+        fields: dict[str, Any] = {}
         for name, field in type(value).model_fields.items():
             own = getattr(value, name)
             if own is None and name not in value.model_fields_set:
                 continue
             alias = field.validation_alias
             first = alias.choices[0] if isinstance(alias, AliasChoices) else alias
-            shown[first if isinstance(first, str) else name] = self._any(own, level)
+            fields[first if isinstance(first, str) else name] = self._any(own, level)
         for name, own in (value.model_extra or {}).items():
-            shown[name] = self._any(own, level)
-        return shown
+            fields[name] = self._any(own, level)
+        return fields
 
 
 def _name(key: Any) -> str:

@@ -128,10 +128,10 @@ class Processes:
 
     async def start_workers(self, agents: Mapping[str, str]) -> None:
         """Starts a worker for each agent type, all at once; see `start_worker`."""
-        given = [part for one in self._options.items() for part in ("--option", "=".join(one))]
-        given += ["--host", self.address, "--logs", str(self.folder / "logs")]
+        rest = [part for one in self._options.items() for part in ("--option", "=".join(one))]
+        rest += ["--host", self.address, "--logs", str(self.folder / "logs")]
         workers = [
-            await self._spawn(type, [*_PROGRAM, "worker", "--type", type, "--agent", name, *given])
+            await self._spawn(type, [*_PROGRAM, "worker", "--type", type, "--agent", name, *rest])
             for type, name in agents.items()
         ]
         for worker in workers:
@@ -200,9 +200,9 @@ async def processes(
 
 
 def _made(folder: Path | str) -> Path:
-    whole = Path(folder).absolute()
-    whole.mkdir(parents=True, exist_ok=True)
-    return whole
+    path = Path(folder).absolute()
+    path.mkdir(parents=True, exist_ok=True)
+    return path
 
 
 def _environment(path: Sequence[Path | str]) -> dict[str, str]:

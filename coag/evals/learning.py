@@ -115,8 +115,8 @@ class LearningSummary:
                 self._values(arm, scenario, measure, episode)
                 for episode in range(2, self.episodes + 1)
             ]
-            whole = [pair for pair in (each[0] if each else {}) if all(pair in one for one in each)]
-            sides.append({pair: fmean(one[pair] for one in each) for pair in whole})
+            pairs = [pair for pair in (each[0] if each else {}) if all(pair in one for one in each)]
+            sides.append({pair: fmean(one[pair] for one in each) for pair in pairs})
         return compare(*sides)
 
     def recalled(self) -> Iterator[tuple[str, str, dict[str, list[float | None]]]]:
@@ -144,13 +144,13 @@ class LearningSummary:
                 f"In episode 1 the arms differ in {unlike} of {len(firsts)} comparisons, where "
                 "nothing can have been remembered: chance was not alike in both."
             )
-        yield from self._shown(False, "cost")
+        yield from self._differences(False, "cost")
         yield from self._leaning(-1, "lower")
-        yield from self._shown(True, "brought")
+        yield from self._differences(True, "brought")
         yield from self._leaning(1, "higher")
         yield from self._nothing()
 
-    def _shown(self, good: bool, verb: str) -> Iterator[str]:
+    def _differences(self, good: bool, verb: str) -> Iterator[str]:
         groups: dict[tuple[str, str], list[tuple[Row, PairedComparison]]] = {}
         for row, result in self.later.items():
             if speaks_for(result, row[2]) is good:

@@ -39,7 +39,7 @@ _LETTERS = re.compile(r"(?P<first>[A-Z])(?:-(?P<last>[A-Z]))?")
 _MOST_SEEDS = 100_000
 
 
-def begin(folder: Path, asked: Plan, *, extend: bool = False, clock: Clock | None = None) -> Plan:
+def begin(folder: Path, wanted: Plan, *, extend: bool = False, clock: Clock | None = None) -> Plan:
     """Begins the assessment in a folder, continues it, or makes it larger; gives its plan.
 
     A folder that holds an assessment of the same plan is continued; where other code does so, or
@@ -47,9 +47,9 @@ def begin(folder: Path, asked: Plan, *, extend: bool = False, clock: Clock | Non
 
     Args:
         folder: The assessment's folder, which need not exist yet.
-        asked: What is asked for now.
+        wanted: The plan that is asked for now.
         extend: Whether what is asked for is added to what was asked for before.
-        clock: Tells the time.
+        clock: Gives the time.
 
     Raises:
         AssessmentError: The folder holds another assessment, or something else; or the plan would
@@ -57,11 +57,11 @@ def begin(folder: Path, asked: Plan, *, extend: bool = False, clock: Clock | Non
     """
     if not has_plan(folder):
         _refuse_foreign(folder)
-        write_plan(folder, asked)
-        return asked
+        write_plan(folder, wanted)
+        return wanted
     there = read_plan(folder)
-    plan = _extended(folder, there, asked) if extend else there
-    different = () if extend else plan_differences(there, asked)
+    plan = _extended(folder, there, wanted) if extend else there
+    different = () if extend else plan_differences(there, wanted)
     if different:
         raise AssessmentError(
             f"{str(folder)!r} holds another assessment: {'; '.join(different)}. Continue it by "
@@ -69,11 +69,11 @@ def begin(folder: Path, asked: Plan, *, extend: bool = False, clock: Clock | Non
         )
     latest = there.resumptions[-1] if there.resumptions else there
     done = len(read_trials(folder, plan))
-    if done and (latest.versions, latest.machine) != (asked.versions, asked.machine):
+    if done and (latest.versions, latest.machine) != (wanted.versions, wanted.machine):
         resumption = Resumption(
             at=(clock or SystemClock()).now(),
-            versions=asked.versions,
-            machine=asked.machine,
+            versions=wanted.versions,
+            machine=wanted.machine,
             trials=done,
         )
         plan = plan.model_copy(update={"resumptions": (*plan.resumptions, resumption)})
@@ -96,42 +96,42 @@ def _refuse_foreign(folder: Path) -> None:
             )
 
 
-def _extended(folder: Path, there: Plan, asked: Plan) -> Plan:
-    """The plan with what is asked for added to it."""
-    fixed = plan_differences(there, asked, _DECIDING)
+def _extended(folder: Path, there: Plan, wanted: Plan) -> Plan:
+    """The plan with the wanted one added to it."""
+    fixed = plan_differences(there, wanted, _DECIDING)
     if fixed:
         raise AssessmentError(
             f"{str(folder)!r} cannot be added to: {'; '.join(fixed)}. Trials of one assessment are "
             "compared with each other, so these must be the same. Give another folder."
         )
     grown = {
-        name: _union(getattr(there, name), getattr(asked, name))
+        name: _union(getattr(there, name), getattr(wanted, name))
         for name in (*_GROWING, "without_model")
     }
     fewer = {
-        name: asked.fewer_seeds.get(name, there.fewer_seeds.get(name, 0))
-        for name in {*there.fewer_seeds, *asked.fewer_seeds}
-        if name in asked.fewer_seeds or name not in asked.contenders
+        name: wanted.fewer_seeds.get(name, there.fewer_seeds.get(name, 0))
+        for name in {*there.fewer_seeds, *wanted.fewer_seeds}
+        if name in wanted.fewer_seeds or name not in wanted.contenders
     }
     plan = there.model_copy(update={**grown, "fewer_seeds": fewer})
-    if plan == there or not asked.command:
+    if plan == there or not wanted.command:
         return plan
-    return plan.model_copy(update={"command": f"{there.command}, then {asked.command} --extend"})
+    return plan.model_copy(update={"command": f"{there.command}, then {wanted.command} --extend"})
 
 
-def _union(there: Sequence[object], asked: Sequence[object]) -> tuple[object, ...]:
+def _union(there: Sequence[object], wanted: Sequence[object]) -> tuple[object, ...]:
     """Both, in order; `none` is a model's name only where there is no other."""
-    both = (*there, *(one for one in asked if one not in there))
+    both = (*there, *(one for one in wanted if one not in there))
     return tuple(one for one in both if one != NO_MODEL) or both
 
 
 def plan_differences(
-    there: Plan, asked: Plan, fields: Sequence[str] = (*_DECIDING, *_GROWING, "fewer_seeds")
+    there: Plan, wanted: Plan, fields: Sequence[str] = (*_DECIDING, *_GROWING, "fewer_seeds")
 ) -> tuple[str, ...]:
     """In which fields two plans ask for different things, as phrases."""
     differing: list[str] = []
     for name in fields:
-        old, new = getattr(there, name), getattr(asked, name)
+        old, new = getattr(there, name), getattr(wanted, name)
         if name in _GROWING and name != "seeds" and set(old) == set(new):
             continue
         if name == "conditions":
@@ -250,17 +250,17 @@ def _named(
     what: str, text: str, known: Sequence[str], groups: Mapping[str, tuple[str, ...]]
 ) -> tuple[str, ...]:
     """The names and groups of a text, each name once, in the order of what exists."""
-    asked: set[str] = set()
+    chosen: set[str] = set()
     for name in (part.strip() for part in text.split(",")):
         if name == "all":
-            asked.update(known)
+            chosen.update(known)
         elif groups.get(name):
-            asked.update(groups[name])
+            chosen.update(groups[name])
         elif name in known:
-            asked.add(name)
+            chosen.add(name)
         else:
             raise UnknownNameError(what, name, (*known, *groups, "all"))
-    return tuple(name for name in known if name in asked)
+    return tuple(name for name in known if name in chosen)
 
 
 def seeds_named(text: str) -> tuple[int, ...]:

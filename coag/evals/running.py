@@ -189,8 +189,8 @@ def run_evaluation(
         KeyboardInterrupt: After a second interrupt.
     """
     folder = Path(folder)
-    asked = plan or plan_of(domain, seeds=seeds, models=models)
-    plan = begin(folder, asked, extend=extend)
+    wanted = plan or plan_of(domain, seeds=seeds, models=models)
+    plan = begin(folder, wanted, extend=extend)
     settings = (settings or RunSettings()).model_copy(update={"conditions": plan.conditions})
     progress = progress or ProgressListener()
     with TrialLog(folder) as log:
@@ -544,14 +544,14 @@ def measure_again(
     folder = Path(folder)
     before = Assessment.read(folder)
     with TrialLog(folder) as log:
-        kept = [trial for trial in before.evidence if trial.case is not None]
-        if not kept:
+        trials = [trial for trial in before.evidence if trial.case is not None]
+        if not trials:
             raise AssessmentError(
                 f"No runs were kept in {str(folder)!r}, so that nothing can be measured again. "
                 'Run it with --keep all (`keep="all"`).'
             )
         unchanged = 0
-        for number, trial in enumerate(kept, start=1):
+        for number, trial in enumerate(trials, start=1):
             result = domain.measure_again(trial.job, folder / trial.job.folder)
             if trial.success and not result.finished:
                 raise AssessmentError(
@@ -565,11 +565,11 @@ def measure_again(
                 unchanged += 1
             else:
                 log.append(again)
-            on_progress(number, len(kept))
+            on_progress(number, len(trials))
     return Remeasured(
-        measured=len(kept),
+        measured=len(trials),
         unchanged=unchanged,
-        without_runs=len(before.evidence) - len(kept),
+        without_runs=len(before.evidence) - len(trials),
     )
 
 
@@ -609,8 +609,8 @@ def agreement(
 
     def essence(trial: Trial) -> str:
         values = [(name.replace("_", " "), trial.measures.get(name)) for name in measures]
-        shown = [f"{value:g} {name}" for name, value in values if value is not None]
-        return ", ".join([trial.outcome, *shown])
+        parts = [f"{value:g} {name}" for name, value in values if value is not None]
+        return ", ".join([trial.outcome, *parts])
 
     evidence = [(a, b) for a, b in pairs if a.counts and b.counts]
     differing = tuple(

@@ -203,8 +203,8 @@ class Panel:
 
     def decided_by(self, contender: str) -> dict[str, float]:
         """Who decided: shares that add up to 1; empty where no model was asked."""
-        asked = [trial for trial in self.of(contender) if trial.job.model != NO_MODEL]
-        counts = {who: sum(one.decided_by.get(who, 0) for one in asked) for who in DECIDERS}
+        trials = [trial for trial in self.of(contender) if trial.job.model != NO_MODEL]
+        counts = {who: sum(one.decided_by.get(who, 0) for one in trials) for who in DECIDERS}
         total = sum(counts.values())
         return {who: count / total for who, count in counts.items()} if total else {}
 
@@ -426,8 +426,8 @@ def _not_better(name: str, reference: str, result: PairedComparison) -> str:
 def panels_of(assessment: Assessment, profile: ReportProfile | None = None) -> list[Panel]:
     """One panel a model, in the plan's order; a single one where no model was asked."""
     plan = assessment.plan
-    asked = any(name not in plan.without_model for name in plan.contenders)
-    models = plan.models if asked else (NO_MODEL,)
+    with_model = any(name not in plan.without_model for name in plan.contenders)
+    models = plan.models if with_model else (NO_MODEL,)
     panels = [Panel(assessment, model, profile or ReportProfile()) for model in models]
     return [panel for panel in panels if panel.contenders]
 

@@ -333,10 +333,10 @@ class TrialLog:
             ) from error
         for path in (self._folder / TRIALS).glob("*.jsonl"):
             text = path.read_bytes()
-            whole = text.rfind(b"\n") + 1
-            if whole < len(text):
+            end = text.rfind(b"\n") + 1
+            if end < len(text):
                 with path.open("r+b") as file:
-                    file.truncate(whole)
+                    file.truncate(end)
         return self
 
     def __exit__(self, *error: object) -> None:

@@ -167,30 +167,30 @@ _RULES = ("capabilities", "limitations", "allowed", "forbidden", "needs")
 
 def _as_json(state: AwarenessState) -> _Json:
     """The state as JSON, with the columns that are made of other fields."""
-    whole: _Json = state.model_dump(mode="json")
+    fields: _Json = state.model_dump(mode="json")
     names = {goal.id: goal.description[:60] for goal in state.goals.goals}
-    for goal in whole["goals"]["goals"]:
+    for goal in fields["goals"]["goals"]:
         goal["serves"] = names.get(goal["parent_id"] or "", "")
         goal["waits for"] = [names.get(one, one) for one in goal["depends_on"][:8]]
         goal["reached when"] = goal["completion_criteria"]
     suppressed = frozenset(state.attention.suppressed)
-    items: list[_Json] = whole["attention"]["items"]
+    items: list[_Json] = fields["attention"]["items"]
     for item in items:
         ttl, came = item["ttl"], item["created_step"]
         left = "until removed" if ttl is None else f"{max(0, came + ttl - state.step)} of {ttl}"
         item["steps left"] = left
         item["suppressed"] = "suppressed" if item["id"] in suppressed else ""
     items.sort(key=lambda one: (bool(one["suppressed"]), -float(one["urgency"])))
-    for one in whole["self_model"]["resources"]:
+    for one in fields["self_model"]["resources"]:
         one["left"] = f"{one['remaining']:g} of {one['capacity']:g}"
-    for one in (*whole["world"]["unknowns"], *whole["world"]["assumptions"]):
+    for one in (*fields["world"]["unknowns"], *fields["world"]["assumptions"]):
         one["state"] = "open" if one["resolved"] is None else "settled"
-    for part in (whole["trajectory"]["transitions"], whole["self_model"]["failures"]):
+    for part in (fields["trajectory"]["transitions"], fields["self_model"]["failures"]):
         part.reverse()
-    rules = {name: whole["self_model"][name] for name in _RULES} | whole["protocol"]
-    rules["watches for"] = whole["attention"]["scan_patterns"]
-    whole["rules"] = [{"rule": name, "text": value} for name, value in rules.items() if value]
-    return whole
+    rules = {name: fields["self_model"][name] for name in _RULES} | fields["protocol"]
+    rules["watches for"] = fields["attention"]["scan_patterns"]
+    fields["rules"] = [{"rule": name, "text": value} for name, value in rules.items() if value]
+    return fields
 
 
 def _cell(value: Any) -> str:
@@ -281,8 +281,8 @@ def _facts(state: AwarenessState, pursued: str) -> Iterator[tuple[str, str]]:
     open_goals = sum(goal.is_open for goal in goals)
     yield "Goals", f"{open_goals} open, {len(goals) - open_goals} closed"
     hidden = sum(one.id in state.attention.suppressed for one in state.attention.items)
-    shown = len(state.attention.items) - hidden
-    yield "Attention", f"{shown}, {hidden} suppressed" if hidden else str(shown)
+    visible = len(state.attention.items) - hidden
+    yield "Attention", f"{visible}, {hidden} suppressed" if hidden else str(visible)
     for one in state.self_model.resources[:4]:
         yield in_a_line(one.name, 40), f"{one.remaining:g} of {one.capacity:g}"
 
@@ -380,9 +380,9 @@ class _History:
             look = {"state": goal.status.value, "strong": goal.id == saved.pursued}
             self._note(cycle, "goal", goal.id, goal.description, weight=goal.priority, **look)
         for item in state.attention.items:
-            shown = "suppressed" if item.id in state.attention.suppressed else "visible"
+            visibility = "suppressed" if item.id in state.attention.suppressed else "visible"
             label = f"{item.type.value}: {item.description}"
-            self._note(cycle, "attention", item.id, label, state=shown, weight=item.urgency)
+            self._note(cycle, "attention", item.id, label, state=visibility, weight=item.urgency)
         for one in state.self_model.resources[:_SERIES]:
             self._capacities[one.name] = one.capacity
             self._values.setdefault(one.name, {})[cycle] = one.remaining

@@ -145,8 +145,8 @@ def _walk_lists(value: Any, path: _Path) -> Iterator[tuple[str, tuple[str, ...]]
         items = cast("list[Any]", value)
         plain = (isinstance(one, str | int | float | None) or _is_point(one) for one in items)
         if len(items) <= _ITEMS and all(plain):
-            shown = (json.dumps(item, ensure_ascii=False)[:_ITEM] for item in items)
-            yield ".".join(path), tuple(shown)
+            texts = (json.dumps(item, ensure_ascii=False)[:_ITEM] for item in items)
+            yield ".".join(path), tuple(texts)
 
 
 # ---- Which field of the truth a field of the belief is about ----

@@ -98,10 +98,10 @@ def _causes(
 def cause_of(diagnosis: Diagnosis) -> Finding:
     """A failure and its cause as a finding."""
     phase = _PHASES.get(diagnosis.cause) if diagnosis.cause else None
-    shown = [one.phase for one in diagnosis.evidence if one.phase is not None]
+    phases = [one.phase for one in diagnosis.evidence if one.phase is not None]
     if diagnosis.cause is Cause.UNUSABLE_ANSWER:
-        phase = next(iter(shown), None)
-    elif diagnosis.cause in _OF_THE_WORLD and Phase.EXECUTION in shown:
+        phase = next(iter(phases), None)
+    elif diagnosis.cause in _OF_THE_WORLD and Phase.EXECUTION in phases:
         phase = Phase.EXECUTION
     text = f"{diagnosis.failure} {diagnosis.reason}"
     if diagnosis.cause is Cause.WRONG_FACT:  # both texts, so that nobody has to look for them

@@ -116,7 +116,7 @@ class TraceCounter:
         self.path = folder.trace_path
         self._stamp: FileStamp | None = None
         """Of the trace when all of it was counted."""
-        self._whole = False
+        self._is_complete = False
         """True once the whole trace was read."""
         self._scan = TraceScan(folder, self._restart)
         self._restart()
@@ -127,12 +127,12 @@ class TraceCounter:
     @property
     def totals(self) -> _Totals | None:
         """The sums; None until the whole trace was read once."""
-        return self._totals if self._whole else None
+        return self._totals if self._is_complete else None
 
     @property
     def is_due(self) -> bool:
         """True if there is something to count."""
-        return not self._whole or file_stamp(self.path) != self._stamp
+        return not self._is_complete or file_stamp(self.path) != self._stamp
 
     def advance(self) -> None:
         """Counts a piece more, as far as the trace can be read; `OpenRun` says why it cannot."""
@@ -140,7 +140,7 @@ class TraceCounter:
         more = self._scan.extend()
         self._count()
         if not more:
-            self._stamp, self._whole = stamp, True
+            self._stamp, self._is_complete = stamp, True
 
     def _count(self) -> None:
         index, totals = self._scan.index, self._totals

@@ -108,7 +108,7 @@ class Followers:
     async def _checks(self, request: Request, key: str) -> AsyncGenerator[ServerSentEvent]:
         """How far the checks of a run are; its page is loaded again when they found something."""
         cache = self._cache
-        before = shown = None
+        before = last = None
         async with aclosing(self._looks(request, lambda: cache.findings(key))) as looks:
             async for found in looks:
                 before = before or found
@@ -116,8 +116,8 @@ class Followers:
                 if finished and (found.found != before.found or not found.found):
                     yield ServerSentEvent("", event="reload")
                     return
-                if found != shown:
-                    shown, card = found, cache.library.card(key)
+                if found != last:
+                    last, card = found, cache.library.card(key)
                     news = self._pages.fragment("findings", card=card, findings=found)
                     yield ServerSentEvent(news, event="fragment")
                 if finished:

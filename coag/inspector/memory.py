@@ -79,14 +79,14 @@ def read_memory(index: TraceIndex, page: int = 1, *, size: int = _PAGE) -> Memor
                         cycles += [body.cycle] if len(cycles) < _CYCLES else []
     pages = max(1, math.ceil(max(len(written), len(recalls)) / size))
     page = min(max(1, page), pages)
-    shown = slice((page - 1) * size, page * size)
-    rows = [_record_row(body, recalled_by) for body in bodies(index, written[::-1][shown])]
+    on_page = slice((page - 1) * size, page * size)
+    rows = [_record_row(body, recalled_by) for body in bodies(index, written[::-1][on_page])]
     return MemoryPage(
         written=tuple(row for row in rows if row is not None),
         written_total=len(written),
         recalls=tuple(
             RecallRow(cycle=one.cycle, query=one.query, hits=one.records, left_out=one.left_out)
-            for one in bodies(index, recalls[::-1][shown])
+            for one in bodies(index, recalls[::-1][on_page])
             if isinstance(one, RetrievalOutcome)
         ),
         recalls_total=len(recalls),
@@ -163,8 +163,8 @@ def diff(old: str, new: str, *, around: int = 3) -> tuple[DiffLine, ...]:
 
 def _split(text: str) -> list[str]:
     lines = text.split("\n", _LINES)
-    shown = [line[:_LINES] for line in lines[:_LINES]]
-    return [*shown, "…"] if len(lines) > _LINES else shown
+    cut = [line[:_LINES] for line in lines[:_LINES]]
+    return [*cut, "…"] if len(lines) > _LINES else cut
 
 
 def _skipped(count: int) -> list[DiffLine]:

@@ -412,9 +412,9 @@ class OpenRun:
             start = _start_of(self.index, span)
             was = _start_of(self.index, self._scan.span(position - 1)) if position else start
             first = self._scan.span(max(position - _EARLIER, 0)).lines.start
-            asked = range(first, span.lines.start)
+            positions = range(first, span.lines.start)
             earlier = bodies(
-                self.index, (at for at in asked if self.index.kind(at) is RecordKind.MODEL_CALL)
+                self.index, (at for at in positions if self.index.kind(at) is RecordKind.MODEL_CALL)
             )
             lines = self.index.read(span.lines)
             calls = [body for body in earlier if isinstance(body, ModelCall)]

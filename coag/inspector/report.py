@@ -265,8 +265,8 @@ def _read(folder: RunFolder, domain: DomainKnowledge | None, cycles: int) -> _Re
 def _places(reported: Sequence[_ReportedRun]) -> Iterator[tuple[str, str, int | None]]:
     """Which pages the document has."""
     for one in reported:
-        whole = ("run", "beliefs", "memory", "procedures", "findings")
-        for target in (*whole, "awareness") if one.card.aware else whole:
+        targets = ("run", "beliefs", "memory", "procedures", "findings")
+        for target in (*targets, "awareness") if one.card.aware else targets:
             yield target, one.card.key, None
         yield from (("cycle", one.card.key, row.number) for row in one.rows)
         yield from (("why", one.card.key, number) for number in one.why)

@@ -23,8 +23,8 @@ _MOST_CHANGES, _DEEPEST = 200, 20
 def in_a_line(text: str, limit: int = LINE) -> str:
     """The beginning of a text with every run of blanks and line breaks as one blank."""
     line = " ".join(text[: 2 * limit].split())
-    whole = len(text) <= 2 * limit
-    return clip(line, limit) if whole else f"{line[:limit]} [… {len(text) - limit:,} more]"
+    complete = len(text) <= 2 * limit
+    return clip(line, limit) if complete else f"{line[:limit]} [… {len(text) - limit:,} more]"
 
 
 def value_in_a_line(value: Any, limit: int = LINE) -> str:
@@ -61,8 +61,8 @@ def fields_in_a_line(text: str, limit: int = LINE) -> str:
 
 def call_in_a_line(name: str, arguments: Mapping[str, Any] | None, limit: int = LINE) -> str:
     """An action with its arguments on one line; without empty ones."""
-    shown = in_a_line(name, limit)
-    return f"{shown} {value_in_a_line(arguments, limit)}" if arguments else shown
+    action = in_a_line(name, limit)
+    return f"{action} {value_in_a_line(arguments, limit)}" if arguments else action
 
 
 def named_values(arguments: Mapping[str, Any], limit: int = LINE) -> str:
@@ -80,13 +80,13 @@ def bounded(value: Any, limit: int, depth: int = _DEEP, wide: int = _WIDE) -> An
         return clip(value, limit)
     if isinstance(value, list | tuple):
         items = cast("Sequence[Any]", value)
-        shown = [bounded(item, limit, depth - 1, wide) for item in items[:wide]] if depth else []
-        return shown + (["…"] if len(items) > len(shown) else [])
+        cut = [bounded(item, limit, depth - 1, wide) for item in items[:wide]] if depth else []
+        return cut + (["…"] if len(items) > len(cut) else [])
     if isinstance(value, dict):
         fields = cast("dict[str, Any]", value)
         some = islice(fields.items(), wide if depth else 0)
-        shown = {clip(key, limit): bounded(item, limit, depth - 1, wide) for key, item in some}
-        return shown | ({"…": len(fields) - len(shown)} if len(fields) > len(shown) else {})
+        cut = {clip(key, limit): bounded(item, limit, depth - 1, wide) for key, item in some}
+        return cut | ({"…": len(fields) - len(cut)} if len(fields) > len(cut) else {})
     return value
 
 

@@ -142,11 +142,11 @@ class _Site:
 
     async def listed(self, request: Request) -> Response:
         """The runs there are, those to choose one from, or two of them side by side."""
-        asked = {name: request.query_params.get(name, "") for name in (*_FILTERS, "a", "b")}
-        left, right = asked.pop("a"), asked.pop("b")
-        make = partial(self.runs, **asked)
+        filters = {name: request.query_params.get(name, "") for name in (*_FILTERS, "a", "b")}
+        left, right = filters.pop("a"), filters.pop("b")
+        make = partial(self.runs, **filters)
         if request.url.path != "/":
-            make = partial(self.choose, left, **asked)
+            make = partial(self.choose, left, **filters)
             if right:
                 return await self._answer(
                     partial(self.compared, left, right), ("from=-1",), request

@@ -104,8 +104,8 @@ def why_graph(run: RunFolder, cycle: int, index: TraceIndex) -> WhyGraph:
 
 def graph_of(explained: Explanation) -> WhyGraph:
     """An explanation as a graph of at most 40 nodes, with the same in words."""
-    shown = _most_telling(explained.considered)
-    nodes = [*_grounds(explained), *map(_candidate, shown), *_came_to(explained, shown)]
+    candidates = _most_telling(explained.considered)
+    nodes = [*_grounds(explained), *map(_candidate, candidates), *_came_to(explained, candidates)]
     known = {node.id for node in nodes[:_NODES]}
     edges = [edge for edge in _edges(explained, nodes) if {edge.source, edge.target} <= known]
     changed = sum(one.version > 1 for one in explained.procedures)
@@ -115,7 +115,7 @@ def graph_of(explained: Explanation) -> WhyGraph:
         cycle=explained.cycle,
         nodes=tuple(nodes[:_NODES]),
         edges=tuple(edges),
-        left_out=left_out + len(explained.considered) - len(shown) + len(nodes[_NODES:]),
+        left_out=left_out + len(explained.considered) - len(candidates) + len(nodes[_NODES:]),
         sentences=tuple(one_line(text[:_READ], _SENTENCE) for text in _sentences(explained)),
     )
 
@@ -207,8 +207,8 @@ def _action(one: Considered) -> str:
     except (ValueError, RecursionError):
         parsed = None
     fields = object_of(parsed)
-    shown = named_values(fields) if fields or parsed == {} else written[:200]
-    return f"{one.choice.action[:120]}({shown})"
+    arguments = named_values(fields) if fields or parsed == {} else written[:200]
+    return f"{one.choice.action[:120]}({arguments})"
 
 
 def _most_telling(considered: Sequence[Considered]) -> list[Considered]:

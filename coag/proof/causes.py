@@ -99,8 +99,8 @@ def short(text: str, limit: int = _SENTENCE) -> str:
         return line
     head = line[: limit + 1]
     word = head.rfind(" ")
-    kept = head[:word] if word > limit // 2 else head[:limit]
-    return f"{kept.rstrip(' ,;:')}…"
+    cut = head[:word] if word > limit // 2 else head[:limit]
+    return f"{cut.rstrip(' ,;:')}…"
 
 
 def quoted(text: str, limit: int = _QUOTED) -> str:

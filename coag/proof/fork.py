@@ -315,10 +315,10 @@ def _notices(
         yield f"The parent took {len(later.inputs)} later turns: so many can be taken, not {turns}."
     calls = [record for record in restored.agent.trace if isinstance(record, ModelCall)]
     late = [call for call in calls if call.cycle >= past.boundary.cycle]
-    asked = dict.fromkeys(procedure_of(call) for call in late)
-    others = ", ".join(filter(None, asked)) or "none"
+    used = dict.fromkeys(procedure_of(call) for call in late)
+    others = ", ".join(filter(None, used)) or "none"
     for name in restored.procedures:
-        if name not in asked:
+        if name not in used:
             yield (
                 f"No model was asked by procedure {name!r}, so its new text changed nothing. "
                 f"Those that were used: {others}."

@@ -268,17 +268,17 @@ async def records_at(memory: LongTermMemory, past: Past, later: Later) -> dict[s
     """What the run's memory held at the boundary, by id."""
     before = [line for line in past.remains.written if line.what == "record"]
     if past.info.parent is not None:
-        kept = {record.id: record for record in past.run.remembered()}
-        return with_written(kept, before)
+        remembered = {record.id: record for record in past.run.remembered()}
+        return with_written(remembered, before)
     async with _readable(memory.store) as store:
         held = await _all(store, memory.scopes.readable)
     after = [line for line in later.written if line.what == "record"]
     held = without_later(held, before, after, past.at, past.info.id)
-    shown = _shown(past, later, {line.id for line in (*before, *after)})
-    return with_written({**shown, **held}, [line for line in before if line.id not in held])
+    recalled = _recalled_before(past, later, {line.id for line in (*before, *after)})
+    return with_written({**recalled, **held}, [line for line in before if line.id not in held])
 
 
-def _shown(past: Past, later: Later, written: Container[str]) -> dict[str, Record]:
+def _recalled_before(past: Past, later: Later, written: Container[str]) -> dict[str, Record]:
     """What the trace shows to have been in memory before the run: it was recalled."""
     hits = {**later.recalled, **past.recalled}.values()
     return {
@@ -307,19 +307,19 @@ def without_later(
         return (at is not None and record.created_at > at) or (record.id in new and own)
 
     new = {line.id for line in after} - {line.id for line in before}
-    kept = {name: record for name, record in held.items() if not is_later(record)}
+    earlier = {name: record for name, record in held.items() if not is_later(record)}
     undone = superseded(after) - superseded(before)
     revived = {
-        line.id for line in after if line.content.get("supersedes") in undone and line.id in kept
+        line.id for line in after if line.content.get("supersedes") in undone and line.id in earlier
     }
-    former = {record.supersedes: name for name, record in kept.items() if record.supersedes}
-    for name, record in kept.items():
+    former = {record.supersedes: name for name, record in earlier.items() if record.supersedes}
+    for name, record in earlier.items():
         by = record.superseded_by
-        if by is not None and (by not in kept or (name in undone and by in revived)):
-            kept[name] = record.model_copy(update={"superseded_by": None})
+        if by is not None and (by not in earlier or (name in undone and by in revived)):
+            earlier[name] = record.model_copy(update={"superseded_by": None})
     for name in revived:
-        kept[name] = kept[name].model_copy(update={"superseded_by": former.get(name)})
-    return kept
+        earlier[name] = earlier[name].model_copy(update={"superseded_by": former.get(name)})
+    return earlier
 
 
 def with_written(held: Mapping[str, Record], lines: Iterable[Written]) -> dict[str, Record]:

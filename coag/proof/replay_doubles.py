@@ -224,12 +224,12 @@ class TapeActions:
         outcome = self._stage.tape.next_of(EvaluationOutcome)
         if outcome is None:
             return arguments  # in Execution, they are those that were evaluated
-        given = {n: v for n, v in arguments.items() if n != IDEMPOTENCY_KEY}
+        plain = {n: v for n, v in arguments.items() if n != IDEMPOTENCY_KEY}
         proposal = self._stage.memory().cognitive_state.proposal
         alike = {
             one.id
             for one in (proposal.candidates if proposal is not None else ())
-            if one.action == spec.name and parsed_arguments(one.raw_arguments) == given
+            if one.action == spec.name and parsed_arguments(one.raw_arguments) == plain
         }
         judged = [one.arguments for one in outcome.evaluations if one.candidate_id in alike]
         if judged and judged[0] is not None:

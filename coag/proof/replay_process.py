@@ -269,7 +269,7 @@ class Process:
             memory = WorkingMemory.model_validate(snapshot.working_memory)
             context.restore(memory)
         if snapshot.reason is not SnapshotReason.FORKED:
-            named = (name for said in memory.dialogue for name in said.images)
+            named = (name for message in memory.dialogue for name in message.images)
             context.images.load(dict.fromkeys(list(dict.fromkeys(named))[-_IMAGES_KEPT:], "data:"))
         if (state := snapshot.procedures.get("state")) is not None:
             with reading_trace(snapshot, "procedures"):

@@ -212,8 +212,8 @@ def _message(sink: CheckingSink) -> str | None:
     first = next(calls, None)
     if first is None:
         return None
-    said: list[Any] = [m["content"] for m in first.messages if m["role"] == "user"]
-    return str(said[-1]) if said else ""
+    texts: list[Any] = [m["content"] for m in first.messages if m["role"] == "user"]
+    return str(texts[-1]) if texts else ""
 
 
 def _brief(head: Note | Percept | TurnEnd) -> str:

@@ -223,11 +223,11 @@ def _check_arguments(judged: Evaluation, candidate: Candidate) -> Findings:
     except (ValueError, RecursionError):
         written = None
     completed = _completed(judged)
-    given = {name: value for name, value in judged.arguments.items() if name not in completed}
+    evaluated = {name: value for name, value in judged.arguments.items() if name not in completed}
     if isinstance(written, dict):
         mine = cast("dict[str, Any]", written)
         written = {name: value for name, value in mine.items() if name not in completed}
-    if REDACTED not in candidate.raw_arguments and not same_json(written, given):
+    if REDACTED not in candidate.raw_arguments and not same_json(written, evaluated):
         yield Rule.CANDIDATE.says(
             f"Candidate {shown(candidate.id)} was proposed with the arguments "
             f"{shown(candidate.raw_arguments)} and evaluated with {shown(judged.arguments)}."
@@ -255,10 +255,10 @@ def _check_verdicts(judged: Evaluation, pinned: Sequence[str]) -> Findings:
                 f"Candidate {shown(judged.candidate_id)} was judged by {shown(name)}, which "
                 f"is not in force in this cycle ({', '.join(pinned) or 'none is'})."
             )
-    asked = [name for name in names if name in pinned and name not in BUILT_IN]
+    judges = [name for name in names if name in pinned and name not in BUILT_IN]
     wanted = [name for name in pinned if name not in BUILT_IN]
-    if judged.survived and asked != wanted:
-        missing = [name for name in wanted if name not in asked] or asked
+    if judged.survived and judges != wanted:
+        missing = [name for name in wanted if name not in judges] or judges
         yield Rule.CONSTRAINT.says(
             f"Candidate {shown(judged.candidate_id)} survived, but {', '.join(missing)}, in "
             "force in this cycle, did not judge it as it should."
@@ -595,6 +595,6 @@ def _answers(done: Executed, response: str) -> bool:
         return False
     if done.action != "respond":
         return True
-    given = done.arguments or {}
-    whole = json.dumps(given, ensure_ascii=False)
-    return same(response, str(given.get("text", ""))) or same(response, whole)
+    arguments = done.arguments or {}
+    as_json = json.dumps(arguments, ensure_ascii=False)
+    return same(response, str(arguments.get("text", ""))) or same(response, as_json)

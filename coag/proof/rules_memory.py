@@ -287,9 +287,9 @@ def _selected_in(memory: WorkingMemory) -> Iterator[tuple[str, Mapping[str, Any]
     if cognitive.selection is None or cognitive.proposal is None or cognitive.evaluation is None:
         return
     names = {candidate.id: candidate.action for candidate in cognitive.proposal.candidates}
-    given = {judged.candidate_id: judged.arguments for judged in cognitive.evaluation.evaluations}
+    calls = {judged.candidate_id: judged.arguments for judged in cognitive.evaluation.evaluations}
     for chosen in cognitive.selection.chosen:
-        yield names.get(chosen, ""), given.get(chosen) or {}
+        yield names.get(chosen, ""), calls.get(chosen) or {}
 
 
 def _writes(action: str, arguments: Mapping[str, Any], written: Written) -> bool:

@@ -153,8 +153,8 @@ class StateRules(Checker):
         self.uncertain = False
         cycle = self.memory.cycle
         if cycle != record.cycle:
-            said = f"The snapshot is of cycle {record.cycle}"
-            yield Rule.SNAPSHOT.says(f"{said}, its working memory of cycle {cycle}.")
+            text = f"The snapshot is of cycle {record.cycle}"
+            yield Rule.SNAPSHOT.says(f"{text}, its working memory of cycle {cycle}.")
 
     def on_percept(self, record: Percept) -> Findings:
         """What is perceived was brought by an execution or arrived, and changed what it may."""
@@ -211,8 +211,8 @@ class StateRules(Checker):
         if memory is not None and memory.queued:
             if not self.uncertain:
                 ids = ", ".join(shown(percept.id) for percept in memory.queued)
-                said = "Brought by an execution and not perceived"
-                yield Rule.PERCEPT.says(f"{said} before {before}: {ids}.")
+                text = "Brought by an execution and not perceived"
+                yield Rule.PERCEPT.says(f"{text} before {before}: {ids}.")
             self.memory, self.uncertain = memory.model_copy(update={"queued": ()}), True
 
     def on_turn_end(self, record: TurnEnd) -> Findings:
@@ -266,10 +266,10 @@ class StateRules(Checker):
             return
         known = {one.id for one in cognitive.proposal.candidates}
         judged = cognitive.evaluation.evaluations
-        kept = tuple(one for one in judged if one.candidate_id in known)
-        if len(kept) < len(judged):
+        proposed = tuple(one for one in judged if one.candidate_id in known)
+        if len(proposed) < len(judged):
             self.uncertain = True
-            evaluation = cognitive.evaluation.model_copy(update={"evaluations": kept})
+            evaluation = cognitive.evaluation.model_copy(update={"evaluations": proposed})
             changed = cognitive.model_copy(update={"evaluation": evaluation})
             self.memory = memory.model_copy(update={"cognitive_state": changed})
 
@@ -366,15 +366,15 @@ class TurnRules(Checker):
             yield Rule.TURN.says(f"Turn {record.turn} ends while turn {self._turn} is open.")
         yield from self._check_cycle(record)
         if self._open and not self._state.uncertain:
-            given, answered = self._response, record.reason == "respond"
-            if answered and given is None:
-                said = f"Turn {record.turn} ends with an answer, but no action answered."
-                yield Rule.TURN.says(said)
-            broke_off = record.reason in ("cancelled", "error")
-            if given is not None and not broke_off and not same(record.response, given):
+            response, answered = self._response, record.reason == "respond"
+            if answered and response is None:
+                text = f"Turn {record.turn} ends with an answer, but no action answered."
+                yield Rule.TURN.says(text)
+            interrupted = record.reason in ("cancelled", "error")
+            if response is not None and not interrupted and not same(record.response, response):
                 yield Rule.TURN.says(
                     f"Turn {record.turn} ends with {shown(record.response)}; the agent's answer "
-                    f"was {shown(given)}."
+                    f"was {shown(response)}."
                 )
         self._turn, self._open, self._bare = record.turn, False, False
 
@@ -550,15 +550,15 @@ class PlainTurnRules(Checker):
         """A call is of its turn, and of no phase."""
         named = f"Call {shown(record.id)}"
         if record.phase is not None:
-            said = f"{named} is of the phase {record.phase}; a plain agent has none."
-            yield Rule.MODEL_CALL.says(said)
+            text = f"{named} is of the phase {record.phase}; a plain agent has none."
+            yield Rule.MODEL_CALL.says(text)
         if self._turn is not None and record.cycle != self._turn:
             yield Rule.MODEL_CALL.says(f"{named} names turn {record.cycle} in turn {self._turn}.")
 
     def on_outcome(self, record: Outcome) -> Findings:
         """There are none."""
-        said = f"A plain agent has no phases, and here is a {record.phase} outcome."
-        yield Rule.PHASE.says(said)
+        text = f"A plain agent has no phases, and here is a {record.phase} outcome."
+        yield Rule.PHASE.says(text)
 
 
 class PlainEffectRules(Checker):
@@ -604,8 +604,8 @@ class PlainEffectRules(Checker):
         self._known.add(record.id)
         self._open[record.id] = record
         if record.candidate_id is not None and not self._allowed.pop(record.candidate_id, False):
-            said = f"{named} was begun, and the rules did not let it pass before."
-            yield Rule.CONSTRAINT.says(said)
+            text = f"{named} was begun, and the rules did not let it pass before."
+            yield Rule.CONSTRAINT.says(text)
         if self._wanted is None:
             return
         key = _call_key(record.action, record.arguments)
@@ -620,8 +620,8 @@ class PlainEffectRules(Checker):
         if intent is None:
             has = "has its receipt already" if record.intent_id in self._known else "is not there"
             if not self._cut:
-                said = f"A receipt is of intent {shown(record.intent_id)}, which {has}."
-                yield Rule.RECEIPT.says(said)
+                text = f"A receipt is of intent {shown(record.intent_id)}, which {has}."
+                yield Rule.RECEIPT.says(text)
         elif intent.candidate_id is not None:  # under guard: what it returns is perceived
             self._ended[intent.id] = record
         else:
@@ -660,5 +660,5 @@ def _allows(verdict: object) -> bool:
 
 def _call_key(action: str, arguments: object) -> str:
     """A call as it can be compared, however it is written."""
-    given = parsed_arguments(arguments) if isinstance(arguments, str) else arguments
-    return f"{action} {json.dumps(given, sort_keys=True)}"
+    parsed = parsed_arguments(arguments) if isinstance(arguments, str) else arguments
+    return f"{action} {json.dumps(parsed, sort_keys=True)}"

@@ -230,16 +230,16 @@ def _examine_records(
     )
     before: list[tuple[int, TraceRecord]] = []
     kind = _kind_of(numbered, before)
-    kept = chain(before, numbered)
+    placed = chain(before, numbered)
     if kind == "coag":  # what came before the first snapshot may have been dropped
-        kept = dropwhile(lambda one: one[1].record != "snapshot", kept)
-    first = next(kept, None)
+        placed = dropwhile(lambda one: one[1].record != "snapshot", placed)
+    first = next(placed, None)
     cut = first is None or first[0] > 0
     if kind == "coag" and first is not None and first[1].record == "snapshot":
         cut = cut or first[1].reason is SnapshotReason.CYCLE
     log = FindingLog(_checkers(kind, TRACE_VERSION, hooks, run=None, cut=cut))
     count = 0
-    for log.seq, record in chain(() if first is None else (first,), kept):
+    for log.seq, record in chain(() if first is None else (first,), placed):
         count += 1
         log.take(record)
     log.end(finished=False)

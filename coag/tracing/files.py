@@ -164,10 +164,10 @@ def backwards(file: FileIO, size: int) -> Iterator[bytes]:
     while position > 0:
         start = max(0, position - block)
         file.seek(start)
-        rest, *whole = (_read(file, position - start) + rest).split(b"\n")
-        yield from reversed(whole)
+        rest, *lines = (_read(file, position - start) + rest).split(b"\n")
+        yield from reversed(lines)
         position = start
-        if not whole:  # so that a very long line is not copied for every block of it
+        if not lines:  # so that a very long line is not copied for every block of it
             block *= 2
     yield rest
 

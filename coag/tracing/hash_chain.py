@@ -46,8 +46,8 @@ def upgraded_line(fields: Fields) -> Fields:
     body = fields.get("body")
     if isinstance(body, dict) and cast("Fields", body).get("record") == "snapshot":
         procedures = cast("Fields", body).get("procedures")
-        whole = isinstance(procedures, dict) and "state" in procedures
-        reason = "opened" if fields.get("seq") == 0 else "loaded" if whole else "cycle"
+        has_state = isinstance(procedures, dict) and "state" in procedures
+        reason = "opened" if fields.get("seq") == 0 else "loaded" if has_state else "cycle"
         fields = {**fields, "body": {**cast("Fields", body), "reason": reason}}
     return {**fields, "v": TRACE_VERSION}
 

@@ -82,7 +82,7 @@ class PhasePages:
         }
         for text in self._since:
             record = from_json(text)
-            page.setdefault(_GROUPS[record["record"]], []).append(_shown(record))
+            page.setdefault(_GROUPS[record["record"]], []).append(_readable(record))
         self._since.clear()
         number = PHASES.index(outcome.phase) + 1
         self._files.write(outcome.cycle, f"{number}-{outcome.phase}.json", page)
@@ -110,14 +110,14 @@ class PlainPages:
         if isinstance(record, Intent):
             self._intents[record.id] = text
         elif isinstance(record, ModelCall):
-            page = {"cycle": record.cycle, "model_call": _shown(from_json(text))}
+            page = {"cycle": record.cycle, "model_call": _readable(from_json(text))}
             self._files.write(record.cycle, self._next(record.cycle, "model"), page)
         elif isinstance(record, Receipt):
             intent = self._intents.pop(record.intent_id, None)
             page: dict[str, Any] = {"cycle": record.cycle}
             if intent is not None:
-                page["intent"] = _shown(from_json(intent))
-            page["receipt"] = _shown(from_json(text))
+                page["intent"] = _readable(from_json(intent))
+            page["receipt"] = _readable(from_json(text))
             self._files.write(record.cycle, self._next(record.cycle, "action"), page)
 
     def _next(self, cycle: int, what: str) -> str:
@@ -162,7 +162,7 @@ def page_text(page: dict[str, Any]) -> bytes:
     return to_json(page, indent=2)
 
 
-def _shown(record: dict[str, Any]) -> dict[str, Any]:
+def _readable(record: dict[str, Any]) -> dict[str, Any]:
     """The record's fields for reading: without its tag, long texts of a model call as lines."""
     if record["record"] != "model_call":
         return _without(record, "record")

@@ -116,10 +116,10 @@ def new_key(path: Path) -> Path:
     key = _ed25519().Ed25519PrivateKey.generate()
     public = path.with_name(f"{path.name}.pub")
     secret = key.private_bytes(form.Encoding.PEM, form.PrivateFormat.PKCS8, form.NoEncryption())
-    shown = key.public_key().public_bytes(form.Encoding.PEM, form.PublicFormat.SubjectPublicKeyInfo)
+    pem = key.public_key().public_bytes(form.Encoding.PEM, form.PublicFormat.SubjectPublicKeyInfo)
     if public.exists():
         raise ConfigurationError(f"{str(public)!r} is there already; name another file.")
-    for place, text in ((path, secret), (public, shown)):
+    for place, text in ((path, secret), (public, pem)):
         try:
             file = private(str(place), _NEW)
         except OSError as error:
@@ -151,11 +151,11 @@ def sign_run(run: Path, at: datetime) -> Statement:
         TraceError: The run cannot be read, or `seal.json` cannot be written.
     """
     key = _private_key()
-    said = statement_of(run, at).model_dump(mode="json") | {"key": _named(key.public_key())}
-    signature = base64.b64encode(key.sign(canonical(said))).decode()
+    fields = statement_of(run, at).model_dump(mode="json") | {"key": _named(key.public_key())}
+    signature = base64.b64encode(key.sign(canonical(fields))).decode()
     with trace_errors(run / _SEAL, "cannot be written"):
-        replace_file(run / _SEAL, json.dumps({**said, "signature": signature}, indent=2) + "\n")
-    return Signed.model_validate(said | {"signature": signature})
+        replace_file(run / _SEAL, json.dumps({**fields, "signature": signature}, indent=2) + "\n")
+    return Signed.model_validate(fields | {"signature": signature})
 
 
 def seal_problems(run: Path, key: str | Path | None) -> Iterator[str]:
@@ -184,10 +184,10 @@ def seal_problems(run: Path, key: str | Path | None) -> Iterator[str]:
     except (ValidationError, binascii.Error):
         yield "seal.json holds no signature."
         return
-    said = {name: value for name, value in fields.items() if name != "signature"}
+    unsigned = {name: value for name, value in fields.items() if name != "signature"}
     if signed.key != _named(public):
         yield f"seal.json was signed with the key {signed.key!r}, not with {_named(public)!r}."
-    elif not _is_signed(public, signature, canonical(said)):
+    elif not _is_signed(public, signature, canonical(unsigned)):
         yield "The signature in seal.json does not fit what it says: it was changed."
     else:
         now = statement_of(run, signed.at)
@@ -204,9 +204,9 @@ def _is_signed(key: Ed25519PublicKey, signature: bytes, text: bytes) -> bool:
     return True
 
 
-def _differences(said: Statement, now: Statement) -> Iterator[str]:
+def _differences(stated: Statement, now: Statement) -> Iterator[str]:
     for name in ("run", "records", "head", "run_json", "remembered"):
-        one, other = getattr(said, name), getattr(now, name)
+        one, other = getattr(stated, name), getattr(now, name)
         if one != other:
             what = {"run_json": "a run.json", "remembered": "a remembered.jsonl"}.get(name, name)
             yield f"{what} of {one!r}; it is {other!r} now."
@@ -299,14 +299,14 @@ class Witness:
             _wait_for(file, self.path)
             file.seek(0)
             known = self._read(file.read())
-            said = [statement_of(run, at) for run in runs]
+            statements = [statement_of(run, at) for run in runs]
             before = known[-1].hash if known else ""
-            for one in said:
+            for one in statements:
                 fields = one.model_dump(mode="json")
                 before = _line_hash(before, fields)
                 file.write(canonical({**fields, "hash": before}) + b"\n")
             flush_to_disk(file)
-            return said
+            return statements
 
     def entries(self) -> list[Witnessed]:
         """All lines, checked.
@@ -337,8 +337,8 @@ class Witness:
 
 
 def _line_hash(before: str, fields: Mapping[str, Any]) -> str:
-    said = {name: value for name, value in fields.items() if name != "hash"}
-    return sha256(before.encode() + b"\n" + canonical(said)).hexdigest()
+    unhashed = {name: value for name, value in fields.items() if name != "hash"}
+    return sha256(before.encode() + b"\n" + canonical(unhashed)).hexdigest()
 
 
 def witness_problems(

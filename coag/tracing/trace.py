@@ -158,8 +158,8 @@ class Trace:
         lines = [*self.problems, tables]
         if len(rows) > _SHOWN_CYCLES:
             lines.append(f"The last {_SHOWN_CYCLES} of {len(rows):,} cycles:")
-        shown = [[row[name] for name in _SHOWN_COLUMNS] for row in rows[-_SHOWN_CYCLES:]]
-        last = HtmlTable(columns=_SHOWN_COLUMNS, rows=shown)
+        cells = [[row[name] for name in _SHOWN_COLUMNS] for row in rows[-_SHOWN_CYCLES:]]
+        last = HtmlTable(columns=_SHOWN_COLUMNS, rows=cells)
         return html_card(title, facts=[*facts, *_totals(rows)], lines=lines, table=last)
 
 

@@ -339,13 +339,13 @@ class TraceWriter:
             lines, tail = self._file.backwards(), b""
             next(lines)
         cycle, last = self._look_back(lines)
-        kept = self._path.with_name(f"{self._path.name}.torn-{self._seq}")
+        torn = self._path.with_name(f"{self._path.name}.torn-{self._seq}")
         if tail:
-            self._file.cut_tail(len(tail), kept)
+            self._file.cut_tail(len(tail), torn)
         if last is not None:
             self._head = last.entry.hash or self._file.sha256()
         if tail:
-            text = f"The last line was torn; its {len(tail)} bytes were moved to {kept.name}."
+            text = f"The last line was torn; its {len(tail)} bytes were moved to {torn.name}."
             self._hold(Note(at=self._clock.now(), cycle=cycle, about="repair", text=text))
             self.flush()
 

@@ -30,8 +30,8 @@ def amount(number: int) -> str:
     if number < 10_000:
         return f"{number:,}"
     unit, sign = (1_000, "k") if number < 1_000_000 else (1_000_000, "M")
-    shown = number // (unit // 10) / 10 if number < 100 * unit else number // unit
-    return f"{shown}{sign}"
+    scaled = number // (unit // 10) / 10 if number < 100 * unit else number // unit
+    return f"{scaled}{sign}"
 
 
 def money(cost: float) -> str:

@@ -138,10 +138,10 @@ class StreamLines:
             case BaseChatMessage():
                 text = item.to_text()
                 more = len(text) - _ANSWER
-                shown = cleaned(well_formed(text[:_ANSWER]))
+                excerpt = cleaned(well_formed(text[:_ANSWER]))
                 yield ConsoleLine(text=_brief(item.source), heading=True)
-                shown = f"{shown} [… {more:,} more]" if more > 0 else shown
-                yield ConsoleLine(text=shown, whole=True)
+                excerpt = f"{excerpt} [… {more:,} more]" if more > 0 else excerpt
+                yield ConsoleLine(text=excerpt, whole=True)
             case _:
                 yield ConsoleLine(label="event", text=f"{item.source}: {_brief(item.to_text())}")
 
@@ -192,8 +192,8 @@ def _listed(detail: str) -> tuple[Sequence[Mapping[str, Any]], bool]:
 def _objects(value: Any, but: int = 0) -> Sequence[Mapping[str, Any]]:
     """The objects in a list, but for the last so many of its items; of no list none."""
     items = cast("list[Any]", value) if isinstance(value, list) else []
-    whole = items[: len(items) - but]
-    return [cast("dict[str, Any]", item) for item in whole if isinstance(item, dict)]
+    complete = items[: len(items) - but]
+    return [cast("dict[str, Any]", item) for item in complete if isinstance(item, dict)]
 
 
 def _text(item: Mapping[str, Any], name: str) -> str:

@@ -84,7 +84,7 @@ class TopApp(App[None]):
         self._place = place
         self._interval = interval
         self._views: list[RunView] = []
-        self._shown: list[str] = []
+        self._row_keys: list[str] = []
         self._only_going_on = False
         self._explains = False
 
@@ -106,7 +106,7 @@ class TopApp(App[None]):
 
     def on_resize(self, event: Resize) -> None:
         """Makes the table fit."""
-        if self._shown or self._table.columns:
+        if self._row_keys or self._table.columns:
             self._make_columns(event.size.width)
             self._show()
 
@@ -149,7 +149,7 @@ class TopApp(App[None]):
 
     def _make_columns(self, width: int | None = None) -> None:
         self._table.clear(columns=True)
-        self._shown = []
+        self._row_keys = []
         self._columns = columns((width or self.size.width) - _FRAME)
         for column in self._columns:
             self._table.add_column(column.text(None), width=column.width + 1, key=column.title)
@@ -170,12 +170,12 @@ class TopApp(App[None]):
         """Puts the runs into the table; the cursor stays at its run."""
         table = self._table
         keys = [str(view.folder.path) for view in views]
-        if keys != self._shown:
+        if keys != self._row_keys:
             chosen = self._chosen()
             table.clear()
             for key, view in zip(keys, views, strict=True):
                 table.add_row(*(column.text(view) for column in self._columns), key=key)
-            self._shown = keys
+            self._row_keys = keys
             if chosen is not None and str(chosen.folder.path) in keys:
                 table.move_cursor(row=keys.index(str(chosen.folder.path)))
             return
@@ -187,20 +187,20 @@ class TopApp(App[None]):
 
     def _chosen(self) -> RunView | None:
         """The run that the cursor is at."""
-        at = self._shown[max(self._table.cursor_row, 0) :][:1]
+        at = self._row_keys[max(self._table.cursor_row, 0) :][:1]
         return next((view for view in self._views if str(view.folder.path) in at), None)
 
     def _show_detail(self) -> None:
         chosen = self._chosen()
-        shown: RenderableType = Text(_KEYS)
+        content: RenderableType = Text(_KEYS)
         if chosen is not None and not self._explains:
             grid = Table.grid(padding=0)
             grid.add_column(width=LABEL, style="dim")
             grid.add_column(overflow="fold")
             for label, text in detail(chosen):
                 grid.add_row(Text(label), text)
-            shown = Group(head(chosen), grid)
+            content = Group(head(chosen), grid)
         elif not self._explains:
             none = ["No run is going on. Press a to see all runs."]
-            shown = Text("\n".join(none if self._views else nothing_yet(self._place)))
-        self.query_one("#text", Static).update(shown)
+            content = Text("\n".join(none if self._views else nothing_yet(self._place)))
+        self.query_one("#text", Static).update(content)

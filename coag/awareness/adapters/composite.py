@@ -199,14 +199,14 @@ class CompositeAdapter(DomainAdapter):
 
     def define_protocol_defaults(self) -> InteractionProtocol:
         """All rules of all domains, and the strictest mode: advisory, supervised, collaborative."""
-        given = [part.define_protocol_defaults() for part, _ in self._parts.values()]
-        formats = distinct(one.output_format for one in given if one.output_format)
+        protocols = [part.define_protocol_defaults() for part, _ in self._parts.values()]
+        formats = distinct(one.output_format for one in protocols if one.output_format)
         return InteractionProtocol(
-            style="; ".join(distinct(one.style for one in given if one.style)),
+            style="; ".join(distinct(one.style for one in protocols if one.style)),
             output_format="; ".join(formats),
-            escalation=distinct(rule for one in given for rule in one.escalation),
-            mode=max((one.mode for one in given), key=_BY_STRICTNESS.index),
-            hard_constraints=distinct(rule for one in given for rule in one.hard_constraints),
+            escalation=distinct(rule for one in protocols for rule in one.escalation),
+            mode=max((one.mode for one in protocols), key=_BY_STRICTNESS.index),
+            hard_constraints=distinct(rule for one in protocols for rule in one.hard_constraints),
         )
 
     def parse_observation(self, raw: Mapping[str, object], state: AwarenessState) -> Observation:
@@ -224,12 +224,13 @@ class CompositeAdapter(DomainAdapter):
         for name, (part, space) in self._parts.items():
             if name not in raw:
                 continue
-            given = raw[name]
-            if not isinstance(given, Mapping):
+            value = raw[name]
+            if not isinstance(value, Mapping):
                 raise ObservationError(
-                    name, f"must be a mapping, what the domain takes, not {type(given).__name__}."
+                    name,
+                    f"must be a mapping, what the domain takes, not {type(value).__name__}.",
                 )
-            fields = cast("Mapping[str, object]", given)
+            fields = cast("Mapping[str, object]", value)
             try:
                 seen = part.parse_observation(fields, space.view(state))
             except ObservationError as error:

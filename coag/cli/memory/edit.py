@@ -428,16 +428,16 @@ def revoke(  # noqa: PLR0913, PLR0917 - a command has as many arguments as optio
 
     async def revoked() -> Revocation:
         async with opened(place) as store:
-            whole = await _whole(store, name, scope)
-            reached = LongTermMemory(store, scope=await _reached(store, scope, whole))
+            full_id = await _full_id(store, name, scope)
+            reached = LongTermMemory(store, scope=await _reached(store, scope, full_id))
             procedures = procedures_of(place)
-            plan = await _planned(reached, whole, source, procedures)
+            plan = await _planned(reached, full_id, source, procedures)
             if dry_run:
                 return plan
             ask("Take them back?" if source is None else "Take that back?", yes=yes)
             if source is not None:
-                return await retract_source(reached, whole, source, reason, procedures=procedures)
-            return await reached.revoke(whole or "", reason, procedures=procedures)
+                return await retract_source(reached, full_id, source, reason, procedures=procedures)
+            return await reached.revoke(full_id or "", reason, procedures=procedures)
 
     done = run(revoked())
     content = done.written()[0].content
@@ -489,7 +489,7 @@ async def _planned(
     return plan
 
 
-async def _whole(store: RecordStore, name: str | None, scope: str | None) -> str | None:
+async def _full_id(store: RecordStore, name: str | None, scope: str | None) -> str | None:
     """The whole id that is meant; also of a record that is gone, to complete its revocation."""
     if name is None:
         return None
@@ -526,8 +526,8 @@ async def _show_plan(
     left = {one.id: one for one in after}
     for one in await store.get(plan.lowered[:_SHOWN]):
         trust, now = one.provenance.trust, left[one.id].provenance.trust
-        kept = f"stays {now}" if now is trust else f"{trust} to {now}"
-        say(f"  {short_id(one.id)} {one.kind.value} {line(one.text, 100)} ({kept})")
+        change = f"stays {now}" if now is trust else f"{trust} to {now}"
+        say(f"  {short_id(one.id)} {one.kind.value} {line(one.text, 100)} ({change})")
     if len(plan.lowered) > _SHOWN:
         say(f"  … and {len(plan.lowered) - _SHOWN:,} more")
     for one in await store.get(plan.restored[:_SHOWN]):

@@ -292,7 +292,7 @@ def _rows(health: MemoryHealth) -> Iterator[tuple[str, str]]:
 
 def _counted(counts: dict[str, int]) -> str:
     found = [(name, count) for name, count in counts.items() if count]
-    shown = [f"{line(name, 40)} {count:,}" for name, count in found[:_MOST_ROWS]]
+    rows = [f"{line(name, 40)} {count:,}" for name, count in found[:_MOST_ROWS]]
     if len(found) > _MOST_ROWS:
-        shown.append(f"… and {len(found) - _MOST_ROWS} more")
-    return ", ".join(shown) or "none"
+        rows.append(f"… and {len(found) - _MOST_ROWS} more")
+    return ", ".join(rows) or "none"

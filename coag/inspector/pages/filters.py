@@ -69,9 +69,9 @@ def visible(text: object) -> Markup:
 
 def named(text: object, limit: int = 80) -> str:
     """The same, cut, for where only plain text can be, as in a title."""
-    whole = str(text)
-    shown = whole if len(whole) <= limit else f"{whole[:limit]}\N{HORIZONTAL ELLIPSIS}"
-    return _UNSEEN.sub(lambda found: f"[U+{ord(found.group()):04X}]", shown)
+    full = str(text)
+    cut = full if len(full) <= limit else f"{full[:limit]}\N{HORIZONTAL ELLIPSIS}"
+    return _UNSEEN.sub(lambda found: f"[U+{ord(found.group()):04X}]", cut)
 
 
 # ---- Numbers, times and values ----
@@ -88,7 +88,7 @@ _MOST, _LONGEST = 1e18, 1e13
 """Amounts and seconds from which on only the sign of infinity is shown."""
 
 
-def _shown(number: float | None, show: Callable[[Any], str], most: float = _MOST) -> str:
+def _number_text(number: float | None, show: Callable[[Any], str], most: float = _MOST) -> str:
     """A number, or a sign for one that is not known, is none or is too large."""
     if number is None:
         return NOT_KNOWN
@@ -101,19 +101,19 @@ def _shown(number: float | None, show: Callable[[Any], str], most: float = _MOST
 
 def count(number: float | None) -> str:
     """A whole number with its thousands apart; a dash where it is not known."""
-    return _shown(number, lambda known: f"{known:,.0f}".replace(",", _THIN))
+    return _number_text(number, lambda known: f"{known:,.0f}".replace(",", _THIN))
 
 
 def amount(money: float) -> str:
     """A cost, in the currency of the prices; small ones with as many digits as they need."""
     size = abs(money)
     digits = ".0f" if not money else ".2f" if size >= 1 else ".4f" if size >= 0.0001 else ".1e"
-    return _shown(money, lambda known: f"{known:{digits}}")
+    return _number_text(money, lambda known: f"{known:{digits}}")
 
 
 def decimal(number: float) -> str:
     """A number with two decimals."""
-    return _shown(number, lambda known: f"{known:.2f}")
+    return _number_text(number, lambda known: f"{known:.2f}")
 
 
 def percent(share: float) -> str:
@@ -123,7 +123,7 @@ def percent(share: float) -> str:
 
 def duration(seconds: float | None) -> str:
     """How long something took, with two units at most; a dash where that is not known."""
-    return _shown(seconds, _duration, _LONGEST)
+    return _number_text(seconds, _duration, _LONGEST)
 
 
 def _duration(seconds: float) -> str:
@@ -260,8 +260,8 @@ def run_mark(card: RunCard) -> Mark:
 def returned(view: CycleView) -> frozenset[str]:
     """What the actions of a cycle returned, as Execution shows it."""
     receipts = [receipt.content for _, receipt in view.summary.effects if receipt is not None]
-    shown = receipts or [one.result for one in view.summary.actions]
-    return frozenset(text for text in shown if text)
+    texts = receipts or [one.result for one in view.summary.actions]
+    return frozenset(text for text in texts if text)
 
 
 def named_by(findings: Sequence[Finding], record: str) -> bool:

@@ -90,8 +90,8 @@ class Addresses:
         path = _PATHS[target].format(run=quote(run, safe=""), number=number)
         if target == "compare":
             query = {"a": run, **({"b": other} if other else {}), **query}
-        asked = f"?{urlencode(query)}" if query else ""
-        return f"{path}{asked}" + (f"#{_id(spot)}" if spot else "")
+        suffix = f"?{urlencode(query)}" if query else ""
+        return f"{path}{suffix}" + (f"#{_id(spot)}" if spot else "")
 
     def anchor(
         self, target: str, run: str = "", number: int | None = None, spot: str = "", other: str = ""
