@@ -204,7 +204,7 @@ class _NameVectors:
 
         total, new = len(self._names), self._names[self._filled :]
         if new:
-            # Most often the new name is the one that was just searched for in vain.
+            # Most often the new name is the one that was just not found.
             made = self._last[1] if self._last and self._last[0] == new else self._units(new)
             if self._rows is None or total > len(self._rows):
                 room = np.zeros((max(64, 2 * total), made.shape[1]), dtype=np.float32)

@@ -1,4 +1,4 @@
-"""What lies ahead: resources that run out, goals that stall or fall due, repeated failures.
+"""Warnings: resources that run out, goals that stall or fall due, repeated failures.
 
 SAGEN leaves projection to the model that reads the trajectory (§2.3). Here it is computed from
 what the state holds, and raised as attention items.
@@ -164,7 +164,7 @@ _Warning = tuple[str, str, float]
 def project(
     state: AwarenessState, settings: ProjectionSettings | None = None
 ) -> tuple[AttentionItem, ...]:
-    """Warnings of what lies ahead of a state, the most urgent first.
+    """Warnings of what comes next, the most urgent first.
 
     Each lasts for one step, and keeps its id as long as it is about the same thing, so that it
     can be suppressed.

@@ -77,7 +77,7 @@ def _print_failures(run: RunFolder, domain: DomainKnowledge | None, *, json_line
 
 @dataclass(slots=True)
 class _Block:
-    """Failures of neighbouring cycles that are the same but for numbers."""
+    """Failures of neighbouring cycles that differ in numbers only."""
 
     first: Diagnosis
     last: int

@@ -111,7 +111,7 @@ _SHORTEST_GOAL = 24
 
 
 def show_runs(logs: Path, *, json_lines: bool) -> None:
-    """Prints which runs there are, oldest first, under the folders that they lie in."""
+    """Prints which runs there are, oldest first, under their folders."""
     runs = list(list_runs(logs))
     if json_lines:
         for folder in runs:
@@ -194,7 +194,7 @@ def warn_if_changed(folder: RunFolder) -> None:
 
 
 class Damage:
-    """What is wrong with a trace and can be borne, as it is found while it is read."""
+    """Problems of a trace after which reading can continue, as they are found."""
 
     def __init__(self, folder: RunFolder) -> None:
         self._folder = folder

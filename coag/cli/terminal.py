@@ -30,7 +30,7 @@ def coag_command() -> str:
 
 
 def as_typed(path: Path) -> str:
-    """A path as a word for a shell; relative where it lies below the working directory."""
+    """A path as a word for a shell; relative where it is below the working directory."""
     full = Path(os.path.abspath(path))
     here = Path.cwd()
     return shlex.quote(str(full.relative_to(here) if full.is_relative_to(here) else full))

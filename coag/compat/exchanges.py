@@ -159,7 +159,7 @@ class _StatusError(Exception):
 def given_of(result: CreateResult, pieces: Sequence[str] | None) -> AnswerDetails:
     """What of an answer its text, its calls, its usage and its finish reason do not say."""
     content: Any = result.content
-    content = "" if content is None else content  # as a careless client may bring it
+    content = "" if content is None else content  # as some clients give it
     text = "".join(pieces or ())
     fields: dict[str, Any] = {
         "content": content if isinstance(content, str) else [asdict(call) for call in content],
@@ -196,7 +196,7 @@ def given_up(error: BaseException | None, pieces: Sequence[str] | None) -> Answe
 
 
 def result_of(call: ModelCall) -> CreateResult:
-    """The answer as the client gave it, but for secrets; None stays None where one was careless."""
+    """The answer as the client gave it, without secrets; None stays None."""
     details = call.given or AnswerDetails(ended="calls" if call.tool_calls else "text")
     recorded = call.raw if details.ended == "text" else list(call.tool_calls)
     exact: Mapping[str, Any] = _mapped(details.exact or {}, _unescape)
@@ -222,7 +222,7 @@ def result_of(call: ModelCall) -> CreateResult:
 
 
 def pieces_of(call: ModelCall) -> Iterator[str]:
-    """The pieces of the stream, in order. Where a secret was taken out, they lie differently."""
+    """The pieces of the stream, in order. Where a secret was removed, their bounds differ."""
     details = call.given
     if details is None or not details.pieces:
         return

@@ -231,7 +231,7 @@ class McpConnection:
 
 
 def _task(work: Coroutine[Any, Any, ResultT]) -> asyncio.Task[ResultT]:
-    """The work as a task whose error, where nobody asks for it, is no complaint of asyncio's."""
+    """The work as a task; asyncio does not complain of an error that nobody reads."""
     task = asyncio.create_task(work)
     task.add_done_callback(lambda done: done.cancelled() or done.exception())
     return task
@@ -270,7 +270,7 @@ class McpServer(McpSessionActor):
         self._params = params
         self._limits = limits
         self._connection: McpConnection | None = None
-        self._starts_in_vain = 0
+        self._failed_starts = 0
         self._started = 0.0
         self._last_problem = ""
         self._ending: set[asyncio.Task[None]] = set()
@@ -305,15 +305,15 @@ class McpServer(McpSessionActor):
 
     def _start(self) -> McpConnection:
         now, pause = asyncio.get_running_loop().time(), self._limits.pause_seconds
-        if self._starts_in_vain > self._limits.restarts and now - self._started < pause:
+        if self._failed_starts > self._limits.restarts and now - self._started < pause:
             raise McpServerError(
                 self.label,
-                f"was started {self._starts_in_vain} times in a row without a call that succeeded, "
+                f"was started {self._failed_starts} times in a row without a call that succeeded, "
                 f"and is started again after a pause of {pause:g} s, or by `start` or `reset`. "
                 f"Last: {self._last_problem}",
             )
         params = expanded(self._params)
-        self._starts_in_vain += 1
+        self._failed_starts += 1
         self._started = now
         self.changed = True
         over_http = isinstance(params, StreamableHttpServerParams)
@@ -350,8 +350,8 @@ class McpServer(McpSessionActor):
         raise McpServerError(self.label, "closed the connection twice before it could be asked.")
 
     def succeeded(self) -> None:
-        """Notes that a call came to its end, so that later deaths are counted from one."""
-        self._starts_in_vain = min(self._starts_in_vain, 1)
+        """Notes that a call ended, so that later failures are counted from one."""
+        self._failed_starts = min(self._failed_starts, 1)
 
     async def call(self, type: str, args: Any = None) -> Any:
         """What AutoGen's workbench asks besides tools; it awaits the result itself."""
@@ -365,13 +365,13 @@ class McpServer(McpSessionActor):
         return self.request(lambda session: session.other(type, arguments))
 
     async def initialize(self) -> None:
-        """Starts the server now, however often it was in vain before."""
-        self._starts_in_vain = 0
+        """Starts the server now, however often that failed before."""
+        self._failed_starts = 0
         await self.connection()
 
     async def close(self) -> None:
         """Ends the server, and waits for others that are still ending."""
-        self._starts_in_vain = 0
+        self._failed_starts = 0
         self._forget_another_loop()
         if self._connection is not None:
             self._drop(self._connection)

@@ -227,7 +227,7 @@ class McpSession:
             await self._session.send_ping()
 
     async def cancel(self, request: int) -> None:
-        """Says to the server that nobody waits for a request any more."""
+        """Reports to the server that a request is no longer waited for."""
         params = mcp_types.CancelledNotificationParams(requestId=request, reason="given up")
         notification = mcp_types.CancelledNotification(
             method="notifications/cancelled", params=params

@@ -92,7 +92,7 @@ class AnnouncedCalls:
     def claim(
         self, call_id: str | None, action: str, arguments: Mapping[str, Any]
     ) -> ToolAttempt | None:
-        """Takes over a call in order to run it; None if nobody announced such a one."""
+        """Takes over a call in order to run it; None if no such call was announced."""
         for name, attempt in self._waiting:
             known = attempt.intent.arguments
             alike = known == dict(arguments) or (UNPARSED in known and UNPARSED in arguments)
@@ -102,7 +102,7 @@ class AnnouncedCalls:
         return None
 
     def settle(self, call_id: str, attempt: ToolAttempt) -> bool:
-        """Strikes a call off; False if somebody has taken it over or ended it already."""
+        """Removes a call; False if it was taken over or ended already."""
         waits = (call_id, attempt) in self._waiting
         if waits:
             self._waiting.remove((call_id, attempt))

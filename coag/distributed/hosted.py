@@ -352,7 +352,7 @@ class HostedAgent:
         self._write(TurnEnded(turn=turn.id, response=response, failure=turn.failure))
 
     def _take_over(self, opened: OpenedAgent, journal: TurnJournal) -> None:
-        """Knows the turns that a forerunner took, and settles the one it was in."""
+        """Takes over the turns of the agent's predecessor, and settles the one it was in."""
         for line in journal.ended.values():
             self._new(line.turn).end(response=line.response, failure=line.failure)
         if opened.turn is None:

@@ -138,7 +138,7 @@ class Processes:
             await worker.until_ready()
 
     async def start_worker(self, type: str, factory: str) -> None:
-        """Starts a worker for an agent type: the first one, or one in a dead one's place.
+        """Starts a worker for an agent type: the first one, or the replacement of a lost one.
 
         Its factory gets the Chroma server's address as `place.options["memory"]`.
 

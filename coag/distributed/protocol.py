@@ -184,7 +184,7 @@ class RemoteFailure(Value):
 
 
 class RemoteRefusal(Exception):
-    """Ends a request in a failure of ours, as it travels; nobody's agent raised it."""
+    """Ends a request in a failure that no agent raised."""
 
     def __init__(self, kind: FailureKind, problem: str) -> None:
         super().__init__(problem)

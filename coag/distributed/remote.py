@@ -352,7 +352,7 @@ class RemoteConnection:
             await asyncio.sleep(self.limits.resend)
 
     async def close(self) -> None:
-        """Lets nobody wait any longer."""
+        """Cancels everything that waits."""
         self._closed = True
         for future in self._waiting.values():
             if not future.done():

@@ -44,7 +44,7 @@ from .wording import NONE, counted, listed, shown
 FORMAT = "coag-evals-report/1"
 """The name of the JSON's format; the number rises when a field changes its meaning."""
 RUN_PAGES = "pages"
-"""Folder of an assessment in which pages of its runs lie."""
+"""Folder of an assessment for pages of its runs."""
 _MARKUP = re.compile(r"([\\`*_{}\[\]<>|~&])|^(\s*)([#+=-]|\d+[.)])(?=\s|$)")
 """Characters that would begin something in Markdown or in HTML within it."""
 

@@ -21,7 +21,7 @@ from coag.schema import Value
 
 
 class Interval(Value):
-    """Where a quantity lies, by the data."""
+    """The range of a quantity, by the data."""
 
     low: float
     """The lower bound."""
@@ -421,7 +421,7 @@ class PairedComparison(Value):
     difference: float | None
     """`other` minus `reference`."""
     interval: Interval | None
-    """Where the difference lies; None for a measure with too few pairs."""
+    """The range of the difference; None for a measure with too few pairs."""
     higher: int
     """Pairs in which the other's value is higher."""
     lower: int

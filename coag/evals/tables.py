@@ -123,7 +123,7 @@ class ReportSection:
 
 
 def columns_of(*titles: str, words: Sequence[int] = ()) -> tuple[ReportColumn, ...]:
-    """Columns of numbers, but for those at the places named in `words`."""
+    """Columns of numbers, except those at the places named in `words`."""
     return tuple(ReportColumn(title, words=at in words) for at, title in enumerate(titles))
 
 

@@ -37,7 +37,7 @@ def file_stamp(path: Path) -> FileStamp | None:
 
 
 def within_run(error: TraceError) -> str:
-    """What is wrong with a file of a run, without the folders that it lies in."""
+    """What is wrong with a file of a run, without its folders."""
     problem = str(error).removeprefix(f"{error.path}: ")
     return f"{error.path.name} {problem}".rstrip(".") + "."
 
@@ -52,7 +52,7 @@ LOOKED_BACK = 32
 
 
 def bodies(index: TraceIndex, positions: Iterable[int]) -> list[TraceRecord]:
-    """The records at some positions, but for lines that cannot be read."""
+    """The records at some positions, without lines that cannot be read."""
     wanted = list(positions)
     lines = index.read(wanted) if wanted else []
     return [line.entry.body for line in lines if line.entry is not None]

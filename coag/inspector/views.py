@@ -162,7 +162,7 @@ class PartKind(StrEnum):
     INSTRUCTION = "instruction"
     """The developer's or a procedure's words: they may instruct."""
     DATA = "data"
-    """Between data delimiters: information that instructs nobody."""
+    """Between data delimiters: information, not instructions."""
     ANSWER = "answer"
     """What the model itself said before."""
     PLAIN = "plain"

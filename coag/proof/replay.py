@@ -98,7 +98,7 @@ async def replay(
 
     The agent is built by the recipe in `run.json`. Its models, actions, approvals and recall
     answer as they are recorded; whatever else is in the trace, its code makes again, and every
-    record must be as it was, but for times and durations.
+    record must be as it was, except times and durations.
 
     Args:
         run: The run's folder.
@@ -386,4 +386,4 @@ class _Replay:
             self._turn = start.turn if start else self._turn + 1
             await process.turn(self._turn, None)
         else:
-            self.sink.diverge("record", head.record, "nothing: no turn goes on")
+            self.sink.diverge("record", head.record, "nothing: no turn is open")

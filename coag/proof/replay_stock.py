@@ -174,7 +174,7 @@ async def _do(agent: DrivenAgent, head: TraceRecord, sink: PlainSink) -> None:
         case Note() | Percept() | TurnEnd():
             sink.skip(f"Not of a turn: {_brief(head)}")
         case _:
-            sink.diverge("record", head.record, "nothing: no turn goes on")
+            sink.diverge("record", head.record, "nothing: no turn is open")
 
 
 async def _say(agent: DrivenAgent, text: str, sink: PlainSink) -> None:

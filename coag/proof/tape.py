@@ -115,7 +115,7 @@ class Tape:
         return [each for each in cycle if isinstance(each, Note) and each.about == about]
 
 
-# ---- Two records of the same place in a run, compared but for their times ----
+# ---- Two records of the same place in a run, compared without their times ----
 
 
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)?")
@@ -365,7 +365,7 @@ class CheckingSink:
     def settle(self) -> None:
         """Skips what did not come from the agent."""
         if self.resumes:
-            self.diverge("record", "another process goes on", "this one")
+            self.diverge("record", "another process continues", "this one")
 
     @property
     def resumes(self) -> bool:

@@ -173,7 +173,7 @@ def _examine_folder(
     elif not there:
         log.add([remark("There is no trace yet.")])
     elif not ended:
-        log.add([remark("The run has not ended: it goes on, or it broke off.")])
+        log.add([remark("The run has not ended: it is open, or it was interrupted.")])
     log.end(finished=ended)
     if there or info.seal is not None:
         log.add(_check_seal(info, read))

@@ -51,11 +51,12 @@ def entry_of(
 
     Args:
         line: The line, checked.
-        on_problem: Called with what can be borne; None to have it raised.
+        on_problem: Called with problems after which reading can continue; None to have
+            them raised.
 
     Raises:
-        TraceError: If the line cannot be read, its number does not follow, or it has a problem
-            that can be borne and `on_problem` is None.
+        TraceError: If the line cannot be read, its number does not follow, or it has such a problem
+            and `on_problem` is None.
     """
     for problem in line.problems:
         if on_problem is None or problem.kind not in _BEARABLE:

@@ -102,7 +102,7 @@ def run_facts(info: RunInfo) -> list[tuple[str, object]]:
     """What a person wants to know of a run first, by name."""
     kind = "six phases a cycle" if info.kind == "coag" else "plain: calls its tools straight away"
     ended = (
-        "goes on, or broke off" if info.ended_at is None else f"{info.ended_at:%Y-%m-%d %H:%M:%S}"
+        "open, or interrupted" if info.ended_at is None else f"{info.ended_at:%Y-%m-%d %H:%M:%S}"
     )
     parent = info.parent
     return [

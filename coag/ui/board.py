@@ -362,7 +362,7 @@ def snapshot(board: Board, place: Path, *, width: int) -> Iterator[str]:
 def summary(views: list[RunView], older: int) -> str:
     """How many runs there are, and how many of them are open."""
     over = sum(view.over for view in views)
-    text = f"{_count(len(views), 'run')}, {len(views) - over} going on"
+    text = f"{_count(len(views), 'run')}, {len(views) - over} open"
     return f"{text}, {older:,} older ones not shown" if older else text
 
 

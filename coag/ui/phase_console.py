@@ -178,7 +178,7 @@ def _brief(text: str) -> str:
 
 
 def _listed(detail: str) -> tuple[Sequence[Mapping[str, Any]], bool]:
-    """The objects of a list in JSON that may be cut, but for the cut one; and whether it is cut."""
+    """The objects of a list in JSON that may be cut, without the cut one; and whether it is cut."""
     try:
         return _objects(from_json(detail)), False
     except ValueError:
@@ -190,7 +190,7 @@ def _listed(detail: str) -> tuple[Sequence[Mapping[str, Any]], bool]:
 
 
 def _objects(value: Any, but: int = 0) -> Sequence[Mapping[str, Any]]:
-    """The objects in a list, but for the last so many of its items; of no list none."""
+    """The objects in a list, without its last `but` items; of no list none."""
     items = cast("list[Any]", value) if isinstance(value, list) else []
     complete = items[: len(items) - but]
     return [cast("dict[str, Any]", item) for item in complete if isinstance(item, dict)]

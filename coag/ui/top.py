@@ -43,7 +43,7 @@ Each row is a run: an agent, or one agent of a team. It is read from the run's l
 
   up, down      choose the run that is shown below
   tab           go to the lower pane; up, down, page keys move in it
-  a             show all runs, or only those that go on
+  a             show all runs, or only the open ones
   d             give the lower pane the whole screen, and back
   h             show this help, and go back
   q             quit
@@ -73,7 +73,7 @@ class TopApp(App[None]):
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("q", "quit", "Quit"),
-        Binding("a", "only_going_on", "All or only going on"),
+        Binding("a", "only_open", "All or only open runs"),
         Binding("d", "whole_detail", "Details"),
         Binding("h,question_mark", "explain", "Help"),
     ]
@@ -85,7 +85,7 @@ class TopApp(App[None]):
         self._interval = interval
         self._views: list[RunView] = []
         self._row_keys: list[str] = []
-        self._only_going_on = False
+        self._only_open = False
         self._explains = False
 
     def compose(self) -> ComposeResult:
@@ -114,9 +114,9 @@ class TopApp(App[None]):
         """Shows the run that the cursor is at."""
         self._show_detail()
 
-    def action_only_going_on(self) -> None:
+    def action_only_open(self) -> None:
         """Leaves out the runs that are over, or shows them again."""
-        self._only_going_on = not self._only_going_on
+        self._only_open = not self._only_open
         self._show()
 
     def action_whole_detail(self) -> None:
@@ -155,12 +155,12 @@ class TopApp(App[None]):
             self._table.add_column(column.text(None), width=column.width + 1, key=column.title)
 
     def _show(self) -> None:
-        views = [view for view in self._views if not (self._only_going_on and view.over)]
+        views = [view for view in self._views if not (self._only_open and view.over)]
         line = Text("coag top  ", style="bold")
         line.append(place_of(self._place), style="not bold")
         line.append(f"  {summary(self._views, self._board.older)}", style="not bold dim")
-        if self._only_going_on:
-            line.append("  (only those going on)", style="not bold dim")
+        if self._only_open:
+            line.append("  (only open ones)", style="not bold dim")
         self.query_one("#place", Static).update(line)
         self.screen.set_class(not self._views, "nothing")
         self._fill(views)
@@ -201,6 +201,6 @@ class TopApp(App[None]):
                 grid.add_row(Text(label), text)
             content = Group(head(chosen), grid)
         elif not self._explains:
-            none = ["No run is going on. Press a to see all runs."]
+            none = ["No run is open. Press a to see all runs."]
             content = Text("\n".join(none if self._views else nothing_yet(self._place)))
         self.query_one("#text", Static).update(content)

@@ -197,7 +197,7 @@ def acts_between_turns(bodies: Bodies) -> None:
 @pytest.mark.parametrize(
     ("edit", "record", "replayed"),
     [
-        (acts_between_turns, "intent", "nothing: no turn goes on"),
+        (acts_between_turns, "intent", "nothing: no turn is open"),
         ("receipt", "execution", "the receipt of look ("),
         ("model_call", "reasoning", "a request to a model"),
     ],

@@ -318,7 +318,7 @@ async def test_an_action_outside_of_all_turns_is_where_a_replay_leaves_the_trace
     found = (await replay(let_go(hand))).divergence
     assert found is not None
     assert (found.record, found.field) == ("intent", "record")
-    assert found.replayed == "nothing: no turn goes on"
+    assert found.replayed == "nothing: no turn is open"
 
 
 async def test_a_run_in_which_no_model_was_ever_asked_holds_nothing_to_replay(

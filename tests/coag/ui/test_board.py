@@ -79,7 +79,7 @@ def inode(folder: RunFolder) -> frozenset[int]:
 
 
 @contextmanager
-def going_on(logs: Path, watcher: Watcher) -> Generator[tuple[RunFolder, TraceWriter]]:
+def open_run(logs: Path, watcher: Watcher) -> Generator[tuple[RunFolder, TraceWriter]]:
     """A run whose trace is held while it is written."""
     folder = start_run(logs)
     with open_trace(folder, redactor=Redactor()) as trace:
@@ -152,7 +152,7 @@ def test_only_the_last_notes_are_kept_and_unknown_outcomes_are_among_them() -> N
 
 def test_a_run_is_followed_while_it_is_written(logs: Path, watcher: Watcher) -> None:
     assert watcher.views() == []
-    with going_on(logs, watcher) as (folder, trace):
+    with open_run(logs, watcher) as (folder, trace):
         assert watcher.only().state is RunState.RUNNING
         trace.write(STARTED)
         phases: list[str] = []
@@ -168,7 +168,7 @@ def test_a_run_is_followed_while_it_is_written(logs: Path, watcher: Watcher) -> 
 
 
 def test_a_status_says_what_a_run_waits_for(logs: Path, watcher: Watcher) -> None:
-    with going_on(logs, watcher) as (_, trace):
+    with open_run(logs, watcher) as (_, trace):
         trace.write(STARTED)
         trace.write(hostile_cycle(1)[0])
         assert (watcher.only().state, watcher.only().seconds) == (RunState.RUNNING, 0.0)
@@ -179,7 +179,7 @@ def test_a_status_says_what_a_run_waits_for(logs: Path, watcher: Watcher) -> Non
 
 
 def test_a_run_whose_process_is_gone_broke_off(logs: Path, watcher: Watcher) -> None:
-    with going_on(logs, watcher) as (folder, trace):
+    with open_run(logs, watcher) as (folder, trace):
         trace.write(STARTED)
     with folder.trace_path.open("ab") as file:
         file.write(b'{"v":2,"se')
@@ -193,7 +193,7 @@ def test_a_run_whose_process_is_gone_broke_off(logs: Path, watcher: Watcher) -> 
 
 
 def test_locks_of_this_machine_tell_who_still_writes(logs: Path, watcher: Watcher) -> None:
-    with going_on(logs, watcher) as (folder, _):
+    with open_run(logs, watcher) as (folder, _):
         held = held_files()
         if held is None:
             pytest.skip("this system does not list its locks")
@@ -202,7 +202,7 @@ def test_locks_of_this_machine_tell_who_still_writes(logs: Path, watcher: Watche
 
 
 def test_a_long_trace_is_read_in_slices(logs: Path, watcher: Watcher) -> None:
-    with going_on(logs, watcher) as (_, trace):
+    with open_run(logs, watcher) as (_, trace):
         for number in range(1_000):
             trace.write(Note(at=AT, cycle=1, about="n", text=str(number)))
     assert watcher.board.advance(0.0)
@@ -263,7 +263,7 @@ def test_a_trace_that_was_changed_or_cut_is_reported(logs: Path, watcher: Watche
 
 def test_a_folder_without_runs_says_how_one_is_made(logs: Path, watcher: Watcher) -> None:
     lines = watcher.printed(logs)
-    assert lines[0].endswith(": 0 runs, 0 going on")
+    assert lines[0].endswith(": 0 runs, 0 open")
     assert any("coag chat --model SPEC --logs" in line for line in lines)
 
 

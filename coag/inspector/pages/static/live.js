@@ -1,4 +1,4 @@
-// Following a run that goes on: the server sends finished HTML of its own, each piece with an id.
+// Follows an open run: the server sends finished HTML of its own, each piece with an id.
 const head = document.querySelector("[data-events]");
 const badge = document.getElementById("live");
 
@@ -25,7 +25,7 @@ function put(html) {
   }
 }
 
-// What has the focus, and which details are open, outlives the replacement.
+// The focus and the open details are the same after the replacement.
 function replace(old, fresh) {
   const focused = old.contains(document.activeElement);
   const open = [...old.querySelectorAll("details")].map((one) => one.open);
