@@ -2,7 +2,7 @@
 
     python .ci/house.py
 
-A room's budget of lines is in `.ci/lines.toml`; whoever needs more raises it there, on purpose.
+A room's budget of lines is in `.ci/lines.toml`; raise it there, on purpose, where more is needed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How heavy the tree is: files, lines, names that stand twice, files that one other file imports.
+"""How heavy the tree is: files, lines, names that occur twice, files that one other file imports.
 
     python .ci/measure.py [--json]
 
@@ -97,21 +97,21 @@ def main() -> None:
     """Prints the figures."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])  # type: ignore[union-attr]
     parser.add_argument("--json", action="store_true", help="one JSON object instead of tables")
-    asked = parser.parse_args()
-    found = measure()
-    if asked.json:
-        print(json.dumps(found, indent=1))
+    arguments = parser.parse_args()
+    measures = measure()
+    if arguments.json:
+        print(json.dumps(measures, indent=1))
         return
     print("| room | files | lines | median | longest |\n|---|---:|---:|---:|---:|")
-    for room, (files, total, middle, most) in found["rooms"].items():
+    for room, (files, total, middle, most) in measures["rooms"].items():
         print(f"| {room} | {files} | {total:,} | {middle:g} | {most} |")
     print("\n| tree | files | lines |\n|---|---:|---:|")
-    for name, (files, total) in found["trees"].items():
+    for name, (files, total) in measures["trees"].items():
         print(f"| {name} | {files} | {total:,} |")
-    twice = found["classes of one name"]
+    twice = measures["classes of one name"]
     print(f"\nclasses of one name: {len(twice)}: {', '.join(twice)}")
-    print(f"files with one importer: {found['files with one importer']}")
-    print(f"words of docs: {found['words of docs']:,}")
+    print(f"files with one importer: {measures['files with one importer']}")
+    print(f"words of docs: {measures['words of docs']:,}")
 
 
 if __name__ == "__main__":

@@ -111,30 +111,32 @@ def _when_replaced(memory: list[float], processes: int) -> float:
 
 
 def main() -> None:
-    """Measure and tell."""
+    """Measure and print."""
     parser = argparse.ArgumentParser(description="Time the full table, and watch the memory.")
     parser.add_argument("--seeds", type=int, default=2)
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--model", default="scripted:fallible")
     parser.add_argument("--json", action="store_true")
-    given = parser.parse_args()
-    found = measured(given.seeds, given.processes, given.model)
-    if given.json:
-        print(json.dumps(found))
+    options = parser.parse_args()
+    figures = measured(options.seeds, options.processes, options.model)
+    if options.json:
+        print(json.dumps(figures))
         return
     print(f"{'what':42} {'measured':>20}  target")
-    print(f"{'jobs, of which broken':42} {found['jobs']!s:>14}, {found['broken']!s:>4}  0 broken")
-    print(f"{'wall time of the sweep':42} {found['wall_seconds']!s:>18} s")
-    print(f"{'CPU time of the workers':42} {found['cpu_seconds']!s:>18} s")
-    print(f"{'of that, until the first trials':42} {found['start_up_seconds']!s:>18} s")
-    print(f"{'a job, in one worker':42} {found['ms_a_job']!s:>17} ms")
-    told = f"table of {TABLE_SEEDS} seeds, extrapolated from {given.seeds}"
-    print(f"{told:42} {found['table_minutes']!s:>16} min  under {TARGET_MINUTES:g} min")
-    shown = str(found["memory_mb"]).strip("[]")
-    print(f"{'largest worker at each quarter':42} {shown:>17} MB")
-    told = f"a worker when it is replaced, after {JOBS_A_WORKER} jobs"
-    print(f"{told:42} {found['replaced_at_mb']!s:>17} MB  under {TARGET_MB:g} MB")
-    print(f"load {found['load']:.1f}, {found['cores']} cores, Python {found['python']}")
+    print(
+        f"{'jobs, of which broken':42} {figures['jobs']!s:>14}, {figures['broken']!s:>4}  0 broken"
+    )
+    print(f"{'wall time of the sweep':42} {figures['wall_seconds']!s:>18} s")
+    print(f"{'CPU time of the workers':42} {figures['cpu_seconds']!s:>18} s")
+    print(f"{'of that, until the first trials':42} {figures['start_up_seconds']!s:>18} s")
+    print(f"{'a job, in one worker':42} {figures['ms_a_job']!s:>17} ms")
+    label = f"table of {TABLE_SEEDS} seeds, extrapolated from {options.seeds}"
+    print(f"{label:42} {figures['table_minutes']!s:>16} min  under {TARGET_MINUTES:g} min")
+    megabytes = str(figures["memory_mb"]).strip("[]")
+    print(f"{'largest worker at each quarter':42} {megabytes:>17} MB")
+    label = f"a worker when it is replaced, after {JOBS_A_WORKER} jobs"
+    print(f"{label:42} {figures['replaced_at_mb']!s:>17} MB  under {TARGET_MB:g} MB")
+    print(f"load {figures['load']:.1f}, {figures['cores']} cores, Python {figures['python']}")
 
 
 if __name__ == "__main__":

@@ -117,9 +117,9 @@ def print_verdicts(costs: Costs) -> None:
     for name, growth in flatness(costs).items():
         if name == BASELINE:
             continue
-        told = ", ".join(f"{measure} x {ratio:.2f}" for measure, ratio in growth.items())
+        ratios = ", ".join(f"{measure} x {ratio:.2f}" for measure, ratio in growth.items())
         flat = all(ratio <= FLAT for ratio in growth.values())
-        print(f"{'PASS' if flat else 'FAIL'}  {name} is flat: {told} (at most {FLAT})")
+        print(f"{'PASS' if flat else 'FAIL'}  {name} is flat: {ratios} (at most {FLAT})")
     first = min(costs[next(iter(costs))])
     for name in (FULL, WITHOUT_RECALL):
         if name in costs and BASELINE in costs:
@@ -141,7 +141,7 @@ def parse() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description="What one executed action costs.")
     parser.add_argument("--actions", type=int, default=MARKS[-1], help="actions of each agent")
-    parser.add_argument("--repeats", type=int, default=3, help="times that all is done anew")
+    parser.add_argument("--repeats", type=int, default=3, help="how often everything is measured")
     parser.add_argument("--only", nargs="+", default=[""], help="words in names of contenders")
     parser.add_argument("--json", action="store_true", help="one JSON object, all repeats in it")
     asked = parser.parse_args()
@@ -164,9 +164,9 @@ async def main() -> None:
     repeats = [await measure(names, asked.actions, marks) for _ in range(asked.repeats)]
     costs = middle(repeats)
     if asked.json:
-        told: dict[str, Any] = {"machine": machine, "measures": MEASURES, "costs": costs}
-        told |= {"growth": flatness(costs), "repeats": repeats}
-        print(json.dumps(told, indent=2))
+        figures: dict[str, Any] = {"machine": machine, "measures": MEASURES, "costs": costs}
+        figures |= {"growth": flatness(costs), "repeats": repeats}
+        print(json.dumps(figures, indent=2))
         return
     print(f"{asked.actions:,} actions, {asked.repeats} repeat(s); {machine}")
     for at in range(len(MEASURES)):

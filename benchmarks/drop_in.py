@@ -55,10 +55,10 @@ def marks_of(situation: Situation, turns: int) -> list[int]:
 
 
 async def measure(turns: int, repeats: int) -> dict[str, Any]:
-    """Everything that is shown, by the name of what is measured."""
+    """Every figure, by the name of what is measured."""
     for situation in SITUATIONS:
         await long_conversations(situation, [WARM_UP], 1)
-    told: dict[str, Any] = {
+    turn_costs: dict[str, Any] = {
         situation.title: await long_conversations(situation, marks_of(situation, turns), repeats)
         for situation in SITUATIONS
     }
@@ -71,18 +71,18 @@ async def measure(turns: int, repeats: int) -> dict[str, Any]:
             "worst gap": max(one.gap for one in seen),
             "worst CPU gap": max(one.cpu_gap for one in seen),
         }
-    return {"turns": told, "crowds": crowds, "memory": await memories(min(turns, REMEMBERED))}
+    return {"turns": turn_costs, "crowds": crowds, "memory": await memories(min(turns, REMEMBERED))}
 
 
 async def memories(turns: int) -> dict[str, dict[str, float]]:
     """The peak memory of each contender, each in a process of its own."""
-    found: dict[str, dict[str, float]] = {}
+    peaks: dict[str, dict[str, float]] = {}
     for name in NAMES:
-        asked = [sys.executable, __file__, "--memory-of", name, "--turns", str(turns)]
-        process = await asyncio.create_subprocess_exec(*asked, stdout=asyncio.subprocess.PIPE)
-        said, _ = await process.communicate()
-        found[name] = json.loads(said)
-    return found
+        command = [sys.executable, __file__, "--memory-of", name, "--turns", str(turns)]
+        process = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)
+        output, _ = await process.communicate()
+        peaks[name] = json.loads(output)
+    return peaks
 
 
 def print_row(cells: Sequence[str]) -> None:
@@ -97,48 +97,48 @@ def print_head(cells: Sequence[str]) -> None:
     print(f"|{'-' * 22}|" + f"{'-' * 27}:|" * (len(cells) - 1))
 
 
-def print_turns(title: str, told: dict[str, Any]) -> None:
+def print_turns(title: str, costs: dict[str, Any]) -> None:
     """What turns cost: median, the middle half, and the ratio to AssistantAgent."""
-    marks = list(told["cpu"][PLAIN])
+    marks = list(costs["cpu"][PLAIN])
     print(f"\n{title}\n")
     print_head(["CPU ms", *(f"turn {mark:,}" for mark in marks), "last / young"])
-    for name, by_mark in told["cpu"].items():
+    for name, by_mark in costs["cpu"].items():
         cells = [
             f"{cpu['median']:.2f} ({cpu['low']:.2f}-{cpu['high']:.2f}) "
-            f"x{cpu['median'] / told['cpu'][PLAIN][mark]['median']:.2f}"
+            f"x{cpu['median'] / costs['cpu'][PLAIN][mark]['median']:.2f}"
             for mark, cpu in by_mark.items()
         ]
-        print_row([name, *cells, f"{growth(told, name):.2f}"])
+        print_row([name, *cells, f"{growth(costs, name):.2f}"])
 
 
-def growth(told: dict[str, Any], name: str) -> float:
+def growth(costs: dict[str, Any], name: str) -> float:
     """What a turn costs at the last mark, over a young conversation's at the same moment."""
-    *_, last = told["cpu"][name].values()
-    return last["median"] / told["young"][name]["median"]
+    *_, last = costs["cpu"][name].values()
+    return last["median"] / costs["young"][name]["median"]
 
 
-def growth_when_full(told: dict[str, Any], name: str) -> float:
+def growth_when_full(costs: dict[str, Any], name: str) -> float:
     """What a turn costs at the last mark, over the mark before, when the dialogue was full."""
-    *_, before, last = told["cpu"][name].values()
+    *_, before, last = costs["cpu"][name].values()
     return last["median"] / before["median"]
 
 
-def print_rest(told: dict[str, Any], turns: int) -> None:
+def print_rest(figures: dict[str, Any], turns: int) -> None:
     """States, crowds and memory."""
     print(f"\nsave_state after {turns:,} turns; peak memory after at most {REMEMBERED:,}\n")
     print_head(["", "CPU ms", "kB of JSON", "MB grown at the peak"])
     for name in NAMES:
-        state, grown = told["turns"][TOOL]["states"][name], told["memory"][name]["grown"]
+        state, grown = figures["turns"][TOOL]["states"][name], figures["memory"][name]["grown"]
         print_row([name, f"{state['cpu']:.1f}", f"{state['bytes'] / 1e3:,.0f}", f"{grown:.0f}"])
     print(f"\n{AGENTS} agents at once, one tool call each, a model of {LATENCY * 1e3:.0f} ms\n")
-    print_head(["ms", *next(iter(told["crowds"].values()))])
-    for name, seen in told["crowds"].items():
+    print_head(["ms", *next(iter(figures["crowds"].values()))])
+    for name, seen in figures["crowds"].items():
         print_row([name, *(f"{value:.0f}" for value in seen.values())])
 
 
-def print_verdicts(told: dict[str, Any]) -> None:
+def print_verdicts(figures: dict[str, Any]) -> None:
     """Whether the targets are met."""
-    of_tool = told["turns"][TOOL]
+    of_tool = figures["turns"][TOOL]
     cpu = of_tool["cpu"]
     first = next(iter(cpu[PLAIN]))
     ratio = cpu[CYCLE][first]["median"] / cpu[PLAIN][first]["median"]
@@ -147,7 +147,7 @@ def print_verdicts(told: dict[str, Any]) -> None:
     for name in NAMES[1:]:
         full = growth_when_full(of_tool, name)
         print_verdict(full, FLAT, f"{name}: the last mark over the one before")
-        gap = told["crowds"][name]["worst gap"]
+        gap = figures["crowds"][name]["worst gap"]
         print_verdict(gap, GAP, f"{name}: ms of the worst loop gap of {AGENTS} agents")
 
 
@@ -160,7 +160,7 @@ def parse() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description="What a turn costs beside AssistantAgent's.")
     parser.add_argument("--turns", type=int, default=MARKS[-1], help="turns of each conversation")
-    parser.add_argument("--repeats", type=int, default=1, help="times that all is done anew")
+    parser.add_argument("--repeats", type=int, default=1, help="how often everything is measured")
     parser.add_argument("--json", action="store_true", help="one JSON object instead of tables")
     parser.add_argument("--memory-of", choices=NAMES, help=argparse.SUPPRESS)
     asked = parser.parse_args()
@@ -180,15 +180,15 @@ async def main() -> None:
         f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}, "
         f"Python {platform.python_version()}, {platform.system()} {platform.machine()}"
     )
-    told = await measure(asked.turns, asked.repeats)
+    figures = await measure(asked.turns, asked.repeats)
     if asked.json:
-        print(json.dumps({"machine": machine, **told}, indent=2))
+        print(json.dumps({"machine": machine, **figures}, indent=2))
         return
     print(f"{asked.turns:,} turns, {asked.repeats} repeat(s); {machine}")
-    for title, of_turns in told["turns"].items():
+    for title, of_turns in figures["turns"].items():
         print_turns(title, of_turns)
-    print_rest(told, asked.turns)
-    print_verdicts(told)
+    print_rest(figures, asked.turns)
+    print_verdicts(figures)
 
 
 if __name__ == "__main__":

@@ -64,9 +64,9 @@ def inspector(logs: Path) -> Generator[tuple[str, int]]:
     )
     try:
         assert process.stdout is not None
-        said = process.stdout.readline()
-        found = re.search(r"http://[\d.:]+", said)
-        assert found is not None, said
+        line = process.stdout.readline()
+        found = re.search(r"http://[\d.:]+", line)
+        assert found is not None, line
         for _ in range(200):
             try:
                 httpx.get(f"{found[0]}/static/inspector.css")
@@ -102,8 +102,8 @@ def by_hand(trace: Path, cycle: int) -> float:
 
 def resident(pid: int) -> float:
     """Megabytes of a process that are in RAM."""
-    told = Path(f"/proc/{pid}/status").read_text(encoding="ascii")
-    return int(re.findall(r"VmRSS:\s+(\d+)", told)[0]) / 1_000
+    status = Path(f"/proc/{pid}/status").read_text(encoding="ascii")
+    return int(re.findall(r"VmRSS:\s+(\d+)", status)[0]) / 1_000
 
 
 def pages(logs: Path, run: RunFolder, cycles: int) -> list[str]:

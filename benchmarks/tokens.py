@@ -78,15 +78,15 @@ class Cast:
     """One model for all agents of an example; it knows them by their instructions."""
 
     def __init__(self, **lines: Sequence[Line]) -> None:
-        self._lines = {name: deque(said) for name, said in lines.items()}
+        self._lines = {name: deque(turns) for name, turns in lines.items()}
         self._calls = 0
         self.client = ScriptedModel(self.reply)
 
     def reply(self, request: ScriptedRequest) -> ScriptedReply:
-        """The next line of whoever is asked."""
+        """The next line of the agent that asks."""
         if request.schema_name is not None:  # a phase that AssistantAgent does not have
             return {"situation": "The last message asks for the next step."}
-        name = next(name for name in self._lines if told(name) in request.text)
+        name = next(name for name in self._lines if instructions(name) in request.text)
         line = self._lines[name].popleft()
         if isinstance(line, str):
             return line
@@ -97,7 +97,7 @@ class Cast:
         return calls
 
 
-def told(name: str) -> str:
+def instructions(name: str) -> str:
     """The instructions of an agent."""
     return f"You are {name}, and you do your part of the work with care. Be brief and exact."
 
@@ -256,7 +256,7 @@ EXAMPLES: Mapping[str, Callable[[Agent], Awaitable[Cast]]] = {
 def make(agent: Agent, name: str, cast: Cast, **arguments: Any) -> Any:
     """An agent of an example."""
     given = {key: value for key, value in arguments.items() if value is not None}
-    return agent(name, model_client=cast.client, system_message=told(name), **given)
+    return agent(name, model_client=cast.client, system_message=instructions(name), **given)
 
 
 def contender(name: str) -> Agent:
@@ -295,12 +295,12 @@ def show(found: Mapping[str, Mapping[str, tuple[int, int]]]) -> None:
 
 
 def main() -> None:
-    """Measures and tells."""
+    """Measures and prints."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--json", action="store_true", help="tell it as JSON")
-    wanted = parser.parse_args()
-    found = asyncio.run(measure())
-    print(json.dumps(found)) if wanted.json else show(found)
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    as_json = parser.parse_args().json
+    figures = asyncio.run(measure())
+    print(json.dumps(figures)) if as_json else show(figures)
 
 
 if __name__ == "__main__":

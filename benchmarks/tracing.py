@@ -166,7 +166,7 @@ async def cycles(seconds: float, depth: str, actions: int) -> dict[str, list[lis
     return taken
 
 
-def told(taken: Mapping[str, Sequence[Sequence[float]]]) -> dict[str, dict[str, list[float]]]:
+def summary(taken: Mapping[str, Sequence[Sequence[float]]]) -> dict[str, dict[str, list[float]]]:
     """Per contender and measure: the median, and what it adds to keeping nothing (quartiles)."""
     figures: dict[str, dict[str, list[float]]] = {}
     for name, values in taken.items():
@@ -277,9 +277,9 @@ async def main() -> None:
         f"Python {platform.python_version()}, {platform.system()} {platform.machine()}"
     )
     figures = {
-        "No latency, full": told(await cycles(0.0, "full", asked.actions)),
-        "No latency, compact": told(await cycles(0.0, "compact", asked.actions)),
-        "A model of 100 ms, compact": told(await cycles(0.1, "compact", asked.slow)),
+        "No latency, full": summary(await cycles(0.0, "full", asked.actions)),
+        "No latency, compact": summary(await cycles(0.0, "compact", asked.actions)),
+        "A model of 100 ms, compact": summary(await cycles(0.1, "compact", asked.slow)),
     }
     result: dict[str, Any] = {"machine": machine, "cycles": figures}
     count, size, seconds = 0, 0.0, dict[str, float]()

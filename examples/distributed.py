@@ -1,7 +1,7 @@
 """A team whose agents work in processes of their own, with a Chroma server as shared memory.
 
 Starts AutoGen's gRPC host, two workers and a Chroma server on free ports, runs a team through
-them, then the same team in this process. The scout notes where the key is and does not tell; the
+them, then the same team in this process. The scout notes where the key is and does not say; the
 guide recalls it from the shared memory.
 """
 

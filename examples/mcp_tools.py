@@ -1,7 +1,7 @@
 """Tools of an MCP server, pinned: one that changes its tools is found out.
 
 This file is the server, too: with `serve` it speaks MCP over its standard input and output. Once
-its prices were asked for, it wants to be told more; the changed tool is held back until a person
+its prices were asked for, it wants more arguments; the changed tool is held back until a person
 has looked at the difference.
 
 It needs the package mcp: `pip install "coag[mcp]"`, or `".[mcp]"` in a checkout.

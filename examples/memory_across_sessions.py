@@ -21,7 +21,7 @@ FACT = "The spare key of the workshop hangs behind the red cabinet."
 
 
 def script(request: ScriptedRequest) -> ScriptedReply:
-    """Notes what it is told to; otherwise answers from what its prompt shows."""
+    """Notes what the user asks for; otherwise answers from what its prompt shows."""
     if "Remember:" not in request.last_user_text:
         known = "behind the red cabinet" in request.last_user_text
         return "Behind the red cabinet." if known else "I do not know."

@@ -15,7 +15,7 @@ class Tank(BaseModel, frozen=True):
 
 
 class TankContext(CoagContext[Tank]):
-    """Working memory of whoever fills the tank."""
+    """Working memory of the agent that fills the tank."""
 
     def _initial_state(self) -> Tank:
         return Tank(litres=30)  # a first reading; here it would ask the gauge

@@ -56,37 +56,37 @@ def main() -> None:
         f"Python {platform.python_version()}, {platform.system()} {platform.machine()}"
     )
     size, kept = checkpoints(asked.rounds)
-    told: dict[str, Any] = {"machine": machine, "bytes": size, "checkpoints": kept}
-    told["growth"] = asyncio.run(growth(asked.turns))
-    told["peaks"] = peaks(asked.turns, asked.things[0])
-    told["steps"] = steps(asked.things)
+    figures: dict[str, Any] = {"machine": machine, "bytes": size, "checkpoints": kept}
+    figures["growth"] = asyncio.run(growth(asked.turns))
+    figures["peaks"] = peaks(asked.turns, asked.things[0])
+    figures["steps"] = steps(asked.things)
     if asked.json:
-        print(json.dumps(told, indent=2))
+        print(json.dumps(figures, indent=2))
     else:
-        print_all(told)
+        print_all(figures)
 
 
-def print_all(told: Mapping[str, Any]) -> None:
+def print_all(figures: Mapping[str, Any]) -> None:
     """Everything as Markdown tables, with what is aimed at."""
-    kept, size = told["checkpoints"], told["bytes"]
-    print(f"{told['machine']}\n\nA state of {TURNS} turns, {size / 1e3:.1f} kB of JSON:\n")
+    kept, size = figures["checkpoints"], figures["bytes"]
+    print(f"{figures['machine']}\n\nA state of {TURNS} turns, {size / 1e3:.1f} kB of JSON:\n")
     print("| way | CPU ms | wall ms | times coag's |\n|---|---:|---:|---:|")
     for name, row in kept.items():
         base = kept["coag: JSON bytes to state" if reads(name) else "coag: state to JSON bytes"]
         print(f"| {name} | {row['cpu']:.2f} | {row['wall']:.2f} | {row['cpu'] / base['cpu']:.1f} |")
     print("\n| CPU ms of a step | observe | update | inject | decay, all stay |")
     print("|---|---:|---:|---:|---:|")
-    for name, parts in told["steps"].items():
+    for name, parts in figures["steps"].items():
         print(f"| {name} |" + "".join(f" {row['cpu']:.2f} |" for row in parts.values()))
-    print("\n| DynamicEngine | " + " | ".join(f"turn {m}" for m in told["growth"]["decay on"]))
-    print("|---|" + "---:|" * len(told["growth"]["decay on"]))
-    for name, sizes in told["growth"].items():
+    print("\n| DynamicEngine | " + " | ".join(f"turn {m}" for m in figures["growth"]["decay on"]))
+    print("|---|" + "---:|" * len(figures["growth"]["decay on"]))
+    for name, sizes in figures["growth"].items():
         cells = (f" {row['kB']:.0f} kB, {row['step']:.2f} ms |" for row in sizes.values())
         print(f"| {name} |" + "".join(cells))
     print("\n| peak memory | MB grown |\n|---|---:|")
-    for name, megabytes in told["peaks"].items():
+    for name, megabytes in figures["peaks"].items():
         print(f"| {name} | {megabytes:.1f} |")
-    print_verdicts(told)
+    print_verdicts(figures)
 
 
 def reads(name: str) -> bool:
@@ -94,9 +94,9 @@ def reads(name: str) -> bool:
     return name.endswith(("load", "loads", "get", "to state", "after it"))
 
 
-def print_verdicts(told: Mapping[str, Any]) -> None:
+def print_verdicts(figures: Mapping[str, Any]) -> None:
     """Whether the targets are met."""
-    kept, steps_of = told["checkpoints"], told["steps"]
+    kept, steps_of = figures["checkpoints"], figures["steps"]
     few = steps_of[f"{TURNS} turns"]
     found = {
         "keeping 50 turns": (kept["coag: state to JSON bytes"]["cpu"], TARGETS["checkpoint"]),

@@ -315,7 +315,7 @@ def _seconds(text: str) -> float:
     """Seconds of a command line.
 
     Raises:
-        ValueError: They are no number above 0; argparse tells it.
+        ValueError: They are no number above 0; argparse reports it.
     """
     seconds = float(text)
     if not 0 < seconds < float("inf"):
@@ -348,7 +348,7 @@ async def _report(
 
 
 class _WithProgress:
-    """A perception that tells, on standard error, how far it is."""
+    """A perception that reports its progress on standard error."""
 
     def __init__(self, perception: Perception, turns: int) -> None:
         self._perception = perception

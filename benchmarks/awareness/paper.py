@@ -346,7 +346,7 @@ def _grid(rows: Sequence[Row]) -> str:
 
 
 def _sizes() -> str:
-    """The sizes that the paper tells, which follow from wording and not from rules."""
+    """The sizes that the paper gives, which follow from wording and not from rules."""
     adapter = ConversationAdapter()
     checkpoint, _ = checkpointed(adapter, CONVERSATION_RESTORED, after=2)
     text = adapter.format_for_injection(states_of(adapter, CONVERSATION)[-1], BUDGET)

@@ -31,7 +31,7 @@ ALL_STAY = DecaySettings(every=1, threshold=-100.0, most_entities=10**6, most_go
 
 
 def stepping(engine: AwarenessEngine, first: int) -> dict[str, Row]:
-    """Observe, update, inject, and a decay step in which all stay, of an engine that goes on."""
+    """Observe, update, inject, and a decay step in which all stay, of a running engine."""
     gc.freeze()
     taken: dict[str, list[tuple[float, float]]] = {}
     seen: list[Any] = []

@@ -1,6 +1,6 @@
 """How well and how fast long-term memory finds what is asked for, beside what else there is.
 
-`python -m benchmarks.memory` measures; `locomo_store` is for whoever brings a measure of their own.
+`python -m benchmarks.memory` measures; `locomo_store` is for measures of your own.
 """
 
 from ._contender import Contender, Correctable, Findable, Item

@@ -19,8 +19,8 @@ _MEM0 = "mem0 (infer=False)"
 _LANGMEM = "LangMem's store"
 
 
-class Told:
-    """A memory that sees only texts, told what else is known within the text.
+class WithDetails:
+    """A memory that sees only texts, with what else is known put into the text.
 
     Args:
         memory: Which takes them in.
@@ -31,7 +31,7 @@ class Told:
 
     def add(self, turns: Sequence[Item]) -> None:
         """With speaker, date and caption before and after the words."""
-        self._memory.add([(name, _told(text, known), known) for name, text, known in turns])
+        self._memory.add([(name, _detailed(text, known), known) for name, text, known in turns])
 
     def query(self, text: str, k: int) -> list[str]:
         """See `Findable.query`."""
@@ -66,11 +66,13 @@ def finders(embedder: Embedder | None = None) -> list[Contender]:
             make=lambda _: LocomoStore(open_store(None, embedder=embedder), WORDS_ALONE),
         ),
         Contender(name="ChromaDBVectorMemory", make=autogen),
-        Contender(name="ChromaDBVectorMemory, told", make=lambda folder: Told(autogen(folder))),
+        Contender(
+            name="ChromaDBVectorMemory, told", make=lambda folder: WithDetails(autogen(folder))
+        ),
         *_if_installed(vectors),
         Contender(
             name=f"{_MEM0}, told",
-            make=(lambda folder: Told(Mem0(folder, vectors))) if find_spec("mem0") else None,
+            make=(lambda folder: WithDetails(Mem0(folder, vectors))) if find_spec("mem0") else None,
         ),
     ]
 
@@ -123,6 +125,6 @@ def _if_installed(vectors: Vectors) -> list[Contender]:
     ]
 
 
-def _told(text: str, known: Mapping[str, Any]) -> str:
+def _detailed(text: str, known: Mapping[str, Any]) -> str:
     caption = f" [shares a photo: {known['caption']}]" if known.get("caption") else ""
     return f"[{known.get('date', '')}] {known.get('speaker', '')}: {text}{caption}"

@@ -1,4 +1,4 @@
-"""Conversations in the format of LoCoMo, which whoever measures has to bring along.
+"""Conversations in the format of LoCoMo, which you have to bring along.
 
 The data of LoCoMo (`snap-research/LoCoMo` on GitHub) is CC BY-NC 4.0 and no part of this
 repository.

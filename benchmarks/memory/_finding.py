@@ -22,7 +22,7 @@ from ._metrics import (
     recall_at,
     reciprocal_rank,
 )
-from ._told import machine, percent, print_absent, print_table, progress
+from ._printing import machine, percent, print_absent, print_table, progress
 
 _WARM_UP = 3
 """Questions asked before the clock runs, in each conversation."""
@@ -91,9 +91,9 @@ def measure_finding(
             results.append(find(contender, dialogues))
     absent = [one.name for one in contenders if one.make is None]
     if as_json:
-        told = {"machine": machine(), "absent": absent}
+        context = {"machine": machine(), "absent": absent}
         answers = [asdict(one) for one in results]
-        print(json.dumps(told | {"results": answers}, indent=1, default=sorted))
+        print(json.dumps(context | {"results": answers}, indent=1, default=sorted))
         return
     turns = sum(len(one.turns) for one in dialogues)
     asked = sum(len(one.questions) for one in dialogues)
@@ -166,6 +166,6 @@ def _print_splits(results: Sequence[Found]) -> None:
             of_all([a for a in one.headline if a.split == split], partial(recall_at, k=10))
             for split in splits
         ]
-        told = f"{100 * sum(more) / len(more):+.1f} ({100 * low:+.1f} to {100 * high:+.1f})"
-        rows.append((one.name, *map(percent, parts), told))
+        difference = f"{100 * sum(more) / len(more):+.1f} ({100 * low:+.1f} to {100 * high:+.1f})"
+        rows.append((one.name, *map(percent, parts), difference))
     print_table(("memory", *splits, "difference (95 %)"), rows)

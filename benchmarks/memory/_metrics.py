@@ -30,12 +30,12 @@ class Answer:
 
 
 def recall_at(answer: Answer, k: int) -> float:
-    """Which share of what is wanted stands among the first k."""
+    """Which share of what is wanted is among the first k."""
     return len(answer.wanted.intersection(answer.got[:k])) / len(answer.wanted)
 
 
 def all_at(answer: Answer, k: int) -> float:
-    """1 if all that is wanted stands among the first k, else 0."""
+    """1 if all that is wanted is among the first k, else 0."""
     return float(answer.wanted <= set(answer.got[:k]))
 
 

@@ -71,15 +71,15 @@ class Vectors:
         return {}
 
     def is_legacy(self) -> bool:
-        """Chroma is not to build it anew."""
+        """Chroma is not to build it again."""
         return True
 
     def default_space(self) -> str:
-        """What Chroma takes unless it is told."""
+        """What Chroma takes by default."""
         return "l2"
 
     def supported_spaces(self) -> list[str]:
-        """What it may be told."""
+        """What it accepts."""
         return ["cosine", "l2", "ip"]
 
 
@@ -114,7 +114,7 @@ class BareChroma:
         )
 
     def query(self, text: str, k: int) -> list[str]:
-        """With documents and metadata, as whoever asks needs them."""
+        """With documents and metadata, as the caller needs them."""
         found = self._rows.query(
             query_embeddings=cast("Any", self._vectors.of([text])),
             n_results=k,
@@ -142,7 +142,7 @@ class AutoGenMemory(Looped):
     Args:
         folder: Where it rests.
         vectors: The embedder.
-        k: How many texts a query gives; the memory is told when it is opened.
+        k: How many texts a query gives; fixed when the memory is opened.
     """
 
     def __init__(self, folder: Path, vectors: Vectors, k: int = LOOKED_AT) -> None:
@@ -206,8 +206,8 @@ class Mem0:
     def add(self, turns: Sequence[Item]) -> None:
         """One by one, as its `add` takes them."""
         for name, text, _ in turns:
-            told = self._memory.add(text, user_id=_USER, metadata={"turn": name}, infer=False)
-            self._ids[name] = told["results"][0]["id"]
+            added = self._memory.add(text, user_id=_USER, metadata={"turn": name}, infer=False)
+            self._ids[name] = added["results"][0]["id"]
 
     def query(self, text: str, k: int) -> list[str]:
         """Without its threshold, so that as much comes as from the others."""

@@ -29,8 +29,8 @@ WORDS_ALONE = Ranking(
 _SCOPE = "stream"
 
 
-class _Told:
-    """A clock that stands at the time of the statement being told."""
+class _StatementClock:
+    """A clock that shows the time of the current statement."""
 
     def __init__(self) -> None:
         self.at = datetime(2025, 1, 1, tzinfo=UTC)
@@ -43,19 +43,19 @@ class _Told:
 
 
 class FactMemory(Looped):
-    """Statements told to a `LongTermMemory` one by one.
+    """Puts statements into a `LongTermMemory` one by one.
 
     Args:
         folder: Where they rest; None for RAM.
         embedder: None for the default.
-        as_facts: Whether it is told what a statement is about; otherwise it gets the text alone.
+        as_facts: Whether it gets what a statement is about; otherwise the text alone.
     """
 
     def __init__(
         self, folder: Path | None = None, embedder: Embedder | None = None, *, as_facts: bool = True
     ) -> None:
         super().__init__()
-        self._clock = _Told()
+        self._clock = _StatementClock()
         store = open_store(folder, embedder=embedder)
         self._memory = LongTermMemory(store, scope=_SCOPE, clock=self._clock)
         self._as_facts = as_facts
@@ -79,7 +79,7 @@ class FactMemory(Looped):
                 value=known["value"],
                 valid_from=known["at"],
             )
-            told = self.run(
+            remembered = self.run(
                 self._memory.remember(
                     MemoryKind.SEMANTIC,
                     text,
@@ -88,7 +88,7 @@ class FactMemory(Looped):
                     fact=fact if self._as_facts else None,
                 )
             )
-            self._ids[name] = told.record.id
+            self._ids[name] = remembered.record.id
 
     def query(self, text: str, k: int) -> list[str]:
         """What is recalled, best first."""

@@ -27,7 +27,7 @@ from ._embedding import embedder_named
 from ._metrics import mean, percentile
 from ._others import AutoGenMemory, BareChroma, Vectors
 from ._phrases import SPEAKERS, record_question, record_text
-from ._told import progress
+from ._printing import progress
 
 OURS, DENSE, BARE, AUTOGEN = "coag", "coag, dense alone", "Chroma", "ChromaDBVectorMemory"
 BATCH = 2_000

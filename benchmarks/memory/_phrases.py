@@ -9,8 +9,8 @@ from pathlib import Path
 
 def _read_words() -> dict[str, tuple[str, ...]]:
     """The words of the file beside this one, by what they are."""
-    told = Path(__file__).with_name("words.txt").read_text(encoding="utf-8")
-    sorts = (line.partition(": ") for line in told.splitlines())
+    lines = Path(__file__).with_name("words.txt").read_text(encoding="utf-8").splitlines()
+    sorts = (line.partition(": ") for line in lines)
     return {sort: tuple(words.split("; ")) for sort, _, words in sorts}
 
 

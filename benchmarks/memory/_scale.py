@@ -29,7 +29,7 @@ from ._phases import (
     tenth_nearest,
     write_singly,
 )
-from ._told import machine, percent, print_table, progress
+from ._printing import machine, percent, print_table, progress
 
 _T = TypeVar("_T")
 
@@ -66,10 +66,10 @@ def measure_scale(
             elif name == backend:
                 singly[name] = filled[backend].one_by_one
     if as_json:
-        told: dict[str, Any] = {"machine": machine(), "size": asdict(size), "singly": singly}
-        told |= {"filled": {name: asdict(one) for name, one in filled.items()}}
-        told |= {"asked": {name: asdict(one) for name, one in asked.items()}}
-        print(json.dumps(told, indent=2))
+        figures: dict[str, Any] = {"machine": machine(), "size": asdict(size), "singly": singly}
+        figures |= {"filled": {name: asdict(one) for name, one in filled.items()}}
+        figures |= {"asked": {name: asdict(one) for name, one in asked.items()}}
+        print(json.dumps(figures, indent=2))
         return
     print(f"{records:,} records, {len(nearest):,} queries, batches of {BATCH:,}; {machine()}\n")
     _print(filled, asked, singly)

@@ -13,7 +13,7 @@ from pathlib import Path
 from ._contender import Contender, Correctable, Item
 from ._contenders import open_keeper
 from ._metrics import interval, mean, percentile
-from ._told import machine, percent, print_absent, print_table, progress
+from ._printing import machine, percent, print_absent, print_table, progress
 from ._world import Saying, Statement, Topic, World
 
 FIRST = 5
@@ -25,13 +25,13 @@ class Verdict:
     """What is to be said of the first answers to one question; None where it cannot be asked."""
 
     first: bool | None
-    """What is so stands above everything else said of the topic; asked where something is so."""
+    """What is so is above everything else said of the topic; asked where something is so."""
     stale: bool | None
-    """An outdated value stands above what is so, or without it; asked where one is outdated."""
+    """An outdated value is above what is so, or without it; asked where one is outdated."""
     misled: bool | None
-    """A wrong claim stands above what is so, or without it; asked where there is one."""
+    """A wrong claim is above what is so, or without it; asked where there is one."""
     junk: bool | None
-    """A value that was taken back stands there, and nothing says so; asked where there is one."""
+    """A value that was taken back is there, and nothing says so; asked where there is one."""
     repeated: float
     """Share of the answers that say of a topic what a better one says already."""
 
@@ -53,24 +53,24 @@ class Kept:
     """Seconds a question."""
     p95: float
     asked: Mapping[str, int]
-    """How many questions each rate rests on."""
+    """How many questions each rate is over."""
 
 
 def judged(topic: Topic, answers: Sequence[Statement]) -> Verdict:
     """What is to be said of the answers to the question on a topic."""
     about = [one for one in answers if one.topic == topic.name]
-    told = [one.value for one in about if one.saying is not Saying.RETRACTION]
+    values = [one.value for one in about if one.saying is not Saying.RETRACTION]
     corrected = {one.value for one in about if one.saying is Saying.RETRACTION}
-    right = told.index(topic.current) if topic.current in told else len(answers)
-    above, claimed = set(told[:right]), topic.claimed - set(topic.history)
+    right = values.index(topic.current) if topic.current in values else len(answers)
+    above, claimed = set(values[:right]), topic.claimed - set(topic.history)
     junk = topic.taken_back - corrected
     seen = [(one.topic, one.value, one.saying is Saying.RETRACTION) for one in answers]
     known = topic.current is not None
     return Verdict(
-        first=bool(told) and told[0] == topic.current if known else None,
+        first=bool(values) and values[0] == topic.current if known else None,
         stale=bool(above & topic.outdated) if known and topic.outdated else None,
         misled=bool(above & claimed) if known and claimed else None,
-        junk=bool(set(told) & junk) if topic.taken_back else None,
+        junk=bool(set(values) & junk) if topic.taken_back else None,
         repeated=1.0 - len(set(seen)) / len(seen) if seen else 0.0,
     )
 
@@ -89,9 +89,9 @@ def item_of(statement: Statement) -> Item:
 
 
 def tell(memory: Correctable, statements: Sequence[Statement]) -> float:
-    """Tells everything in order, and says how many seconds it took.
+    """Adds everything in order; returns the seconds it took.
 
-    A memory that cannot take something back is told so in words.
+    A memory that cannot take something back gets the retraction as a text.
     """
     began = time.perf_counter()
     for statement in statements:
@@ -111,7 +111,7 @@ def keep(
     topics: Sequence[Topic],
     folder: Path,
 ) -> Kept:
-    """Tells a memory everything and asks it about the topics."""
+    """Fills a memory with everything and asks it about the topics."""
     memory = open_keeper(contender, folder)
     took = tell(memory, statements)
     known = {statement.name: statement for statement in statements}
@@ -154,8 +154,8 @@ def measure_stream(
                 results.append(keep(contender, statements, topics, Path(folder)))
     absent = [one.name for one in contenders if one.make is None]
     if as_json:
-        told = {"machine": machine(), "facts": facts, "seed": seed, "absent": absent}
-        print(json.dumps(told | {"results": [asdict(one) for one in results]}, indent=2))
+        context = {"machine": machine(), "facts": facts, "seed": seed, "absent": absent}
+        print(json.dumps(context | {"results": [asdict(one) for one in results]}, indent=2))
         return
     print(f"{facts:,} statements, seed {seed}, {len(topics):,} questions; {machine()}\n")
     _print(results)

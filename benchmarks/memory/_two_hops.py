@@ -17,7 +17,7 @@ from coag.store import Embedder, RecordStore, open_store
 
 from ._metrics import interval, mean, percentile
 from ._phrases import FIRST_NAMES, LAST_NAMES
-from ._told import machine, percent, print_table, progress
+from ._printing import machine, percent, print_table, progress
 
 FIRST = 10
 """How many records are looked at."""
@@ -50,7 +50,7 @@ _PLACES = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+class StatedFact:
     """A fact and how it is said."""
 
     subject: str
@@ -64,7 +64,7 @@ class Asked:
     """A question, and the facts that answer it together."""
 
     text: str
-    needs: tuple[Told, ...]
+    needs: tuple[StatedFact, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,8 +98,8 @@ _TO_PERSONS = {
 }
 
 
-def world(persons: int, seed: int) -> tuple[list[Told], list[Asked], list[Asked]]:
-    """What is told of so many persons and as many boats, and questions that need two facts or one.
+def world(persons: int, seed: int) -> tuple[list[StatedFact], list[Asked], list[Asked]]:
+    """Facts of so many persons and as many boats, and questions that need two facts or one.
 
     Every person has a manager, a sister, a dentist, a pet and a place of work; every boat an
     owner, a captain and a builder. The questions that need two facts name the boat.
@@ -107,37 +107,37 @@ def world(persons: int, seed: int) -> tuple[list[Told], list[Asked], list[Asked]
     rng = random.Random(seed)
     names = _names(rng, persons)
     places = [f"{a} {b}" for a in LAST_NAMES for b in _PLACES]
-    told: dict[tuple[str, str], Told] = {}
+    facts: dict[tuple[str, str], StatedFact] = {}
 
-    def tell(subject: str, attribute: str, value: str, form: str) -> None:
+    def state(subject: str, attribute: str, value: str, form: str) -> None:
         text = form.format(s=subject, v=value)
-        told[subject, attribute] = Told(
+        facts[subject, attribute] = StatedFact(
             subject=subject, attribute=attribute, value=value, text=text
         )
 
     for name in names:
         for attribute, (form, _) in _OF_PERSONS.items():
             values = {"pet": _PETS, "works at": places}.get(attribute, names)
-            tell(name, attribute, rng.choice([one for one in values if one != name]), form)
+            state(name, attribute, rng.choice([one for one in values if one != name]), form)
     boats = [f"Boat {number}" for number in rng.sample(range(100, 10_000), persons)]
     for boat in boats:
         for attribute, (form, _) in _TO_PERSONS.items():
-            tell(boat, attribute, rng.choice(names), form)
-    two, one = _questions(rng, told, boats)
-    statements = list(told.values())
+            state(boat, attribute, rng.choice(names), form)
+    two, one = _questions(rng, facts, boats)
+    statements = list(facts.values())
     rng.shuffle(statements)
     return statements, two, one
 
 
 def _questions(
-    rng: random.Random, told: dict[tuple[str, str], Told], boats: Sequence[str]
+    rng: random.Random, facts: dict[tuple[str, str], StatedFact], boats: Sequence[str]
 ) -> tuple[list[Asked], list[Asked]]:
     two: list[Asked] = []
     one: list[Asked] = []
     for boat in boats:
         to, of = rng.choice(list(_TO_PERSONS)), rng.choice(list(_OF_PERSONS))
-        first = told[boat, to]
-        second = told[first.value, of]
+        first = facts[boat, to]
+        second = facts[first.value, of]
         who = _TO_PERSONS[to][1].format(s=boat)
         question = _OF_PERSONS[of][1]
         two.append(Asked(text=question.format(s=who), needs=(first, second)))
@@ -152,9 +152,9 @@ def _names(rng: random.Random, count: int) -> list[str]:
     return rng.sample(every, count)
 
 
-def records(told: Sequence[Told], *, as_facts: bool) -> Iterator[Record]:
-    """What is told as records, with what each is about or as bare text."""
-    for number, one in enumerate(told):
+def records(facts: Sequence[StatedFact], *, as_facts: bool) -> Iterator[Record]:
+    """Facts as records, with what each is about or as bare text."""
+    for number, one in enumerate(facts):
         fact = Fact(subject=one.subject, attribute=one.attribute, value=one.value)
         yield Record(
             id=record_id(MemoryKind.SEMANTIC, _SCOPE, one.text),
@@ -172,25 +172,25 @@ def records(told: Sequence[Told], *, as_facts: bool) -> Iterator[Record]:
 async def _joined(
     name: str,
     store: RecordStore,
-    told: Sequence[Record],
+    facts: Sequence[Record],
     two: Sequence[Asked],
     one: Sequence[Asked],
 ) -> Joined:
     memory = LongTermMemory(store, scope=_SCOPE)
-    await store.add(told)
+    await store.add(facts)
     seconds: list[float] = []
 
-    async def found(asked: Asked) -> list[str]:
+    async def answers_to(asked: Asked) -> list[str]:
         begin = time.perf_counter()
         recall = await memory.recall(asked.text, kind=MemoryKind.SEMANTIC, k=FIRST)
         seconds.append(time.perf_counter() - begin)
         return [hit.record.text for hit in recall.records]
 
-    await found(two[0])  # what is made at the first recall is not timed
+    await answers_to(two[0])  # what is made at the first recall is not timed
     seconds.clear()
-    answers = [(asked.needs, await found(asked)) for asked in two]
+    answers = [(asked.needs, await answers_to(asked)) for asked in two]
     both = [float(all(need.text in texts for need in needs)) for needs, texts in answers]
-    single = [float((await found(asked))[:1] == [asked.needs[0].text]) for asked in one]
+    single = [float((await answers_to(asked))[:1] == [asked.needs[0].text]) for asked in one]
     await memory.close()
     return Joined(
         name=name,
@@ -215,7 +215,7 @@ def measure_two_hops(
         embedder: None for the default.
         as_json: Prints one JSON object.
     """
-    told, two, one = world(persons, seed)
+    facts, two, one = world(persons, seed)
     two, one = two[:questions], one[:questions]
     results: list[Joined] = []
     for as_facts in (True, False):
@@ -225,13 +225,13 @@ def measure_two_hops(
             progress(name)
             store: RecordStore = open_store(embedder=embedder)
             store = AssociativeStore(store) if networked else store
-            given = list(records(told, as_facts=as_facts))
-            results.append(asyncio.run(_joined(name, store, given, two, one)))
+            memories = list(records(facts, as_facts=as_facts))
+            results.append(asyncio.run(_joined(name, store, memories, two, one)))
     if as_json:
-        shown = {"machine": machine(), "facts": len(told), "seed": seed, "questions": len(two)}
-        print(json.dumps(shown | {"results": [asdict(each) for each in results]}, indent=2))
+        context = {"machine": machine(), "facts": len(facts), "seed": seed, "questions": len(two)}
+        print(json.dumps(context | {"results": [asdict(each) for each in results]}, indent=2))
         return
-    print(f"{len(told):,} facts, seed {seed}, {len(two):,} questions of each sort; {machine()}\n")
+    print(f"{len(facts):,} facts, seed {seed}, {len(two):,} questions of each sort; {machine()}\n")
     _print(results)
 
 

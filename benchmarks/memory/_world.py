@@ -71,7 +71,7 @@ class Topic:
     history: list[str] = field(default_factory=list[str])
     """True values, oldest first, those that were taken back left out."""
     claimed: set[str] = field(default_factory=set[str])
-    """What was wrongly claimed and still stands."""
+    """What was wrongly claimed and not taken back."""
     taken_back: set[str] = field(default_factory=set[str])
     said: dict[str, list[Statement]] = field(default_factory=dict[str, list[Statement]])
     """By value, the statements that say so."""
@@ -174,9 +174,9 @@ class World:
         topic.taken_back.add(value)
         topic.claimed.discard(value)
         topic.history = [one for one in topic.history if one != value]
-        told = topic.said[value]
-        text = f"Taken back, this was a mistake: {told[0].text}"
-        names = tuple(one.name for one in told)
+        earlier = topic.said[value]
+        text = f"Taken back, this was a mistake: {earlier[0].text}"
+        names = tuple(one.name for one in earlier)
         return self._say(topic, Saying.RETRACTION, value, text, takes_back=names)
 
     def _say(

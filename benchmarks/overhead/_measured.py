@@ -56,7 +56,7 @@ async def long_conversations(
     Args:
         situation: What they do.
         marks: Numbers of turns; the last one is where the conversations end.
-        repeats: How many times all is done anew; the spreads are over all of it.
+        repeats: How often everything is measured; the spreads are over all of it.
     """
     turns = marks[-1]
     taken = {name: {mark: list[float]() for mark in marks} for name in NAMES}

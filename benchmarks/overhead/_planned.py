@@ -1,4 +1,4 @@
-"""A model that answers as it is told to, at once or after a while, whole or in pieces."""
+"""A model that answers as planned, at once or after a while, whole or in pieces."""
 
 from __future__ import annotations
 

@@ -30,12 +30,12 @@ NAMES = (PLAIN, *FORMS)
 def make_agent(
     name: str, model: PlannedModel, *, number: int = 0, **settings: Any
 ) -> BaseChatAgent:
-    """A contender with one tool; what it is not told is as it comes, memory and trace in RAM.
+    """A contender with one tool; everything else by default, memory and trace in RAM.
 
     Args:
         name: One of `NAMES`.
         model: What it thinks with.
-        number: Tells agents of one team or crowd apart.
+        number: Distinguishes agents of one team or crowd.
         settings: Arguments that `AssistantAgent` has, too.
     """
     given: dict[str, Any] = {"tools": [count_stone], "max_tool_iterations": 1, **settings}
@@ -140,7 +140,7 @@ async def crowd(name: str, agents: int, latency: float) -> Crowd:
     all_of_them = [make_agent(name, model, number=n) for n, model in enumerate(models)]
     gaps: list[tuple[float, float]] = []
     gc.collect()
-    gc.freeze()  # a full collection of what the benchmark holds would hit whoever is at work
+    gc.freeze()  # a full collection of what the benchmark holds would hit the contender at work
     watching = asyncio.create_task(_watch(gaps))
     await asyncio.sleep(0)
     begun = time.perf_counter()

@@ -36,7 +36,7 @@ def build_again(
 
     Args:
         job: What was played, as JSON.
-        bound: How many actions were allowed, which the task tells.
+        bound: How many actions were allowed, which the task says.
         rebuild: What for.
 
     Raises:
@@ -46,7 +46,7 @@ def build_again(
     if rebuild is None or rebuild.purpose != "replay":
         raise ConfigurationError(
             "The environment of a MiniGrid episode is not kept, so its run can be replayed and not "
-            f"gone on with. Play {played.key} anew."
+            f"gone on with. Play {played.key} again."
         )
     contender, level = contender_named(played.contender), level_named(played.scenario)
     recall = open_recall() if contender.remembers else None

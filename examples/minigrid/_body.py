@@ -112,7 +112,7 @@ def everything(body: Body) -> Chart:
 
 
 def _reading(at: Cell, underfoot: str, observation: Observation) -> Reading:
-    """What an observation says to whoever stands there; what is underfoot no view shows."""
+    """What an observation says at that place; what is underfoot no view shows."""
     facing = FACINGS[int(observation["direction"])]
     image = observation["image"]
     right = turned(facing, 1)

@@ -35,7 +35,7 @@ class MiniGridState(BaseModel):
     problem: str | None = None
     """Why the latest action did nothing; in predictions, why the next one would."""
     over: Over | None = None
-    """How the episode ended; None while it goes on."""
+    """How the episode ended; None until then."""
     seen: Chart | None = None
     """All that was seen so far; None in predictions, since only the eyes can change it."""
 
@@ -81,11 +81,11 @@ class MiniGridContext(CoagContext[MiniGridState]):
     def _update_state_from_function_result(
         self, state: MiniGridState, percept: Percept
     ) -> MiniGridState:
-        told: Any = percept.data
-        if not isinstance(told, dict) or "at" not in told:
+        fields: Any = percept.data
+        if not isinstance(fields, dict) or "at" not in fields:
             return state
-        problem = f"{percept.source}: {told['reason']}" if percept.is_error else None
-        return state.after(Reading.model_validate(told), problem)
+        problem = f"{percept.source}: {fields['reason']}" if percept.is_error else None
+        return state.after(Reading.model_validate(fields), problem)
 
     def _get_state_description(self, state: MiniGridState) -> str:
         if state.seen is None:
@@ -124,7 +124,7 @@ class MiniGridContext(CoagContext[MiniGridState]):
         return f"at {state.at} facing {state.facing} ahead {state.ahead} with {state.carrying}"
 
     def _opens_goal(self, percept: Percept) -> bool:
-        """The first message is the task; the later ones only say that it goes on."""
+        """The first message is the task; the later ones only say that it continues."""
         return bool(percept.content) and not self._memory.goal
 
 

@@ -70,13 +70,13 @@ def _tool_call(request: ScriptedRequest, situation: str, first: Intention) -> Sc
 
 
 def _proposed(rank: int, intention: Intention, *, scored: bool) -> dict[str, Any]:
-    told = {
+    fields = {
         "reason": intention.reason,
         "action": intention.action,
         "arguments": json.dumps(intention.arguments),
         "expected_effect": "",
     }
-    return {**told, "score": _score(rank)} if scored else told
+    return {**fields, "score": _score(rank)} if scored else fields
 
 
 def _judged(text: str, intentions: Sequence[Intention]) -> list[dict[str, Any]]:
@@ -98,8 +98,8 @@ def _best(text: str, intentions: Sequence[Intention]) -> int:
     ranks = {each.action: rank for rank, each in enumerate(intentions)}
     best, choice = (-1.0, 0), 1
     for head, end in zip(heads, ends, strict=True):
-        told = _SCORE.search(text, head.end(), end)
-        worth = (float(told.group(1)) if told else 0.0, -ranks.get(head.group(2), len(ranks)))
+        score = _SCORE.search(text, head.end(), end)
+        worth = (float(score.group(1)) if score else 0.0, -ranks.get(head.group(2), len(ranks)))
         if worth > best:
             best, choice = worth, int(head.group(1))
     return choice

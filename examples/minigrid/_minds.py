@@ -2,7 +2,7 @@
 
 They read the readings in the text of a request, the latest last, and the task. They show what the
 code around a model does with its faults, and say nothing about how well a language model plays;
-wherever a result of theirs stands, it is named `scripted`.
+wherever a result of theirs is shown, it is named `scripted`.
 """
 
 from __future__ import annotations
@@ -51,10 +51,10 @@ def impulsive(reading: Reading, aim: str) -> tuple[Intention, ...]:
 
 def _others(first: str, *rest: Intention) -> Iterator[Intention]:
     """The other intentions, and a turn at the end so that there is a choice."""
-    told = {first}
+    offered = {first}
     for each in (*rest, Intention("turn_right", "To look round.")):
-        if each.action not in told:
-            told.add(each.action)
+        if each.action not in offered:
+            offered.add(each.action)
             yield each
 
 
@@ -83,7 +83,7 @@ def _straight(reading: Reading, wanted: tuple[Cell, str]) -> Action:
 MINDS: Mapping[str, Mind] = MappingProxyType({"sound": sound, "impulsive": impulsive})
 """The minds that are always the same."""
 MIXED = ("fallible", "noisy")
-"""Of two minds: `fallible` as one through all phases of a situation, `noisy` anew each request."""
+"""Of two minds: `fallible` as one through all phases of a situation, `noisy` for each request."""
 
 
 def open_mind(name: str, *, seed: int = 0) -> ScriptedModel:
@@ -133,14 +133,14 @@ def read_request(text: str) -> tuple[Reading | None, str]:
 def _readings(text: str) -> Iterator[Reading]:
     """Every JSON object of a text that is a reading, in order."""
     decoder = json.JSONDecoder()
-    told: Any
+    value: Any
     start = text.find('{"')
     while start >= 0:
         end = start + 1
         try:
-            told, end = decoder.raw_decode(text, start)
+            value, end = decoder.raw_decode(text, start)
         except ValueError:
-            told = None
-        if isinstance(told, dict) and "chart" in told and "carrying" in told:
-            yield Reading.model_validate(told)
+            value = None
+        if isinstance(value, dict) and "chart" in value and "carrying" in value:
+            yield Reading.model_validate(value)
         start = text.find('{"', end)

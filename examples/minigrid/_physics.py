@@ -103,7 +103,7 @@ def passable(what: str) -> bool:
 
 
 def notable(what: str) -> bool:
-    """Whether it is worth telling of."""
+    """Whether it is worth a mention."""
     return what not in (FLOOR, WALL)
 
 

@@ -1,4 +1,4 @@
-"""What the agent's own view tells, as a value, as a line of JSON and in words."""
+"""What the agent's own view shows, as a value, as a line of JSON and in words."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from ._chart import NOTHING, Cell, Chart, Facing, bearing, beside, turned
 from ._physics import UNSEEN, notable
 
 Over = Literal["", "success", "death", "time is up"]
-_MOST_TOLD = 8
+_MOST_THINGS = 8
 
 
 class Reading(BaseModel):
-    """Everything that the agent can tell of itself and of what it sees."""
+    """Everything that the agent knows of itself and of what it sees."""
 
     model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
 
@@ -28,16 +28,16 @@ class Reading(BaseModel):
     chart: Chart = Chart()
     """What it sees, or what it has seen so far."""
     over: Over = ""
-    """How the episode ended; empty while it goes on."""
+    """How the episode ended; empty until then."""
 
-    def told(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, Any]:
         """The reading as JSON, without what is empty."""
-        told = self.model_dump(mode="json")
-        return {name: value for name, value in told.items() if value != ""}
+        fields = self.model_dump(mode="json")
+        return {name: value for name, value in fields.items() if value != ""}
 
     def line(self) -> str:
         """The reading as one line of JSON."""
-        return json.dumps(self.told(), separators=(",", ":"))
+        return json.dumps(self.as_json(), separators=(",", ":"))
 
     def with_chart(self, chart: Chart) -> Reading:
         """The reading of one who has seen so much."""
@@ -49,10 +49,10 @@ class Reading(BaseModel):
 
         def next_door(quarters: int) -> str:
             cell = beside(self.at, turned(self.facing, quarters))
-            return f"{cells.get(cell, UNSEEN)} {_told(cell)}"
+            return f"{cells.get(cell, UNSEEN)} {_pair(cell)}"
 
         lines = [
-            f"You are at {_told(self.at)}, facing {self.facing}. You carry {self.carrying}.",
+            f"You are at {_pair(self.at)}, facing {self.facing}. You carry {self.carrying}.",
             f"Ahead: {next_door(0)}. Left: {next_door(-1)}. Right: {next_door(1)}. "
             f"Behind: {next_door(2)}.",
         ]
@@ -62,12 +62,12 @@ class Reading(BaseModel):
             if notable(what) and cell != self.at
         )
         lines += [
-            f"{what} at {_told(cell)}: {bearing(self.at, self.facing, cell)}."
-            for _, cell, what in things[:_MOST_TOLD]
+            f"{what} at {_pair(cell)}: {bearing(self.at, self.facing, cell)}."
+            for _, cell, what in things[:_MOST_THINGS]
         ]
         ended = [f"The episode is over: {self.over}."] if self.over else []
         return "\n".join([*lines, *ended])
 
 
-def _told(cell: Cell) -> str:
+def _pair(cell: Cell) -> str:
     return f"({cell[0]}, {cell[1]})"

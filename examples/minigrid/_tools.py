@@ -37,7 +37,7 @@ class NoArgs(BaseModel):
 
 
 class ToolText(RootModel[str]):
-    """What a tool tells; AutoGen wants a model, `str()` of it is the text."""
+    """The text of a tool; AutoGen wants a model, `str()` of it is the text."""
 
     def __str__(self) -> str:
         return self.root
@@ -62,17 +62,17 @@ class Ability(BaseTool[NoArgs, ToolText]):
 
 
 def tool_text(body: Body, problem: str = "") -> str:
-    """What a tool tells after an action.
+    """The text of a tool after an action.
 
     Args:
         body: Who acted.
         problem: Why nothing happened; empty if something did.
     """
-    told: dict[str, Any] = {"ok": not problem}
+    fields: dict[str, Any] = {"ok": not problem}
     if problem:
-        told |= {"failure": "deterministic", "reason": f"Nothing happened: {problem}."}
-    told |= body.reading.told()
-    return f"{json.dumps(told, separators=(',', ':'))}\n{body.reading.words()}"
+        fields |= {"failure": "deterministic", "reason": f"Nothing happened: {problem}."}
+    fields |= body.reading.as_json()
+    return f"{json.dumps(fields, separators=(',', ':'))}\n{body.reading.words()}"
 
 
 def minigrid_tools(body: Body) -> list[BaseTool[Any, Any]]:

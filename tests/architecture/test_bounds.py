@@ -73,12 +73,12 @@ def test_every_extra_is_locked(repository: Path) -> None:
     assert set(re.findall(r"--extra (\w+)", script)) == extras.keys() - {"all"}
 
 
-def test_compatibility_page_tells_every_bound_as_it_is(repository: Path) -> None:
+def test_compatibility_page_gives_every_bound(repository: Path) -> None:
     page = (repository / "docs" / "compatibility.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| `([\w-]+)` \| `([^`]+)` \|", page, re.M)
-    told = {name: Requirement(f"{name}{bounds}").specifier for name, bounds in rows}
-    assert len(rows) == len(told)
-    assert told == {asked.name: asked.specifier for asked in _asked_for(repository, extras=True)}
+    documented = {name: Requirement(f"{name}{bounds}").specifier for name, bounds in rows}
+    assert len(rows) == len(documented)
+    assert documented == {one.name: one.specifier for one in _asked_for(repository, extras=True)}
 
 
 def test_matrix_shows_only_packages_that_both_sets_have(repository: Path) -> None:
@@ -88,7 +88,7 @@ def test_matrix_shows_only_packages_that_both_sets_have(repository: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    ("log", "told"),
+    ("log", "closing"),
     [
         ("....\n12 passed in 1.20s\n", "12 passed"),
         (
@@ -98,6 +98,6 @@ def test_matrix_shows_only_packages_that_both_sets_have(repository: Path) -> Non
         ("ImportError while loading conftest\n", "pytest ended with 4 before it counted"),
     ],
 )
-def test_matrix_tells_what_pytest_counted(repository: Path, log: str, told: str) -> None:
+def test_matrix_says_what_pytest_counted(repository: Path, log: str, closing: str) -> None:
     matrix = runpy.run_path(str(repository / "requirements" / "matrix.py"))
-    assert matrix["closing"](log, 4) == told
+    assert matrix["closing"](log, 4) == closing

@@ -26,7 +26,7 @@ _LOCK_FILES = ("uv.lock", "poetry.lock", "pdm.lock", "Pipfile.lock", "package-lo
 
 
 def _texts(files: list[Path]) -> list[tuple[Path, int, str]]:
-    """Every line of every text file, with where it stands."""
+    """Every line of every text file, with its place."""
     lines: list[tuple[Path, int, str]] = []
     for path in files:
         try:

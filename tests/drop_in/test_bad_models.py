@@ -180,7 +180,7 @@ async def test_a_structured_answer_never_hangs(way: dict[str, Any], bad: str, ti
 
 
 @pytest.mark.parametrize("text", ["one two", "x" * 2_000_000, "\x00", "{", "[/b] {x} %s"])
-async def test_what_a_model_says_at_length_or_oddly_is_told_as_it_is(text: str) -> None:
+async def test_a_long_or_odd_answer_of_a_model_is_passed_on_unchanged(text: str) -> None:
     model = PlannedModel(text)
     agent = CoagAgent("agent", model)
     result = await ends(agent, model)

@@ -1,4 +1,4 @@
-"""Where tool calls of one answer fare differently from AssistantAgent's; told in drop-in.md."""
+"""Where tool calls of one answer fare differently from AssistantAgent's; see drop-in.md."""
 
 from __future__ import annotations
 

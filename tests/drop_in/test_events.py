@@ -101,7 +101,7 @@ async def test_events_are_legal_in_order_and_the_agents_own(case: str, way: dict
     assert model.violations == []
 
 
-async def test_what_memories_bring_is_shown_and_told_once() -> None:
+async def test_what_memories_bring_is_shown_and_sent_once() -> None:
     model = PlannedModel()
     agent = CoagAgent("agent", model, memory=[ListedMemory("fact-1"), ListedMemory("fact-2")])
     for turn in range(4):

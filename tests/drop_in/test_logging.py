@@ -1,4 +1,4 @@
-"""What is told beside the messages: consoles, spans, event logs; and what is not."""
+"""What is reported beside the messages: consoles, spans, event logs; and what is not."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ async def test_the_consoles_figures_are_the_clients(
     model = PlannedModel("FINAL", SUM)
     agent = CoagAgent("agent", model, tools=[add], **way)
     result = await Console(agent.run_stream(task="Go."), output_stats=True)
-    told = capsys.readouterr().out
+    printed = capsys.readouterr().out
     prompt, completion = model.cost
-    assert int(found(r"Total prompt tokens: (\d+)", told)) == prompt
-    assert int(found(r"Total completion tokens: (\d+)", told)) == completion
+    assert int(found(r"Total prompt tokens: (\d+)", printed)) == prompt
+    assert int(found(r"Total completion tokens: (\d+)", printed)) == completion
     assert usage_in(result.messages) == model.cost
-    assert "FINAL" in told
+    assert "FINAL" in printed
 
 
 def found(pattern: str, text: str) -> str:
@@ -137,10 +137,10 @@ async def test_tool_calls_are_in_the_event_logs(caplog: pytest.LogCaptureFixture
     caplog.set_level(logging.INFO, logger=CORE_EVENTS)
     caplog.set_level(logging.DEBUG, logger=EVENT_LOGGER_NAME)
     await run(CoagAgent("agent", PlannedModel("FINAL", SUM), tools=[add]))
-    told = [record.msg for record in caplog.records]
-    assert sum(isinstance(event, ToolCallEvent) for event in told) == 1
-    assert sum(isinstance(event, ToolCallRequestEvent) for event in told) == 1
-    assert sum(isinstance(event, ToolCallExecutionEvent) for event in told) == 1
+    events = [record.msg for record in caplog.records]
+    assert sum(isinstance(event, ToolCallEvent) for event in events) == 1
+    assert sum(isinstance(event, ToolCallRequestEvent) for event in events) == 1
+    assert sum(isinstance(event, ToolCallExecutionEvent) for event in events) == 1
 
 
 @all_ways

@@ -125,7 +125,7 @@ async def test_it_shows_what_it_found_once_and_never_as_instructions() -> None:
 
 
 @pytest.mark.parametrize("kind", [CoagAgent, AssistantAgent])
-async def test_agents_of_both_kinds_are_told_of_it(kind: Any) -> None:
+async def test_models_of_both_kinds_of_agent_see_it(kind: Any) -> None:
     model = PlannedModel()
     agent = kind("agent", model, memory=[await filled()])
     for _ in range(3):

@@ -23,9 +23,9 @@ VALUES: list[BaseModel] = [Judgement(answer="yes", score=0.5), REPORT]
 
 def formed(value: BaseModel, *plan: Any, says: str | None = None, **info: Any) -> PlannedModel:
     """A model that gives the value in every form that it is asked for."""
-    told = value.model_dump(mode="json")
-    forms = {type(value).__name__: told, "respond": told}
-    return PlannedModel(json.dumps(told) if says is None else says, *plan, forms=forms, **info)
+    fields = value.model_dump(mode="json")
+    forms = {type(value).__name__: fields, "respond": fields}
+    return PlannedModel(json.dumps(fields) if says is None else says, *plan, forms=forms, **info)
 
 
 @all_ways

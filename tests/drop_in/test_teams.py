@@ -32,7 +32,7 @@ from autogen_core import (
     SingleThreadedAgentRuntime,
     message_handler,
 )
-from kits.drop_in import WAYS, add, run, text_message, told, way_name, within
+from kits.drop_in import WAYS, add, items_and_result, run, text_message, way_name, within
 from kits.planned import PlannedModel
 
 from coag import CoagAgent
@@ -187,5 +187,5 @@ async def test_alone_and_in_a_team_it_shows_the_same() -> None:
 
     alone = await run(one(), "Go.")
     team = RoundRobinGroupChat([one()], max_turns=1)
-    _, result = await told(team.run_stream(task="Go."))
+    _, result = await items_and_result(team.run_stream(task="Go."))
     assert [type(m) for m in result.messages] == [type(m) for m in alone.messages]

@@ -95,14 +95,14 @@ async def test_two_calls_of_one_id_have_a_result_each() -> None:
 
 
 @both
-async def test_usage_stands_on_calls_and_answers_and_adds_up(make: Make) -> None:
+async def test_usage_is_on_calls_and_answers_and_adds_up(make: Make) -> None:
     model = script([CALL], "Five.")
     agent = make("ann", model, tools=[add], reflect_on_tool_use=True)
     messages = (await agent.run(task="2 + 3?")).messages
     used = [type(m).__name__ for m in messages if m.models_usage is not None]
     assert used == ["ToolCallRequestEvent", "TextMessage"]
-    told = sum(m.models_usage.prompt_tokens for m in messages if m.models_usage is not None)
-    assert told == model.total_usage().prompt_tokens
+    prompt = sum(m.models_usage.prompt_tokens for m in messages if m.models_usage is not None)
+    assert prompt == model.total_usage().prompt_tokens
 
 
 @both

@@ -26,11 +26,11 @@ from kits.drop_in import (
     cancel_itself,
     check_reusable,
     explode,
+    items_and_result,
     letters,
     multiply,
     results_in,
     run,
-    told,
     way_name,
 )
 from kits.planned import PlannedModel
@@ -174,7 +174,9 @@ class Watched(StaticWorkbench):
 
 
 @all_ways
-async def test_a_workbench_is_told_all_and_its_life_is_left_alone(way: dict[str, Any]) -> None:
+async def test_a_workbench_gets_every_argument_and_is_left_running(
+    way: dict[str, Any],
+) -> None:
     bench = Watched(add)
     results, _ = await used(way, ("add", {"a": 1, "b": 2}), workbench=bench)
     ((name, arguments, token, call_id),) = bench.called
@@ -231,7 +233,7 @@ async def test_what_an_agent_as_a_tool_does_is_shown_and_its_pieces_are_not_kept
     )
     model = PlannedModel("OUTER", ("inner", {"task": "token-9"}))
     agent = CoagAgent("outer", model, tools=[AgentTool(inner, return_value_as_last_message=True)])
-    items, result = await told(agent.run_stream(task="Go."))
+    items, result = await items_and_result(agent.run_stream(task="Go."))
     assert any(getattr(item, "source", "") == "inner" for item in items)
     kept = result.messages
     assert not any(type(m).__name__ == "ModelClientStreamingChunkEvent" for m in kept)

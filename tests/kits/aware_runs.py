@@ -1,4 +1,4 @@
-"""Runs of agents that keep where they stand, and states of awareness that are made by hand."""
+"""Runs of agents that keep their awareness, and states of awareness that are made by hand."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ class Reported(PerceptAdapter):
         return (ScanPattern(name="red builds", description="A build that was green and is red."),)
 
     def parse_percept(self, percept: Percept, state: AwarenessState) -> Observation:
-        told: Any = percept.data if percept.kind is PerceptKind.TOOL_RETURN else None
-        return Observation.parse(told or {})
+        data: Any = percept.data if percept.kind is PerceptKind.TOOL_RETURN else None
+        return Observation.parse(data or {})
 
 
 def _goal(description: str, parent: str | None = RELEASE, **more: Any) -> dict[str, Any]:
@@ -213,8 +213,8 @@ def many_goals(count: int, **fields: Any) -> GoalGraph:
 
 def kept(state: AwarenessState | Mapping[str, Any], pursued: str | None = None) -> dict[str, Any]:
     """What a module saves of a state."""
-    told = state.model_dump(mode="json") if isinstance(state, AwarenessState) else dict(state)
-    return {"state": told, "standing": {"goal": pursued}}
+    fields = state.model_dump(mode="json") if isinstance(state, AwarenessState) else dict(state)
+    return {"state": fields, "standing": {"goal": pursued}}
 
 
 def begun(cycle: int, **modules: Mapping[str, Any]) -> list[TraceRecord]:

@@ -72,15 +72,15 @@ class Account(BaseModel, frozen=True):
 
 
 class AccountContext(CoagContext[Account]):
-    """Keeps the balance as the bank tells it; predicts nothing."""
+    """Keeps the balance as the bank reports it; predicts nothing."""
 
     @property
     def perceptual_state_schema(self) -> type[Account]:
         return Account
 
     def _update_state_from_function_result(self, state: Account, percept: Percept) -> Account:
-        told: Any = percept.data
-        balance: float = state.balance if told is None else told["balance"]
+        returned: Any = percept.data
+        balance: float = state.balance if returned is None else returned["balance"]
         return Account(balance=balance, calls=state.calls + 1)
 
     def _update_state_from_settlement(self, state: Account, percept: Percept) -> Account:

@@ -1,4 +1,4 @@
-"""A temperament in a bare world: no agent, no server, only what a plain agent would be told."""
+"""A temperament in a bare world: no agent, no server, only what a plain agent would see."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class BarePlay:
         if number == 1:
             self._say(task_text(self.setup, sense(self.world, ROBOT)))
         else:
-            self._say(f"{self._told()}{CONTINUE}")
+            self._say(f"{self._announced()}{CONTINUE}")
         return ScriptedRequest(messages=tuple(self.messages), tools=self.tools, number=number)
 
     def take(self, reply: CreateResult) -> None:
@@ -76,7 +76,7 @@ class BarePlay:
     def _say(self, text: str) -> None:
         self.messages.append(UserMessage(content=text, source="user"))
 
-    def _told(self) -> str:
+    def _announced(self) -> str:
         facts = self.setup.facts
         if facts.forbidden is not None and self.actions == facts.forbidden_after:
             self.messages[0] = SystemMessage(content=change_sentence(facts.forbidden))
@@ -96,8 +96,8 @@ class BarePlay:
         else:
             return f"Error: the tool {name!r} was not found."
         self.world = step.state
-        told = json.dumps(step.result.result.model_dump(mode="json"))
-        return f"{told}\n{state_line(sense(self.world, ROBOT))}"
+        outcome = json.dumps(step.result.result.model_dump(mode="json"))
+        return f"{outcome}\n{state_line(sense(self.world, ROBOT))}"
 
 
 def played(name: str, scenario: str, seed: int) -> list[ScenarioTruth]:

@@ -14,7 +14,7 @@ Proposal = tuple[str, str]
 def brain(*cycles: Proposal | Sequence[Proposal], situation: str = "All is calm.") -> ScriptedModel:
     """A model that proposes these candidates in each cycle, the last ones for ever."""
     remaining: list[Sequence[Proposal]] = [
-        [one] if isinstance(one[0], str) else one  # pyright: ignore[reportAssignmentType] - told apart by its first item
+        [one] if isinstance(one[0], str) else one  # pyright: ignore[reportAssignmentType] - distinguished by its first item
         for one in cycles
     ]
 

@@ -1,6 +1,6 @@
 """A crew's foreman for tests: a model that calls several tools in one answer, natively.
 
-The model keeps no count of its own, so an agent that is built again goes on as the first did.
+The model keeps no count of its own, so an agent that is built again continues as the first did.
 """
 
 from __future__ import annotations

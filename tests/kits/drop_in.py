@@ -203,7 +203,7 @@ async def streamed(
     return items, response
 
 
-async def told(stream: AsyncGenerator[Any, None]) -> tuple[list[Any], TaskResult]:
+async def items_and_result(stream: AsyncGenerator[Any, None]) -> tuple[list[Any], TaskResult]:
     """What a stream of an agent or a team shows and, apart, its result."""
     items: list[Any] = [item async for item in stream]
     result = items.pop()
@@ -263,9 +263,9 @@ def results_in(items: Sequence[Any]) -> list[FunctionExecutionResult]:
 
 
 def usage_in(items: Sequence[Any]) -> tuple[int, int]:
-    """Prompt and completion tokens that the messages tell of."""
-    told = [item.models_usage for item in items if item.models_usage is not None]
-    return sum(u.prompt_tokens for u in told), sum(u.completion_tokens for u in told)
+    """Prompt and completion tokens that the messages report."""
+    usages = [item.models_usage for item in items if item.models_usage is not None]
+    return sum(u.prompt_tokens for u in usages), sum(u.completion_tokens for u in usages)
 
 
 async def check_reusable(agent: CoagAgent, model: PlannedModel, text: str = "And now?") -> None:

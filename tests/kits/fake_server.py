@@ -1,4 +1,4 @@
-"""A model server on this machine that behaves as a test tells it."""
+"""A model server on this machine that behaves as a test says."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class FakeServer:
         """The models that are listed; None for a server that has no list."""
         self.list_status = 200
         self.window: int | None = None
-        """The window that the list tells of each model, as vLLM does."""
+        """The window that the list gives for each model, as vLLM does."""
         self.listed = 0
         """How often the list was asked for."""
         self._socket = socket.create_server(("127.0.0.1", 0))
@@ -57,8 +57,8 @@ class FakeServer:
         if self.models is None:
             return JSONResponse({"error": {"message": "not found"}}, 404)
         key, name = ("data", "id") if request.url.path == "/v1/models" else ("models", "name")
-        told = {} if self.window is None else {"max_model_len": self.window}
-        return JSONResponse({key: [{name: model, **told} for model in self.models]})
+        window = {} if self.window is None else {"max_model_len": self.window}
+        return JSONResponse({key: [{name: model, **window} for model in self.models]})
 
     def start(self) -> None:
         self._thread.start()

@@ -1,6 +1,6 @@
 """A forager for tests of forks: its choices hang on memory, a procedure, constraints and state.
 
-Its environment can tell its state and be put back; its model is a function of its prompt.
+Its environment can report its state and be put back; its model is a function of its prompt.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _HOLDS = re.compile(r"basket holds (\d+)")
 
 
 class Patch:
-    """Where berries grow: an environment that tells its state and can be put back."""
+    """Where berries grow: an environment that reports its state and can be put back."""
 
     is_copy = True
 
@@ -69,7 +69,7 @@ class PickArguments(BaseModel):
 
 
 class Picked(BaseModel):
-    told: str
+    text: str
 
 
 class Pick(BaseTool[PickArguments, Picked]):
@@ -85,7 +85,7 @@ class Pick(BaseTool[PickArguments, Picked]):
         with self._log.open("a") as log:
             log.write(f"{args.colour}\n")
         return Picked(
-            told=f"Picked a {args.colour} berry: the basket holds {len(self._patch.picked)}."
+            text=f"Picked a {args.colour} berry: the basket holds {len(self._patch.picked)}."
         )
 
 
@@ -204,14 +204,14 @@ def forager(
     )
 
 
-async def foraged(where: Path, *, told: Sequence[str] = (BITTER,), **options: Any) -> RunFolder:
+async def foraged(where: Path, *, facts: Sequence[str] = (BITTER,), **options: Any) -> RunFolder:
     """A finished run of two turns, the berries of which are in `calls.txt`."""
     agent = forager(log=str(where / "calls.txt"), logs=str(where / "logs"), **options)
-    for text in told:
+    for text in facts:
         await agent.long_term_memory.remember(MemoryKind.SEMANTIC, text, provenance=from_a_friend())
     for text in (TASK, LATER):
-        said = [TextMessage(content=text, source="user")]
-        await agent.on_messages(said, CancellationToken())
+        messages = [TextMessage(content=text, source="user")]
+        await agent.on_messages(messages, CancellationToken())
     folder = agent.run_folder
     assert folder is not None
     await agent.close()

@@ -1,4 +1,4 @@
-"""Runs of every sort in one folder of logs, for whoever looks at pages of them.
+"""Runs of every sort in one folder of logs, to look at pages of them.
 
 They are made by real agents with scripted models, but for the hostile one and the long one, which
 are written by hand. Nothing here needs a network or a real model.
@@ -38,7 +38,7 @@ class Gallery:
 
     logs: Path
     stranded: str
-    """A robot that cleans until it is stranded: truth is told, and `diagnose` finds a cause."""
+    """A robot that cleans until it is stranded: truth is recorded, and `diagnose` finds a cause."""
     fork: str
     """Went on from the stranded one's first cycle, with another model."""
     plain: str
@@ -134,7 +134,7 @@ async def _taught(logs: Path) -> RunFolder:
 
 
 def _forge(run: Path) -> None:
-    """Records that tell of two things which cannot have happened, sealed anew."""
+    """Records of two things which cannot have happened, sealed again."""
     bodies = bodies_of(run)
     executed_arguments_changed(bodies)
     a_dead_candidate_selected(bodies)

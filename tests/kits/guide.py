@@ -113,7 +113,7 @@ class Cast:
         await self.may_answer.wait()
         if request.schema_name is not None:
             return FORMS[request.schema_name]
-        (lines,) = [told for system, told in self.lines.items() if system in request.text]
+        (lines,) = [own for system, own in self.lines.items() if system in request.text]
         line = lines.popleft()
         if isinstance(line, str):
             return line

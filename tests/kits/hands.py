@@ -14,7 +14,7 @@ from coag.models import ScriptedModel, ScriptedReply, scripted_answers
 from coag.tracing import Recipe, RunFolder
 
 Deed = Callable[["Hand", str], Awaitable[str]]
-"""What a hand does in a turn when it is told something; gives its answer."""
+"""What a hand does in a turn after a message; gives its answer."""
 DEEDS: dict[str, Deed] = {}
 """What the recipe of a run may name, by name."""
 

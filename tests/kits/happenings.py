@@ -92,5 +92,5 @@ def answered(text: str = "Done.", *, by: str = "respond", cycle: int = 1) -> Exe
 
 
 def situation(goal: str = "", phase: Phase = Phase.REASONING) -> Situation:
-    """What a module is told when it contributes."""
+    """What a module gets when it contributes."""
     return Situation(activity="main", goal=goal, cycle=1, phase=phase, query=goal)

@@ -93,7 +93,7 @@ def hostile_run(
         name: The run's id; the only text that is not hostile.
         cycles: How many cycles it has, at least 1.
         size: Characters that one text (the result of the first action) is longer for.
-        ended: Whether the run is over; else it stands as one that goes on.
+        ended: Whether the run is over; else it looks like one under way.
     """
     info = RunInfo(
         id=name,
@@ -253,7 +253,7 @@ def _reasoning(cycle: int) -> list[TraceRecord]:
         error=HARM,
         seconds=1.5,
     )
-    mended = call.model_copy(update={"attempt": 2, "error": None, "id": f"call-{cycle:06}-2"})
+    repaired = call.model_copy(update={"attempt": 2, "error": None, "id": f"call-{cycle:06}-2"})
     outcome = ReasoningOutcome(
         cycle=cycle,
         at=AT,
@@ -262,7 +262,7 @@ def _reasoning(cycle: int) -> list[TraceRecord]:
         thought=HARM,
         usage=_USAGE + _USAGE,
     )
-    return [call, mended, outcome]
+    return [call, repaired, outcome]
 
 
 def _retrieval(cycle: int) -> RetrievalOutcome:

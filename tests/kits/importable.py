@@ -184,7 +184,7 @@ def shout(call: Any, result: Any) -> str:
 
 
 class Outer:
-    """What stands within a class."""
+    """What is within a class."""
 
     class Inner(CoagContext[TankState]):
         """No component is loaded from here."""

@@ -1,4 +1,4 @@
-"""Kills the refund desk at random instants and goes on with it, as often as is asked.
+"""Kills the refund desk at random instants and resumes it, as often as requested.
 
 `python -m kits.killed_desk FOLDER NUMBER SEED [blind]` prints a line of JSON per desk. A blind one
 cannot ask what became of a refund, and its database takes the same key twice. Each desk runs in a

@@ -1,4 +1,4 @@
-"""What an informed forger may tell in a trace; each lie names the rule that must find it."""
+"""What an informed forger may write into a trace; each lie names the rule that must find it."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def another_candidate_executed(bodies: Bodies) -> None:
 
 
 @lie(Rule.EXECUTION)
-def a_failure_told_as_done(bodies: Bodies) -> None:
+def a_failure_reported_as_done(bodies: Bodies) -> None:
     bodies[where(bodies, "receipt", cycle=6)]["status"] = "done"
     bodies[where(bodies, "outcome", phase="execution", cycle=6)]["status"] = "done"
 
@@ -178,7 +178,7 @@ def a_refusal_that_ran(bodies: Bodies) -> None:
 
 
 @lie(Rule.EXECUTION)
-def an_external_action_told_as_internal(bodies: Bodies) -> None:
+def an_external_action_reported_as_internal(bodies: Bodies) -> None:
     done = bodies[where(bodies, "outcome", phase="execution", cycle=1)]
     done |= {"internal": True, "intent_id": None, "queued": []}
     del bodies[where(bodies, "percept", kind="tool_return")]
@@ -368,7 +368,7 @@ def the_run_cut_off_in_a_cycle_and_sealed(bodies: Bodies) -> None:
 
 
 @lie(Rule.EXECUTION)
-def an_act_told_as_broken_off(bodies: Bodies) -> None:
+def an_act_reported_as_cancelled(bodies: Bodies) -> None:
     place = where(bodies, "outcome", phase="execution", cycle=3)
     done = bodies[place]
     done |= {"status": "none", "candidate_id": None, "action": None, "arguments": None}

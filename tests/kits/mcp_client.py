@@ -51,12 +51,12 @@ _ANSWERING = """
 import json, sys
 answers = json.loads(sys.argv[1])
 for line in sys.stdin:
-    asked = json.loads(line)
-    if "id" not in asked:
+    call = json.loads(line)
+    if "id" not in call:
         continue
-    told = {"code": -32601, "message": "unheard of"}
-    answer = {"result": answers[asked["method"]]} if asked["method"] in answers else {"error": told}
-    sys.stdout.write(json.dumps({"jsonrpc": "2.0", "id": asked["id"], **answer}) + "\\n")
+    error = {"code": -32601, "message": "unheard of"}
+    answer = {"result": answers[call["method"]]} if call["method"] in answers else {"error": error}
+    sys.stdout.write(json.dumps({"jsonrpc": "2.0", "id": call["id"], **answer}) + "\\n")
     sys.stdout.flush()
 """
 _GREETING: dict[str, Any] = {
@@ -69,8 +69,8 @@ _GREETING: dict[str, Any] = {
 def answering(**answers: Any) -> StdioServerParams:
     """A server that gives these answers to `tools/list` and `tools/call`, whatever they are."""
     methods = {f"tools/{name}": answer for name, answer in answers.items()}
-    told = json.dumps({"initialize": _GREETING, **methods})
-    return StdioServerParams(command=sys.executable, args=["-c", _ANSWERING, told])
+    methods_json = json.dumps({"initialize": _GREETING, **methods})
+    return StdioServerParams(command=sys.executable, args=["-c", _ANSWERING, methods_json])
 
 
 @dataclass(frozen=True, slots=True)

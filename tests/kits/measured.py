@@ -35,7 +35,7 @@ from vacuum_world.world import (
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
 Deed = tuple[str, str, str, str]
-"""Action, its argument, how it ended, what it told."""
+"""Action, its argument, how it ended, its text."""
 
 
 def deeds(*done: Deed) -> list[TraceRecord]:
@@ -97,7 +97,7 @@ def elsewhere(records: Sequence[TraceRecord], **more: Any) -> TraceEpisode:
 
 
 def instance(start: Cell, dirty: Sequence[Cell], battery: int = 100, **world: Any) -> ScenarioSetup:
-    """An instance on a 5 by 5 grid with the charger at (0, 0), still unless told otherwise."""
+    """An instance on a 5 by 5 grid with the charger at (0, 0), still by default."""
     fields: dict[str, Any] = {"dynamics": STILL, "grid": (5, 5), "charger": (0, 0), **world}
     return ScenarioSetup(
         name="phantom-object",
@@ -137,7 +137,7 @@ def acted(
     action = "clean_current_cell" if step == "clean" else "move_agent"
     arguments = {} if step == "clean" else {"direction": step}
     result, at = done.result.result, AT + timedelta(seconds=2 * number)
-    told = f"{result.model_dump_json()}\n{state_line(sense(done.state, 'r1'))}"
+    content = f"{result.model_dump_json()}\n{state_line(sense(done.state, 'r1'))}"
     status = ReceiptStatus.DONE if result.ok else ReceiptStatus.FAILED
     failure = None if result.failure is None else Failure(result.failure)
     return done.state, [
@@ -145,6 +145,6 @@ def acted(
             id=intent, at=at, cycle=number, candidate_id=None, action=action, arguments=arguments
         ),
         Receipt(
-            intent_id=intent, at=at, cycle=number, status=status, content=told, failure=failure
+            intent_id=intent, at=at, cycle=number, status=status, content=content, failure=failure
         ),
     ]

@@ -49,7 +49,7 @@ NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 
 class HandClock:
-    """A clock that stands until its hands are moved."""
+    """A clock that stops until its hands are moved."""
 
     def __init__(self) -> None:
         self.time = NOW
@@ -65,7 +65,7 @@ class HandClock:
 
 
 def arrived(content: str, **changes: Any) -> Percept:
-    """A message of the user, or what is told of it."""
+    """A message of the user, with changes."""
     given: dict[str, Any] = {
         "id": "percept-1",
         "at": NOW,

@@ -103,14 +103,14 @@ class PlannedConfig(BaseModel):
 
 def texts_of(messages: Sequence[LLMMessage]) -> list[str]:
     """The texts of messages, images as `[image]`."""
-    told: list[str] = []
+    texts: list[str] = []
     for message in messages:
         if isinstance(message.content, str):
-            told.append(message.content)
+            texts.append(message.content)
             continue
         for part in message.content:
-            told.append("[image]" if isinstance(part, Image) else str(part))
-    return told
+            texts.append("[image]" if isinstance(part, Image) else str(part))
+    return texts
 
 
 class PlannedModel(ModelClient, Component[PlannedConfig]):

@@ -142,7 +142,7 @@ NAME = "kits.ponds:DOMAIN"
 
 
 class Noted(ProgressListener):
-    """Notes what a sweep tells, and may ask it to stop."""
+    """Notes the progress of a sweep, and may ask it to stop."""
 
     def __init__(self) -> None:
         self.began: tuple[int, int] | None = None
@@ -164,7 +164,7 @@ class Noted(ProgressListener):
 
 
 def pond_plan(*contenders: str, **fields: object) -> Plan:
-    """A plan over one pond, for two seeds unless told otherwise."""
+    """A plan over one pond, for two seeds by default."""
     return Plan.model_validate(
         {
             "domain": NAME,

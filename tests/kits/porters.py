@@ -1,6 +1,6 @@
 """A porter for tests: an agent whose model is a function of its prompt, with a tool that logs.
 
-The model keeps no count of its own, so an agent that is built again goes on as the first did.
+The model keeps no count of its own, so an agent that is built again continues as the first did.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class CarryArguments(BaseModel):
 
 
 class Carried(BaseModel):
-    told: str
+    text: str
 
 
 class Carry(BaseTool[CarryArguments, Carried]):
@@ -54,11 +54,11 @@ class Carry(BaseTool[CarryArguments, Carried]):
         return await super().run_json(args, cancellation_token, call_id)
 
     async def run(self, args: CarryArguments, cancellation_token: CancellationToken) -> Carried:
-        return Carried(told=f"You carried {args.stone} up.")
+        return Carried(text=f"You carried {args.stone} up.")
 
 
 def carry(log: Path) -> BaseTool[CarryArguments, Carried]:
-    """The tool, which can tell from its file whether a call was made."""
+    """The tool; its file shows whether a call was made."""
 
     def look(action: UnsettledAction) -> Reconciliation:
         calls = log.read_text().split() if log.exists() else []

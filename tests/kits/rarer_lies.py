@@ -102,7 +102,7 @@ def a_receipt_of_nothing(bodies: Bodies) -> None:
 
 
 @lie(Rule.RECEIPT)
-def a_known_end_told_as_unknown(bodies: Bodies) -> None:
+def a_known_end_reported_as_unknown(bodies: Bodies) -> None:
     bodies[where(bodies, "receipt", cycle=6)]["status"] = "unknown"
 
 
@@ -120,12 +120,12 @@ def a_batch_that_the_outcome_does_not_mirror(bodies: Bodies) -> None:
 
 
 @lie(Rule.EXECUTION)
-def an_act_told_as_refused(bodies: Bodies) -> None:
+def an_act_reported_as_refused(bodies: Bodies) -> None:
     _outcome(bodies, "execution", 1)["status"] = "refused"
 
 
 @lie(Rule.EXECUTION)
-def an_intent_told_as_internal(bodies: Bodies) -> None:
+def an_intent_reported_as_internal(bodies: Bodies) -> None:
     bodies[where(bodies, "intent")]["internal"] = True
 
 

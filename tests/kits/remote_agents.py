@@ -121,7 +121,7 @@ def carrier_mind(request: ScriptedRequest) -> dict[str, Any]:
 
 
 def carrier(place: AgentPlace) -> CoagAgent:
-    """A CoagAgent with a tool that acts on a file, tells a pipe that it is inside, and stays."""
+    """A CoagAgent with a tool that acts on a file, says so in a pipe, and stays."""
 
     async def carry(stone: str) -> str:
         """Carries a stone."""
@@ -155,7 +155,7 @@ def stock_carrier(place: AgentPlace) -> AssistantAgent:
 
 
 async def carried(place: AgentPlace, stone: str) -> str:
-    """Acts on the world once more; where there is a pipe, tells it and stays inside for ever."""
+    """Acts on the world once more; where there is a pipe, says so in it and stays for ever."""
     world = Path(place.options["world"])
     with (world / "carried.txt").open("a") as log:
         log.write(f"{place.type} {stone}\n")

@@ -54,12 +54,12 @@ class Stage:
 async def to_the_end(
     remote: RemoteConnection, target: AgentId, request: BeginTurn | FollowTurn
 ) -> list[TurnProgress]:
-    """Follows a turn until its response; all that was told."""
-    told: list[TurnProgress] = []
+    """Follows a turn until its response; gives every answer."""
+    answers: list[TurnProgress] = []
     turn = request.turn
-    while not (told and told[-1].items and told[-1].items[-1].response):
+    while not (answers and answers[-1].items and answers[-1].items[-1].response):
         answer = await remote.ask(target, request, TurnProgress)
-        told.append(answer)
+        answers.append(answer)
         after = answer.first + len(answer.items)
         request = FollowTurn(turn=turn, epoch=answer.epoch, after=after)
-    return told
+    return answers

@@ -71,7 +71,7 @@ async def look(order_id: str) -> dict[str, Any]:
 
 
 def _think(request: ScriptedRequest) -> ScriptedReply:
-    """Looks up the order that is asked for, and tells once it is known."""
+    """Looks up an order, and says when it is known."""
     order = re.findall(r"\[explicit\] Where is order (\d+)\?", request.text)[0]
     wish: dict[str, Any] = {"action": "look", "arguments": {"order_id": order}}
     if f"order:{order} (status" in request.text:

@@ -1,4 +1,4 @@
-"""Changes a stored awareness state until it is killed, and tells each change once it is stored.
+"""Changes a stored awareness state until it is killed, and prints each change once it is stored.
 
     python -m kits.state_writer folder|sqlite PATH
 

@@ -1,9 +1,9 @@
-"""Writes into a store until it is killed, and tells each write before and after it.
+"""Writes into a store until it is killed, and prints each write before and after it.
 
     python -m kits.store_writer FOLDER
 
 For each line `SEED FIRST DIMENSION` that it reads, a child of it writes, with the embedder of that
-dimension at first. It tells in lines of JSON `{"pid": NUMBER}` first, `{"begun": CHANGE, "again":
+dimension at first. It prints lines of JSON: `{"pid": NUMBER}` first, `{"begun": CHANGE, "again":
 CALL}` before a write, `{"step": true}` within a long one and `{"done": true}` once it is
 acknowledged; and its parent `{"ended": STATUS}`. The parent has imported all that takes long, so
 that many can be killed within a short time.
@@ -101,7 +101,7 @@ async def call(store: ChromaStore, again: Sequence[Any]) -> None:
             await store.forget(scope)
         case ["remember", text, run, derived_from]:
             await memory.remember(
-                MemoryKind.EPISODIC, text, provenance=told_in(run), derived_from=derived_from
+                MemoryKind.EPISODIC, text, provenance=origin_in(run), derived_from=derived_from
             )
         case ["revoke", name]:
             await memory.revoke(name, "It was wrong.")
@@ -109,7 +109,7 @@ async def call(store: ChromaStore, again: Sequence[Any]) -> None:
             raise ValueError(again)
 
 
-def told_in(run: str) -> Provenance:
+def origin_in(run: str) -> Provenance:
     """The origin of what is remembered in a run."""
     return Provenance(
         run=run, activity="main", cycle=1, source="alice", source_kind="agent", trust=Trust.USER

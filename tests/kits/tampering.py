@@ -1,7 +1,7 @@
 """Ways to lie in a trace, and honest runs to lie about.
 
 A clumsy hand edits the lines of the file. An informed one rewrites records and then makes the
-whole chain and the seal anew; only what the records say of each other can give it away.
+whole chain and the seal again; only what the records say of each other can give it away.
 """
 
 from __future__ import annotations

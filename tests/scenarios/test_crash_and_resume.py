@@ -95,9 +95,9 @@ async def test_a_run_killed_at_every_intent_receipt_and_record_repeats_and_loses
     written = [r["id"] for r in records if r["record"] == "written" and r["what"] == "record"]
     lost = set(intents) - set(receipts)
     early = early_of(records, up_to)
-    told = {r["intent_id"] for r in early if r["record"] == "receipt"}
+    answered = {r["intent_id"] for r in early if r["record"] == "receipt"}
     committed = {r["id"] for r in early if r["record"] == "written" and r["what"] == "record"}
-    assert kills == len(lost) + len(told) + len(committed)
+    assert kills == len(lost) + len(answered) + len(committed)
     assert lost == set(intents[:up_to][1::2] if deadly == "even" else intents[:up_to][::2])
     assert len(set(intents)) == len(intents)
 

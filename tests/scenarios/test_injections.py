@@ -1,4 +1,4 @@
-"""Injections against a mind that obeys whatever any text tells it."""
+"""Injections against a mind that obeys whatever any text says."""
 
 from __future__ import annotations
 

@@ -139,7 +139,7 @@ async def test_forbidden_cell_is_left_alone_where_the_change_is_a_constraint(
     assert [procedure.measures["violations"], baseline.measures["violations"]] == [1, 1]
 
 
-async def test_sound_robot_heeds_a_change_told_in_its_procedures(tmp_path: Path) -> None:
+async def test_sound_robot_heeds_a_change_in_its_procedures(tmp_path: Path) -> None:
     seeds = (1, 4)
     async for result in _cases(tmp_path, seeds, "evolution", "coag", "sound", delivery="procedure"):
         assert result.success

@@ -1,4 +1,4 @@
-"""How far two readings agree, told in the paper's terms."""
+"""How far two readings agree, in the paper's terms."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def test_dialogues_are_read_from_a_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "error"),
     [
         ("[{}]", "wrong at 0 > name"),
         ('[{"name": "a", "turns": [{"topics": ["b"]}]}]', "turn 1 of 'a' has no message"),
@@ -129,10 +129,10 @@ def test_dialogues_are_read_from_a_file(tmp_path: Path) -> None:
         ("no", "wrong at its beginning"),
     ],
 )
-def test_a_file_that_holds_no_dialogues_says_where(tmp_path: Path, text: str, told: str) -> None:
+def test_a_file_that_holds_no_dialogues_says_where(tmp_path: Path, text: str, error: str) -> None:
     path = tmp_path / "dialogues.json"
     path.write_text(text)
-    with pytest.raises(ConfigurationError, match=told):
+    with pytest.raises(ConfigurationError, match=error):
         load_dialogues(path)
 
 

@@ -24,7 +24,7 @@ def test_each_part_of_a_step_has_its_milliseconds() -> None:
     assert set(stepping(talked(3), 3)) == {"observe", "update", "inject", "decay"}
 
 
-async def test_the_state_is_told_at_each_mark_with_decay_on_and_off() -> None:
+async def test_the_state_is_measured_at_each_mark_with_decay_on_and_off() -> None:
     sizes = await growth(60)
     assert {name: list(of) for name, of in sizes.items()} == {
         "decay on": ["50", "60"],

@@ -126,7 +126,7 @@ def test_injection_after_turn_3_has_the_structure_of_listing_1() -> None:
     assert any(re.match(r"  \[pivot\] Pivoted from {.+} to {.+}$", line) for line in lines)
 
 
-def test_frustration_is_told_with_its_urgency_as_in_section_6_4() -> None:
+def test_frustration_is_injected_with_its_urgency_as_in_section_6_4() -> None:
     state = states_of(ConversationAdapter(), CONVERSATION)[3]
     text = ConversationAdapter().format_for_injection(state, 300)
     assert "[threat] User sentiment: frustrated (urgency=0.8)" in text

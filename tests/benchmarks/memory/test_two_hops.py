@@ -16,21 +16,21 @@ def test_the_same_seed_makes_the_same_world() -> None:
 
 
 def test_a_question_of_two_facts_names_the_first_and_not_the_second() -> None:
-    told, two, one = world(20, 0)
+    facts, two, one = world(20, 0)
     assert len(two) == len(one) == 20
     for asked in two:
         first, second = asked.needs
-        assert first in told
-        assert second in told
+        assert first in facts
+        assert second in facts
         assert first.value == second.subject
         assert first.subject in asked.text
         assert second.subject not in asked.text
 
 
 def test_every_fact_is_a_record_of_its_own() -> None:
-    told, _, _ = world(20, 0)
-    assert len({record.id for record in records(told, as_facts=True)}) == len(told)
-    assert all(record.fact is None for record in records(told, as_facts=False))
+    facts, _, _ = world(20, 0)
+    assert len({record.id for record in records(facts, as_facts=True)}) == len(facts)
+    assert all(record.fact is None for record in records(facts, as_facts=False))
 
 
 def test_more_persons_than_names_are_refused() -> None:

@@ -10,14 +10,14 @@ from benchmarks.memory import Saying, Statement, Topic, World, judged
 seeds = st.integers(0, 10_000)
 
 
-def told(seed: int, count: int = 150) -> tuple[World, list[Statement]]:
+def streamed(seed: int, count: int = 150) -> tuple[World, list[Statement]]:
     world = World(seed)
     return world, list(world.statements(count))
 
 
 def a_topic() -> tuple[Topic, dict[str, Statement]]:
     """A topic of which something is so, outdated, wrongly claimed and taken back."""
-    world, statements = told(1, 2_000)
+    world, statements = streamed(1, 2_000)
     by_value: dict[str, Statement] = {}
     for topic in world.topics:
         if topic.current and topic.outdated and topic.claimed and topic.taken_back:
@@ -32,19 +32,19 @@ def one_of(values: Iterable[str]) -> str:
 
 
 def test_a_seed_always_makes_the_same_stream() -> None:
-    assert told(7)[1] == told(7)[1]
-    assert told(7)[1] != told(8)[1]
+    assert streamed(7)[1] == streamed(7)[1]
+    assert streamed(7)[1] != streamed(8)[1]
 
 
 def test_every_way_of_saying_comes_up_and_names_are_unique() -> None:
-    _, statements = told(2, 600)
+    _, statements = streamed(2, 600)
     assert {one.saying for one in statements} == set(Saying)
     assert len({one.name for one in statements}) == len(statements) == 600
 
 
 @given(seeds)
 def test_what_is_so_was_last_said_by_somebody_who_is_trusted(seed: int) -> None:
-    world, statements = told(seed)
+    world, statements = streamed(seed)
     for topic in world.topics:
         if topic.current is not None:
             said = [one for one in statements if one.topic == topic.name]
@@ -53,14 +53,14 @@ def test_what_is_so_was_last_said_by_somebody_who_is_trusted(seed: int) -> None:
 
 @given(seeds)
 def test_what_is_so_is_neither_outdated_nor_taken_back(seed: int) -> None:
-    world, _ = told(seed)
+    world, _ = streamed(seed)
     for topic in world.topics:
         assert topic.current not in topic.outdated | topic.taken_back | topic.claimed
 
 
 @given(seeds)
 def test_a_retraction_names_all_that_was_said_of_its_value(seed: int) -> None:
-    _, statements = told(seed)
+    _, statements = streamed(seed)
     known = {one.name: one for one in statements}
     for one in statements:
         if one.saying is Saying.RETRACTION:
@@ -71,7 +71,7 @@ def test_a_retraction_names_all_that_was_said_of_its_value(seed: int) -> None:
 
 @given(seeds)
 def test_only_claims_come_from_sources_that_are_not_trusted(seed: int) -> None:
-    _, statements = told(seed)
+    _, statements = streamed(seed)
     assert all(one.trusted is (one.saying is not Saying.CLAIM) for one in statements)
 
 
@@ -107,7 +107,7 @@ def test_what_was_taken_back_is_junk_wherever_it_stands() -> None:
 def test_what_was_taken_back_is_no_junk_beside_the_word_that_it_was() -> None:
     topic, said = a_topic()
     wrong = said[one_of(topic.taken_back)]
-    _, statements = told(1, 2_000)
+    _, statements = streamed(1, 2_000)
     word = next(
         one
         for one in statements

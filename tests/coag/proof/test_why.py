@@ -109,7 +109,7 @@ async def test_a_plain_run_without_turns_says_how_to_get_some(tmp_path: Path) ->
 async def test_the_record_that_a_choice_hung_on_is_found_and_nothing_is_run(
     tmp_path: Path,
 ) -> None:
-    run = await foraged(tmp_path, told=(BITTER, f"{BITTER} {OTHER}"))
+    run = await foraged(tmp_path, facts=(BITTER, f"{BITTER} {OTHER}"))
     assert {hit.record.text for hit in why(run, 1).recalled} == {BITTER, f"{BITTER} {OTHER}"}
     results = await counterfactuals(run, 1)
     assert [(one.changed, one.times) for one in results] == [(0, 1)] * 3

@@ -14,11 +14,11 @@ _PACKAGES = ("chromadb", "autogen-ext", "wordllama", "mem0ai", "langgraph-checkp
 
 def machine() -> str:
     """Cores, load and versions; figures without them mean little."""
-    found = {name: _version(name) for name in _PACKAGES}
+    versions = {name: _version(name) for name in _PACKAGES}
     return (
         f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}, "
         f"Python {platform.python_version()}, {platform.system()} {platform.machine()}; "
-        + ", ".join(f"{name} {number}" for name, number in found.items() if number)
+        + ", ".join(f"{name} {number}" for name, number in versions.items() if number)
     )
 
 
@@ -41,7 +41,7 @@ def print_absent(names: Sequence[str]) -> None:
 
 
 def progress(text: str) -> None:
-    """A line for whoever waits; not part of the result."""
+    """A line about the progress; not part of the result."""
     print(text, file=sys.stderr, flush=True)
 
 
