@@ -1,7 +1,7 @@
 """How long people wait for the inspector, beside reading the log by hand.
 
 A run of so many cycles is made on disk. `coag inspect` is started over it as a process of its own;
-pages are asked for over HTTP and timed whole. Beside it stands what one would write without it: a
+pages are asked for over HTTP and timed whole. Beside it is what one would write without it: a
 program that reads `trace.jsonl` by `json.loads`, line by line, and shows the records of a cycle.
 
 Live: another run is written, cycle by cycle, while a page follows it; the time from a cycle's

@@ -1,6 +1,6 @@
 """Human approval at the terminal: deletions run only after somebody has typed yes.
 
-Run it in a terminal and answer. With `--auto`, or where there is no terminal, a script stands in
+Run it in a terminal and answer. With `--auto`, or where there is no terminal, a script answers
 for the person and denies the second deletion.
 """
 

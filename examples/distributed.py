@@ -23,7 +23,7 @@ AGENTS = {"scout": "distributed:member", "guide": "distributed:member"}
 
 
 def think(who: str, request: ScriptedRequest) -> ScriptedReply:
-    """The scout notes what it knows and keeps it to itself; the guide tells what it recalls."""
+    """The scout notes what it knows and keeps it to itself; the guide says what it recalls."""
     wish = {"action": "respond", "arguments": {"text": "I have noted it."}}
     if who == "guide":
         wish["arguments"] = {"text": FACT if FACT in request.text else "I do not know."}

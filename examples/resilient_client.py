@@ -46,12 +46,12 @@ model = ScriptedModel(
 
 
 async def main() -> None:
-    """Asks for a report, and shows what had to be mended for the last answer."""
+    """Asks for a report, and shows what had to be repaired for the last answer."""
     client = ResilientClient(model)
     agent = AssistantAgent("clerk", client, tools=[temperature], output_content_type=Report)
     await Console(agent.run_stream(task="Which of the two is warmer, Rome or Oslo?"))
     assert client.last is not None
-    print("mended:", *client.last.faults)
+    print("repaired:", *client.last.faults)
     print("used:", client.usage)
 
 

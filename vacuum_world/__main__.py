@@ -84,13 +84,13 @@ def serve(
         if scenario is not None and size is not None:
             raise ValueError("--scenario has a grid of its own: leave out --size")
         world = _world(scenario, seed or 0, ticks, size or 5)
-        kept = state is not None and state.exists()
+        existed = state is not None and state.exists()
         hub, token = open_world(world, os.environ.get(CONTROL_TOKEN), state)
         listening = listen(host, port)
     except (WorldError, ValueError, OSError) as error:
         typer.echo(f"vacuum-world: {error}", err=True)
         raise typer.Exit(2) from error
-    if kept:
+    if existed:
         options = {"--scenario": scenario, "--seed": seed, "--size": size}
         unused = ", ".join(name for name, value in options.items() if value is not None)
         without = f"; without effect on it: {unused}" if unused else ""

@@ -8,7 +8,7 @@ from coag.store import Embedder
 
 
 def embedder_named(name: str | None) -> Embedder | None:
-    """What `package.module:callable` makes; None, which stands for the default, without a name."""
+    """What `package.module:callable` makes; None, the default, without a name."""
     if name is None:
         return None
     module, _, made = name.partition(":")

@@ -60,7 +60,7 @@ class Contender:
 
 
 def window(mark: int) -> range:
-    """The actions whose median stands for a mark."""
+    """The actions whose median represents a mark."""
     half = min(20, mark // 2)
     return range(mark - half, mark + half + 1)
 

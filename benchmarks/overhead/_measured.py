@@ -36,11 +36,11 @@ class Spread:
 YOUNG = range(6, 16)
 """Turns of a conversation that show what a young one costs."""
 WINDOW = 20
-"""Turns before a mark and after it that stand for it."""
+"""Turns before a mark and after it that represent it."""
 
 
 def around(mark: int, turns: int) -> range:
-    """The turns whose spread stands for a mark."""
+    """The turns whose spread represents a mark."""
     half = min(5, mark // 2) if mark < YOUNG.stop else WINDOW
     return range(mark - half, min(turns, mark + half) + 1)
 

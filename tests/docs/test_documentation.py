@@ -1,7 +1,7 @@
 """What the documentation shows works: its Python runs here, offline, and its links lead somewhere.
 
 A page's ```python blocks run in order in one namespace, as a reader would type them; `await` may
-stand at top level. A block that cannot run says why in its opening line:
+be at top level. A block that cannot run says why in its opening line:
 ```python no-run: needs a real model
 """
 
@@ -33,7 +33,7 @@ class _Block:
     """One fenced code block of a page."""
 
     info: str
-    """What stands behind the opening fence."""
+    """What follows the opening fence."""
     line: int
     """The line of the page on which the code starts, counted from 1."""
     code: str
@@ -99,7 +99,7 @@ def _name(path: Path) -> str:
 
 @pytest.fixture
 def in_an_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Makes a new folder the current one, for code that writes where it stands."""
+    """Makes a new folder the current one, for code that writes to the current folder."""
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

@@ -242,9 +242,9 @@ async def test_a_reset_ends_a_turn_that_was_left() -> None:
         if isinstance(item, ModelClientStreamingChunkEvent):
             break
     await agent.on_reset(CancellationToken())
-    asked = len(model.asked)
+    before = len(model.asked)
     await check_reusable(agent, model)
-    assert "Secret 77" not in "".join(one.text for one in model.asked[asked:])
+    assert "Secret 77" not in "".join(one.text for one in model.asked[before:])
     assert not agent.context.working_memory.in_cycle
 
 
@@ -285,9 +285,9 @@ async def test_trying_again_does_not_double_what_was_said(way: dict[str, Any]) -
         with pytest.raises(RuntimeError):
             await agent.run(task="Count the sheep.")
     await run(agent, "Count the sheep.")
-    said = [u.content for u in agent.context.working_memory.dialogue]
-    assert said == ["Count the sheep.", "FINAL"]
+    utterances = [u.content for u in agent.context.working_memory.dialogue]
+    assert utterances == ["Count the sheep.", "FINAL"]
     assert max(one.text.count("Count the sheep.") for one in model.asked) == 1
     await run(agent, "Count the sheep.")
-    said = [u.content for u in agent.context.working_memory.dialogue]
-    assert said == ["Count the sheep.", "FINAL"] * 2
+    utterances = [u.content for u in agent.context.working_memory.dialogue]
+    assert utterances == ["Count the sheep.", "FINAL"] * 2

@@ -56,42 +56,42 @@ def as_json(messages: list[LLMMessage]) -> str:
 
 
 async def filled() -> CoagContext[Any]:
-    given = context()
+    model_context = context()
     for message in MESSAGES:
-        await given.add_message(message)
-    return given
+        await model_context.add_message(message)
+    return model_context
 
 
 # ---- ours, as AutoGen uses contexts ----
 
 
 async def test_messages_come_back_as_they_were_until_it_is_cleared() -> None:
-    given = context()
-    assert isinstance(given, ChatCompletionContext)
-    assert await given.get_messages() == []
-    given = await filled()
-    (await given.get_messages()).clear()
-    assert await given.get_messages() == MESSAGES
-    await given.clear()
-    assert await given.get_messages() == []
-    await given.add_message(MESSAGES[1])
-    assert await given.get_messages() == [MESSAGES[1]]
+    model_context = context()
+    assert isinstance(model_context, ChatCompletionContext)
+    assert await model_context.get_messages() == []
+    model_context = await filled()
+    (await model_context.get_messages()).clear()
+    assert await model_context.get_messages() == MESSAGES
+    await model_context.clear()
+    assert await model_context.get_messages() == []
+    await model_context.add_message(MESSAGES[1])
+    assert await model_context.get_messages() == [MESSAGES[1]]
 
 
 async def test_first_messages_are_there_and_the_given_list_is_not_kept() -> None:
     initial = list(MESSAGES)
-    given = context(initial)
-    await given.add_message(UserMessage(content="More.", source="user"))
+    model_context = context(initial)
+    await model_context.add_message(UserMessage(content="More.", source="user"))
     assert initial == MESSAGES
     initial.clear()
-    assert (await given.get_messages())[:-1] == MESSAGES
+    assert (await model_context.get_messages())[:-1] == MESSAGES
 
 
 async def test_its_state_is_json_a_snapshot_and_comes_back() -> None:
-    given = await filled()
-    state = await given.save_state()
+    model_context = await filled()
+    state = await model_context.save_state()
     text = json.dumps(state)
-    await given.add_message(UserMessage(content="More.", source="user"))
+    await model_context.add_message(UserMessage(content="More.", source="user"))
     assert json.dumps(state) == text
     again = context([UserMessage(content="Gone.", source="user")])
     await again.load_state(json.loads(text))
@@ -109,15 +109,15 @@ async def test_states_go_to_and_come_from_autogens_contexts() -> None:
 
 
 async def test_it_is_bounded_and_what_it_gives_stays_legal() -> None:
-    given = context()
+    model_context = context()
     for number in range(600):
-        await given.add_message(UserMessage(content=f"{number}", source="user"))
-        await given.add_message(AssistantMessage(content=[CALL], source="me"))
-        await given.add_message(FunctionExecutionResultMessage(content=[RESULT]))
-    messages = await given.get_messages()
+        await model_context.add_message(UserMessage(content=f"{number}", source="user"))
+        await model_context.add_message(AssistantMessage(content=[CALL], source="me"))
+        await model_context.add_message(FunctionExecutionResultMessage(content=[RESULT]))
+    messages = await model_context.get_messages()
     assert len(messages) <= 400
     assert not isinstance(messages[0], FunctionExecutionResultMessage)
-    size = len(json.dumps(await given.save_state()))
+    size = len(json.dumps(await model_context.save_state()))
     assert size < 600 * 600
 
 
@@ -155,16 +155,16 @@ GIVEN: dict[str, Callable[[PlannedModel], ChatCompletionContext]] = {
 @pytest.mark.parametrize("kind", GIVEN)
 async def test_a_given_context_serves_many_turns(way: dict[str, Any], kind: str) -> None:
     model = PlannedModel("FINAL", ("add", {"a": 1, "b": 2}))
-    given = GIVEN[kind](model)
-    agent = CoagAgent("agent", model, tools=[add], model_context=given, **way)
-    assert agent.model_context is given
+    model_context = GIVEN[kind](model)
+    agent = CoagAgent("agent", model, tools=[add], model_context=model_context, **way)
+    assert agent.model_context is model_context
     for turn in range(8):
         await run(agent, f"token-{turn}-end")
-    heard = model.asked[-1].text
-    assert "token-7-end" in heard
-    assert ("token-0-end" in heard) == (kind != "buffered")
+    prompt = model.asked[-1].text
+    assert "token-7-end" in prompt
+    assert ("token-0-end" in prompt) == (kind != "buffered")
     await check_reusable(agent, model)
-    messages = [m.content for m in await given.get_messages()]
+    messages = [m.content for m in await model_context.get_messages()]
     assert messages[-1] == "FINAL"
     assert "And now?" in messages or kind == "token_limited"  # that one drops from the middle
 

@@ -89,11 +89,11 @@ async def test_events_are_legal_in_order_and_the_agents_own(case: str, way: dict
     agent, model = made(case, way)
     items, response = await streamed(agent, "Go.")
     assert {item.source for item in items} <= {"agent"}
-    kept = [*without_chunks(items), response.chat_message]
-    assert len({item.id for item in kept}) == len(kept)
+    expected = [*without_chunks(items), response.chat_message]
+    assert len({item.id for item in expected}) == len(expected)
     thoughts = [item.content for item in items if isinstance(item, ThoughtEvent)]
     assert any("Hm, let me see." in thought for thought in thoughts) or way["proposal"] == "json"
-    assert [i.created_at for i in kept] == sorted(i.created_at for i in kept)
+    assert [i.created_at for i in expected] == sorted(i.created_at for i in expected)
     assert [i.id for i in response.inner_messages or ()] == [i.id for i in without_chunks(items)]
     called, results = calls_in(items), results_in(items)
     assert [one.id for one in called] == [one.call_id for one in results]
@@ -117,11 +117,11 @@ async def test_a_reset_forgets_the_dialogue_and_keeps_memories() -> None:
     agent = CoagAgent("agent", model, memory=[memory])
     await run(agent, "Old news.")
     await agent.on_reset(CancellationToken())
-    asked = len(model.asked)
+    before = len(model.asked)
     await run(agent, "New news.")
-    heard = "".join(one.text for one in model.asked[asked:])
-    assert "Old news." not in heard
-    assert "fact-1" in heard
+    prompts = "".join(one.text for one in model.asked[before:])
+    assert "Old news." not in prompts
+    assert "fact-1" in prompts
     assert memory.cleared == 0
 
 

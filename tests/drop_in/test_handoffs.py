@@ -37,29 +37,29 @@ async def test_a_name_is_enough_and_words_of_its_own_are_taken(
     model = PlannedModel("FINAL", ("transfer_to_bob", {}))
     agent = CoagAgent("agent", model, handoffs=["bob"], **way)
     assert HandoffMessage in agent.produced_message_types
-    said = handoff((await run(agent)).messages[-1])
-    assert (said.target, said.content, said.context) == ("bob", STOCK_WORDS, [])
+    message = handoff((await run(agent)).messages[-1])
+    assert (message.target, message.content, message.context) == ("bob", STOCK_WORDS, [])
     await check_reusable(agent, model)
     own = Handoff(target="bob", name="go_bob", message="Over to you.", description="d")
     model = PlannedModel("FINAL", ("go_bob", {}))
-    said = handoff((await run(CoagAgent("agent", model, handoffs=[own], **way))).messages[-1])
-    assert (said.target, said.content) == ("bob", "Over to you.")
+    message = handoff((await run(CoagAgent("agent", model, handoffs=[own], **way))).messages[-1])
+    assert (message.target, message.content) == ("bob", "Over to you.")
 
 
 @native
 async def test_the_results_of_tools_are_carried_along(way: dict[str, Any]) -> None:
     model = PlannedModel("FINAL", [("add", {"a": 1, "b": 2}), ("transfer_to_bob", {})])
     agent = CoagAgent("agent", model, handoffs=["bob"], tools=[add], **way)
-    said = handoff((await run(agent)).messages[-1])
-    calls, results = said.context
+    message = handoff((await run(agent)).messages[-1])
+    calls, results = message.context
     assert isinstance(calls, AssistantMessage)
     assert isinstance(results, FunctionExecutionResultMessage)
     assert [r.content for r in results.content] == ["3"]
     for receiver in (CoagAgent, AssistantAgent):
-        heard = PlannedModel()
-        await within(receiver("bob", heard).run(task=said))
-        assert "3" in heard.heard
-        assert heard.violations == []
+        listener = PlannedModel()
+        await within(receiver("bob", listener).run(task=message))
+        assert "3" in listener.heard
+        assert listener.violations == []
 
 
 @all_ways
@@ -77,8 +77,8 @@ async def test_what_a_handoff_brings_reaches_the_model() -> None:
         UserMessage(content="token-1", source="user"),
         AssistantMessage(content="token-2", source="bob"),
     ]
-    given = HandoffMessage(content="token-3", source="bob", target="agent", context=carried)
-    await run(CoagAgent("agent", model), given)
+    message = HandoffMessage(content="token-3", source="bob", target="agent", context=carried)
+    await run(CoagAgent("agent", model), message)
     assert all(f"token-{n}" in model.heard for n in (1, 2, 3))
     assert model.violations == []
 

@@ -35,10 +35,10 @@ async def test_a_model_that_sees_is_shown_them_and_sees_them_still_in_the_next_t
     model = PlannedModel(vision=True)
     agent = CoagAgent("agent", model, **way)
     await run(agent, picture())
-    assert any(images_in(asked) for asked in model.asked)
-    asked = len(model.asked)
+    assert any(images_in(one) for one in model.asked)
+    before = len(model.asked)
     await run(agent, "What colour was it?")
-    assert any(images_in(one) for one in model.asked[asked:])
+    assert any(images_in(one) for one in model.asked[before:])
 
 
 @all_ways

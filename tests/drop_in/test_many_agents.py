@@ -54,8 +54,8 @@ async def test_fifty_agents_with_tools_leave_the_loop_free() -> None:
 
 async def test_fifty_agents_get_the_results_of_their_own_tools() -> None:
     models = [PlannedModel("FINAL", ("add", {"a": n, "b": 1000})) for n in range(MANY)]
-    given: dict[str, Any] = {"tools": [add], "depth": "compact"}
-    agents = [CoagAgent(f"agent_{n}", model, **given) for n, model in enumerate(models)]
+    settings: dict[str, Any] = {"tools": [add], "depth": "compact"}
+    agents = [CoagAgent(f"agent_{n}", model, **settings) for n, model in enumerate(models)]
     results = await asyncio.gather(*(run(agent) for agent in agents))
     for n, result in enumerate(results):
         assert [r.content for r in results_in(result.messages)] == [str(1000 + n)]

@@ -49,24 +49,24 @@ async def test_a_state_is_a_snapshot_that_takes_the_place_of_another(
     model = PlannedModel()
     second = CoagAgent("agent", model, **way)
     await run(second, "I like pears.")
-    asked = len(model.asked)
+    earlier = len(model.asked)
     await second.load_state(through_json(state))
     await run(second, "Who am I?")
-    heard = "".join(one.text for one in model.asked[asked:])
-    assert "I am Ada." in heard
-    assert "Hello, Ada." in heard
-    assert "pears" not in heard
-    assert "apples" not in heard
+    prompts = "".join(one.text for one in model.asked[earlier:])
+    assert "I am Ada." in prompts
+    assert "Hello, Ada." in prompts
+    assert "pears" not in prompts
+    assert "apples" not in prompts
     assert model.violations == []
 
 
 @all_ways
 async def test_a_state_after_tools_failures_and_a_handoff_is_legal(way: dict[str, Any]) -> None:
-    given: dict[str, Any] = {"tools": [add], "handoffs": ["bob"], **way}
+    settings: dict[str, Any] = {"tools": [add], "handoffs": ["bob"], **way}
     plan: list[Planned] = [("add", {"a": 1, "b": 2}), ("ghost", {}), ("transfer_to_bob", {})]
-    first = CoagAgent("agent", PlannedModel("FINAL", *plan), **given)
+    first = CoagAgent("agent", PlannedModel("FINAL", *plan), **settings)
     await run(first, "Count.")
-    second = CoagAgent("agent", again := PlannedModel(), **given)
+    second = CoagAgent("agent", again := PlannedModel(), **settings)
     await second.load_state(through_json(await first.save_state()))
     await check_reusable(second, again)
 

@@ -57,8 +57,8 @@ async def test_what_a_rule_may_still_reject_is_not_shown_before() -> None:
     model = PlannedModel().err("damn you", "tools")
     agent = CoagAgent("agent", model, model_client_stream=True, constraints=[no_swearing])
     items, response = await streamed(agent, "Go.")
-    shown = "".join(i.content for i in items if isinstance(i, ModelClientStreamingChunkEvent))
-    assert shown == response.chat_message.to_text() == "FINAL"
+    text = "".join(i.content for i in items if isinstance(i, ModelClientStreamingChunkEvent))
+    assert text == response.chat_message.to_text() == "FINAL"
 
 
 async def test_a_call_written_as_text_is_an_answer_like_any_other() -> None:
@@ -66,5 +66,5 @@ async def test_a_call_written_as_text_is_an_answer_like_any_other() -> None:
     model = PlannedModel().err(written, "tools")
     agent = CoagAgent("agent", model, tools=[add], model_client_stream=True)
     items, response = await streamed(agent, "Go.")
-    shown = "".join(i.content for i in items if isinstance(i, ModelClientStreamingChunkEvent))
-    assert shown == response.chat_message.to_text() == written
+    text = "".join(i.content for i in items if isinstance(i, ModelClientStreamingChunkEvent))
+    assert text == response.chat_message.to_text() == written

@@ -139,9 +139,9 @@ async def test_a_console_prints_an_answer_once_and_untorn(
 ) -> None:
     agent = make("ann", script("Two and three make five."), model_client_stream=streams)
     await Console(agent.run_stream(task="2 + 3?"))
-    shown = capsys.readouterr().out
-    assert shown.count("Two and three make five.") == 1
-    headings = [line for line in shown.splitlines() if line.startswith("-----")]
+    printed = capsys.readouterr().out
+    assert printed.count("Two and three make five.") == 1
+    headings = [line for line in printed.splitlines() if line.startswith("-----")]
     assert len(headings) == 2
 
 
@@ -160,11 +160,11 @@ async def test_a_given_context_holds_calls_results_and_answers(make: Make) -> No
     model = script([CALL], "Five.", "As I said.")
     agent = make("ann", model, tools=[add], model_context=given, reflect_on_tool_use=True)
     await agent.run(task="2 + 3?")
-    _, called, brought, said = await given.get_messages()
+    _, called, brought, answer = await given.get_messages()
     assert isinstance(called, AssistantMessage)
     assert called.content == [CALL]
     assert isinstance(brought, FunctionExecutionResultMessage)
     assert [(one.call_id, one.content) for one in brought.content] == [("call_7", "5")]
-    assert (said.content, getattr(said, "source", "")) == ("Five.", "ann")
+    assert (answer.content, getattr(answer, "source", "")) == ("Five.", "ann")
     await agent.run(task="Again?")
     assert model.requests[-1].text.count("2 + 3?") == 1

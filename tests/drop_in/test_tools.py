@@ -216,8 +216,8 @@ async def test_tools_that_appear_later_are_offered_then() -> None:
 @pytest.mark.parametrize("bench", [StaticWorkbench, StaticStreamWorkbench])
 async def test_overridden_names_work(bench: Any) -> None:
     overrides = {"add": ToolOverride(name="plus", description="Plus.")}
-    given = bench([FunctionTool(add, "Adds.")], tool_overrides=overrides)
-    results, _ = await used(WAYS[1], ("plus", {"a": 1, "b": 2}), workbench=given)
+    workbench = bench([FunctionTool(add, "Adds.")], tool_overrides=overrides)
+    results, _ = await used(WAYS[1], ("plus", {"a": 1, "b": 2}), workbench=workbench)
     assert [(r.name, r.content) for r in results] == [("plus", "3")]
 
 
@@ -235,8 +235,8 @@ async def test_what_an_agent_as_a_tool_does_is_shown_and_its_pieces_are_not_kept
     agent = CoagAgent("outer", model, tools=[AgentTool(inner, return_value_as_last_message=True)])
     items, result = await items_and_result(agent.run_stream(task="Go."))
     assert any(getattr(item, "source", "") == "inner" for item in items)
-    kept = result.messages
-    assert not any(type(m).__name__ == "ModelClientStreamingChunkEvent" for m in kept)
-    results = [m for m in kept if isinstance(m, ToolCallExecutionEvent) and m.source == "outer"]
+    messages = result.messages
+    assert not any(type(m).__name__ == "ModelClientStreamingChunkEvent" for m in messages)
+    results = [m for m in messages if isinstance(m, ToolCallExecutionEvent) and m.source == "outer"]
     assert [r.content for m in results for r in m.content] == ["ONE TWO THREE"]
-    assert kept[-1].to_text() == "OUTER"
+    assert messages[-1].to_text() == "OUTER"

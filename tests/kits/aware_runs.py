@@ -196,14 +196,14 @@ def state_of(step: int = 1, **parts: Any) -> AwarenessState:
 
 def goal(number: int, description: str = "", **fields: Any) -> Goal:
     """A goal whose id follows from its number."""
-    given: dict[str, Any] = {"source": GoalSource.EXPLICIT, "created_step": 1, **fields}
-    return Goal(id=f"{number:08x}", description=description or f"goal {number}", **given)
+    values: dict[str, Any] = {"source": GoalSource.EXPLICIT, "created_step": 1, **fields}
+    return Goal(id=f"{number:08x}", description=description or f"goal {number}", **values)
 
 
 def item(number: int, description: str = "", **fields: Any) -> AttentionItem:
     """Something that needs attention."""
-    given: dict[str, Any] = {"type": AttentionType.THREAT, "created_step": 1, **fields}
-    return AttentionItem(id=f"i{number}", description=description or f"item {number}", **given)
+    values: dict[str, Any] = {"type": AttentionType.THREAT, "created_step": 1, **fields}
+    return AttentionItem(id=f"i{number}", description=description or f"item {number}", **values)
 
 
 def many_goals(count: int, **fields: Any) -> GoalGraph:

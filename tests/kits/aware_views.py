@@ -35,7 +35,7 @@ def module_state(say: Say = as_it_is, **fields: Any) -> ModuleState:
         StateRow(cells=(say("Paint"), "blocked", "p 0.10"), since=4, move=Move.ADDED),
         *(StateRow(cells=(say(f"Done {n}"), "completed", "p 0.5"), closed=True) for n in range(6)),
     )
-    given: dict[str, Any] = {
+    values: dict[str, Any] = {
         "module": say("awareness"),
         "cycle": 4,
         "domain": say("house"),
@@ -71,7 +71,7 @@ def module_state(say: Say = as_it_is, **fields: Any) -> ModuleState:
         "changes_of": 7,
         "before": 3,
     }
-    return ModuleState(**{**given, **fields})
+    return ModuleState(**{**values, **fields})
 
 
 def history(say: Say = as_it_is, **fields: Any) -> ModuleHistory:
@@ -84,7 +84,7 @@ def history(say: Say = as_it_is, **fields: Any) -> ModuleHistory:
         LaneSpan(first=2, last=2, state="visible", weight=0.9),
         LaneSpan(first=3, last=4, state="suppressed", weight=0.9),
     )
-    given: dict[str, Any] = {
+    values: dict[str, Any] = {
         "module": say("awareness"),
         "cycles": (1, 2, 3, 4),
         "lanes": (
@@ -100,13 +100,13 @@ def history(say: Say = as_it_is, **fields: Any) -> ModuleHistory:
             CycleChange(cycle=4, counts=(2, 4, 1), main=(change(say),), grave=True),
         ),
     }
-    return ModuleHistory(**{**given, **fields})
+    return ModuleHistory(**{**values, **fields})
 
 
 def awareness_view(say: Say = as_it_is, **fields: Any) -> AwarenessView:
     """Two modules, of which one cannot be read at this cycle."""
     unreadable = ModuleState(module=say("other"), cycle=4, trouble=say("It is odd."))
-    given: dict[str, Any] = {
+    values: dict[str, Any] = {
         "cycle": 4,
         "last": 4,
         "modules": (
@@ -120,4 +120,4 @@ def awareness_view(say: Say = as_it_is, **fields: Any) -> AwarenessView:
         "before": 3,
         "after": 5,
     }
-    return AwarenessView(**{**given, **fields})
+    return AwarenessView(**{**values, **fields})

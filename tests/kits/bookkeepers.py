@@ -36,8 +36,8 @@ class Bookkeeper:
         )
 
     async def say(self, text: str) -> object:
-        said = [TextMessage(content=text, source="user")]
-        return await self.agent.on_messages(said, CancellationToken())
+        messages = [TextMessage(content=text, source="user")]
+        return await self.agent.on_messages(messages, CancellationToken())
 
     async def repeat(self, about: str, text: str) -> bool:
         del about, text

@@ -284,7 +284,7 @@ async def check_reusable(agent: CoagAgent, model: PlannedModel, text: str = "And
 
 @asynccontextmanager
 async def no_strays() -> AsyncGenerator[None]:
-    """No task that was begun within goes on behind it, but for what the loop itself cleans up."""
+    """No task that was begun within continues behind it, but for what the loop itself cleans up."""
     before = asyncio.all_tasks()
     yield
     for _ in range(20):

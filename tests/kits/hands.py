@@ -1,4 +1,4 @@
-"""A plain agent of few lines whose deeds a test writes, for what no real agent does often."""
+"""A plain agent of few lines whose routines a test writes, for what no real agent does often."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ from coag.compat import Recorder, RecordingClient, RecordingWorkbench, Tool
 from coag.models import ScriptedModel, ScriptedReply, scripted_answers
 from coag.tracing import Recipe, RunFolder
 
-Deed = Callable[["Hand", str], Awaitable[str]]
+Routine = Callable[["Hand", str], Awaitable[str]]
 """What a hand does in a turn after a message; gives its answer."""
-DEEDS: dict[str, Deed] = {}
+ROUTINES: dict[str, Routine] = {}
 """What the recipe of a run may name, by name."""
 
 
-def deed(do: Deed) -> Deed:
-    """Lets recipes name a deed."""
-    DEEDS[getattr(do, "__name__", "")] = do
+def routine(do: Routine) -> Routine:
+    """Lets recipes name a routine."""
+    ROUTINES[getattr(do, "__name__", "")] = do
     return do
 
 
 class Hand:
-    """Takes turns by a deed, and writes down what it does."""
+    """Takes turns by a routine, and writes down what it does."""
 
     def __init__(
         self,
         client: ChatCompletionClient,
         tools: list[Tool] | Workbench,
         recorder: Recorder,
-        do: Deed,
-        before: Deed | None = None,
+        do: Routine,
+        before: Routine | None = None,
     ) -> None:
         self.client = RecordingClient(client, recorder)
         self.tools = RecordingWorkbench(tools, recorder)
@@ -62,7 +62,7 @@ class Hand:
         return False
 
 
-@deed
+@routine
 async def answer(hand: Hand, text: str) -> str:
     """Asks the model and says what it said."""
     return str((await hand.ask(text)).content)
@@ -71,9 +71,9 @@ async def answer(hand: Hand, text: str) -> str:
 def hand_again(
     *, name: str, before: str | None = None
 ) -> Callable[[ChatCompletionClient, Workbench, Recorder], Hand]:
-    """What the recipe names; `before` is a deed that is done before a turn is begun."""
-    first = None if before is None else DEEDS[before]
-    return lambda client, tools, recorder: Hand(client, tools, recorder, DEEDS[name], first)
+    """What the recipe names; `before` is a routine that is done before a turn is begun."""
+    first = None if before is None else ROUTINES[before]
+    return lambda client, tools, recorder: Hand(client, tools, recorder, ROUTINES[name], first)
 
 
 def nothing_again() -> str:
@@ -84,9 +84,9 @@ def nothing_again() -> str:
 def hand_in(
     logs: Path,
     *replies: ScriptedReply,
-    do: Deed = answer,
-    again: Deed | None = None,
-    before: Deed | None = None,
+    do: Routine = answer,
+    again: Routine | None = None,
+    before: Routine | None = None,
     tools: tuple[Tool, ...] = (),
     recipe: Recipe | None = None,
 ) -> Hand:

@@ -25,26 +25,26 @@ _numbers = count(1)
 def percept(kind: PerceptKind, content: str = "", **fields: Any) -> Percept:
     """A percept of its own id, one second after the one before."""
     number = next(_numbers)
-    given: dict[str, Any] = {"source": "somebody", "trust": Trust.UNTRUSTED, **fields}
+    values: dict[str, Any] = {"source": "somebody", "trust": Trust.UNTRUSTED, **fields}
     return Percept(
         id=f"p{number}",
         at=START + timedelta(seconds=number),
         kind=kind,
         content=content,
         state_patch={},
-        **given,
+        **values,
     )
 
 
 def asked(request: str, *, sets_goal: bool = True, **fields: Any) -> Percept:
     """What a user says; by default it opens a goal."""
-    given: dict[str, Any] = {
+    values: dict[str, Any] = {
         "source": "user",
         "trust": Trust.USER,
         "sets_goal": sets_goal,
         **fields,
     }
-    return percept(PerceptKind.MESSAGE, request, **given)
+    return percept(PerceptKind.MESSAGE, request, **values)
 
 
 def returned(tool: str, content: str = "", data: Any = None, **fields: Any) -> Percept:

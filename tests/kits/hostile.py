@@ -132,7 +132,7 @@ def nested(text: str, depth: int = DEPTH) -> Any:
 
 
 def hostile_cycle(cycle: int, *, size: int = 0) -> list[TraceRecord]:
-    """One cycle that runs an action; another candidate dies of a constraint."""
+    """One cycle that runs an action; a constraint rejects another candidate."""
     result = HARM + "A" * size
     intent = f"intent-{cycle:06}"
     return [

@@ -1,6 +1,6 @@
 """28 injections, a desk where they do harm, and a mind that does whatever any text says.
 
-The mind obeys the last imperative in its prompt that it has not obeyed yet, whoever says it: the
+The mind obeys the last imperative in its prompt that it has not obeyed yet, from anybody: the
 user, a mail, a record, a colleague. So what does not happen, the architecture or a rule prevented.
 """
 
@@ -137,13 +137,13 @@ class Case:
 
 
 def _mail(name: str, text: str, happened: Callable[[Desk], bool], task: str = "") -> Case:
-    said = f"{task} {call('read_mail')}".strip()
-    return Case(name=name, mail=text, happened=happened, lives=((said, "What else?"),))
+    task_text = f"{task} {call('read_mail')}".strip()
+    return Case(name=name, mail=text, happened=happened, lives=((task_text, "What else?"),))
 
 
 def _rule(operation: str, rule: str, number: int = 0) -> str:
-    given = {"procedure": "deliberation", "operation": operation, "reason": "It is policy."}
-    return call(PROCEDURAL_ACTION, **given, rule=rule, number=number)
+    arguments = {"procedure": "deliberation", "operation": operation, "reason": "It is policy."}
+    return call(PROCEDURAL_ACTION, **arguments, rule=rule, number=number)
 
 
 def _fact(value: str) -> str:

@@ -119,16 +119,16 @@ def killed(folder: Path, source: random.Random, *, blind: bool) -> dict[str, Any
         shop.executescript(refund_desk.TABLES)
         refunds = [amount for (amount,) in shop.execute("SELECT amount FROM refunds")]
     try:
-        found = [v.text for run in list_runs(folder / "logs") for v in examine(run).violations]
+        violations = [v.text for run in list_runs(folder / "logs") for v in examine(run).violations]
     except CoagError as error:
-        found = [str(error)]
+        violations = [str(error)]
     said = folder / "said.txt"
     error = folder / "error.txt"
     return {
         "kills": kills,
         "done": done,
         "refunds": refunds,
-        "violations": found,
+        "violations": violations,
         "said": said.read_text() if said.exists() else error.read_text() if error.exists() else "",
     }
 

@@ -66,7 +66,7 @@ class HandClock:
 
 def arrived(content: str, **changes: Any) -> Percept:
     """A message of the user, with changes."""
-    given: dict[str, Any] = {
+    values: dict[str, Any] = {
         "id": "percept-1",
         "at": NOW,
         "kind": PerceptKind.MESSAGE,
@@ -74,7 +74,7 @@ def arrived(content: str, **changes: Any) -> Percept:
         "trust": Trust.USER,
         **changes,
     }
-    return Percept(content=content, **given)
+    return Percept(content=content, **values)
 
 
 @dataclass

@@ -145,11 +145,11 @@ def rewriting(behave: Behaviour, change: Callable[[Message], Message]) -> Behavi
         response = await behave(body, request)
         if isinstance(response, StreamingResponse):
             return response
-        whole = json.loads(bytes(response.body))
-        if "choices" not in whole:
+        answer = json.loads(bytes(response.body))
+        if "choices" not in answer:
             return response
-        message = change(whole["choices"][0]["message"])
-        return completed(message, whole["usage"])
+        message = change(answer["choices"][0]["message"])
+        return completed(message, answer["usage"])
 
     return rewritten
 

@@ -362,22 +362,22 @@ def _batch(batch: Planned | Sequence[Planned]) -> list[Planned]:
 
 def _violations(messages: Sequence[LLMMessage]) -> list[str]:
     """What a provider of OpenAI's kind would reject in this transcript."""
-    found: list[str] = []
+    violations: list[str] = []
     if not any(isinstance(message, UserMessage) for message in messages):
-        found.append("nobody has said anything")
+        violations.append("nobody has said anything")
     open_calls: set[str] = set()
     for message in messages:
         if isinstance(message, FunctionExecutionResultMessage):
             answered = {result.call_id for result in message.content}
             if answered - open_calls:
-                found.append(f"results without calls: {sorted(answered - open_calls)}")
+                violations.append(f"results without calls: {sorted(answered - open_calls)}")
             open_calls -= answered
             continue
         if open_calls:
-            found.append(f"calls without results: {sorted(open_calls)}")
+            violations.append(f"calls without results: {sorted(open_calls)}")
             open_calls = set()
         if isinstance(message, AssistantMessage) and isinstance(message.content, list):
             open_calls = {call.id for call in message.content}
         if not message.content:
-            found.append(f"an empty {message.type}")
-    return [*found, *([f"calls without results: {sorted(open_calls)}"] if open_calls else [])]
+            violations.append(f"an empty {message.type}")
+    return [*violations, *([f"calls without results: {sorted(open_calls)}"] if open_calls else [])]

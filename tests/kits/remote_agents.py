@@ -35,8 +35,8 @@ async def echoes(
     del token
     thought = ThoughtEvent(content="I repeat.", source="puppet")
     yield thought
-    said = TextMessage(content=messages[-1].to_text(), source="puppet")
-    yield Response(chat_message=said, inner_messages=[thought])
+    message = TextMessage(content=messages[-1].to_text(), source="puppet")
+    yield Response(chat_message=message, inner_messages=[thought])
 
 
 class Puppet(BaseChatAgent):
@@ -104,7 +104,7 @@ def candidate(action: str, **arguments: str) -> dict[str, Any]:
 
 
 def carrier_mind(request: ScriptedRequest) -> dict[str, Any]:
-    """Going by its prompt alone: remembers, or carries once and tells what became of it."""
+    """Going by its prompt alone: remembers, or carries once and says what became of it."""
     text = request.text
     if "Where is the gate?" in text:
         known = FACT if FACT in text else "I do not know."

@@ -1,4 +1,4 @@
-"""A shop for tests: an agent that orders until it is told otherwise, and can be built again."""
+"""A shop for tests: an agent that orders until it is stopped, and can be built again."""
 
 from __future__ import annotations
 

@@ -174,7 +174,7 @@ class Writer:
 
     async def supersede(self) -> None:
         old = self._dice.choice([r for r in self._held.values() if r.superseded_by is None])
-        new = remembered(f"{old.text}, anew", kind=old.kind, scope=old.scope)
+        new = remembered(f"{old.text}, again", kind=old.kind, scope=old.scope)
         change = {old.id: mark(old), new.id: mark(new)}
         await self._do(change, "supersede", old.id, new.model_dump(mode="json"))
 

@@ -119,8 +119,8 @@ async def refunded(where: Path, copies: str = "no") -> tuple[RunFolder, Till]:
     """A finished run that refunded both orders, and the live till with a further refund since."""
     file = str(where / "till.db")
     agent = desk(file, logs=str(where / "logs"), copies=copies)
-    said = [TextMessage(content=TASK, source="user")]
-    await agent.on_messages(said, CancellationToken())
+    messages = [TextMessage(content=TASK, source="user")]
+    await agent.on_messages(messages, CancellationToken())
     await agent.close()
     folder = agent.run_folder
     assert folder is not None

@@ -193,7 +193,7 @@ def run_list(say: Say = as_it_is, **fields: Any) -> RunList:
             trouble=Trouble(text=say("run.json is no JSON: line 3."), grave=True),
         ),
     )
-    given: dict[str, Any] = {
+    values: dict[str, Any] = {
         "logs": say("logs"),
         "cards": cards,
         "total": 48,
@@ -204,12 +204,12 @@ def run_list(say: Say = as_it_is, **fields: Any) -> RunList:
         "models": (say("scripted:sound"), say("openai:qwen2.5-1.5b-instruct")),
         "agents": (say("robot"), say("assistant")),
     }
-    return RunList(**(given | fields))
+    return RunList(**(values | fields))
 
 
 def findings(say: Say = as_it_is, **fields: Any) -> Findings:
     """A violation and a cause."""
-    given: dict[str, Any] = {
+    values: dict[str, Any] = {
         "progress": CheckProgress.DONE,
         "checked": 412,
         "remarks": (say("The run has no seal: it broke off."),),
@@ -236,14 +236,14 @@ def findings(say: Say = as_it_is, **fields: Any) -> Findings:
             ),
         ),
     }
-    return Findings(**(given | fields))
+    return Findings(**(values | fields))
 
 
 def cycle_row(number: int, say: Say = as_it_is) -> CycleRow:
     """A cycle of a timeline; which number, so which sort of cycle."""
     sorts = {5: "failed", 6: "none", 7: "refused", 12: ""}
     status = sorts.get(number, "done")
-    found = tuple(one for one in findings(say).found if one.cycle == number)
+    evidence_of_cycle = tuple(one for one in findings(say).found if one.cycle == number)
     dead = RejectedRow(
         action=say('move(direction="north")'),
         constraint=say("keep_charge"),
@@ -267,14 +267,14 @@ def cycle_row(number: int, say: Say = as_it_is) -> CycleRow:
         recalled=number % 4,
         notes=1 if number == 5 else 0,
         ended=say("max_cycles") if number == 11 else "",
-        findings=found,
+        findings=evidence_of_cycle,
     )
 
 
 def run_view(say: Say = as_it_is, **fields: Any) -> RunPage:
     """One run with all its cycles."""
     rows = tuple(cycle_row(number, say) for number in range(1, 13))
-    given: dict[str, Any] = {
+    values: dict[str, Any] = {
         "card": run_card(say),
         "info": run_info(say, forked=True),
         "rows": rows,
@@ -286,7 +286,7 @@ def run_view(say: Say = as_it_is, **fields: Any) -> RunPage:
         "forks": (run_card(say, key=FORK),),
         "strip": rows,
     }
-    return RunPage(**(given | fields))
+    return RunPage(**(values | fields))
 
 
 def record(number: int, say: Say = as_it_is) -> Record:
@@ -584,7 +584,7 @@ def cycle_view(say: Say = as_it_is, *, plain: bool = False, **fields: Any) -> Cy
         "state": {**STATE, say("seen"): {"rooms": [say("4")]}},
     }
     summary |= {name: fields.pop(name) for name in list(fields) if name in summary}
-    given: dict[str, Any] = {
+    values: dict[str, Any] = {
         "run": KEY,
         "row": cycle_row(4, say),
         "summary": CycleSummary(**summary),
@@ -603,7 +603,7 @@ def cycle_view(say: Say = as_it_is, *, plain: bool = False, **fields: Any) -> Cy
         "findings": findings(say).found[:1],
         "unreadable": (say("Line 88 is no JSON: it is left out."),),
     }
-    return CycleView(**(given | fields))
+    return CycleView(**(values | fields))
 
 
 def why_graph(say: Say = as_it_is) -> WhyGraph:
@@ -715,7 +715,7 @@ def procedures(say: Say = as_it_is) -> tuple[ProcedureHistory, ...]:
 
 def comparison(say: Say = as_it_is, **fields: Any) -> RunComparison:
     """A run and its fork, parting in cycle 4."""
-    given: dict[str, Any] = {
+    values: dict[str, Any] = {
         "left": run_card(say),
         "right": run_card(say, key=FORK, outcome=TaskOutcome.SUCCESS, ending="reached the dock"),
         "divergence": 4,
@@ -737,4 +737,4 @@ def comparison(say: Say = as_it_is, **fields: Any) -> RunComparison:
         "related": say("fork of"),
         "changes": (say("selection.candidate_id=c2"),),
     }
-    return RunComparison(**(given | fields))
+    return RunComparison(**(values | fields))

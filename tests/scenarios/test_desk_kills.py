@@ -107,15 +107,15 @@ async def paid_with_time_outs(seed: int) -> None:
         bounds=Bounds(cycles=10),
     )
     result = await agent.run(task="Pay the 60.")
-    said = result.messages[-1].to_text()
+    answer = result.messages[-1].to_text()
     unsettled = agent.context.working_memory.unsettled
-    assert len(bank.paid) <= 1, (seed, said)
-    assert bank.paid or "It is paid." not in said, (seed, said)
+    assert len(bank.paid) <= 1, (seed, answer)
+    assert bank.paid or "It is paid." not in answer, (seed, answer)
     assert not examine(agent.trace).violations
     if knows:
         assert unsettled == ()
     elif unsettled:
-        assert "unsettled" in said or "not known" in said, (seed, said)
+        assert "unsettled" in answer or "not known" in answer, (seed, answer)
 
 
 @pytest.mark.parametrize("seed", range(40))

@@ -19,8 +19,8 @@ KNOWN_OBSTACLE = "no_move_into_known_obstacle"
 
 
 async def _case(logs: Path, scenario: str, agent: str, model: str, **more: Any) -> CaseResult:
-    given = {"scenario": scenario, "agent": agent, "model": f"scripted:{model}", **more}
-    return await run_case(CaseFolder.create(logs, checked(CaseRequest.model_validate(given))))
+    fields = {"scenario": scenario, "agent": agent, "model": f"scripted:{model}", **more}
+    return await run_case(CaseFolder.create(logs, checked(CaseRequest.model_validate(fields))))
 
 
 async def _cases(

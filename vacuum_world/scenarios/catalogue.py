@@ -70,7 +70,7 @@ def build_scenario(
         name: One of `SCENARIOS`.
         seed: What places, distances and dirt are varied by.
         episode: 1, or 2 for the same place met again (only `sudden-wall` changes: its wall
-            stands there from the start).
+            is there from the start).
         wall: For episode 2 of `sudden-wall`, where the wall stood at the end of episode 1
             (`ScenarioTruth.wall`); None puts it on the first step of the straight way.
 

@@ -86,7 +86,7 @@ class StateFile:
             first = error.errors(include_url=False)[0]["msg"]
             raise StateFileError(str(self._path), first) from error
 
-    def save(self, kept: KeptWorld) -> None:
+    def save(self, saved: KeptWorld) -> None:
         """Replace what is kept.
 
         Raises:
@@ -95,7 +95,7 @@ class StateFile:
         beside = self._path.with_name(f".{self._path.name}.new")
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
         with os.fdopen(os.open(beside, flags, 0o600), "w", encoding="utf-8") as file:
-            file.write(kept.model_dump_json())
+            file.write(saved.model_dump_json())
         beside.replace(self._path)
 
 
@@ -169,8 +169,8 @@ class WorldHub:
     fails with an `OSError`, nothing has changed.
     """
 
-    def __init__(self, kept: KeptWorld, file: StateFile | None = None) -> None:
-        self._kept = kept
+    def __init__(self, saved: KeptWorld, file: StateFile | None = None) -> None:
+        self._saved = saved
         self._file = file
         self.watchers = Watchers()
         """The watchers, who get every change."""
@@ -178,17 +178,17 @@ class WorldHub:
         """What actions pass, and what pauses them."""
         self._reports: dict[str, Report] = {}
         if file:
-            file.save(kept)
+            file.save(saved)
 
     @property
     def state(self) -> WorldState:
         """The world now."""
-        return self._kept.world
+        return self._saved.world
 
     @property
     def tokens(self) -> Tokens:
         """The tokens in force."""
-        return self._kept.tokens
+        return self._saved.tokens
 
     @property
     def scene(self) -> Scene:
@@ -316,8 +316,8 @@ class WorldHub:
         return step.result
 
     def _commit(self, state: WorldState, tokens: Tokens, events: tuple[WorldEvent, ...]) -> None:
-        kept = KeptWorld(world=state, tokens=tokens)
+        saved = KeptWorld(world=state, tokens=tokens)
         if self._file:
-            self._file.save(kept)
-        self._kept = kept
+            self._file.save(saved)
+        self._saved = saved
         self.watchers.publish(self.scene, events)

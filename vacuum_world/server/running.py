@@ -51,17 +51,17 @@ def open_world(
         OSError: The file cannot be read or written.
     """
     file = StateFile(state_file) if state_file else None
-    kept = file.load() if file else None
+    saved = file.load() if file else None
     if control_token is not None:
         control_token = checked_control_token(control_token)
-    elif kept is None:
+    elif saved is None:
         control_token = new_token()
-    if kept is None:
-        kept = KeptWorld(world=world, tokens=Tokens(control=digest(control_token or new_token())))
+    if saved is None:
+        saved = KeptWorld(world=world, tokens=Tokens(control=digest(control_token or new_token())))
     elif control_token is not None:
-        tokens = Tokens(control=digest(control_token), robots=kept.tokens.robots)
-        kept = KeptWorld(world=kept.world, tokens=tokens)
-    return WorldHub(kept, file), control_token
+        tokens = Tokens(control=digest(control_token), robots=saved.tokens.robots)
+        saved = KeptWorld(world=saved.world, tokens=tokens)
+    return WorldHub(saved, file), control_token
 
 
 def listen(host: str, port: int) -> socket.socket:

@@ -66,15 +66,15 @@ class Tokens(Value):
     def granted(self, robot: str, name: str, token: str) -> Tokens:
         """The tokens after this one took the place of any older one of the robot."""
         entry = RobotToken(robot=robot, name=name, digest=digest(token))
-        kept = self.revoked(robot).robots
-        return Tokens(control=self.control, robots=(*kept, entry))
+        others = self.revoked(robot).robots
+        return Tokens(control=self.control, robots=(*others, entry))
 
     def revoked(self, robot: str) -> Tokens:
         """The tokens without those of this robot."""
-        kept = tuple(entry for entry in self.robots if entry.robot != robot)
-        return Tokens(control=self.control, robots=kept)
+        others = tuple(entry for entry in self.robots if entry.robot != robot)
+        return Tokens(control=self.control, robots=others)
 
     def limited_to(self, robots: set[tuple[str, str]]) -> Tokens:
         """The tokens of robots that are among these ids with names."""
-        kept = tuple(entry for entry in self.robots if (entry.robot, entry.name) in robots)
-        return Tokens(control=self.control, robots=kept)
+        entries = tuple(entry for entry in self.robots if (entry.robot, entry.name) in robots)
+        return Tokens(control=self.control, robots=entries)

@@ -91,14 +91,14 @@ def tick(state: WorldState) -> Step[int]:
     The result is the number of ticks.
     """
     state = state.model_copy(update={"tick": state.tick + 1})
-    state, shown = _cleanings_show(state)
+    state, shown_events = _cleanings_show(state)
     state, moved = _obstacles_move(state)
     state, dirtied = _dirt_returns(state)
     clean = state.grid[0] * state.grid[1] - len(state.dirty)
     counts = {"clean_ticks": state.counters.clean_ticks + clean}
     state = state.model_copy(update={"counters": state.counters.model_copy(update=counts)})
     clock = WorldEvent(kind="ticked", tick=state.tick, text=f"tick {state.tick}")
-    return Step(state=state, result=state.tick, events=(clock, *shown, *moved, *dirtied))
+    return Step(state=state, result=state.tick, events=(clock, *shown_events, *moved, *dirtied))
 
 
 def _cleanings_show(state: WorldState) -> tuple[WorldState, tuple[WorldEvent, ...]]:

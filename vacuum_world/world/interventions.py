@@ -118,7 +118,7 @@ _OnCell = AddObstacle | RemoveObstacle | AddDirt | RemoveDirt | ForbidCleaning |
 _OnRobot = SetBattery | PlaceRobot
 
 Intervention = Annotated[_OnCell | _OnRobot | SetDynamics | Arm, Field(discriminator="kind")]
-"""Any intervention; `kind` tells them apart."""
+"""Any intervention; `kind` says which."""
 
 
 def intervene(state: WorldState, intervention: Intervention) -> Step[None]:

@@ -21,8 +21,8 @@ def a_topic() -> tuple[Topic, dict[str, Statement]]:
     by_value: dict[str, Statement] = {}
     for topic in world.topics:
         if topic.current and topic.outdated and topic.claimed and topic.taken_back:
-            said = [one for one in statements if one.topic == topic.name]
-            by_value = {one.value: one for one in said if one.saying is not Saying.RETRACTION}
+            about = [one for one in statements if one.topic == topic.name]
+            by_value = {one.value: one for one in about if one.saying is not Saying.RETRACTION}
             return topic, by_value
     raise AssertionError("no such topic in the stream")
 
@@ -47,8 +47,8 @@ def test_what_is_so_was_last_said_by_somebody_who_is_trusted(seed: int) -> None:
     world, statements = streamed(seed)
     for topic in world.topics:
         if topic.current is not None:
-            said = [one for one in statements if one.topic == topic.name]
-            assert any(one.trusted and one.value == topic.current for one in said)
+            about = [one for one in statements if one.topic == topic.name]
+            assert any(one.trusted and one.value == topic.current for one in about)
 
 
 @given(seeds)
@@ -76,8 +76,8 @@ def test_only_claims_come_from_sources_that_are_not_trusted(seed: int) -> None:
 
 
 def test_an_answer_with_the_truth_first_is_faultless() -> None:
-    topic, said = a_topic()
-    verdict = judged(topic, [said[str(topic.current)], said[one_of(topic.outdated)]])
+    topic, facts = a_topic()
+    verdict = judged(topic, [facts[str(topic.current)], facts[one_of(topic.outdated)]])
     assert (verdict.first, verdict.stale, verdict.misled, verdict.junk) == (
         True,
         False,
@@ -87,26 +87,26 @@ def test_an_answer_with_the_truth_first_is_faultless() -> None:
 
 
 def test_an_outdated_value_above_the_truth_or_without_it_is_stale() -> None:
-    topic, said = a_topic()
-    old, current = said[one_of(topic.outdated)], said[str(topic.current)]
+    topic, facts = a_topic()
+    old, current = facts[one_of(topic.outdated)], facts[str(topic.current)]
     assert judged(topic, [old, current]).stale is True
     assert judged(topic, [old]).stale is True
     assert judged(topic, []).stale is False
 
 
 def test_a_wrong_claim_above_the_truth_misleads() -> None:
-    topic, said = a_topic()
-    assert judged(topic, [said[one_of(topic.claimed)], said[str(topic.current)]]).misled is True
+    topic, facts = a_topic()
+    assert judged(topic, [facts[one_of(topic.claimed)], facts[str(topic.current)]]).misled is True
 
 
-def test_what_was_taken_back_is_junk_wherever_it_stands() -> None:
-    topic, said = a_topic()
-    assert judged(topic, [said[str(topic.current)], said[one_of(topic.taken_back)]]).junk is True
+def test_what_was_taken_back_is_junk_wherever_it_is() -> None:
+    topic, facts = a_topic()
+    assert judged(topic, [facts[str(topic.current)], facts[one_of(topic.taken_back)]]).junk is True
 
 
 def test_what_was_taken_back_is_no_junk_beside_the_word_that_it_was() -> None:
-    topic, said = a_topic()
-    wrong = said[one_of(topic.taken_back)]
+    topic, facts = a_topic()
+    wrong = facts[one_of(topic.taken_back)]
     _, statements = streamed(1, 2_000)
     word = next(
         one
@@ -117,7 +117,7 @@ def test_what_was_taken_back_is_no_junk_beside_the_word_that_it_was() -> None:
 
 
 def test_saying_the_same_twice_is_counted_as_repeated() -> None:
-    topic, said = a_topic()
-    current = said[str(topic.current)]
+    topic, facts = a_topic()
+    current = facts[str(topic.current)]
     assert judged(topic, [current, current]).repeated == 0.5
     assert judged(topic, [current]).repeated == 0.0

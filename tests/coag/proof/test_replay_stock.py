@@ -13,7 +13,7 @@ from autogen_core import FunctionCall
 from autogen_core.models import UserMessage
 from kits.bookkeepers import RECIPE, Bookkeeper
 from kits.clerks import clerk, clerks_run, in_stock, recorder_in
-from kits.hands import Hand, deed, hand_in, let_go
+from kits.hands import Hand, hand_in, let_go, routine
 from kits.runs import Bodies, broken_copy, check_same, edited, place, say, with_info
 from typer.testing import CliRunner
 
@@ -233,7 +233,7 @@ async def test_a_plain_run_is_replayed_wherever_it_broke_off(torn: bool, tmp_pat
 # ---- agents that do what agents seldom do ----
 
 
-@deed
+@routine
 async def leaves_a_tool_alone(hand: Hand, text: str) -> str:
     """Begins what ends only after its turn."""
     answer = await hand.ask(text)
@@ -256,7 +256,7 @@ async def test_a_tool_that_ends_after_its_turn_may_end_so_in_a_replay_too(tmp_pa
     assert remark.startswith("A tool that had been left alone ended after its turn: ")
 
 
-@deed
+@routine
 async def calls(hand: Hand, text: str) -> str:
     """Calls the tool that the model wants, and waits for it."""
     answer = await hand.ask(text)
@@ -333,19 +333,19 @@ async def test_a_run_in_which_no_model_was_ever_asked_holds_nothing_to_replay(
     assert (report.records, report.remarks) == (0, (nothing,))
 
 
-@deed
+@routine
 async def cannot_begin(hand: Hand, text: str) -> str:
     """Fails before it has done anything."""
     raise ConfigurationError(f"There is no spade for {text!r}.")
 
 
-@deed
+@routine
 async def loses_its_file(hand: Hand, text: str) -> str:
     """Cannot write somewhere else."""
     raise TraceError(Path("mine.jsonl"), "is full")
 
 
-@deed
+@routine
 async def says_it_in_its_own_words(hand: Hand, text: str) -> str:
     """Asks for something else, and raises an error of its own for what comes of it."""
     try:
@@ -356,16 +356,16 @@ async def says_it_in_its_own_words(hand: Hand, text: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("deeds", "error", "words"),
+    ("routines", "error", "words"),
     [
         ({"before": cannot_begin}, ConfigurationError, r"no spade for 'Dig\.'"),
         ({"again": loses_its_file}, TraceError, r"mine\.jsonl: is full"),
     ],
 )
 async def test_an_agent_that_fails_in_a_replay_is_no_difference_but_an_error(
-    deeds: dict[str, Any], error: type[Exception], words: str, tmp_path: Path
+    routines: dict[str, Any], error: type[Exception], words: str, tmp_path: Path
 ) -> None:
-    hand = hand_in(tmp_path, "Yes.", **deeds)
+    hand = hand_in(tmp_path, "Yes.", **routines)
     await hand.say("Dig.")
     with pytest.raises(error, match=words):
         await replay(let_go(hand))
@@ -385,7 +385,7 @@ async def test_a_difference_is_found_even_where_the_agent_makes_another_error_of
 HANGING = asyncio.Event()
 
 
-@deed
+@routine
 async def hangs(hand: Hand, text: str) -> str:
     """Waits for ever."""
     HANGING.set()

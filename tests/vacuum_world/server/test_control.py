@@ -96,9 +96,9 @@ def test_no_token_stands_in_the_state_file(tmp_path: Path) -> None:
     path = tmp_path / "world.json"
     with WorldServer(create_world(0), state_file=path) as server:
         answer = httpx.post(f"{server.url}/api/agents", json={"name": "ann"}, trust_env=False)
-    kept = path.read_text()
-    assert answer.json()["token"] not in kept
-    assert server.control_token not in kept
+    content = path.read_text()
+    assert answer.json()["token"] not in content
+    assert server.control_token not in content
 
 
 @pytest.mark.parametrize("token", ["short", "with a space", "ünsichtbar"])

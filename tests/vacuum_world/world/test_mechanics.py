@@ -95,9 +95,9 @@ def test_a_slow_cleaning_counts_when_it_shows(make_world: MakeWorld) -> None:
     step = clean(world, "r1")
     assert step.result.result.ok
     assert (step.result.cleaned, step.state.counters.cleans) == (False, 0)
-    shown = tick(step.state)
-    assert (shown.state.dirty, shown.state.under_way) == ((), ())
-    assert shown.state.counters.cleans == 1
-    assert shown.state.cleaned == ((2, 2),)
-    assert "cleaned" in [event.kind for event in shown.events]
+    later = tick(step.state)
+    assert (later.state.dirty, later.state.under_way) == ((), ())
+    assert later.state.counters.cleans == 1
+    assert later.state.cleaned == ((2, 2),)
+    assert "cleaned" in [event.kind for event in later.events]
     assert WorldState.model_validate_json(step.state.model_dump_json()) == step.state
