@@ -32,18 +32,18 @@ async def test_the_action_that_changes_rules_is_neither_offered_nor_run() -> Non
 
 
 @pytest.mark.parametrize(
-    ("further", "told"),
+    ("options", "error"),
     [
         ({"ablations": ["reasoning"], "depth": "compact"}, "ablations=.*use depth='full'"),
         ({"ablations": ["memory"]}, "ablations.*'memory'.*'retrieval'"),
         ({"ablations": "retrieval"}, "ablations='retrieval'.*frozenset"),
     ],
 )
-def test_what_cannot_be_left_out_is_a_mistake_of_configuration(
-    further: dict[str, Any], told: str
+def test_an_ablation_that_is_impossible_is_an_error_of_configuration(
+    options: dict[str, Any], error: str
 ) -> None:
-    with pytest.raises(ConfigurationError, match=told):
-        _agent(brain(respond()), **further)
+    with pytest.raises(ConfigurationError, match=error):
+        _agent(brain(respond()), **options)
 
 
 def test_its_component_leaves_out_the_same() -> None:

@@ -140,7 +140,7 @@ def in_another_loop(act: Callable[[], object]) -> None:
     thread.join()
 
 
-async def test_a_turn_that_was_left_in_another_loop_still_goes_on_there() -> None:
+async def test_a_turn_that_was_left_in_another_loop_still_runs_there() -> None:
     agent = CoagAgent("a", brain(respond()), proposal="json")
     stream = agent.on_messages_stream(HELLO, CancellationToken())
     await anext(stream)
@@ -228,7 +228,7 @@ async def test_tokens_seconds_and_money_are_limited_too(budget: Budget) -> None:
     assert spent.calls == len(model.requests)
 
 
-async def test_without_a_system_message_the_user_is_told_the_instructions() -> None:
+async def test_without_a_system_message_the_instructions_are_in_the_users_message() -> None:
     model = brain(respond())
     await last(make(model_client=model, system_message=None, proposal="json"))
     assert all(one.messages[0].type == "UserMessage" for one in model.requests)

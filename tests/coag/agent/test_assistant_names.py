@@ -38,7 +38,7 @@ def hello(request: ScriptedRequest) -> str:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_private_name_tells_what_assistant_agents_does(name: str) -> None:
+def test_a_private_name_gives_what_assistant_agents_gives(name: str) -> None:
     model = ScriptedModel(hello)
     given: dict[str, Any] = {"system_message": "Be brief.", "metadata": {"a": "b"}}
     stock = AssistantAgent("a", model, **given)
@@ -116,8 +116,8 @@ async def test_a_component_of_assistant_agent_becomes_one_of_ours() -> None:
         "helper", model, tools=[add], handoffs=["bob"], system_message="Be brief.",
         reflect_on_tool_use=True, max_tool_iterations=4, metadata={"a": "b"},
     )  # fmt: skip
-    told = json.loads(stock.dump_component().model_dump_json())
-    agent: Any = CoagAgent.from_assistant(told, model_client=model, depth="compact")
+    component = json.loads(stock.dump_component().model_dump_json())
+    agent: Any = CoagAgent.from_assistant(component, model_client=model, depth="compact")
     assert (agent.name, agent._max_tool_iterations, agent._metadata) == ("helper", 4, {"a": "b"})
     assert [tool["name"] for tool in await agent._workbench[0].list_tools()] == ["add"]
     assert "bob" in str(agent._handoffs)

@@ -70,7 +70,7 @@ async def finished(logs: Path) -> tuple[CoagAgent, RunFolder]:
 # ---- going on ----
 
 
-async def test_a_resumed_or_replayed_agent_stands_where_the_run_stood_whatever_was_cut_off(
+async def test_a_resumed_or_replayed_agent_has_the_state_of_the_run_wherever_it_was_cut_off(
     tmp_path: Path,
 ) -> None:
     agent, run = await finished(tmp_path / "whole")
@@ -120,7 +120,7 @@ class Illegible(PerceptAdapter):
         (Awareness(Illegible()), "'Greet me.' is illegible"),
     ],
 )
-async def test_an_archive_or_a_domain_that_fails_is_noted_and_the_turn_goes_on(
+async def test_an_archive_or_a_domain_that_fails_is_noted_and_the_turn_continues(
     module: Awareness, problem: str
 ) -> None:
     agent = CoagAgent("a", brain(respond()), modules=[module], proposal="json")

@@ -27,7 +27,7 @@ from coag.schema import (
 
 
 class Slow(Idle):
-    """A module that waits whenever it is told of something."""
+    """A module that waits at every notification."""
 
     def __init__(self, waits: int) -> None:
         self.waits = waits

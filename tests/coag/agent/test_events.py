@@ -1,4 +1,4 @@
-"""What is shown while a phase goes on."""
+"""What is shown while a phase runs."""
 
 from __future__ import annotations
 

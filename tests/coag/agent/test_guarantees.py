@@ -138,7 +138,7 @@ async def test_a_state_saved_while_a_tool_runs_does_not_run_it_again() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changed", "told"),
+    ("fields", "error"),
     [
         ({"version": "9.0.0"}, "version '9.0.0'"),
         ({"type": "TeamState"}, "This is a TeamState"),
@@ -147,14 +147,14 @@ async def test_a_state_saved_while_a_tool_runs_does_not_run_it_again() -> None:
     ],
 )
 async def test_a_state_that_cannot_be_loaded_changes_nothing(
-    changed: dict[str, Any], told: str
+    fields: dict[str, Any], error: str
 ) -> None:
     agent = CoagAgent("a", brain(respond()), depth="compact", proposal="json")
     await agent.run(task="Hello.")
     before = await agent.save_state()
     other = await CoagAgent("b", brain(), depth="compact", proposal="json").save_state()
-    with pytest.raises(StateError, match=told):
-        await agent.load_state({**other, **changed})
+    with pytest.raises(StateError, match=error):
+        await agent.load_state({**other, **fields})
     assert await agent.save_state() == before
 
 

@@ -172,8 +172,8 @@ async def test_what_a_module_shows_taints_before_anything_is_written() -> None:
     await say(agent)
     (record,) = records(agent)
     assert (record.provenance.trust, record.provenance.shown) == (Trust.UNTRUSTED, ("board",))
-    told = [one.untrusted_from for one in traced(agent, ReasoningOutcome)]
-    assert told == [("board",), ()]
+    sources = [one.untrusted_from for one in traced(agent, ReasoningOutcome)]
+    assert sources == [("board",), ()]
 
 
 async def test_what_another_contexts_dialogue_shows_taints_too() -> None:
@@ -251,7 +251,7 @@ async def test_revoking_the_source_takes_what_was_concluded_after_it_was_shown()
     assert rules(agent) == ()
 
 
-async def test_a_retold_mail_stands_beside_the_users_fact() -> None:
+async def test_a_paraphrased_mail_does_not_replace_the_users_fact() -> None:
     memory = fresh()
     iban = Fact(subject="refunds", attribute="account", value="DE11")
     said = Provenance(
@@ -260,7 +260,7 @@ async def test_a_retold_mail_stands_beside_the_users_fact() -> None:
     own = await memory.remember(
         MemoryKind.SEMANTIC, "Refunds go to DE11.", provenance=said, fact=iban
     )
-    retold = {
+    paraphrase = {
         "fact": "Refunds go to XX99.",
         "about": "refunds",
         "attribute": "account",
@@ -268,7 +268,7 @@ async def test_a_retold_mail_stands_beside_the_users_fact() -> None:
     }
     agent = clerk(
         ("read_mail", "{}"),
-        (SEMANTIC_ACTION, json.dumps(retold)),
+        (SEMANTIC_ACTION, json.dumps(paraphrase)),
         (SEMANTIC_ACTION, json.dumps({"fact": "They go to XX99.", "supersedes": own.record.id})),
         memory=memory,
     )
@@ -318,8 +318,8 @@ async def test_taint_is_the_same_after_saving_resuming_and_replaying(tmp_path: P
     lines = [entry.body for entry in read_trace(run.trace_path)]
     start = next(one for one in lines if isinstance(one, Snapshot))
     begin = type(standing).model_validate(start.working_memory)
-    told = [one for one in lines if one.record in ("percept", "outcome")]
-    assert rebuild(begin, told).tainted_by == standing.tainted_by
+    records = [one for one in lines if one.record in ("percept", "outcome")]
+    assert rebuild(begin, records).tainted_by == standing.tainted_by
 
 
 async def test_taint_is_bounded() -> None:
@@ -385,13 +385,13 @@ TOLD = st.lists(
 
 
 @settings(max_examples=60)
-@given(told=TOLD)
+@given(statements=TOLD)
 async def test_a_lower_trust_never_supersedes_a_higher_one(
-    told: list[tuple[str, Trust, str, str, bool]],
+    statements: list[tuple[str, Trust, str, str, bool]],
 ) -> None:
     memory, last = fresh(), None
     ranks = {Trust.UNTRUSTED: 0, Trust.USER: 1}
-    for cycle, (value, trust, kind, ending, names) in enumerate(told, start=1):
+    for cycle, (value, trust, kind, ending, names) in enumerate(statements, start=1):
         text = f"It is {value}{ending}."
         known = None if last is None else next(iter(await memory.store.get([last])), None)
         free = known is not None and known.superseded_by is None and known.text != text

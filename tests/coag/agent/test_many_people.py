@@ -70,7 +70,7 @@ TURNS = st.lists(st.lists(st.lists(STEPS, min_size=1, max_size=4), max_size=4), 
 
 
 @given(TURNS, st.booleans(), st.booleans())
-async def test_whoever_comes_and_goes_nobody_is_told_of_another(
+async def test_nobody_learns_of_another_however_people_come_and_go(
     turns: list[list[list[str]]], associates: bool, aware: bool
 ) -> None:
     model, store = Leaky(), InMemoryStore(HashEmbedder())
@@ -205,7 +205,7 @@ class Raising(Served):
         return super()._get_memory_scope(state)
 
 
-async def test_a_scope_that_cannot_be_told_stops_the_agent_and_shows_nobodys_memory() -> None:
+async def test_an_unknown_scope_stops_the_agent_and_shows_nobodys_memory() -> None:
     with pytest.raises(StateError, match="_get_memory_scope raised KeyError: 'no such account'"):
         await desk_of([["ann"], ["look_up"], ["fact"], ["bob"], ["note"]], model_context=Raising())
 
@@ -219,7 +219,7 @@ async def test_a_memory_that_reads_a_person_by_itself_cannot_keep_people_apart()
         memory.shared()
 
 
-async def test_an_action_of_unknown_outcome_is_not_told_to_another_person_and_not_forgotten() -> (
+async def test_an_action_of_unknown_outcome_is_hidden_from_another_person_and_not_forgotten() -> (
     None
 ):
     agent, model = await desk_of([["ann"], ["post_parcel"]], extra=[post_parcel])
@@ -256,7 +256,7 @@ async def test_a_handoff_carries_nothing_that_was_brought_for_the_one_before() -
 
 
 @pytest.mark.parametrize("bounds", [{"max_tool_iterations": 2}, {"bounds": Bounds(cycles=2)}])
-async def test_a_turn_that_a_bound_ends_tells_nothing_that_was_brought_for_the_one_before(
+async def test_a_turn_that_a_bound_ends_shows_nothing_recalled_for_the_turn_before(
     bounds: dict[str, Any],
 ) -> None:
     model = Leaky()
@@ -315,7 +315,7 @@ class Settling(Served):
         return state
 
 
-async def test_what_became_of_an_action_is_not_told_to_another_person() -> None:
+async def test_the_outcome_of_an_action_is_not_shown_to_another_person() -> None:
     context = Settling()
     became: list[Reconciliation] = ["unknown"]
     post = tool(reconcile=lambda action: became[0])(post_parcel)
@@ -369,7 +369,7 @@ async def test_two_people_get_two_keys_for_the_same_action() -> None:
 
     @tool()
     def pay_out(idempotency_key: str) -> str:
-        """Pays out what whoever is logged in has got."""
+        """Pays out the balance of the user who is logged in."""
         keys.append(idempotency_key)
         return "paid"
 
@@ -411,7 +411,7 @@ async def test_what_is_called_in_one_batch_with_a_login_is_brought_for_whom_it_w
         return {"customer": customer}
 
     async def look_up() -> str:
-        """Tells what is known of whoever is logged in."""
+        """Returns what is known of the user who is logged in."""
         return f"The order is T-{served[0]}-1."
 
     model = Leaky()

@@ -108,7 +108,7 @@ async def test_the_address_of_a_server_is_reached_at_its_first_use_only() -> Non
     await agent.close()
 
 
-async def test_record_without_room_in_the_prompt_is_told_in_the_trace(tmp_path: Path) -> None:
+async def test_a_record_without_room_in_the_prompt_is_named_in_the_trace(tmp_path: Path) -> None:
     def scout(memory: LongTermMemory | str = ":memory:") -> CoagAgent:
         return CoagAgent(
             "scout",

@@ -1,4 +1,4 @@
-"""The double of a model does what the record of a call tells that the model did."""
+"""The replayed model does what the record of a call says that the model did."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ async def test_an_answer_comes_again_with_what_it_took_unless_that_was_estimated
 
 @pytest.mark.parametrize("given", [AnswerDetails(ended="cancelled"), None])
 async def test_a_call_that_was_cancelled_is_cancelled_again(given: AnswerDetails | None) -> None:
-    """Older traces tell of it by the error alone."""
+    """Older traces show it by the error alone."""
     with pytest.raises(asyncio.CancelledError):
         await again(raw="", finish_reason="", error="cancelled", given=given)
 

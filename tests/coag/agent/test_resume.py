@@ -79,7 +79,7 @@ class Finished:
         return folder, calls
 
     def before(self, word: bytes) -> int:
-        """How many lines stand before the first one with this word."""
+        """The number of lines before the first one with this word."""
         return next(n for n, line in enumerate(self.lines) if word in line)
 
 
@@ -134,17 +134,17 @@ def ids_in(records: list[TraceRecord]) -> Iterator[str]:
 
 
 def check_effects(records: list[TraceRecord], before: list[TraceRecord], calls: list[str]) -> None:
-    """No action that was begun is begun again; the agent is told of those without a receipt."""
+    """No action that was begun is begun again; the agent learns which have no receipt."""
     begun = {r.id for r in before if isinstance(r, Intent)}
     assert begun.isdisjoint(calls)
     assert len(set(calls)) == len(calls)
     answered = {r.intent_id for r in before if isinstance(r, Receipt)}
     outcomes = [r for r in before if isinstance(r, ExecutionOutcome)]
     settled = {done.intent_id for outcome in outcomes for done in outcome.executed}
-    told = [r for r in records if isinstance(r, Percept) and r.caused_by is not None]
-    unknown = [str(r.caused_by) for r in told if r.kind is PerceptKind.UNKNOWN_OUTCOME]
+    percepts = [r for r in records if isinstance(r, Percept) and r.caused_by is not None]
+    unknown = [str(r.caused_by) for r in percepts if r.kind is PerceptKind.UNKNOWN_OUTCOME]
     assert sorted(unknown) == sorted(begun - answered - settled)
-    known = [str(r.caused_by) for r in told if r.kind is not PerceptKind.SETTLED]
+    known = [str(r.caused_by) for r in percepts if r.kind is not PerceptKind.SETTLED]
     assert sorted(known) == sorted({*begun, *calls})
 
 
@@ -257,7 +257,7 @@ async def test_a_run_that_breaks_off_twice_can_be_gone_on_with(tmp_path: Path) -
     check_run(folder, before, log)
 
 
-async def test_a_run_without_a_trace_yet_starts_anew(tmp_path: Path) -> None:
+async def test_a_run_without_a_trace_yet_starts_from_the_beginning(tmp_path: Path) -> None:
     run = await carried(tmp_path / "whole")
     folder, log = run.broken_off(0, tmp_path / "broken")
     (folder / "trace.jsonl").unlink()
@@ -347,7 +347,7 @@ def never_twice(candidate: Any, state: Any, projection: Any) -> Verdict:
     return Verdict.allow()
 
 
-async def test_a_run_that_goes_on_is_not_taken_over_nor_one_whose_rules_are_not_made(
+async def test_a_run_in_progress_is_not_taken_over_nor_one_whose_rules_are_missing(
     tmp_path: Path,
 ) -> None:
     agent = porter(log=str(tmp_path / "calls.txt"), logs=str(tmp_path / "logs"))

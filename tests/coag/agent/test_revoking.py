@@ -52,8 +52,8 @@ def porter(memory: LongTermMemory | str = ":memory:", logs: Path | None = None) 
 
 async def poisoned(agent: CoagAgent) -> Record:
     await say(agent, ASKED)
-    told, drawn, rule = traced(agent, Written)
-    poison, lesson = (Record.model_validate(one.content) for one in (told, drawn))
+    event, conclusion, rule = traced(agent, Written)
+    poison, lesson = (Record.model_validate(one.content) for one in (event, conclusion))
     assert (poison.kind, poison.provenance.trust) == (MemoryKind.EPISODIC, Trust.UNTRUSTED)
     assert lesson.lineage.derived_from == (poison.id,)
     assert rule.id == "reasoning@2"
@@ -79,7 +79,7 @@ async def test_record_conclusion_and_rule_are_gone_and_the_trace_says_so(tmp_pat
     await proved(agent, porter)
 
 
-async def test_a_source_s_word_that_is_taken_back_stands_in_the_trace_and_is_replayed(
+async def test_a_revoked_source_is_in_the_trace_and_is_replayed(
     tmp_path: Path,
 ) -> None:
     agent = porter(logs=tmp_path)

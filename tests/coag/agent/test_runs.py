@@ -117,16 +117,16 @@ async def test_a_run_begins_with_the_state_it_begins_with(tmp_path: Path) -> Non
     assert first.random is not None
 
 
-async def test_an_environment_is_told_where_it_has_changed(tmp_path: Path) -> None:
+async def test_the_trace_holds_the_environment_only_where_it_changed(tmp_path: Path) -> None:
     yard = Yard()
     agent = twin(porter(log=str(tmp_path / "calls.txt")), environment=yard)
     await say(agent, TASK)
-    told = [one.environment for one in traced(agent, Snapshot)]
+    environments = [one.environment for one in traced(agent, Snapshot)]
     assert yard.looks == agent.context.working_memory.cycle == 4
-    assert told == [None, {"stones": 0}, {"stones": 1}, None, {"stones": 2}]
+    assert environments == [None, {"stones": 0}, {"stones": 1}, None, {"stones": 2}]
 
 
-async def test_an_environment_that_cannot_tell_is_noted_and_the_turn_goes_on(
+async def test_an_environment_that_fails_is_noted_and_the_turn_continues(
     tmp_path: Path,
 ) -> None:
     yard = Yard()
@@ -164,7 +164,7 @@ def _agent(logs: Path | None = None) -> CoagAgent:
     return CoagAgent("greeter", model, depth="compact", proposal="json", logs=logs)
 
 
-async def test_a_watcher_is_told_of_every_record_until_it_leaves() -> None:
+async def test_a_watcher_gets_every_record_until_it_leaves() -> None:
     agent, first, second = _agent(), MemoryTrace(), MemoryTrace()
     leave = agent.watch(first)
     agent.watch(second)

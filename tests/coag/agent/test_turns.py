@@ -144,14 +144,14 @@ class Flaky(UnboundedChatCompletionContext):
 async def test_a_task_that_its_context_could_not_take_in_is_there_when_it_is_tried_again() -> None:
     context, model = Flaky(), brain(respond())
     agent = agent_that(model, model_context=context)
-    said = [TextMessage(content=text, source="user") for text in ("Hello.", "Book flight 17.")]
+    task = [TextMessage(content=text, source="user") for text in ("Hello.", "Book flight 17.")]
     with pytest.raises(ConnectionError):
-        await agent.run(task=said)
-    await agent.run(task=said)
-    told = [message.content for message in await context.get_messages()]
-    assert told == ["Hello.", "Book flight 17.", "Done."]
+        await agent.run(task=task)
+    await agent.run(task=task)
+    contents = [message.content for message in await context.get_messages()]
+    assert contents == ["Hello.", "Book flight 17.", "Done."]
     assert model.requests[-1].text.count("Book flight 17.") >= 1
-    assert [one.content for one in agent.context.working_memory.dialogue[:2]] == told[:2]
+    assert [one.content for one in agent.context.working_memory.dialogue[:2]] == contents[:2]
 
 
 async def test_a_task_that_could_not_be_recorded_is_there_when_it_is_tried_again(

@@ -50,8 +50,8 @@ USAGE = TokenUsage(prompt_tokens=1_000, completion_tokens=40, cached_tokens=600,
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
-    """What a command left behind."""
+class Result:
+    """The exit code and the output of a command."""
 
     code: int
     out: str
@@ -219,15 +219,15 @@ def hostile_run(leave_run: LeaveRun) -> RunFolder:
 @pytest.fixture
 def say(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> Callable[..., Said]:
+) -> Callable[..., Result]:
     """Runs `coag` with these words, beside a folder `logs`."""
     monkeypatch.chdir(tmp_path)
 
-    def run(*words: str) -> Said:
+    def run(*words: str) -> Result:
         with pytest.raises(SystemExit) as left:
             main(words)
         captured = capfd.readouterr()
         code = left.value.code
-        return Said(code if isinstance(code, int) else 0, captured.out, captured.err)
+        return Result(code if isinstance(code, int) else 0, captured.out, captured.err)
 
     return run

@@ -25,9 +25,9 @@ ROOT = Path(coag.__file__).parents[1]
 
 
 def test_help_names_the_commands(say: Say) -> None:
-    said = say("--help")
-    assert said.code == 0
-    assert "log" in said.out
+    result = say("--help")
+    assert result.code == 0
+    assert "log" in result.out
 
 
 @pytest.mark.parametrize("group", [(), ("memory",)])
@@ -44,7 +44,7 @@ def test_the_help_of_a_group_has_the_first_line_of_each_command_s_own(
         assert line in own
 
 
-def test_version_is_told(say: Say) -> None:
+def test_version_is_printed(say: Say) -> None:
     assert say("--version").out == f"coag {coag.__version__}\n"
 
 
@@ -81,8 +81,8 @@ def test_looking_at_records_imports_no_more_than_their_store() -> None:
 
 def test_it_is_run_as_a_module_too() -> None:
     run = [sys.executable, "-m", "coag", "--version"]
-    told = subprocess.run(run, cwd=ROOT, check=True, capture_output=True, text=True)
-    assert told.stdout == f"coag {coag.__version__}\n"
+    done = subprocess.run(run, cwd=ROOT, check=True, capture_output=True, text=True)
+    assert done.stdout == f"coag {coag.__version__}\n"
 
 
 def piped(
@@ -108,7 +108,7 @@ def test_a_command_whose_output_nobody_reads_ends_quietly(coag_run: RunFolder) -
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 @pytest.mark.parametrize("words", [(), ("log",), ("--version",)])
 @pytest.mark.broken_trace("its run is made up")
-def test_a_standard_output_that_is_full_is_told_with_an_exit_code(
+def test_a_full_standard_output_is_an_error_with_an_exit_code(
     coag_run: RunFolder, words: tuple[str, ...], unbuffered: str
 ) -> None:
     logs = coag_run.path.parent
@@ -125,15 +125,15 @@ def test_what_fails_elsewhere_is_not_taken_for_a_full_output() -> None:
         "with unread_output(): raise OSError(28, 'No space left on device')"
     )
     run = [sys.executable, "-c", code]
-    told = subprocess.run(run, check=False, cwd=ROOT, capture_output=True, text=True)
-    assert told.returncode == 1
-    assert told.stderr.endswith("OSError: [Errno 28] No space left on device\n")
+    done = subprocess.run(run, check=False, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert done.stderr.endswith("OSError: [Errno 28] No space left on device\n")
 
 
 def test_an_unknown_option_is_a_users_error(say: Say) -> None:
-    said = say("log", "--nonsense")
-    assert said.code == 2
-    assert "--nonsense" in said.err
+    result = say("log", "--nonsense")
+    assert result.code == 2
+    assert "--nonsense" in result.err
 
 
 @pytest.mark.broken_trace("its run is made up")
@@ -160,5 +160,5 @@ def test_leaving_does_not_look_through_all_that_was_imported() -> None:
         "from coag.cli import main; main(['--version'])"
     )
     run = [sys.executable, "-c", code]
-    told = subprocess.run(run, cwd=ROOT, check=True, capture_output=True, text=True)
-    assert told.stdout.splitlines()[-1] == "True"
+    done = subprocess.run(run, cwd=ROOT, check=True, capture_output=True, text=True)
+    assert done.stdout.splitlines()[-1] == "True"

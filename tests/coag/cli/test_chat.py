@@ -46,14 +46,14 @@ def deliberation(action: str, **arguments: str) -> str:
 
 
 async def echo(body: dict[str, Any], _request: Request) -> Response:
-    """Answers with what was said last."""
+    """Answers with the last message of the user."""
     prompt = body["messages"][-1]["content"]
     lines = prompt.splitlines()
-    told = [line for line in lines if line.startswith("user: ")]
-    said = told[-1].removeprefix("user: ") if told else "(the goal above)"
-    if said == "(the goal above)":
-        said = lines[lines.index("## Goal") + 2]
-    return JSONResponse(openai_body({"content": deliberation("respond", text=f"You said: {said}")}))
+    messages = [line for line in lines if line.startswith("user: ")]
+    last = messages[-1].removeprefix("user: ") if messages else "(the goal above)"
+    if last == "(the goal above)":
+        last = lines[lines.index("## Goal") + 2]
+    return JSONResponse(openai_body({"content": deliberation("respond", text=f"You said: {last}")}))
 
 
 @pytest.fixture
@@ -72,10 +72,10 @@ def test_one_message_gets_one_answer_and_the_phases_are_shown_as_they_happen(
     model_server: FakeServer, say: Say
 ) -> None:
     words = ("--once", "Hello.", "--system", "Speak like a pirate.")
-    said = say("chat", "--model", spec(model_server), *words)
-    assert (said.code, said.out) == (0, "You said: Hello.\n")
+    result = say("chat", "--model", spec(model_server), *words)
+    assert (result.code, result.out) == (0, "You said: Hello.\n")
     assert "Speak like a pirate." in model_server.seen[0]["messages"][0]["content"]
-    shown = said.err.strip().splitlines()
+    shown = result.err.strip().splitlines()
     assert shown[0] == "assistant, cycle 1"
     labels = [line.split()[0] for line in shown[1:] if not line.startswith("    ")]
     assert labels == [phase.value for phase in PHASES] + ["total"]
@@ -86,10 +86,10 @@ def test_every_line_of_standard_input_is_answered(
     model_server: FakeServer, say: Say, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "stdin", io.StringIO("One.\n\nTwo.\n"))
-    said = say("chat", "--model", spec(model_server))
-    assert (said.code, said.out) == (0, "You said: One.\nYou said: Two.\n")
-    assert "coag chat with http://127.0.0.1" in said.err
-    assert "Ctrl-D leaves" in said.err
+    result = say("chat", "--model", spec(model_server))
+    assert (result.code, result.out) == (0, "You said: One.\nYou said: Two.\n")
+    assert "coag chat with http://127.0.0.1" in result.err
+    assert "Ctrl-D leaves" in result.err
 
 
 def test_full_depth_asks_phase_by_phase(model_server: FakeServer, say: Say) -> None:
@@ -107,8 +107,8 @@ def test_full_depth_asks_phase_by_phase(model_server: FakeServer, say: Say) -> N
         return await openai_text(json.dumps(whole))(body, request)
 
     model_server.behave = by_phase
-    said = say("chat", "--model", spec(model_server), "--once", "Hi.", "--depth", "full")
-    assert said.out == "Aye.\n"
+    result = say("chat", "--model", spec(model_server), "--once", "Hi.", "--depth", "full")
+    assert result.out == "Aye.\n"
     assert names == ["ReasoningAnswer", "ProposalAnswer"]
 
 
@@ -122,21 +122,23 @@ def test_memory_lasts_in_its_folder(model_server: FakeServer, say: Say, tmp_path
 
     model_server.behave = remember
     folder = str(tmp_path / "memory")
-    said = say("chat", "--model", spec(model_server), "--memory", folder, "--once", "Tea, please.")
-    assert said.out == "Noted.\n"
+    result = say(
+        "chat", "--model", spec(model_server), "--memory", folder, "--once", "Tea, please."
+    )
+    assert result.out == "Noted.\n"
     model_server.behave = echo
     model_server.seen.clear()
-    said = say(
+    result = say(
         "chat", "--model", spec(model_server), "--memory", folder, "--once", "Ada likes tea?"
     )
-    assert "  retrieval   1 record(s) recalled." in said.err.splitlines()
+    assert "  retrieval   1 record(s) recalled." in result.err.splitlines()
     assert "Ada likes tea." in model_server.seen[0]["messages"][-1]["content"]
 
 
 def test_a_log_is_left_and_named(model_server: FakeServer, say: Say, tmp_path: Path) -> None:
-    said = say("chat", "--model", spec(model_server), "--once", "Hi.", "--logs", "runs")
+    result = say("chat", "--model", spec(model_server), "--once", "Hi.", "--logs", "runs")
     (run,) = (tmp_path / "runs").iterdir()
-    last = said.err.splitlines()[-1]
+    last = result.err.splitlines()[-1]
     assert last == f"See it all by: {coag_command()} log {run.name} --logs runs"
     shown = say("log", run.name, "--logs", "runs")
     assert shown.code == 0
@@ -145,28 +147,28 @@ def test_a_log_is_left_and_named(model_server: FakeServer, say: Say, tmp_path: P
 
 def test_a_turn_that_a_bound_ended_says_so(model_server: FakeServer, say: Say) -> None:
     model_server.behave = openai_text(deliberation("fly"))
-    said = say("chat", "--model", spec(model_server), "--once", "Fly.")
-    assert "in 3 cycles in a row no action was possible" in said.out
-    assert "(ended by its bound on impasses)" in said.err
+    result = say("chat", "--model", spec(model_server), "--once", "Fly.")
+    assert "in 3 cycles in a row no action was possible" in result.out
+    assert "(ended by its bound on impasses)" in result.err
 
 
 def test_what_a_model_writes_cannot_steer_the_terminal(model_server: FakeServer, say: Say) -> None:
     model_server.behave = openai_text(deliberation("respond", text="[bold]\x1b[31mred[/bold]"))
-    said = say("chat", "--model", spec(model_server), "--once", "Hi.")
-    assert said.out == "[bold]red[/bold]\n"
+    result = say("chat", "--model", spec(model_server), "--once", "Hi.")
+    assert result.out == "[bold]red[/bold]\n"
 
 
 # ---- what the user got wrong ----
 
 
-def one_line(said: Any) -> str:
-    assert said.code == 2
-    assert said.out == ""
-    return said.err.strip().splitlines()[-1]
+def one_line(result: Any) -> str:
+    assert result.code == 2
+    assert result.out == ""
+    return result.err.strip().splitlines()[-1]
 
 
 @pytest.mark.parametrize(
-    ("model", "said"),
+    ("model", "parts"),
     [
         ("openai:gpt-5", ["OpenAI needs a key: set the environment variable OPENAI_API_KEY."]),
         ("gpt", ["There is no form of model spec named 'gpt'", "ollama:NAME"]),
@@ -177,10 +179,10 @@ def one_line(said: Any) -> str:
     ],
 )
 def test_a_model_that_cannot_be_asked_is_one_line_with_what_to_do(
-    say: Say, model: str, said: list[str]
+    say: Say, model: str, parts: list[str]
 ) -> None:
     line = one_line(say("chat", "--model", model, "--once", "Hi."))
-    assert all(part in line for part in said)
+    assert all(part in line for part in parts)
 
 
 def test_a_call_that_fails_does_not_end_the_talk(
@@ -192,17 +194,17 @@ def test_a_call_that_fails_does_not_end_the_talk(
 
     model_server.behave = once
     monkeypatch.setattr(sys, "stdin", io.StringIO("One.\nTwo.\n"))
-    said = say("chat", "--model", spec(model_server))
-    assert (said.code, said.out) == (2, "You said: Two.\n")
-    assert "Check the model's name 'tiny'" in said.err
-    assert "Messages without an answer: 1." in said.err
+    result = say("chat", "--model", spec(model_server))
+    assert (result.code, result.out) == (2, "You said: Two.\n")
+    assert "Check the model's name 'tiny'" in result.err
+    assert "Messages without an answer: 1." in result.err
 
 
 def test_an_unusable_answer_is_named_as_such(model_server: FakeServer, say: Say) -> None:
     model_server.behave = openai_text("I would rather not.")
-    said = say("chat", "--model", spec(model_server), "--once", "Hi.")
-    assert "The model gave no usable answer: " in said.err
-    assert said.err.splitlines()[-1].endswith("keep a log: --logs DIR")
+    result = say("chat", "--model", spec(model_server), "--once", "Hi.")
+    assert "The model gave no usable answer: " in result.err
+    assert result.err.splitlines()[-1].endswith("keep a log: --logs DIR")
 
 
 def test_a_log_that_cannot_be_kept_stops_before_the_model_is_asked(
@@ -220,7 +222,7 @@ def test_a_log_that_cannot_be_kept_stops_before_the_model_is_asked(
 class Terminal:
     """Runs `coag` at a terminal of its own, where Ctrl-C is heard; ended with the block.
 
-    Whoever runs the tests in the background may have it ignored, and children inherit that.
+    A shell that runs the tests in the background may ignore it, and children inherit that.
     """
 
     def __init__(self, words: list[str]) -> None:
@@ -315,11 +317,11 @@ def recorded(tmp_path: Path) -> str:
     return "recorded.json"
 
 
-def test_of_several_messages_one_that_gets_no_answer_is_told_and_the_next_one_is_asked(
+def test_a_message_without_an_answer_is_reported_and_the_next_one_is_sent(
     recorded: str, say: Say, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "stdin", io.StringIO("One.\nTwo.\nThree.\n"))
-    said = say("chat", "--model", recorded)
-    assert (said.code, said.out) == (2, "Aye.\n")
-    assert said.err.count("No more mock responses") == 2
-    assert said.err.endswith("Messages without an answer: 2. See the errors above.\n")
+    result = say("chat", "--model", recorded)
+    assert (result.code, result.out) == (2, "Aye.\n")
+    assert result.err.count("No more mock responses") == 2
+    assert result.err.endswith("Messages without an answer: 2. See the errors above.\n")

@@ -30,71 +30,71 @@ def _run(logs: Path, *contents: str | None) -> str:
 
 def test_a_run_without_failure_ends_with_0(say: Say, tmp_path: Path) -> None:
     name = _run(tmp_path / "logs", None)
-    said = say("diagnose")
-    assert said.code == 0
-    assert said.out == f"{name}: no failure\n"
+    result = say("diagnose")
+    assert result.code == 0
+    assert result.out == f"{name}: no failure\n"
 
 
 def test_a_failure_is_a_paragraph_and_the_exit_code_is_1(say: Say, tmp_path: Path) -> None:
     name = _run(tmp_path / "logs", "lost \x1b[2Jthe line")
-    said = say("diagnose", "latest")
-    assert said.code == 1
-    assert "cycle 1: failed execution" in said.out
-    assert "look failed: 'lost" in said.out
-    assert "\x1b" not in said.out
-    assert said.out.startswith(f"{name}: 1 failure: 1 failed execution\n")
+    result = say("diagnose", "latest")
+    assert result.code == 1
+    assert "cycle 1: failed execution" in result.out
+    assert "look failed: 'lost" in result.out
+    assert "\x1b" not in result.out
+    assert result.out.startswith(f"{name}: 1 failure: 1 failed execution\n")
 
 
-def test_the_same_failure_in_neighbouring_cycles_is_told_once(say: Say, tmp_path: Path) -> None:
+def test_the_same_failure_in_neighbouring_cycles_is_shown_once(say: Say, tmp_path: Path) -> None:
     _run(tmp_path / "logs", "lost 1", "lost 2", "lost 3", None, "lost 4")
-    said = say("diagnose", "latest")
-    assert "4 failures: 4 failed execution" in said.out.splitlines()[0]
-    assert "cycles 1 to 3: failed execution, 3 times; the first:" in said.out
-    assert "cycle 5: failed execution\n" in said.out
-    assert said.out.count("look failed:") == 2
+    result = say("diagnose", "latest")
+    assert "4 failures: 4 failed execution" in result.out.splitlines()[0]
+    assert "cycles 1 to 3: failed execution, 3 times; the first:" in result.out
+    assert "cycle 5: failed execution\n" in result.out
+    assert result.out.count("look failed:") == 2
 
 
-def test_of_very_many_failures_the_first_are_told(say: Say, tmp_path: Path) -> None:
+def test_of_very_many_failures_the_first_are_shown(say: Say, tmp_path: Path) -> None:
     _run(tmp_path / "logs", *["lost " + ("a" if number % 2 else "") for number in range(203)])
-    said = say("diagnose", "latest")
-    assert said.out.startswith(said.out.split(":")[0] + ": 203 failures")
-    assert "… and 3 more: --json shows all" in said.out
+    result = say("diagnose", "latest")
+    assert result.out.startswith(result.out.split(":")[0] + ": 203 failures")
+    assert "… and 3 more: --json shows all" in result.out
 
 
 @pytest.mark.broken_trace("it changes a word in the log, and tears its last line")
-def test_a_changed_or_torn_trace_is_told_in_a_line(say: Say, tmp_path: Path) -> None:
+def test_a_changed_or_torn_trace_is_reported_in_a_line(say: Say, tmp_path: Path) -> None:
     name = _run(tmp_path / "logs", None)
     trace = tmp_path / "logs" / name / "trace.jsonl"
     whole = trace.read_text("utf-8")
     trace.write_text(whole.replace("fine", "well"), "utf-8")
-    said = say("diagnose")
-    assert said.code == 0
-    assert said.err.count("\n") == 1
-    assert "does not fit its hash" in said.err
+    result = say("diagnose")
+    assert result.code == 0
+    assert result.err.count("\n") == 1
+    assert "does not fit its hash" in result.err
     trace.write_text(whole[:-9], "utf-8")
-    said = say("diagnose")
-    assert said.err.count("\n") == 1
-    assert "the last one, is truncated" in said.err
+    result = say("diagnose")
+    assert result.err.count("\n") == 1
+    assert "the last one, is truncated" in result.err
 
 
 def test_programs_get_a_json_object_a_failure(say: Say, tmp_path: Path) -> None:
     name = _run(tmp_path / "logs", "lost")
-    said = say("diagnose", name, "--json")
-    (line,) = said.out.splitlines()
-    told = json.loads(line)
-    assert told["run"] == name
-    assert told["cause"] == "failed execution"
-    assert told["evidence"][0]["cycle"] == 1
+    result = say("diagnose", name, "--json")
+    (line,) = result.out.splitlines()
+    diagnosis = json.loads(line)
+    assert diagnosis["run"] == name
+    assert diagnosis["cause"] == "failed execution"
+    assert diagnosis["evidence"][0]["cycle"] == 1
 
 
 def test_all_runs_of_a_folder_are_diagnosed(say: Say, tmp_path: Path) -> None:
     _run(tmp_path / "logs", None)
     _run(tmp_path / "logs", "lost")
-    said = say("diagnose", "logs")
-    assert said.code == 1
-    assert "no failure" in said.out
-    assert "failed execution" in said.out
-    assert said.out.endswith("1 of 2 runs with a failure\n")
+    result = say("diagnose", "logs")
+    assert result.code == 1
+    assert "no failure" in result.out
+    assert "failed execution" in result.out
+    assert result.out.endswith("1 of 2 runs with a failure\n")
 
 
 def test_a_domain_is_named_by_import(say: Say, tmp_path: Path) -> None:
@@ -109,31 +109,31 @@ def test_a_domain_is_named_by_import(say: Say, tmp_path: Path) -> None:
 
 def test_a_run_that_is_not_there_is_named(say: Say, tmp_path: Path) -> None:
     _run(tmp_path / "logs", None)
-    said = say("diagnose", "nowhere")
-    assert said.code == 2
-    assert "nowhere" in said.err
+    result = say("diagnose", "nowhere")
+    assert result.code == 2
+    assert "nowhere" in result.err
 
 
 @pytest.mark.broken_trace("its trace is gone")
 def test_the_only_run_that_cannot_be_read_is_a_users_error(say: Say, tmp_path: Path) -> None:
     name = _run(tmp_path / "logs", None)
     (tmp_path / "logs" / name / "trace.jsonl").unlink()
-    said = say("diagnose", name)
-    assert (said.code, said.out) == (2, "")
-    assert "trace.jsonl" in said.err
+    result = say("diagnose", name)
+    assert (result.code, result.out) == (2, "")
+    assert "trace.jsonl" in result.err
 
 
 @pytest.mark.broken_trace("its trace is gone")
-def test_of_several_runs_one_that_cannot_be_read_is_told_and_counted(
+def test_of_several_runs_one_that_cannot_be_read_is_named_and_counted(
     say: Say, tmp_path: Path
 ) -> None:
     name = _run(tmp_path / "logs", None)
     _run(tmp_path / "logs", None)
     (tmp_path / "logs" / name / "trace.jsonl").unlink()
-    said = say("diagnose", "logs")
-    assert said.code == 1
-    assert name in said.err
-    assert said.out.endswith("1 of 2 runs with a failure\n")
+    result = say("diagnose", "logs")
+    assert result.code == 1
+    assert name in result.err
+    assert result.out.endswith("1 of 2 runs with a failure\n")
 
 
 def test_a_domain_may_be_named_that_is_made_already(
@@ -143,7 +143,7 @@ def test_a_domain_may_be_named_that_is_made_already(
     (tmp_path / "house_of_mine.py").write_text(text)
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
     _run(tmp_path / "logs", "lost")
-    said = say("diagnose", "--domain", "house_of_mine:HOUSE")
-    assert said.code == 1
-    assert "look failed: 'lost" in said.out
+    result = say("diagnose", "--domain", "house_of_mine:HOUSE")
+    assert result.code == 1
+    assert "look failed: 'lost" in result.out
     monkeypatch.delitem(sys.modules, "house_of_mine")

@@ -32,63 +32,63 @@ def spec(server: FakeServer) -> str:
     return f"{server.url}/v1#tiny"
 
 
-def test_a_sound_model_is_usable_and_what_to_write_is_told(clinic: FakeServer, say: Say) -> None:
-    said = say("doctor", spec(clinic), *SMALL)
-    assert said.code == 0
-    assert "The server enforces a JSON schema, against the prompt." in said.out
-    assert "Usable in output mode 'json_schema'." in said.out
-    assert 'CoagAgent("assistant", client, proposal="native")' in said.out
-    assert '"multiple_system_messages": True,  # the client claims False' in said.out
+def test_a_sound_model_is_usable_and_the_code_is_printed(clinic: FakeServer, say: Say) -> None:
+    result = say("doctor", spec(clinic), *SMALL)
+    assert result.code == 0
+    assert "The server enforces a JSON schema, against the prompt." in result.out
+    assert "Usable in output mode 'json_schema'." in result.out
+    assert 'CoagAgent("assistant", client, proposal="native")' in result.out
+    assert '"multiple_system_messages": True,  # the client claims False' in result.out
 
 
-def test_a_servers_faults_are_told_with_advice(clinic: FakeServer, say: Say) -> None:
+def test_a_servers_faults_are_reported_with_advice(clinic: FakeServer, say: Say) -> None:
     clinic.behave = without(sound(), "response_format", "tools")
-    said = say("doctor", spec(clinic), *SMALL)
-    assert said.code == 0
-    assert '→ Set "structured_output": False' in said.out
-    assert 'proposal="json")' in said.out
-    assert '"structured_output": False,  # the client claims True' in said.out
-    assert '"vision": False,\n' in said.out
+    result = say("doctor", spec(clinic), *SMALL)
+    assert result.code == 0
+    assert '→ Set "structured_output": False' in result.out
+    assert 'proposal="json")' in result.out
+    assert '"structured_output": False,  # the client claims True' in result.out
+    assert '"vision": False,\n' in result.out
 
 
 def test_an_unusable_model_exits_with_1(clinic: FakeServer, say: Say) -> None:
     clinic.behave = openai_text("")
-    said = say("doctor", spec(clinic), *SMALL)
-    assert said.code == 1
-    assert "BAD" in said.out
-    assert "Not usable." in said.out
-    assert "schema" not in said.out
+    result = say("doctor", spec(clinic), *SMALL)
+    assert result.code == 1
+    assert "BAD" in result.out
+    assert "Not usable." in result.out
+    assert "schema" not in result.out
 
 
-def test_a_model_may_be_told_in_json(clinic: FakeServer, say: Say) -> None:
-    said = say("doctor", spec(clinic), "--json", *SMALL)
-    told = json.loads(said.out)
-    assert (said.code, said.out.count("\n")) == (0, 1)
-    assert told["usable"] is True
-    assert told["model"]["recommendation"]["proposal"] == "native"
-    assert {finding["probe"] for finding in told["model"]["findings"]} >= {"schema", "context"}
+def test_the_report_on_a_model_may_be_json(clinic: FakeServer, say: Say) -> None:
+    result = say("doctor", spec(clinic), "--json", *SMALL)
+    report = json.loads(result.out)
+    assert (result.code, result.out.count("\n")) == (0, 1)
+    assert report["usable"] is True
+    assert report["model"]["recommendation"]["proposal"] == "native"
+    assert {finding["probe"] for finding in report["model"]["findings"]} >= {"schema", "context"}
 
 
 def test_an_unusable_model_exits_with_1_in_json_too(clinic: FakeServer, say: Say) -> None:
     clinic.behave = openai_text("")
-    said = say("doctor", spec(clinic), "--json", *SMALL)
-    assert (said.code, json.loads(said.out)["usable"]) == (1, False)
+    result = say("doctor", spec(clinic), "--json", *SMALL)
+    assert (result.code, json.loads(result.out)["usable"]) == (1, False)
 
 
-def test_without_a_model_versions_are_told(say: Say) -> None:
-    said = say("doctor")
-    assert said.code == 0
-    assert "autogen-core" in said.out
-    assert "(coag: >=0.7.5,<0.8)" in said.out
-    assert "telemetry" in said.out
+def test_without_a_model_versions_are_checked(say: Say) -> None:
+    result = say("doctor")
+    assert result.code == 0
+    assert "autogen-core" in result.out
+    assert "(coag: >=0.7.5,<0.8)" in result.out
+    assert "telemetry" in result.out
 
 
-def test_versions_may_be_told_in_json(say: Say) -> None:
-    said = say("doctor", "--json")
-    told = json.loads(said.out)
-    assert (said.code, told["usable"], told["model"]) == (0, True, None)
-    assert told["versions"]["sound"] is True
-    assert told["versions"]["packages"][0]["name"] == "python"
+def test_the_report_on_versions_may_be_json(say: Say) -> None:
+    result = say("doctor", "--json")
+    report = json.loads(result.out)
+    assert (result.code, report["usable"], report["model"]) == (0, True, None)
+    assert report["versions"]["sound"] is True
+    assert report["versions"]["packages"][0]["name"] == "python"
 
 
 def test_what_a_server_says_cannot_steer_the_terminal(clinic: FakeServer, say: Say) -> None:
@@ -96,27 +96,27 @@ def test_what_a_server_says_cannot_steer_the_terminal(clinic: FakeServer, say: S
         return {"content": "\x1b[2Jfoo[bold]"} if message["content"] else message
 
     clinic.behave = rewriting(sound(), hostile)
-    said = say("doctor", spec(clinic), *SMALL)
-    assert "\x1b" not in said.out
-    assert "foo[bold]" in said.out
+    result = say("doctor", spec(clinic), *SMALL)
+    assert "\x1b" not in result.out
+    assert "foo[bold]" in result.out
 
 
 def test_a_bad_spec_is_a_users_error(say: Say) -> None:
-    said = say("doctor", "gpt-5")
-    assert said.code == 2
-    assert "openai:NAME" in said.err
+    result = say("doctor", "gpt-5")
+    assert result.code == 2
+    assert "openai:NAME" in result.err
 
 
 def test_a_missing_key_names_its_variable(say: Say) -> None:
-    said = say("doctor", "openai:gpt-5")
-    assert (said.code, said.out) == (2, "")
-    assert "OPENAI_API_KEY" in said.err
+    result = say("doctor", "openai:gpt-5")
+    assert (result.code, result.out) == (2, "")
+    assert "OPENAI_API_KEY" in result.err
 
 
 def test_a_context_that_is_too_small_is_a_users_error(say: Say) -> None:
-    said = say("doctor", "http://127.0.0.1:9/v1#tiny", "--context", "10")
-    assert said.code == 2
-    assert "--context" in said.err
+    result = say("doctor", "http://127.0.0.1:9/v1#tiny", "--context", "10")
+    assert result.code == 2
+    assert "--context" in result.err
 
 
 @pytest.fixture
@@ -132,13 +132,13 @@ def silent(tmp_path: Path) -> str:
 
 
 def test_a_model_of_a_component_file_is_examined_too(silent: str, say: Say) -> None:
-    said = say("doctor", silent, *SMALL)
-    assert said.code == 1
-    assert said.out.startswith("silent.json\n")
-    assert said.out.endswith("Not usable. Fix what is BAD above, then ask again.\n")
-    told = json.loads(say("doctor", silent, "--json", *SMALL).out)
-    assert told["usable"] is False
-    assert "bad" in {finding["grade"] for finding in told["model"]["findings"]}
+    result = say("doctor", silent, *SMALL)
+    assert result.code == 1
+    assert result.out.startswith("silent.json\n")
+    assert result.out.endswith("Not usable. Fix what is BAD above, then ask again.\n")
+    report = json.loads(say("doctor", silent, "--json", *SMALL).out)
+    assert report["usable"] is False
+    assert "bad" in {finding["grade"] for finding in report["model"]["findings"]}
 
 
 def test_where_a_client_claims_what_is_so_no_model_info_is_advised() -> None:
@@ -179,15 +179,15 @@ def old_openai(monkeypatch: pytest.MonkeyPatch) -> str:
 def test_what_is_installed_in_a_wrong_version_is_bad_and_says_what_goes_wrong(
     old_openai: str, say: Say
 ) -> None:
-    said = say("doctor")
-    assert said.code == 1
-    assert "BAD  openai" in said.out
-    assert f"0.1 (coag[openai]: {old_openai})" in said.out
-    assert "→ AutoGen's OpenAI client may fail to import or to ask" in said.out
-    assert said.out.endswith("Install what is BAD above in a version that works.\n")
+    result = say("doctor")
+    assert result.code == 1
+    assert "BAD  openai" in result.out
+    assert f"0.1 (coag[openai]: {old_openai})" in result.out
+    assert "→ AutoGen's OpenAI client may fail to import or to ask" in result.out
+    assert result.out.endswith("Install what is BAD above in a version that works.\n")
 
 
-def test_before_a_model_is_examined_what_is_installed_wrongly_is_told(
+def test_wrong_versions_are_reported_before_a_model_is_examined(
     old_openai: str, silent: str, say: Say
 ) -> None:
     out = say("doctor", silent, *SMALL).out

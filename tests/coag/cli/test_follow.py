@@ -79,7 +79,7 @@ def until(stream: IO[str] | None, wanted: str) -> list[str]:
 
 
 def following(run: RunFolder) -> tuple[str, ...]:
-    """The command, in which Ctrl-C is heard: whoever runs the tests may have it ignored."""
+    """The command with Ctrl-C enabled: the shell that runs the tests may ignore it."""
     heard = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
     return ("-c", f"{heard}; from coag.cli import main; main()", "log", str(run.path), "--follow")
 
@@ -147,9 +147,9 @@ def test_a_run_that_has_not_begun_its_trace_is_waited_for(
         run.finish(at=NOW)
 
     script(lambda: None, begin)
-    said = say("log", "run-1", "-f")
-    assert (said.code, said.err) == (0, "")
-    assert "said: at last" in said.out
+    result = say("log", "run-1", "-f")
+    assert (result.code, result.err) == (0, "")
+    assert "said: at last" in result.out
 
 
 def test_a_half_written_line_is_shown_when_it_is_whole(
@@ -159,9 +159,9 @@ def test_a_half_written_line_is_shown_when_it_is_whole(
     whole = run.trace_path.read_bytes()
     run.trace_path.write_bytes(whole[:-30])
     script(lambda: None, lambda: run.trace_path.write_bytes(whole))
-    said = say("log", "run-1", "--follow", "--json")
-    assert (said.code, said.err) == (0, "")
-    assert [line.count('"record":"note"') for line in said.out.splitlines()] == [1, 1]
+    result = say("log", "run-1", "--follow", "--json")
+    assert (result.code, result.err) == (0, "")
+    assert [line.count('"record":"note"') for line in result.out.splitlines()] == [1, 1]
 
 
 def test_what_the_options_do_not_ask_for_is_not_shown(
@@ -184,9 +184,9 @@ def test_ctrl_c_while_it_waits_still_shows_the_total(
 ) -> None:
     leave_run([note("one")])
     script()
-    said = say("log", "run-1", "--follow")
-    assert (said.code, said.err) == (0, "")
-    assert said.out.splitlines()[-1].startswith("total: ")
+    result = say("log", "run-1", "--follow")
+    assert (result.code, result.err) == (0, "")
+    assert result.out.splitlines()[-1].startswith("total: ")
 
 
 def test_damage_is_one_sentence(
@@ -194,7 +194,7 @@ def test_damage_is_one_sentence(
 ) -> None:
     run = leave_run([note("one")])
     script(lambda: run.trace_path.write_bytes(b""))
-    said = say("log", "run-1", "--follow")
-    assert said.code == 2
-    assert said.err.count("\n") == 1
-    assert "was cut" in said.err
+    result = say("log", "run-1", "--follow")
+    assert result.code == 2
+    assert result.err.count("\n") == 1
+    assert "was cut" in result.err

@@ -1,4 +1,4 @@
-"""What a person is told to check when a model could not be asked."""
+"""What the user is advised to check when a model cannot be reached."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class AnsweredError(Exception):
         self.status_code = status
 
 
-def told(spec: str, status: int | None = None) -> str:
+def hint(spec: str, status: int | None = None) -> str:
     error = ModelCallError(spec, "no answer")
     error.__cause__ = None if status is None else AnsweredError(status)
     return what_to_check(error, ModelSpec.parse(spec))
@@ -35,14 +35,14 @@ def test_a_providers_usual_address_is_named_unless_a_variable_names_another_one(
     spec: str, variable: str, usual: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv(variable, raising=False)
-    assert told(spec) == f"Check that the server at {usual} runs and knows this model."
+    assert hint(spec) == f"Check that the server at {usual} runs and knows this model."
     monkeypatch.setenv(variable, "http://me:secret@gate.example:81/v2?key=secret")
-    assert "the server at http://gate.example:81/v2 runs" in told(spec)
-    assert "secret" not in told(spec)
+    assert "the server at http://gate.example:81/v2 runs" in hint(spec)
+    assert "secret" not in hint(spec)
 
 
 def test_a_model_from_a_file_is_named_itself_as_its_address_is_not_known() -> None:
-    assert told("mine.json") == ("Check that the server of mine.json runs and knows this model.")
+    assert hint("mine.json") == "Check that the server of mine.json runs and knows this model."
 
 
 @pytest.mark.parametrize(
@@ -56,4 +56,4 @@ def test_a_model_from_a_file_is_named_itself_as_its_address_is_not_known() -> No
     ],
 )
 def test_advice_goes_by_how_the_server_answered(spec: str, status: int, advice: str) -> None:
-    assert advice in told(spec, status)
+    assert advice in hint(spec, status)

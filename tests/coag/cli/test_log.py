@@ -47,9 +47,9 @@ Say = Callable[..., Any]
 def test_a_run_shows_what_was_recalled_proposed_rejected_chosen_and_done(
     coag_run: RunFolder, say: Say
 ) -> None:
-    said = say("log", coag_run.path.name)
-    assert (said.code, said.err) == (0, "")
-    assert said.out.splitlines() == EXPECTED.splitlines()
+    result = say("log", coag_run.path.name)
+    assert (result.code, result.err) == (0, "")
+    assert result.out.splitlines() == EXPECTED.splitlines()
 
 
 EXPECTED = """\
@@ -181,7 +181,7 @@ def test_json_of_a_cycle_holds_what_the_cycle_brought_about(coag_run: RunFolder,
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "parts"),
     [
         (["run-1", "--phase", "dreaming"], ["'dreaming'", *PHASES]),
         (["walk"], ["There is no run named 'walk'. Known: "]),
@@ -193,33 +193,34 @@ def test_json_of_a_cycle_holds_what_the_cycle_brought_about(coag_run: RunFolder,
     ],
 )
 @pytest.mark.usefixtures("cases")
-def test_what_is_wrongly_called_is_one_line_with_what_there_is(
-    tmp_path: Path, say: Say, words: list[str], said: list[str]
+def test_the_error_of_a_wrong_call_is_one_line_with_what_there_is(
+    tmp_path: Path, say: Say, words: list[str], parts: list[str]
 ) -> None:
     (tmp_path / "empty").mkdir()
-    told = say("log", *words)
-    assert (told.code, told.out) == (2, "")
-    assert told.err.count("\n") == 1
-    assert all(one in told.err for one in said)
+    result = say("log", *words)
+    assert (result.code, result.out) == (2, "")
+    assert result.err.count("\n") == 1
+    assert all(one in result.err for one in parts)
 
 
 def test_a_truncated_trace_is_shown_with_a_warning(coag_run: RunFolder, say: Say) -> None:
     with coag_run.trace_path.open("a") as trace:
         trace.write('{"v":1,"se')
-    said = say("log", "run-1")
-    assert said.code == 0
-    assert said.out.splitlines() == EXPECTED.splitlines()
+    result = say("log", "run-1")
+    assert result.code == 0
+    assert result.out.splitlines() == EXPECTED.splitlines()
     assert (
-        said.err == "line 27, the last one, is truncated: the run was killed, or is not finished.\n"
+        result.err
+        == "line 27, the last one, is truncated: the run was killed, or is not finished.\n"
     )
 
 
 def test_a_foreign_trace_is_one_sentence(coag_run: RunFolder, say: Say) -> None:
     coag_run.trace_path.write_text("\x1b[31mhello\n")
-    said = say("log", "run-1", "--json")
-    assert said.code == 2
-    assert "line 1 is not JSON" in said.err
-    assert "Traceback" not in said.err
+    result = say("log", "run-1", "--json")
+    assert result.code == 2
+    assert "line 1 is not JSON" in result.err
+    assert "Traceback" not in result.err
 
 
 def test_text_in_a_log_cannot_steer_the_terminal(hostile_run: RunFolder, say: Say) -> None:
@@ -259,9 +260,9 @@ def cases(leave_run: Callable[..., RunFolder], coag_run: RunFolder, tmp_path: Pa
 def test_a_folder_of_runs_lists_them_by_the_folders_they_lie_in(
     cases: Path, say: Say, name: str
 ) -> None:
-    said = say("log", name)
-    assert (said.code, said.err) == (0, "")
-    assert [line.split()[0] for line in said.out.splitlines()] == [
+    result = say("log", name)
+    assert (result.code, result.err) == (0, "")
+    assert [line.split()[0] for line in result.out.splitlines()] == [
         "run",
         "case-a",
         "run-5-a",

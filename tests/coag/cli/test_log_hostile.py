@@ -35,10 +35,10 @@ def test_a_hostile_text_in_any_place_does_no_harm(
         records.append(entry.body.model_copy(update=changed))
     leave_run(records, "run-9")
     for options in ((), ("--json",)):
-        said = say("log", "run-9", *options)
-        assert said.code == 0
-        assert not set(said.out) & set("\x00\x07\x1b\x9b\x85\u2066")
-        assert options or max(map(len, said.out.splitlines())) < 2_000
+        result = say("log", "run-9", *options)
+        assert result.code == 0
+        assert not set(result.out) & set("\x00\x07\x1b\x9b\x85\u2066")
+        assert options or max(map(len, result.out.splitlines())) < 2_000
 
 
 @pytest.mark.parametrize(
@@ -58,12 +58,12 @@ def test_a_hostile_line_is_one_sentence(
     coag_run: RunFolder, say: Say, line: bytes, sentence: str
 ) -> None:
     coag_run.trace_path.write_bytes(line + b"\n")
-    said = say("log", "run-1")
-    assert said.code == 2
-    assert said.err.count("\n") == 1
-    assert sentence in said.err
-    assert "\x1b" not in said.err
-    assert "Traceback" not in said.err
+    result = say("log", "run-1")
+    assert result.code == 2
+    assert result.err.count("\n") == 1
+    assert sentence in result.err
+    assert "\x1b" not in result.err
+    assert "Traceback" not in result.err
 
 
 def test_numbers_beyond_measure_are_shown(
@@ -79,20 +79,20 @@ def test_numbers_beyond_measure_are_shown(
 def test_a_changed_line_is_shown_with_a_warning(coag_run: RunFolder, say: Say) -> None:
     text = coag_run.trace_path.read_text()
     coag_run.trace_path.write_text(text.replace("Clean [bold]", "Burn [bold]"))
-    said = say("log", "run-1")
-    assert said.code == 0
-    assert "Burn [bold]the" in said.out
-    assert said.err.startswith("line 2 has a hash that does not fit")
-    assert said.err.count("\n") == 1
+    result = say("log", "run-1")
+    assert result.code == 0
+    assert "Burn [bold]the" in result.out
+    assert result.err.startswith("line 2 has a hash that does not fit")
+    assert result.err.count("\n") == 1
 
 
-def test_a_trace_changed_all_over_is_not_told_line_by_line(coag_run: RunFolder, say: Say) -> None:
+def test_a_trace_changed_all_over_is_not_shown_line_by_line(coag_run: RunFolder, say: Say) -> None:
     text = coag_run.trace_path.read_text()
     coag_run.trace_path.write_text(text.replace('"body":', '"body": '))
-    said = say("log", "run-1")
-    assert said.code == 0
-    assert said.err.count("\n") == 6
-    assert said.err.splitlines()[-1].startswith("… and ")
+    result = say("log", "run-1")
+    assert result.code == 0
+    assert result.err.count("\n") == 6
+    assert result.err.splitlines()[-1].startswith("… and ")
 
 
 def test_a_forked_run_says_where_it_comes_from(coag_run: RunFolder, say: Say) -> None:

@@ -23,9 +23,9 @@ def sdk_is_on(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_run_is_sent_without_what_was_said(say: Say, coag_run: RunFolder) -> None:
     with running_collector() as collector:
-        said = say("otel", "latest", "--endpoint", collector.url)
-    assert (said.code, said.err) == (0, "")
-    assert said.out == f"{coag_run.path.name}: {len(collector.spans)} spans sent\n"
+        result = say("otel", "latest", "--endpoint", collector.url)
+    assert (result.code, result.err) == (0, "")
+    assert result.out == f"{coag_run.path.name}: {len(collector.spans)} spans sent\n"
     sent = b"".join(collector.raw)
     assert b"Dirt lies east" not in sent
     assert b"What now?" not in sent
@@ -43,8 +43,8 @@ def test_all_runs_of_a_folder_are_sent_plain_ones_too(
     say: Say, coag_run: RunFolder, plain_run: RunFolder
 ) -> None:
     with running_collector() as collector:
-        said = say("otel", "logs", "--endpoint", collector.url)
-    assert [line.split(":")[0] for line in said.out.splitlines()] == [
+        result = say("otel", "logs", "--endpoint", collector.url)
+    assert [line.split(":")[0] for line in result.out.splitlines()] == [
         coag_run.path.name,
         plain_run.path.name,
     ]
@@ -57,14 +57,14 @@ def test_all_runs_of_a_folder_are_sent_plain_ones_too(
 def test_a_collector_that_does_not_answer_is_a_sentence(say: Say) -> None:
     with running_collector() as collector:
         url = collector.url
-    said = say("otel", "latest", "--endpoint", url)
-    assert said.code == 2
-    assert "No collector answers at" in said.err
-    assert said.err.count("\n") == 1
+    result = say("otel", "latest", "--endpoint", url)
+    assert result.code == 2
+    assert "No collector answers at" in result.err
+    assert result.err.count("\n") == 1
 
 
 def test_a_hostile_run_is_sent_and_shown_harmlessly(say: Say, leave_run: LeaveRun) -> None:
     leave_run([], "run-evil")
     with running_collector() as collector:
-        said = say("otel", "run-evil", "--endpoint", collector.url)
-    assert said.out == "run-evil: 0 spans sent\n"
+        result = say("otel", "run-evil", "--endpoint", collector.url)
+    assert result.out == "run-evil: 0 spans sent\n"

@@ -1,4 +1,4 @@
-"""What the log tells of recalled records."""
+"""What the log says of recalled records."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ HIT = RecalledRecord(
 )
 
 
-def test_log_tells_why_each_record_came_and_what_had_no_room() -> None:
+def test_log_says_why_each_record_came_and_which_had_no_room() -> None:
     outcome = RetrievalOutcome(
         cycle=1,
         at=datetime(2026, 1, 1, tzinfo=UTC),
@@ -62,18 +62,18 @@ async def _asked(logs: Path, records: tuple[str, ...]) -> str:
     return folder.path.name
 
 
-def test_why_tells_what_had_no_room_in_the_prompt(tmp_path: Path, say: Callable[..., Any]) -> None:
+def test_why_names_records_that_had_no_room(tmp_path: Path, say: Callable[..., Any]) -> None:
     long = "Red doors are heavy. " + "They creak. " * 30
     run = asyncio.run(_asked(tmp_path, ("Red doors are locked.", long)))
     (name,) = json.loads(say("why", run, "1", "--json").out)["explanation"]["left_out"]
     lines = say("why", run, "1").out.splitlines()
-    told = lines.index(f"  no room in the prompt for: {name[:12]}")
-    assert "Red doors are locked." in lines[told - 2]
+    at = lines.index(f"  no room in the prompt for: {name[:12]}")
+    assert "Red doors are locked." in lines[at - 2]
     alone = asyncio.run(_asked(tmp_path / "other", ("Red doors are locked.",)))
     assert "no room" not in say("why", alone, "1", "--logs", str(tmp_path / "other")).out
 
 
-def test_a_record_of_which_no_reason_is_known_stands_without_one() -> None:
+def test_a_record_without_a_known_reason_is_shown_without_one() -> None:
     outcome = RetrievalOutcome(
         cycle=1,
         at=datetime(2026, 1, 1, tzinfo=UTC),

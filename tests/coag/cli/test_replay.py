@@ -14,15 +14,15 @@ from kits.foragers import foraged
 from coag.tracing import RunFolder
 
 
-class Said(Protocol):
-    """What a command left behind."""
+class Result(Protocol):
+    """The exit code and the output of a command."""
 
     code: int
     out: str
     err: str
 
 
-Say = Callable[..., Said]
+Say = Callable[..., Result]
 
 
 @pytest.fixture
@@ -49,16 +49,16 @@ def test_a_replay_that_differs_says_where_and_in_what_and_exits_with_1(
     run: RunFolder, say: Say
 ) -> None:
     place = change(run, "situation", "It is \x1b[2Jfull.")
-    said = say("replay", "latest")
-    assert said.code == 1
-    first, recorded, replayed, *rest = said.out.splitlines()
+    result = say("replay", "latest")
+    assert result.code == 1
+    first, recorded, replayed, *rest = result.out.splitlines()
     assert first.startswith(f"{run.path.name}: diverges at record {place + 1} (cycle 1, ")
     assert first.endswith(f"in situation; {place} records before it alike")
     assert recorded.startswith('  recorded: "It is ')
     assert replayed == '  replayed: "It holds 0."'
     assert "  Taken from the trace:" in rest
     assert any(line.startswith("  - ") and "hash" in line for line in rest)
-    assert "\x1b" not in said.out
+    assert "\x1b" not in result.out
 
 
 @pytest.mark.broken_trace("it changes what the agent thought")
@@ -69,33 +69,33 @@ def test_of_several_runs_each_is_a_line_and_one_that_cannot_be_replayed_stops_no
     lost = asyncio.run(foraged(tmp_path, depth="compact"))
     change(odd, "situation", "It is full.")
     forget_recipe(lost)
-    said = say("replay", "logs")
-    assert said.code == 1
-    lines = {line.partition(":")[0]: line for line in said.out.splitlines()}
+    result = say("replay", "logs")
+    assert result.code == 1
+    lines = {line.partition(":")[0]: line for line in result.out.splitlines()}
     assert "no divergence" in lines[run.path.name]
     assert "diverges at record" in lines[odd.path.name]
     assert "not replayed: " in lines[lost.path.name]
     assert "no recipe" in lines[lost.path.name]
-    assert said.out.endswith("3 runs, 2 of them not the same\n")
+    assert result.out.endswith("3 runs, 2 of them not the same\n")
 
 
 @pytest.mark.broken_trace("it edits run.json")
-def test_programs_are_told_of_a_run_that_cannot_be_replayed_in_an_object_too(
+def test_as_json_a_run_that_cannot_be_replayed_is_an_object_too(
     run: RunFolder, say: Say, tmp_path: Path
 ) -> None:
     lost = asyncio.run(foraged(tmp_path, depth="compact"))
     forget_recipe(lost)
-    said = say("replay", "logs", "--json")
-    told = {one["run"]: one for one in map(json.loads, said.out.splitlines())}
-    assert said.code == 1
-    assert told[run.path.name]["same"] is True
-    assert told[lost.path.name]["same"] is False
-    assert "no recipe" in told[lost.path.name]["error"]
+    result = say("replay", "logs", "--json")
+    reports = {one["run"]: one for one in map(json.loads, result.out.splitlines())}
+    assert result.code == 1
+    assert reports[run.path.name]["same"] is True
+    assert reports[lost.path.name]["same"] is False
+    assert "no recipe" in reports[lost.path.name]["error"]
 
 
 @pytest.mark.broken_trace("it edits run.json")
 def test_the_only_run_that_cannot_be_replayed_is_a_users_error(run: RunFolder, say: Say) -> None:
     forget_recipe(run)
-    said = say("replay", "latest")
-    assert (said.code, said.out) == (2, "")
-    assert "no recipe" in said.err
+    result = say("replay", "latest")
+    assert (result.code, result.out) == (2, "")
+    assert "no recipe" in result.err

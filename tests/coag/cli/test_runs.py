@@ -22,17 +22,17 @@ def run_in(logs: Path, name: str, model: str = "tiny") -> RunFolder:
 def test_of_very_many_runs_that_may_be_meant_the_last_are_named(say: Say, tmp_path: Path) -> None:
     for number in range(13):
         run_in(tmp_path / "logs", f"run-{number:02}")
-    said = say("log", "run-")
-    assert said.code == 2
-    assert "begin with 'run-': run-03, run-04," in said.err
-    assert "run-12, … and 3 others. Give more of the name" in said.err
+    result = say("log", "run-")
+    assert result.code == 2
+    assert "begin with 'run-': run-03, run-04," in result.err
+    assert "run-12, … and 3 others. Give more of the name" in result.err
 
 
-def test_a_file_that_is_given_for_a_run_is_said_to_be_one(say: Say, tmp_path: Path) -> None:
+def test_a_file_in_place_of_a_run_is_refused(say: Say, tmp_path: Path) -> None:
     run = run_in(tmp_path / "logs", "run-1")
-    said = say("log", str(run.info_path))
-    assert said.code == 2
-    assert "is a file of a run. Give the run's folder: " in said.err
+    result = say("log", str(run.info_path))
+    assert result.code == 2
+    assert "is a file of a run. Give the run's folder: " in result.err
 
 
 def test_a_long_name_of_a_model_is_cut_in_the_list(say: Say, tmp_path: Path) -> None:

@@ -24,11 +24,11 @@ async def test_a_run_that_ends_with_a_key_in_the_environment_is_signed(
     assert say("seal", "--new-key", str(key)).code == 2
     monkeypatch.setenv("COAG_SEAL_KEY", str(key))
     run = await honest_run(tmp_path / "logs", depth="compact")
-    said = say("verify", str(run), "--key", f"{key}.pub")
-    assert said.code == 0, said.out
+    result = say("verify", str(run), "--key", f"{key}.pub")
+    assert result.code == 0, result.out
     (run / "seal.json").unlink()
-    said = say("verify", str(run), "--key", f"{key}.pub")
-    assert (said.code, "was not signed" in said.out) == (1, True)
+    result = say("verify", str(run), "--key", f"{key}.pub")
+    assert (result.code, "was not signed" in result.out) == (1, True)
     assert say("seal", str(run)).code == 0
     assert say("verify", str(run), "--key", f"{key}.pub").code == 0
     assert say("verify", str(run), "--key", str(run / "run.json")).code == 2
@@ -53,8 +53,8 @@ async def test_a_witness_is_appended_to_and_says_what_it_has_not_seen(
         assert say("seal", "--witness", str(file), str(run)).code == 0
     assert len(file.read_text().splitlines()) == 2
     assert say("verify", str(run), "--witness", str(file)).code == 0
-    said = say("verify", str(other), "--witness", str(file))
-    assert (said.code, "is not witnessed" in said.out) == (1, True)
+    result = say("verify", str(other), "--witness", str(file))
+    assert (result.code, "is not witnessed" in result.out) == (1, True)
     assert say("seal", "--witness", str(run / "w.jsonl"), str(run)).code == 2
 
     lines = file.read_text().splitlines(keepends=True)
@@ -66,10 +66,10 @@ async def test_a_witness_is_appended_to_and_says_what_it_has_not_seen(
         assert file.read_text() == text
 
 
-async def test_who_seals_a_run_that_goes_on_is_told_so(say: Say, tmp_path: Path) -> None:
+async def test_sealing_a_run_in_progress_warns(say: Say, tmp_path: Path) -> None:
     run = await honest_run(tmp_path / "logs", depth="compact")
     whole = json.loads((run / "run.json").read_text())
     (run / "run.json").write_text(json.dumps({**whole, "ended_at": None, "seal": None}))
-    said = say("seal", "--witness", str(tmp_path / "witness.jsonl"), str(run))
-    assert said.code == 0
-    assert "has not ended: what is added to it from now on does not fit this seal" in said.err
+    result = say("seal", "--witness", str(tmp_path / "witness.jsonl"), str(run))
+    assert result.code == 0
+    assert "has not ended: what is added to it from now on does not fit this seal" in result.err

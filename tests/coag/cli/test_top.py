@@ -14,26 +14,26 @@ pytestmark = pytest.mark.broken_trace("its records are made up")
 Say = Callable[..., Any]
 
 
-def test_once_tells_how_a_run_stands_and_ends(coag_run: RunFolder, say: Say) -> None:
+def test_once_shows_the_state_of_a_run_and_ends(coag_run: RunFolder, say: Say) -> None:
     for words in (["run-1"], ["latest"], [str(coag_run.path)], []):
-        said = say("top", "--once", *words)
-        assert said.code == 0
-        assert "ended" in said.out or "broke off" in said.out
-        assert "vetoes      1 tool_exists" in said.out.splitlines()
-        assert "impasses    1" in said.out.splitlines()
-        assert "\x1b" not in said.out
+        result = say("top", "--once", *words)
+        assert result.code == 0
+        assert "ended" in result.out or "broke off" in result.out
+        assert "vetoes      1 tool_exists" in result.out.splitlines()
+        assert "impasses    1" in result.out.splitlines()
+        assert "\x1b" not in result.out
 
 
 def test_a_folder_of_runs_may_be_named(coag_run: RunFolder, plain_run: RunFolder, say: Say) -> None:
-    said = say("top", "--once", "logs")
-    assert said.out.startswith("logs: 2 runs, ")
-    assert len(said.out.splitlines()) == 4
+    result = say("top", "--once", "logs")
+    assert result.out.startswith("logs: 2 runs, ")
+    assert len(result.out.splitlines()) == 4
 
 
 def test_without_any_run_it_says_how_one_is_made(say: Say) -> None:
-    said = say("top", "--once")
-    assert said.code == 0
-    assert "coag chat --model SPEC --logs logs" in said.out
+    result = say("top", "--once")
+    assert result.code == 0
+    assert "coag chat --model SPEC --logs logs" in result.out
 
 
 @pytest.mark.parametrize(
@@ -48,17 +48,17 @@ def test_without_any_run_it_says_how_one_is_made(say: Say) -> None:
 def test_what_is_no_run_is_one_sentence(
     coag_run: RunFolder, say: Say, words: list[str], sentence: str
 ) -> None:
-    said = say("top", "--once", *words)
-    assert (said.code, said.out) == (2, "")
-    assert sentence in said.err
-    assert said.err.count("\n") == 1
-    assert "\x1b" not in said.err
+    result = say("top", "--once", *words)
+    assert (result.code, result.out) == (2, "")
+    assert sentence in result.err
+    assert result.err.count("\n") == 1
+    assert "\x1b" not in result.err
 
 
 def test_without_a_terminal_it_points_to_once(coag_run: RunFolder, say: Say) -> None:
-    said = say("top")
-    assert said.code == 2
-    assert "coag top --once" in said.err
+    result = say("top")
+    assert result.code == 2
+    assert "coag top --once" in result.err
 
 
 def test_a_hostile_run_cannot_steer_the_terminal(hostile_run: RunFolder, say: Say) -> None:

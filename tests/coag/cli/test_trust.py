@@ -50,10 +50,10 @@ def test_what_a_strangers_run_names_is_not_imported(
 ) -> None:
     (tmp_path / "strangers_file.py").write_text("open('done', 'w')\n")
     names(run, factory, args=["touch", "done"], cmd=["touch", "done"], arguments=["--version"])
-    said = say(*words)
-    assert said.code == 2
-    assert said.err.count("\n") == 1
-    assert repr(factory) in said.err
+    result = say(*words)
+    assert result.code == 2
+    assert result.err.count("\n") == 1
+    assert repr(factory) in result.err
     assert not (tmp_path / "done").exists()
     assert "strangers_file" not in sys.modules
 
@@ -79,9 +79,9 @@ def test_a_hosted_agents_run_names_no_other_code_either(
 ) -> None:
     (tmp_path / "strangers_file.py").write_text("open('done', 'w')\n")
     names(run, "coag.distributed:build_again", agent=agent, type="t", key="k", logs=None)
-    said = say("replay", "latest")
-    assert said.code == 2
-    assert repr(agent) in said.err
+    result = say("replay", "latest")
+    assert result.code == 2
+    assert repr(agent) in result.err
     assert not (tmp_path / "done").exists()
 
 
@@ -105,9 +105,9 @@ def test_a_fork_may_act_for_real_only_after_a_yes(
     blind = asyncio.run(foraged(tmp_path, world=False))
     before = calls(tmp_path)
     words = ("fork", blind.path.name, "--at", "2", "--live")
-    said = say(*words)
-    assert said.code == 2
-    assert "--yes" in said.err
+    result = say(*words)
+    assert result.code == 2
+    assert "--yes" in result.err
     monkeypatch.setattr("sys.stdin", Terminal("n\n"))
     assert "Nothing was forked" in say(*words).err
     assert calls(tmp_path) == before
@@ -137,8 +137,8 @@ def test_a_factory_and_a_restore_that_raise_give_one_line(
 ) -> None:
     folder, till = asyncio.run(refunded(tmp_path, copies))
     command, *rest = words
-    said = say(command, folder.path.name, *rest)
-    assert said.code == 2
-    assert "raised" in said.err
-    assert said.err.count("\n") == 1
+    result = say(command, folder.path.name, *rest)
+    assert result.code == 2
+    assert "raised" in result.err
+    assert result.err.count("\n") == 1
     assert (till.refunds(), touched(till)) == (["7", "8", "9"], [])

@@ -15,15 +15,15 @@ from coag.schema import Note, SteppingClock
 from coag.tracing import RunFolder
 
 
-class Said(Protocol):
-    """What a command left behind."""
+class Result(Protocol):
+    """The exit code and the output of a command."""
 
     code: int
     out: str
     err: str
 
 
-Say = Callable[..., Said]
+Say = Callable[..., Result]
 
 
 @pytest.fixture
@@ -31,10 +31,10 @@ def run(tmp_path: Path) -> RunFolder:
     return asyncio.run(foraged(tmp_path))
 
 
-def test_a_decision_is_told_with_all_it_rested_on(run: RunFolder, say: Say) -> None:
-    said = say("why", "latest", "3")
-    assert said.code == 0
-    for told in (
+def test_a_decision_is_explained_with_all_that_it_used(run: RunFolder, say: Say) -> None:
+    result = say("why", "latest", "3")
+    assert result.code == 0
+    for part in (
         f'{run.path.name}, cycle 3: respond {{"text": "I have 2."}}, decided by only_survivor',
         "percepts since the last action",
         "tool_return from pick (untrusted)",
@@ -44,13 +44,13 @@ def test_a_decision_is_told_with_all_it_rested_on(run: RunFolder, say: Say) -> N
         'rejected pick {"colour": "blue"}: two_are_enough: it holds 2',
         "done: I have 2.",
     ):
-        assert told in said.out
-    assert "\x1b" not in said.out
+        assert part in result.out
+    assert "\x1b" not in result.out
 
 
 def test_counterfactuals_say_which_record_the_choice_hung_on(run: RunFolder, say: Say) -> None:
-    said = say("why", run.path.name, "1", "--counterfactual", "--repeats", "2")
-    lines = said.out.splitlines()
+    result = say("why", run.path.name, "1", "--counterfactual", "--repeats", "2")
+    lines = result.out.splitlines()
     assert "  with everything as it was: the same choice (0 of 2 times another one)" in lines
     assert f'{BITTER}: pick {{"colour": "red"}} (2 of 2 times another one)' in lines[-1]
     alone = say("why", run.path.name, "1", "--repeats", "2")
@@ -58,11 +58,11 @@ def test_counterfactuals_say_which_record_the_choice_hung_on(run: RunFolder, say
 
 
 def test_json_holds_explanation_and_counterfactuals(run: RunFolder, say: Say) -> None:
-    said = json.loads(say("why", run.path.name, "1", "--json").out)
-    assert said["explanation"]["recalled"][0]["record"]["text"] == BITTER
-    assert said["counterfactuals"] == []
-    said = json.loads(say("why", run.path.name, "1", "--json", "--counterfactual").out)
-    assert [one["changed"] for one in said["counterfactuals"]] == [0, 1]
+    answer = json.loads(say("why", run.path.name, "1", "--json").out)
+    assert answer["explanation"]["recalled"][0]["record"]["text"] == BITTER
+    assert answer["counterfactuals"] == []
+    answer = json.loads(say("why", run.path.name, "1", "--json", "--counterfactual").out)
+    assert [one["changed"] for one in answer["counterfactuals"]] == [0, 1]
 
 
 @pytest.mark.broken_trace("its records are made up")
@@ -78,17 +78,17 @@ def test_a_cycle_and_a_plain_run_are_explained(
 
 
 def test_a_hostile_log_does_no_harm(hostile_run: RunFolder, say: Say) -> None:
-    said = say("why", hostile_run.path.name, "1")
-    assert said.code == 2
-    assert "\x1b" not in said.out + said.err
+    result = say("why", hostile_run.path.name, "1")
+    assert result.code == 2
+    assert "\x1b" not in result.out + result.err
 
 
 @pytest.mark.broken_trace("its records are made up")
 def test_without_a_cycle_they_are_listed(
     coag_run: RunFolder, plain_run: RunFolder, say: Say
 ) -> None:
-    said = say("why", coag_run.path.name)
-    assert said.out.splitlines()[:3] == [
+    result = say("why", coag_run.path.name)
+    assert result.out.splitlines()[:3] == [
         "run-1: which cycle?",
         '  1 move {"direction": "east"}',
         "  2 an impasse",
@@ -98,12 +98,10 @@ def test_without_a_cycle_they_are_listed(
 
 
 @pytest.mark.broken_trace("its records are made up")
-@pytest.mark.parametrize(("cycle", "told"), [("9", "cycles up to"), ("0", "Invalid value")])
-def test_a_cycle_that_is_not_there_is_said(
-    cycle: str, told: str, coag_run: RunFolder, say: Say
-) -> None:
-    said = say("why", coag_run.path.name, cycle)
-    assert (said.code, told in said.err) == (2, True)
+@pytest.mark.parametrize(("cycle", "error"), [("9", "cycles up to"), ("0", "Invalid value")])
+def test_a_missing_cycle_is_an_error(cycle: str, error: str, coag_run: RunFolder, say: Say) -> None:
+    result = say("why", coag_run.path.name, cycle)
+    assert (result.code, error in result.err) == (2, True)
 
 
 def test_a_single_repetition_is_not_counted(run: RunFolder, say: Say) -> None:
@@ -119,9 +117,9 @@ def test_a_turn_in_which_the_model_said_nothing_has_no_words_of_it(
     assert "what the model said" in say("why", plain_run.path.name, "1").out
     text = plain_run.trace_path.read_text().replace("I shall move.", "")
     plain_run.trace_path.write_text(text)
-    told = say("why", plain_run.path.name, "1").out
-    assert "what the model said" not in told
-    assert "chosen move" in told
+    out = say("why", plain_run.path.name, "1").out
+    assert "what the model said" not in out
+    assert "chosen move" in out
 
 
 @pytest.mark.broken_trace("its records are made up")

@@ -226,7 +226,7 @@ def test_an_earlier_evaluation_in_a_growing_prompt_repeats_no_projection() -> No
 
 
 class Told(CoagContext[Any]):
-    """A domain that tells what it foresees in words of its own."""
+    """A domain that describes its predictions in its own words."""
 
     def _get_prediction_description(self, projection: Any) -> str:
         return f"after {projection.tool_calls} calls"
@@ -270,6 +270,6 @@ def test_a_prompt_says_the_same_whatever_was_rendered_before(steps: list[str]) -
             look = ActionSpec(name=f"look_{number}", description="Looks.")
             material = replace(material, actions=(look,))
         for phase in ASKING:
-            anew = CoagContext[Any]()
-            anew.restore(context.working_memory)
-            assert context.build_prompt(phase, material) == anew.build_prompt(phase, material)
+            restored = CoagContext[Any]()
+            restored.restore(context.working_memory)
+            assert context.build_prompt(phase, material) == restored.build_prompt(phase, material)

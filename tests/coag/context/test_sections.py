@@ -16,7 +16,7 @@ def hit(text: str, *contradicts: str) -> RecalledRecord:
     return RecalledRecord(record=record, score=0.5)
 
 
-def test_contradiction_of_which_one_side_is_left_out_is_not_told() -> None:
+def test_a_contradiction_of_which_one_side_is_left_out_is_not_shown() -> None:
     held = hit("many words " * 100)
     rumour = hit("one", held.record.id)
     pair = (rumour.record.id, held.record.id)

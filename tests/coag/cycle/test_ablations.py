@@ -145,16 +145,16 @@ async def test_without_evaluation_the_ranking_takes_what_was_proposed_first() ->
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("settings", "error"),
     [
         ({"ablations": ["reasoning"], "depth": "compact"}, "use depth='full'"),
         ({"ablations": ["evaluation"], "minimum_score": 0.3}, "minimum_score=0.3 needs the scores"),
         ({"ablations": ["execution"]}, "'retrieval', 'reasoning', 'evaluation' or 'rewriting'"),
     ],
 )
-def test_what_cannot_be_left_out_is_refused(given: dict[str, Any], told: str) -> None:
-    with pytest.raises(ValidationError, match=told):
-        CycleSettings.model_validate(given)
+def test_an_impossible_ablation_is_refused(settings: dict[str, Any], error: str) -> None:
+    with pytest.raises(ValidationError, match=error):
+        CycleSettings.model_validate(settings)
 
 
 @given(without=st.frozensets(st.sampled_from(PARTS)))

@@ -188,7 +188,7 @@ async def test_no_module_takes_over_the_answer() -> None:
     assert (await run(actions, "respond", "Hello.")).content == "Hello."
 
 
-async def test_what_was_left_out_of_the_action_space_is_told() -> None:
+async def test_the_action_space_reports_what_it_left_out() -> None:
     actions = GuardedActions(Space("respond"))
     await actions.specs()
     assert actions.problems == (

@@ -62,7 +62,7 @@ async def all_verdicts(approvals: Approvals, *given: Any) -> tuple[Verdict, ...]
 
 
 class Desk:
-    """One agent's side of approval: what it does, on which memory, and what it was told."""
+    """One agent's side of approval: its action, its memory and the events it got."""
 
     def __init__(
         self,
@@ -85,7 +85,7 @@ class Desk:
             agent=agent, goal="Pay.", cycle=3, memory_version=lambda: self.memory
         )
 
-    def told(self) -> list[str]:
+    def steps(self) -> list[str]:
         return [event.what for event in self.events]
 
 
@@ -315,11 +315,11 @@ async def test_the_answer_is_a_verdict_with_the_persons_reason_and_is_traced() -
     verdict = await desk.verdict()
     assert (verdict.allowed, verdict.constraint) == (True, "approval")
     assert verdict.reason == "ann approved it. It is due."
-    assert desk.told() == ["asked", "granted"]
+    assert desk.steps() == ["asked", "granted"]
     assert desk.events[-1].details()["by"] == "ann"
     denied = Verdict.forbid("ann denied it: too dear", "approval")
     assert await other.verdict() == denied
-    assert other.told() == ["asked", "denied"]
+    assert other.steps() == ["asked", "denied"]
 
 
 async def raises(request: ApprovalRequest) -> bool:
@@ -394,7 +394,7 @@ async def test_cancellation_while_waiting_passes_through() -> None:
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert desk.told() == ["asked", "withdrawn"]
+    assert desk.steps() == ["asked", "withdrawn"]
 
 
 @pytest.mark.parametrize("value", [{"a": {1: 2}}, {"a": float("nan")}, {"a": object()}])
@@ -416,7 +416,7 @@ async def test_a_change_of_memory_while_waiting_asks_again() -> None:
 
     desk = Desk(slow)
     assert (await desk.verdict()).allowed
-    assert desk.told() == ["asked", "changed", "asked", "granted"]
+    assert desk.steps() == ["asked", "changed", "asked", "granted"]
     assert desk.events[1].text.endswith("this changed before it could run: memory_version")
     assert [event.request.memory_version for event in desk.events] == ["m1", "m1", "m2", "m2"]
     assert (desk.events[2].request.attempt, "memory_version" in desk.events[2].request.changed) == (
@@ -459,7 +459,7 @@ async def test_a_change_of_the_policy_while_waiting_asks_again(
 
     desk = Desk(slow, first)
     assert (await desk.verdict()).allowed
-    assert desk.told() == ["asked", "changed", "asked", "granted"]
+    assert desk.steps() == ["asked", "changed", "asked", "granted"]
 
 
 async def test_what_changes_each_time_is_asked_about_so_many_times_only() -> None:
@@ -471,7 +471,7 @@ async def test_what_changes_each_time_is_asked_about_so_many_times_only() -> Non
     verdict = await desk.verdict()
     assert not verdict.allowed
     assert verdict.reason.startswith("it was asked about 2 times")
-    assert desk.told() == ["asked", "changed"] * 2
+    assert desk.steps() == ["asked", "changed"] * 2
 
 
 async def test_an_approval_that_expires_before_the_action_can_run_asks_again() -> None:
@@ -479,7 +479,7 @@ async def test_an_approval_that_expires_before_the_action_can_run_asks_again() -
     policy = ASK_ALWAYS.model_copy(update={"approval_seconds": 1.0, "asks": 2})
     desk = Desk(Asked(True), policy, clock)
     verdict = await desk.verdict()
-    assert (verdict.allowed, desk.told()) == (False, ["asked", "expired"] * 2)
+    assert (verdict.allowed, desk.steps()) == (False, ["asked", "expired"] * 2)
 
 
 @pytest.mark.parametrize("answer", [True, False])
@@ -491,7 +491,7 @@ async def test_an_answer_is_for_one_run_or_for_the_identical_request(
     desk = Desk(approver, ASK_ALWAYS.model_copy(update={"reuse": reuse}))
     assert [(await desk.verdict()).allowed for _ in range(3)] == [answer] * 3
     assert len(approver.requests) == asked
-    assert desk.told().count("reused") == 3 - asked
+    assert desk.steps().count("reused") == 3 - asked
 
 
 async def test_a_reused_answer_is_for_nothing_else() -> None:
@@ -516,7 +516,7 @@ async def test_a_reused_answer_expires() -> None:
     assert (await desk.verdict()).allowed
     clock.wait(1)
     assert (await desk.verdict()).allowed
-    assert desk.told() == ["asked", "granted", "reused", "granted", "expired", "asked", "granted"]
+    assert desk.steps() == ["asked", "granted", "reused", "granted", "expired", "asked", "granted"]
 
 
 async def test_that_nobody_answered_is_not_remembered() -> None:
@@ -548,7 +548,7 @@ async def test_requests_that_wait_at_once_are_kept_apart() -> None:
     results = await asyncio.gather(*calls, return_exceptions=True)
     assert isinstance(results[0], asyncio.CancelledError)
     assert [r.allowed for r in results[1:] if isinstance(r, Verdict)] == [False, True]
-    assert sorted(desks[0].told()) == ["asked", "asked", "denied", "withdrawn"]
+    assert sorted(desks[0].steps()) == ["asked", "asked", "denied", "withdrawn"]
 
 
 # --- a batch
@@ -583,7 +583,7 @@ async def test_an_approval_that_expires_while_the_others_wait_is_asked_for_again
     verdicts = await all_verdicts(desk.approvals, batch(1, 2), desk.occasion(), desk.events.append)
     assert [verdict.allowed for verdict in verdicts] == [True, True]
     assert reply == [1, 2, 1]
-    assert desk.told() == ["asked", "asked", "expired", "asked", "granted", "granted"]
+    assert desk.steps() == ["asked", "asked", "expired", "asked", "granted", "granted"]
 
 
 async def test_a_change_while_one_waits_has_the_whole_batch_asked_about_again() -> None:
@@ -595,7 +595,7 @@ async def test_a_change_while_one_waits_has_the_whole_batch_asked_about_again() 
     desk = Desk(person)
     verdicts = await all_verdicts(desk.approvals, batch(1, 2), desk.occasion(), desk.events.append)
     assert [verdict.allowed for verdict in verdicts] == [True, True]
-    assert desk.told().count("changed") == 2
+    assert desk.steps().count("changed") == 2
 
 
 async def test_a_policy_that_begins_to_need_approval_meanwhile_is_heeded() -> None:
@@ -619,7 +619,7 @@ async def test_arguments_that_are_no_json_after_the_wait_are_denied() -> None:
 
     desk = Desk(slow)
     verdict = await desk.verdict(arguments)
-    assert (verdict.allowed, desk.told()) == (False, ["asked", "changed"])
+    assert (verdict.allowed, desk.steps()) == (False, ["asked", "changed"])
     assert verdict.reason.startswith("nobody can be asked about its arguments")
 
 

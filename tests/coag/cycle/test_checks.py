@@ -67,7 +67,7 @@ async def outcomes_of(
     return await mind.live()
 
 
-async def test_equal_scores_are_told_apart_by_the_gain() -> None:
+async def test_between_equal_scores_the_gain_decides() -> None:
     got = await outcomes_of(Line(), scores(0.5, 0.5), "left", "right", selection="rank")
     assert [one.gain for one in got[Phase.EVALUATION].evaluations] == [-0.5, 0.5]
     assert got[Phase.SELECTION].decided_by is DecidedBy.RANK

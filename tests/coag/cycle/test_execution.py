@@ -41,21 +41,21 @@ def wish(number: int) -> Candidate:
     return Candidate(id=f"c{number}", action="triple", raw_arguments=f'{{"number": {number}}}')
 
 
-async def run(mind: TestMind, *candidates: Candidate, told: list[Evaluation]) -> BatchResult:
+async def run(mind: TestMind, *candidates: Candidate, evaluations: list[Evaluation]) -> BatchResult:
     mind.deps.constraints.pin()
     mind.context.commit(
         RetrievalOutcome(cycle=1, at=mind.deps.clock.now(), query="", constraints=("AtMost",))
     )
     mind.deps.actions.enter(Phase.EXECUTION)
     return await run_selected(
-        candidates, mind.context, mind.deps, judged=lambda candidate, judged: told.append(judged)
+        candidates, mind.context, mind.deps, judged=lambda _, judged: evaluations.append(judged)
     )
 
 
 async def test_each_selected_action_is_judged_and_what_passes_is_run() -> None:
     mind = make_mind(tools=[triple], constraints=[AtMost(3, names=("number",))])
-    told: list[Evaluation] = []
-    ended = await run(mind, wish(4), wish(2), told=told)
+    evaluations: list[Evaluation] = []
+    ended = await run(mind, wish(4), wish(2), evaluations=evaluations)
     refused, done = ended.ran
     assert refused.executed.status is ExecutionStatus.REFUSED
     assert refused.refused_by is not None
@@ -65,7 +65,7 @@ async def test_each_selected_action_is_judged_and_what_passes_is_run() -> None:
     assert done.refused_by is None
     assert done.returned is not None
     assert done.returned.content == "6"
-    assert [evaluation.survived for evaluation in told] == [False, True]
+    assert [evaluation.survived for evaluation in evaluations] == [False, True]
     assert [r.record for r in mind.trace.records] == ["intent", "receipt"]
 
 
@@ -73,7 +73,7 @@ async def test_each_selected_action_is_judged_and_what_passes_is_run() -> None:
 
 
 class Office:
-    """Actions, of which `listed` and `run` tell what happens meanwhile."""
+    """Actions whose `listed` and `run` record what happens meanwhile."""
 
     def __init__(
         self,
@@ -153,7 +153,7 @@ async def test_what_runs_after_others_is_asked_about_when_they_have_run(agreed: 
     assert statuses == [ExecutionStatus.DONE, second]
 
 
-async def test_what_ran_is_told_where_the_wait_for_another_is_cancelled() -> None:
+async def test_what_ran_is_reported_where_the_wait_for_another_is_cancelled() -> None:
     clock, asked = HandClock(), list[str]()
 
     async def approve(request: ApprovalRequest) -> bool:
@@ -202,7 +202,7 @@ CANDIDATE = Candidate(id="c1", action="act", raw_arguments='{"a": 1}')
 
 
 class World:
-    """One action that brings or raises what it is told to; the world's, or the agent's own."""
+    """One action that returns or raises what it was made with; the world's, or the agent's own."""
 
     def __init__(self, brings: ActionResult | BaseException) -> None:
         self.brings = brings
@@ -239,7 +239,7 @@ async def ran(
         (True, ReceiptStatus.UNKNOWN, PerceptKind.UNKNOWN_OUTCOME),
     ],
 )
-async def test_a_failure_is_told_as_what_it_is(
+async def test_a_failure_is_reported_with_its_kind(
     unknown: bool, status: ReceiptStatus, kind: PerceptKind
 ) -> None:
     done, mind = await ran(ActionResult(content="x", is_error=True, outcome_unknown=unknown))

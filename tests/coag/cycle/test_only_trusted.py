@@ -229,7 +229,7 @@ WORDS = st.text("abcdeABC@.-/ 123", min_size=1, max_size=12)
 
 
 @given(user=WORDS, outside=WORDS, value=WORDS)
-def test_what_passes_stands_in_the_users_words(user: str, outside: str, value: str) -> None:
+def test_what_passes_is_in_the_users_words(user: str, outside: str, value: str) -> None:
     verdict = judge(heard(user, outside), to=value)
     plain = " ".join(value.casefold().split())
     squeezed = re.sub(r"\s", "", user.casefold())

@@ -66,7 +66,7 @@ async def test_a_cycle_is_the_six_phases_in_order() -> None:
     ]
 
 
-async def test_an_external_action_stands_between_intent_and_receipt() -> None:
+async def test_an_external_action_runs_between_intent_and_receipt() -> None:
     mind = make_mind(replies(LOOK), tools=[look])
     executed = (await mind.live())[Phase.EXECUTION]
     tags = [r.record for r in mind.trace.records]
@@ -110,7 +110,7 @@ async def test_a_cycle_without_survivor_is_an_impasse_that_the_next_one_perceive
 
 
 class Foreseeing(CoagContext[Any]):
-    """Predicts what it is told to, of a state and of a candidate."""
+    """Predicts fixed values of a state and of a candidate."""
 
     def __init__(self, predicts: Any) -> None:
         super().__init__()
@@ -305,7 +305,7 @@ async def test_a_choice_that_is_not_there_falls_back_to_the_ranking() -> None:
     assert "number 7 of 2" in mind.notes("fallback")[0]
 
 
-async def test_the_next_proposal_is_told_what_was_rejected_and_why() -> None:
+async def test_the_next_proposal_sees_what_was_rejected_and_why() -> None:
     mind = make_mind(replies(("fly", "{}"), WAVE), tools=[wave])
     await mind.live()
     await mind.live()
@@ -336,7 +336,7 @@ async def test_a_hook_that_cannot_read_a_return_ends_the_turn_and_loses_nothing(
     assert "no number in it" in mind.notes("hook")[0]
 
 
-async def test_an_impasse_tells_what_the_last_candidates_died_of() -> None:
+async def test_an_impasse_says_why_the_last_candidates_were_rejected() -> None:
     _, result = await make_mind(replies(("fly", "{}"))).turn("Fly.")
     assert result.reason == "impasses"
     assert "Rejected last: fly: action_exists: there is no action 'fly'" in result.response

@@ -78,7 +78,7 @@ def ends(mind: TestMind) -> list[str]:
 
 
 def is_whole(mind: TestMind) -> bool:
-    """Six outcomes a cycle, nothing left over, and the trace tells the same as the context."""
+    """Six outcomes a cycle, nothing left over, and the trace holds the same as the context."""
     memory = mind.context.working_memory
     whole = all(tuple(phases) == PHASES for phases in phases_by_cycle(mind).values())
     rebuilt = rebuild(WorkingMemory(activity="main", perceptual_state=START), mind.trace.records)
@@ -161,7 +161,7 @@ async def cancel_when(mind: TestMind, reached: asyncio.Event) -> None:
 
 
 def stall_in(mind: TestMind, stalling: Phase) -> asyncio.Event:
-    """Makes the first question of a phase hang; the event tells when it does."""
+    """Makes the first question of a phase hang; the event is set when it does."""
     original, reached = mind.deps.ask, asyncio.Event()
 
     async def ask(prompt: Prompt, answer: Any, /, *, phase: Phase, cycle: int) -> Any:
@@ -247,7 +247,7 @@ async def test_cancelled_while_it_perceives_a_turn_loses_no_message() -> None:
 
 
 class Sleeper:
-    """A module that hangs at the first thing it is told."""
+    """A module that hangs at its first notification."""
 
     name = "sleeper"
 

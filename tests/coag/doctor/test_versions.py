@@ -1,4 +1,4 @@
-"""Which versions are told to fit, and what to do about the others."""
+"""Which versions fit, and what to do about the others."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def of(report: VersionReport, name: str) -> PackageCheck:
         ("anthropic", "2.0.1", Fit.UNFIT, Grade.BAD, "coag[anthropic]", "TypeError: temperature"),
         ("chromadb", "2.0.0", Fit.UNFIT, Grade.BAD, "coag", "pip install 'chromadb>=1.5.9,<2'"),
         ("grpcio", "1.85.1", Fit.UNTRIED, Grade.POOR, "autogen-ext[grpc]", "asks for"),
-        # Of several extras the narrowest is told, and of a need without an extra none.
+        # Of several extras the narrowest is named, and of a need without an extra none.
         (
             "anthropic",
             None,
@@ -92,7 +92,7 @@ def test_a_python_that_is_too_old_is_bad() -> None:
 @pytest.mark.parametrize(
     ("value", "off"), [(None, False), ("True", False), ("False", True), ("0", True)]
 )
-def test_telemetry_of_chroma_is_told_from_the_environment(value: str | None, off: bool) -> None:
+def test_telemetry_of_chroma_is_reported_from_the_environment(value: str | None, off: bool) -> None:
     report = judged({}, environment={} if value is None else {"ANONYMIZED_TELEMETRY": value})
     assert report.telemetry_off is off
     assert "ANONYMIZED_TELEMETRY" in report.telemetry

@@ -255,7 +255,7 @@ async def test_fact_in_parts_takes_the_place_of_the_value_before(bench: Bench) -
     assert record.fact == Fact(subject="door", attribute="state", value="shut")
 
 
-async def test_contradiction_of_a_trusted_fact_is_told_to_the_agent(bench: Bench) -> None:
+async def test_the_contradiction_of_a_trusted_fact_is_shown_to_the_agent(bench: Bench) -> None:
     bench.situation = replace(bench.situation, untrusted=())
     door = {"about": "door", "attribute": "state"}
     sound = await bench.run(SEMANTIC_ACTION, fact="The door is open.", value="open", **door)
@@ -282,7 +282,7 @@ async def test_what_quotes_a_recalled_record_rests_on_it(bench: Bench) -> None:
     assert [one.lineage.derived_from for one in held] == [(source.data["id"],), ()]
 
 
-async def test_record_tells_what_happened_around_it_in_the_agents_words(bench: Bench) -> None:
+async def test_a_record_says_what_happened_around_it_in_the_agents_words(bench: Bench) -> None:
     event = Event(episode="r/main", situation="At the gate.", action="walk {}", place="gate")
     bench.situation = replace(bench.situation, event=event)
     first = await bench.run(EPISODIC_ACTION, summary="Arrived.")

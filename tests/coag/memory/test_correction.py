@@ -56,9 +56,9 @@ def test_a_persons_word_is_a_users_and_of_no_run() -> None:
     assert said_by_person().source == "person"
 
 
-async def test_what_a_person_corrects_tells_who_it_was_and_what_it_replaced() -> None:
+async def test_a_correction_names_the_person_and_the_record_it_replaced() -> None:
     memory = memory_over()
-    told = await tell(memory, "The charger is at (0,0).", said_by_person("ann"))
+    before = await tell(memory, "The charger is at (0,0).", said_by_person("ann"))
     better = Correction(text="The charger is at (3,0).")
-    now = await corrected(memory, told.record, better, by=said_by_person("eve"))
-    assert (now.provenance.source, now.supersedes) == ("eve", told.record.id)
+    now = await corrected(memory, before.record, better, by=said_by_person("eve"))
+    assert (now.provenance.source, now.supersedes) == ("eve", before.record.id)

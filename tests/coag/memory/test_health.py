@@ -73,9 +73,9 @@ async def test_what_only_may_be_wrong_is_to_be_looked_at() -> None:
     )
     assert health.healthy
     assert (health.duplicates, health.contradictions) == (1, 0)
-    told = said(health, "look")
+    text = said(health, "look")
     for part in ("several values", "repeat another one", "untrusted", "something that is gone"):
-        assert part in told
+        assert part in text
 
 
 async def test_contradictions_count_once_a_pair_and_only_while_both_hold() -> None:

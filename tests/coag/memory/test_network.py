@@ -85,7 +85,7 @@ def _network(*records: Record, **limits: int) -> SemanticNetwork:
     return network
 
 
-def _told(network: SemanticNetwork) -> object:
+def _view(network: SemanticNetwork) -> object:
     """All that it answers."""
     active = [network.activation(name, steps=3) for name in _NAMES]
     return network.entities(), [network.neighbours(name) for name in _NAMES], active
@@ -99,7 +99,7 @@ def test_what_it_answers_does_not_depend_on_the_order_of_records(
     other = list(records)
     shuffle = getattr(rng, "shuffle")  # noqa: B009 - hypothesis does not type it
     shuffle(other)
-    assert _told(_network(*records, records=most)) == _told(_network(*other, *other, records=most))
+    assert _view(_network(*records, records=most)) == _view(_network(*other, *other, records=most))
 
 
 @given(_RECORDS, _RECORDS)
@@ -110,7 +110,7 @@ def test_what_was_dropped_or_superseded_leaves_nothing_behind(kept: Ties, gone: 
     half = len(others) // 2
     network.drop(record.id for record in others[:half])
     network.put(one.model_copy(update={"superseded_by": "later"}) for one in others[half:])
-    assert _told(network) == _told(_network(*records))
+    assert _view(network) == _view(_network(*records))
 
 
 def test_another_scopes_record_is_refused() -> None:
@@ -291,9 +291,7 @@ async def test_every_change_reaches_the_network() -> None:
     assert len(await store.network("bob")) == 1
 
 
-async def test_the_networks_are_built_at_the_first_recall_and_anew_after_a_write_that_failed() -> (
-    None
-):
+async def test_the_networks_are_built_at_the_first_recall_and_again_after_a_failed_write() -> None:
     inner = InMemoryStore(HashEmbedder())
     await inner.add([*OTHERS, OWNER, MANAGER])
     assert MANAGER.text not in [hit.record.text for hit in await inner.search(_search())]
@@ -396,13 +394,13 @@ async def test_a_memory_over_it_and_one_beside_it_write_one_after_the_other(tmp_
         LongTermMemory(store, scope="clerk"),
         LongTermMemory(ChromaStore(tmp_path, HashEmbedder(16)), scope="clerk"),
     ]
-    told = [
+    writes = [
         memories[number % 2].remember(
             SEMANTIC, "The boat is Ann's.", provenance=said_by_person(f"person {number}")
         )
         for number in range(8)
     ]
-    done = await asyncio.gather(*told)
+    done = await asyncio.gather(*writes)
     (kept,) = await store.get([done[0].record.id])
     assert len(kept.lineage.also_from) == 7
     for memory in memories:

@@ -296,7 +296,7 @@ def test_file_of_procedures_from_before_origins_were_kept_still_loads(tmp_path: 
     assert rules(memory_of(path)) == ("Look left.",)
 
 
-def test_state_is_json_and_goes_on_where_it_was() -> None:
+def test_state_is_json_and_continues_where_it_was() -> None:
     memory = memory_of(requires_approval=True)
     add(memory, "Look left.")
     state = json.loads(json.dumps(memory.save_state()))

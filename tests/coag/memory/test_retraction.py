@@ -238,12 +238,12 @@ SAID = st.tuples(
     st.integers(0, 2),
     st.lists(st.integers(0, 9), max_size=2),
 )
-Said = list[tuple[str, str, int, list[int]]]
+Statements = list[tuple[str, str, int, list[int]]]
 
 
-async def filled(said: Said) -> LongTermMemory:
+async def filled(statements: Statements) -> LongTermMemory:
     memory, known = memory_over(InMemoryStore(HashEmbedder(16)), ranking=None), list[Record]()
-    for what, source, number, on in said:
+    for what, source, number, on in statements:
         value = f"v{number}" if what == "fact" else ""
         ground = [known[one] for one in on if one < len(known)] if what == "conclusion" else []
         known.append(await note(memory, f"{what} {number}", *ground, by=source, value=value))
@@ -262,15 +262,15 @@ def sources_of(record: Record) -> set[str]:
 
 
 @given(
-    said=st.lists(SAID, min_size=1, max_size=8),
+    statements=st.lists(SAID, min_size=1, max_size=8),
     source=st.sampled_from(tuple(BY)),
     of_one=st.booleans(),
     pick=st.integers(0, 7),
 )
 async def test_what_a_dry_run_says_is_what_a_retraction_does_and_nothing_of_the_source_is_left(
-    said: Said, source: str, of_one: bool, pick: int
+    statements: Statements, source: str, of_one: bool, pick: int
 ) -> None:
-    memory = await filled(said)
+    memory = await filled(statements)
     before = await stored(memory)
     name = sorted(before)[pick % len(before)] if of_one else None
     mine = {n for n, one in before.items() if name in (None, n) and source in sources_of(one)}

@@ -50,7 +50,7 @@ async def note(
     return (await tell(memory, text, ROBBIE, scope=scope, supersedes=supersedes)).record
 
 
-def test_scopes_of_agents_users_and_teams_are_told_apart() -> None:
+def test_scopes_of_agents_users_and_teams_are_distinct() -> None:
     assert agent_scope("robbie") == "robbie"
     assert (ANN, BLUE) == ("user:ann", "team:blue")
     with pytest.raises(ValueError, match="scope of a user or team"):
@@ -80,8 +80,8 @@ async def test_memory_writes_its_own_scope_and_those_that_it_names(store: InMemo
     with pytest.raises(ValueError, match=r"'team:blue' may not be written here, only: 'robbie'"):
         await note(memory, "all is well", scope=BLUE)
     many = [ToRemember(kind=SEMANTIC, text="ann is in", provenance=ROBBIE)]
-    told = [one async for some in memory.remember_all(many, scope=ANN) for one in some]
-    assert [one.record.scope for one in told] == [ANN]
+    written = [one async for some in memory.remember_all(many, scope=ANN) for one in some]
+    assert [one.record.scope for one in written] == [ANN]
 
 
 async def test_record_of_a_scope_that_is_only_read_is_found_but_not_changed(

@@ -133,8 +133,8 @@ def test_what_is_exported_and_imported_is_equal_and_in_order(
         source, target = in_memory(), in_memory()
         await source.add(held)
         file = tmp_path_factory.getbasetemp() / "memory.jsonl"
-        told = await moved(source, target, file)
-        assert told == ImportResult(new=len(held))
+        result = await moved(source, target, file)
+        assert result == ImportResult(new=len(held))
         assert await everything(target) == await everything(source)
         assert await import_records(target, file) == ImportResult(known=len(held))
 
@@ -202,11 +202,11 @@ def damaged(file: Path, change: Callable[[list[str]], object]) -> Path:
     return file
 
 
-def test_the_first_line_tells_what_follows(file: Path) -> None:
-    header, *rest = file.read_text(encoding="utf-8").splitlines()
-    told = json.loads(header)
-    assert (told["format"], told["version"], told["records"]) == ("coag-memory", 1, 3)
-    assert (told["embedder"], told["dimension"]) == ("hash-8", 8)
+def test_the_first_line_describes_the_file(file: Path) -> None:
+    first, *rest = file.read_text(encoding="utf-8").splitlines()
+    header = json.loads(first)
+    assert (header["format"], header["version"], header["records"]) == ("coag-memory", 1, 3)
+    assert (header["embedder"], header["dimension"]) == ("hash-8", 8)
     assert [Record.model_validate_json(line) for line in rest] == ALL
     assert file.stat().st_mode & 0o077 == 0 or os.name == "nt"
     assert names(file.parent) == [file.name]
@@ -215,9 +215,9 @@ def test_the_first_line_tells_what_follows(file: Path) -> None:
 async def test_a_scope_or_a_kind_alone_is_exported(tmp_path: Path) -> None:
     store, file = in_memory(), tmp_path / "memory.jsonl"
     await store.add([*ALL, remembered("Hello.", scope="bob")])
-    told: list[int] = []
-    assert (await export_records(store, file, scopes=["bob"], progress=told.append)).records == 1
-    assert told == [1]
+    counts: list[int] = []
+    assert (await export_records(store, file, scopes=["bob"], progress=counts.append)).records == 1
+    assert counts == [1]
     lines = [line async for some in export_lines(store, kinds=[SEMANTIC]) for line in some]
     assert [Record.model_validate_json(line) for line in lines] == [OLD, NEW]
     with pytest.raises(ValueError, match="kinds is empty"):
@@ -239,7 +239,7 @@ async def test_an_export_that_fails_leaves_the_file_that_was_there(
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "said"),
+    ("old", "new", "error"),
     [
         (None, "{nonsense}\n", "holds no record: Invalid JSON"),
         ("is open", "is blue", "somebody has changed"),
@@ -248,25 +248,25 @@ async def test_an_export_that_fails_leaves_the_file_that_was_there(
         ('"metadata":{}', f'"metadata":{{"n":{2**60}}}', "cannot be kept: Metadata 'n'"),
     ],
 )
-async def test_a_bad_line_is_named_and_what_stands_before_it_is_kept(
-    file: Path, old: str | None, new: str, said: str
+async def test_a_bad_line_is_named_and_the_lines_before_it_are_kept(
+    file: Path, old: str | None, new: str, error: str
 ) -> None:
     damaged(file, lambda lines: lines.__setitem__(2, lines[2].replace(old or lines[2], new)))
     store = in_memory()
-    with pytest.raises(TransferError, match=said) as caught:
+    with pytest.raises(TransferError, match=error) as caught:
         await import_records(store, file)
     assert caught.value.line == 3
     assert "line 3" in str(caught.value)
     assert "1 new" in str(caught.value)
     assert "\x1b" not in str(caught.value)
     assert await everything(store) == [TOLD]
-    told = await import_records(store, file, skip_bad=True)
-    assert (told.new, told.known, told.refused, told.missing) == (1, 1, 1, 0)
-    assert [one.line for one in told.reasons] == [3]
+    result = await import_records(store, file, skip_bad=True)
+    assert (result.new, result.known, result.refused, result.missing) == (1, 1, 1, 0)
+    assert [one.line for one in result.reasons] == [3]
     assert await everything(store) == [TOLD, NEW]
 
 
-async def test_a_file_that_was_cut_off_is_told(file: Path) -> None:
+async def test_a_file_that_was_cut_off_is_reported(file: Path) -> None:
     whole = content(file)
     put(file, whole[:-20])
     with pytest.raises(TransferError, match="ends in the middle of this line"):
@@ -297,7 +297,7 @@ def unkept(text: str = "A note.", **fields: object) -> Record:
 
 
 @pytest.mark.parametrize(
-    ("bad", "said"),
+    ("bad", "error"),
     [
         (unkept(" \n"), "the text is empty"),
         (unkept("\u200b\u2060\u3164"), "the text shows nothing"),
@@ -310,21 +310,21 @@ def unkept(text: str = "A note.", **fields: object) -> Record:
     ],
 )
 @pytest.mark.parametrize("scope", [None, "bob"])
-async def test_what_memory_refuses_is_not_imported_and_its_line_and_id_are_told(
-    file: Path, bad: Record, said: str, scope: str | None
+async def test_a_record_that_memory_refuses_is_not_imported_and_its_line_and_id_are_named(
+    file: Path, bad: Record, error: str, scope: str | None
 ) -> None:
     damaged(file, lambda lines: lines.__setitem__(2, bad.model_dump_json() + "\n"))
     store = in_memory()
-    with pytest.raises(TransferError, match=said) as caught:
+    with pytest.raises(TransferError, match=error) as caught:
         await import_records(store, file, scope=scope)
     assert caught.value.line == 3
     assert bad.id in str(caught.value)
     assert not set(str(caught.value)) & {"\0", "\x1b", "\u200b"}
     assert "1 new" in str(caught.value)
     assert [one.text for one in await everything(store)] == [TOLD.text]
-    told = await import_records(store, file, scope=scope, skip_bad=True)
-    assert (told.new, told.known, told.refused) == (1, 1, 1)
-    assert bad.id in told.reasons[0].why
+    result = await import_records(store, file, scope=scope, skip_bad=True)
+    assert (result.new, result.known, result.refused) == (1, 1, 1)
+    assert bad.id in result.reasons[0].why
     assert [one.text for one in await everything(store)] == [TOLD.text, NEW.text]
 
 
@@ -338,11 +338,11 @@ async def test_a_text_that_only_names_the_character_is_imported(tmp_path: Path) 
 async def test_another_scope_changes_ids_and_links_together(file: Path) -> None:
     store = in_memory()
     assert (await import_records(store, file, scope="bob")).new == 3
-    told, old, new = await everything(store)
-    assert {one.scope for one in (told, old, new)} == {"bob"}
+    event, old, new = await everything(store)
+    assert {one.scope for one in (event, old, new)} == {"bob"}
     assert new.id == record_id(SEMANTIC, "bob", NEW.text)
     assert (old.superseded_by, new.supersedes) == (new.id, old.id)
-    assert told.lineage == Lineage(derived_from=(new.id,), contradicts=(old.id,))
+    assert event.lineage == Lineage(derived_from=(new.id,), contradicts=(old.id,))
     assert (await import_records(store, file, scope="bob")).known == 3
 
 
@@ -375,6 +375,6 @@ async def test_a_record_that_differs_stays_unless_the_file_is_to_be_taken(file: 
     assert await everything(store) == ALL
 
 
-async def test_a_line_that_stands_twice_counts_as_known(file: Path) -> None:
+async def test_a_repeated_line_counts_as_known(file: Path) -> None:
     damaged(file, lambda lines: lines.append(lines[1]))
     assert await import_records(in_memory(), file) == ImportResult(new=3, known=1)

@@ -160,13 +160,13 @@ async def test_metadata_bind_only_where_code_read_them_off_or_nobody_untrusted_h
 
 
 @given(
-    told=st.lists(
+    cases=st.lists(
         st.tuples(st.sampled_from(Trust), st.sampled_from(("message", "agent"))), min_size=1
     )
 )
-async def test_trust_is_the_best_of_the_independent_origins(told: list[tuple[Trust, str]]) -> None:
+async def test_trust_is_the_best_of_the_independent_origins(cases: list[tuple[Trust, str]]) -> None:
     memory, expected = memory_over(), None
-    for cycle, (trust, kind) in enumerate(told):
+    for cycle, (trust, kind) in enumerate(cases):
         done = await tell(memory, "It is shut.", origin("x", trust, kind, cycle=cycle))
         if expected is None or (kind == "message" and RANK[trust] > RANK[expected]):
             expected = trust

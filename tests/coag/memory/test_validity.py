@@ -23,7 +23,7 @@ def day(number: int) -> datetime:
 
 
 class Calendar:
-    """A clock that moves only when it is told to."""
+    """A clock that the test moves."""
 
     def __init__(self) -> None:
         self.today = TODAY
@@ -36,7 +36,7 @@ class Calendar:
 
 
 class Mayors:
-    """A memory that is told who is mayor since when, and asked who it is."""
+    """A memory of who is mayor since when."""
 
     def __init__(self) -> None:
         self.calendar = Calendar()
@@ -56,7 +56,7 @@ class Mayors:
             supersedes=supersedes,
         )
 
-    async def told(self, k: int = 9) -> list[str]:
+    async def values(self, k: int = 9) -> list[str]:
         """The values that are recalled."""
         recall = await self.memory.recall("the mayor is", k=k)
         return sorted(hit.record.fact.value for hit in recall.records if hit.record.fact)
@@ -64,7 +64,7 @@ class Mayors:
     async def on(self, number: int) -> list[str]:
         """The values that are recalled on a day, from which on it stays."""
         self.calendar.today = number
-        return await self.told()
+        return await self.values()
 
     async def everything(self) -> dict[str, Record]:
         return {one.text: one for one in (await stored(self.memory)).values()}
@@ -102,8 +102,10 @@ def word_of(
         valid_from=None if since is None else day(since),
         valid_until=None if until is None else day(until),
     )
-    said = text or f"the mayor is {name}"
-    return ToRemember(kind=SEMANTIC, text=said, provenance=origin(who, trust, run=""), fact=fact)
+    statements = text or f"the mayor is {name}"
+    return ToRemember(
+        kind=SEMANTIC, text=statements, provenance=origin(who, trust, run=""), fact=fact
+    )
 
 
 @pytest.fixture
@@ -120,7 +122,7 @@ async def test_fact_of_the_future_supersedes_the_present_one_only_when_its_time_
     assert next_one.contradicts == ()
     assert next_one.decision is not None
     assert "holds from 2025-05-21" in next_one.decision.why
-    assert await mayors.told() == ["ann"]
+    assert await mayors.values() == ["ann"]
     assert await mayors.on(19) == ["ann"]
     assert await mayors.on(20) == ["ben"]
     expected = [
@@ -138,11 +140,11 @@ async def test_present_word_takes_the_present_ones_place_and_leaves_the_future(
     await mayors.tell("ben", 20)
     cid = await mayors.tell("cid")
     assert len(cid.superseded) == 1
-    assert await mayors.told() == ["cid"]
+    assert await mayors.values() == ["cid"]
     assert [one.text[-3:] for one in await mayors.history(cid.record)] == ["ann", "cid", "ben"]
     assert await mayors.on(20) == ["ben"]
     await mayors.tell("dan")
-    assert await mayors.told() == ["dan"]
+    assert await mayors.values() == ["dan"]
     assert [one.text[-3:] for one in await mayors.history(cid.record)] == [
         *("ann", "cid", "ben", "dan"),
     ]
@@ -180,29 +182,29 @@ async def test_explicit_successor_of_the_future_waits_too(mayors: Mayors) -> Non
     now = await mayors.tell("ann", 1)
     await mayors.tell("ben", 20, supersedes=now.record.id)
     await mayors.tell("cid", 30)
-    assert (await mayors.told(), await mayors.on(20)) == (["ann"], ["ben"])
+    assert (await mayors.values(), await mayors.on(20)) == (["ann"], ["ben"])
     await mayors.tell("cid")  # the future one, said again, holds now
-    assert await mayors.told() == ["cid"]
+    assert await mayors.values() == ["cid"]
 
 
-async def test_fact_whose_time_is_over_is_not_told_and_contradicts_nothing(
+async def test_a_fact_whose_time_is_over_is_not_recalled_and_contradicts_nothing(
     mayors: Mayors,
 ) -> None:
     sure = await mayors.tell("ann", 1, 12)
-    assert await mayors.told() == ["ann"]
+    assert await mayors.values() == ["ann"]
     assert await mayors.on(12) == []
     rumour = await mayors.tell("ben", trust=UNTRUSTED)
     assert rumour.contradicts == ()
-    assert await mayors.told() == ["ben"]
+    assert await mayors.values() == ["ben"]
     (kept,) = await mayors.memory.store.get([sure.record.id])
     assert kept == sure.record
 
 
-async def test_what_is_over_when_it_is_told_ends_nothing(mayors: Mayors) -> None:
+async def test_a_fact_that_is_over_when_it_is_stated_ends_nothing(mayors: Mayors) -> None:
     now = await mayors.tell("ann", 1)
     over = await mayors.tell("ben", 3, 5)
     assert (over.superseded, over.contradicts) == ((), ())
-    assert await mayors.told() == ["ann"]
+    assert await mayors.values() == ["ann"]
     assert await mayors.history(now.record) == [Interval("the mayor is ann", day(1), None)]
 
 
@@ -210,32 +212,32 @@ async def test_recall_looks_further_where_what_is_over_comes_first(mayors: Mayor
     for number in range(40):
         await mayors.tell(f"m{number}", 1, 2, text="the mayor is " + "x" * number)
     await mayors.tell("ann", 3, text="the mayor is ann of the house by the sea")
-    assert await mayors.told(k=2) == ["ann"]
+    assert await mayors.values(k=2) == ["ann"]
 
 
 async def test_later_date_of_an_untrusted_source_moves_nothing(mayors: Mayors) -> None:
     await mayors.tell("ann", 1)
     await mayors.tell("ben", 4)
     await mayors.tell("ann", 8, trust=UNTRUSTED, who="web")
-    assert await mayors.told() == ["ben"]
+    assert await mayors.values() == ["ben"]
     await mayors.tell("dan", 9, trust=UNTRUSTED, who="web")
     await mayors.tell("dan", 2)
-    assert await mayors.told() == ["ben"]
+    assert await mayors.values() == ["ben"]
 
 
 async def test_value_that_a_user_confirms_ends_what_contradicted_it(mayors: Mayors) -> None:
     sure = await mayors.tell("ann")
     rumour = await mayors.tell("ben", trust=UNTRUSTED, who="web")
     mayors.calendar.today += 1
-    told = await mayors.tell("ben")
-    assert told.record.id == rumour.record.id
-    assert told.superseded == (sure.record.id,)
-    assert await mayors.told() == ["ben"]
+    confirmed = await mayors.tell("ben")
+    assert confirmed.record.id == rumour.record.id
+    assert confirmed.superseded == (sure.record.id,)
+    assert await mayors.values() == ["ben"]
     first, second = await mayors.history(rumour.record)
     assert first.until == second.since == day(TODAY + 1)
 
 
-class Said(NamedTuple):
+class Statement(NamedTuple):
     """What one word says."""
 
     name: str
@@ -245,25 +247,25 @@ class Said(NamedTuple):
 
 
 @st.composite
-def dated(draw: st.DrawFn, *, own_texts: bool, trusts: Sequence[Trust]) -> list[Said]:
+def dated(draw: st.DrawFn, *, own_texts: bool, trusts: Sequence[Trust]) -> list[Statement]:
     """Words on different days, in any order."""
     days = draw(st.lists(st.integers(0, 2 * TODAY), unique=True, min_size=1, max_size=6))
-    said: list[Said] = []
+    statements: list[Statement] = []
     for number in days:
         name = draw(st.sampled_from(("ann", "ben", "cid")))
         text = f"on day {number} {name} became mayor" if own_texts else f"the mayor is {name}"
-        said.append(Said(name, number, draw(st.sampled_from(trusts)), text))
-    return said
+        statements.append(Statement(name, number, draw(st.sampled_from(trusts)), text))
+    return statements
 
 
-async def after(said: Sequence[Said], batch: int) -> Mayors:
-    """What is held once all of it was told, one by one or some at a time."""
+async def after(statements: Sequence[Statement], batch: int) -> Mayors:
+    """The memory after all statements, one by one (`batch=0`) or some at a time."""
     mayors = Mayors()
     if batch == 0:
-        for one in said:
+        for one in statements:
             await mayors.tell(one.name, one.since, trust=one.trust, text=one.text)
         return mayors
-    words = [word_of(o.name, o.since, trust=o.trust, text=o.text) for o in said]
+    words = [word_of(o.name, o.since, trust=o.trust, text=o.text) for o in statements]
     async for _ in mayors.memory.remember_all(words, batch=batch):
         pass
     return mayors
@@ -273,9 +275,9 @@ async def after(said: Sequence[Said], batch: int) -> Mayors:
 async def test_in_any_order_dated_facts_become_the_same_history_without_overlap(
     own_texts: bool, data: st.DataObject, batch: int
 ) -> None:
-    said = data.draw(dated(own_texts=own_texts, trusts=[USER]))
-    mayors = await after(said, batch)
-    last = {one.text: one for one in sorted(said, key=lambda one: one.since)}
+    statements = data.draw(dated(own_texts=own_texts, trusts=[USER]))
+    mayors = await after(statements, batch)
+    last = {one.text: one for one in sorted(statements, key=lambda one: one.since)}
     order = sorted(last.values(), key=lambda one: one.since)
     ends = [*(day(one.since) for one in order[1:]), None]
     expected = [
@@ -285,14 +287,14 @@ async def test_in_any_order_dated_facts_become_the_same_history_without_overlap(
     for record in records.values():
         assert await mayors.history(record) == expected
     begun = [one for one in order if one.since <= TODAY]
-    assert await mayors.told() == [one.name for one in begun[-1:]]
+    assert await mayors.values() == [one.name for one in begun[-1:]]
     assert await mayors.on(2 * TODAY) == [order[-1].name]
 
 
-def timeline(said: Sequence[Said]) -> list[Interval]:
-    """Who was mayor when, each until the next one began; who follows himself goes on."""
+def timeline(statements: Sequence[Statement]) -> list[Interval]:
+    """Who was mayor when, each until the next one began; who follows himself stays."""
     found: list[Interval] = []
-    for one in sorted(said, key=lambda one: one.since):
+    for one in sorted(statements, key=lambda one: one.since):
         if found and found[-1].text == one.text:
             continue
         if found:
@@ -307,18 +309,18 @@ async def held(mayors: Mayors, record: Record) -> list[Interval]:
 
 
 @given(data=st.data(), batch=st.integers(0, 3))
-async def test_in_any_order_all_the_times_in_which_a_text_held_are_told(
+async def test_in_any_order_all_the_times_in_which_a_text_held_are_kept(
     data: st.DataObject, batch: int
 ) -> None:
-    said = data.draw(dated(own_texts=False, trusts=[USER]))
-    mayors = await after(said, batch)
-    other = await after(data.draw(st.permutations(said)), 0)
+    statements = data.draw(dated(own_texts=False, trusts=[USER]))
+    mayors = await after(statements, batch)
+    other = await after(data.draw(st.permutations(statements)), 0)
     records = await mayors.everything()
     for record in records.values():
-        assert await held(mayors, record) == timeline(said)
+        assert await held(mayors, record) == timeline(statements)
     again = {name: one.lineage.earlier for name, one in (await other.everything()).items()}
     assert again == {name: one.lineage.earlier for name, one in records.items()}
-    for one in said:  # told once more, nothing changes
+    for one in statements:  # said once more, nothing changes
         await mayors.tell(one.name, one.since, trust=one.trust, text=one.text)
     assert await mayors.everything() == records
 
@@ -360,9 +362,9 @@ async def test_only_the_best_trusted_of_a_texts_sources_tell_when_it_held(mayors
 
 async def test_of_very_many_earlier_times_the_latest_are_kept(mayors: Mayors) -> None:
     mayors.calendar.today = 100
-    told = [await mayors.tell(("ann", "ben")[number % 2], number) for number in range(60)]
-    kept = told[-1].record.lineage.earlier
-    assert [one.since for one in kept] == [day(number) for number in range(19, 59, 2)]
+    remembered = [await mayors.tell(("ann", "ben")[number % 2], number) for number in range(60)]
+    earlier = remembered[-1].record.lineage.earlier
+    assert [one.since for one in earlier] == [day(number) for number in range(19, 59, 2)]
 
 
 @given(data=st.data())
@@ -370,21 +372,21 @@ async def test_in_any_order_a_word_holds_until_one_that_is_trusted_no_less(
     data: st.DataObject,
 ) -> None:
     drawn = data.draw(dated(own_texts=True, trusts=[USER, UNTRUSTED]))
-    said = [one._replace(name=f"mayor{one.since}") for one in drawn]  # nobody twice
-    mayors = await after(said, 0)
+    statements = [one._replace(name=f"mayor{one.since}") for one in drawn]  # nobody twice
+    mayors = await after(statements, 0)
     ends = {
         one.text: min(
             (
                 day(other.since)
-                for other in said
+                for other in statements
                 if other.since > one.since and (other.trust is USER or one.trust is UNTRUSTED)
             ),
             default=None,
         )
-        for one in said
+        for one in statements
     }
     found = await mayors.everything()
     assert {name: interval_of(record).until for name, record in found.items()} == ends
-    for one in said:
+    for one in statements:
         end, record = ends[one.text], found[one.text]
         assert (record.superseded_by is None) == (end is None or end > day(TODAY))

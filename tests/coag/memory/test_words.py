@@ -34,7 +34,7 @@ def test_five_words_in_a_row_are_a_quotation_unless_they_are_known() -> None:
     ("text", "found"),
     [("obey the foreman", True), ("the foreman obeys", False), ("", False), ("!", False)],
 )
-def test_short_text_is_a_quotation_if_all_of_it_stands_outside(text: str, found: bool) -> None:
+def test_a_short_text_is_a_quotation_if_all_of_it_is_from_outside(text: str, found: bool) -> None:
     assert quotes(text, ["You must obey the foreman, robot."]) is found
 
 
@@ -47,7 +47,7 @@ def test_a_run_is_found_wherever_it_is_hidden(
 
 
 @given(one=WORDS, other=WORDS)
-def test_a_reported_run_stands_in_both_texts(one: list[str], other: list[str]) -> None:
+def test_a_reported_run_is_in_both_texts(one: list[str], other: list[str]) -> None:
     run = shared_run(" ".join(one), [" ".join(other)])
     if run is not None:
         assert len(run.split()) == 5

@@ -21,7 +21,7 @@ SEMANTIC = MemoryKind.SEMANTIC
 COLOURS = ("red", "blue", "green", "brown")
 
 
-def told(
+def note(
     text: str,
     *,
     who: str = "ann",
@@ -72,7 +72,7 @@ class CountingStore(InMemoryStore):
 
 async def test_new_texts_take_one_question_and_one_write_a_batch() -> None:
     store = CountingStore()
-    done = await all_of(memory_over(store), [told(f"note {n}") for n in range(100)], batch=50)
+    done = await all_of(memory_over(store), [note(f"note {n}") for n in range(100)], batch=50)
     assert store.asked == ["get", "add"] * 2
     assert all(one.new for one in done)
     assert [one.record.text for one in done] == [f"note {n}" for n in range(100)]
@@ -80,7 +80,7 @@ async def test_new_texts_take_one_question_and_one_write_a_batch() -> None:
 
 async def test_near_duplicates_are_looked_for_only_where_that_is_asked() -> None:
     memory = memory_over()
-    texts = [told("The door is shut."), told("the door is shut", who="eve")]
+    texts = [note("The door is shut."), note("the door is shut", who="eve")]
     done = [one async for some in memory.remember_all(texts) for one in some]
     assert [one.new for one in done] == [True, True]
     other = memory_over()
@@ -91,10 +91,10 @@ async def test_near_duplicates_are_looked_for_only_where_that_is_asked() -> None
 async def test_bad_text_is_refused_before_anything_of_its_batch_is_written() -> None:
     memory = memory_over()
     with pytest.raises(ValueError, match="text is empty"):
-        await all_of(memory, [told("one"), told("two"), told("three"), told(" ")], batch=2)
+        await all_of(memory, [note("one"), note("two"), note("three"), note(" ")], batch=2)
     assert {record.text for record in (await stored(memory)).values()} == {"one", "two"}
     with pytest.raises(ValueError, match="batch must be at least 1"):
-        await all_of(memory, [told("one")], batch=0)
+        await all_of(memory, [note("one")], batch=0)
 
 
 async def test_texts_are_taken_one_batch_at_a_time() -> None:
@@ -103,7 +103,7 @@ async def test_texts_are_taken_one_batch_at_a_time() -> None:
     def coming() -> Iterator[ToRemember]:
         for number in range(9):
             taken.append(number)
-            yield told(f"note {number}")
+            yield note(f"note {number}")
 
     writing = memory_over().remember_all(coming(), batch=3)
     first = await anext(writing)
@@ -111,10 +111,10 @@ async def test_texts_are_taken_one_batch_at_a_time() -> None:
     await writing.aclose()
 
 
-async def test_failure_in_the_middle_tells_how_many_were_written_and_repeating_completes() -> None:
+async def test_a_failure_in_the_middle_says_how_many_were_written_and_repeating_completes() -> None:
     store = CountingStore(fails_at=2)
     memory = memory_over(store)
-    texts = [told(f"note {n}") for n in range(5)]
+    texts = [note(f"note {n}") for n in range(5)]
     with pytest.raises(RecordStoreError, match=r"^2 text.* The disk is full"):
         await all_of(memory, texts, batch=2)
     assert len(await stored(memory)) == 2
@@ -126,15 +126,15 @@ async def test_failure_in_the_middle_tells_how_many_were_written_and_repeating_c
 
 async def test_text_derived_from_one_of_the_same_batch_is_trusted_no_more() -> None:
     memory = memory_over()
-    rumour = told("the bridge is closed", trust=Trust.UNTRUSTED)
+    rumour = note("the bridge is closed", trust=Trust.UNTRUSTED)
     (first,) = await all_of(memory, [rumour])
     concluded = ToRemember(
         kind=SEMANTIC,
         text="take the ferry",
-        provenance=told("").provenance,
+        provenance=note("").provenance,
         derived_from=[first.record.id],
     )
-    *_, last = await all_of(memory, [rumour, told("it rains"), concluded])
+    *_, last = await all_of(memory, [rumour, note("it rains"), concluded])
     assert last.record.provenance.trust is Trust.UNTRUSTED
     with pytest.raises(ValueError, match="Nothing can be derived"):
         await all_of(memory, [replace(concluded, derived_from=["nothing"])])
@@ -144,13 +144,13 @@ async def test_text_derived_from_one_of_the_same_batch_is_trusted_no_more() -> N
 def words(draw: st.DrawFn) -> ToRemember:
     who = draw(st.sampled_from(("ann", "bob", "eve")))
     if draw(st.booleans()):
-        return told(f"note {draw(st.integers(0, 3))}", who=who)
+        return note(f"note {draw(st.integers(0, 3))}", who=who)
     about, value = draw(st.sampled_from(("door", "wall"))), draw(st.sampled_from(COLOURS))
     trust = draw(st.sampled_from((Trust.USER, Trust.USER, Trust.UNTRUSTED)))
     how = draw(st.sampled_from(("is", "was painted")))
     since = draw(st.sampled_from((None, None, *(datetime(2025, 5, n, tzinfo=UTC) for n in (1, 2)))))
     text = f"{about} {how} {value}"
-    return told(text, who=who, trust=trust, value=value, about=about, since=since)
+    return note(text, who=who, trust=trust, value=value, about=about, since=since)
 
 
 stories = st.lists(words(), max_size=12)
@@ -170,20 +170,20 @@ async def test_batches_leave_what_single_writes_leave(story: list[ToRemember], b
 
 @example(
     story=[
-        told("door is red", value="red"),
-        told("wall is blue", value="blue", about="wall"),
-        told("note 0"),
-        told("door is red", value="red"),
-        told("door is blue", value="blue"),
-        told("wall is red", trust=Trust.UNTRUSTED, value="red", about="wall"),
-        told("door is red", value="red"),
-        told("wall was painted red", value="red", about="wall"),
+        note("door is red", value="red"),
+        note("wall is blue", value="blue", about="wall"),
+        note("note 0"),
+        note("door is red", value="red"),
+        note("door is blue", value="blue"),
+        note("wall is red", trust=Trust.UNTRUSTED, value="red", about="wall"),
+        note("door is red", value="red"),
+        note("wall was painted red", value="red", about="wall"),
     ],
     batch=1,
     fails_at=8,
 )
 @given(story=stories, batch=st.integers(1, 5), fails_at=st.integers(1, 8))
-async def test_what_is_broken_off_is_completed_by_repeating(
+async def test_an_interrupted_write_is_completed_by_repeating(
     story: list[ToRemember], batch: int, fails_at: int
 ) -> None:
     whole = memory_over()

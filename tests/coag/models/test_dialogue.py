@@ -65,7 +65,7 @@ async def test_dialogue_is_sent_as_it_is_and_recorded_in_front_of_what_is_added(
     assert recorded[3] == {"role": "tool", "content": "a door", "results": [brought]}
 
 
-async def test_what_a_rung_adds_stands_in_the_users_last_message() -> None:
+async def test_what_a_rung_adds_is_in_the_users_last_message() -> None:
     model = ScriptedModel(scripted_answers(['{"what": "door"}']))
     await StructuredModel(model).ask(
         (), Seen, dialogue=DIALOGUE[:2], settings=AskSettings(mode=OutputMode.PROMPT)
@@ -94,7 +94,7 @@ def test_system_messages_become_one_at_the_front() -> None:
     assert merged_system(DIALOGUE[1:]) == DIALOGUE[1:]
 
 
-def test_record_of_a_dialogue_tells_apart_who_spoke_what_was_thought_and_each_image() -> None:
+def test_the_record_of_a_dialogue_distinguishes_speakers_thoughts_and_images() -> None:
     dark, light = (Image.from_pil(new_image("RGB", (2, 3), color)) for color in ("black", "white"))
     thinking = AssistantMessage(content="A door.", thought="Hm.", source="a")
     dialogues: list[list[LLMMessage]] = [

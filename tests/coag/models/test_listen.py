@@ -42,7 +42,7 @@ def test_cached_tokens_are_heard_in_each_servers_way(usage: object, cached: int)
     )
 
 
-def test_what_was_heard_counts_where_the_client_told_nothing() -> None:
+def test_captured_usage_counts_where_the_client_reported_none() -> None:
     with capture_usage() as heard:
         publish({})
     assert heard.usage() == TokenUsage(prompt_tokens=9, completion_tokens=2, calls=1)

@@ -44,27 +44,27 @@ async def offer(
     written: Sequence[str] = (),
     prompt: Prompt = PROMPT,
 ) -> tuple[ToolAnswer, list[ModelCall]]:
-    told: list[ModelCall] = []
+    calls: list[ModelCall] = []
     got = await offer_tools(
         StructuredModel(model),
         prompt,
         tools,
-        context=CallContext(on_call=told.append),
+        context=CallContext(on_call=calls.append),
         settings=settings or AskSettings(),
         on_chunk=None if pieces is None else pieces.append,
         written=written,
     )
-    return got, told
+    return got, calls
 
 
 @pytest.mark.parametrize("streams", [False, True])
 async def test_calls_are_read_in_order(streams: bool) -> None:
     model = PlannedModel("FINAL", [("add", {"a": 1}), ("add", {"a": 2})], thought="Hm.")
-    got, told = await offer(model, pieces=[] if streams else None)
+    got, calls = await offer(model, pieces=[] if streams else None)
     assert [(c.name, c.arguments) for c in got.calls] == [("add", '{"a": 1}'), ("add", '{"a": 2}')]
     assert (got.text, got.thought, got.repaired) == ("", "Hm.", False)
-    assert [call.rung for call in told] == [OutputMode.NATIVE]
-    assert [dict(c) for c in told[0].tool_calls] == [
+    assert [call.rung for call in calls] == [OutputMode.NATIVE]
+    assert [dict(c) for c in calls[0].tool_calls] == [
         {"id": "call-1", "name": "add", "arguments": '{"a": 1}'},
         {"id": "call-2", "name": "add", "arguments": '{"a": 2}'},
     ]
@@ -76,8 +76,8 @@ async def test_a_text_is_a_text_whatever_it_says_if_the_model_can_call(
     text: str, streams: bool
 ) -> None:
     pieces: list[str] = []
-    got, told = await offer(PlannedModel(text), pieces=pieces if streams else None)
-    assert got.text == told[0].raw == text
+    got, calls = await offer(PlannedModel(text), pieces=pieces if streams else None)
+    assert got.text == calls[0].raw == text
     assert got.calls == ()
     assert "".join(pieces) == (text if streams else "")
     assert got.usage.prompt_tokens == PROMPT_TOKENS
@@ -87,10 +87,10 @@ async def test_a_text_is_a_text_whatever_it_says_if_the_model_can_call(
 async def test_calls_written_as_text_are_calls_and_not_shown(streams: bool) -> None:
     pieces: list[str] = []
     model = PlannedModel(WRITTEN, function_calling=False)
-    got, told = await offer(model, tools=(), pieces=pieces if streams else None, written=["add"])
+    got, calls = await offer(model, tools=(), pieces=pieces if streams else None, written=["add"])
     assert [(c.name, c.arguments) for c in got.calls] == [("add", '{"a": 1}')]
     assert got.repaired
-    assert told[0].repaired
+    assert calls[0].repaired
     assert pieces == []
 
 
@@ -106,7 +106,7 @@ async def test_calls_written_as_text_are_calls_and_not_shown(streams: bool) -> N
         '{"call": [{"n\\u0061me": "add", "arguments": {"a": 1}}]}',
     ],
 )
-async def test_a_call_that_stands_in_what_was_shown_is_a_quotation(shown: str) -> None:
+async def test_a_call_that_was_in_the_prompt_is_a_quotation(shown: str) -> None:
     prompt = (*PROMPT, PromptMessage(role="user", content=f"look returned: {shown}"))
     model = PlannedModel(WRITTEN, function_calling=False)
     got, _ = await offer(model, tools=(), written=["add"], prompt=prompt)
@@ -116,10 +116,10 @@ async def test_a_call_that_stands_in_what_was_shown_is_a_quotation(shown: str) -
 @pytest.mark.parametrize("nothing", ["", BLANK, []])
 async def test_an_empty_answer_is_asked_for_once_more(nothing: str | list[FunctionCall]) -> None:
     model = PlannedModel("at last").err(nothing)
-    got, told = await offer(model)
+    got, calls = await offer(model)
     assert got.text == "at last"
-    assert [call.attempt for call in told] == [1, 2]
-    assert told[0].error == "The answer was empty."
+    assert [call.attempt for call in calls] == [1, 2]
+    assert calls[0].error == "The answer was empty."
     assert got.usage.calls == 2
     assert model.violations == []
 
@@ -131,16 +131,16 @@ async def test_no_more_than_sixteen_calls_are_kept() -> None:
 
 
 async def test_lone_surrogates_are_replaced() -> None:
-    calls = [FunctionCall(id="c", name="add\ud800", arguments='"\ud800"')]
-    got, told = await offer(PlannedModel().err(calls))
+    malformed_calls = [FunctionCall(id="c", name="add\ud800", arguments='"\ud800"')]
+    got, calls = await offer(PlannedModel().err(malformed_calls))
     assert [(c.name, c.arguments) for c in got.calls] == [("add?", '"?"')]
-    told[0].model_dump_json().encode()
-    got, told = await offer(PlannedModel("hm \ud800"))
+    calls[0].model_dump_json().encode()
+    got, calls = await offer(PlannedModel("hm \ud800"))
     assert got.text == "hm ?"
 
 
 @pytest.mark.parametrize("streams", [False, True])
-async def test_an_error_of_the_client_is_told(streams: bool) -> None:
+async def test_an_error_of_the_client_is_raised(streams: bool) -> None:
     model = PlannedModel().err(RuntimeError("down"))
     with pytest.raises(ModelCallError, match="RuntimeError: down"):
         await offer(model, pieces=[] if streams else None)
@@ -163,7 +163,7 @@ def malformed(**fields: Any) -> CreateResult:
 
 
 class CarelessModel(PlannedModel):
-    """Gives back what it is told to, of whatever type, and then a sound text."""
+    """Returns a value of any type, and then a sound text."""
 
     def __init__(self, *results: Any) -> None:
         super().__init__()
@@ -200,7 +200,7 @@ class SpeakingModel(PlannedModel):
 
 @pytest.mark.parametrize("streams", [False, True])
 @pytest.mark.parametrize(
-    ("result", "said"),
+    ("result", "error"),
     [
         (malformed(content=5), "neither a text nor calls but 5"),
         (malformed(content={"a": 1}), "neither a text nor calls but {'a': 1}"),
@@ -213,12 +213,12 @@ class SpeakingModel(PlannedModel):
     ],
 )
 async def test_a_malformed_result_is_recorded_and_asked_for_once_more(
-    result: Any, said: str, streams: bool
+    result: Any, error: str, streams: bool
 ) -> None:
-    got, told = await offer(CarelessModel(result), pieces=[] if streams else None)
+    got, calls = await offer(CarelessModel(result), pieces=[] if streams else None)
     assert got.text == "fine"
-    assert [call.attempt for call in told] == [1, 2]
-    assert said in (told[0].error or "")
+    assert [call.attempt for call in calls] == [1, 2]
+    assert error in (calls[0].error or "")
 
 
 @pytest.mark.parametrize(
@@ -230,9 +230,9 @@ async def test_a_malformed_result_is_recorded_and_asked_for_once_more(
     ],
 )
 async def test_usage_that_cannot_be_is_estimated_and_marked(usage: Any) -> None:
-    got, told = await offer(CarelessModel(malformed(content="word " * 40, usage=usage)))
-    assert told[0].usage_estimated
-    assert told[0].error is None
+    got, calls = await offer(CarelessModel(malformed(content="word " * 40, usage=usage)))
+    assert calls[0].usage_estimated
+    assert calls[0].error is None
     assert got.usage.completion_tokens == 50
     assert got.usage.prompt_tokens > 0
 
@@ -240,12 +240,12 @@ async def test_usage_that_cannot_be_is_estimated_and_marked(usage: Any) -> None:
 async def test_an_endless_stream_is_left_where_the_answer_is_cut() -> None:
     pieces: list[str] = []
     model = SpeakingModel("word ", 3_000_000, malformed())
-    got, told = await offer(model, pieces=pieces)
+    got, calls = await offer(model, pieces=pieces)
     assert len(got.text) == 200_000
     assert "".join(pieces) == got.text
     assert model.given == 40_001
-    assert told[0].finish_reason == "length"
-    assert told[0].usage_estimated
+    assert calls[0].finish_reason == "length"
+    assert calls[0].usage_estimated
     assert got.usage.completion_tokens == 50_000
 
 
@@ -262,10 +262,10 @@ async def test_a_stream_that_never_waits_can_be_cancelled() -> None:
 async def test_a_streaming_client_comes_to_its_end() -> None:
     client = ReplayChatCompletionClient(["one", "two"])
     asker = StructuredModel(client)
-    told = [
+    texts = [
         (await offer_tools(asker, PROMPT, [], on_chunk=lambda piece: None)).text for _ in range(2)
     ]
-    assert told == ["one", "two"]
+    assert texts == ["one", "two"]
 
 
 async def test_a_streamed_answer_reaches_a_cache() -> None:

@@ -45,8 +45,8 @@ def test_every_field_is_required_no_other_allowed_and_references_stand_alone() -
     part = schema["$defs"]["Part"]
     assert part["required"] == ["title", "default"]
     assert part["additionalProperties"] is False
-    told = {"description": "What it is called.", "maxLength": 9, "type": "string"}
-    assert part["properties"] == {"title": told, "default": {"type": "integer"}}
+    title = {"description": "What it is called.", "maxLength": 9, "type": "string"}
+    assert part["properties"] == {"title": title, "default": {"type": "integer"}}
     assert schema["properties"]["kind"] == {"$ref": "#/$defs/Kind"}
     assert schema["properties"]["chosen"]["anyOf"][0] == {"$ref": "#/$defs/Part"}
 

@@ -67,7 +67,7 @@ async def test_stream_ends_with_the_result_and_its_chunks_make_the_text() -> Non
     assert len(parts) > 1
 
 
-async def test_the_tool_to_call_is_told_by_name_and_streamed_calls_are_in_the_result() -> None:
+async def test_the_tool_to_call_is_named_and_streamed_calls_are_in_the_result() -> None:
     def add(left: int, right: int) -> int:
         return left + right
 

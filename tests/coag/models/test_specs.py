@@ -117,18 +117,18 @@ def test_anthropic_model_is_opened(monkeypatch: pytest.MonkeyPatch, name: str) -
     assert not client.model_info["structured_output"]
 
 
-@pytest.mark.parametrize(("told", "limited"), [({}, False), ({"max_tokens": 99}, True)])
+@pytest.mark.parametrize(("options", "limited"), [({}, False), ({"max_tokens": 99}, True)])
 def test_a_client_may_be_made_with_a_limit_of_its_own(
-    told: dict[str, object], limited: bool, tmp_path: Path
+    options: dict[str, object], limited: bool, tmp_path: Path
 ) -> None:
-    config = {"model": "m", "base_url": "http://127.0.0.1:1/v1", "api_key": "k", **told}
+    config = {"model": "m", "base_url": "http://127.0.0.1:1/v1", "api_key": "k", **options}
     info = {"vision": False, "function_calling": True, "json_output": True, "family": "unknown"}
-    described = {
+    component = {
         "provider": "autogen_ext.models.openai.OpenAIChatCompletionClient",
         "component_type": "model",
         "config": {**config, "model_info": {**info, "structured_output": True}},
     }
-    assert has_own_limit(open_model(written(tmp_path, described))) == limited
+    assert has_own_limit(open_model(written(tmp_path, component))) == limited
 
 
 def test_own_schemes_are_given_explicitly() -> None:
@@ -174,7 +174,7 @@ def test_missing_key_names_its_variable(text: str, variable: str) -> None:
 def test_missing_package_names_its_extra(
     monkeypatch: pytest.MonkeyPatch, text: str, module: str, extra: str
 ) -> None:
-    # Without a key too: whoever lacks both is told of the package first.
+    # Without a key too: where both are missing, the package is named first.
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
     monkeypatch.setitem(sys.modules, module, None)

@@ -1,4 +1,4 @@
-"""How large a model's window is, as far as anybody tells."""
+"""How large a model's window is, as far as it is known."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ def server() -> Iterator[FakeServer]:
     fake.stop()
 
 
-def test_the_model_info_tells_it_first() -> None:
+def test_the_model_info_comes_first() -> None:
     other = ScriptedModel(hello)
     assert window_of(with_window(ScriptedModel(hello), 9_000)) == 9_000
     assert window_of(other) is None
 
 
-def test_autogens_table_tells_it_for_the_models_that_it_knows() -> None:
+def test_autogens_table_is_used_for_the_models_that_it_knows() -> None:
     client = OpenAIChatCompletionClient(model="gpt-4o", api_key="none")
     assert window_of(client) == 128_000
     assert not can_be_asked(client)
 
 
-def test_ollama_cuts_at_its_own_default_unless_it_is_told() -> None:
+def test_ollama_cuts_at_its_own_default_unless_num_ctx_is_set() -> None:
     info: Any = {
         "vision": False,
         "function_calling": True,
@@ -48,8 +48,8 @@ def test_ollama_cuts_at_its_own_default_unless_it_is_told() -> None:
         "family": "unknown",
     }
     plain = OllamaChatCompletionClient(model="qwen", model_info=info)
-    told = OllamaChatCompletionClient(model="qwen", model_info=info, options={"num_ctx": 16_384})
-    assert (window_of(plain), window_of(told)) == (4_096, 16_384)
+    larger = OllamaChatCompletionClient(model="qwen", model_info=info, options={"num_ctx": 16_384})
+    assert (window_of(plain), window_of(larger)) == (4_096, 16_384)
 
 
 def test_a_spec_may_end_with_it(server: FakeServer) -> None:
@@ -61,7 +61,7 @@ def test_a_spec_may_end_with_it(server: FakeServer) -> None:
         ModelSpec.parse("openai:gpt-5-mini?window=0")
 
 
-async def test_a_server_tells_it_in_its_list_of_models(server: FakeServer) -> None:
+async def test_a_server_gives_it_in_its_list_of_models(server: FakeServer) -> None:
     server.window = 4_321
     client = open_model(f"{server.url}/v1#tiny")
     assert can_be_asked(client)
@@ -69,7 +69,7 @@ async def test_a_server_tells_it_in_its_list_of_models(server: FakeServer) -> No
     await client.close()
 
 
-async def test_a_server_that_tells_nothing_is_no_problem(server: FakeServer) -> None:
+async def test_a_server_that_gives_none_is_no_problem(server: FakeServer) -> None:
     client = open_model(f"{server.url}/v1#tiny")
     assert await asked_window(client) is None
     server.list_status = 500

@@ -24,7 +24,7 @@ class Locked(BaseModel):
     "value",
     [importable.triple, importable.Answer, importable.Outer.rule, importable.Outer.Inner, dict],
 )
-def test_what_stands_in_a_module_comes_back_by_its_name(value: object) -> None:
+def test_a_value_of_a_module_comes_back_by_its_name(value: object) -> None:
     assert from_import_name(import_name(value)) is value
 
 
@@ -51,7 +51,7 @@ def test_what_cannot_be_imported_is_refused_with_what_to_do(value: object, said:
         import_name(value)
 
 
-def test_what_stands_elsewhere_under_its_name_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_name_that_leads_to_another_value_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     real = importable.triple
     monkeypatch.setattr(importable, "triple", len)
     with pytest.raises(ConfigurationError, match=r"not found in kits\.importable"):
@@ -100,7 +100,7 @@ def test_state_is_no_argument_and_an_object_that_holds_nothing_needs_none() -> N
 @pytest.mark.parametrize(
     "value", [importable.Counter(), SteppingClock(), {1}, 1.5, Locked(key=SecretStr("x")), print]
 )
-def test_an_object_whose_fields_are_not_told_is_refused(value: Any) -> None:
+def test_an_object_without_known_fields_is_refused(value: Any) -> None:
     with pytest.raises(ConfigurationError):
         Imported.of(value)
 
@@ -120,7 +120,7 @@ def test_an_object_whose_fields_are_not_told_is_refused(value: Any) -> None:
         ("io:open", None, "Python's own"),
     ],
 )
-def test_only_what_is_told_of_by_its_fields_is_made_and_nothing_of_pythons_own(
+def test_only_objects_with_declared_fields_are_made_and_none_of_pythons_own(
     name: str, arguments: dict[str, Any] | None, said: str
 ) -> None:
     with pytest.raises(ConfigurationError, match=said):

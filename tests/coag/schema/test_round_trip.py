@@ -88,7 +88,7 @@ LEAVES: dict[Any, st.SearchStrategy[Any]] = {
 
 
 def any_of(annotation: Any) -> st.SearchStrategy[Any]:
-    """A strategy for a type as it stands in a field of a noun."""
+    """A strategy for the type of a field."""
     if annotation in LEAVES:
         return LEAVES[annotation]
     origin, inner = get_origin(annotation), get_args(annotation)
@@ -151,7 +151,7 @@ def test_a_noun_is_equal_after_writing_and_reading(noun: type[Value]) -> None:
     check()
 
 
-def test_an_outcome_is_told_by_its_phase() -> None:
+def test_an_outcome_is_recognised_by_its_phase() -> None:
     defaults = [noun.model_fields["phase"].default for noun in TRACE_RECORDS[:6]]
     assert defaults == list(PHASES)
 

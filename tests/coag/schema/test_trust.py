@@ -97,7 +97,7 @@ def test_what_a_trusted_module_has_only_imported_is_refused(
         from_run(f"trusted_shop:{name}", ["trusted_shop"])
 
 
-def test_a_module_that_raises_is_told_of_in_a_sentence(
+def test_a_module_that_raises_is_reported_in_a_sentence(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shop(tmp_path, monkeypatch, "raise ValueError('no key')\n")

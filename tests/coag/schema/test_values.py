@@ -67,7 +67,7 @@ def test_ids_count_up_for_each_kind_and_begin_with_the_prefix() -> None:
 
 
 @given(st.lists(st.sampled_from(["percept", "intent", "call"])))
-def test_no_id_comes_twice_wherever_counting_goes_on(kinds: list[str]) -> None:
+def test_no_id_comes_twice_wherever_counting_continues(kinds: list[str]) -> None:
     first = CountingIds()
     before = first.save()
     used = {first(kind) for kind in kinds}
@@ -133,7 +133,7 @@ def test_following_the_phases_visits_each_once_in_order() -> None:
 # ---- the state of a random source ----
 
 
-def test_a_source_goes_on_from_its_state_as_json() -> None:
+def test_a_source_continues_from_its_state_as_json() -> None:
     source, other = random.Random(7), random.Random(8)
     source.gauss(0, 1)  # one more value is kept in the state
     set_random(other, json.loads(json.dumps(random_state(source))))
@@ -166,7 +166,7 @@ def test_what_is_no_state_is_refused_and_leaves_the_source_as_it_was(state: obje
 # ---- candidates, scores, usage ----
 
 
-def test_weightiest_parts_come_first_and_what_adds_nothing_is_not_told() -> None:
+def test_weightiest_parts_come_first_and_what_adds_nothing_is_left_out() -> None:
     parts = ScoreParts(dense=0.2, lexical=0.41, recency=0.001, trust=-0.02)
     assert parts.describe() == "lexical +0.41, dense +0.20, trust -0.02"
     assert ScoreParts().describe() == ""

@@ -125,7 +125,7 @@ async def opened(folder: Path) -> ChromaStore:
 
 
 @pytest.mark.parametrize("how", ["rubbish", "cut"])
-async def test_broken_database_of_chroma_is_told_and_left_as_it_is(
+async def test_a_broken_database_of_chroma_is_reported_and_left_as_it_is(
     tmp_path: Path, how: str
 ) -> None:
     store = await opened(tmp_path)

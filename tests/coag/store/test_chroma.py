@@ -106,7 +106,7 @@ async def test_operation_that_takes_too_long_is_given_up(tmp_path: Path) -> None
     await store.close()
 
 
-async def test_event_loop_goes_on_while_a_record_is_stored(tmp_path: Path) -> None:
+async def test_the_event_loop_runs_while_a_record_is_stored(tmp_path: Path) -> None:
     embedder = SlowEmbedder()
     store = await ChromaStore.open(tmp_path, embedder)
     adding = asyncio.create_task(store.add([remembered("slow")]))

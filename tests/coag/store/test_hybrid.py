@@ -53,11 +53,11 @@ async def test_other_scopes_have_no_say_in_a_score() -> None:
     ]
     together, alone = await holding(*mine, *theirs), await holding(*mine)
 
-    def told(found: list[RecalledRecord]) -> list[object]:
+    def parts(found: list[RecalledRecord]) -> list[object]:
         return [(hit.record, hit.why.recency, hit.why.dense) for hit in found if hit.why]
 
-    asked: dict[str, Any] = {"scopes": ("alice",)}
-    assert told(await hits(together, "room lamp", **asked)) == told(await hits(alone, "room lamp"))
+    own: dict[str, Any] = {"scopes": ("alice",)}
+    assert parts(await hits(together, "room lamp", **own)) == parts(await hits(alone, "room lamp"))
     assert await texts(together, "room lamp", scopes=("carol",)) == []
 
 

@@ -1,4 +1,4 @@
-"""The words of a folder of records: mended where they are broken, and told where they cannot be."""
+"""The index of words of a folder: rebuilt where it is broken, and reported where that fails."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ SPOILED = [_deleted, _emptied, _cut_off, _rubbish, _of_another_format, _broken_p
 
 
 @pytest.mark.parametrize("spoil", SPOILED)
-async def test_index_that_is_gone_or_broken_is_made_anew_and_that_is_told(
+async def test_an_index_that_is_gone_or_broken_is_rebuilt_and_that_is_logged(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, spoil: Callable[[Path], None]
 ) -> None:
     await filled(tmp_path, LAMP, DOOR)
@@ -94,7 +94,7 @@ async def test_index_that_is_gone_or_broken_is_made_anew_and_that_is_told(
     assert known(tmp_path) == sorted(record.id for record in (LAMP, DOOR, TREE))
 
 
-async def test_index_of_an_older_count_is_made_anew(
+async def test_an_index_of_an_older_count_is_rebuilt(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     await filled(tmp_path, LAMP, DOOR)
@@ -120,7 +120,7 @@ async def test_sound_index_is_opened_without_a_word(
     assert [r for r in caplog.records if r.name.startswith("coag")] == []
 
 
-async def test_index_that_breaks_while_it_is_open_is_made_anew(
+async def test_an_index_that_breaks_while_it_is_open_is_rebuilt(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     store = await opened(tmp_path)

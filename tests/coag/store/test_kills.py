@@ -83,7 +83,7 @@ async def everything(store: ChromaStore) -> dict[str, Record]:
 
 
 def entries_agree(folder: Path, records: dict[str, Record]) -> None:
-    """The lexicon knows exactly these records, as they are, and nothing is left to be mended."""
+    """The lexicon knows exactly these records, as they are, and nothing is left to repair."""
     lexicon = Lexicon(folder / "coag-words.sqlite3")
     assert lexicon.pending() == []
     assert lexicon.other_than(list(records)) == []
@@ -114,7 +114,7 @@ async def found_by_meaning(
 
 
 async def look_again(folder: Path, left: Left, dice: random.Random) -> Left:
-    """Checks what is in the folder, and completes what was broken off; gives what is there."""
+    """Checks the folder, completes what was interrupted, and returns the records."""
     if left.again and left.again[0] == "reembed":
         await either_is_complete_or_refused(folder, left)
         await reembed(folder, HashEmbedder(left.again[1]))
@@ -144,7 +144,7 @@ async def look_again(folder: Path, left: Left, dice: random.Random) -> Left:
 
 
 async def either_is_complete_or_refused(folder: Path, left: Left) -> None:
-    """Whoever can open a store that is half re-embedded finds all in it; who cannot, is told."""
+    """A half re-embedded store opens with all records, or the error names the command."""
     for dimension in (left.dimension, left.again[1]):
         try:
             store = await ChromaStore.open(folder, HashEmbedder(dimension))

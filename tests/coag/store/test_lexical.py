@@ -115,7 +115,7 @@ MANY = 450
 
 
 def filled(many: int = MANY) -> Lexicon:
-    """An index in which "lamp" is common and each number stands once."""
+    """An index in which "lamp" is common and each number occurs once."""
     lexicon = Lexicon()
     records = (remembered(f"lamp {n} burns") for n in range(many))
     lexicon.put([indexed(record, {}) for record in records])
@@ -138,7 +138,7 @@ def test_a_question_is_answered_alike_whether_its_common_words_are_remembered_or
     assert 0 < besides.share < first[0].share
 
 
-def test_a_word_that_became_rare_is_looked_up_anew() -> None:
+def test_a_word_that_became_rare_is_looked_up_again() -> None:
     lexicon = filled()
     asked(lexicon, "lamp")
     lexicon.drop([remembered(f"lamp {n} burns").id for n in range(1, MANY)])
@@ -165,7 +165,7 @@ def _other_tables(path: Path) -> None:
 
 
 @pytest.mark.parametrize("spoil", [_rubbish, _other_format, _other_tables])
-def test_file_that_is_no_index_is_told_to_be_broken(
+def test_a_file_that_is_no_index_is_reported_as_broken(
     tmp_path: Path, spoil: Callable[[Path], None]
 ) -> None:
     spoil(tmp_path / "words")
@@ -214,23 +214,23 @@ class LexiconAgainstAModel(RuleBasedStateMachine):
     @rule(records=SOME_RECORDS)
     def put(self, records: list[Record]) -> None:
         self.lexicon.put([taken(record) for record in records])
-        stood = set(self.places.values())
+        places = set(self.places.values())
         for record in {record.id: record for record in records}.values():  # the last of each counts
             self.records[record.id] = record
-            self._place(record, stood)
+            self._place(record, places)
             self.begun.pop(record.id, None)
 
-    def _place(self, record: Record, stood: set[tuple[int, int]]) -> None:
-        """Behind all that stood in its episode, what leaves it now included."""
+    def _place(self, record: Record, places: set[tuple[int, int]]) -> None:
+        """Behind all records of its episode, those that leave it now included."""
         entry = taken(record).entry
         place = entry.place
         known = self.places.get(record.id)
         if place < 0 and known is not None and known[0] == entry.episode:
             place = known[1]
         elif place < 0:
-            place = max((p for episode, p in stood if episode == entry.episode), default=-1) + 1
+            place = max((p for episode, p in places if episode == entry.episode), default=-1) + 1
         self.places[record.id] = (entry.episode, place)
-        stood.add((entry.episode, place))
+        places.add((entry.episode, place))
 
     @rule(records=SOME_RECORDS)
     def drop(self, records: list[Record]) -> None:
@@ -262,7 +262,7 @@ class LexiconAgainstAModel(RuleBasedStateMachine):
         self.open()
 
     @invariant()
-    def it_knows_what_it_was_told(self) -> None:
+    def it_equals_the_model(self) -> None:
         assert self.lexicon.count() == len(self.records)
         assert self.lexicon.pending() == list(self.begun)
         entries = self.lexicon.entries([*self.records, "unknown"])

@@ -121,7 +121,7 @@ def test_nothing_is_imported_before_the_first_text_and_no_network_is_needed() ->
     assert (done.stdout.split("\n")[:2], done.stderr) == (["[]", "[]"], "")
 
 
-def test_missing_package_is_told_with_the_command_that_installs_it(
+def test_a_missing_package_is_named_with_the_command_that_installs_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def nothing_found(name: str) -> None:
@@ -134,7 +134,7 @@ def test_missing_package_is_told_with_the_command_that_installs_it(
 
 
 @needs_weights
-def test_missing_library_is_told_with_the_command_that_installs_it() -> None:
+def test_a_missing_library_is_named_with_the_command_that_installs_it() -> None:
     script = (
         "import sys\n"
         "from coag.errors import ConfigurationError\n"

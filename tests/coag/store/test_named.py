@@ -92,8 +92,8 @@ def test_minilm_is_known_by_its_short_name_and_written_down_by_its_whole_one() -
 
 async def test_a_function_that_chroma_knows_makes_the_vectors(tmp_path: Path) -> None:
     store = await ChromaStore.open(tmp_path, "tiny")
-    told = remembered("A wall.")
-    assert await store.add([told]) == [told.id]
+    record = remembered("A wall.")
+    assert await store.add([record]) == [record.id]
     await store.close()
     with pytest.raises(EmbedderMismatchError, match="tiny:tiny-2"):
         await ChromaStore.open(tmp_path, "tiny:tiny-3")

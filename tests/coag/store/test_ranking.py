@@ -99,7 +99,7 @@ def test_a_record_that_gets_better_falls_behind_none(
         assert after[one] - after[other] >= lead - TOLERANCE
 
 
-def test_what_stands_beside_a_good_record_gets_some_of_its_weight() -> None:
+def test_a_neighbour_of_a_good_record_gets_some_of_its_weight() -> None:
     good = RankCandidate(PLAIN._replace(id="good", episode=1, place=4), 0.9, 0.9)
     weak = [
         RankCandidate(PLAIN._replace(id=f"{place}", episode=1, place=place), 0.1, 0.0)

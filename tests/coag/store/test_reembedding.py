@@ -125,14 +125,14 @@ async def half_done(folder: Path, vectors: int = 9) -> None:
 
 async def test_all_records_are_found_as_they_were_with_the_new_embedder(tmp_path: Path) -> None:
     before = await filled(tmp_path)
-    told: list[ReembedProgress] = []
-    assert await reembed(tmp_path, NEW, batch=4, progress=told.append) == len(before)
+    reports: list[ReembedProgress] = []
+    assert await reembed(tmp_path, NEW, batch=4, progress=reports.append) == len(before)
     after = await opened(tmp_path)
     assert list(after.items()) == list(before.items())  # all fields, and the order of arrival
     assert collections(tmp_path) == ["coag-episodic", "coag-semantic"]
-    assert [one.done for one in told] == sorted(one.done for one in told)
-    assert {one.total for one in told} == {len(before)}
-    assert (told[-1].stage, told[-1].done) == ("switched", len(before))
+    assert [one.done for one in reports] == sorted(one.done for one in reports)
+    assert {one.total for one in reports} == {len(before)}
+    assert (reports[-1].stage, reports[-1].done) == ("switched", len(before))
     with pytest.raises(EmbedderMismatchError, match="coag memory reembed"):
         await ChromaStore.open(tmp_path, OLD)
 
@@ -147,9 +147,13 @@ async def test_half_way_only_the_old_embedder_is_served_and_the_way_on_is_named(
         await ChromaStore.open(tmp_path, NEW)
     plan = await plan_reembedding(tmp_path, NEW)
     assert (plan.state, plan.records, plan.left) == ("half_way", len(before), len(before) - 8)
-    told = await unfinished_reembedding(tmp_path)
-    assert told is not None
-    assert (told.embedder, told.left, told.records) == ("hash-24", len(before) - 8, len(before))
+    state = await unfinished_reembedding(tmp_path)
+    assert state is not None
+    assert (state.embedder, state.left, state.records) == (
+        "hash-24",
+        len(before) - 8,
+        len(before),
+    )
     # what is there already is not embedded again
     assert await reembed(tmp_path, Tired(len(before) - 8), batch=4) == len(before)
     assert await opened(tmp_path) == before
@@ -218,7 +222,7 @@ class Breaking:
         monkeypatch.setattr(owner, name, counted)
 
 
-async def test_broken_off_before_any_of_its_changes_it_is_completed_by_repeating_it(
+async def test_interrupted_before_any_of_its_changes_it_is_completed_by_repeating_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = await filled(tmp_path / "filled")
@@ -233,10 +237,10 @@ async def test_broken_off_before_any_of_its_changes_it_is_completed_by_repeating
             await reembed(folder, NEW, batch=10)
         assert isinstance(caught.value.__cause__, Stop)
         breaking.left = None
-        told = await unfinished_reembedding(folder)
-        assert told is not None
-        assert (told.embedder, told.records) == (NEW.name, len(before))
-        done.append(told.records - told.left)
+        state = await unfinished_reembedding(folder)
+        assert state is not None
+        assert (state.embedder, state.records) == (NEW.name, len(before))
+        done.append(state.records - state.left)
         await either_is_complete_or_refused(folder, before)
         assert await reembed(folder, NEW, batch=10) == len(before)
         assert collections(folder) == ["coag-episodic", "coag-semantic"]
@@ -249,7 +253,7 @@ async def test_broken_off_before_any_of_its_changes_it_is_completed_by_repeating
 
 
 async def either_is_complete_or_refused(folder: Path, before: Mapping[str, Record]) -> None:
-    """Whoever can open the store finds all in it."""
+    """Every embedder that opens the store finds all records."""
     for embedder in (OLD, NEW):
         try:
             store = await ChromaStore.open(folder, embedder)
@@ -301,7 +305,7 @@ async def test_collections_that_do_not_belong_together_are_left_alone(tmp_path: 
     assert "coag-episodic.old" in collections(tmp_path)
 
 
-async def test_plan_tells_what_is_to_be_done_and_changes_nothing(tmp_path: Path) -> None:
+async def test_the_plan_says_what_is_to_be_done_and_changes_nothing(tmp_path: Path) -> None:
     before = await filled(tmp_path)
     plan = await plan_reembedding(tmp_path, NEW)
     assert (plan.state, plan.made_with, plan.embedder) == ("needed", ("hash-16",), "hash-24")
@@ -311,9 +315,9 @@ async def test_plan_tells_what_is_to_be_done_and_changes_nothing(tmp_path: Path)
     await reembed(tmp_path, NEW)
     plan = await plan_reembedding(tmp_path, NEW)
     assert (plan.state, plan.left, plan.seconds) == ("done", 0, 0.0)
-    told: list[ReembedProgress] = []
-    assert await reembed(tmp_path, NEW, progress=told.append) == len(before)
-    assert [one.stage for one in told] == ["switched"]  # the vectors are right already
+    reports: list[ReembedProgress] = []
+    assert await reembed(tmp_path, NEW, progress=reports.append) == len(before)
+    assert [one.stage for one in reports] == ["switched"]  # the vectors are right already
     assert await opened(tmp_path) == before
 
 

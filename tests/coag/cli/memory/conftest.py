@@ -27,7 +27,7 @@ async def _filled(folder: Path) -> dict[str, str]:
 
     async def tell(name: str, text: str, *, derived: tuple[str, ...] = (), **more: str) -> Record:
         trust = Trust(more.get("trust", "user"))
-        told = await memory.remember(
+        done = await memory.remember(
             MemoryKind.SEMANTIC,
             text,
             provenance=origin(more.get("source", "alice"), trust, "agent", run="run-1"),
@@ -36,8 +36,8 @@ async def _filled(folder: Path) -> dict[str, str]:
             else None,
             derived_from=[ids[one] for one in derived],
         )
-        ids[name] = told.record.id
-        return told.record
+        ids[name] = done.record.id
+        return done.record
 
     await tell("first", "The charger stands at the door.", value="door")
     await tell("charger", "The charger stands at the window.", value="window")

@@ -34,12 +34,12 @@ def test_another_text_is_a_new_record_of_the_person_in_the_old_ones_place(
     say: Say, own: Path, ids: Ids
 ) -> None:
     text = "The charger stands in the hall."
-    said = say(
+    result = say(
         *("memory", "edit", ids["charger"][:8], "--text", text, "--value", "hall"),
         *("--importance", "0.9", "--by", "eve", "--yes"),
     )
-    assert said.code == 0
-    new = shown(say, said.out.split()[0])
+    assert result.code == 0
+    new = shown(say, result.out.split()[0])
     old = shown(say, ids["charger"])
     assert (new.text, new.supersedes, old.superseded_by) == (text, old.id, new.id)
     assert old.text == "The charger stands at the window."
@@ -57,9 +57,9 @@ def test_a_fact_can_be_dropped_with_another_text_and_the_log_has_names_alone(
     say: Say, own: Path, ids: Ids
 ) -> None:
     words = ("--text", "The charger: nobody knows where.", "--no-fact", "--set", "note=secret: x")
-    said = say("memory", "edit", ids["charger"], *words, "--yes")
-    assert said.code == 0
-    assert shown(say, said.out.split()[0]).fact is None
+    result = say("memory", "edit", ids["charger"], *words, "--yes")
+    assert result.code == 0
+    assert shown(say, result.out.split()[0]).fact is None
     (line,) = log_of(own)
     assert line["details"] == {"changed": ["text", "metadata", "fact"]}
     assert "window" not in json.dumps(line)
@@ -69,8 +69,8 @@ def test_all_but_the_text_is_written_over(say: Say, own: Path, ids: Ids) -> None
     name = ids["charger"]
     before = shown(say, name)
     words = ("--type", "place", "--set", "floor=2", "--set", "by=me", "--until", "2026-03-01")
-    said = say("memory", "edit", name, *words, "--yes")
-    assert said.out == f"{name} was changed.\n"
+    result = say("memory", "edit", name, *words, "--yes")
+    assert result.out == f"{name} was changed.\n"
     after = shown(say, name)
     assert (after.type, after.metadata) == ("place", {"floor": 2, "by": "me"})
     assert after.fact is not None
@@ -87,8 +87,8 @@ def test_a_text_is_read_from_standard_input(
     say: Say, ids: Ids, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sys.stdin", StringIO("Bob likes\x1b[2J coffee.\n"))
-    said = say("memory", "edit", ids["bob"], "--text", "-", "--yes")
-    assert shown(say, said.out.split()[0]).text == "Bob likes coffee."
+    result = say("memory", "edit", ids["bob"], "--text", "-", "--yes")
+    assert shown(say, result.out.split()[0]).text == "Bob likes coffee."
 
 
 @pytest.mark.usefixtures("own")
@@ -101,15 +101,15 @@ def test_without_options_an_editor_is_opened(
     monkeypatch.setenv("EDITOR", str(editor))
     monkeypatch.setenv("VISUAL", str(editor))
     at_a_terminal("y")
-    said = say("memory", "edit", ids["bob"])
-    assert said.code == 0
-    assert shown(say, said.out.split()[0]).text == "Bob likes coffee."
+    result = say("memory", "edit", ids["bob"])
+    assert result.code == 0
+    assert shown(say, result.out.split()[0]).text == "Bob likes coffee."
     monkeypatch.setattr("sys.stdin", StringIO(""))
     assert "no terminal for an editor" in say("memory", "edit", ids["walk"]).err
 
 
 @pytest.mark.parametrize(
-    ("name", "words", "said"),
+    ("name", "words", "error"),
     [
         ("walk", ["--value", "x"], "holds no fact in parts"),
         ("walk", ["--unset", "x"], "no metadata 'x'"),
@@ -128,11 +128,11 @@ def test_without_options_an_editor_is_opened(
 )
 @pytest.mark.usefixtures("kept")
 def test_a_correction_that_cannot_be_is_refused(
-    say: Say, ids: Ids, name: str, words: list[str], said: str
+    say: Say, ids: Ids, name: str, words: list[str], error: str
 ) -> None:
-    told = say("memory", "edit", ids.get(name, name), *words, "--yes")
-    assert (told.code, told.out) == (2, "")
-    assert said in told.err
+    result = say("memory", "edit", ids.get(name, name), *words, "--yes")
+    assert (result.code, result.out) == (2, "")
+    assert error in result.err
 
 
 @pytest.mark.usefixtures("kept")
@@ -155,34 +155,34 @@ def test_nothing_is_changed_without_a_yes(
 ) -> None:
     named = [] if {"--everything", "reembed"} & set(words) else [ids["walk"]]
     monkeypatch.setattr("sys.stdin", StringIO(""))
-    said = say("memory", words[0], *named, *words[1:])
-    assert (said.code, said.out) == (2, "")
-    assert "Add --yes" in said.err
+    result = say("memory", words[0], *named, *words[1:])
+    assert (result.code, result.out) == (2, "")
+    assert "Add --yes" in result.err
     at_a_terminal("n")
-    said = say("memory", words[0], *named, *words[1:])
-    assert said.code == 1
-    assert "Nothing was changed." in said.err
+    result = say("memory", words[0], *named, *words[1:])
+    assert result.code == 1
+    assert "Nothing was changed." in result.err
     assert shown(say, ids["walk"]).type == "note"
 
 
-def test_one_record_is_forgotten_and_what_rests_on_it_is_told(
+def test_a_record_is_forgotten_and_the_conclusions_from_it_are_counted(
     say: Say, own: Path, ids: Ids
 ) -> None:
-    said = say("memory", "forget", ids["lie"], ids["walk"], "--yes")
-    assert said.code == 0
-    assert "1 record(s) were concluded from" in said.err
+    result = say("memory", "forget", ids["lie"], ids["walk"], "--yes")
+    assert result.code == 0
+    assert "1 record(s) were concluded from" in result.err
     assert say("memory", "show", ids["lie"]).code == 1
     assert shown(say, ids["derived"]).lineage.derived_from == (ids["lie"],)
     assert shown(say, ids["charger"]).lineage.contradicts == ()
-    told = say("memory", "history", ids["walk"])
-    assert (told.code, "forgotten" in told.err) == (1, True)
+    history = say("memory", "history", ids["walk"])
+    assert (history.code, "forgotten" in history.err) == (1, True)
     assert "hall" not in (own / "memory-log.jsonl").read_text(encoding="utf-8")
 
 
 @pytest.mark.usefixtures("own")
 def test_what_a_forgotten_record_had_superseded_holds_again(say: Say, ids: Ids) -> None:
-    said = say("memory", "forget", ids["charger"], "--yes")
-    assert "The charger stands at the door. (holds again)" in said.err
+    result = say("memory", "forget", ids["charger"], "--yes")
+    assert "The charger stands at the door. (holds again)" in result.err
     old = shown(say, ids["first"])
     assert old.superseded_by is None
     assert old.fact is not None
@@ -195,9 +195,9 @@ def test_everything_of_a_scope_is_forgotten(say: Say) -> None:
     assert say("memory", "forget", "--everything", "--yes").code == 2
     assert say("memory", "forget", "--yes").code == 2
     assert say("memory", "forget", "--everything", "--scope", "eve", "--yes").code == 1
-    said = say("memory", "forget", "--everything", "--scope", "bob", "--yes")
-    assert said.out == "1 record(s) of scope 'bob' are forgotten.\n"
-    assert "Bob likes tea." in said.err
+    result = say("memory", "forget", "--everything", "--scope", "bob", "--yes")
+    assert result.out == "1 record(s) of scope 'bob' are forgotten.\n"
+    assert "Bob likes tea." in result.err
     assert say("memory", "ls", "--scope", "bob").code == 1
     assert say("memory", "stats").code == 0
 
@@ -207,13 +207,13 @@ def test_a_revoked_record_takes_all_with_it_that_rests_on_it(say: Say, own: Path
     procedures = ProceduralMemory(path=own / "procedures.json")
     assert rule in procedures.get("reasoning").text
     others = {name: procedures.versions(name) for name in procedures.names() if name != "reasoning"}
-    said = say("memory", "revoke", ids["lie"][:8], "--reason", "The sign lied.", "--yes")
-    assert said.code == 0
-    assert "2 record(s) will be taken back" in said.err
-    assert "reasoning@2" in said.err
-    assert f"taken back: {ids['lie']}, {ids['derived']}" in said.out
-    assert f"no longer name them: {ids['charger']}" in said.out
-    assert "procedures rolled back: reasoning@3" in said.out
+    result = say("memory", "revoke", ids["lie"][:8], "--reason", "The sign lied.", "--yes")
+    assert result.code == 0
+    assert "2 record(s) will be taken back" in result.err
+    assert "reasoning@2" in result.err
+    assert f"taken back: {ids['lie']}, {ids['derived']}" in result.out
+    assert f"no longer name them: {ids['charger']}" in result.out
+    assert "procedures rolled back: reasoning@3" in result.out
     after = ProceduralMemory(path=own / "procedures.json")
     assert rule not in after.get("reasoning").text
     assert {name: after.versions(name) for name in others} == others
@@ -227,14 +227,14 @@ def test_a_revoked_record_takes_all_with_it_that_rests_on_it(say: Say, own: Path
 
 
 @pytest.mark.usefixtures("own")
-def test_a_revocation_is_told_as_json_and_stays_within_a_scope(say: Say, ids: Ids) -> None:
+def test_a_revocation_is_printed_as_json_and_stays_within_a_scope(say: Say, ids: Ids) -> None:
     assert say("memory", "revoke", ids["bob"], "--reason", " ", "--yes").code == 2
     nobody = say("memory", "revoke", "0123456789", "--reason", "x", "--yes")
     assert (nobody.code, nobody.out) == (1, "")
     words = ("revoke", ids["charger"], "--reason", "Wrong.", "--scope", "alice")
-    told = json.loads(say("memory", *words, "--yes", "--json").out)
-    assert told["content"]["records"] == [ids["charger"]]
-    assert told["content"]["restored"] == [ids["first"]]
+    revocation = json.loads(say("memory", *words, "--yes", "--json").out)
+    assert revocation["content"]["records"] == [ids["charger"]]
+    assert revocation["content"]["restored"] == [ids["first"]]
     assert shown(say, ids["first"]).superseded_by is None
     assert "restored by a revocation" in say("memory", "history", ids["first"]).out
 
@@ -243,17 +243,17 @@ def test_a_damaged_log_is_read_as_far_as_it_goes(say: Say, own: Path, ids: Ids) 
     log = own / "memory-log.jsonl"
     log.write_text("nonsense\n", encoding="utf-8")
     say("memory", "edit", ids["walk"], "--type", "stroll", "--yes")
-    told = json.loads(say("memory", "history", ids["walk"], "--json").out)
-    assert [one["action"] for one in told["done"]] == ["edited"]
+    history = json.loads(say("memory", "history", ids["walk"], "--json").out)
+    assert [one["action"] for one in history["done"]] == ["edited"]
 
 
-def test_a_log_that_cannot_be_written_is_told_and_what_was_done_stays(
+def test_a_log_that_cannot_be_written_is_reported_and_the_change_stays(
     say: Say, own: Path, ids: Ids
 ) -> None:
     (own / "memory-log.jsonl").mkdir()
-    said = say("memory", "forget", ids["walk"], "--yes")
-    assert said.code == 2
-    assert "It is done, but could not be noted" in said.err
+    result = say("memory", "forget", ids["walk"], "--yes")
+    assert result.code == 2
+    assert "It is done, but could not be noted" in result.err
     assert say("memory", "show", ids["walk"]).code == 1
 
 
@@ -263,7 +263,7 @@ def test_a_log_that_cannot_be_written_is_told_and_what_was_done_stays(
 REASON = ("--reason", "She meant another house.")
 
 
-async def _told(folder: Path) -> dict[str, str]:
+async def _filled_further(folder: Path) -> dict[str, str]:
     memory = memory_over(ChromaStore(folder / "long_term", HashEmbedder(64)))
     ids: dict[str, str] = {}
     for name, source, trust, value in (
@@ -273,35 +273,35 @@ async def _told(folder: Path) -> dict[str, str]:
         ("shut", "ann", Trust.USER, "shut"),
     ):
         of = "gate" if name == "rumour" else "hatch"
-        told = await memory.remember(
+        done = await memory.remember(
             SEMANTIC,
             f"The {of} is {value}.",
             provenance=origin(source, trust, run=""),
             fact=Fact(subject=of, attribute="state", value=value),
         )
-        ids[name] = told.record.id
+        ids[name] = done.record.id
     await memory.close()
     return ids
 
 
 @pytest.fixture
 def words(own: Path) -> dict[str, str]:
-    """The ids of what Ann and a page said, besides what the folder held."""
-    return asyncio.run(_told(own))
+    """The ids of statements of Ann and of a page, besides those that the folder held."""
+    return asyncio.run(_filled_further(own))
 
 
 def test_all_that_a_source_said_is_taken_back_once_a_person_saw_what_that_means(
     say: Say, own: Path, words: dict[str, str]
 ) -> None:
-    said = say("memory", "revoke", "--source", "ann", *REASON, "--by", "eve", "--yes")
+    result = say("memory", "revoke", "--source", "ann", *REASON, "--by", "eve", "--yes")
 
-    assert said.code == 0
-    lines = said.err.splitlines()
+    assert result.code == 0
+    lines = result.err.splitlines()
     assert lines[0] == "1 record(s) will be taken back:"
     assert lines[2] == "1 record(s) stay without that source:"
     assert lines[3].endswith("The gate is blue. (user to untrusted)")
     assert lines[4].endswith("The hatch is open. (holds again)")
-    assert said.out.splitlines() == [
+    assert result.out.splitlines() == [
         f"taken back: {words['shut']}",
         f"left without that word: {words['rumour']}",
         f"hold again: {words['open']}",
@@ -321,22 +321,22 @@ def test_all_that_a_source_said_is_taken_back_once_a_person_saw_what_that_means(
 
 
 @pytest.mark.usefixtures("own")
-def test_a_dry_run_tells_the_same_and_changes_nothing(say: Say, words: dict[str, str]) -> None:
+def test_a_dry_run_says_the_same_and_changes_nothing(say: Say, words: dict[str, str]) -> None:
     before = say("memory", "ls", "--superseded", "--json").out
-    for asked in (("--source", "ann"), (words["shut"],), (words["rumour"], "--source", "ann")):
-        said = say("memory", "revoke", *asked, "--dry-run")
-        assert (said.code, said.err.splitlines()[-1]) == (0, "Nothing was changed.")
-        assert "would be " in said.out
-    told = json.loads(say("memory", "revoke", "--source", "ann", "--dry-run", "--json").out)
-    assert told["content"]["records"] == [words["shut"]]
-    assert told["content"]["lowered"] == [words["rumour"]]
+    for which in (("--source", "ann"), (words["shut"],), (words["rumour"], "--source", "ann")):
+        result = say("memory", "revoke", *which, "--dry-run")
+        assert (result.code, result.err.splitlines()[-1]) == (0, "Nothing was changed.")
+        assert "would be " in result.out
+    revocation = json.loads(say("memory", "revoke", "--source", "ann", "--dry-run", "--json").out)
+    assert revocation["content"]["records"] == [words["shut"]]
+    assert revocation["content"]["lowered"] == [words["rumour"]]
     assert say("memory", "ls", "--superseded", "--json").out == before
 
 
 @pytest.mark.usefixtures("own")
 def test_of_one_record_a_source_s_word_is_taken_back_alone(say: Say, words: dict[str, str]) -> None:
-    said = say("memory", "revoke", words["rumour"][:8], "--source", "ann", *REASON, "--yes")
-    assert said.out == f"left without that word: {words['rumour']}\n"
+    result = say("memory", "revoke", words["rumour"][:8], "--source", "ann", *REASON, "--yes")
+    assert result.out == f"left without that word: {words['rumour']}\n"
     assert shown(say, words["shut"]).provenance.source == "ann"
     nobody = say("memory", "revoke", words["shut"], "--source", "bob", *REASON, "--yes")
     assert (nobody.code, "not from 'bob'" in nobody.err) == (1, True)

@@ -31,14 +31,14 @@ def rows(out: str) -> list[Any]:
 def test_help_teaches_with_an_example(say: Say) -> None:
     assert "Example: coag memory search" in say("memory", "--help").out
     for command in ("ls", "search", "show", "history", "edit", "forget", "revoke", "stats"):
-        said = say("memory", command, "--help")
-        assert (said.code, "Example: coag memory" in said.out) == (0, True)
+        result = say("memory", command, "--help")
+        assert (result.code, "Example: coag memory" in result.out) == (0, True)
 
 
 def test_records_are_listed_newest_first_within_80_columns(say: Say, ids: Ids) -> None:
-    said = say("memory", "ls", "--scope", "alice", "--limit", "4")
-    head, *lines = said.out.splitlines()
-    assert said.code == 0
+    result = say("memory", "ls", "--scope", "alice", "--limit", "4")
+    head, *lines = result.out.splitlines()
+    assert result.code == 0
     assert head.split() == ["id", "kind", "made", "type", "text"]
     assert lines[0].split()[:3] == [ids["hostile"][:8], "episodic", "2026-01-01"]
     assert all(len(line.rstrip()) <= 80 for line in lines[:-1])
@@ -64,22 +64,22 @@ def test_a_narrow_terminal_leaves_room_for_the_text(
     assert "Bob likes tea." in lines[0]
 
 
-def test_a_scope_that_is_none_is_told_with_those_that_there_are(say: Say) -> None:
-    said = say("memory", "ls", "--scope", "zed")
-    assert said.code == 1
-    assert "There is no scope 'zed'. There are: 'alice', 'bob'." in said.err
+def test_the_error_of_an_unknown_scope_names_those_that_there_are(say: Say) -> None:
+    result = say("memory", "ls", "--scope", "zed")
+    assert result.code == 1
+    assert "There is no scope 'zed'. There are: 'alice', 'bob'." in result.err
 
 
 def test_both_places_where_a_memory_may_be_are_named(say: Say, tmp_path: Path, kept: Path) -> None:
-    said = say("memory", "ls", "-m", str(tmp_path))
-    assert said.code == 2
-    assert f"Neither {str(tmp_path / 'long_term')!r}" in said.err
-    assert f"nor {str(tmp_path)!r} itself has a chroma.sqlite3" in said.err
+    result = say("memory", "ls", "-m", str(tmp_path))
+    assert result.code == 2
+    assert f"Neither {str(tmp_path / 'long_term')!r}" in result.err
+    assert f"nor {str(tmp_path)!r} itself has a chroma.sqlite3" in result.err
     (tmp_path / "long_term").mkdir()
     for folder in (tmp_path, tmp_path / "long_term"):
         (folder / "chroma.sqlite3").touch()
-    said = say("memory", "ls", "-m", str(tmp_path))
-    assert (said.code, "There are two memories" in said.err) == (2, True)
+    result = say("memory", "ls", "-m", str(tmp_path))
+    assert (result.code, "There are two memories" in result.err) == (2, True)
 
 
 @pytest.mark.parametrize(
@@ -94,39 +94,39 @@ def test_both_places_where_a_memory_may_be_are_named(say: Say, tmp_path: Path, k
     ],
 )
 def test_filters_leave_out_what_does_not_pass(say: Say, words: list[str], count: int) -> None:
-    said = say("memory", "ls", "--json", *words)
-    assert len([Record.model_validate(one) for one in rows(said.out)]) == count
+    result = say("memory", "ls", "--json", *words)
+    assert len([Record.model_validate(one) for one in rows(result.out)]) == count
 
 
 @pytest.mark.parametrize("limit", ["0", "-3", "many", "99999999999999999999"])
 def test_a_limit_that_is_none_is_refused_with_what_to_give(say: Say, limit: str) -> None:
     for words in (["ls"], ["search", "charger"]):
-        said = say("memory", *words, f"--limit={limit}")
-        assert said.code == 2
-        told = " ".join(said.err.replace("│", " ").split())
-        assert f"'{limit}' is no number of records" in told
-        assert "Give one from 1 to 1,000,000, e.g. --limit 20." in told
+        result = say("memory", *words, f"--limit={limit}")
+        assert result.code == 2
+        error = " ".join(result.err.replace("│", " ").split())
+        assert f"'{limit}' is no number of records" in error
+        assert "Give one from 1 to 1,000,000, e.g. --limit 20." in error
 
 
-def test_what_passes_no_filter_is_told_with_exit_code_1(say: Say) -> None:
-    said = say("memory", "ls", "--type", "nonsense")
-    assert (said.code, said.out) == (1, "")
-    assert "No record passes" in said.err
+def test_where_nothing_passes_the_filter_the_exit_code_is_1(say: Say) -> None:
+    result = say("memory", "ls", "--type", "nonsense")
+    assert (result.code, result.out) == (1, "")
+    assert "No record passes" in result.err
     assert say("memory", "search", "zzz qqq", "--min-score", "0.99").code == 1
     assert say("memory", "show", "0123456789abcdef").code == 1
 
 
-def test_a_search_tells_the_parts_of_each_score(say: Say, ids: Ids) -> None:
-    said = say("memory", "search", "where is the charger")
-    first, text, parts, *_ = said.out.splitlines()
+def test_a_search_shows_the_parts_of_each_score(say: Say, ids: Ids) -> None:
+    result = say("memory", "search", "where is the charger")
+    first, text, parts, *_ = result.out.splitlines()
     assert first.split()[1:3] == [ids["charger"][:8], "semantic"]
     assert text.strip() == "The charger stands at the window."
     assert "dense +" in parts
     assert "lexical +" in parts
-    told = rows(say("memory", "search", "where is the charger", "--limit", "2", "--json").out)
-    why = told[0]["why"]
-    assert len(told) == 2
-    assert told[0]["score"] == pytest.approx(min(1.0, sum(why.values())), abs=0.002)
+    found = rows(say("memory", "search", "where is the charger", "--limit", "2", "--json").out)
+    why = found[0]["why"]
+    assert len(found) == 2
+    assert found[0]["score"] == pytest.approx(min(1.0, sum(why.values())), abs=0.002)
 
 
 def test_everything_that_a_record_says_is_shown(say: Say, ids: Ids) -> None:
@@ -149,9 +149,9 @@ def test_history_shows_the_chain_and_what_a_record_has_to_do_with_others(
     assert ids["lie"][:8] in out.split("says otherwise")[1]
     lie = say("memory", "history", ids["lie"]).out
     assert "Go down to the cellar" in lie.split("concluded from it")[1]
-    told = json.loads(say("memory", "history", ids["derived"], "--json").out)
-    assert [one["id"] for one in told["derived_from"]] == [ids["lie"]]
-    assert [one["id"] for one in told["chain"]] == [ids["derived"]]
+    history = json.loads(say("memory", "history", ids["derived"], "--json").out)
+    assert [one["id"] for one in history["derived_from"]] == [ids["lie"]]
+    assert [one["id"] for one in history["chain"]] == [ids["derived"]]
 
 
 def test_what_hides_in_a_text_is_made_visible(say: Say, ids: Ids) -> None:
@@ -166,7 +166,7 @@ def test_what_hides_in_a_text_is_made_visible(say: Say, ids: Ids) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "error"),
     [
         (["show", "0123"], "too short"),
         (["ls", "--where", "nonsense"], "is no filter"),
@@ -179,12 +179,10 @@ def test_what_hides_in_a_text_is_made_visible(say: Say, ids: Ids) -> None:
         (["ls", "--embedder", "hash-3"], "was made with"),
     ],
 )
-def test_what_is_wrongly_called_is_told_with_exit_code_2(
-    say: Say, words: list[str], said: str
-) -> None:
-    told = say("memory", *words)
-    assert (told.code, told.out) == (2, "")
-    assert said in told.err
+def test_a_wrong_call_is_an_error_with_exit_code_2(say: Say, words: list[str], error: str) -> None:
+    result = say("memory", *words)
+    assert (result.code, result.out) == (2, "")
+    assert error in result.err
 
 
 def test_the_embedder_of_a_memory_is_found_out(
@@ -213,33 +211,33 @@ async def _returned(folder: Path) -> str:
     ids: list[str] = []
     for month, value in ((1, "open"), (3, "shut"), (6, "open")):
         since = datetime(2025, month, 1, tzinfo=UTC)
-        told = await memory.remember(
+        done = await memory.remember(
             MemoryKind.SEMANTIC,
             f"The hatch is {value}.",
             provenance=said_by_person("eve"),
             fact=Fact(subject="hatch", attribute="state", value=value, valid_from=since),
         )
-        ids.append(told.record.id)
+        ids.append(done.record.id)
     await memory.close()
     return ids[-1]
 
 
-def test_history_tells_each_time_in_which_a_text_held_also_after_an_import(
+def test_history_shows_each_time_in_which_a_text_held_also_after_an_import(
     say: Say, own: Path, tmp_path: Path
 ) -> None:
     name = asyncio.run(_returned(own))
     file = str(tmp_path / "alice.jsonl")
-    for there in (own, tmp_path / "other"):
-        said = say("memory", "history", name, "-m", str(there)).out.splitlines()
-        assert [line.partition("The ")[2] for line in said[1:4]] == [
+    for folder in (own, tmp_path / "other"):
+        lines = say("memory", "history", name, "-m", str(folder)).out.splitlines()
+        assert [line.partition("The ")[2] for line in lines[1:4]] == [
             "hatch is open. (2025-01-01 00:00Z to 2025-03-01 00:00Z)",
             "hatch is shut. (2025-03-01 00:00Z to 2025-06-01 00:00Z)",
             "hatch is open. (2025-06-01 00:00Z to now)",
         ]
-        assert [line[:1] for line in said[1:4]] == [">", " ", ">"]
-        told = json.loads(say("memory", "history", name, "--json", "-m", str(there)).out)
-        assert [one["since"][:7] for one in told["held"]] == ["2025-01", "2025-03", "2025-06"]
-        assert len(told["chain"]) == 2
-        if there == own:
+        assert [line[:1] for line in lines[1:4]] == [">", " ", ">"]
+        history = json.loads(say("memory", "history", name, "--json", "-m", str(folder)).out)
+        assert [one["since"][:7] for one in history["held"]] == ["2025-01", "2025-03", "2025-06"]
+        assert len(history["chain"]) == 2
+        if folder == own:
             assert say("memory", "export", file, "-m", str(own)).code == 0
             assert say("memory", "import", file, "-m", str(tmp_path / "other")).code == 0

@@ -26,8 +26,8 @@ def records_in(say: Say, folder: Path) -> list[Any]:
 
 def test_what_is_exported_is_imported_again(say: Say, kept: Path, tmp_path: Path) -> None:
     file, other = tmp_path / "alice.jsonl", tmp_path / "other"
-    said = say("memory", "export", str(file))
-    assert said.out.startswith("12 record(s) are in ")
+    result = say("memory", "export", str(file))
+    assert result.out.startswith("12 record(s) are in ")
     assert say("memory", "import", str(file), "-m", str(other)).out == "12 new, 0 known\n"
     assert say("memory", "import", str(file), "-m", str(other)).out == "0 new, 12 known\n"
     assert records_in(say, other) == records_in(say, kept)
@@ -39,9 +39,9 @@ def test_what_is_exported_is_imported_again(say: Say, kept: Path, tmp_path: Path
 def test_a_file_that_is_there_is_not_written_over_unasked(say: Say, tmp_path: Path) -> None:
     file = tmp_path / "alice.jsonl"
     file.write_text("mine", encoding="utf-8")
-    said = say("memory", "export", str(file))
-    assert (said.code, file.read_text(encoding="utf-8")) == (2, "mine")
-    assert "exists and would be overwritten" in said.err
+    result = say("memory", "export", str(file))
+    assert (result.code, file.read_text(encoding="utf-8")) == (2, "mine")
+    assert "exists and would be overwritten" in result.err
     assert say("memory", "export", str(file), "--yes").code == 0
     assert file.read_text(encoding="utf-8").startswith('{"format":"coag-memory"')
 
@@ -54,28 +54,28 @@ def test_an_export_onto_standard_output_can_be_imported(say: Say, tmp_path: Path
     file.write_text(out, encoding="utf-8")
     other = str(tmp_path / "other")
     words = ("--scope", "carol", "--trust", "untrusted", "--json")
-    told = json.loads(say("memory", "import", str(file), "-m", other, *words).out)
-    assert (told["new"], told["refused"], told["missing"]) == (7, 0, 0)
+    counts = json.loads(say("memory", "import", str(file), "-m", other, *words).out)
+    assert (counts["new"], counts["refused"], counts["missing"]) == (7, 0, 0)
     found = records_in(say, Path(other))
     assert {(one["scope"], one["provenance"]["trust"]) for one in found} == {("carol", "untrusted")}
 
 
 @pytest.mark.usefixtures("kept")
-def test_bad_lines_are_told_and_left_out_on_demand(say: Say, tmp_path: Path) -> None:
+def test_bad_lines_are_named_and_left_out_on_demand(say: Say, tmp_path: Path) -> None:
     file, other = tmp_path / "alice.jsonl", str(tmp_path / "other")
     say("memory", "export", str(file))
     lines = file.read_text(encoding="utf-8").splitlines(keepends=True)
     file.write_text("".join([*lines[:3], "nonsense\x1b\n", *lines[3:-1]]), encoding="utf-8")
-    said = say("memory", "import", str(file), "-m", other)
-    assert said.code == 1
-    assert "line 4 of" in said.err
-    assert "2 new" in said.err
-    assert "--skip-bad" in said.err
-    assert "\x1b" not in said.err
-    said = say("memory", "import", str(file), "-m", other, "--skip-bad")
-    assert said.code == 1
-    assert "9 new, 2 known" in said.out
-    assert "  line 4: it holds no record" in said.out
+    result = say("memory", "import", str(file), "-m", other)
+    assert result.code == 1
+    assert "line 4 of" in result.err
+    assert "2 new" in result.err
+    assert "--skip-bad" in result.err
+    assert "\x1b" not in result.err
+    result = say("memory", "import", str(file), "-m", other, "--skip-bad")
+    assert result.code == 1
+    assert "9 new, 2 known" in result.out
+    assert "  line 4: it holds no record" in result.out
     assert say("memory", "import", __file__, "-m", other).code == 2
     assert say("memory", "import", "nowhere.jsonl", "-m", other).code == 2
 
@@ -92,17 +92,17 @@ def test_what_differs_is_taken_on_demand(say: Say, tmp_path: Path, ids: Ids) -> 
 
 @pytest.mark.usefixtures("kept")
 def test_the_health_of_a_memory_is_a_table_with_a_verdict(say: Say) -> None:
-    said = say("memory", "stats")
-    assert said.code == 0
-    assert said.out.splitlines()[-1] == "healthy, 2 thing(s) to look at"
-    assert all(len(line.rstrip()) <= 80 for line in said.out.splitlines())
-    told = json.loads(say("memory", "stats", "--json").out)
-    assert (told["episodic"], told["semantic"], told["superseded"]) == (7, 5, 1)
-    assert told["scopes"] == {"alice": {"episodic": 7, "semantic": 4}, "bob": {"semantic": 1}}
-    assert (told["contradictions"], told["duplicates"]) == (1, 0)
-    assert (told["embedder"], told["dimension"]) == ("hash-64", 64)
-    assert told["index"]["records"] == 12
-    assert told["healthy"] is True
+    result = say("memory", "stats")
+    assert result.code == 0
+    assert result.out.splitlines()[-1] == "healthy, 2 thing(s) to look at"
+    assert all(len(line.rstrip()) <= 80 for line in result.out.splitlines())
+    health = json.loads(say("memory", "stats", "--json").out)
+    assert (health["episodic"], health["semantic"], health["superseded"]) == (7, 5, 1)
+    assert health["scopes"] == {"alice": {"episodic": 7, "semantic": 4}, "bob": {"semantic": 1}}
+    assert (health["contradictions"], health["duplicates"]) == (1, 0)
+    assert (health["embedder"], health["dimension"]) == ("hash-64", 64)
+    assert health["index"]["records"] == 12
+    assert health["healthy"] is True
 
 
 def _nonsense(words: Path) -> None:
@@ -123,7 +123,7 @@ def _stale(words: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("damage", "said"),
+    ("damage", "problem"),
     [
         (Path.unlink, "There is no such file."),
         (_nonsense, "file is not a database"),
@@ -131,14 +131,14 @@ def _stale(words: Path) -> None:
         (_stale, "1 are in it as they were"),
     ],
 )
-def test_an_index_that_is_not_in_line_is_told_and_mended(
-    say: Say, own: Path, damage: Callable[[Path], object], said: str
+def test_an_index_that_does_not_fit_is_reported_and_repaired(
+    say: Say, own: Path, damage: Callable[[Path], object], problem: str
 ) -> None:
     damage(own / WORDS)
-    told = say("memory", "stats")
-    assert told.code == 1
-    assert f"The index of words: {said}" in " ".join(told.out.split()) or said in told.out
-    assert "not healthy: 1 thing(s) to repair" in told.out
+    stats = say("memory", "stats")
+    assert stats.code == 1
+    assert f"The index of words: {problem}" in " ".join(stats.out.split()) or problem in stats.out
+    assert "not healthy: 1 thing(s) to repair" in stats.out
     assert say("memory", "stats", "--mend").code == 0
     assert say("memory", "stats").code == 0
 
@@ -155,8 +155,8 @@ def test_what_something_gone_superseded_is_made_to_hold_again(
 ) -> None:
     asyncio.run(_hidden(own, ids["walk"]))
     assert say("memory", "stats").code == 1
-    said = say("memory", "stats", "--mend")
-    assert (said.code, "1 record(s) hold again." in said.err) == (0, True)
+    result = say("memory", "stats", "--mend")
+    assert (result.code, "1 record(s) hold again." in result.err) == (0, True)
     assert "made to hold again" in say("memory", "history", ids["walk"]).out
 
 
@@ -166,54 +166,54 @@ def test_a_file_of_several_scopes_becomes_no_other_and_no_store_is_made(
 ) -> None:
     file, other = tmp_path / "alice.jsonl", tmp_path / "other"
     say("memory", "export", str(file))
-    said = say("memory", "import", str(file), "-m", str(other), "--scope", "eve")
-    assert (said.code, other.exists()) == (2, False)
-    assert "export --scope NAME" in said.err
-    assert "skip-bad" not in said.err
+    result = say("memory", "import", str(file), "-m", str(other), "--scope", "eve")
+    assert (result.code, other.exists()) == (2, False)
+    assert "export --scope NAME" in result.err
+    assert "skip-bad" not in result.err
 
 
 @pytest.mark.usefixtures("kept")
-def test_a_file_that_is_cut_off_is_said_to_end_in_the_middle(say: Say, tmp_path: Path) -> None:
+def test_the_error_of_a_file_that_was_cut_off_says_so(say: Say, tmp_path: Path) -> None:
     file = tmp_path / "alice.jsonl"
     say("memory", "export", str(file))
     file.write_bytes(file.read_bytes()[:-40])
-    said = say("memory", "import", str(file), "-m", str(tmp_path / "other"))
-    assert "ends in the middle" in said.err
-    assert "Correct the line" not in said.err
-    assert said.err.count("--skip-bad") == 1
+    result = say("memory", "import", str(file), "-m", str(tmp_path / "other"))
+    assert "ends in the middle" in result.err
+    assert "Correct the line" not in result.err
+    assert result.err.count("--skip-bad") == 1
 
 
-class _BrokenOffError(Exception):
+class _InterruptedError(Exception):
     pass
 
 
-def _broken_off(now: ReembedProgress) -> None:
-    raise _BrokenOffError
+def _interrupt(now: ReembedProgress) -> None:
+    raise _InterruptedError
 
 
-def test_a_reembedding_that_was_broken_off_is_told(say: Say, own: Path) -> None:
-    with pytest.raises(_BrokenOffError):
-        asyncio.run(reembed(own / "long_term", HashEmbedder(8), batch=2, progress=_broken_off))
-    said = say("memory", "stats").err
-    assert "half way: 2 of 12 record(s) have vectors of hash-8" in " ".join(said.split())
-    assert "`coag memory reembed --to hash-8` continues" in " ".join(said.split())
-    assert "--abandon" in said
-    told = json.loads(say("memory", "stats", "--json").out)["reembedding"]
-    assert (told["embedder"], told["done"], told["records"]) == ("hash-8", 2, 12)
-    assert told["notice"] == " ".join(said.split())
+def test_an_interrupted_reembedding_is_reported(say: Say, own: Path) -> None:
+    with pytest.raises(_InterruptedError):
+        asyncio.run(reembed(own / "long_term", HashEmbedder(8), batch=2, progress=_interrupt))
+    notice = say("memory", "stats").err
+    assert "half way: 2 of 12 record(s) have vectors of hash-8" in " ".join(notice.split())
+    assert "`coag memory reembed --to hash-8` continues" in " ".join(notice.split())
+    assert "--abandon" in notice
+    state = json.loads(say("memory", "stats", "--json").out)["reembedding"]
+    assert (state["embedder"], state["done"], state["records"]) == ("hash-8", 2, 12)
+    assert state["notice"] == " ".join(notice.split())
     assert say("memory", "reembed", "--abandon", "--yes").out == "It is dropped.\n"
     assert "half way" not in say("memory", "stats").err
     assert json.loads(say("memory", "stats", "--json").out)["reembedding"] is None
 
 
-def test_vectors_are_made_anew(
+def test_vectors_are_made_again(
     say: Say, own: Path, ids: Ids, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("COAG_EMBEDDER")
     before = records_in(say, own)
-    said = say("memory", "reembed", "--to", "hash-8", "--yes")
-    assert said.code == 0
-    assert said.out.startswith("12 record(s) have vectors of hash-8.")
+    result = say("memory", "reembed", "--to", "hash-8", "--yes")
+    assert result.code == 0
+    assert result.out.startswith("12 record(s) have vectors of hash-8.")
     assert records_in(say, own) == before
     assert "already" in say("memory", "reembed", "--to", "hash-8", "--yes").out
     assert say("memory", "reembed", "--to", "nonsense", "--yes").code == 2
