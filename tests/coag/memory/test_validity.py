@@ -43,7 +43,7 @@ class Mayors:
         store = InMemoryStore(HashEmbedder())
         self.memory = LongTermMemory(store, scope="alice", clock=self.calendar, ranking=None)
 
-    async def tell(
+    async def learn(
         self, name: str, since: int | None = None, until: int | None = None, **how: Any
     ) -> Remembered:
         supersedes = how.pop("supersedes", None)
@@ -102,10 +102,8 @@ def word_of(
         valid_from=None if since is None else day(since),
         valid_until=None if until is None else day(until),
     )
-    statements = text or f"the mayor is {name}"
-    return ToRemember(
-        kind=SEMANTIC, text=statements, provenance=origin(who, trust, run=""), fact=fact
-    )
+    text = text or f"the mayor is {name}"
+    return ToRemember(kind=SEMANTIC, text=text, provenance=origin(who, trust, run=""), fact=fact)
 
 
 @pytest.fixture
@@ -116,8 +114,8 @@ def mayors() -> Mayors:
 async def test_fact_of_the_future_supersedes_the_present_one_only_when_its_time_comes(
     mayors: Mayors,
 ) -> None:
-    now = await mayors.tell("ann", 1)
-    next_one = await mayors.tell("ben", 20)
+    now = await mayors.learn("ann", 1)
+    next_one = await mayors.learn("ben", 20)
     assert next_one.superseded == ()
     assert next_one.contradicts == ()
     assert next_one.decision is not None
@@ -136,14 +134,14 @@ async def test_fact_of_the_future_supersedes_the_present_one_only_when_its_time_
 async def test_present_word_takes_the_present_ones_place_and_leaves_the_future(
     mayors: Mayors,
 ) -> None:
-    await mayors.tell("ann", 1)
-    await mayors.tell("ben", 20)
-    cid = await mayors.tell("cid")
+    await mayors.learn("ann", 1)
+    await mayors.learn("ben", 20)
+    cid = await mayors.learn("cid")
     assert len(cid.superseded) == 1
     assert await mayors.values() == ["cid"]
     assert [one.text[-3:] for one in await mayors.history(cid.record)] == ["ann", "cid", "ben"]
     assert await mayors.on(20) == ["ben"]
-    await mayors.tell("dan")
+    await mayors.learn("dan")
     assert await mayors.values() == ["dan"]
     assert [one.text[-3:] for one in await mayors.history(cid.record)] == [
         *("ann", "cid", "ben", "dan"),
@@ -153,9 +151,9 @@ async def test_present_word_takes_the_present_ones_place_and_leaves_the_future(
 async def test_what_was_to_be_superseded_holds_on_when_the_future_is_revoked(
     mayors: Mayors,
 ) -> None:
-    now = await mayors.tell("ann", 1)
-    next_one = await mayors.tell("ben", 20)
-    last = await mayors.tell("cid", 30)
+    now = await mayors.learn("ann", 1)
+    next_one = await mayors.learn("ben", 20)
+    last = await mayors.learn("cid", 30)
     await mayors.memory.revoke(next_one.record.id, "She withdrew.")
     assert await mayors.history(now.record) == [
         Interval("the mayor is ann", day(1), day(30)),
@@ -166,8 +164,8 @@ async def test_what_was_to_be_superseded_holds_on_when_the_future_is_revoked(
 
 
 async def test_future_that_is_trusted_less_contradicts_once_it_is_there(mayors: Mayors) -> None:
-    sure = await mayors.tell("ann", 1)
-    rumour = await mayors.tell("ben", 20, trust=UNTRUSTED)
+    sure = await mayors.learn("ann", 1)
+    rumour = await mayors.learn("ben", 20, trust=UNTRUSTED)
     assert rumour.contradicts == (sure.record.id,)
     recall = await mayors.memory.recall("the mayor is")
     assert [hit.record.id for hit in recall.records] == [sure.record.id]
@@ -179,21 +177,21 @@ async def test_future_that_is_trusted_less_contradicts_once_it_is_there(mayors: 
 
 
 async def test_explicit_successor_of_the_future_waits_too(mayors: Mayors) -> None:
-    now = await mayors.tell("ann", 1)
-    await mayors.tell("ben", 20, supersedes=now.record.id)
-    await mayors.tell("cid", 30)
+    now = await mayors.learn("ann", 1)
+    await mayors.learn("ben", 20, supersedes=now.record.id)
+    await mayors.learn("cid", 30)
     assert (await mayors.values(), await mayors.on(20)) == (["ann"], ["ben"])
-    await mayors.tell("cid")  # the future one, said again, holds now
+    await mayors.learn("cid")  # the future one, said again, holds now
     assert await mayors.values() == ["cid"]
 
 
 async def test_a_fact_whose_time_is_over_is_not_recalled_and_contradicts_nothing(
     mayors: Mayors,
 ) -> None:
-    sure = await mayors.tell("ann", 1, 12)
+    sure = await mayors.learn("ann", 1, 12)
     assert await mayors.values() == ["ann"]
     assert await mayors.on(12) == []
-    rumour = await mayors.tell("ben", trust=UNTRUSTED)
+    rumour = await mayors.learn("ben", trust=UNTRUSTED)
     assert rumour.contradicts == ()
     assert await mayors.values() == ["ben"]
     (kept,) = await mayors.memory.store.get([sure.record.id])
@@ -201,8 +199,8 @@ async def test_a_fact_whose_time_is_over_is_not_recalled_and_contradicts_nothing
 
 
 async def test_a_fact_that_is_over_when_it_is_stated_ends_nothing(mayors: Mayors) -> None:
-    now = await mayors.tell("ann", 1)
-    over = await mayors.tell("ben", 3, 5)
+    now = await mayors.learn("ann", 1)
+    over = await mayors.learn("ben", 3, 5)
     assert (over.superseded, over.contradicts) == ((), ())
     assert await mayors.values() == ["ann"]
     assert await mayors.history(now.record) == [Interval("the mayor is ann", day(1), None)]
@@ -210,26 +208,26 @@ async def test_a_fact_that_is_over_when_it_is_stated_ends_nothing(mayors: Mayors
 
 async def test_recall_looks_further_where_what_is_over_comes_first(mayors: Mayors) -> None:
     for number in range(40):
-        await mayors.tell(f"m{number}", 1, 2, text="the mayor is " + "x" * number)
-    await mayors.tell("ann", 3, text="the mayor is ann of the house by the sea")
+        await mayors.learn(f"m{number}", 1, 2, text="the mayor is " + "x" * number)
+    await mayors.learn("ann", 3, text="the mayor is ann of the house by the sea")
     assert await mayors.values(k=2) == ["ann"]
 
 
 async def test_later_date_of_an_untrusted_source_moves_nothing(mayors: Mayors) -> None:
-    await mayors.tell("ann", 1)
-    await mayors.tell("ben", 4)
-    await mayors.tell("ann", 8, trust=UNTRUSTED, who="web")
+    await mayors.learn("ann", 1)
+    await mayors.learn("ben", 4)
+    await mayors.learn("ann", 8, trust=UNTRUSTED, who="web")
     assert await mayors.values() == ["ben"]
-    await mayors.tell("dan", 9, trust=UNTRUSTED, who="web")
-    await mayors.tell("dan", 2)
+    await mayors.learn("dan", 9, trust=UNTRUSTED, who="web")
+    await mayors.learn("dan", 2)
     assert await mayors.values() == ["ben"]
 
 
 async def test_value_that_a_user_confirms_ends_what_contradicted_it(mayors: Mayors) -> None:
-    sure = await mayors.tell("ann")
-    rumour = await mayors.tell("ben", trust=UNTRUSTED, who="web")
+    sure = await mayors.learn("ann")
+    rumour = await mayors.learn("ben", trust=UNTRUSTED, who="web")
     mayors.calendar.today += 1
-    confirmed = await mayors.tell("ben")
+    confirmed = await mayors.learn("ben")
     assert confirmed.record.id == rumour.record.id
     assert confirmed.superseded == (sure.record.id,)
     assert await mayors.values() == ["ben"]
@@ -263,7 +261,7 @@ async def after(statements: Sequence[Statement], batch: int) -> Mayors:
     mayors = Mayors()
     if batch == 0:
         for one in statements:
-            await mayors.tell(one.name, one.since, trust=one.trust, text=one.text)
+            await mayors.learn(one.name, one.since, trust=one.trust, text=one.text)
         return mayors
     words = [word_of(o.name, o.since, trust=o.trust, text=o.text) for o in statements]
     async for _ in mayors.memory.remember_all(words, batch=batch):
@@ -321,16 +319,16 @@ async def test_in_any_order_all_the_times_in_which_a_text_held_are_kept(
     again = {name: one.lineage.earlier for name, one in (await other.everything()).items()}
     assert again == {name: one.lineage.earlier for name, one in records.items()}
     for one in statements:  # said once more, nothing changes
-        await mayors.tell(one.name, one.since, trust=one.trust, text=one.text)
+        await mayors.learn(one.name, one.since, trust=one.trust, text=one.text)
     assert await mayors.everything() == records
 
 
 async def test_a_value_that_returns_keeps_the_time_in_which_it_held_before(mayors: Mayors) -> None:
-    first = await mayors.tell("ann")
+    first = await mayors.learn("ann")
     mayors.calendar.today += 1
-    await mayors.tell("ben")
+    await mayors.learn("ben")
     mayors.calendar.today += 1
-    await mayors.tell("ann")
+    await mayors.learn("ann")
     assert await held(mayors, first.record) == [
         Interval("the mayor is ann", day(TODAY), day(TODAY + 1)),
         Interval("the mayor is ben", None, day(TODAY + 2)),
@@ -338,12 +336,12 @@ async def test_a_value_that_returns_keeps_the_time_in_which_it_held_before(mayor
     ]
 
 
-async def test_an_end_that_was_told_is_kept_and_cut_where_something_else_begins(
+async def test_a_stated_end_is_kept_and_cut_where_something_else_begins(
     mayors: Mayors,
 ) -> None:
-    first = await mayors.tell("ann", 1, 3)
-    await mayors.tell("ben", 5, 19)
-    await mayors.tell("ann", 8)
+    first = await mayors.learn("ann", 1, 3)
+    await mayors.learn("ben", 5, 19)
+    await mayors.learn("ann", 8)
     assert await held(mayors, first.record) == [
         Interval("the mayor is ann", day(1), day(3)),
         Interval("the mayor is ben", day(5), day(8)),
@@ -351,18 +349,18 @@ async def test_an_end_that_was_told_is_kept_and_cut_where_something_else_begins(
     ]
 
 
-async def test_only_the_best_trusted_of_a_texts_sources_tell_when_it_held(mayors: Mayors) -> None:
-    first = await mayors.tell("ann", 1, trust=UNTRUSTED, who="web")
-    await mayors.tell("ann", 3, trust=UNTRUSTED, who="web")
+async def test_only_the_best_trusted_of_a_texts_sources_say_when_it_held(mayors: Mayors) -> None:
+    first = await mayors.learn("ann", 1, trust=UNTRUSTED, who="web")
+    await mayors.learn("ann", 3, trust=UNTRUSTED, who="web")
     assert len((await mayors.everything())[first.record.text].lineage.earlier) == 1
-    await mayors.tell("ann", 5)
-    await mayors.tell("ann", 2, trust=UNTRUSTED, who="web")
+    await mayors.learn("ann", 5)
+    await mayors.learn("ann", 2, trust=UNTRUSTED, who="web")
     assert await held(mayors, first.record) == [Interval("the mayor is ann", day(5), None)]
 
 
 async def test_of_very_many_earlier_times_the_latest_are_kept(mayors: Mayors) -> None:
     mayors.calendar.today = 100
-    remembered = [await mayors.tell(("ann", "ben")[number % 2], number) for number in range(60)]
+    remembered = [await mayors.learn(("ann", "ben")[number % 2], number) for number in range(60)]
     earlier = remembered[-1].record.lineage.earlier
     assert [one.since for one in earlier] == [day(number) for number in range(19, 59, 2)]
 
