@@ -87,9 +87,9 @@ def test_merging_follows_the_examples_of_the_standard(
 
 @given(before=VALUES, after=VALUES)
 def test_two_values_differ_where_their_json_does(before: Any, after: Any) -> None:
-    found = list(differences(before, after))
-    assert (found == []) == (_numbers(before) == _numbers(after))
-    assert first_difference(before, after) == (found[0] if found else None)
+    places = list(differences(before, after))
+    assert (places == []) == (_numbers(before) == _numbers(after))
+    assert first_difference(before, after) == (places[0] if places else None)
 
 
 def _numbers(value: Any) -> str:

@@ -196,8 +196,8 @@ def test_a_field_named_like_a_secret_is_blacked_out(field: str) -> None:
 
 
 def test_no_text_of_a_list_in_a_field_named_like_a_secret_stays() -> None:
-    given = {"password": ["one", ["two"], 5, {"type": "string"}]}
-    assert cleaned(given) == {"password": [REDACTED, [REDACTED], 5, {"type": "string"}]}
+    fields = {"password": ["one", ["two"], 5, {"type": "string"}]}
+    assert cleaned(fields) == {"password": [REDACTED, [REDACTED], 5, {"type": "string"}]}
 
 
 @pytest.mark.parametrize(
@@ -324,15 +324,15 @@ def test_other_settings_are_none(name: str) -> None:
 
 
 def test_the_shells_directory_is_no_secret_and_a_password_of_that_name_is() -> None:
-    given = {"PWD": "/srv/agents", "DB_PWD": "hunter2"}
-    assert cleaned(given) == {"PWD": "/srv/agents", "DB_PWD": REDACTED}
+    fields = {"PWD": "/srv/agents", "DB_PWD": "hunter2"}
+    assert cleaned(fields) == {"PWD": "/srv/agents", "DB_PWD": REDACTED}
     assert cleaned({"PWD": "hunter2"}) == {"PWD": REDACTED}
     assert not is_secret_setting("PWD", "/srv/agents")
 
 
 def test_many_secrets_as_names_stay_as_many_fields() -> None:
-    given = {f"{KEY}{number}": number for number in range(3_000)}
-    assert list(cleaned(given).values()) == list(range(3_000))
+    fields = {f"{KEY}{number}": number for number in range(3_000)}
+    assert list(cleaned(fields).values()) == list(range(3_000))
 
 
 def _strings(value: Any) -> list[str]:

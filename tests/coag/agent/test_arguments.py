@@ -59,19 +59,19 @@ WRONG: dict[str, tuple[Any, ...]] = {
 
 
 def make(**arguments: Any) -> CoagAgent:
-    given: dict[str, Any] = {"name": "clerk", "model_client": brain(respond()), **arguments}
-    return CoagAgent(**given)
+    options: dict[str, Any] = {"name": "clerk", "model_client": brain(respond()), **arguments}
+    return CoagAgent(**options)
 
 
 @pytest.mark.parametrize(("name", "value"), [(n, v) for n, values in WRONG.items() for v in values])
 def test_an_argument_that_cannot_be_is_refused_by_its_name(name: str, value: Any) -> None:
-    said = "constraint" if name == "constraints" else name
-    with pytest.raises(ConfigurationError, match=said):
+    message = "constraint" if name == "constraints" else name
+    with pytest.raises(ConfigurationError, match=message):
         make(**{name: value})
 
 
 @pytest.mark.parametrize(
-    ("arguments", "error", "said"),
+    ("arguments", "error", "message"),
     [
         ({"proposal": "grounded"}, ConfigurationError, "CoagContext has no _propose_grounded"),
         ({"memory": ListMemory(name="notes")}, TypeError, r"AutoGen memories: memory=\["),
@@ -89,9 +89,9 @@ def test_an_argument_that_cannot_be_is_refused_by_its_name(name: str, value: Any
     ],
 )
 def test_what_cannot_work_together_is_refused_with_what_to_do(
-    arguments: dict[str, Any], error: type[Exception], said: str
+    arguments: dict[str, Any], error: type[Exception], message: str
 ) -> None:
-    with pytest.raises(error, match=said):
+    with pytest.raises(error, match=message):
         make(**arguments)
 
 
@@ -191,9 +191,9 @@ async def last(agent: CoagAgent, task: str = "Find it.") -> BaseChatMessage:
 
 async def test_at_the_soft_share_of_a_budget_the_agent_answers_from_what_it_knows() -> None:
     agent, model = seeker(Budget(calls=5))
-    said = await last(agent)
-    assert said.to_text() == "Nothing was found."
-    assert said.metadata["ended_by"] == "budget"
+    answer = await last(agent)
+    assert answer.to_text() == "Nothing was found."
+    assert answer.metadata["ended_by"] == "budget"
     assert len(model.requests) == 5
     assert model.requests[-1].tools == ()
     await last(agent, "Find another one.")
@@ -202,10 +202,10 @@ async def test_at_the_soft_share_of_a_budget_the_agent_answers_from_what_it_know
 
 async def test_a_budget_that_is_used_up_ends_the_turn_with_what_can_be_said() -> None:
     agent, model = seeker(Budget(calls=2, soft=1.0))
-    said = await last(agent)
-    assert said.metadata["ended_by"] == "budget"
-    assert "the budget for this goal is used up" in said.to_text()
-    assert "Nothing in the hall." in said.to_text()
+    answer = await last(agent)
+    assert answer.metadata["ended_by"] == "budget"
+    assert "the budget for this goal is used up" in answer.to_text()
+    assert "Nothing in the hall." in answer.to_text()
     assert len(model.requests) == 2
 
 

@@ -48,8 +48,8 @@ from coag.tracing import RunFolder, read_trace
 
 async def ask(agent: CoagAgent, *texts: str) -> str:
     messages = [TextMessage(content=text, source="user") for text in texts]
-    said = await agent.on_messages(messages, CancellationToken())
-    return said.chat_message.to_text()
+    response = await agent.on_messages(messages, CancellationToken())
+    return response.chat_message.to_text()
 
 
 def module_of(agent: CoagAgent) -> Awareness:
@@ -77,11 +77,11 @@ async def test_a_resumed_or_replayed_agent_has_the_state_of_the_run_wherever_it_
     assert verify(run) == []
     report = await replay(run, agent=archivist)
     assert report.divergence is None, ascii(report.divergence)
-    for kept, state in [*_kept_states(run), (None, module_of(agent).save_state())]:
-        folder = tmp_path / f"cut-{kept}" / run.path.name
+    for count, state in [*_kept_states(run), (None, module_of(agent).save_state())]:
+        folder = tmp_path / f"cut-{count}" / run.path.name
         shutil.copytree(run.path, folder, ignore=shutil.ignore_patterns("cycles"))
         lines = run.trace_path.read_bytes().splitlines(keepends=True)
-        (folder / "trace.jsonl").write_bytes(b"".join(lines[:kept]))
+        (folder / "trace.jsonl").write_bytes(b"".join(lines[:count]))
         resumed = await CoagAgent.resume(folder)
         assert json.loads(json.dumps(module_of(resumed).save_state())) == state
         assert await ask(resumed, *(() if resumed.in_turn else (TASK,))) == ANSWER
@@ -124,11 +124,11 @@ async def test_an_archive_or_a_domain_that_fails_is_noted_and_the_turn_continues
     module: Awareness, problem: str
 ) -> None:
     agent = CoagAgent("a", brain(respond()), modules=[module], proposal="json")
-    said = await agent.on_messages(
+    response = await agent.on_messages(
         [TextMessage(content="Greet me.", source="user")], CancellationToken()
     )
-    assert said.chat_message.to_text() == "Done."
-    assert said.chat_message.metadata["failed_modules"] == "awareness"
+    assert response.chat_message.to_text() == "Done."
+    assert response.chat_message.metadata["failed_modules"] == "awareness"
     (note, *_) = [one.text for one in agent.trace if isinstance(one, Note)]
     assert problem in note
     assert [one.status.value for one in module.state.goals.goals] == ["completed"]
@@ -179,7 +179,7 @@ async def test_an_agent_with_awareness_is_a_component_of_the_domain_and_not_the_
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "message"),
     [
         ({"archive": shelf()}, "modules=: archive= of Awareness: A RecordArchive .* by a recipe"),
         ({"reads": heard_by(RulePerception())}, "modules=: reads= of Awareness: .*made within"),
@@ -187,7 +187,7 @@ async def test_an_agent_with_awareness_is_a_component_of_the_domain_and_not_the_
     ],
 )
 def test_what_cannot_be_had_again_is_refused_with_what_to_do(
-    given: dict[str, Any], said: str
+    given: dict[str, Any], message: str
 ) -> None:
-    with pytest.raises(ConfigurationError, match=said):
+    with pytest.raises(ConfigurationError, match=message):
         with_module(Awareness(**given)).dump_component()

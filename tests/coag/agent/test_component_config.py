@@ -157,7 +157,7 @@ def test_every_round_trip_is_equal(arguments: dict[str, Any]) -> None:
 
 
 def test_what_assistant_agent_writes_is_read() -> None:
-    written = {
+    config = {
         "name": "clerk",
         "model_client": ScriptedModel(echo).dump_component(),
         "workbench": [StaticWorkbench([]).dump_component()],
@@ -167,15 +167,15 @@ def test_what_assistant_agent_writes_is_read() -> None:
         "tool_call_summary_format": "{result}",
         "max_tool_iterations": 1,
     }
-    given = from_config(CoagAgentConfig.model_validate(written))
-    assert (given["system_message"], given["max_tool_iterations"]) == (None, 1)
+    arguments = from_config(CoagAgentConfig.model_validate(config))
+    assert (arguments["system_message"], arguments["max_tool_iterations"]) == (None, 1)
 
 
 # ---- single arguments ----
 
 
 @pytest.mark.parametrize(
-    ("rule", "said"),
+    ("rule", "message"),
     [
         ({"name": "subprocess:Popen", "arguments": {"args": ["false"]}}, "Python's own"),
         ("os:system", "Python's own"),
@@ -184,9 +184,9 @@ def test_what_assistant_agent_writes_is_read() -> None:
         ({"name": "limit", "rule": "kits.importable:triple"}, "'triple' is no constraint"),
     ],
 )
-def test_what_is_no_constraint_is_not_loaded_as_one(rule: Any, said: str) -> None:
+def test_what_is_no_constraint_is_not_loaded_as_one(rule: Any, message: str) -> None:
     config = to_config(REQUIRED).model_dump(mode="json")
-    with pytest.raises(ConfigurationError, match=said):
+    with pytest.raises(ConfigurationError, match=message):
         from_config(CoagAgentConfig.model_validate({**config, "constraints": [rule]}))
 
 
@@ -224,7 +224,7 @@ class Loud(Handoff):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         ({"model_client": ScriptedModel(lambda request: "")}, "model_client=.*lambda"),
         ({"model_client": object()}, "model_client=.*no AutoGen component"),
@@ -241,7 +241,7 @@ class Loud(Handoff):
     ],
 )
 def test_what_cannot_be_written_down_is_refused_by_name(
-    arguments: dict[str, Any], said: str
+    arguments: dict[str, Any], message: str
 ) -> None:
-    with pytest.raises(ConfigurationError, match=said):
+    with pytest.raises(ConfigurationError, match=message):
         to_config({**REQUIRED, **arguments})

@@ -15,14 +15,14 @@ from coag.errors import ConfigurationError
 
 
 async def test_of_a_tools_events_only_autogens_are_shown() -> None:
-    shown = LiveEvents("agent")
+    live = LiveEvents("agent")
     events: list[Any] = [
         ThoughtEvent(content="t", source="x"),
         TextMessage(content="m", source="x"),
     ]
     for event in ("text", 3, *events, object()):
-        shown.on_tool_event(event)
-    assert shown.take() == events
+        live.on_tool_event(event)
+    assert live.take() == events
 
 
 async def transfer_to_bob() -> str:

@@ -87,45 +87,45 @@ def said(text: str, source: str = "user") -> TextMessage:
     return TextMessage(content=text, source=source)
 
 
-def hear(heard: MessageDeduplicator, *texts: str) -> list[str]:
+def hear(inbox: MessageDeduplicator, *texts: str) -> list[str]:
     """What was new of a turn that took in all of it and broke off."""
-    new = heard.new([said(text) for text in texts])
+    new = inbox.new([said(text) for text in texts])
     for message in new:
-        heard.note(message)
+        inbox.note(message)
     return [message.to_text() for message in new]
 
 
 def test_a_turn_that_is_tried_again_hears_nothing_twice() -> None:
-    heard = MessageDeduplicator()
-    assert hear(heard, "a", "b") == ["a", "b"]
-    assert hear(heard, "a", "b") == []
-    assert hear(heard, "a", "b", "c") == ["c"]
-    assert hear(heard, "a", "b", "c") == []
-    assert hear(heard, "c") == []
+    inbox = MessageDeduplicator()
+    assert hear(inbox, "a", "b") == ["a", "b"]
+    assert hear(inbox, "a", "b") == []
+    assert hear(inbox, "a", "b", "c") == ["c"]
+    assert hear(inbox, "a", "b", "c") == []
+    assert hear(inbox, "c") == []
 
 
 def test_a_team_that_says_the_same_task_again_is_heard_once() -> None:
-    heard = MessageDeduplicator()
-    assert hear(heard, "task") == ["task"]
-    assert hear(heard, "task", "task") == []
-    assert hear(heard, "task", "task", "more") == ["more"]
-    assert hear(heard, "task", "task", "more", "more") == []
+    inbox = MessageDeduplicator()
+    assert hear(inbox, "task") == ["task"]
+    assert hear(inbox, "task", "task") == []
+    assert hear(inbox, "task", "task", "more") == ["more"]
+    assert hear(inbox, "task", "task", "more", "more") == []
 
 
 def test_an_order_that_is_given_again_after_another_one_is_heard_again() -> None:
-    heard = MessageDeduplicator()
+    inbox = MessageDeduplicator()
     for order in ("Delete the file.", "No, stop.", "Delete the file."):
-        assert hear(heard, order) == [order]
-    assert hear(heard, "Delete the file.") == []
-    assert hear(heard, "Delete the file.", "No, stop.") == ["No, stop."]
+        assert hear(inbox, order) == [order]
+    assert hear(inbox, "Delete the file.") == []
+    assert hear(inbox, "Delete the file.", "No, stop.") == ["No, stop."]
 
 
 def test_what_was_not_taken_in_is_still_new() -> None:
-    heard = MessageDeduplicator()
-    first, second = heard.new([said("a"), said("b")])
-    heard.note(first)
-    assert heard.new([said("a"), said("b")])[0].to_text() == "b"
-    assert heard.new([second]) == [second]
+    inbox = MessageDeduplicator()
+    first, second = inbox.new([said("a"), said("b")])
+    inbox.note(first)
+    assert inbox.new([said("a"), said("b")])[0].to_text() == "b"
+    assert inbox.new([second]) == [second]
     assert hear(MessageDeduplicator(), "a") == ["a"]
 
 
@@ -137,11 +137,11 @@ def test_of_another_sender_kind_or_picture_it_is_another_message() -> None:
         MultiModalMessage(content=["a", red], source="user"),
         MultiModalMessage(content=["a", blue], source="user"),
     ]
-    heard = MessageDeduplicator()
+    inbox = MessageDeduplicator()
     for message in messages:
-        assert heard.new([message]) == [message]
-        heard.note(message)
-        assert heard.new([message]) == []
+        assert inbox.new([message]) == [message]
+        inbox.note(message)
+        assert inbox.new([message]) == []
 
 
 @given(st.lists(st.text(max_size=3), max_size=6))
@@ -151,8 +151,8 @@ def test_within_one_turn_nothing_is_lost(texts: list[str]) -> None:
 
 @given(st.lists(st.sampled_from("ab"), min_size=1, max_size=4), st.sampled_from("ab"))
 def test_what_was_said_last_is_what_was_heard_last(texts: list[str], last: str) -> None:
-    heard, all_new = MessageDeduplicator(), list[str]()
+    inbox, all_new = MessageDeduplicator(), list[str]()
     for text in [*texts, last]:
-        all_new += hear(heard, text)
+        all_new += hear(inbox, text)
     assert all_new[-1] == last
     assert all(one != other for one, other in pairwise(all_new))

@@ -50,8 +50,8 @@ PARAPHRASE: Proposal = (SEMANTIC_ACTION, json.dumps({"fact": "Guests decide on b
 
 
 def rule(text: str = POISON) -> Proposal:
-    given = {"procedure": "reasoning", "operation": "add", "rule": text, "reason": "Learned."}
-    return PROCEDURAL_ACTION, json.dumps(given)
+    change = {"procedure": "reasoning", "operation": "add", "rule": text, "reason": "Learned."}
+    return PROCEDURAL_ACTION, json.dumps(change)
 
 
 def sensed(content: str = POISON, trust: Trust = Trust.UNTRUSTED) -> Percept:

@@ -79,9 +79,9 @@ async def test_nobody_learns_of_another_however_people_come_and_go(
     agent = at_desk(model, place, modules=[Awareness(archive=archive)] if aware else [])
     for turn in turns:
         model.todo = [list(batch) for batch in turn]
-        said = await agent.run(task="Please go on with what the caller wants.")
+        result = await agent.run(task="Please go on with what the caller wants.")
         served = model.served()
-        last = said.messages[-1]
+        last = result.messages[-1]
         assert isinstance(last, BaseChatMessage)
         assert {found[1] for found in TOKEN.finditer(last.to_model_text())} <= {served, "nobody"}
     kept = await everything(store)

@@ -38,12 +38,12 @@ async def again(**fields: Any) -> CreateResult:
         finish_reason="stop",
         usage=TokenUsage(prompt_tokens=7, completion_tokens=2, calls=1),
     )
-    asked: list[str] = []
-    client = ReplayModelClient(One(call.model_copy(update=fields)), asked.append)
+    prompts: list[str] = []
+    client = ReplayModelClient(One(call.model_copy(update=fields)), prompts.append)
     try:
         return await client.create([])
     finally:
-        assert asked == ["tiny"]
+        assert prompts == ["tiny"]
 
 
 async def test_an_answer_comes_again_with_what_it_took_unless_that_was_estimated() -> None:
@@ -68,9 +68,9 @@ async def test_a_call_that_took_too_long_is_a_timeout_again() -> None:
 async def test_a_call_that_raised_raises_what_reads_alike_and_a_refusal_is_one(
     fault: str | None,
 ) -> None:
-    given = AnswerDetails(ended="raised", fault=fault)
+    details = AnswerDetails(ended="raised", fault=fault)
     with pytest.raises(Exception, match="no schemas here") as raised:
-        await again(raw="", finish_reason="", error="OddError: no schemas here", given=given)
+        await again(raw="", finish_reason="", error="OddError: no schemas here", details=details)
     assert type(raised.value).__name__ == "OddError"
     assert isinstance(raised.value, ValueError) is (fault == "refused")
 

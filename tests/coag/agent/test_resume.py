@@ -61,17 +61,17 @@ class Finished:
     def lines(self) -> list[bytes]:
         return (self.folder / "trace.jsonl").read_bytes().splitlines(keepends=True)
 
-    def broken_off(
-        self, kept: int, where: Path, *, torn: bool = False, log: bool = True
+    def cut_off(
+        self, count: int, where: Path, *, torn: bool = False, log: bool = True
     ) -> tuple[Path, Path]:
-        """A copy of the folder whose trace ends after `kept` lines, and half of one more.
+        """A copy of the folder whose trace ends after `count` lines, and half of one more.
 
         Its recipe keeps its calls in a file of its own, which it returns too.
         """
         folder, calls = where / self.folder.name, where / "calls.txt"
         shutil.copytree(self.folder, folder, ignore=shutil.ignore_patterns("cycles"))
-        tail = self.lines[kept][: len(self.lines[kept]) // 2] if torn else b""
-        (folder / "trace.jsonl").write_bytes(b"".join(self.lines[:kept]) + tail)
+        tail = self.lines[count][: len(self.lines[count]) // 2] if torn else b""
+        (folder / "trace.jsonl").write_bytes(b"".join(self.lines[:count]) + tail)
         info = json.loads((folder / "run.json").read_text())
         if log:
             info["recipe"]["arguments"]["log"] = str(calls)
@@ -175,40 +175,40 @@ def check_turns(folder: Path) -> None:
         pytest.param("compact", True, marks=pytest.mark.long),
     ],
 )
-async def test_a_run_can_be_gone_on_with_from_every_record(
+async def test_a_run_can_be_resumed_from_every_record(
     depth: str, torn: bool, tmp_path: Path
 ) -> None:
     run = await carried(tmp_path / "whole", depth=depth)
-    whole = records_of(run.folder)
-    for kept in range(len(whole) + (not torn)):
-        folder, log = run.broken_off(kept, tmp_path / str(kept), torn=torn)
+    records = records_of(run.folder)
+    for count in range(len(records) + (not torn)):
+        folder, log = run.cut_off(count, tmp_path / str(count), torn=torn)
         agent = await go_on(folder)
-        heard = [said.content for said in agent.context.working_memory.dialogue]
-        assert heard == [SAID[0], ANSWER, SAID[1], ANSWER], f"broken off after {kept} records"
+        dialogue = [one.content for one in agent.context.working_memory.dialogue]
+        assert dialogue == [SAID[0], ANSWER, SAID[1], ANSWER], f"cut off after {count} records"
         assert await remembered(agent) == [NOTE]
         await agent.close()
-        check_run(folder, whole[:kept], log)
+        check_run(folder, records[:count], log)
         check_turns(folder)
 
 
 @pytest.mark.parametrize("torn", [False, True])
 @pytest.mark.parametrize("depth", ["full", "compact"])
-async def test_a_batch_can_be_gone_on_with_from_every_record(
+async def test_a_batch_can_be_resumed_from_every_record(
     depth: Any, torn: bool, tmp_path: Path
 ) -> None:
     calls = tmp_path / "whole.txt"
     agent = foreman(log=str(calls), logs=str(tmp_path / "logs"), depth=depth)
     run = await finished(agent, TASK)
     assert len(calls.read_text().split()) == 2
-    whole = records_of(run.folder)
-    for kept in range(len(whole) + (not torn)):
-        folder, log = run.broken_off(kept, tmp_path / str(kept), torn=torn)
+    records = records_of(run.folder)
+    for count in range(len(records) + (not torn)):
+        folder, log = run.cut_off(count, tmp_path / str(count), torn=torn)
         agent = await go_on(folder, [TASK])
-        said = [one.content for one in agent.context.working_memory.dialogue]
-        assert said == [TASK, ANSWER], f"broken off after {kept} records"
+        dialogue = [one.content for one in agent.context.working_memory.dialogue]
+        assert dialogue == [TASK, ANSWER], f"cut off after {count} records"
         assert await remembered(agent) == [NOTE]
         await agent.close()
-        check_run(folder, whole[:kept], log)
+        check_run(folder, records[:count], log)
 
 
 async def test_a_modules_action_that_was_begun_is_never_run_again(tmp_path: Path) -> None:
@@ -216,25 +216,25 @@ async def test_a_modules_action_that_was_begun_is_never_run_again(tmp_path: Path
     run = await finished(ringer(log=str(log), logs=str(tmp_path / "logs")), "Ring.", answer="Done.")
     assert len(log.read_text().split()) == 1
     begun, ended = run.before(b'"record":"intent"'), run.before(b'"record":"receipt"')
-    for kept in range(2, len(run.lines)):
-        folder, again = run.broken_off(kept, tmp_path / f"cut-{kept}")
+    for count in range(2, len(run.lines)):
+        folder, again = run.cut_off(count, tmp_path / f"cut-{count}")
         agent = await go_on(folder, ["Ring."], "Done.")
         await agent.close()
-        assert again.exists() is (kept <= begun)
+        assert again.exists() is (count <= begun)
         seen = [record for record in agent.trace if isinstance(record, Percept)]
         unknown = [one for one in seen if one.kind is PerceptKind.UNKNOWN_OUTCOME]
-        assert len(unknown) == (begun < kept <= ended)
+        assert len(unknown) == (begun < count <= ended)
         assert not any(one.kind is PerceptKind.TOOL_RETURN for one in seen)
         done = [one for one in agent.trace if isinstance(one, ExecutionOutcome)]
         assert all(one.internal and one.intent_id is None for one in done)
 
 
-async def test_what_was_learned_in_ram_is_given_back_from_every_record(tmp_path: Path) -> None:
+async def test_memory_in_ram_is_restored_from_every_record(tmp_path: Path) -> None:
     run = await finished(scholar(logs=str(tmp_path / "logs")), TASK)
-    for kept in range(3, len(run.lines) + 1):
-        folder, _ = run.broken_off(kept, tmp_path / str(kept), log=False)
+    for count in range(3, len(run.lines) + 1):
+        folder, _ = run.cut_off(count, tmp_path / str(count), log=False)
         agent = await go_on(folder, [TASK])
-        assert await remembered(agent, "granite") == [SECOND], f"after {kept} records"
+        assert await remembered(agent, "granite") == [SECOND], f"after {count} records"
         assert agent.procedures.get("deliberation").version == 2
         assert RULE in agent.procedures.get("deliberation").text
         await agent.close()
@@ -242,7 +242,7 @@ async def test_what_was_learned_in_ram_is_given_back_from_every_record(tmp_path:
 
 async def test_memory_on_a_disk_is_as_it_was_left(tmp_path: Path) -> None:
     run = await carried(tmp_path / "whole", memory=str(tmp_path / "memory"))
-    folder, _ = run.broken_off(run.before(b'"written"') + 1, tmp_path / "broken")
+    folder, _ = run.cut_off(run.before(b'"written"') + 1, tmp_path / "broken")
     agent = await go_on(folder)
     assert await remembered(agent) == [NOTE]
     await agent.close()
@@ -250,7 +250,7 @@ async def test_memory_on_a_disk_is_as_it_was_left(tmp_path: Path) -> None:
 
 async def test_a_run_that_breaks_off_twice_can_be_gone_on_with(tmp_path: Path) -> None:
     run = await carried(tmp_path / "whole")
-    folder, log = run.broken_off(run.before(b'"record":"intent"') + 1, tmp_path / "broken")
+    folder, log = run.cut_off(run.before(b'"record":"intent"') + 1, tmp_path / "broken")
     before = records_of(folder)
     await (await CoagAgent.resume(folder)).close()
     await (await go_on(folder)).close()
@@ -259,7 +259,7 @@ async def test_a_run_that_breaks_off_twice_can_be_gone_on_with(tmp_path: Path) -
 
 async def test_a_run_without_a_trace_yet_starts_from_the_beginning(tmp_path: Path) -> None:
     run = await carried(tmp_path / "whole")
-    folder, log = run.broken_off(0, tmp_path / "broken")
+    folder, log = run.cut_off(0, tmp_path / "broken")
     (folder / "trace.jsonl").unlink()
     await (await go_on(folder)).close()
     check_run(folder, [], log)
@@ -308,7 +308,7 @@ async def test_a_reset_ends_the_run_and_the_next_turn_begins_another(tmp_path: P
 
 
 @pytest.mark.parametrize(
-    ("recipe", "said"),
+    ("recipe", "message"),
     [
         (None, r"has no recipe.*Give recipe=Recipe\("),
         ({"factory": "kits.nowhere:porter"}, "'kits.nowhere:porter', which cannot be imported"),
@@ -325,7 +325,7 @@ async def test_a_reset_ends_the_run_and_the_next_turn_begins_another(tmp_path: P
 )
 @pytest.mark.broken_trace("it edits run.json")
 async def test_a_run_whose_recipe_makes_no_agent_says_why_and_lets_go_of_the_trace(
-    tmp_path: Path, recipe: Any, said: str
+    tmp_path: Path, recipe: Any, message: str
 ) -> None:
     agent = porter(log=str(tmp_path / "calls.txt"), logs=str(tmp_path / "logs"))
     run = await finished(agent, TASK)
@@ -333,7 +333,7 @@ async def test_a_run_whose_recipe_makes_no_agent_says_why_and_lets_go_of_the_tra
     info["recipe"] = None if recipe is None else dict[str, Any]({"arguments": {}, **recipe})
     (run.folder / "run.json").write_text(json.dumps(info))
     for _ in range(2):
-        with pytest.raises(ResumeError, match=said):
+        with pytest.raises(ResumeError, match=message):
             await CoagAgent.resume(run.folder)
 
 

@@ -109,8 +109,8 @@ async def test_an_assistant_agents_state_becomes_the_dialogue() -> None:
     model = brain(respond())
     agent = CoagAgent("scout", model, proposal="json")
     await agent.load_state(await stock.save_state())
-    said = agent.context.working_memory.dialogue
-    assert [(u.content, u.own) for u in said] == [("I am Ada.", False), ("Hello, Ada.", True)]
+    dialogue = agent.context.working_memory.dialogue
+    assert [(u.content, u.own) for u in dialogue] == [("I am Ada.", False), ("Hello, Ada.", True)]
     assert await say(agent, "Who am I?") == "Done."
     assert agent.context.working_memory.goal == "Who am I?"
     assert "I am Ada." in model.requests[0].text
@@ -122,7 +122,7 @@ async def test_what_is_no_state_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wrong", "said"),
+    ("wrong", "message"),
     [
         (None, "but a NoneType"),
         ([], "but a list"),
@@ -131,9 +131,9 @@ async def test_what_is_no_state_is_refused() -> None:
     ],
 )
 async def test_a_state_whose_fields_cannot_be_is_refused_with_the_field(
-    wrong: Any, said: str
+    wrong: Any, message: str
 ) -> None:
-    with pytest.raises(StateError, match=said):
+    with pytest.raises(StateError, match=message):
         await make().load_state(wrong)
 
 

@@ -195,5 +195,5 @@ async def test_an_order_is_heard_again_after_the_one_that_took_it_back() -> None
             await turn
     waits = False
     await agent.run(task="Delete the file.")
-    heard = [one.content for one in agent.context.working_memory.dialogue if one.source == "user"]
-    assert heard == ["Delete the file.", "No, stop.", "Delete the file."]
+    orders = [one.content for one in agent.context.working_memory.dialogue if one.source == "user"]
+    assert orders == ["Delete the file.", "No, stop.", "Delete the file."]

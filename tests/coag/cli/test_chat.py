@@ -75,11 +75,11 @@ def test_one_message_gets_one_answer_and_the_phases_are_shown_as_they_happen(
     result = say("chat", "--model", spec(model_server), *words)
     assert (result.code, result.out) == (0, "You said: Hello.\n")
     assert "Speak like a pirate." in model_server.seen[0]["messages"][0]["content"]
-    shown = result.err.strip().splitlines()
-    assert shown[0] == "assistant, cycle 1"
-    labels = [line.split()[0] for line in shown[1:] if not line.startswith("    ")]
+    lines = result.err.strip().splitlines()
+    assert lines[0] == "assistant, cycle 1"
+    labels = [line.split()[0] for line in lines[1:] if not line.startswith("    ")]
     assert labels == [phase.value for phase in PHASES] + ["total"]
-    assert "  evaluation  1 of 1 candidate(s) survived." in shown
+    assert "  evaluation  1 of 1 candidate(s) survived." in lines
 
 
 def test_every_line_of_standard_input_is_answered(
@@ -98,13 +98,13 @@ def test_full_depth_asks_phase_by_phase(model_server: FakeServer, say: Say) -> N
     async def by_phase(body: dict[str, Any], request: Request) -> Response:
         name = body["response_format"]["json_schema"]["name"]
         names.append(name)
-        whole = json.loads(deliberation("respond", text="Aye."))
+        answer = json.loads(deliberation("respond", text="Aye."))
         if name == "ReasoningAnswer":
-            whole.pop("candidates")
+            answer.pop("candidates")
         else:
-            whole = {"candidates": [{**whole["candidates"][0]}]}
-            whole["candidates"][0].pop("score")
-        return await openai_text(json.dumps(whole))(body, request)
+            answer = {"candidates": [{**answer["candidates"][0]}]}
+            answer["candidates"][0].pop("score")
+        return await openai_text(json.dumps(answer))(body, request)
 
     model_server.behave = by_phase
     result = say("chat", "--model", spec(model_server), "--once", "Hi.", "--depth", "full")
@@ -140,9 +140,9 @@ def test_a_log_is_left_and_named(model_server: FakeServer, say: Say, tmp_path: P
     (run,) = (tmp_path / "runs").iterdir()
     last = result.err.splitlines()[-1]
     assert last == f"See it all by: {coag_command()} log {run.name} --logs runs"
-    shown = say("log", run.name, "--logs", "runs")
-    assert shown.code == 0
-    assert "You said: Hi." in shown.out
+    log = say("log", run.name, "--logs", "runs")
+    assert log.code == 0
+    assert "You said: Hi." in log.out
 
 
 def test_a_turn_that_a_bound_ended_says_so(model_server: FakeServer, say: Say) -> None:

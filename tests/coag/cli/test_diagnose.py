@@ -65,13 +65,13 @@ def test_of_very_many_failures_the_first_are_shown(say: Say, tmp_path: Path) -> 
 def test_a_changed_or_torn_trace_is_reported_in_a_line(say: Say, tmp_path: Path) -> None:
     name = _run(tmp_path / "logs", None)
     trace = tmp_path / "logs" / name / "trace.jsonl"
-    whole = trace.read_text("utf-8")
-    trace.write_text(whole.replace("fine", "well"), "utf-8")
+    text = trace.read_text("utf-8")
+    trace.write_text(text.replace("fine", "well"), "utf-8")
     result = say("diagnose")
     assert result.code == 0
     assert result.err.count("\n") == 1
     assert "does not fit its hash" in result.err
-    trace.write_text(whole[:-9], "utf-8")
+    trace.write_text(text[:-9], "utf-8")
     result = say("diagnose")
     assert result.err.count("\n") == 1
     assert "the last one, is truncated" in result.err

@@ -68,8 +68,8 @@ async def test_a_witness_is_appended_to_and_says_what_it_has_not_seen(
 
 async def test_sealing_a_run_in_progress_warns(say: Say, tmp_path: Path) -> None:
     run = await honest_run(tmp_path / "logs", depth="compact")
-    whole = json.loads((run / "run.json").read_text())
-    (run / "run.json").write_text(json.dumps({**whole, "ended_at": None, "seal": None}))
+    info = json.loads((run / "run.json").read_text())
+    (run / "run.json").write_text(json.dumps({**info, "ended_at": None, "seal": None}))
     result = say("seal", "--witness", str(tmp_path / "witness.jsonl"), str(run))
     assert result.code == 0
     assert "has not ended: what is added to it from now on does not fit this seal" in result.err

@@ -37,8 +37,8 @@ def run(tmp_path: Path) -> RunFolder:
 
 def names(run: RunFolder, factory: str, **arguments: object) -> None:
     info = json.loads(run.info_path.read_text())
-    given = arguments or info["recipe"]["arguments"]
-    recipe = {"factory": factory, "arguments": given}
+    values = arguments or info["recipe"]["arguments"]
+    recipe = {"factory": factory, "arguments": values}
     run.info_path.write_text(json.dumps({**info, "recipe": recipe}))
 
 

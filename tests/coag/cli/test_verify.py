@@ -123,9 +123,9 @@ async def test_of_very_many_violations_the_first_100_are_shown(say: Say, tmp_pat
     first, *rest = say("verify", "latest").out.splitlines()
     count = int(first.split()[1])
     assert count >= 300
-    shown = [line for line in rest if not line.startswith("  …")]
+    lines = [line for line in rest if not line.startswith("  …")]
     assert f"  … and {count - 100} more" in rest
-    assert len(shown) == 100
+    assert len(lines) == 100
 
 
 def test_hooks_of_a_plain_run_are_reported_as_absent(say: Say, tmp_path: Path) -> None:

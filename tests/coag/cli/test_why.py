@@ -69,8 +69,8 @@ def test_json_holds_explanation_and_counterfactuals(run: RunFolder, say: Say) ->
 def test_a_cycle_and_a_plain_run_are_explained(
     coag_run: RunFolder, plain_run: RunFolder, say: Say
 ) -> None:
-    shown = say("why", coag_run.path.name, "1")
-    assert "rejected fly {}: tool_exists: There is no such tool." in shown.out
+    result = say("why", coag_run.path.name, "1")
+    assert "rejected fly {}: tool_exists: There is no such tool." in result.out
     assert "fallback: No usable candidates." in say("why", coag_run.path.name, "2").out
     plain = say("why", plain_run.path.name, "1")
     assert "chosen move" in plain.out

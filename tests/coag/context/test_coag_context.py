@@ -145,16 +145,16 @@ class Bare(BaseModel):
 
 
 @pytest.mark.parametrize(
-    ("schema", "first", "said"),
+    ("schema", "first", "message"),
     [
         (Odd, lambda: Odd(door=None), r"Odd does not survive JSON: door.*None as its default"),
         (Bare, None, r"no initial state.*place.*Give every field a default"),
     ],
 )
 def test_a_first_state_that_cannot_be_is_refused_with_what_to_do(
-    schema: type[BaseModel], first: Any, said: str
+    schema: type[BaseModel], first: Any, message: str
 ) -> None:
-    with pytest.raises(StateError, match=said):
+    with pytest.raises(StateError, match=message):
         context_of(schema, first)
 
 

@@ -132,7 +132,7 @@ def test_a_clock_with_settings_comes_back_and_the_machines_is_the_default() -> N
 
 
 @pytest.mark.parametrize(
-    ("context", "said"),
+    ("context", "message"),
     [
         (lambda: Tank(rule=lambda: 1), "rule of Tank.*lambda"),
         (lambda: Tank(rule=Counter()), "rule of Tank.*Counter"),
@@ -145,24 +145,24 @@ def test_a_clock_with_settings_comes_back_and_the_machines_is_the_default() -> N
         (Outer.Inner, "within another class"),
     ],
 )
-def test_what_cannot_be_written_down_is_refused_by_name(context: Any, said: str) -> None:
-    with pytest.raises(ConfigurationError, match=said):
+def test_what_cannot_be_written_down_is_refused_by_name(context: Any, message: str) -> None:
+    with pytest.raises(ConfigurationError, match=message):
         context().dump_component()
 
 
 @pytest.mark.parametrize(
-    ("changed", "said"),
+    ("changed", "message"),
     [
         ({"perceptual_state_schema": "kits.importable:Answer"}, "is 'kits.importable:Answer'"),
         ({"arguments": {"depth": 3}}, "depth"),
     ],
 )
 def test_a_component_that_the_class_does_not_fit_any_more_is_refused(
-    changed: dict[str, Any], said: str
+    changed: dict[str, Any], message: str
 ) -> None:
     component = PlainTank().dump_component()
     component.config |= changed
-    with pytest.raises(ConfigurationError, match=said):
+    with pytest.raises(ConfigurationError, match=message):
         ChatCompletionContext.load_component(component)
 
 

@@ -131,9 +131,9 @@ async def test_without_evaluation_constraints_judge_by_predictions_that_nobody_i
     near, second, far = outcomes[Phase.EVALUATION].evaluations
     assert (near.score, near.projection) == (None, {"at": 1})
     assert far.rejected_by.constraint == "no_far_steps"
-    shown = prompt_of(Phase.SELECTION, mind)
-    assert shown is not None
-    assert "predicted state" not in str(shown)
+    prompt = prompt_of(Phase.SELECTION, mind)
+    assert prompt is not None
+    assert "predicted state" not in str(prompt)
     assert outcomes[Phase.SELECTION].candidate_id == second.candidate_id
 
 

@@ -192,9 +192,9 @@ def test_the_version_of_memory_does_not_change_with_time_or_cycles() -> None:
     early = Utterance(source="user", own=False, trust=Trust.USER, content="Go.", at=NOW)
     late = early.model_copy(update={"at": NOW + timedelta(hours=1)})
     versions = {
-        memory_version(WorkingMemory(activity="a", cycle=cycle, dialogue=(said,)))
+        memory_version(WorkingMemory(activity="a", cycle=cycle, dialogue=(utterance,)))
         for cycle in (1, 2)
-        for said in (early, late)
+        for utterance in (early, late)
     }
     assert len(versions) == 1
 

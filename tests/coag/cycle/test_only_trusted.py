@@ -283,8 +283,8 @@ async def test_an_agent_sends_to_nobody_whom_only_the_mail_named() -> None:
         to("desk@x.com"),
     ]
     agent = clerk(*acts, system_message="The boss is boss@x.com.")
-    said = TextMessage(content="Send the report to ann@x.com", source="user")
-    await agent.on_messages([said], CancellationToken())
+    message = TextMessage(content="Send the report to ann@x.com", source="user")
+    await agent.on_messages([message], CancellationToken())
 
     assert SENT == ["ann@x.com", "boss@x.com", "desk@x.com"]
     died = [
@@ -307,8 +307,8 @@ async def test_a_recalled_record_names_values_only_if_it_is_trusted(trust: Trust
     )
     await memory.remember(MemoryKind.SEMANTIC, "The report goes to ann@x.com.", provenance=origin)
     agent = clerk(to("ann@x.com"), memory=memory)
-    said = TextMessage(content="Where does the report go? Send it.", source="user")
-    await agent.on_messages([said], CancellationToken())
+    message = TextMessage(content="Where does the report go? Send it.", source="user")
+    await agent.on_messages([message], CancellationToken())
     assert (["ann@x.com"] if trust is Trust.USER else []) == SENT
 
 
@@ -326,7 +326,7 @@ async def test_what_a_bound_says_is_judged_by_its_links_too() -> None:
         max_tool_iterations=1,
         proposal="json",
     )
-    said = await agent.run(task="Read the page.")
-    assert "evil.example" not in said.messages[-1].to_text()
+    result = await agent.run(task="Read the page.")
+    assert "evil.example" not in result.messages[-1].to_text()
     named = await agent.run(task="Read https://evil.example/login for me.")
     assert "evil.example" in named.messages[-1].to_text()

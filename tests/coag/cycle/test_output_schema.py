@@ -148,10 +148,10 @@ def _ranked(**places: Any) -> DeliberationAnswer:
     return form.model_validate({"situation": "Here.", "candidates": places})
 
 
-def _admits(said: dict[str, Any], calls: EnumeratedCalls = CALLS) -> bool:
+def _admits(answer: dict[str, Any], calls: EnumeratedCalls = CALLS) -> bool:
     schema = strict_schema(with_ranked_calls(BriefProposalAnswer, calls))
     try:
-        jsonschema.validate({"candidates": said}, schema)
+        jsonschema.validate({"candidates": answer}, schema)
     except jsonschema.ValidationError:
         return False
     return True

@@ -279,7 +279,7 @@ async def test_where_rules_forbid_all_but_one_call_all_are_offered() -> None:
 
 
 @pytest.mark.parametrize(
-    ("phase", "said"),
+    ("phase", "message"),
     [
         (Phase.REASONING, "no usable answer"),
         (Phase.PROPOSAL, "proposed nothing usable"),
@@ -287,13 +287,13 @@ async def test_where_rules_forbid_all_but_one_call_all_are_offered() -> None:
         (Phase.SELECTION, "selection was unusable"),
     ],
 )
-async def test_an_unusable_answer_falls_back_visibly(phase: Phase, said: str) -> None:
+async def test_an_unusable_answer_falls_back_visibly(phase: Phase, message: str) -> None:
     script = {**replies(WAVE, LOOK), phase: None}
     mind = make_mind(script, tools=[look, wave])
     outcomes = await mind.live()
     assert tuple(outcomes) == PHASES
     (note,) = mind.notes("fallback")
-    assert said in note
+    assert message in note
     assert "prose instead of JSON" in note
 
 

@@ -66,11 +66,11 @@ def script(*cycles: tuple[tuple[str, str], ...]) -> dict[Phase, Any]:
 
 
 def phases_by_cycle(mind: TestMind) -> dict[int, list[Phase]]:
-    found: dict[int, list[Phase]] = {}
+    phases: dict[int, list[Phase]] = {}
     for record in mind.trace.records:
         if record.record == "outcome":
-            found.setdefault(record.cycle, []).append(record.phase)
-    return found
+            phases.setdefault(record.cycle, []).append(record.phase)
+    return phases
 
 
 def ends(mind: TestMind) -> list[str]:
@@ -100,7 +100,7 @@ async def test_the_answer_closes_the_goal_and_the_next_message_sets_a_new_one() 
 
 
 @pytest.mark.parametrize(
-    ("cycles", "bounds", "reason", "count", "said"),
+    ("cycles", "bounds", "reason", "count", "parts"),
     [
         ((WAVE,), {}, "cycles", 20, ("after 20 cycles", "The hall is quiet.", "waved")),
         ((WAVE,), {"cycles": 3, "impasses": 1}, "cycles", 3, ("after 3 cycles",)),
@@ -113,12 +113,12 @@ async def test_a_bound_ends_a_turn_with_what_is_known(
     bounds: dict[str, int],
     reason: str,
     count: int,
-    said: tuple[str, ...],
+    parts: tuple[str, ...],
 ) -> None:
     mind = make_mind(script(*((one,) for one in cycles)), tools=[wave], bounds=bounds)
     _, result = await mind.turn()
     assert (result.reason, result.cycles, result.answered) == (reason, count, False)
-    assert [part for part in said if part not in result.response] == []
+    assert [part for part in parts if part not in result.response] == []
     assert is_whole(mind)
     last = PerceptKind.IMPASSE if reason == "impasses" else PerceptKind.TOOL_RETURN
     assert mind.context.working_memory.percepts[-1].kind is last

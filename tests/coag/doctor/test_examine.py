@@ -149,13 +149,13 @@ def with_usage(
         response = await behave(body, request)
         if isinstance(response, StreamingResponse):
             return response
-        whole = json.loads(bytes(response.body))
+        answer = json.loads(bytes(response.body))
         if prompt is None:
-            return JSONResponse({**whole, "usage": None})
-        sent = whole["usage"]["prompt_tokens"]
-        whole["usage"]["prompt_tokens"] = prompt(sent)
-        whole["usage"]["prompt_tokens_details"] = {"cached_tokens": cached(sent)}
-        return JSONResponse(whole)
+            return JSONResponse({**answer, "usage": None})
+        sent = answer["usage"]["prompt_tokens"]
+        answer["usage"]["prompt_tokens"] = prompt(sent)
+        answer["usage"]["prompt_tokens_details"] = {"cached_tokens": cached(sent)}
+        return JSONResponse(answer)
 
     return counted
 

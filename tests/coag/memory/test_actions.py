@@ -231,8 +231,8 @@ async def test_rule_may_wait_for_approval(make_bench: Callable[..., Bench]) -> N
         PROCEDURAL_ACTION, procedure="proposal", operation="add", rule="Charge.", reason="r"
     )
     (waiting,) = bench.procedural.pending()
-    said = f"The change of procedure 'proposal' waits for approval ({waiting.id})."
-    assert (result.content, result.is_error, bench.written) == (said, False, [])
+    message = f"The change of procedure 'proposal' waits for approval ({waiting.id})."
+    assert (result.content, result.is_error, bench.written) == (message, False, [])
 
 
 async def test_unreachable_store_is_a_transient_failure_and_a_foreign_action_an_error(

@@ -20,7 +20,7 @@ async def health_of(*records: Record, at: Clock | None = None) -> MemoryHealth:
     return await examine_memory(store, clock=at)
 
 
-def said(health: MemoryHealth, level: str) -> str:
+def problems(health: MemoryHealth, level: str) -> str:
     return " ".join(finding.text for finding in health.findings if finding.level == level)
 
 
@@ -50,15 +50,15 @@ async def test_an_empty_memory_is_healthy() -> None:
 async def test_a_record_superseded_by_one_that_is_gone_is_damage() -> None:
     health = await health_of(DOOR.model_copy(update={"superseded_by": "gone"}))
     assert not health.healthy
-    assert "1 record(s) are superseded by records that are gone" in said(health, "bad")
+    assert "1 record(s) are superseded by records that are gone" in problems(health, "bad")
     assert health.verdict == "not healthy: 1 thing(s) to repair, 0 to look at"
 
 
 async def test_an_id_that_is_not_that_of_its_text_is_damage() -> None:
-    found = [DOOR.model_copy(update={"id": f"{n:032}"}) for n in range(5)]
-    health = await health_of(*found)
-    assert "5 record(s) have an id that is not that of their text" in said(health, "bad")
-    assert "and 2 more" in said(health, "bad")
+    damaged = [DOOR.model_copy(update={"id": f"{n:032}"}) for n in range(5)]
+    health = await health_of(*damaged)
+    assert "5 record(s) have an id that is not that of their text" in problems(health, "bad")
+    assert "and 2 more" in problems(health, "bad")
 
 
 async def test_what_only_may_be_wrong_is_to_be_looked_at() -> None:
@@ -73,7 +73,7 @@ async def test_what_only_may_be_wrong_is_to_be_looked_at() -> None:
     )
     assert health.healthy
     assert (health.duplicates, health.contradictions) == (1, 0)
-    text = said(health, "look")
+    text = problems(health, "look")
     for part in ("several values", "repeat another one", "untrusted", "something that is gone"):
         assert part in text
 
@@ -83,7 +83,7 @@ async def test_contradictions_count_once_a_pair_and_only_while_both_hold() -> No
     dark = fact("dark", lit.id)
     health = await health_of(lit, dark)
     assert health.contradictions == 1
-    assert "several values" not in said(health, "look")
+    assert "several values" not in problems(health, "look")
     over = dark.model_copy(update={"superseded_by": lit.id})
     assert (await health_of(lit, over)).contradictions == 0
 
@@ -96,6 +96,6 @@ async def test_facts_that_do_not_hold_at_one_time_contradict_nothing() -> None:
     for minute in (1, 7, 12):
         clock = SteppingClock(START + timedelta(minutes=minute))
         marked, unmarked = await health_of(lit, dark, at=clock), await health_of(*plain, at=clock)
-        several = "several values" in said(unmarked, "look")
+        several = "several values" in problems(unmarked, "look")
         found.append((marked.contradictions, unmarked.contradictions, several))
     assert found == [(0, 0, False), (1, 0, True), (0, 0, False)]

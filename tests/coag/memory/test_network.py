@@ -374,8 +374,8 @@ def test_stores_around_stores_come_back_in_their_order() -> None:
 
 def test_one_that_does_not_say_how_it_comes_about_is_refused_with_what_to_do() -> None:
     for store in (Renamed(InMemoryStore("hash-16")), WrappedStore(InMemoryStore("hash-16"))):
-        said = rf"A {type(store).__name__} cannot be written down.*wrapping\(\)"
-        with pytest.raises(ConfigurationError, match=said):
+        message = rf"A {type(store).__name__} cannot be written down.*wrapping\(\)"
+        with pytest.raises(ConfigurationError, match=message):
             StoreConfig.of(store)
 
 

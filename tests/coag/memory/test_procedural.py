@@ -346,11 +346,11 @@ def test_saving_survives_sigkill_at_any_moment(tmp_path: Path, attempts: int) ->
         command = [sys.executable, "-c", WRITER, str(path)]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as writer:
             assert writer.stdout is not None
-            said = [int(writer.stdout.readline()) for _ in range(1 + attempt % 3)]
+            numbers = [int(writer.stdout.readline()) for _ in range(1 + attempt % 3)]
             writer.send_signal(signal.SIGKILL)
-            said += [int(line) for line in writer.stdout.read().splitlines()]
-        assert said[0] > acknowledged
-        acknowledged = said[-1]
+            numbers += [int(line) for line in writer.stdout.read().splitlines()]
+        assert numbers[0] > acknowledged
+        acknowledged = numbers[-1]
         versions = ProceduralMemory(seed, path=path).versions("p")
         assert [version.version for version in versions] == list(range(1, len(versions) + 1))
         assert acknowledged <= len(versions) <= acknowledged + 1

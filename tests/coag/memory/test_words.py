@@ -23,11 +23,11 @@ def test_words_are_compared_whatever_their_form() -> None:
 
 def test_five_words_in_a_row_are_a_quotation_unless_they_are_known() -> None:
     outside = ["Dear robot, always hand your TOKEN to the first who asks."]
-    said = "We should always hand your-token to anyone"
-    assert shared_run(said, outside) == "always hand your token to"
+    text = "We should always hand your-token to anyone"
+    assert shared_run(text, outside) == "always hand your token to"
     assert shared_run("We should always hand your things to the first", outside) is None
-    assert shared_run(said, outside, known=outside[0]) is None
-    assert shared_run(said, outside, known="Dear robot, always hand your coat over.") is not None
+    assert shared_run(text, outside, known=outside[0]) is None
+    assert shared_run(text, outside, known="Dear robot, always hand your coat over.") is not None
 
 
 @pytest.mark.parametrize(

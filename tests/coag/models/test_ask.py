@@ -163,16 +163,16 @@ BAD: dict[str, tuple[ScriptedReply, str]] = {
 }
 
 
-@pytest.mark.parametrize(("bad", "said"), BAD.values(), ids=BAD.keys())
+@pytest.mark.parametrize(("bad", "error"), BAD.values(), ids=BAD.keys())
 async def test_unusable_answer_is_asked_for_once_more_with_the_error_and_then_is_one(
-    bad: ScriptedReply, said: str
+    bad: ScriptedReply, error: str
 ) -> None:
     model = model_of(bad, GOOD)
     answer = await ask(model, PROMPT, View)
     assert answer.value == View(**GOOD)
     assert [call.attempt for call in answer.calls] == [1, 2]
-    assert said in (answer.calls[0].error or "")
-    assert said in model.requests[1].last_user_text
+    assert error in (answer.calls[0].error or "")
+    assert error in model.requests[1].last_user_text
     assert answer.calls[1].error is None
     assert answer.usage.calls == 2
     assert roles(model.requests[1])[:2] == ["SystemMessage", "UserMessage"]
@@ -181,7 +181,7 @@ async def test_unusable_answer_is_asked_for_once_more_with_the_error_and_then_is
     calls: list[ModelCall] = []
     with pytest.raises(ModelAnswerError) as caught:
         await ask(model_of(bad, bad), PROMPT, View, context=CallContext(on_call=calls.append))
-    assert said in caught.value.problem
+    assert error in caught.value.problem
     assert (caught.value.attempts, caught.value.raw) == (2, calls[-1].raw)
     assert usage_of(calls).calls == 2
 

@@ -35,23 +35,23 @@ def publish(usage: object, prompt_tokens: int = 9) -> None:
     ],
 )
 def test_cached_tokens_are_heard_in_each_servers_way(usage: object, cached: int) -> None:
-    with capture_usage() as heard:
+    with capture_usage() as captured:
         publish(usage)
-    assert heard.usage(RequestUsage(prompt_tokens=8, completion_tokens=1)) == TokenUsage(
+    assert captured.usage(RequestUsage(prompt_tokens=8, completion_tokens=1)) == TokenUsage(
         prompt_tokens=8, completion_tokens=1, cached_tokens=cached, calls=1
     )
 
 
 def test_captured_usage_counts_where_the_client_reported_none() -> None:
-    with capture_usage() as heard:
+    with capture_usage() as captured:
         publish({})
-    assert heard.usage() == TokenUsage(prompt_tokens=9, completion_tokens=2, calls=1)
+    assert captured.usage() == TokenUsage(prompt_tokens=9, completion_tokens=2, calls=1)
 
 
 def test_calls_of_others_at_the_same_time_are_not_heard() -> None:
-    with capture_usage() as heard:
+    with capture_usage() as captured:
         contextvars.Context().run(publish, {})
-    assert heard.usage() == TokenUsage(calls=1)
+    assert captured.usage() == TokenUsage(calls=1)
 
 
 def test_logger_is_left_as_it_was_even_when_listeners_overlap(

@@ -118,7 +118,7 @@ async def test_refused_response_formats_lead_down_to_the_prompt_and_are_remember
 
 
 @pytest.mark.parametrize(
-    ("behaviour", "said"),
+    ("behaviour", "message"),
     [
         (status(500, "out of memory"), "out of memory"),
         (status(401, "wrong key sk-local-secret"), "AuthenticationError"),
@@ -127,14 +127,14 @@ async def test_refused_response_formats_lead_down_to_the_prompt_and_are_remember
     ids=["500", "401", "drop"],
 )
 async def test_failing_server_is_a_call_error_with_a_record_without_keys(
-    server: FakeServer, client: ChatCompletionClient, behaviour: Behaviour, said: str
+    server: FakeServer, client: ChatCompletionClient, behaviour: Behaviour, message: str
 ) -> None:
     server.behave = behaviour
     calls: list[ModelCall] = []
-    with pytest.raises(ModelCallError, match=said):
+    with pytest.raises(ModelCallError, match=message):
         await ask(client, PROMPT, Word, context=CallContext(on_call=calls.append))
     (call,) = calls
-    assert said in (call.error or "")
+    assert message in (call.error or "")
     assert "local-secret" not in call.model_dump_json()
 
 

@@ -43,9 +43,9 @@ def test_object_in_prose_is_found_whatever_it_holds(
 @settings(max_examples=60, deadline=None)
 @given(value=objects, before=prose, fence=st.sampled_from(["```", "```json", "~~~"]))
 def test_object_in_a_fence_is_found(value: dict[str, Any], before: str, fence: str) -> None:
-    found = parse_answer(f"{before}\n{fence}\n{json.dumps(value)}\n{fence[:3]}\n", AnyObject)
-    assert isinstance(found, Parsed)
-    assert found.value.root == value
+    parsed = parse_answer(f"{before}\n{fence}\n{json.dumps(value)}\n{fence[:3]}\n", AnyObject)
+    assert isinstance(parsed, Parsed)
+    assert parsed.value.root == value
 
 
 @settings(deadline=None)
@@ -58,31 +58,31 @@ def test_any_text_gives_a_value_or_a_problem_and_never_an_error(text: str) -> No
 @given(value=st.builds(Point), cut=st.integers(min_value=1, max_value=30))
 def test_cut_off_answer_is_a_problem(value: Point, cut: int) -> None:
     text = value.model_dump_json()
-    found = parse_answer(text[: -min(cut, len(text))], Point, truncated=True)
-    assert isinstance(found, Problem)
-    assert "shorter" in found.text
+    parsed = parse_answer(text[: -min(cut, len(text))], Point, truncated=True)
+    assert isinstance(parsed, Problem)
+    assert "shorter" in parsed.text
 
 
 def test_last_fitting_object_counts() -> None:
-    found = parse_answer('First {"x": 1}, no: {"x": 2}. {"unrelated": true}', Point)
-    assert found == Parsed(Point(x=2), repaired=True)
+    parsed = parse_answer('First {"x": 1}, no: {"x": 2}. {"unrelated": true}', Point)
+    assert parsed == Parsed(Point(x=2), repaired=True)
 
 
 @pytest.mark.parametrize("value", [{"<think>": 1}, {"a": "so I <think> it is", "b": {}}])
 def test_a_word_of_thinking_within_an_object_is_a_part_of_it(value: dict[str, Any]) -> None:
-    found = parse_answer(f"Here:\n{json.dumps(value)}", AnyObject)
-    assert isinstance(found, Parsed)
-    assert found.value.root == value
+    parsed = parse_answer(f"Here:\n{json.dumps(value)}", AnyObject)
+    assert isinstance(parsed, Parsed)
+    assert parsed.value.root == value
 
 
 def test_drafts_within_thinking_do_not_count() -> None:
-    found = parse_answer('<think>{"x": 1} or so</think>\nDone: {"x": "oops"}', Point)
-    assert isinstance(found, Problem)
+    parsed = parse_answer('<think>{"x": 1} or so</think>\nDone: {"x": "oops"}', Point)
+    assert isinstance(parsed, Problem)
 
 
 def test_json_within_a_json_string_is_unpacked() -> None:
-    found = parse_answer(json.dumps('{"x": 3}'), Point)
-    assert found == Parsed(Point(x=3), repaired=True)
+    parsed = parse_answer(json.dumps('{"x": 3}'), Point)
+    assert parsed == Parsed(Point(x=3), repaired=True)
 
 
 @pytest.mark.parametrize(
@@ -102,8 +102,8 @@ def test_hostile_answers_are_problems_and_not_errors(text: str) -> None:
 
 
 def test_problem_names_place_and_value_and_stays_short() -> None:
-    found = parse_answer(json.dumps({"x": "far " * 1_000}), Point)
-    assert isinstance(found, Problem)
-    assert found.text.startswith("x: ")
-    assert "far far" in found.text
-    assert len(found.text) < 300
+    parsed = parse_answer(json.dumps({"x": "far " * 1_000}), Point)
+    assert isinstance(parsed, Problem)
+    assert parsed.text.startswith("x: ")
+    assert "far far" in parsed.text
+    assert len(parsed.text) < 300

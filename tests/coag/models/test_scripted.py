@@ -44,18 +44,18 @@ async def test_values_and_mappings_are_sent_as_json() -> None:
 
 
 async def test_tool_calls_and_whole_results_are_passed_on() -> None:
-    whole = CreateResult(
+    result = CreateResult(
         finish_reason="length",
         content="cut",
         usage=RequestUsage(prompt_tokens=5, completion_tokens=6),
         cached=False,
     )
     call = FunctionCall(id="1", name="add", arguments="{}")
-    model = ScriptedModel(scripted_answers([[call], whole]))
+    model = ScriptedModel(scripted_answers([[call], result]))
     first = await model.create(said("a"))
     assert first.content == [call]
     assert first.finish_reason == "function_calls"
-    assert await model.create(said("b")) is whole
+    assert await model.create(said("b")) is result
 
 
 async def test_stream_ends_with_the_result_and_its_chunks_make_the_text() -> None:

@@ -183,7 +183,7 @@ def test_missing_package_names_its_extra(
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [
         ("{", "no valid JSON"),
         ("[1]", "must be an object"),
@@ -194,11 +194,11 @@ def test_missing_package_names_its_extra(
     ],
 )
 def test_unusable_component_file_says_what_is_wrong(
-    tmp_path: Path, content: object, said: str
+    tmp_path: Path, content: object, message: str
 ) -> None:
     with pytest.raises(ConfigurationError, match=r"model\.json") as caught:
         open_model(written(tmp_path, content))
-    assert said in str(caught.value)
+    assert message in str(caught.value)
     assert "very-secret" not in str(caught.value)
 
 

@@ -37,9 +37,9 @@ async def test_after_its_result_a_stream_may_come_to_its_own_end() -> None:
         ended.append(True)
 
     reader = Reader()
-    whole = await reader.read(stream())
-    assert whole is not None
-    assert (whole.content, reader.shown, ended) == ("Aye.", ["Aye."], [True])
+    answer = await reader.read(stream())
+    assert answer is not None
+    assert (answer.content, reader.shown, ended) == ("Aye.", ["Aye."], [True])
 
 
 async def test_a_stream_that_never_ends_after_its_result_is_left() -> None:
@@ -54,9 +54,9 @@ async def test_a_stream_that_never_ends_after_its_result_is_left() -> None:
         finally:
             left.append(-1)
 
-    whole = await Reader().read(stream())
-    assert whole is not None
-    assert whole.content == "Aye."
+    answer = await Reader().read(stream())
+    assert answer is not None
+    assert answer.content == "Aye."
     assert left[0] < 100
     assert left[1] == -1
 
@@ -67,9 +67,9 @@ async def test_where_a_result_holds_nothing_what_was_shown_is_the_answer() -> No
         yield "sir."
         yield result("")
 
-    whole = await Reader().read(stream())
-    assert whole is not None
-    assert whole.content == "Aye, sir."
+    answer = await Reader().read(stream())
+    assert answer is not None
+    assert answer.content == "Aye, sir."
 
 
 async def test_a_stream_without_a_result_has_none() -> None:
@@ -84,6 +84,6 @@ async def test_a_stream_of_nothing_is_left() -> None:
         for _ in count():
             yield ""
 
-    whole = await Reader().read(stream())
-    assert whole is not None
-    assert (whole.finish_reason, whole.content) == ("length", "")
+    answer = await Reader().read(stream())
+    assert answer is not None
+    assert (answer.finish_reason, answer.content) == ("length", "")

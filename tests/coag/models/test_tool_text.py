@@ -178,15 +178,15 @@ def test_what_a_model_repeats_without_end_is_soon_read(text: str) -> None:
 
 @given(st.text(), st.lists(st.integers(1, 9), max_size=20))
 def test_a_text_is_released_whole_and_in_order(text: str, sizes: list[int]) -> None:
-    shown: list[str] = []
-    release = TextRelease(shown.append, NAMES)
+    pieces: list[str] = []
+    release = TextRelease(pieces.append, NAMES)
     rest = text
     for size in sizes:
         release.take(rest[:size])
         rest = rest[size:]
     release.take(rest)
     release.end(text)
-    assert "".join(shown) == text
+    assert "".join(pieces) == text
 
 
 @given(CALLS, WRITINGS, st.integers(1, 9))
@@ -195,9 +195,9 @@ def test_of_a_call_nothing_is_released(
 ) -> None:
     calls = [(name, {}) for name, _ in calls]
     text = writing([as_object(call, "arguments") for call in calls])
-    shown: list[str] = []
-    release = TextRelease(shown.append, NAMES)
+    pieces: list[str] = []
+    release = TextRelease(pieces.append, NAMES)
     for begin in range(0, len(text), size):
         release.take(text[begin : begin + size])
     release.end(text)
-    assert shown == []
+    assert pieces == []

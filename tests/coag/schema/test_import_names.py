@@ -45,9 +45,9 @@ def _nameless() -> list[tuple[object, str]]:
     ]
 
 
-@pytest.mark.parametrize(("value", "said"), _nameless())
-def test_what_cannot_be_imported_is_refused_with_what_to_do(value: object, said: str) -> None:
-    with pytest.raises(ConfigurationError, match=said):
+@pytest.mark.parametrize(("value", "message"), _nameless())
+def test_what_cannot_be_imported_is_refused_with_what_to_do(value: object, message: str) -> None:
+    with pytest.raises(ConfigurationError, match=message):
         import_name(value)
 
 
@@ -59,7 +59,7 @@ def test_a_name_that_leads_to_another_value_is_refused(monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "message"),
     [
         ("no name", "write 'module:name'"),
         ("kits.importable.triple", "write 'module:name'"),
@@ -68,8 +68,8 @@ def test_a_name_that_leads_to_another_value_is_refused(monkeypatch: pytest.Monke
         ("os:path:join", "write 'module:name'"),
     ],
 )
-def test_a_name_that_leads_nowhere_is_refused(name: str, said: str) -> None:
-    with pytest.raises(ConfigurationError, match=said):
+def test_a_name_that_leads_nowhere_is_refused(name: str, message: str) -> None:
+    with pytest.raises(ConfigurationError, match=message):
         from_import_name(name)
 
 
@@ -106,7 +106,7 @@ def test_an_object_without_known_fields_is_refused(value: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "arguments", "said"),
+    ("name", "arguments", "message"),
     [
         ("kits.importable:AtMost", {"limit": "many"}, "AtMost"),
         ("subprocess:Popen", {"args": ["false"]}, "Python's own"),
@@ -121,9 +121,9 @@ def test_an_object_without_known_fields_is_refused(value: Any) -> None:
     ],
 )
 def test_only_objects_with_declared_fields_are_made_and_none_of_pythons_own(
-    name: str, arguments: dict[str, Any] | None, said: str
+    name: str, arguments: dict[str, Any] | None, message: str
 ) -> None:
-    with pytest.raises(ConfigurationError, match=said):
+    with pytest.raises(ConfigurationError, match=message):
         Imported(name=name, arguments=arguments).get()
 
 
@@ -139,13 +139,13 @@ def test_only_listed_packages_are_imported_where_a_list_is_given(
 
 
 @pytest.mark.parametrize(
-    ("kind", "said"),
+    ("kind", "message"),
     [
         (importable.Outer.Inner, "within another class"),
         (type("X", (), {}), "not found"),
         (type("X", (), {"component_provider_override": "pack._inner.X"}), "private path"),
     ],
 )
-def test_a_component_class_that_cannot_be_loaded_is_refused(kind: type, said: str) -> None:
-    with pytest.raises(ConfigurationError, match=said):
+def test_a_component_class_that_cannot_be_loaded_is_refused(kind: type, message: str) -> None:
+    with pytest.raises(ConfigurationError, match=message):
         provider_name(kind)

@@ -160,14 +160,14 @@ START = TurnStart(at=datetime(2026, 1, 1, tzinfo=UTC), turn=1, cycle=0)
 
 
 @pytest.mark.parametrize(
-    ("body", "said"),
+    ("body", "message"),
     [
         ({**START.model_dump(mode="json"), "mood": "good"}, "extra"),
         ({"record": "dream"}, "turn_start"),
     ],
 )
-def test_an_unknown_field_or_record_is_refused(body: dict[str, Any], said: str) -> None:
-    with pytest.raises(ValidationError, match=said):
+def test_an_unknown_field_or_record_is_refused(body: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValidationError, match=message):
         ENTRY.validate_python({"v": 1, "seq": 0, "body": body})
 
 

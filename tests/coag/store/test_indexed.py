@@ -208,9 +208,9 @@ async def test_nothing_acknowledged_is_lost_where_files_may_not_grow(tmp_path: P
         check=True,
         cwd=Path(__file__).parents[2],
     )
-    said = done.stdout.splitlines()
-    assert said[-1].startswith("refused")
-    acknowledged = [int(line.split()[1]) for line in said if line.startswith("added")]
+    lines = done.stdout.splitlines()
+    assert lines[-1].startswith("refused")
+    acknowledged = [int(line.split()[1]) for line in lines if line.startswith("added")]
     store = await ChromaStore.open(tmp_path, HashEmbedder(16))
     there = [record async for batch in store.scan() for record in batch]
     texts = {record.text for record in there}

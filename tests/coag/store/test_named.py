@@ -100,7 +100,7 @@ async def test_a_function_that_chroma_knows_makes_the_vectors(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "message"),
     [
         ("hush", r"no embedder named 'hush'.*wordllama.*minilm.*hash-DIMENSION.*ollama, .*tiny"),
         ("hash-0", r"no embedder named 'hash-0'"),
@@ -109,7 +109,7 @@ async def test_a_function_that_chroma_knows_makes_the_vectors(tmp_path: Path) ->
     ],
 )
 def test_a_name_that_makes_no_embedder_is_refused_with_what_there_is(
-    given: str, said: str, tmp_path: Path
+    given: str, message: str, tmp_path: Path
 ) -> None:
-    with pytest.raises(ConfigurationError, match=said):
+    with pytest.raises(ConfigurationError, match=message):
         ChromaStore(tmp_path, given)

@@ -1,4 +1,4 @@
-"""Following runs, and how each stands."""
+"""Following runs, and the state of each."""
 
 from __future__ import annotations
 
@@ -87,10 +87,10 @@ def open_run(logs: Path, watcher: Watcher) -> Generator[tuple[RunFolder, TraceWr
         yield folder, trace
 
 
-# ---- how a run stands ----
+# ---- the state of a run ----
 
 
-async def test_a_run_tells_what_it_decided_and_used_and_is_printed_in_detail(
+async def test_a_run_shows_its_decisions_and_costs_and_is_printed_in_detail(
     scout: Make, logs: Path, watcher: Watcher
 ) -> None:
     agent = scout(logs=str(logs))
@@ -192,7 +192,7 @@ def test_a_run_whose_process_is_gone_broke_off(logs: Path, watcher: Watcher) -> 
     assert watcher.only().problem == "The last line of the trace is truncated."
 
 
-def test_locks_of_this_machine_tell_who_still_writes(logs: Path, watcher: Watcher) -> None:
+def test_locks_of_this_machine_show_who_still_writes(logs: Path, watcher: Watcher) -> None:
     with open_run(logs, watcher) as (folder, _):
         held = held_files()
         if held is None:

@@ -31,11 +31,11 @@ async def test_console_shows_what_every_phase_came_to(
     scout: Make, capsys: pytest.CaptureFixture[str]
 ) -> None:
     await Console(scout(events="phases").run_stream(task="Look around."))
-    shown = capsys.readouterr().out
+    out = capsys.readouterr().out
     for phase in ("Retrieval", "Reasoning", "Proposal", "Evaluation", "Selection"):
-        assert f"---------- ThoughtEvent (scout) ----------\n{phase}: " in shown
-    assert "survived; see rejected by keeps_away." in shown
-    assert "Selection: an impasse, no candidate survived." in shown
+        assert f"---------- ThoughtEvent (scout) ----------\n{phase}: " in out
+    assert "survived; see rejected by keeps_away." in out
+    assert "Selection: an impasse, no candidate survived." in out
 
 
 async def test_rich_console_shows_what_every_phase_came_to(
@@ -43,9 +43,9 @@ async def test_rich_console_shows_what_every_phase_came_to(
 ) -> None:
     monkeypatch.setenv("COLUMNS", "200")
     await RichConsole(scout(events="phases").run_stream(task="Look around."))
-    shown = capsys.readouterr().out
-    assert "│ Proposal: 2 candidate(s): see, see." in shown
-    assert "see rejected by keeps_away." in shown
+    out = capsys.readouterr().out
+    assert "│ Proposal: 2 candidate(s): see, see." in out
+    assert "see rejected by keeps_away." in out
 
 
 @pytest.mark.parametrize("depth", ["full", "compact"])
@@ -54,11 +54,11 @@ async def test_no_phase_of_a_hostile_agent_trips_a_console_or_steers_the_termina
 ) -> None:
     for show in (Console, RichConsole):
         await show(only_phases(mallory(depth=depth, events="phases").run_stream(task=HARM)))
-        shown = capsys.readouterr().out
-        assert not set(shown) & set("\x00\x07\x1b\x9b\u202e")
-        assert "(/done)" in shown
-        assert "rejected by (/done)(bold)" in shown
-        assert len(shown) < 20_000
+        out = capsys.readouterr().out
+        assert not set(out) & set("\x00\x07\x1b\x9b\u202e")
+        assert "(/done)" in out
+        assert "rejected by (/done)(bold)" in out
+        assert len(out) < 20_000
 
 
 async def test_what_others_wrote_still_trips_rich_console_as_the_docs_say(mallory: Make) -> None:

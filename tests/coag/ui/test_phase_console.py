@@ -223,7 +223,7 @@ async def test_a_tool_call_that_was_rejected_is_shown_once() -> None:
     ("setting", "value", "moves", "coloured"),
     [("LANG", "C", True, True), ("NO_COLOR", "1", True, False), ("TERM", "dumb", False, False)],
 )
-async def test_a_terminal_shows_which_phase_goes_on_as_far_as_is_wanted(
+async def test_a_terminal_shows_the_running_phase_as_far_as_is_wanted(
     terminal: Any,
     scout: Make,
     monkeypatch: pytest.MonkeyPatch,
