@@ -70,7 +70,7 @@ async def test_a_call_that_raised_raises_what_reads_alike_and_a_refusal_is_one(
 ) -> None:
     details = AnswerDetails(ended="raised", fault=fault)
     with pytest.raises(Exception, match="no schemas here") as raised:
-        await again(raw="", finish_reason="", error="OddError: no schemas here", details=details)
+        await again(raw="", finish_reason="", error="OddError: no schemas here", given=details)
     assert type(raised.value).__name__ == "OddError"
     assert isinstance(raised.value, ValueError) is (fault == "refused")
 
