@@ -249,7 +249,7 @@ def report(
             min=0,
             metavar="N",
             help="Make pages of the runs of N failed trials whose runs were kept, the most "
-            "telling first.",
+            "instructive first.",
         ),
     ] = 0,
     title: Annotated[str, typer.Option(metavar="TEXT", help="What the page is headed.")] = "",

@@ -100,9 +100,9 @@ class Frame:
     caption: str
     options: tuple[Option, ...] = ()
     truth: Board | None
-    """The grid as it is; None where the trace does not tell."""
+    """The grid as it is; None where the trace does not say."""
     belief: Board | None
-    """The grid as the agent believes it; None where the trace does not tell."""
+    """The grid as the agent believes it; None where the trace does not say."""
     path: tuple[Cell, ...] = ()
     by_return: bool = False
     """Whether place, charge and near dirt of `truth` come from the last tool return."""

@@ -3,7 +3,7 @@
 The paper compares by eye how a forbidden cell is written into a monolithic prompt and into CoAG's
 Selection procedure. Here the request is written into a temporary copy of the sources in each way
 there is, the diff is counted, and the changed agent is played by two scripted models on instances
-in which the rule stands in the way of the job: one that heeds the rules that it can read, and one
+in which the rule prevents the job: one that heeds the rules that it can read, and one
 that heeds none. What holds with both is a guarantee. `python -m case_study.maintainability` does
 all of it.
 """

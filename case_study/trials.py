@@ -46,7 +46,7 @@ VACUUM, EPISODES = "vacuum", "episodes"
 USUAL_EPISODES = 5
 """Episodes of a sequence if not given."""
 BETWEEN: tuple[Between, ...] = ("emptied", "kept")
-"""The arms of a sequence: memory is emptied before each episode, or goes on to the next."""
+"""The arms of a sequence: memory is emptied before each episode, or kept for the next."""
 GROUPS: Mapping[str, Sequence[str]] = {
     "headline": (
         *("random", "rules", "oracle", "plain", "plain-iterations", "plain-memory"),
@@ -303,7 +303,7 @@ def _by_episode(result: JobResult, folder: Path) -> JobResult:
         found = {} if record.tally is None else measures_of([record.tally])
         own: dict[str, float | None] = {name: found.get(name) for name in _OF_EPISODE}
         own["success"] = float(record.succeeded(request.scenario))
-        own |= dict.fromkeys(_RECALLED)  # a plain agent's trace does not tell
+        own |= dict.fromkeys(_RECALLED)  # a plain agent's trace does not say
         if request.contender.kind == "coag":
             start = _setup(request, record).facts.start
             records = records_of(RunFolder(case.path / record.run))

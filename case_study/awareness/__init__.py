@@ -1,4 +1,4 @@
-"""What each kind of memory tells of where a talk stands: tables 6 and 7 of the paper, read by code.
+"""What each kind of memory says about the state of a talk: tables 6 and 7 of the paper, by code.
 
 The paper scored by hand how many of 20 kinds of information a raw buffer, a rolling summary and
 its own injection hold, on one scenario. Here a `Reader` answers 20 questions from the text alone,

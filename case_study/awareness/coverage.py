@@ -81,7 +81,7 @@ _AWARENESS = (Kind.BY_HAND, Kind.BY_RULES, Kind.BY_MODEL)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Memory:
-    """A text that stands for a talk."""
+    """A text in place of a talk."""
 
     kind: Kind
     text: str
@@ -408,7 +408,7 @@ def _marked(coverage: Coverage, question: Question) -> list[str]:
 
 
 def _losses(coverage: Coverage) -> str:
-    """The questions in which a baseline tells as much as awareness or more, in the mean."""
+    """The questions in which a baseline scores as much as awareness or more, in the mean."""
     rows: list[list[str]] = []
     for question in coverage.questions:
         means = {kind: coverage.mean(kind, question, coverage.further) for kind in coverage.kinds}

@@ -63,7 +63,7 @@ CONVERSATION = (
         sentiment=Sentiment.FRUSTRATED,
     ),
 )
-"""The talk of section 6.1, read as sections 6.2 and 5.1 tell it (tables 5 and 14)."""
+"""The talk of section 6.1, read as in sections 6.2 and 5.1 (tables 5 and 14)."""
 
 
 # ---- Dialogues in a file ----

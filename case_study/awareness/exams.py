@@ -237,9 +237,9 @@ def stem(word: str) -> str:
 
 def content_words(text: str) -> frozenset[str]:
     """The stems of the words that say something; of all words where none does."""
-    said = [word.casefold() for word in _WORD.findall(text)]
-    telling = [word for word in said if word not in _SMALL]
-    return frozenset(map(stem, telling or said))
+    words = [word.casefold() for word in _WORD.findall(text)]
+    content = [word for word in words if word not in _SMALL]
+    return frozenset(map(stem, content or words))
 
 
 def says(text: str, phrase: str) -> bool:
@@ -257,7 +257,7 @@ def _has(there: frozenset[str], wanted: frozenset[str]) -> bool:
 
 
 FULL, PARTIAL = 0.7, 0.3
-"""From where on a score is full, and partial (section 6.3)."""
+"""The least scores that are full, and partial (section 6.3)."""
 
 
 class Mark(StrEnum):
@@ -280,7 +280,7 @@ class Score:
     value: float
     """F1 over the items; 1 for rightly claiming nothing."""
     recall: float
-    """The share of right items that were given, whatever else was; the same where none is."""
+    """The share of the right items that were claimed; the value where there are none."""
 
     @classmethod
     def of(cls, value: float) -> Self:
@@ -300,16 +300,16 @@ def score(claims: Sequence[Claim] | None, right: Sequence[Item], *, sampled: boo
         return Score.of(0.0)
     if not right:
         return Score.of(float(not claims))
-    given = [item for item in right if any(tells(claim, item) for claim in claims)]
-    recall = len(given) / len(right)
-    if sampled or not given:
+    recalled = [item for item in right if any(contains(claim, item) for claim in claims)]
+    recall = len(recalled) / len(right)
+    if sampled or not recalled:
         return Score.of(recall)
-    borne_out = sum(any(tells(claim, item) for item in right) for claim in claims)
-    precision = borne_out / len(claims)
+    correct = sum(any(contains(claim, item) for item in right) for claim in claims)
+    precision = correct / len(claims)
     return Score(value=2 * precision * recall / (precision + recall), recall=recall)
 
 
-def tells(claim: Claim, item: Item) -> bool:
-    """Whether the phrases of an item are said in parts of the claim, in this order."""
+def contains(claim: Claim, item: Item) -> bool:
+    """Whether parts of the claim say the phrases of the item, in this order."""
     parts = iter(claim)
     return all(any(says(part, phrase) for part in parts) for phrase in item)

@@ -230,7 +230,7 @@ def statements_of(text: str) -> tuple[Statement, ...]:
 
 
 def of_user(statements: Sequence[Statement]) -> tuple[Statement, ...]:
-    """The statements that can tell of the user's state.
+    """The statements that can be about the user's state.
 
     Not what an assistant says in a transcript, and not what a list watches for: that has not
     happened.

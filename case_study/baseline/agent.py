@@ -47,7 +47,7 @@ MAX_TOKENS = 1_000
 
 
 def spelled_call(text: str, names: Collection[str]) -> tuple[str, str, str] | None:
-    """The first call of one of these tools that stands in a text: name, JSON, the text before."""
+    """The first call of one of these tools in a text: name, JSON, the text before."""
     return next(_in_json(text, names), None) or next(_in_lines(text, names), None)
 
 
@@ -69,11 +69,11 @@ def _in_lines(text: str, names: Collection[str]) -> Iterator[tuple[str, str, str
     for line in _LINE.finditer(text):
         try:
             call = cast("ast.Call", ast.parse(f"f({line[2]})", mode="eval").body)
-            given = {str(word.arg): ast.literal_eval(word.value) for word in call.keywords}
+            arguments = {str(word.arg): ast.literal_eval(word.value) for word in call.keywords}
         except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
             continue
         if line[1] in names and not call.args:
-            yield line[1], json.dumps(given), text[: line.start()]
+            yield line[1], json.dumps(arguments), text[: line.start()]
 
 
 class _OnePieceClient(WrappedClient):
@@ -147,7 +147,7 @@ class OneActionClient(_OnePieceClient):
         if isinstance(calls, str):
             return result
         for call in calls:
-            if call.id.startswith(f"{SPELLED}-"):  # its id tells, also when it is replayed
+            if call.id.startswith(f"{SPELLED}-"):  # so also in a replay
                 self._recorder.note(SPELLED, f"Called in words: {call.name} {call.arguments}")
         if len(calls) <= 1:
             return result
@@ -254,7 +254,7 @@ class PlainAgent:
         recorder: Who writes.
         iterations: How often a turn may go from the model to the tools and back.
         guard: Rules for its tools; None for none.
-        memory: AutoGen's memory, which gets what it does; whoever opened it closes it.
+        memory: AutoGen's memory, which gets what it does; the caller closes it.
     """
 
     def __init__(
@@ -359,7 +359,7 @@ class PlainAgent:
         self.recorder.note("prompt", f"{_CHANGED}{addition}")
 
     async def repeat(self, about: str, text: str) -> bool:
-        """Does once more, in a replay, what was noted between turns; False if it cannot."""
+        """Repeats, in a replay, a change noted between turns; False if it cannot."""
         if about != "prompt" or not text.startswith(_CHANGED):
             return False
         await self.change_prompt(text.removeprefix(_CHANGED))

@@ -1,9 +1,9 @@
 """Contenders: the agents that are compared, and how each is built from the parts of a domain.
 
-A `Contender` is a name and what tells it apart: whether it deliberates, what it is without, what
+A `Contender` is a name and its differences: whether it deliberates, what it is without, what
 guards it. `Parts` are what a domain brings: tools, prompts, a structured context, constraints,
 memory, and ways to act by chance, by rule and by search. `build_player(contender, parts, ...)`
-gives a `Player`, which is driven in the same way whoever it is: a task first, then "Continue."
+gives a `Player`, which is always driven in the same way: a task first, then "Continue."
 turn by turn, up to a bound of external actions; `drive` does that. Every player leaves a trace,
 so that the same measures are computed for all.
 """

@@ -25,7 +25,7 @@ Part = Literal["retrieval", "reasoning", "evaluation", "rewriting"]
 
 
 class Contender(Value):
-    """An agent that is compared, by what tells it apart from the others."""
+    """An agent that is compared, by its differences from the others."""
 
     name: str
     """How it is asked for and shown."""
@@ -43,7 +43,7 @@ class Contender(Value):
     """CoAG: which calls the schema of its answers lists: those that the rules allow now, all that
     exist, or none, so that anything can be written. It counts with servers that enforce schemas."""
     conduct: bool = True
-    """Whether the domain's rules of good conduct, if any, stand beside those of safety."""
+    """Whether the domain's rules of good conduct, if any, are added to those of safety."""
     valued: bool = True
     """CoAG: whether the domain's heuristic value of predicted states, where it has one, counts."""
     aware: bool = False
@@ -242,10 +242,7 @@ class Parts:
     recalled: int = 5
     """How many records CoAG recalls; 0 for an agent that is to remember nothing."""
     recall: Memory | None = None
-    """AutoGen's memory, for the plain agent that has one; see `case_study.baseline.open_recall`.
-
-    Whoever opened it closes it.
-    """
+    """AutoGen's memory, for the plain agent that has one; the caller closes it."""
     changes: Sequence[Change] = ()
     """Changes of requirements that may come."""
     recipe: Recipe | None = None
@@ -253,7 +250,7 @@ class Parts:
     environment: Environment | None = None
     """What the agent acts in, for the snapshots of CoAG's traces."""
     configuration: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    """What `run.json` of a plain agent tells."""
+    """What `run.json` of a plain agent holds."""
     enforces_schemas: bool = True
     """Whether the model may be taken to enforce schemas. A scripted one, which is a function, does
     not: to list calls for it would take time and change nothing."""

@@ -52,7 +52,7 @@ class Player(Protocol):
     async def say(
         self, text: str, messages: Sequence[Message] = (), *, allowance: int | None = None
     ) -> Turn:
-        """Lets it take a turn, or go on with one that was broken off.
+        """Lets it take a turn, or continue an interrupted one.
 
         Args:
             text: What the user says.
@@ -62,7 +62,7 @@ class Player(Protocol):
         ...
 
     async def change(self, change: Change) -> None:
-        """Tells it of a change of requirements; telling it twice is fine."""
+        """Gives it a change of requirements; a repeated one has no effect."""
         ...
 
     @property
@@ -95,7 +95,7 @@ class Drive:
     bound: int
     """External actions that it may have."""
     done: int = 0
-    """Those that were taken before, where a broken run is gone on with."""
+    """Those that were taken before an interrupted run is continued."""
     token_budget: int | None = None
     """Tokens after which it ends; None for the bound alone."""
     before_turn: Callable[[int], Awaitable[Sequence[Message]]] = _silence
@@ -215,13 +215,13 @@ class CoagPlayer:
     async def say(
         self, text: str, messages: Sequence[Message] = (), *, allowance: int | None = None
     ) -> Turn:
-        """One turn with one action; where a crash broke one off, nothing is said anew."""
+        """One turn with one action; where a crash broke one off, nothing is incoming anew."""
         del allowance
-        said = [TextMessage(content=each.text, source=each.source) for each in messages]
-        said.append(TextMessage(content=text, source="user"))
+        incoming = [TextMessage(content=each.text, source=each.source) for each in messages]
+        incoming.append(TextMessage(content=text, source="user"))
         results: list[str] = []
-        heard = [] if self.agent.in_turn else said
-        async for item in self.agent.on_messages_stream(heard, CancellationToken()):
+        new = [] if self.agent.in_turn else incoming
+        async for item in self.agent.on_messages_stream(new, CancellationToken()):
             if isinstance(item, ToolCallExecutionEvent):
                 results += [result.content for result in item.content]
             if self._on_event is not None:
@@ -303,7 +303,7 @@ def plain_agent(
         parts: What its domain brings.
         client: Its model.
         recorder: Who writes its run down.
-        workbench: Stands for the tools, e.g. in a replay.
+        workbench: Takes the place of the tools, e.g. in a replay.
     """
     later = {change.sentence: change.constraint for change in parts.changes}
     guard = Guard(parts.context, parts.constraints, later)
@@ -408,7 +408,7 @@ def build_player(
     Args:
         contender: Which one.
         parts: What the domain brings.
-        model: The model; None where the contender asks none. Whoever opened it closes it.
+        model: The model; None where the contender asks none. The caller closes it.
         logs: The folder in which the run's folder is made.
         seed: The episode's seed: of chance, and of a CoAG agent's random source.
         model_name: The model as its runs name it; as its client does if not given.

@@ -1,14 +1,13 @@
-"""The fault injector: breaks one component of a running agent and lets the run go on.
+"""The fault injector: breaks one component of a running agent and lets the run continue.
 
 A fault is in a component, never in a line of a trace: a sensor lies or is silent, recall leaves
 out a record or changes it, the model's answer of one phase is exchanged, a tool fails, or the
 experimenter changes the world between perception and action. Each runs in a real world behind
 HTTP, with the agent that is sound by itself (`scripted:sound`), at a random but seeded cycle.
-A twin without the fault tells whether it did harm at all; what a diagnosis says of the trace
-plays no part in that.
+Whether it did harm is judged by a twin run without the fault, not by the diagnosis.
 
 `injections` gives the faults and what they did, `measure_faults` counts them, and `tables`
-shows the confusion matrix. `VacuumDomain` is what this world tells a diagnosis.
+shows the confusion matrix. `VacuumDomain` describes this world to a diagnosis.
 """
 
 from .components import STAGES, Fault, Stage, StageName, stage_of

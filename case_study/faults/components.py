@@ -130,8 +130,8 @@ _SMALL_TALK = (
 class Stage:
     """One scenario and seed, with what the robot remembers and the rules that hold.
 
-    `sudden-wall` is its second episode: the hidden wall stands, and a record tells of it. In
-    `evolution` the rule holds from the start, and a record tells of it.
+    `sudden-wall` is its second episode: the hidden wall is there, and in a record. In
+    `evolution` the rule holds from the start, and is in a record.
     """
 
     name: StageName

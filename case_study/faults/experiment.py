@@ -130,7 +130,7 @@ class Trial:
         agent's memory holds; nothing of the fault or the twin.
         """
         found = diagnose(self.records, domain=VacuumDomain(), memory=self.stage.records)
-        return (str(found[0].cause or UNTOLD), str(found[0])) if found else (NONE, "")
+        return (str(found[0].cause or UNATTRIBUTED), str(found[0])) if found else (NONE, "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,8 +310,8 @@ TRIES = 8
 _SEEDS, _PLACES = 1_000, 40
 """Seeds of stages that belong to one seed of the experiment, and how many of them are used of each
 scenario, so that twins are shared."""
-NONE, UNTOLD = "none", "not attributable"
-"""What stands for a run in which a diagnosis finds no failure, or none whose cause it can tell."""
+NONE, UNATTRIBUTED = "none", "not attributable"
+"""The cause where a diagnosis finds no failure, or none whose cause is known."""
 Twins = dict[tuple[StageName, int], Trial]
 """Runs without a fault, by stage and its seed."""
 
@@ -496,7 +496,7 @@ def tables(measured: Sequence[Measured]) -> str:
 
 def _tables(measured: Measured) -> Iterator[str]:
     found, total = measured.injections, len(measured.injections)
-    attributed = sum(one.found not in (NONE, UNTOLD) for one in found)
+    attributed = sum(one.found not in (NONE, UNATTRIBUTED) for one in found)
     yield "### The CoAG agent" if measured.agent == "coag" else "### The plain baseline"
     yield (
         f"Seed {measured.seed}: {total} faults did harm, the right cause was found for "
@@ -530,7 +530,7 @@ def _matrix(found: Sequence[Injection]) -> str:
     matrix: dict[Cause, Counter[str]] = {}
     for one in found:
         matrix.setdefault(one.fault.cause, Counter())[one.found] += 1
-    columns = [n for n in (*Cause, UNTOLD, NONE) if any(row[n] for row in matrix.values())]
+    columns = [n for n in (*Cause, UNATTRIBUTED, NONE) if any(row[n] for row in matrix.values())]
     rows = [
         [str(cause), *(str(row[n] or "") for n in columns), _share(row[cause], row.total())]
         for cause in Cause

@@ -45,9 +45,9 @@ def stated_batteries(text: str) -> list[int]:
 
 
 def present_sentences(text: str) -> Iterator[str]:
-    """The sentences of a text that may tell how things are, not how they may become."""
-    for said in _said(text):
-        yield from (each for each in _SENTENCE.split(said) if not _NOT_NOW.search(each))
+    """The sentences of a text about how things are, not how they may become."""
+    for text_part in _said(text):
+        yield from (each for each in _SENTENCE.split(text_part) if not _NOT_NOW.search(each))
 
 
 def belief_error_of(records: Iterable[TraceRecord], world: WorldState, initial: int) -> int | None:
@@ -110,7 +110,7 @@ class _Truth:
     forbidden: set[Cell]
 
     def learn(self, intent: str) -> None:
-        """Goes on to the state after an action."""
+        """Moves to the state after an action."""
         for line in self.after.log:
             if line.action_id == intent:
                 self.position, self.battery = line.result.position, line.result.battery
@@ -118,7 +118,7 @@ class _Truth:
                     self.dirty.discard(line.position_before)
 
     def holds(self, claim: Claim) -> bool | None:
-        """Whether a claim is so; None where the log does not tell."""
+        """Whether a claim is true; None where the log does not say."""
         if claim.fact == "position":
             return list(self.position) == list(claim.value)
         if claim.fact == "battery":

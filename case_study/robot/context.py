@@ -61,7 +61,7 @@ BLOCKED_X, BLOCKED_Y = "blocked_x", "blocked_y"
 """Metadata of a record that was written right after a bump: the cell that was blocked."""
 
 _BUDGETS = Budgets(goal=800, dialogue=150, deeds=200)
-"""The task is the goal, and must not be cut; what was done stands in the state."""
+"""The task is the goal, and must not be cut; the state holds what was done."""
 _SENSED = re.compile(r"^Your sensors say:\nSTATE [^\n]*\n?", re.MULTILINE)
 """The first reading in a task, which is soon out of date."""
 _DONE = "I have done what could be done."
@@ -73,12 +73,12 @@ class VacuumContext(CoagContext[VacuumState]):
     Args:
         reading: What the robot's sensors said when it joined the world; None if nothing was
             sensed yet, in which case the first action to make sense is `sense`.
-        work: Cells that the task asks to clean, as its text tells them; None where that takes
+        work: Cells that the task asks to clean, as its text says; None where that takes
             judgement, such as of orders that contradict each other. Without them the robot's
             states have no value, and it may finish when it likes.
-        patrol: Whether the work goes on when all is clean.
+        patrol: Whether the work continues when all is clean.
         valued: Whether its states have a value, which ranking adds to scores.
-        readings: Whether prompts show readings and results as they came. Without, they tell the
+        readings: Whether prompts show readings and results as they came. Without, they give the
             state in words alone, which is less to read: what was done and seen is in it.
         **context: See `CoagContext`.
     """
@@ -110,7 +110,7 @@ class VacuumContext(CoagContext[VacuumState]):
     def _update_state_from_function_result(
         self, state: VacuumState, percept: Percept
     ) -> VacuumState:
-        """Every tool's text ends with a fresh reading; a failed move tells of an obstacle too."""
+        """Every tool's text ends with a fresh reading; a failed move shows an obstacle too."""
         reading = last_state_line(percept.content)
         after = state if reading is None else state.sensed(reading)
         news: dict[str, Any] = {"forbidden": tuple(sorted(self._forbidden()))}
@@ -165,7 +165,7 @@ class VacuumContext(CoagContext[VacuumState]):
         return f"at {state.position} dirty {state.dirty}"
 
     def _opens_goal(self, percept: Percept) -> bool:
-        """The first message is the task; the later ones only say that it goes on."""
+        """The first message is the task; the later ones only continue it."""
         return bool(percept.content) and not self._memory.goal
 
     def _propose_grounded(self, state: VacuumState) -> Sequence[Candidate] | None:

@@ -18,9 +18,9 @@ _UNKNOWN = "where the robot is and what charge it has is not known yet: sense fi
 def keep_charge_to_reach_charger(
     candidate: Candidate, state: VacuumState, projection: VacuumState | None
 ) -> Verdict:
-    """After an action the charge must still reach the charger, as the crow walks.
+    """After an action the charge must still reach the charger, obstacles ignored.
 
-    Where it does not reach it any more already, nothing is left to keep and all is allowed.
+    Where it no longer does before the action, everything is allowed.
     """
     if candidate.action not in (MOVE, CLEAN):
         return Verdict.allow()
@@ -56,7 +56,7 @@ def no_move_into_known_obstacle(
 
 @dataclass(frozen=True, slots=True)
 class ForbidCleaning:
-    """One cell must not be cleaned, by whoever says so."""
+    """One cell must not be cleaned."""
 
     cell: Cell
 

@@ -177,7 +177,7 @@ def state_of(
     Args:
         reading: What its sensors say.
         work: Cells that its task asks to clean; None where that is not known as cells.
-        patrol: Whether its work goes on when all is clean.
+        patrol: Whether its work continues when all is clean.
     """
     cells = None if work is None else tuple(sorted(work))
     state = VacuumState(work=cells, patrol=patrol)

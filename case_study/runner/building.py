@@ -67,7 +67,7 @@ world_at_hand: ContextVar[World | None] = ContextVar("world_at_hand", default=No
 
 
 class WorldEnvironment:
-    """Tells the whole world without its log, and puts it back."""
+    """Saves and restores the whole world, without its log."""
 
     def __init__(
         self,
@@ -116,7 +116,7 @@ class WorldEnvironment:
         return f"The robot is {how} {robot.position}, battery {robot.battery}; {dirt}."
 
     async def before_turn(self, agent: CoagAgent) -> None:
-        """Tells the agent of the change of requirements, where it is due, as the runner does."""
+        """Gives the agent the change of requirements where it is due, as the runner does."""
         for change in await changes_due(self._setup, self._world):
             await CoagPlayer(agent, self._delivery).change(change)
 
@@ -253,7 +253,7 @@ async def open_player(
 
 
 async def resumed_player(request: CaseRequest, run: Path, world: World) -> Player:
-    """The CoAG agent of a run that was broken off, as it was then."""
+    """The CoAG agent of an interrupted run, as it was then."""
     agent = await CoagAgent.resume(run)
     watcher = world.watcher()
     return CoagPlayer(
@@ -382,7 +382,7 @@ def build_plain_agent(
     """
     if rebuild is None or rebuild.purpose != "replay":
         raise ConfigurationError(
-            f"The baseline has no state to go on from. Run the case anew, or see it: {case}"
+            f"The baseline has no state to continue from. Run the case again, or see it: {case}"
         )
     wanted = CaseRequest.model_validate(request)
     contender = wanted.contender

@@ -1,4 +1,4 @@
-"""A case from its first episode to its result, and on from where it was broken off."""
+"""A case from its first episode to its result, also continued after an interruption."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def _variant(request: CaseRequest) -> dict[str, object]:
 
 @dataclass(frozen=True, slots=True)
 class _Case:
-    """A case on its way."""
+    """A case that is being played."""
 
     request: CaseRequest
     folder: CaseFolder
@@ -137,7 +137,7 @@ class _Case:
         request = self.request
         setup = build_scenario(request.scenario, request.seed, episode=number, wall=wall)
         bound = request.max_actions or setup.max_actions
-        begun = self._broken_off(number)
+        begun = self._interrupted(number)
         opening = Opening(
             local=request.place == "local",
             url=request.world,
@@ -146,7 +146,7 @@ class _Case:
             showing=self.showing,
         )
         async with AsyncExitStack() as leaving, open_world(setup.world, opening) as world:
-            shared = self._remembered(number, leaving, goes_on=begun is not None)
+            shared = self._remembered(number, leaving, continues=begun is not None)
             token = world_at_hand.set(world)
             try:
                 if begun is not None:
@@ -172,11 +172,11 @@ class _Case:
             self.folder.keep_world(number, end)
         return record
 
-    def _broken_off(self, number: int) -> RunFolder | None:
-        """The run in which an episode goes on; None where it begins anew.
+    def _interrupted(self, number: int) -> RunFolder | None:
+        """The run that an episode continues; None where it starts again.
 
         Raises:
-            ConfigurationError: Its world went with a process that has ended.
+            ConfigurationError: Its world was in a process that has ended.
         """
         begun = self.folder.run_of(number)
         if begun is None or self.request.contender.kind != "coag":
@@ -184,15 +184,15 @@ class _Case:
         if not self.request.resumes:
             raise ConfigurationError(
                 f"{self.folder.path} was played in a process that has ended, with its world: play "
-                "it anew."
+                "it again."
             )
         return begun if self.request.place == "served" else None
 
-    def _remembered(self, number: int, leaving: AsyncExitStack, *, goes_on: bool) -> Remembering:
+    def _remembered(self, number: int, leaving: AsyncExitStack, *, continues: bool) -> Remembering:
         """What an episode begins with."""
         if self.shared is not None:
             return self.shared
-        if goes_on:
+        if continues:
             needed_memory(self.folder.path, number, filled=False)
         else:
             laid_out(self.request, self.folder.path, number)

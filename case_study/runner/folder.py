@@ -129,7 +129,7 @@ def _read(path: Path, form: type[ModelT]) -> ModelT:
 
 
 class BrokenOffError(CoagError):
-    """A case broke off; the message names it and how to go on with it.
+    """A case was interrupted; the message names it and how to continue it.
 
     Attributes:
         case: The case's folder.
@@ -138,14 +138,14 @@ class BrokenOffError(CoagError):
     def __init__(self, case: CaseFolder, reason: str) -> None:
         self.case = case
         super().__init__(
-            f"{reason.rstrip('.')}. The case is kept; go on with it: "
+            f"{reason.rstrip('.')}. The case is kept; continue it: "
             f"case-study run --resume {case.path}"
         )
 
 
 @contextmanager
 def resumable(case: CaseFolder) -> Generator[None]:
-    """Names the case in what breaks it off.
+    """Names the case in the error that interrupts it.
 
     Raises:
         BrokenOffError: The model, the log, the memory or the world failed.

@@ -55,8 +55,8 @@ def needed_memory(case: Path, episode: int, *, filled: bool = True) -> Path:
     folder = memory_of(case, episode)
     if not folder.is_dir() or (filled and not any(folder.iterdir())):
         raise ResumeError(
-            f"The memory of episode {episode} is missing: {folder}. What comes after it would be "
-            "played by an agent that has forgotten it. Put the folder back, or play the case anew."
+            f"The memory of episode {episode} is missing: {folder}. Without it the next episodes "
+            "would be played by another agent. Put the folder back, or play the case again."
         )
     return folder
 

@@ -67,7 +67,7 @@ class ServedWorld:
         return client
 
     def watcher(self) -> Watcher | None:
-        """Tells people what the robot's agent thinks, where they look."""
+        """Reports what the robot's agent thinks, if the run is shown."""
         if self.showing is None or self._client is None:
             return None
         watcher = Watcher(self._client, self.showing)
@@ -184,7 +184,7 @@ class Opening:
     kept: Path | None = None
     """The file in which a world served here is kept; None keeps it in RAM."""
     fresh: bool = True
-    """Whether to begin anew; otherwise it is found as it was left."""
+    """Whether to start again; otherwise it is as it was left."""
     showing: Showing | None = None
     """How it is shown to people; None where nobody looks."""
 

@@ -13,14 +13,14 @@ of agent.
 | `sound` | keeps charge for the way home, weighs readings by results, obeys the task alone |
 | `stubborn` | heads straight for what looks dirty, whatever failed or is forbidden |
 | `impulsive` | cleans whatever looks dirty underfoot, whatever the battery or a rule says |
-| `gullible` | believes reports, manuals, signs and whoever asks for something |
+| `gullible` | believes reports, manuals, signs and requests of other agents |
 | `fallible` | sound, but in three of ten situations one of the faulty three, in all phases alike |
-| `noisy` | sound, but at three of ten requests one of the faulty three, drawn anew each time |
-| `skimming-N` | sound, but notices only N lines of its prompt (8, 16 or 32), drawn anew each time |
+| `noisy` | sound, but at three of ten requests one of the faulty three, drawn for each |
+| `skimming-N` | sound, but notices only N lines of its prompt (8, 16 or 32), drawn for each |
 | `chance` | no mind: any answer that the schema admits, any tool; the control for language models |
 
 They show what the code around a model does with its faults. They say nothing about how well a
-language model does; wherever a result of theirs stands, it is named `scripted`.
+language model does; each of their results is named `scripted`.
 """
 
 from .facts import Claim, Facts, Wish

@@ -162,7 +162,7 @@ class RequestTexts:
     """Texts of actions and sensors, in order, each with the action's name, empty if unknown."""
     recalled: str = ""
     rejected: str = ""
-    deeds: str = ""
+    actions_done: str = ""
     called: frozenset[str] = frozenset()
     """Actions that were called, as far as the texts show."""
     partial: bool = False
@@ -171,7 +171,7 @@ class RequestTexts:
     def texts(self) -> tuple[str, ...]:
         """All texts but the developer's."""
         history = (text for _, text in self.history)
-        return (self.task, *self.others, *history, self.recalled, self.rejected, self.deeds)
+        return (self.task, *self.others, *history, self.recalled, self.rejected, self.actions_done)
 
     def only(self, notices: Callable[[str], bool]) -> RequestTexts:
         """The texts with the noticed lines only; the developer's stay whole."""
@@ -187,7 +187,7 @@ class RequestTexts:
             history=tuple((name, part(text)) for name, text in self.history),
             recalled=part(self.recalled),
             rejected=part(self.rejected),
-            deeds=part(self.deeds),
+            actions_done=part(self.actions_done),
             partial=True,
         )
 
@@ -215,10 +215,10 @@ def split(text: str) -> tuple[Mapping[str, str], str]:
 
 
 def _of_sections(sections: Mapping[str, str], rules: tuple[str, ...]) -> RequestTexts:
-    deeds = sections.get("Your earlier actions", "")
+    actions_done = sections.get("Your earlier actions", "")
     standing = sections.get(_STANDING, "")
     news = sections.get("What just happened", "")
-    situation = (deeds, standing, sections.get("State of the environment", ""), news)
+    situation = (actions_done, standing, sections.get("State of the environment", ""), news)
     rejected = next((text for title, text in sections.items() if title.startswith(_REJECTED)), "")
     task = "\n".join([sections["Goal"], *_SERVED.findall(standing)])
     reported = (text for speaker, text in _REPORTED.findall(standing) if speaker not in _OWN)
@@ -229,8 +229,8 @@ def _of_sections(sections: Mapping[str, str], rules: tuple[str, ...]) -> Request
         history=(("", task), *(("", text) for text in situation if text)),
         recalled=sections.get("Recalled from long-term memory", ""),
         rejected=rejected,
-        deeds=deeds,
-        called=frozenset(_CALLED.findall(deeds) + _CALLED.findall(news)),
+        actions_done=actions_done,
+        called=frozenset(_CALLED.findall(actions_done) + _CALLED.findall(news)),
     )
 
 
@@ -287,7 +287,7 @@ _UNSURE = re.compile(r"outcome unknown|may or may not have (?:happened|had its e
 _ACTIONS = re.compile(r"## Available actions\n((?:- [^\n]*(?:\n|$))+)")
 _OFFERED = re.compile(r"^- (\w+): ", re.MULTILINE)
 _OLDER = re.compile(r"^\[\d+ older left out\]", re.MULTILINE)
-_MOST_DEEDS = 10
+_MOST_ACTIONS = 10
 """Earlier actions that a CoAG agent keeps in mind."""
 _OF_MEMORY = "tool_update_"
 
@@ -307,18 +307,18 @@ def facts_in(texts: RequestTexts, request: ScriptedRequest) -> Facts:
     reading = next((each for each in reversed(happened) if isinstance(each, Reading)), None)
     felt = {cell for cell, is_blocked in beliefs.blocked.items() if is_blocked}
     solid = frozenset(beliefs.bumps | _remembered(texts))
-    kept = _kept(texts.recalled, texts.deeds)
+    kept = _kept(texts.recalled, texts.actions_done)
     noted = _noted(without_signs(kept))
     refused = next(iter(forbidden_in(texts.rejected)), None)
     forbidden = _forbidden(texts, reading)
     done = [each for each in happened if isinstance(each, Done)]
     read = [each.sign for each in done if each.sign is not None]
-    signs = {*read, *signs_in(texts.recalled), *signs_in(texts.deeds)}
+    signs = {*read, *signs_in(texts.recalled), *signs_in(texts.actions_done)}
     places = (each.position for each in happened if isinstance(each, Reading | Done))
     actions = _offered(request, texts)
     phantom = phantom_in(texts.task)
-    most = texts.deeds.count("\ncycle ") >= _MOST_DEEDS - 1
-    forgetful = texts.partial or most or _OLDER.search(texts.deeds) is not None
+    most = texts.actions_done.count("\ncycle ") >= _MOST_ACTIONS - 1
+    forgetful = texts.partial or most or _OLDER.search(texts.actions_done) is not None
     seen_dirty = {cell for cell, is_dirty in beliefs.dirty.items() if is_dirty}
     return Facts(
         reading=reading,
@@ -352,7 +352,7 @@ def _remembered(texts: RequestTexts) -> set[Cell]:
     """Cells that memory, or the domain's own account of it, calls blocked; signs do not count."""
     recalled = without_signs(texts.recalled)
     found = set(blocked_in(recalled))
-    found.update(blocked_in(without_signs(texts.deeds)))
+    found.update(blocked_in(without_signs(texts.actions_done)))
     for name, text in texts.history:
         if not name and "is blocked" in text:
             found.update(blocked_in(without_signs(text)))
@@ -364,7 +364,7 @@ def _remembered(texts: RequestTexts) -> set[Cell]:
 
 def _forbidden(texts: RequestTexts, reading: Reading | None) -> frozenset[Cell]:
     found = set(forbidden_by_task(texts.task, reading.grid if reading else (0, 0)))
-    for text in (*texts.rules, texts.rejected, texts.recalled, texts.deeds):
+    for text in (*texts.rules, texts.rejected, texts.recalled, texts.actions_done):
         found.update(forbidden_in(without_signs(text)))
     return frozenset(found)
 
@@ -376,8 +376,8 @@ def _noted(kept: str) -> frozenset[str]:
 
 
 @lru_cache(maxsize=_KEPT)
-def _kept(recalled: str, deeds: str) -> str:
-    return "\n".join([recalled, *_WRITTEN.findall(deeds)])
+def _kept(recalled: str, actions_done: str) -> str:
+    return "\n".join([recalled, *_WRITTEN.findall(actions_done)])
 
 
 def _unsure(texts: RequestTexts) -> bool:

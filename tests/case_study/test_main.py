@@ -121,7 +121,7 @@ def test_world_that_does_not_answer_is_reported_in_one_line(
     error = capsys.readouterr().err
     assert "no world answers at http://127.0.0.1:9" in error
     (case,) = tmp_path.glob("case-*")
-    assert error.endswith(f"go on with it: case-study run --resume {case}\n")
+    assert error.endswith(f"continue it: case-study run --resume {case}\n")
 
 
 def test_film_is_made_from_a_finished_run(

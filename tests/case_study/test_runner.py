@@ -217,7 +217,7 @@ async def test_interrupted_local_case_is_to_be_played_again(tmp_path: Path) -> N
     folder = CaseFolder.create(tmp_path, request)
     await play_case(request, folder)
     (folder.path / "episode-2.json").unlink()
-    with pytest.raises(ConfigurationError, match="play it anew"):
+    with pytest.raises(ConfigurationError, match="play it again"):
         await play_case(request, folder)
 
 
