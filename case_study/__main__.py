@@ -172,14 +172,14 @@ def run(  # noqa: PLR0913 - options of a command
     elif scenario is None:
         raise ConfigurationError("Name a scenario, or a case to continue: --resume CASE.")
     else:
-        given = {
+        options = {
             "--without-constraint": without_constraint or None,
             "--without-memory": without_memory or None,
             "--delivery": delivery,
             "--depth": depth,
         }
         if agent != "coag":
-            _refuse(given, "only for --agent coag; the others are what they are")
+            _refuse(options, "only for --agent coag; the others are what they are")
         request = CaseRequest(
             scenario=scenario,
             agent=agent,

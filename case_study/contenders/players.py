@@ -215,7 +215,7 @@ class CoagPlayer:
     async def say(
         self, text: str, messages: Sequence[Message] = (), *, allowance: int | None = None
     ) -> Turn:
-        """One turn with one action; where a crash broke one off, nothing is incoming anew."""
+        """One turn with one action; a turn that a crash interrupted gets no new message."""
         del allowance
         incoming = [TextMessage(content=each.text, source=each.source) for each in messages]
         incoming.append(TextMessage(content=text, source="user"))
