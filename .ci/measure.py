@@ -45,15 +45,15 @@ def imported_by(path: Path) -> set[str]:
     package = name_of(path).split(".")
     if path.name != "__init__.py":
         package = package[:-1]
-    found: set[str] = set()
+    names: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
+            names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             base = package[: len(package) - node.level + 1] if node.level else []
             module = ".".join([*base, *([node.module] if node.module else [])])
-            found |= {module, *(f"{module}.{alias.name}" for alias in node.names)}
-    return found
+            names |= {module, *(f"{module}.{alias.name}" for alias in node.names)}
+    return names
 
 
 def classes(path: Path) -> list[str]:

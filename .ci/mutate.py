@@ -110,11 +110,11 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=300, help="of one run of tests")
     parser.add_argument("--tree", type=Path, default=ROOT, help="another checkout to mutate")
     parser.add_argument("--python", default=str(ROOT / ".venv/bin/python"))
-    asked = parser.parse_args()
-    tree = asked.tree.resolve()
+    arguments = parser.parse_args()
+    tree = arguments.tree.resolve()
     copies: SimpleQueue[Path] = SimpleQueue()
     with tempfile.TemporaryDirectory() as folder:
-        for number in range(asked.processes):
+        for number in range(arguments.processes):
             copy = Path(folder) / f"tree-{number}"
             shutil.copytree(tree, copy, ignore=shutil.ignore_patterns(*LEFT_OUT))
             copies.put(copy)
@@ -127,7 +127,7 @@ def main() -> None:
             try:
                 after = mutate_code(before, get_operator(operator)(), occurrence)
                 target.write_text(after or before, encoding="utf-8")
-                killed = noticed(copy, asked.python, tests_of(tree, path), asked.seconds)
+                killed = noticed(copy, arguments.python, tests_of(tree, path), arguments.seconds)
             finally:
                 target.write_text(before, encoding="utf-8")
                 copies.put(copy)
@@ -136,8 +136,8 @@ def main() -> None:
             sys.stdout.flush()
             return mutant
 
-        with ThreadPoolExecutor(asked.processes) as pool:
-            tried = list(pool.map(attempt, places(tree, asked.places, asked.seed)))
+        with ThreadPoolExecutor(arguments.processes) as pool:
+            tried = list(pool.map(attempt, places(tree, arguments.places, arguments.seed)))
     killed = sum(mutant["killed"] for mutant in tried)
     sys.stdout.write(f"{killed} of {len(tried)} mutants noticed\n")
 

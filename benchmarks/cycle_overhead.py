@@ -144,31 +144,31 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--repeats", type=int, default=3, help="how often everything is measured")
     parser.add_argument("--only", nargs="+", default=[""], help="words in names of contenders")
     parser.add_argument("--json", action="store_true", help="one JSON object, all repeats in it")
-    asked = parser.parse_args()
-    if asked.actions < MARKS[0] or asked.repeats < 1:
+    options = parser.parse_args()
+    if options.actions < MARKS[0] or options.repeats < 1:
         parser.error(f"--actions must be at least {MARKS[0]}, --repeats at least 1")
-    return asked
+    return options
 
 
 async def main() -> None:
     """Measures and prints."""
-    asked = parse()
-    marks = [mark for mark in MARKS if mark < asked.actions] + [asked.actions]
+    options = parse()
+    marks = [mark for mark in MARKS if mark < options.actions] + [options.actions]
     known = contenders(Path())
-    names = [name for name in known if any(word in name for word in asked.only)]
+    names = [name for name in known if any(word in name for word in options.only)]
     machine = (
         f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}, "
         f"Python {platform.python_version()}, {platform.system()} {platform.machine()}"
     )
     await measure(names, WARM_UP, [WARM_UP])
-    repeats = [await measure(names, asked.actions, marks) for _ in range(asked.repeats)]
+    repeats = [await measure(names, options.actions, marks) for _ in range(options.repeats)]
     costs = middle(repeats)
-    if asked.json:
+    if options.json:
         figures: dict[str, Any] = {"machine": machine, "measures": MEASURES, "costs": costs}
         figures |= {"growth": flatness(costs), "repeats": repeats}
         print(json.dumps(figures, indent=2))
         return
-    print(f"{asked.actions:,} actions, {asked.repeats} repeat(s); {machine}")
+    print(f"{options.actions:,} actions, {options.repeats} repeat(s); {machine}")
     for at in range(len(MEASURES)):
         print_table(costs, at)
     print_verdicts(costs)

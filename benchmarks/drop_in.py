@@ -163,31 +163,31 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--repeats", type=int, default=1, help="how often everything is measured")
     parser.add_argument("--json", action="store_true", help="one JSON object instead of tables")
     parser.add_argument("--memory-of", choices=NAMES, help=argparse.SUPPRESS)
-    asked = parser.parse_args()
-    if asked.turns < MARKS[0] or asked.repeats < 1:
+    options = parser.parse_args()
+    if options.turns < MARKS[0] or options.repeats < 1:
         parser.error(f"--turns must be at least {MARKS[0]}, --repeats at least 1")
-    return asked
+    return options
 
 
 async def main() -> None:
     """Measures and prints."""
-    asked = parse()
-    if asked.memory_of:
+    options = parse()
+    if options.memory_of:
         tool = next(situation for situation in SITUATIONS if situation.title == TOOL)
-        print(json.dumps(await memory_of(asked.memory_of, tool, asked.turns)))
+        print(json.dumps(await memory_of(options.memory_of, tool, options.turns)))
         return
     machine = (
         f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}, "
         f"Python {platform.python_version()}, {platform.system()} {platform.machine()}"
     )
-    figures = await measure(asked.turns, asked.repeats)
-    if asked.json:
+    figures = await measure(options.turns, options.repeats)
+    if options.json:
         print(json.dumps({"machine": machine, **figures}, indent=2))
         return
-    print(f"{asked.turns:,} turns, {asked.repeats} repeat(s); {machine}")
+    print(f"{options.turns:,} turns, {options.repeats} repeat(s); {machine}")
     for title, of_turns in figures["turns"].items():
         print_turns(title, of_turns)
-    print_rest(figures, asked.turns)
+    print_rest(figures, options.turns)
     print_verdicts(figures)
 
 

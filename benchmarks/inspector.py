@@ -109,15 +109,15 @@ def resident(pid: int) -> float:
 def pages(logs: Path, run: RunFolder, cycles: int) -> list[str]:
     """Times of the pages of a long run."""
     draw = random.Random(2026)
-    asked = [draw.randrange(1, cycles + 1) for _ in range(ASKED)]
+    numbers = [draw.randrange(1, cycles + 1) for _ in range(ASKED)]
     with inspector(logs) as (url, pid):
         page = f"{url}/runs/{run.path.name}"
         fetched(f"{url}/")
         first, again = fetched(page), fetched(page)
-        times = [fetched(f"{page}/cycles/{cycle}") for cycle in asked]
+        times = [fetched(f"{page}/cycles/{cycle}") for cycle in numbers]
         last = fetched(f"{page}?from={cycles}")
         memory = resident(pid)
-    hand = median(by_hand(run.trace_path, cycle) for cycle in asked[:3])
+    hand = median(by_hand(run.trace_path, cycle) for cycle in numbers[:3])
     return [
         row("first page of the run, nothing read before", first, "ms", FIRST_MS),
         row("the same page again", again, "ms"),
@@ -216,25 +216,25 @@ def main() -> None:
     parser.add_argument("--cycles", type=int, default=10_000, help="of the long run")
     parser.add_argument("--followed", type=int, default=3_600, help="that are written live")
     parser.add_argument("--logs", type=Path, help="a folder to keep the runs in, and to find them")
-    asked = parser.parse_args()
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
-        kept: Path = asked.logs or place
+        kept: Path = options.logs or place
         runs: dict[int, RunFolder] = {}
-        for cycles in (REPORTED, asked.cycles):
+        for cycles in (REPORTED, options.cycles):
             logs = kept / str(cycles)
             found = list(list_runs(logs)) if logs.is_dir() else []
             runs[cycles] = found[0] if found else long_run(logs, cycles)
-        size = runs[asked.cycles].trace_path.stat().st_size / MB
+        size = runs[options.cycles].trace_path.stat().st_size / MB
         load = os.getloadavg()[0]
         sys.stdout.write(
-            f"{asked.cycles:,} cycles, {size:,.0f} MB; {os.cpu_count()} cores, load {load:.1f}, "
+            f"{options.cycles:,} cycles, {size:,.0f} MB; {os.cpu_count()} cores, load {load:.1f}, "
             f"Python {platform.python_version()}\n"
         )
         for lines in (
             report(place, runs[REPORTED]),
-            pages(kept / str(asked.cycles), runs[asked.cycles], asked.cycles),
-            live(place, runs[asked.cycles], asked.followed),
+            pages(kept / str(options.cycles), runs[options.cycles], options.cycles),
+            live(place, runs[options.cycles], options.followed),
         ):
             sys.stdout.write("\n".join(lines) + "\n")
             sys.stdout.flush()

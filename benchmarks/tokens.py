@@ -255,8 +255,8 @@ EXAMPLES: Mapping[str, Callable[[Agent], Awaitable[Cast]]] = {
 
 def make(agent: Agent, name: str, cast: Cast, **arguments: Any) -> Any:
     """An agent of an example."""
-    given = {key: value for key, value in arguments.items() if value is not None}
-    return agent(name, model_client=cast.client, system_message=instructions(name), **given)
+    settings = {key: value for key, value in arguments.items() if value is not None}
+    return agent(name, model_client=cast.client, system_message=instructions(name), **settings)
 
 
 def contender(name: str) -> Agent:

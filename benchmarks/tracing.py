@@ -263,42 +263,42 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--slow", type=int, default=60, help="actions with a model of 100 ms")
     parser.add_argument("--records", type=int, default=100_000, help="records to read; 0: none")
     parser.add_argument("--json", action="store_true", help="one JSON object")
-    asked = parser.parse_args()
-    if min(asked.actions, asked.slow) < 1 or asked.records < 0:
+    options = parser.parse_args()
+    if min(options.actions, options.slow) < 1 or options.records < 0:
         parser.error("--actions and --slow must be at least 1, --records at least 0")
-    return asked
+    return options
 
 
 async def main() -> None:
     """Measures and prints."""
-    asked = parse()
+    options = parse()
     machine = (
         f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}, "
         f"Python {platform.python_version()}, {platform.system()} {platform.machine()}"
     )
     figures = {
-        "No latency, full": summary(await cycles(0.0, "full", asked.actions)),
-        "No latency, compact": summary(await cycles(0.0, "compact", asked.actions)),
-        "A model of 100 ms, compact": summary(await cycles(0.1, "compact", asked.slow)),
+        "No latency, full": summary(await cycles(0.0, "full", options.actions)),
+        "No latency, compact": summary(await cycles(0.0, "compact", options.actions)),
+        "A model of 100 ms, compact": summary(await cycles(0.1, "compact", options.slow)),
     }
     result: dict[str, Any] = {"machine": machine, "cycles": figures}
     count, size, seconds = 0, 0.0, dict[str, float]()
     with tempfile.TemporaryDirectory() as place:
-        if asked.records:
-            folder, _ = await write_run(Path(place), asked.records)
+        if options.records:
+            folder, _ = await write_run(Path(place), options.records)
             lines = list(folder.trace_path.open("rb"))
             count, size = len(lines), sum(map(len, lines)) / 1e6
             del lines
             seconds = reading(folder)
             result["reading"] = {"records": count, "MB": size, "seconds": seconds}
-    if asked.json:
+    if options.json:
         print(json.dumps(result, indent=2))
         return
-    print(f"{asked.actions:,} and {asked.slow:,} actions; {machine}")
+    print(f"{options.actions:,} and {options.slow:,} actions; {machine}")
     for title, of in figures.items():
         print_cycles(title, of)
     print_verdicts(figures)
-    if asked.records:
+    if options.records:
         print_reading(count, size, seconds)
 
 

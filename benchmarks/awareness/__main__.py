@@ -39,28 +39,28 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--turns", type=int, default=1_000, help="of the long talk")
     parser.add_argument("--peak-of", choices=PEAKS, help=argparse.SUPPRESS)
     parser.add_argument("--json", action="store_true", help="one JSON object")
-    asked = parser.parse_args()
-    if min(asked.rounds, asked.turns, *asked.things) < 1:
+    options = parser.parse_args()
+    if min(options.rounds, options.turns, *options.things) < 1:
         parser.error("--rounds, --turns and --things must be at least 1")
-    return asked
+    return options
 
 
 def main() -> None:
     """Measures and prints."""
-    asked = parse()
-    if asked.peak_of:
-        print(asyncio.run(grown(asked.peak_of, asked.turns, asked.things[0])))
+    options = parse()
+    if options.peak_of:
+        print(asyncio.run(grown(options.peak_of, options.turns, options.things[0])))
         return
     machine = (
         f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}, "
         f"Python {platform.python_version()}, {platform.system()} {platform.machine()}"
     )
-    size, kept = checkpoints(asked.rounds)
+    size, kept = checkpoints(options.rounds)
     figures: dict[str, Any] = {"machine": machine, "bytes": size, "checkpoints": kept}
-    figures["growth"] = asyncio.run(growth(asked.turns))
-    figures["peaks"] = peaks(asked.turns, asked.things[0])
-    figures["steps"] = steps(asked.things)
-    if asked.json:
+    figures["growth"] = asyncio.run(growth(options.turns))
+    figures["peaks"] = peaks(options.turns, options.things[0])
+    figures["steps"] = steps(options.things)
+    if options.json:
         print(json.dumps(figures, indent=2))
     else:
         print_all(figures)
@@ -98,7 +98,7 @@ def print_verdicts(figures: Mapping[str, Any]) -> None:
     """Whether the targets are met."""
     kept, steps_of = figures["checkpoints"], figures["steps"]
     few = steps_of[f"{TURNS} turns"]
-    found = {
+    verdicts = {
         "keeping 50 turns": (kept["coag: state to JSON bytes"]["cpu"], TARGETS["checkpoint"]),
         "restoring 50 turns": (kept["coag: JSON bytes to state"]["cpu"], TARGETS["checkpoint"]),
         "update at 50 turns": (few["update"]["cpu"], TARGETS["few"]),
@@ -107,9 +107,9 @@ def print_verdicts(figures: Mapping[str, Any]) -> None:
     for name, parts in steps_of.items():
         if name.startswith("10,000"):
             for part in ("update", "inject", "decay"):
-                found[f"{part} at {name}"] = (parts[part]["cpu"], TARGETS["many"])
+                verdicts[f"{part} at {name}"] = (parts[part]["cpu"], TARGETS["many"])
     print()
-    for name, (measured, limit) in found.items():
+    for name, (measured, limit) in verdicts.items():
         print(
             f"{'PASS' if measured < limit else 'FAIL'}  {name}: {measured:.2f} ms (under {limit:g})"
         )

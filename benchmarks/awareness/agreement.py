@@ -270,11 +270,11 @@ _BY_HAND = "by hand"
 
 def main(arguments: Sequence[str]) -> int:
     """Runs the command; 0 if it could measure, else 1."""
-    given = _parser().parse_args(arguments)
+    options = _parser().parse_args(arguments)
     try:
-        settings = PerceptionSettings(timeout=given.timeout, trusted=given.trusted)
-        dialogues = (_PAPER, *(load_dialogues(given.dialogues) if given.dialogues else ()))
-        sys.stdout.write(asyncio.run(_report(dialogues, given.model, settings, given.keep)))
+        settings = PerceptionSettings(timeout=options.timeout, trusted=options.trusted)
+        dialogues = (_PAPER, *(load_dialogues(options.dialogues) if options.dialogues else ()))
+        sys.stdout.write(asyncio.run(_report(dialogues, options.model, settings, options.keep)))
     except CoagError as error:
         sys.stderr.write(f"{error}\n")
         return 1

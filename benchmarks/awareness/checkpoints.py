@@ -25,7 +25,7 @@ def checkpoints(rounds: int) -> tuple[int, dict[str, Row]]:
     text = engine.state.model_dump_json()
     plain = engine.state.model_dump(mode="json")
     restored: list[AwarenessEngine] = []
-    said = engine.observe(turn(TURNS))
+    observation = engine.observe(turn(TURNS))
 
     gc.freeze()
 
@@ -37,7 +37,7 @@ def checkpoints(rounds: int) -> tuple[int, dict[str, Row]]:
         work: dict[str, Callable[[], object]] = {
             "coag: state to JSON bytes": lambda: engine.state.model_dump_json().encode(),
             "coag: JSON bytes to state": restore,
-            "coag: first update after it": lambda: restored[0].update(said),
+            "coag: first update after it": lambda: restored[0].update(observation),
             "coag: first inject after it": lambda: restored[0].inject(BUDGET),
             "coag, SQLite: save": lambda: runner.run(store.save("bench", engine.state)),
             "coag, SQLite: load": lambda: runner.run(store.load("bench")),
@@ -74,11 +74,11 @@ def savers(folder: Path, kept: Mapping[str, Any]) -> dict[str, Callable[[], obje
     base: Any = import_module("langgraph.checkpoint.base")
     sqlite: Any = import_module("langgraph.checkpoint.sqlite").SqliteSaver
     db = sqlite3.connect(str(folder / "langgraph.sqlite"), check_same_thread=False)
-    found: dict[str, Callable[[], object]] = {}
+    calls: dict[str, Callable[[], object]] = {}
     for name, saver in {"RAM": in_memory_saver(), "SQLite": sqlite(db)}.items():
         put, get = put_and_get(base, saver, kept)
-        found |= {f"LangGraph, {name}: put": put, f"LangGraph, {name}: get": get}
-    return found
+        calls |= {f"LangGraph, {name}: put": put, f"LangGraph, {name}: get": get}
+    return calls
 
 
 def in_memory_saver() -> Any:
@@ -103,8 +103,8 @@ def put_and_get(
         saver.put(thread, checkpoint, metadata, {"state": version})
 
     def get() -> None:
-        found = saver.get_tuple(thread)
-        if found.checkpoint["channel_values"]["state"]["step"] != kept["step"]:
+        loaded = saver.get_tuple(thread)
+        if loaded.checkpoint["channel_values"]["state"]["step"] != kept["step"]:
             raise ValueError("LangGraph gave another state than was put.")
 
     put()

@@ -49,12 +49,12 @@ def stepping(engine: AwarenessEngine, first: int) -> dict[str, Row]:
 
 def steps(things: Sequence[int]) -> dict[str, dict[str, Row]]:
     """The parts of a step by how much the state holds."""
-    found = {f"{TURNS} turns": stepping(talked(TURNS), TURNS)}
+    costs = {f"{TURNS} turns": stepping(talked(TURNS), TURNS)}
     for many in things:
-        found[f"{many:,} things"] = stepping(with_many(many, 100), TURNS)
+        costs[f"{many:,} things"] = stepping(with_many(many, 100), TURNS)
         if many <= MOST_GOALS:
-            found[f"{many:,} things and as many goals"] = stepping(with_many(many, many), TURNS)
-    return found
+            costs[f"{many:,} things and as many goals"] = stepping(with_many(many, many), TURNS)
+    return costs
 
 
 async def growth(turns: int) -> dict[str, Any]:
@@ -101,10 +101,10 @@ async def grown(name: str, turns: int, things: int) -> float:
 
 def peaks(turns: int, things: int) -> dict[str, float]:
     """The memory of each contender, in a process of its own."""
-    found: dict[str, float] = {}
+    megabytes: dict[str, float] = {}
     for name in PEAKS:
         sizes = ["--turns", str(turns), "--things", str(things)]
-        asked = [sys.executable, "-m", "benchmarks.awareness", "--peak-of", name, *sizes]
-        done = subprocess.run(asked, capture_output=True, check=True)
-        found[name] = float(done.stdout)
-    return found
+        command = [sys.executable, "-m", "benchmarks.awareness", "--peak-of", name, *sizes]
+        done = subprocess.run(command, capture_output=True, check=True)
+        megabytes[name] = float(done.stdout)
+    return megabytes

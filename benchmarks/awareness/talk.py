@@ -17,16 +17,16 @@ BUDGET = 500
 
 def turn(number: int) -> dict[str, Any]:
     """What one message of a talk says: it goes from topic to topic, asks, answers and wants."""
-    said: dict[str, Any] = {"topics": [f"subject {number // 3}", f"theme {number % 7}"]}
+    fields: dict[str, Any] = {"topics": [f"subject {number // 3}", f"theme {number % 7}"]}
     if number % 2 == 0:
-        said["questions"] = [f"Why does case {number} fail?"]
+        fields["questions"] = [f"Why does case {number} fail?"]
     elif number > 4:
-        said["answered"] = [f"Why does case {number - 3} fail?"] if number % 4 == 1 else []
+        fields["answered"] = [f"Why does case {number - 3} fail?"] if number % 4 == 1 else []
     if number % 3 == 0:
-        said["goals"] = [f"Reach target {number}"]
+        fields["goals"] = [f"Reach target {number}"]
     if number % 5 == 0:
-        said |= {"assumptions": [f"case {number} is alike"], "sentiment": "frustrated"}
-    return said
+        fields |= {"assumptions": [f"case {number} is alike"], "sentiment": "frustrated"}
+    return fields
 
 
 def talked(turns: int) -> AwarenessEngine:

@@ -18,13 +18,13 @@ _SCOPE = "locomo"
 
 def turn_record(name: str, text: str, metadata: Mapping[str, Any]) -> Record:
     """A turn of a conversation as a record: each of the metadata is a field of every record."""
-    said = f"{text} {metadata.get('caption') or ''}".strip()
+    words = f"{text} {metadata.get('caption') or ''}".strip()
     at = metadata.get("date_iso")
     moment = datetime.fromisoformat(at) if at else datetime(1970, 1, 1)
     return Record(
-        id=record_id(MemoryKind.EPISODIC, _SCOPE, f"{name} {said}"),
+        id=record_id(MemoryKind.EPISODIC, _SCOPE, f"{name} {words}"),
         kind=MemoryKind.EPISODIC,
-        text=said,
+        text=words,
         scope=_SCOPE,
         created_at=moment,
         provenance=Provenance(

@@ -38,10 +38,10 @@ def make_agent(
         number: Distinguishes agents of one team or crowd.
         settings: Arguments that `AssistantAgent` has, too.
     """
-    given: dict[str, Any] = {"tools": [count_stone], "max_tool_iterations": 1, **settings}
+    options: dict[str, Any] = {"tools": [count_stone], "max_tool_iterations": 1, **settings}
     if name == PLAIN:
-        return AssistantAgent(f"agent_{number}", model, **given)
-    return CoagAgent(f"agent_{number}", model, **given, **FORMS[name])
+        return AssistantAgent(f"agent_{number}", model, **options)
+    return CoagAgent(f"agent_{number}", model, **options, **FORMS[name])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
