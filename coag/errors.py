@@ -161,9 +161,9 @@ class ModelAnswerError(CoagError):
         self.problem = problem
         self.raw = raw
         self.attempts = attempts
-        shown = raw if len(raw) <= 200 else raw[:200] + "…"
+        excerpt = raw if len(raw) <= 200 else raw[:200] + "…"
         super().__init__(
-            f"No usable {expected} after {attempts} attempt(s): {problem}. Last answer: {shown!r}"
+            f"No usable {expected} after {attempts} attempt(s): {problem}. Last answer: {excerpt!r}"
         )
 
 

@@ -58,9 +58,9 @@ def html_card(
         table: Below those.
     """
     parts = [f'<div style="{_BOX}"><strong>{html_text(title)}</strong>']
-    shown = [(name, value) for name, value in facts if value is not None][: 2 * ROWS]
-    if shown:
-        cells = "".join(f"<tr>{_cell(name, _QUIET)}{_cell(value)}</tr>" for name, value in shown)
+    rows = [(name, value) for name, value in facts if value is not None][: 2 * ROWS]
+    if rows:
+        cells = "".join(f"<tr>{_cell(name, _QUIET)}{_cell(value)}</tr>" for name, value in rows)
         parts.append(f'<table style="border:0;margin:.4em 0">{cells}</table>')
     sentences = list(lines)
     style = f"{_WORDS}margin:.3em 0"

@@ -50,12 +50,12 @@ class SvgPicture:
 
     def add(self, element: str, within: Element | None = None, /, **look: str | float) -> Element:
         """Adds an element, to the picture or to another element."""
-        given = {
+        attributes = {
             name.replace("_", "-"): value if isinstance(value, str) else brief(value)
             for name, value in look.items()
             if value != ""
         }
-        return SubElement(self.root if within is None else within, element, given)
+        return SubElement(self.root if within is None else within, element, attributes)
 
     def line(self, points: Sequence[Point], stroke: str, **look: str | float) -> None:
         """Adds a line through points."""

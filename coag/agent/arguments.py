@@ -80,7 +80,7 @@ def _list(value: Any) -> bool:
     return _series(value) and isinstance(value, Collection)
 
 
-def _whole(value: Any) -> bool:
+def _integer(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
@@ -159,7 +159,7 @@ class AgentArguments:
     reflect_on_tool_use: bool | None = _maybe(_is(bool), "True, False or None")
     """With a limit on tool use, whether an answer follows the last time (True) or a summary of it
     is the answer. False without a limit means once."""
-    max_tool_iterations: int | None = _maybe(_whole, "a whole number, or None for no limit")
+    max_tool_iterations: int | None = _maybe(_integer, "a whole number, or None for no limit")
     """Cycles of a turn that may use tools; None until the turn is answered or another bound is
     reached."""
     tool_call_summary_format: str = _option(SUMMARY, _is(str), "a text with the place {result}")
@@ -198,7 +198,7 @@ class AgentArguments:
         _is(Recipe), "Recipe(factory='module:function', arguments={...})"
     )
     """How to build this agent again, for `resume`, replays and forks; see docs/recipes.md."""
-    seed: int = _option(0, _whole, "a whole number")
+    seed: int = _option(0, _integer, "a whole number")
     """Seed of the run's random source."""
     tool_timeout: float = _option(60.0, _seconds, "a number of seconds greater than 0")
     """Seconds that one tool call, or one action of a module, may take."""
@@ -350,8 +350,8 @@ def _check_module(module: object) -> None:
 
 
 def _shown(value: object) -> str:
-    shown = repr(value)
-    return shown if len(shown) <= 100 else f"{shown[:100]}…"
+    text = repr(value)
+    return text if len(text) <= 100 else f"{text[:100]}…"
 
 
 # ---- A constructor that takes them ----

@@ -309,14 +309,14 @@ def _initial_random(seed: int) -> object:
     return random.Random(seed).getstate()
 
 
-def context_from(given: ChatCompletionContext | None) -> CoagContext[Any]:
+def context_from(context: ChatCompletionContext | None) -> CoagContext[Any]:
     """The given `CoagContext`, or a default one that shows what another context selects."""
-    if isinstance(given, CoagContext):
-        return cast("CoagContext[Any]", given)
+    if isinstance(context, CoagContext):
+        return cast("CoagContext[Any]", context)
     methods = ("add_message", "get_messages", "clear")
-    fits = all(callable(getattr(given, name, None)) for name in methods)
-    if given is not None and (isinstance(given, type) or not fits):
+    fits = all(callable(getattr(context, name, None)) for name in methods)
+    if context is not None and (isinstance(context, type) or not fits):
         raise ConfigurationError(
-            f"model_context takes a context, e.g. CoagContext(), not {given!r}."
+            f"model_context takes a context, e.g. CoagContext(), not {context!r}."
         )
-    return CoagContext[Any](dialogue=given)
+    return CoagContext[Any](dialogue=context)

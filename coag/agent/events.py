@@ -78,15 +78,15 @@ def calls_and_results(
     results: list[FunctionExecutionResult] = []
     for done in ran:
         own = done.intent_id or done.candidate_id or ""
-        shown = ids.get(own, own)
+        call_id = ids.get(own, own)
         calls.append(
-            FunctionCall(id=shown, name=done.action, arguments=call_arguments(done.arguments))
+            FunctionCall(id=call_id, name=done.action, arguments=call_arguments(done.arguments))
         )
         results.append(
             FunctionExecutionResult(
                 content=outputs.get(done.intent_id or "", done.result),
                 name=done.action,
-                call_id=shown,
+                call_id=call_id,
                 is_error=done.status is not ExecutionStatus.DONE,
             )
         )
@@ -107,8 +107,8 @@ _NO_ARGUMENTS = {"type": "object", "properties": dict[str, object]()}
 class Handoffs:
     """The agents that this one can hand over to, as internal actions."""
 
-    def __init__(self, given: Sequence[Handoff | str], tools: Sequence[str] = ()) -> None:
-        handoffs = [Handoff(target=one) if isinstance(one, str) else one for one in given]
+    def __init__(self, targets: Sequence[Handoff | str], tools: Sequence[str] = ()) -> None:
+        handoffs = [Handoff(target=one) if isinstance(one, str) else one for one in targets]
         for one in handoffs:
             if not isinstance(one, Handoff):  # pyright: ignore[reportUnnecessaryIsInstance] - from outside
                 raise ConfigurationError(
@@ -378,13 +378,13 @@ class EventMapper:
             if (verdict := judged.rejected_by) is None:
                 continue
             one = by_id[judged.candidate_id]
-            shown = one.call_id or one.id
-            calls.append(FunctionCall(id=shown, name=one.action, arguments=one.raw_arguments))
+            call_id = one.call_id or one.id
+            calls.append(FunctionCall(id=call_id, name=one.action, arguments=one.raw_arguments))
             results.append(
                 FunctionExecutionResult(
                     content=f"Rejected by {verdict.constraint}: {verdict.reason}",
                     name=one.action,
-                    call_id=shown,
+                    call_id=call_id,
                     is_error=True,
                 )
             )

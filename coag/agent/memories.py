@@ -50,10 +50,10 @@ class AutoGenRecall:
         results = (await self._memory.query(query)).results
         found = [(str(one.content), (one.metadata or {}).get("score", UNSCORED)) for one in results]
         if not found:
-            asked = UserMessage(content=query, source="user")
-            context = UnboundedChatCompletionContext(initial_messages=[asked])
+            message = UserMessage(content=query, source="user")
+            context = UnboundedChatCompletionContext(initial_messages=[message])
             await self._memory.update_context(context)
-            added = [one.content for one in await context.get_messages() if one != asked]
+            added = [one.content for one in await context.get_messages() if one != message]
             found = [(text, UNSCORED) for text in added if isinstance(text, str)]
         filled = [(text, score) for text, score in found if text.strip()]
         return [self._record(text, score) for text, score in filled[:k]]
@@ -78,13 +78,13 @@ class AutoGenRecall:
         return RecalledRecord(record=record, score=min(1.0, max(0.0, float(score))))
 
 
-def offers_memory(given: MemoryArgument | None) -> bool:
+def offers_memory(memory: MemoryArgument | None) -> bool:
     """Whether the agent is offered actions that write to its memory: where it was given one.
 
     AutoGen memories are read only, and a memory that lasts no longer than the agent is worth no
     tools in every request.
     """
-    return isinstance(given, str | Path | LongTermMemory)
+    return isinstance(memory, str | Path | LongTermMemory)
 
 
 def memory_location(memory: LongTermMemory | None) -> str | None:
@@ -119,16 +119,16 @@ def open_memory(given: MemoryArgument | None, *, scope: str, clock: Clock) -> Lo
     return LongTermMemory(open_store(where), scope=scope, clock=clock, sources=sources)
 
 
-def folder_of(given: MemoryArgument | None) -> Path | None:
+def folder_of(memory: MemoryArgument | None) -> Path | None:
     """The folder that an argument names; None for an address, RAM, or a memory itself."""
-    if isinstance(given, Path):
-        return given
-    if not isinstance(given, str) or "://" in given or given == IN_RAM:
+    if isinstance(memory, Path):
+        return memory
+    if not isinstance(memory, str) or "://" in memory or memory == IN_RAM:
         return None
-    if given.strip():
-        return Path(given)
+    if memory.strip():
+        return Path(memory)
     raise ConfigurationError(
-        f"memory={given!r} names no folder. Give a folder or a URL, or None for a memory that "
+        f"memory={memory!r} names no folder. Give a folder or a URL, or None for a memory that "
         "lasts as long as the agent."
     )
 

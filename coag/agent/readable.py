@@ -32,8 +32,8 @@ def _reads(read: Callable[[Mind], FieldT]) -> FieldT:
 
 
 def _memories(mind: Mind) -> Sequence[Memory] | None:
-    given = mind.arguments.memory
-    return given if isinstance(given, Sequence) and not isinstance(given, str) else None
+    memory = mind.arguments.memory
+    return memory if isinstance(memory, Sequence) and not isinstance(memory, str) else None
 
 
 def _workbenches(mind: Mind) -> list[Workbench]:

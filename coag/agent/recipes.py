@@ -29,7 +29,7 @@ async def build_from(
     recipe: Recipe | None, run: Path, rebuild: Rebuild, trust: Iterable[str] = ()
 ) -> Any:
     """What the run's recipe makes."""
-    recipe = _given(recipe, run)
+    recipe = _required(recipe, run)
     lost = [name for name, value in recipe.arguments.items() if REDACTED in json.dumps(value)]
     if lost:
         raise ResumeError(
@@ -69,7 +69,7 @@ def load_factory(run: RunFolder, trust: Iterable[str] = ()) -> None:
         ResumeError: There is no recipe, or its factory is not trusted or cannot be found.
         TraceError: There is no run in the folder.
     """
-    recipe = _given(read_run(run.path).recipe, run.path)
+    recipe = _required(read_run(run.path).recipe, run.path)
     if is_own(recipe.factory.partition(":")[0]):
         _factory(recipe, run.path, trust)
         return
@@ -90,7 +90,7 @@ def takes_rebuild(recipe: Recipe, run: Path, trust: Iterable[str] = ()) -> bool:
     return _takes_rebuild(_factory(recipe, run, trust))
 
 
-def _given(recipe: Recipe | None, run: Path) -> Recipe:
+def _required(recipe: Recipe | None, run: Path) -> Recipe:
     if recipe is None:
         raise ResumeError(
             f"{run} has no recipe in its run.json, so its agent cannot be built again. "

@@ -138,7 +138,7 @@ class UnreadableAnswer:
     """Shows as what a client brought in the place of an answer."""
 
     def __init__(self, problem: str) -> None:
-        self._shown = problem.partition(" but ")[2].removesuffix(".")
+        self._text = problem.partition(" but ")[2].removesuffix(".")
 
     def __repr__(self) -> str:
-        return self._shown
+        return self._text

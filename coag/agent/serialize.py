@@ -102,8 +102,8 @@ class CoagAgentConfig(BaseModel):
         return [{"target": one} if isinstance(one, str) else one for one in given]
 
 
-def _write_workbenches(given: Workbench | Sequence[Workbench]) -> list[ComponentModel]:
-    benches = [given] if isinstance(given, Workbench) else given
+def _write_workbenches(workbench: Workbench | Sequence[Workbench]) -> list[ComponentModel]:
+    benches = [workbench] if isinstance(workbench, Workbench) else workbench
     return [workbench_component(one) for one in benches]
 
 
@@ -116,12 +116,12 @@ def _write_handoff(handoff: Handoff | str) -> Handoff | str:
     )
 
 
-def _write_memory(given: object) -> list[ComponentModel] | LongTermMemoryConfig | str:
-    if isinstance(given, str | Path):
-        return public_location(given)
-    if isinstance(given, LongTermMemory):
-        return LongTermMemoryConfig.of(given)
-    memories = [given] if isinstance(given, Memory) else cast("Sequence[object]", given)
+def _write_memory(memory: object) -> list[ComponentModel] | LongTermMemoryConfig | str:
+    if isinstance(memory, str | Path):
+        return public_location(memory)
+    if isinstance(memory, LongTermMemory):
+        return LongTermMemoryConfig.of(memory)
+    memories = [memory] if isinstance(memory, Memory) else cast("Sequence[object]", memory)
     return [nested_component(memory, "memory=") for memory in memories]
 
 
@@ -171,37 +171,37 @@ def _as_it_is(value: Any) -> Any:
 
 def to_config(arguments: Mapping[str, Any]) -> CoagAgentConfig:
     """The declarative form of an agent."""
-    given = {
+    values = {
         name: value
         for name, value in arguments.items()
         if value is not DEFAULT and value is not None
     }
-    fields = output_fields(given.pop("output_content_type", None))
-    named = {name: given.pop(name) for name in CycleSettings.model_fields if name in given}
+    fields = output_fields(values.pop("output_content_type", None))
+    named = {name: values.pop(name) for name in CycleSettings.model_fields if name in values}
     settings = CycleSettings.model_validate(named).model_dump(mode="json")
     fields["deliberation"] = {name: settings[name] for name in named}
     further: dict[str, Any] = {}
-    for name, value in given.items():
+    for name, value in values.items():
         if name in CoagAgentConfig.model_fields:
             fields[name] = _WRITE.get(name, _as_it_is)(value)
         else:
             further[name] = to_part(value, f"{name}=")
     config = CoagAgentConfig(**fields, further=further)
-    shown = config.model_dump(mode="json", exclude=_TEXTS)
-    check_public(shown, f"The component of agent {config.name!r}")
+    public = config.model_dump(mode="json", exclude=_TEXTS)
+    check_public(public, f"The component of agent {config.name!r}")
     return config
 
 
 def from_config(config: CoagAgentConfig) -> dict[str, Any]:
     """The constructor's arguments that `to_config` was given."""
-    given: dict[str, Any] = {"system_message": config.system_message}
+    values: dict[str, Any] = {"system_message": config.system_message}
     for name in CoagAgentConfig.model_fields:
         value = getattr(config, name)
         if name not in _OWN and value is not None:
-            given[name] = _READ.get(name, _as_it_is)(value)
+            values[name] = _READ.get(name, _as_it_is)(value)
     settings = CycleSettings.model_validate(config.deliberation)
     return {
-        **given,
+        **values,
         **load_output_type(config.output_content_type, config.structured_message_factory),
         **{name: getattr(settings, name) for name in settings.model_fields_set},
         **{name: from_part(part) for name, part in config.further.items()},
@@ -220,15 +220,15 @@ _ALIKE = (
 
 
 def assistant_arguments(
-    given: ComponentModel | Mapping[str, Any] | AssistantAgent,
+    source: ComponentModel | Mapping[str, Any] | AssistantAgent,
 ) -> dict[str, Any]:
     """The arguments of a `CoagAgent` like an AssistantAgent.
 
     A limit of one use of tools is AssistantAgent's default and is kept where it was given.
     """
     try:
-        given = given.dump_component() if isinstance(given, AssistantAgent) else given
-        component = ComponentModel.model_validate(given)
+        source = source.dump_component() if isinstance(source, AssistantAgent) else source
+        component = ComponentModel.model_validate(source)
         if component.provider not in _PROVIDERS:
             raise ConfigurationError(
                 f"from_assistant takes the component of an AssistantAgent, not one of "

@@ -257,13 +257,13 @@ class ContextComponent(ChatCompletionContext, Component[CoagContextConfig]):
     """A context whose component holds what its constructor was given."""
 
     component_config_schema = CoagContextConfig
-    _given: tuple[tuple[Any, ...], dict[str, Any]]
+    _arguments: tuple[tuple[Any, ...], dict[str, Any]]
     """What the constructor was given, by position and by name."""
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         """Keeps what the constructor is given, so that a component holds it as it was."""
         context = super().__new__(cls)
-        context._given = (args, kwargs)
+        context._arguments = (args, kwargs)
         return context
 
     def dump_component(self) -> ComponentModel:
@@ -282,7 +282,7 @@ class ContextComponent(ChatCompletionContext, Component[CoagContextConfig]):
 
     def _named_arguments(self) -> dict[str, Any]:
         """The constructor's arguments by name."""
-        kind, (positional, keywords) = type(self), self._given
+        kind, (positional, keywords) = type(self), self._arguments
         signature = inspect.signature(kind.__init__)
         named: dict[str, Any] = {}
         bound = signature.bind(None, *positional, **keywords).arguments

@@ -345,10 +345,10 @@ class CoagContext(MemoryOwner[StateT], ContextComponent, Generic[StateT]):
         is `stale` from then on.
         """
         percept = self.foresee_percept(percept)
-        said = percept.kind is PerceptKind.MESSAGE and not self._adding
-        self._become(self._memory.perceive(percept), percept, heard=said)
+        is_message = percept.kind is PerceptKind.MESSAGE and not self._adding
+        self._become(self._memory.perceive(percept), percept, is_message=is_message)
         self.images.keep(percept.images, self._memory)
-        if said:
+        if is_message:
             self._transcript += dialogue_messages(self._memory.dialogue[-1:])
         return percept
 
@@ -367,12 +367,12 @@ class CoagContext(MemoryOwner[StateT], ContextComponent, Generic[StateT]):
             )
 
     def _become(
-        self, after: WorkingMemory, event: Percept | Outcome, *, heard: bool = False
+        self, after: WorkingMemory, event: Percept | Outcome, *, is_message: bool = False
     ) -> None:
-        """Goes on to the next value; keeps what has left the dialogue, to be found again.
+        """Takes the next value; archives what has left the dialogue.
 
         Where an event ends that somebody is served, what working memory let go of is forgotten.
-        A message that is just `heard` is yet to be added to the transcript.
+        A new message is not yet in the transcript (`is_message`).
         """
         before, self._memory = self._memory, after
         if after.earlier is not before.earlier:
@@ -380,7 +380,7 @@ class CoagContext(MemoryOwner[StateT], ContextComponent, Generic[StateT]):
             self.archive.add(one for one in before.dialogue if id(one) not in now)
         if before.leaves_person(event):
             self.restore(after)
-            if heard:
+            if is_message:
                 self._transcript.pop()
             self._shown = None
             self._dialogue_is_anothers = self.dialogue_source is not None
@@ -424,8 +424,8 @@ class CoagContext(MemoryOwner[StateT], ContextComponent, Generic[StateT]):
         source = await self._foreign()
         if source is not None:
             messages = without_calls(await source.get_messages(), self._own_calls)
-            said = utterances(messages, self.clock.now(), self.images.named)
-            self._shown = tuple(one for one, _ in said)
+            spoken = utterances(messages, self.clock.now(), self.images.named)
+            self._shown = tuple(one for one, _ in spoken)
 
     async def _foreign(self) -> ChatCompletionContext | None:
         """The foreign context, which has forgotten what working memory let go of."""
@@ -439,8 +439,8 @@ class CoagContext(MemoryOwner[StateT], ContextComponent, Generic[StateT]):
 
     def strangers_shown(self) -> frozenset[str]:
         """Who says something untrusted in the dialogue that a foreign context decides to show."""
-        said = self._shown or ()
-        return frozenset(one.source for one in said if one.trust is Trust.UNTRUSTED)
+        utterances = self._shown or ()
+        return frozenset(one.source for one in utterances if one.trust is Trust.UNTRUSTED)
 
     # ---- AutoGen's context API ----
 
@@ -463,7 +463,7 @@ class CoagContext(MemoryOwner[StateT], ContextComponent, Generic[StateT]):
     def _percepts_of(self, message: LLMMessage) -> Generator[list[Percept]]:
         """What is perceived of a message; within, it is in the transcript already."""
         self._transcript.append(message)
-        said = utterances([message], self.clock.now(), self.images.named)
+        spoken = utterances([message], self.clock.now(), self.images.named)
         self._adding = True
         try:
             yield [
@@ -476,7 +476,7 @@ class CoagContext(MemoryOwner[StateT], ContextComponent, Generic[StateT]):
                     content=one.content,
                     images=dict(images),
                 )
-                for one, images in said
+                for one, images in spoken
             ]
         finally:
             self._adding = False
@@ -486,9 +486,9 @@ class CoagContext(MemoryOwner[StateT], ContextComponent, Generic[StateT]):
         if self._memory.in_cycle and self._prompt is not None:
             return prompt_messages(self._prompt)
         source = await self._foreign()
-        return self._heard() if source is None else await source.get_messages()
+        return self._plain_transcript() if source is None else await source.get_messages()
 
-    def _heard(self) -> list[LLMMessage]:
+    def _plain_transcript(self) -> list[LLMMessage]:
         """The transcript; results whose calls are not kept any more are left out."""
         return list(
             dropwhile(lambda m: isinstance(m, FunctionExecutionResultMessage), self._transcript)
@@ -510,17 +510,17 @@ class CoagContext(MemoryOwner[StateT], ContextComponent, Generic[StateT]):
         Where another context decides what is shown, they are its state.
         """
         source = await self._foreign()
-        shown: Mapping[str, Any] = {} if source is None else await source.save_state()
+        other: Mapping[str, Any] = {} if source is None else await source.save_state()
         own = {
             "working_memory": self._memory.to_json(),
             "images": self.images.save(),
             "archive": self.archive.save(),
         }
-        messages = [m.model_dump(mode="json") for m in self._heard()]
-        return {"messages": messages, **shown, **{name: held for name, held in own.items() if held}}
+        messages = [m.model_dump(mode="json") for m in self._plain_transcript()]
+        return {"messages": messages, **other, **{name: held for name, held in own.items() if held}}
 
     async def load_state(self, state: Mapping[str, Any]) -> None:
-        """Goes on from a saved state; a plain AutoGen context's state becomes percepts.
+        """Continues from a saved state; a plain AutoGen context's state becomes percepts.
 
         Raises:
             StateError: The saved perceptual state does not fit this context's schema.
@@ -530,8 +530,8 @@ class CoagContext(MemoryOwner[StateT], ContextComponent, Generic[StateT]):
             load_state(self.perceptual_state_schema, memory.perceptual_state)
             self._dialogue_is_anothers = False
             if self.dialogue_source is not None:
-                shown = {name: held for name, held in state.items() if name not in _OWN_STATE}
-                await self.dialogue_source.load_state(shown)
+                other = {name: held for name, held in state.items() if name not in _OWN_STATE}
+                await self.dialogue_source.load_state(other)
             self.restore(memory.model_copy(update={"limits": self._memory.limits}))
             self.images.load(state.get("images", {}))
             self.archive.load(state.get("archive", ()))
@@ -559,13 +559,13 @@ class CoagContext(MemoryOwner[StateT], ContextComponent, Generic[StateT]):
         self.originals.clear()
         self._prompt = None
 
-    def restore_dialogue(self, said: Sequence[Percept | ExecutionOutcome]) -> None:
+    def restore_dialogue(self, entries: Sequence[Percept | ExecutionOutcome]) -> None:
         """Takes in what was said in a trace: the messages, and the outcomes with an answer."""
         memory = self._memory
         count = 0 if memory.earlier is None else memory.earlier.messages
-        end = max(0, len(said) - len(memory.dialogue))
+        end = max(0, len(entries) - len(memory.dialogue))
         self.archive.clear()
-        self.archive.add(map(said_in, said[max(0, end - count) : end]))
+        self.archive.add(map(said_in, entries[max(0, end - count) : end]))
 
     def _named_arguments(self) -> dict[str, Any]:
         """What was given; all that counts, where no subclass's constructor decides of it."""

@@ -114,10 +114,10 @@ def dialogue_messages(
 ) -> list[LLMMessage]:
     """The dialogue as AutoGen messages; the agent's own are from `name`, with its thought."""
     return [
-        AssistantMessage(content=said.content, source=name or said.source, thought=thought or None)
-        if said.own
-        else UserMessage(content=said.content, source=said.source)
-        for said in dialogue
+        AssistantMessage(content=one.content, source=name or one.source, thought=thought or None)
+        if one.own
+        else UserMessage(content=one.content, source=one.source)
+        for one in dialogue
     ]
 
 
@@ -185,21 +185,22 @@ class Images:
         A message that names its images by their hash gets those that are kept; in prompts without
         such messages are all in the first one of the user.
         """
-        if any(said.images for said in prompt):
-            kept = [
-                tuple(self._stored[n] for n in said.images if n in self._stored) for said in prompt
+        if any(message.images for message in prompt):
+            images_of = [
+                tuple(self._stored[n] for n in message.images if n in self._stored)
+                for message in prompt
             ]
             return tuple(
-                said.model_copy(update={"images": images}) if said.images else said
-                for said, images in zip(prompt, kept, strict=True)
+                message.model_copy(update={"images": images}) if message.images else message
+                for message, images in zip(prompt, images_of, strict=True)
             )
         if not self._stored:
             return prompt
-        shown = tuple(_newest(memory, self._stored).values())
-        first = next((n for n, said in enumerate(prompt) if said.role == "user"), None)
-        if not shown or first is None or phase not in SHOWN_IN:
+        newest = tuple(_newest(memory, self._stored).values())
+        first = next((n for n, message in enumerate(prompt) if message.role == "user"), None)
+        if not newest or first is None or phase not in SHOWN_IN:
             return prompt
-        seen = prompt[first].model_copy(update={"images": shown})
+        seen = prompt[first].model_copy(update={"images": newest})
         return (*prompt[:first], seen, *prompt[first + 1 :])
 
     def save(self) -> dict[str, str]:
@@ -207,12 +208,12 @@ class Images:
         return dict(self._stored)
 
     def load(self, state: Mapping[str, str]) -> None:
-        """Goes on from a saved state."""
+        """Continues from a saved state."""
         self._stored = dict(state)
 
 
 def _newest(memory: WorkingMemory, known: Mapping[str, str]) -> dict[str, str]:
-    named = list(dict.fromkeys(name for said in memory.dialogue for name in said.images))
+    named = list(dict.fromkeys(name for message in memory.dialogue for name in message.images))
     return {name: known[name] for name in named[-IMAGES_LIMIT:] if name in known}
 
 
@@ -243,36 +244,36 @@ class DialogueArchive:
     """
 
     def __init__(self) -> None:
-        self._said: deque[Utterance] = deque(maxlen=MESSAGES)
+        self._messages: deque[Utterance] = deque(maxlen=MESSAGES)
         self._store: InMemoryStore | None = None
         self._waiting: list[Utterance] = []
         self._indexed: set[str] = set()
 
     def __len__(self) -> int:
-        return len(self._said)
+        return len(self._messages)
 
-    def add(self, said: Iterable[Utterance]) -> None:
+    def add(self, messages: Iterable[Utterance]) -> None:
         """Takes in messages that have left the dialogue, the oldest first."""
-        for one in said:
-            self._said.append(one)
+        for one in messages:
+            self._messages.append(one)
             self._waiting.append(one)
 
     def clear(self) -> None:
         """Forgets all."""
-        self._said.clear()
+        self._messages.clear()
         self._waiting.clear()
         self._store = None
 
     async def search(self, text: str, k: int) -> Sequence[RecalledRecord]:
         """The messages that are nearest in meaning, best first; those too far away are left out."""
-        if not self._said or not text.strip() or k < 1:
+        if not self._messages or not text.strip() or k < 1:
             return ()
         if self._store is None:
-            self._store, self._waiting = InMemoryStore(), list(self._said)
+            self._store, self._waiting = InMemoryStore(), list(self._messages)
             self._indexed.clear()
         # What is said again and again ("Go on.") is found once, as it was said first.
         records: dict[str, Record] = {}
-        for one in (record for said in self._waiting for record in _records(said)):
+        for one in (record for message in self._waiting for record in _records(message)):
             if one.id not in self._indexed:
                 records.setdefault(one.id, one)
         self._waiting = []
@@ -294,15 +295,15 @@ class DialogueArchive:
             return None
         budget = memory.limits.prompt // 2
         room = budget * BYTES_PER_TOKEN - len(earlier.summary) - 100
-        said = self._last(earlier.messages - earlier.summarized)
-        covered = earlier.messages - len(said)  # the oldest may have been lost
+        messages = self._last(earlier.messages - earlier.summarized)
+        covered = earlier.messages - len(messages)  # the oldest may have been lost
         lines = [f"Summary so far: {earlier.summary}"] if earlier.summary else []
-        for line in said:
-            shown = shortened(line, SUMMARIZED)
-            room -= len(shown.encode(errors="replace")) + 1
+        for line in messages:
+            short = shortened(line, SUMMARIZED)
+            room -= len(short.encode(errors="replace")) + 1
             if room < 0:
                 break
-            lines.append(shown)
+            lines.append(short)
             covered += 1
         if covered == earlier.summarized:
             return None
@@ -313,45 +314,45 @@ class DialogueArchive:
 
     def text(self) -> str:
         """All messages, the oldest first, a line or more for each."""
-        return "\n".join(self._last(len(self._said)))
+        return "\n".join(self._last(len(self._messages)))
 
     def _last(self, count: int) -> list[str]:
-        said = list(self._said)[-count:] if count > 0 else []
-        return [f"{_speaker(one)}: {one.content}" for one in said]
+        messages = list(self._messages)[-count:] if count > 0 else []
+        return [f"{_speaker(one)}: {one.content}" for one in messages]
 
     def save(self) -> list[dict[str, Any]]:
         """The messages as JSON."""
-        return [one.model_dump(mode="json", exclude_defaults=True) for one in self._said]
+        return [one.model_dump(mode="json", exclude_defaults=True) for one in self._messages]
 
     def load(self, saved: Iterable[Any]) -> None:
-        """Goes on from saved messages."""
+        """Continues from saved messages."""
         self.clear()
         self.add(Utterance.model_validate(one) for one in saved)
 
 
-def _speaker(said: Utterance) -> str:
-    return "you" if said.own else said.source
+def _speaker(message: Utterance) -> str:
+    return "you" if message.own else message.source
 
 
-def _records(said: Utterance) -> Iterable[Record]:
+def _records(message: Utterance) -> Iterable[Record]:
     """A message as records; its own words are the agent's, which nobody else vouches for."""
-    trust = Trust.UNTRUSTED if said.own and said.shown_untrusted else said.trust
+    trust = Trust.UNTRUSTED if message.own and message.shown_untrusted else message.trust
     origin = Provenance(
         run="",
         activity="",
         cycle=0,
-        source=_speaker(said),
+        source=_speaker(message),
         source_kind="dialogue",
         trust=Trust.USER if trust is Trust.DEVELOPER else trust,
     )
-    for start in range(0, len(said.content), _PIECE):
-        text = f"{_speaker(said)}: {said.content[start : start + _PIECE]}"
+    for start in range(0, len(message.content), _PIECE):
+        text = f"{_speaker(message)}: {message.content[start : start + _PIECE]}"
         yield Record(
             id=record_id(MemoryKind.EPISODIC, _SCOPE, text),
             kind=MemoryKind.EPISODIC,
             text=text,
             scope=_SCOPE,
-            created_at=said.at,
+            created_at=message.at,
             provenance=origin,
         )
 

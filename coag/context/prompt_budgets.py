@@ -123,16 +123,16 @@ def part_of(
 
     None where there is none.
     """
-    given = tuple(entries)
-    if not given:
+    listed = tuple(entries)
+    if not listed:
         return None
     return RenderPart(
         name=name,
         title=title,
         source=source or name,
         trust=trust,
-        entries=given,
-        costs=costs or [cost_of(entry) for entry in given],
+        entries=listed,
+        costs=costs or [cost_of(entry) for entry in listed],
         alike=alike,
     )
 
@@ -185,13 +185,13 @@ def allot(needs: Mapping[str, int], room: int) -> dict[str, int]:
     """How many tokens each gets of the room: a floor for all, then by rank as much as it needs."""
     if sum(needs.values()) <= room:
         return dict(needs)
-    given = {name: min(need, int(room * _FLOORS[name])) for name, need in needs.items()}
-    remaining = room - sum(given.values())
+    shares = {name: min(need, int(room * _FLOORS[name])) for name, need in needs.items()}
+    remaining = room - sum(shares.values())
     for name in filter(needs.__contains__, _FLOORS):
-        more = min(needs[name] - given[name], remaining)
-        given[name] += more
+        more = min(needs[name] - shares[name], remaining)
+        shares[name] += more
         remaining -= more
-    return given
+    return shares
 
 
 # ---- How much of a model's window a prompt takes, and how much of a dialogue is kept for it ----
@@ -264,11 +264,11 @@ class Budgets(Value):
 
     def limits(self, window: int | None) -> MemoryLimits:
         """What follows for working memory from the model's window, None if that is not known."""
-        whole = self.window or window or WINDOW
-        prompt = max(1, int(whole * self.share))
+        size = self.window or window or WINDOW
+        prompt = max(1, int(size * self.share))
         retained = self.kept or min(int(prompt * _RETAINED_SHARE), _RETAINED_LIMIT)
         return MemoryLimits(
-            window=whole,
+            window=size,
             known=(self.window or window) is not None,
             prompt=prompt,
             dialogue=retained * BYTES_PER_TOKEN,
@@ -278,5 +278,5 @@ class Budgets(Value):
     def needed(self, part: RenderPart) -> int:
         """Tokens that a part takes at most: all that it has, or its cap."""
         name = "rejections" if part.name == "unsettled" else part.name
-        whole = sum(part.costs) + FRAME
-        return min(whole, getattr(self, name, None) or whole)
+        size = sum(part.costs) + FRAME
+        return min(size, getattr(self, name, None) or size)

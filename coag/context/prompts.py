@@ -63,18 +63,18 @@ class EachOnce(Generic[LineT]):
 
     def __init__(self, make: Callable[[Utterance], LineT]) -> None:
         self._make = make
-        self._said: Sequence[Utterance] = ()
+        self._known: Sequence[Utterance] = ()
         self._made: list[LineT] = []
 
-    def __call__(self, said: Sequence[Utterance]) -> list[LineT]:
+    def __call__(self, messages: Sequence[Utterance]) -> list[LineT]:
         """What is made of these messages: of the last ones, without the first and with more."""
-        first = said[0] if said else None
-        start = next((n for n, one in enumerate(self._said) if one is first), len(self._said))
-        shared = len(self._said) - start
-        if shared > len(said) or not all(map(is_, self._said[start:], said)):
-            start, shared = len(self._said), 0
-        made = self._made[start:] + [self._make(one) for one in said[shared:]]
-        self._said, self._made = said, made
+        first = messages[0] if messages else None
+        start = next((n for n, one in enumerate(self._known) if one is first), len(self._known))
+        shared = len(self._known) - start
+        if shared > len(messages) or not all(map(is_, self._known[start:], messages)):
+            start, shared = len(self._known), 0
+        made = self._made[start:] + [self._make(one) for one in messages[shared:]]
+        self._known, self._made = messages, made
         return made
 
 
@@ -99,18 +99,18 @@ class ChatLine:
     """The message of the prompt; None for data, a run of which shares one."""
 
 
-def chat_line(said: Utterance) -> ChatLine:
+def chat_line(message: Utterance) -> ChatLine:
     """A message of the dialogue; what people said who are not trusted is data."""
-    speaker = in_a_line(said.source)
-    text = said.content if said.own or speaker == "user" else f"{speaker}: {said.content}"
-    message = None
-    if said.own:
-        message = PromptMessage(role="assistant", content=text)
-    elif said.trust is Trust.UNTRUSTED:
-        text = one_entry(f"{speaker}: {said.content}")
+    speaker = in_a_line(message.source)
+    text = message.content if message.own or speaker == "user" else f"{speaker}: {message.content}"
+    result = None
+    if message.own:
+        result = PromptMessage(role="assistant", content=text)
+    elif message.trust is Trust.UNTRUSTED:
+        text = one_entry(f"{speaker}: {message.content}")
     else:
-        message = PromptMessage(role="user", content=text, images=said.images)
-    return ChatLine(text, cost_of(text), said.images, message)
+        result = PromptMessage(role="user", content=text, images=message.images)
+    return ChatLine(text, cost_of(text), message.images, result)
 
 
 def _costs(lines: Sequence[ChatLine]) -> list[int]:
@@ -144,11 +144,11 @@ class Chat:
 
     def part(self, memory: WorkingMemory) -> RenderPart | None:
         """What was said beside the goal, for its share of the room."""
-        said, goal, trust = memory.dialogue, memory.goal, memory.goal_trust
-        if self._of[0] is not said or self._of[1:] != (goal, trust):
-            self._of, lines = (said, goal, trust), self._lines(said)
-            asked = (n for n, one in enumerate(said) if not one.own and one.content == goal)
-            self.goal_at = None if trust is Trust.UNTRUSTED else max(asked, default=None)
+        dialogue, goal, trust = memory.dialogue, memory.goal, memory.goal_trust
+        if self._of[0] is not dialogue or self._of[1:] != (goal, trust):
+            self._of, lines = (dialogue, goal, trust), self._lines(dialogue)
+            places = (n for n, one in enumerate(dialogue) if not one.own and one.content == goal)
+            self.goal_at = None if trust is Trust.UNTRUSTED else max(places, default=None)
             self._beside = [line for n, line in enumerate(lines) if n != self.goal_at]
             self._costs = _costs(self._beside)
         if not self._beside:
@@ -177,8 +177,8 @@ class Chat:
                 for line, text in zip(lines[left_out:], retained, strict=True)
             ]
         if self.goal_at is not None:
-            said = self._of[0][self.goal_at].model_copy(update={"content": goal.text})
-            lines.insert(max(0, self.goal_at - left_out), chat_line(said))
+            message = self._of[0][self.goal_at].model_copy(update={"content": goal.text})
+            lines.insert(max(0, self.goal_at - left_out), chat_line(message))
         note = PromptMessage(role="user", content=LEFT_OUT.format(count=left_out))
         made = [note] if left_out else []
         for is_data, run in groupby(lines, key=lambda line: line.message is None):
@@ -304,7 +304,7 @@ class Renderer:
             self._grown = [self._system("", memory, material)]
             shown = self._grown[0].content + instruction
             room = int(self._room_beside(shown, memory, material) * (1 - _LATER))
-            parts = [*self._said(memory), *self._moving(memory, material)]
+            parts = [*self._dialogue(memory), *self._moving(memory, material)]
             sections = [self._goal(memory), *self._sections(parts, room)]
         else:
             before, cap = self._grown_for[1], self.budgets.cognition
@@ -325,11 +325,11 @@ class Renderer:
         system: PromptMessage,
         room: int,
     ) -> Prompt:
-        goal, earlier, said = self._goal(memory), self._earlier(memory), self._chat.part(memory)
-        given = self._allotted([earlier, said, *self._moving(memory, material)], room)
-        own = next((budget for part, budget in given if part is said), 0)
-        before = self._shown(one for one in given if one[0] is earlier)
-        after = self._shown(one for one in given if one[0] not in (earlier, said))
+        goal, earlier, dialogue = self._goal(memory), self._earlier(memory), self._chat.part(memory)
+        allotted = self._allotted([earlier, dialogue, *self._moving(memory, material)], room)
+        own = next((budget for part, budget in allotted if part is dialogue), 0)
+        before = self._rendered(one for one in allotted if one[0] is earlier)
+        after = self._rendered(one for one in allotted if one[0] not in (earlier, dialogue))
         if self._chat.goal_at is None:
             after = [goal, *after]
         messages = [
@@ -384,10 +384,10 @@ class Renderer:
         """The dynamic parts of a phase's own prompt beside the goal: only what it needs."""
         reasoning = reasoning_part(memory)
         if phase in (Phase.REASONING, Phase.PROPOSAL):
-            return [*self._said(memory), *self._moving(memory, material), reasoning]
+            return [*self._dialogue(memory), *self._moving(memory, material), reasoning]
         weighs = phase is Phase.EVALUATION
         return [
-            *(self._said(memory) if weighs else ()),
+            *(self._dialogue(memory) if weighs else ()),
             self._recalled(memory) if weighs else None,
             state_part(material.description),
             reasoning,
@@ -408,10 +408,10 @@ class Renderer:
             percepts_part(memory),
         ]
 
-    def _said(self, memory: WorkingMemory) -> list[Part | None]:
+    def _dialogue(self, memory: WorkingMemory) -> list[Part | None]:
         made_from = (memory.dialogue, memory.goal)
-        said = self._once("dialogue", made_from, lambda: dialogue_part(memory, self._lines))
-        return [self._earlier(memory), said]
+        dialogue = self._once("dialogue", made_from, lambda: dialogue_part(memory, self._lines))
+        return [self._earlier(memory), dialogue]
 
     def _goal(self, memory: WorkingMemory) -> Section:
         made_from = (memory.goal, memory.goal_trust)
@@ -446,7 +446,7 @@ class Renderer:
 
     def _sections(self, parts: Iterable[Part | None], room: int) -> list[Section]:
         """The parts as sections, in their order, within the room that is there for all."""
-        return self._shown(self._allotted(parts, room))
+        return self._rendered(self._allotted(parts, room))
 
     def _allotted(self, parts: Iterable[Part | None], room: int) -> list[tuple[Part, int]]:
         """The parts, each with its tokens of the room."""
@@ -464,7 +464,7 @@ class Renderer:
         given = allot(needs, room)
         return [(part, given[name] * need // needs[name]) for part, name, need in named]
 
-    def _shown(self, allotted: Iterable[tuple[Part, int]]) -> list[Section]:
+    def _rendered(self, allotted: Iterable[tuple[Part, int]]) -> list[Section]:
         sections: list[Section] = []
         for part, budget in allotted:
             if isinstance(part, RenderPart):

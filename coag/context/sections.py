@@ -74,14 +74,14 @@ def goal_section(memory: WorkingMemory, cap: int | None, keep: KeepText) -> Sect
     return Section(title="Goal", text=text, source="goal", trust=memory.goal_trust, budget=budget)
 
 
-def spoken_line(said: Utterance) -> tuple[str, int]:
+def spoken_line(message: Utterance) -> tuple[str, int]:
     """A message of the dialogue as one entry, with its speaker, and what that costs."""
-    speaker = in_a_line(said.source)
-    if said.own:
+    speaker = in_a_line(message.source)
+    if message.own:
         speaker = "you"
     elif speaker.casefold() == "you":
         speaker = f"somebody named {speaker!r}"
-    line = one_entry(f"{speaker}: {said.content}")
+    line = one_entry(f"{speaker}: {message.content}")
     return line, cost_of(line)
 
 
@@ -89,17 +89,17 @@ def dialogue_part(
     memory: WorkingMemory, lines: Callable[[Sequence[Utterance]], list[tuple[str, int]]]
 ) -> RenderPart | None:
     """The last messages, as `lines` has them; not the goal alone once more."""
-    said, goal = memory.dialogue, memory.goal
-    if not said or (len(said) == 1 and said[0].content == goal and not said[0].own):
+    dialogue, goal = memory.dialogue, memory.goal
+    if not dialogue or (len(dialogue) == 1 and dialogue[0].content == goal and not dialogue[0].own):
         return None
-    shown = [
+    spoken = [
         spoken_line(one.model_copy(update={"content": "(the goal above)"}))
         if one.content == goal
         else line
-        for one, line in zip(said, lines(said), strict=True)
+        for one, line in zip(dialogue, lines(dialogue), strict=True)
     ]
-    entries, costs = zip(*shown, strict=True)
-    untrusted = any(one.trust is Trust.UNTRUSTED for one in said if not one.own)
+    entries, costs = zip(*spoken, strict=True)
+    untrusted = any(one.trust is Trust.UNTRUSTED for one in dialogue if not one.own)
     trust = Trust.UNTRUSTED if untrusted else Trust.USER
     return part_of("dialogue", "Dialogue", entries, trust=trust, costs=costs)
 
@@ -282,11 +282,11 @@ def fitting(recall: Recall, room: int) -> Recall:
         recall: What was found.
         room: Tokens for it.
     """
-    shown = {hit.record.id for hit in recall.records}
+    ids = {hit.record.id for hit in recall.records}
     retained: list[RecalledRecord] = []
     left_out: list[str] = []
     for hit in recall.records:
-        cost = estimate_tokens(_recalled_line(hit, shown) + "\n")
+        cost = estimate_tokens(_recalled_line(hit, ids) + "\n")
         if retained and cost > room:
             left_out.append(hit.record.id)
         else:
@@ -304,14 +304,14 @@ def fitting(recall: Recall, room: int) -> Recall:
 
 def recalled_part(records: Sequence[RecalledRecord]) -> RenderPart | None:
     """What long-term memory brought back, best first, each with kind, score and trust."""
-    shown = {hit.record.id for hit in records}
-    lines = (_recalled_line(hit, shown) for hit in records)
+    ids = {hit.record.id for hit in records}
+    lines = (_recalled_line(hit, ids) for hit in records)
     return part_of("recalled", "Recalled from long-term memory", lines, source="memory", alike=True)
 
 
-def _recalled_line(hit: RecalledRecord, shown: Set[str]) -> str:
+def _recalled_line(hit: RecalledRecord, ids: Set[str]) -> str:
     record = hit.record
-    others = " and ".join(name[:8] for name in record.lineage.contradicts if name in shown)
+    others = " and ".join(name[:8] for name in record.lineage.contradicts if name in ids)
     contradicts = f", contradicts {others}" if others else ""
     return one_entry(
         f"- [{record.kind.value}, {hit.score:.2f}, {record.provenance.trust.value}, "
@@ -337,16 +337,16 @@ def earlier_answer(phase: Phase, memory: WorkingMemory, cap: int | None) -> Prom
     with its longer texts cut. The rules, and what they foresee, decide by themselves.
     """
     outcome = getattr(memory.cognitive_state, phase.value)
-    shown: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     if isinstance(outcome, EvaluationOutcome):
-        shown["evaluations"] = [
+        fields["evaluations"] = [
             {"candidate": number, "score": judged.score, "reason": judged.reason}
             for number, judged in enumerate(numbered(outcome.evaluations), 1)
             if judged.score is not None
         ]
     elif outcome is not None:
-        shown = outcome.model_dump(mode="json", exclude_none=True)
-    text = cut_to_tokens(_json(_in_short(shown)), cap or ANSWER_TOKENS)
+        fields = outcome.model_dump(mode="json", exclude_none=True)
+    text = cut_to_tokens(_json(_in_short(fields)), cap or ANSWER_TOKENS)
     return PromptMessage(role="assistant", content=without_tags(text, "\\u003c", _OURS))
 
 

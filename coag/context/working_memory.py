@@ -85,8 +85,8 @@ class EarlierDialogue(Value):
 
     def lines(self) -> tuple[str, ...]:
         """The summary, then the remarks in the order in which they were made."""
-        shown = tuple(f"{one.speaker}: {one.text}" for one in self.remarks)
-        return (self.summary, *shown) if self.summary else shown
+        remarks = tuple(f"{one.speaker}: {one.text}" for one in self.remarks)
+        return (self.summary, *remarks) if self.summary else remarks
 
     def with_message(
         self, speaker: str, text: str, trust: Trust, *, own: bool, characters: int = CHARACTERS
@@ -122,8 +122,8 @@ def _remarks(number: int, speaker: str, text: str, *, own: bool) -> Iterable[Dia
             weight += 2 * bool(_LASTING.search(sentence)) + bool(_EXACT.search(sentence))
             weight += 0 if sentence.endswith("?") else 2 * bool(_OWN.search(sentence))
         if weight:
-            said = one_line(sentence, _NOTE)
-            yield DialogueNote(number=number, speaker=speaker, text=said, weight=weight)
+            note = one_line(sentence, _NOTE)
+            yield DialogueNote(number=number, speaker=speaker, text=note, weight=weight)
 
 
 def _worthiest(remarks: tuple[DialogueNote, ...], characters: int) -> tuple[DialogueNote, ...]:
@@ -312,8 +312,8 @@ class WorkingMemory(Value):
     def said_by_user(self) -> tuple[str, ...]:
         """What the user said, as far as it is kept: the goal first, if it is his."""
         goal = (self.goal,) if self.goal and self.goal_trust is Trust.USER else ()
-        said = (one.content for one in self.dialogue if one.trust is Trust.USER and not one.own)
-        return tuple(dict.fromkeys((*goal, *said)))
+        texts = (one.content for one in self.dialogue if one.trust is Trust.USER and not one.own)
+        return tuple(dict.fromkeys((*goal, *texts)))
 
     def perceive(self, percept: Percept) -> WorkingMemory:
         """The working memory after `percept`, whose `state_patch` must be set.
@@ -396,8 +396,8 @@ class WorkingMemory(Value):
         started = [n for n, one in enumerate(self.dialogue) if one.begins_turn or one.own]
         first = started[-1] + self.dialogue[started[-1]].own if started else 0
         open_turn = self.dialogue[first:] if retained else ()
-        goal, said = self.goal, {one.content for one in open_turn}
-        if open_turn and goal not in said:  # of an earlier turn that failed
+        goal, texts = self.goal, {one.content for one in open_turn}
+        if open_turn and goal not in texts:  # of an earlier turn that failed
             goal = open_turn[0].content
         return self.model_copy(
             update={
@@ -564,9 +564,9 @@ def _rejections(memory: WorkingMemory, *, acted: bool) -> tuple[RejectedCandidat
     return new if acted else (*retained, *new)
 
 
-def _saying(memory: WorkingMemory, said: Utterance) -> dict[str, Any]:
+def _saying(memory: WorkingMemory, message: Utterance) -> dict[str, Any]:
     """The dialogue with one more message, and what becomes of the oldest ones."""
-    dialogue = (*memory.dialogue, said)
+    dialogue = (*memory.dialogue, message)
     size, first = sum(len(one.content) for one in dialogue), 0
     while first < len(dialogue) - 1 and (
         size > memory.limits.dialogue or len(dialogue) - first > DIALOGUE_LIMIT

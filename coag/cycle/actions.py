@@ -353,18 +353,18 @@ def completed_arguments(
 ) -> tuple[dict[str, Any] | None, Verdict]:
     """The arguments exactly as the action will get them, or the reason why it will not."""
     try:
-        whole = complete(spec, deepcopy(arguments))
+        completed = complete(spec, deepcopy(arguments))
     except Exception as error:  # a tool's own validators may raise anything; nothing passes then
-        shown = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
-        return None, _forbid(shown[:300])
+        text = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
+        return None, _forbid(text[:300])
     changed = [
         name
-        for name in {**arguments, **whole}
-        if name not in arguments or name not in whole or arguments[name] != whole[name]
+        for name in {**arguments, **completed}
+        if name not in arguments or name not in completed or arguments[name] != completed[name]
     ]
     if not changed:
-        return whole, FIT
-    return whole, FIT.model_copy(update={"reason": COMPLETED + json.dumps(changed)[1:-1]})
+        return completed, FIT
+    return completed, FIT.model_copy(update={"reason": COMPLETED + json.dumps(changed)[1:-1]})
 
 
 def _forbid(reason: str) -> Verdict:

@@ -496,7 +496,7 @@ class Approvals:
         return tuple(one.decision(asks) for one in pending)
 
     async def answer(
-        self, request: ApprovalRequest, policy: ApprovalPolicy, tell: Callable[..., None]
+        self, request: ApprovalRequest, policy: ApprovalPolicy, notify: Callable[..., None]
     ) -> Approval:
         """An earlier answer to the identical request, or the approver's.
 
@@ -504,16 +504,16 @@ class Approvals:
         """
         known = self._answers.get(request.digest)
         if known is not None and self.now() < known.expires_at:
-            tell("reused", "it was answered before", request, known)
+            notify("reused", "it was answered before", request, known)
             return known
         if known is not None:
             del self._answers[request.digest]
-            tell("expired", "the answer given before has expired", request, known)
-        tell("asked", f"approval is needed: {request.reason}", request)
+            notify("expired", "the answer given before has expired", request, known)
+        notify("asked", f"approval is needed: {request.reason}", request)
         try:
             answer = await answer_of(self._approver, request, policy.wait_seconds)
         except asyncio.CancelledError:
-            tell("withdrawn", "whoever waited for the answer was cancelled", request)
+            notify("withdrawn", "whoever waited for the answer was cancelled", request)
             raise
         approval = request.stamp(answer, self.now())
         if policy.reuse and approval.by and policy is self._policy:
@@ -521,7 +521,7 @@ class Approvals:
             while len(self._answers) > REUSABLE:
                 self._answers.popitem(last=False)
         if not approval.granted:
-            tell("denied", denial(approval), request, approval)
+            notify("denied", denial(approval), request, approval)
         return approval
 
 
@@ -591,8 +591,8 @@ class PendingApproval:
 
     def _as_now(self) -> dict[str, Any]:
         """What of a request may be another at another time."""
-        given = self.candidate.model_copy(update={"arguments": dict(self.arguments)})
-        state, projection = self.occasion.seen(given)
+        candidate = self.candidate.model_copy(update={"arguments": dict(self.arguments)})
+        state, projection = self.occasion.seen(candidate)
         policy = self.approvals.policy
         return {
             "state": state,
@@ -672,31 +672,31 @@ async def answer_of(
     """
     own = getattr(approver, "name", None) or getattr(approver, "__name__", None)
     name = own if isinstance(own, str) else type(approver).__name__
-    shown = request.model_copy(deep=True)  # what the approver does to it, it does to its own
+    copied = request.model_copy(deep=True)  # what the approver does to it, it does to its own
     try:
-        given = await within(seconds, lambda: _called(approver, shown))
+        answer = await within(seconds, lambda: _called(approver, copied))
     except LateError:
         return request.deny("", f"nobody answered within {seconds:g} s")
     except SelfCancelledError:
         return request.deny("", f"the approver {name} was cancelled by itself")
     except Exception as error:  # an approver is user code; without its yes nothing may run
         return request.deny("", f"the approver {name} raised {describe_error(error)}")
-    if isinstance(given, bool):
-        return request.grant(name) if given else request.deny(name)
-    if not isinstance(given, ApprovalAnswer):
+    if isinstance(answer, bool):
+        return request.grant(name) if answer else request.deny(name)
+    if not isinstance(answer, ApprovalAnswer):
         # The `repr` of anything else than a plain value could do anything.
-        plain = given is None or type(given) in (str, int, float)
-        got = repr(given)[:_SHOWN] if plain else f"a {type(given).__name__}"
+        plain = answer is None or type(answer) in (str, int, float)
+        got = repr(answer)[:_SHOWN] if plain else f"a {type(answer).__name__}"
         needed = "True, False or request.grant(...) or request.deny(...)"
         return request.deny("", f"the approver {name} returned {got} instead of {needed}")
-    if given.digest != request.digest:
+    if answer.digest != request.digest:
         return request.deny("", f"the approver {name} answered another request")
-    return given
+    return answer
 
 
 async def _called(approver: ApproveFunction, request: ApprovalRequest) -> object:
     call: Any = approver
     if inspect.iscoroutinefunction(call) or inspect.iscoroutinefunction(type(call).__call__):
         return await call(request)
-    given: object = await outcome_of(in_thread(lambda: call(request), "coag-approver"))
-    return await cast("Any", given) if inspect.isawaitable(given) else given
+    answer: object = await outcome_of(in_thread(lambda: call(request), "coag-approver"))
+    return await cast("Any", answer) if inspect.isawaitable(answer) else answer

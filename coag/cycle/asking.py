@@ -285,8 +285,8 @@ async def _form_text(
         return ModelReply(json.dumps({"text": text}, ensure_ascii=False), TokenUsage())
     if (formed := _formed(text, deps)) is not None:
         return ModelReply(formed, TokenUsage())
-    said = PromptMessage(role="assistant", content=text)
-    again = (*prompt, said, PromptMessage(role="user", content=FORM))
+    message = PromptMessage(role="assistant", content=text)
+    again = (*prompt, message, PromptMessage(role="user", content=FORM))
     cycle = context.working_memory.cycle
     reply = await deps.ask(again, deps.answer_type, phase=phase, cycle=cycle)
     if reply.value is None:

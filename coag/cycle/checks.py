@@ -240,23 +240,23 @@ def _ready(
 ) -> tuple[Candidate | None, Verdict]:
     """The candidate as it is judged: with what it will be run with, and what is not known."""
     memory, spec = context.working_memory, specs[candidate.action]
-    whole, verdict = parse_arguments(
+    arguments, verdict = parse_arguments(
         candidate, spec, lambda given: deps.ready.holds(spec, given, memory.cycle)
     )
-    if whole is not None and not deps.ready.holds(spec, whole, memory.cycle):
-        given = {IDEMPOTENCY_KEY: _NO_KEY, **whole} if spec.idempotency_key else whole
-        whole, verdict = completed_arguments(given, deps.actions.complete, spec)
-        if whole is not None and spec.idempotency_key:
+    if arguments is not None and not deps.ready.holds(spec, arguments, memory.cycle):
+        given = {IDEMPOTENCY_KEY: _NO_KEY, **arguments} if spec.idempotency_key else arguments
+        arguments, verdict = completed_arguments(given, deps.actions.complete, spec)
+        if arguments is not None and spec.idempotency_key:
             # By what the action gets, not by what was written.
-            key = idempotency_key(memory, candidate.action, whole)
-            keyed = {**whole, IDEMPOTENCY_KEY: key}
-            whole, again = completed_arguments(keyed, deps.actions.complete, spec)
+            key = idempotency_key(memory, candidate.action, arguments)
+            keyed = {**arguments, IDEMPOTENCY_KEY: key}
+            arguments, again = completed_arguments(keyed, deps.actions.complete, spec)
             verdict = verdict if again.allowed else again
-        if whole is not None:
-            deps.ready.add(spec, whole, memory.cycle)
-    if whole is None:
+        if arguments is not None:
+            deps.ready.add(spec, arguments, memory.cycle)
+    if arguments is None:
         return None, verdict
-    update = {"arguments": whole, "unsettled": _unsettled_now(memory, specs)}
+    update = {"arguments": arguments, "unsettled": _unsettled_now(memory, specs)}
     return candidate.model_copy(update=update), verdict
 
 

@@ -320,22 +320,22 @@ class ActionRule:
     def _answer(self, candidate: Candidate, state: Any, projection: Any | None) -> Verdict:
         arguments = dict(candidate.arguments or {})
         whole = {"state": state, "after": projection, "candidate": candidate}
-        given = {**arguments, **whole, "arguments": arguments, "now": self._now()}
+        values = {**arguments, **whole, "arguments": arguments, "now": self._now()}
         for name, parameter in self._wanted.items():
-            if name == "now" and given["now"] is None:
+            if name == "now" and values["now"] is None:
                 return Verdict.forbid("the time of this cycle is not known")
-            if name not in given and parameter.default is inspect.Parameter.empty:
+            if name not in values and parameter.default is inspect.Parameter.empty:
                 if not self._has(name):
                     reason = f"the rule asks for {name!r}, which is no argument of the action"
                     return Verdict.forbid(reason)
-                given[name] = None
-        said = self._function(**{name: given[name] for name in self._wanted if name in given})
-        if said is None:
+                values[name] = None
+        answer = self._function(**{name: values[name] for name in self._wanted if name in values})
+        if answer is None:
             return Verdict.allow()
-        if isinstance(said, str) and said:  # pyright: ignore[reportUnnecessaryIsInstance] - user code
-            return Verdict.forbid(said)
+        if isinstance(answer, str) and answer:  # pyright: ignore[reportUnnecessaryIsInstance] - user code
+            return Verdict.forbid(answer)
         return Verdict.forbid(
-            f"the rule returned {said!r:.80}; return None to allow, or a reason to forbid"
+            f"the rule returned {answer!r:.80}; return None to allow, or a reason to forbid"
         )
 
     def _now(self) -> datetime | None:
@@ -598,8 +598,8 @@ class ConstraintSet:
         states, projections = _copies(state), _copies(projection)
         for constraint in self._pinned:
             own = candidate.model_copy(update={"arguments": deepcopy(candidate.arguments)})
-            shown = (own, next(states), next(projections))
-            verdicts.append(constraint.verdict(*shown, self.seconds, known))
+            copies = (own, next(states), next(projections))
+            verdicts.append(constraint.verdict(*copies, self.seconds, known))
             if own.arguments != candidate.arguments:
                 verdicts.append(UNCHANGED_ARGUMENTS)
             if not verdicts[-1].allowed:

@@ -211,9 +211,9 @@ def _with_sources(outcome: Outcome, context: AnyContext, deps: Deps) -> Outcome:
     """The outcome with whose untrusted text its prompt showed that is in no percept or record."""
     taint = context.working_memory.tainted_by
     known = set[str]() if taint is None else set(taint.sources)
-    shown = {*deps.modules.untrusted, *context.strangers_shown()} - known
+    seen = {*deps.modules.untrusted, *context.strangers_shown()} - known
     deps.modules.untrusted.clear()
-    return outcome.model_copy(update={"untrusted_from": tuple(sorted(shown))}) if shown else outcome
+    return outcome.model_copy(update={"untrusted_from": tuple(sorted(seen))}) if seen else outcome
 
 
 async def commit(outcome: Outcome, context: AnyContext, deps: Deps) -> None:

@@ -65,8 +65,8 @@ async def _score(
     numbers = {one.candidate_id: number for number, one in enumerate(survivors, 1)}
     scored: list[Evaluation] = []
     for one in judged:
-        said = answers.get(numbers.get(one.candidate_id, 0))
-        scored.append(_scored(one, said.score, said.reason) if said else one)
+        answered = answers.get(numbers.get(one.candidate_id, 0))
+        scored.append(_scored(one, answered.score, answered.reason) if answered else one)
     return scored, reply.usage
 
 

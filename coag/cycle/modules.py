@@ -148,8 +148,8 @@ class ModuleHost:
                 result += module.constraints()
             except Exception as error:
                 self.report(module.name, _raised("constraints", error))
-                shown = describe_error(error)[:PROBLEM]
-                result.append(_ForbidAll(f"{module.name}_constraints", shown))
+                problem = describe_error(error)[:PROBLEM]
+                result.append(_ForbidAll(f"{module.name}_constraints", problem))
         return result
 
     def report(self, name: str, problem: str) -> None:

@@ -226,10 +226,10 @@ def _declared(schema: Any) -> list[Any]:
     """What the developer of a tool wrote into the schema of an argument."""
     if not isinstance(schema, Mapping):
         return []
-    shown = cast("Mapping[str, Any]", schema)
-    choices: Any = shown.get("enum")
+    properties = cast("Mapping[str, Any]", schema)
+    choices: Any = properties.get("enum")
     declared = list(cast("list[Any]", choices)) if isinstance(choices, list) else []
-    declared += [shown[key] for key in ("const", "default") if key in shown]
+    declared += [properties[key] for key in ("const", "default") if key in properties]
     return [leaf for one in declared for leaf in _leaves(one)]
 
 
@@ -275,10 +275,10 @@ def _number(written: str) -> Decimal | None:
 
 def _came_from(value: Any, memory: WorkingMemory) -> str:
     """Who named the value, where working memory still has it."""
-    said = [(one.source, one.content) for one in memory.percepts if is_untrusted(one)]
-    said += [(one.action, one.result) for one in memory.deeds if not one.internal]
+    texts = [(one.source, one.content) for one in memory.percepts if is_untrusted(one)]
+    texts += [(one.action, one.result) for one in memory.deeds if not one.internal]
     plain = _plain(str(value))
-    named = [source for source, text in said if plain in _plain(text)]
+    named = [source for source, text in texts if plain in _plain(text)]
     return f", only in text from {named[-1]}" if named else ""
 
 

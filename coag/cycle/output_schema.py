@@ -96,11 +96,11 @@ class CandidateAnswer(BaseModel, frozen=True):
     def as_candidate(self, candidate_id: str) -> Candidate:
         """The candidate that this answer proposes; an answer in plain text is taken as its text."""
         plain = self.action == RESPOND.name and not self.arguments.lstrip().startswith("{")
-        shown = json.dumps({"text": self.arguments}, ensure_ascii=False)
+        as_json = json.dumps({"text": self.arguments}, ensure_ascii=False)
         return Candidate(
             id=candidate_id,
             action=self.action,
-            raw_arguments=shown if plain and self.arguments.strip() else self.arguments,
+            raw_arguments=as_json if plain and self.arguments.strip() else self.arguments,
             reason=self.reason,
             expected_effect=self.expected_effect,
         )
@@ -199,11 +199,11 @@ def form_of(answer: type[BaseModel]) -> str:
 
 
 def _example(model: type[BaseModel]) -> str:
-    asked = model.model_json_schema()["properties"]
+    properties = model.model_json_schema()["properties"]
     fields: list[str] = []
     for name, field in model.model_fields.items():
         own = next((each for each in field.metadata if isinstance(each, FormExample)), "")
-        if name in asked:
+        if name in properties:
             fields.append(f'"{name}": {own or _placeholder(name, field.annotation)}')
     return "{" + ", ".join(fields) + "}"
 
@@ -246,7 +246,7 @@ class EnumeratedCalls:
     @property
     def whole(self) -> list[str]:
         """Those that are written out with their arguments; the others are names of actions."""
-        written = {shown for shown, _, _ in self.written}
+        written = {text for text, _, _ in self.written}
         return [name for name in self.names if name in written]
 
     @property
@@ -259,12 +259,12 @@ class EnumeratedCalls:
 
         An answer in words counts as one, whatever its words.
         """
-        whole = [(name, given) for shown, name, given in self.written if shown in self.names]
-        return [*whole, *((name, SPOKEN) for name in self.names if name == RESPOND.name)]
+        calls = [(name, arguments) for text, name, arguments in self.written if text in self.names]
+        return [*calls, *((name, SPOKEN) for name in self.names if name == RESPOND.name)]
 
     def without(self, rejected: Set[tuple[str, str]]) -> EnumeratedCalls:
         """These calls but for rejected ones (action and arguments); all, if fewer than two stay."""
-        gone = {shown for shown, name, given in self.written if (name, given) in rejected}
+        gone = {text for text, name, arguments in self.written if (name, arguments) in rejected}
         gone |= {name for name in self.names if (name, SPOKEN) in rejected}
         remaining = tuple(name for name in self.names if name not in gone)
         return EnumeratedCalls(remaining, self.written) if len(remaining) > 1 else self
@@ -281,10 +281,10 @@ def calls_of(specs: Sequence[ActionSpec]) -> EnumeratedCalls:
             names.append(spec.name)
             continue
         for values in product(*choices.values()):
-            given = dict(zip(choices, values, strict=True))
-            shown = [f"{key}={v if isinstance(v, str) else _json(v)}" for key, v in given.items()]
-            names.append(" ".join([spec.name, *shown]))
-            written.append((names[-1], spec.name, _json(given)))
+            chosen = dict(zip(choices, values, strict=True))
+            pairs = [f"{key}={v if isinstance(v, str) else _json(v)}" for key, v in chosen.items()]
+            names.append(" ".join([spec.name, *pairs]))
+            written.append((names[-1], spec.name, _json(chosen)))
     return EnumeratedCalls(tuple(names), tuple(written))
 
 
@@ -292,13 +292,13 @@ def _values(schema: Any) -> list[Any]:
     """The values that an argument may have; none where they cannot be counted."""
     if not isinstance(schema, Mapping):
         return []
-    shown = cast("Mapping[str, Any]", schema)
-    if "const" in shown:
-        return [shown["const"]]
-    listed: Any = shown.get("enum")
+    properties = cast("Mapping[str, Any]", schema)
+    if "const" in properties:
+        return [properties["const"]]
+    listed: Any = properties.get("enum")
     if isinstance(listed, list):
         return cast("list[Any]", listed)
-    return [True, False] if shown.get("type") == "boolean" else []
+    return [True, False] if properties.get("type") == "boolean" else []
 
 
 def _json(value: Any) -> str:
@@ -326,7 +326,7 @@ def with_enumerated_calls(answer: type[FormT], calls: EnumeratedCalls) -> type[F
 def _naming_calls(answer: type[FormT], calls: EnumeratedCalls) -> type[CandidateAnswer]:
     """The form of a candidate in an answer, with `action` listing whole calls."""
     base = candidates_of(answer)
-    table = {shown: (name, given) for shown, name, given in calls.written}
+    table = {text: (name, arguments) for text, name, arguments in calls.written}
 
     def unfold(value: Any) -> Any:
         if not isinstance(value, dict):

@@ -24,12 +24,12 @@ async def reason(context: AnyContext, deps: Deps) -> ReasoningOutcome:
         drafted = await draft(Phase.REASONING, context, deps)
     else:
         native, brief = False, deps.settings.answers == "brief"
-        answer = BriefReasoningAnswer if brief else ReasoningAnswer
-        reply = await ask_phase(Phase.REASONING, answer, context, deps)
+        form = BriefReasoningAnswer if brief else ReasoningAnswer
+        reply = await ask_phase(Phase.REASONING, form, context, deps)
         drafted = Drafted(usage=reply.usage, problem=reply.problem, answer=reply.value)
-    said = drafted.answer if isinstance(drafted.answer, ReasoningAnswer) else None
+    answer = drafted.answer if isinstance(drafted.answer, ReasoningAnswer) else None
     problem = ""
-    if said is None:
+    if answer is None:
         problem = drafted.problem if native else f"{UNUSABLE} {drafted.problem}"
     if problem:
         deps.note(context, "fallback", problem, phase="reasoning")
@@ -41,7 +41,7 @@ async def reason(context: AnyContext, deps: Deps) -> ReasoningOutcome:
         thought=drafted.thought,
         drafts=drafted.candidates,
     )
-    if said is None:
+    if answer is None:
         return outcome
-    seen = {"situation": said.situation, "risks": tuple(said.risks)}
-    return outcome.model_copy(update={**seen, "goal_status": said.goal_status})
+    seen = {"situation": answer.situation, "risks": tuple(answer.risks)}
+    return outcome.model_copy(update={**seen, "goal_status": answer.goal_status})

@@ -68,8 +68,8 @@ async def _summarized(context: AnyContext, deps: Deps) -> tuple[TokenUsage, str,
     if due is None:
         return TokenUsage(), "", 0
     section, covered = due
-    shown = deps.procedures.render("summary", context.procedure_values())
-    system = f"{shown}\n\n{form_of(SummaryAnswer)}\n\n{DATA_RULE}"
+    instruction = deps.procedures.render("summary", context.procedure_values())
+    system = f"{instruction}\n\n{form_of(SummaryAnswer)}\n\n{DATA_RULE}"
     prompt = (
         PromptMessage(role="system", content=system),
         PromptMessage(role="user", content=render_section(section), sections=(section,)),

@@ -63,11 +63,11 @@ async def _ask(
     survivors: Sequence[Evaluation], context: AnyContext, deps: Deps
 ) -> tuple[_Choice, TokenUsage]:
     """The model's choice among the survivors; it is shown them by rank, the best first."""
-    shown = tuple(survivors)
+    options = tuple(survivors)
     if "evaluation" in deps.settings.ablations:
-        shown = tuple(each.model_copy(update={"projection": None}) for each in shown)
+        options = tuple(each.model_copy(update={"projection": None}) for each in options)
     answer = BriefSelectionAnswer if deps.settings.answers == "brief" else SelectionAnswer
-    reply = await ask_phase(Phase.SELECTION, answer, context, deps, evaluations=shown)
+    reply = await ask_phase(Phase.SELECTION, answer, context, deps, evaluations=options)
     problem = reply.problem
     if reply.value is not None:
         if 1 <= reply.value.choice <= len(survivors):

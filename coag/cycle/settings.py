@@ -121,11 +121,11 @@ class CycleSettings(Value):
 
     @model_validator(mode="before")
     @classmethod
-    def _earlier_name(cls, given: Any) -> Any:
+    def _earlier_name(cls, settings: Any) -> Any:
         """Settings that were written down before `without` became `ablations`."""
-        if not isinstance(given, dict) or "without" not in given:
-            return cast("Any", given)
-        named = dict(cast("dict[str, Any]", given))
+        if not isinstance(settings, dict) or "without" not in settings:
+            return cast("Any", settings)
+        named = dict(cast("dict[str, Any]", settings))
         return {"ablations": named.pop("without"), **named}
 
     @field_validator("ablations", mode="after")

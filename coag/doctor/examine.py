@@ -63,7 +63,7 @@ async def examine(
     for group in sorted([*_SPECIAL, *((probe,) for probe in probes.QUESTIONS)], key=_order):
         on_probe(group[0])
         started = time.monotonic()
-        findings = await _asked(group, examined)
+        findings = await _findings_of(group, examined)
         seconds = time.monotonic() - started
         for one in findings:
             examined.findings[one.probe] = one.model_copy(update={"seconds": seconds})
@@ -85,7 +85,7 @@ def _order(group: tuple[Probe, ...]) -> int:
     return list(Probe).index(group[0])
 
 
-async def _asked(group: tuple[Probe, ...], examined: ProbeClient) -> tuple[ProbeFinding, ...]:
+async def _findings_of(group: tuple[Probe, ...], examined: ProbeClient) -> tuple[ProbeFinding, ...]:
     if cause := _reason_to_skip(group[0], examined):
         text = f"Not asked: see {cause.value!r}."
         return tuple(finding(probe, ProbeOutcome.SKIPPED, text) for probe in group)

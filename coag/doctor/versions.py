@@ -183,10 +183,10 @@ def _foremost(name: str, facts: Installation) -> tuple[str, SpecifierSet]:
     coag before others; a plain requirement before an extra; a narrow extra before a broad one.
     """
     for asker in _ASKERS:
-        given = [Requirement(text) for text in facts.requirements.get(asker, ())]
-        breadths = Counter(map(_extra_of, given))
+        required = [Requirement(text) for text in facts.requirements.get(asker, ())]
+        breadths = Counter(map(_extra_of, required))
         breadths[""] = 0  # what is needed without an extra
-        asking = [each for each in given if each.name == name]
+        asking = [each for each in required if each.name == name]
         if asking:
             first = min(asking, key=lambda each: breadths[_extra_of(each)])
             extra = _extra_of(first)

@@ -314,8 +314,8 @@ def _unsound(index: IndexHealth) -> str:
         (index.extra, "in it are gone"),
         (index.pending, "were being written when that was interrupted"),
     )
-    said = ", ".join(f"{count} {text}" for count, text in parts if count) + "."
-    return index.problem or said
+    counts = ", ".join(f"{count} {text}" for count, text in parts if count) + "."
+    return index.problem or counts
 
 
 def _named(ids: list[str]) -> str:

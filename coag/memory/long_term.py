@@ -150,7 +150,7 @@ class LongTermMemory:
                 kept, a record to derive from is not there, or the scope may not be written.
             RecordStoreError: If the store cannot be reached or refuses.
         """
-        given = ToRemember(
+        wish = ToRemember(
             kind=kind,
             text=text,
             provenance=provenance,
@@ -164,7 +164,7 @@ class LongTermMemory:
         )
         target = self.scopes.to_write(scope)
         async with self.writing:
-            one = record_of(given, target, self.clock), given
+            one = record_of(wish, target, self.clock), wish
             return (await written(self.store, [one], self.scopes.readable, look_around=True))[0]
 
     async def remember_all(

@@ -240,7 +240,7 @@ class SemanticNetwork:
     ) -> dict[str, float]:
         """The entities that these activate through the records that mention both."""
         records: dict[str, float] = defaultdict(float)
-        enough = [one for one, given in firing.items() if given >= _LEAST_ACTIVATION]
+        enough = [one for one, activation in firing.items() if activation >= _LEAST_ACTIVATION]
         strongest = nsmallest(_MOST_FIRING, enough, key=lambda one: (-firing[one], one))
         for entity in sorted(strongest):
             among = self.records_of(entity)
@@ -252,7 +252,7 @@ class SemanticNetwork:
             for entity in mentioned:
                 if entity not in reached:
                     fired[entity] += decay * records[one] / len(mentioned)
-        return {entity: given for entity, given in fired.items() if given > 0.0}
+        return {entity: activation for entity, activation in fired.items() if activation > 0.0}
 
     def _insert(self, record: Record) -> None:
         mentioned = entities_of(record, self.limits.entities)

@@ -83,11 +83,11 @@ class Recaller:
         rest = (hit for one, answer in of_sources if _is_whole(one) for hit in answer.records)
         further = {hit.record.id: hit for hit in rest if hit.record.id not in shown}
         problems = tuple(problem for answer in answers for problem in answer.problems)
-        found = Recall(records=(*chosen, *further.values()), problems=problems)
+        recalled = Recall(records=(*chosen, *further.values()), problems=problems)
         try:
-            return await self._with_contradictions(found)
+            return await self._with_contradictions(recalled)
         except RecordStoreError as error:
-            return replace(found, problems=(*problems, f"contradictions: {error}"))
+            return replace(recalled, problems=(*problems, f"contradictions: {error}"))
 
     async def _ask(self, source: RecallSource, query: str, k: int) -> Recall:
         """The answer of a further memory; one that fails or takes too long is a problem."""

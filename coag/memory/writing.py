@@ -126,7 +126,7 @@ class Draft:
         """A few current records of the scope that are most similar to it."""
         text, scopes = record.text, (record.scope,)
         search = Search(text=text, kind=record.kind, k=_NEAREST, scopes=scopes, min_score=_ALIKE)
-        names = await self._found(search)
+        names = await self._search(search)
         return [one for name in names if (one := self._now[name]) is not None]
 
     async def _learn_on(
@@ -139,9 +139,9 @@ class Draft:
             "attribute": {"$in": sorted({attribute for *_, attribute in matters})},
         }
         search = Search(text=None, kind=kind, k=_EVERYTHING, scopes=(scope,), where=where)
-        await self._found(replace(search, include_superseded=include_superseded))
+        await self._search(replace(search, include_superseded=include_superseded))
 
-    async def _found(self, search: Search) -> list[str]:
+    async def _search(self, search: Search) -> list[str]:
         hits = await self._store.search(search)
         for hit in hits:
             self._learn(hit.record)
@@ -577,7 +577,7 @@ async def written(
     return results
 
 
-def in_batches(given: Iterable[Given], most: int) -> Iterator[list[Given]]:
+def in_batches(texts: Iterable[Given], most: int) -> Iterator[list[Given]]:
     """What can be written at once: at most so many, and no two that change one another's place.
 
     So every batch can be repeated after it was interrupted: on one matter it holds at most one
@@ -585,7 +585,7 @@ def in_batches(given: Iterable[Given], most: int) -> Iterator[list[Given]]:
     """
     batch: list[Given] = []
     taken: set[Matter | str | None] = set()
-    for one in given:
+    for one in texts:
         record, details = one
         keys = {matter_asked(record), details.supersedes} - {None}
         if keys & taken:

@@ -253,8 +253,8 @@ def _fault(content: Any, thought: Any) -> str:
 
 
 def _fault_text(problem: str, value: object) -> str:
-    shown = storable(repr(value))
-    return f"{problem} {shown if len(shown) <= _SHOWN else shown[:_SHOWN] + '…'}."
+    text = storable(repr(value))
+    return f"{problem} {text if len(text) <= _SHOWN else text[:_SHOWN] + '…'}."
 
 
 def _believable(usage: object) -> bool:

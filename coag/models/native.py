@@ -290,13 +290,13 @@ class _Offer:
         return result
 
 
-def _read(response: NormalizedResponse, names: Collection[str], shown: Prompt) -> ToolAnswer:
+def _read(response: NormalizedResponse, names: Collection[str], prompt: Prompt) -> ToolAnswer:
     content, thought = response.content, response.thought
     as_text = isinstance(content, str)
     if isinstance(content, str):
         text = content[:ANSWER_CHARACTERS]
         written = calls_in_text(content, names)
-        if not written or repeats(content, (message.content for message in shown)):
+        if not written or repeats(content, (message.content for message in prompt)):
             return ToolAnswer(text=text if text.strip() else "", thought=thought)
         calls = [FunctionCall(id="", name=name, arguments=given) for name, given in written]
     else:

@@ -246,14 +246,14 @@ def calls_in_text(text: str, names: Collection[str]) -> tuple[tuple[str, str], .
     return tuple(call for call in calls if call is not None)
 
 
-def repeats(text: str, shown: Iterable[str]) -> bool:
+def repeats(text: str, prompt: Iterable[str]) -> bool:
     """Whether a call in a text repeats one of the prompt's, however it is spelled there."""
-    parts, texts = _parts(text.strip()), tuple(shown)
+    parts, texts = _parts(text.strip()), tuple(prompt)
     calls = [_core(part) for part in parts]
     if any(call in core for core in map(_core, texts) for call in calls):
         return True
-    asked = {_canonical(value) for part in parts for value in _values(part)}
-    return any(not asked.isdisjoint(_objects(one)) for one in texts)
+    objects = {_canonical(value) for part in parts for value in _values(part)}
+    return any(not objects.isdisjoint(_objects(one)) for one in texts)
 
 
 def _objects(text: str) -> set[str]:
@@ -339,7 +339,7 @@ def _call(value: Any) -> tuple[str, str] | None:
     fields = cast("dict[str, Any]", value)
     if isinstance(fields.get("function"), dict):
         fields = cast("dict[str, Any]", fields["function"])
-    name, given = fields.get("name"), fields.get("arguments", fields.get("parameters", {}))
+    name, inputs = fields.get("name"), fields.get("arguments", fields.get("parameters", {}))
     if not isinstance(name, str) or set(fields) - {"name", "arguments", "parameters", "id", "type"}:
         return None
-    return name, given if isinstance(given, str) else json.dumps(given, ensure_ascii=False)
+    return name, inputs if isinstance(inputs, str) else json.dumps(inputs, ensure_ascii=False)

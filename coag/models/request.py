@@ -177,8 +177,8 @@ class _Question(Generic[ModelT]):
             return Problem(response.fault)
         if not isinstance(response.content, str):
             names = ", ".join(repr(storable(call.name)) for call in response.content)
-            said = f"Instead of text, the answer called {names}; no tools can be called here."
-            return Problem(said if names else "The answer was empty.")
+            problem = f"Instead of text, the answer called {names}; no tools can be called here."
+            return Problem(problem if names else "The answer was empty.")
         truncated = response.finish_reason == "length"
         answer = parse_answer(response.content, self.output_type, truncated=truncated)
         if response.finish_reason == "content_filter" and isinstance(answer, Problem):

@@ -260,9 +260,9 @@ class ScriptedAnswers:
     def __call__(self, request: ScriptedRequest) -> ScriptedReply:
         """The next answer."""
         if self.given == len(self.answers):
-            asked = request.schema_name or "text"
+            form = request.schema_name or "text"
             raise RuntimeError(
-                f"All {len(self.answers)} scripted answers are used up; asked for {asked} "
+                f"All {len(self.answers)} scripted answers are used up; asked for {form} "
                 f"with {request.last_user_text[-200:]!r}."
             )
         reply = self.answers[self.given]

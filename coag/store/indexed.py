@@ -341,14 +341,14 @@ class IndexedStore(ABC):
             self._words.connect()
 
     def _add(self, records: Sequence[Record]) -> list[str]:
-        given: dict[str, Record] = {}
+        by_id: dict[str, Record] = {}
         for record in records:
-            given.setdefault(record.id, record)
-        rows = list(map(row_of, given.values()))
+            by_id.setdefault(record.id, record)
+        rows = list(map(row_of, by_id.values()))
         self._open_words()
         vectors = self._table.vectors(rows)
         with self._table.writing:
-            known = self._table.known(list(given))
+            known = self._table.known(list(by_id))
             new = [row for row in rows if row.record.id not in known]
             if new:
                 with self._following(new):
