@@ -50,7 +50,7 @@ def cleaned(value: Any, *secrets: str) -> Any:
     ),
     around=st.text(alphabet='ab "\\\n{', max_size=6),
 )
-def test_a_known_secret_is_gone_wherever_it_stands(secret: str, around: str) -> None:
+def test_a_known_secret_is_removed_wherever_it_is(secret: str, around: str) -> None:
     # No word of the format, which would be left standing alone.
     secret = "7" + secret.strip()
     value = {"text": around + secret + around, "list": [{"deep": secret}], secret: 1}

@@ -174,7 +174,7 @@ async def test_the_dialogue_of_another_context_is_let_go_of_too() -> None:
     assert "T-ann" not in str(await agent.context.get_messages())
 
 
-async def test_a_run_with_many_people_is_replayed_and_gone_on_with(tmp_path: Path) -> None:
+async def test_a_run_with_many_people_is_replayed_and_resumed(tmp_path: Path) -> None:
     turns = [[["ann"], ["look_up"], ["note", "fact"]], [["bob"], ["note"]]]
     agent, _ = await desk_of(
         *turns, logs=tmp_path, recipe=Recipe(factory="kits.counters:empty_desk")
@@ -378,7 +378,7 @@ async def test_two_people_get_two_keys_for_the_same_action() -> None:
     assert keys[0] == keys[2] != keys[1]
 
 
-async def test_what_broke_off_at_a_login_is_gone_on_with_without_the_one_before(
+async def test_a_turn_that_stopped_at_a_login_is_resumed_without_the_one_before(
     tmp_path: Path,
 ) -> None:
     agent, _ = await desk_of(

@@ -248,7 +248,7 @@ async def test_memory_on_a_disk_is_as_it_was_left(tmp_path: Path) -> None:
     await agent.close()
 
 
-async def test_a_run_that_breaks_off_twice_can_be_gone_on_with(tmp_path: Path) -> None:
+async def test_a_run_that_was_interrupted_twice_can_be_resumed(tmp_path: Path) -> None:
     run = await carried(tmp_path / "whole")
     folder, log = run.cut_off(run.before(b'"record":"intent"') + 1, tmp_path / "broken")
     before = records_of(folder)

@@ -220,7 +220,7 @@ def test_a_log_that_cannot_be_kept_stops_before_the_model_is_asked(
 
 
 class Terminal:
-    """Runs `coag` at a terminal of its own, where Ctrl-C is heard; ended with the block.
+    """Runs `coag` at a terminal of its own, where Ctrl-C works; ended with the block.
 
     A shell that runs the tests in the background may ignore it, and children inherit that.
     """

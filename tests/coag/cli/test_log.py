@@ -339,14 +339,14 @@ def test_an_unusable_answer_without_a_word_and_a_result_of_nothing_are_a_line_ea
     assert lines[place + 1 : place + 3] == ["execution  done rest {}", ""]
 
 
-def test_whoever_breaks_off_a_list_that_does_not_follow_leaves_it(
+def test_ctrl_c_ends_a_list_that_does_not_follow(
     coag_run: RunFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def broken_off(path: Path, report: object) -> Iterator[Any]:
+    def interrupted(path: Path, report: object) -> Iterator[Any]:
         yield from islice(read_trace(path), 1)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("coag.cli.log.read_trace", broken_off)
+    monkeypatch.setattr("coag.cli.log.read_trace", interrupted)
     with pytest.raises(KeyboardInterrupt):
         show_run(
             str(coag_run.path), Path("logs"), cycle=None, phase=None, json_lines=False, follow=False

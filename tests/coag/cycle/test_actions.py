@@ -64,7 +64,7 @@ def test_whatever_json_comes_only_objects_pass(value: Any) -> None:
     assert verdict.allowed == isinstance(value, dict)
 
 
-def test_an_action_whose_own_schema_is_broken_dies_with_that_reason() -> None:
+def test_an_action_with_a_broken_schema_is_rejected_with_that_reason() -> None:
     broken = ActionSpec(name="a", description="", parameters={"type": "nonsense"})
     assert not parse_arguments(candidate("{}"), broken)[1].allowed
 

@@ -276,7 +276,7 @@ async def test_a_long_result_is_cut_in_what_is_remembered() -> None:
     assert len(done.executed.result) <= 200_000
 
 
-async def test_an_internal_action_that_is_broken_off_says_so() -> None:
+async def test_an_internal_action_that_is_interrupted_says_so() -> None:
     done, mind = await ran(asyncio.CancelledError(), internal=True)
     assert isinstance(done.broken, asyncio.CancelledError)
     assert done.executed.status is ExecutionStatus.FAILED

@@ -14,7 +14,7 @@ from coag.store import HashEmbedder, InMemoryStore
 DOOR = remembered("The door is open.", kind=SEMANTIC)
 
 
-async def test_all_that_rests_on_a_record_is_found() -> None:
+async def test_all_records_derived_from_one_are_found() -> None:
     store = InMemoryStore(HashEmbedder(16))
     one = remembered("One.", lineage=Lineage(derived_from=(DOOR.id, "gone")))
     two = remembered("Two.", scope="bob", lineage=Lineage(derived_from=(one.id, DOOR.id)))

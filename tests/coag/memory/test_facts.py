@@ -211,7 +211,7 @@ async def the_mayor(memory: LongTermMemory) -> str:
         (origin(kind="agent"), origin("eve", kind="agent"), True),
     ],
 )
-async def test_what_is_said_again_after_something_else_holds_again_whoever_said_that(
+async def test_a_repeated_fact_holds_again_after_another_one_of_any_source(
     memory: LongTermMemory, ann: Provenance, ben: Provenance, in_bulk: bool
 ) -> None:
     every = [mayor("ann", ann), mayor("ben", ben), mayor("ann", ann)]

@@ -127,7 +127,7 @@ async def test_what_a_revoked_origin_had_superseded_holds_again_beside_what_is_l
     assert set(recall.contradictions[0]) == {sound.record.id, rumour.record.id}
 
 
-async def test_a_record_whose_only_source_is_revoked_goes_with_all_that_rests_on_it(
+async def test_a_record_whose_only_source_is_revoked_goes_with_all_derived_from_it(
     memory: LongTermMemory,
 ) -> None:
     only = await tell(memory, "It is shut.", ANN)

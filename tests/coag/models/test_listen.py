@@ -34,7 +34,7 @@ def publish(usage: object, prompt_tokens: int = 9) -> None:
         (None, 0),
     ],
 )
-def test_cached_tokens_are_heard_in_each_servers_way(usage: object, cached: int) -> None:
+def test_cached_tokens_are_counted_in_each_servers_form(usage: object, cached: int) -> None:
     with capture_usage() as captured:
         publish(usage)
     assert captured.usage(RequestUsage(prompt_tokens=8, completion_tokens=1)) == TokenUsage(
@@ -48,7 +48,7 @@ def test_captured_usage_counts_where_the_client_reported_none() -> None:
     assert captured.usage() == TokenUsage(prompt_tokens=9, completion_tokens=2, calls=1)
 
 
-def test_calls_of_others_at_the_same_time_are_not_heard() -> None:
+def test_calls_of_others_at_the_same_time_are_not_counted() -> None:
     with capture_usage() as captured:
         contextvars.Context().run(publish, {})
     assert captured.usage() == TokenUsage(calls=1)

@@ -148,7 +148,7 @@ def test_unknown_form_lists_all_forms(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["openai:", "http://127.0.0.1:9/v1", "http://127.0.0.1:9/v1#"])
-def test_missing_name_is_said(text: str) -> None:
+def test_a_missing_name_is_reported(text: str) -> None:
     with pytest.raises(ConfigurationError, match="NAME"):
         ModelSpec.parse(text)
 
@@ -202,7 +202,7 @@ def test_unusable_component_file_says_what_is_wrong(
     assert "very-secret" not in str(caught.value)
 
 
-def test_missing_and_unreadable_files_are_said(tmp_path: Path) -> None:
+def test_missing_and_unreadable_files_are_reported(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="no such component file"):
         open_model(str(tmp_path / "none.json"))
     (tmp_path / "folder.json").mkdir()

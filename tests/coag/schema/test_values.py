@@ -173,7 +173,7 @@ def test_weightiest_parts_come_first_and_what_adds_nothing_is_left_out() -> None
 
 
 @given(st.lists(st.booleans()))
-def test_a_candidate_dies_of_the_first_rule_that_forbids_it(answers: list[bool]) -> None:
+def test_a_candidate_is_rejected_by_the_first_rule_that_forbids_it(answers: list[bool]) -> None:
     verdicts = tuple(
         Verdict.allow() if allowed else Verdict.forbid(f"rule {index}")
         for index, allowed in enumerate(answers)

@@ -94,7 +94,7 @@ def test_any_text_has_a_vector(text: str) -> None:
 
 
 @needs_weights
-def test_what_stands_behind_the_256th_word_piece_does_not_count() -> None:
+def test_text_after_the_256th_word_piece_does_not_count() -> None:
     embedder = MiniLmEmbedder()
     long = "salt " * 254
     assert (embedder.embed_query(long) == embedder.embed_query(long + "and fire")).all()

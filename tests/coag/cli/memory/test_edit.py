@@ -202,7 +202,7 @@ def test_everything_of_a_scope_is_forgotten(say: Say) -> None:
     assert say("memory", "stats").code == 0
 
 
-def test_a_revoked_record_takes_all_with_it_that_rests_on_it(say: Say, own: Path, ids: Ids) -> None:
+def test_a_revoked_record_goes_with_all_derived_from_it(say: Say, own: Path, ids: Ids) -> None:
     rule = "Charge in the cellar"
     procedures = ProceduralMemory(path=own / "procedures.json")
     assert rule in procedures.get("reasoning").text
