@@ -164,14 +164,14 @@ def archived(
 
 def _linked(goal: Goal, by_id: Mapping[str, Goal]) -> tuple[Goal, ...]:
     """The goals that a goal refers to, directly or through others, the nearest first."""
-    found: dict[str, Goal] = {}
+    goals: dict[str, Goal] = {}
     todo = [goal]
     for one in todo:
         for id in one.references:
-            if id in by_id and id not in found:
-                found[id] = by_id[id]
+            if id in by_id and id not in goals:
+                goals[id] = by_id[id]
                 todo.append(by_id[id])
-    return tuple(found.values())
+    return tuple(goals.values())
 
 
 def _name_forms(*names: str) -> frozenset[str]:
@@ -371,26 +371,26 @@ class RecordArchive:
         named = [{f"{_NAMED}{form}": True} for form in sorted(names)]
         where = named[0] if len(named) == 1 else {"$or": named}
         by_name = await self._search(None, k, kind, where)
-        found = [FoundItem(item=_item_of(one.record), by=FoundBy.NAME) for one in by_name[:k]]
-        if len(found) < k:
+        items = [FoundItem(item=_item_of(one.record), by=FoundBy.NAME) for one in by_name[:k]]
+        if len(items) < k:
             ids = {one.record.id for one in by_name}
             similar = await self._search(text, k + len(ids), kind, {_IS_ITEM: True})
-            found += [
+            items += [
                 FoundItem(item=_item_of(one.record), by=FoundBy.SCORE, score=one.score)
                 for one in similar
                 if one.record.id not in ids
             ]
-        return tuple(found[:k])
+        return tuple(items[:k])
 
     async def _search(
         self, text: str | None, k: int, kind: ItemKind | None, where: Mapping[str, Any]
     ) -> list[RecalledRecord]:
         """The records in the memory of these items, or in both, best first."""
-        found: list[RecalledRecord] = []
+        hits: list[RecalledRecord] = []
         for memory in _MEMORIES.values() if kind is None else (_MEMORIES[kind],):
             search = Search(text=text, kind=memory, k=k, scopes=(self._scope,), where=where)
-            found += await self._store.search(search)
-        return sorted(found, key=lambda one: -one.score)
+            hits += await self._store.search(search)
+        return sorted(hits, key=lambda one: -one.score)
 
     def _record(self, item: ArchivedItem, now: Moment) -> Record:
         kind, event = _MEMORIES[item.kind], None

@@ -48,7 +48,7 @@ Step = Annotated[Whole, Field(ge=0)]
 
 def distinct(texts: Iterable[str]) -> tuple[str, ...]:
     """The texts without those that differ from an earlier one in case and spacing only."""
-    found: dict[str, str] = {}
+    values: dict[str, str] = {}
     for text in texts:
-        found.setdefault(folded(text), text)
-    return tuple(found.values())
+        values.setdefault(folded(text), text)
+    return tuple(values.values())

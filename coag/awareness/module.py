@@ -536,5 +536,5 @@ def _loaded(name: str, dumped: Any) -> Any:
         return _VALUES[name].model_validate(dumped)
     if name not in _PARTS:
         return dumped
-    found = Imported.model_validate(dumped).get()
-    return found() if name == "adapter" and isinstance(found, type) else found
+    value = Imported.model_validate(dumped).get()
+    return value() if name == "adapter" and isinstance(value, type) else value

@@ -21,14 +21,14 @@ _SHOWN = 80
 
 def where_wrong(error: ValidationError) -> tuple[str, str]:
     """The path of the first wrong value, and a sentence on it and on the other wrong places."""
-    found = error.errors(include_url=False, include_context=False)
-    first = found[0]
+    errors = error.errors(include_url=False, include_context=False)
+    first = errors[0]
     message = first["msg"].removeprefix("Value error, ")
     if first["type"] == "string_pattern_mismatch" and NOT_BLANK in message:
         message = "Should say something, not be empty or blank"
     value = one_line(repr(first["input"]), _SHOWN)
     given = "" if first["type"] == "missing" else f", given {value}"
-    rest = ", ".join(_path(other["loc"]) for other in found[1:6])
+    rest = ", ".join(_path(other["loc"]) for other in errors[1:6])
     more = f" Also wrong: {rest}." if rest else ""
     return _path(first["loc"]), f"{message}{given}.{more}"
 

@@ -111,7 +111,7 @@ def said_in(text: str, state: AwarenessState) -> dict[str, tuple[str, ...]]:
 
 
 def _goals_in(texts: Iterable[str]) -> tuple[str, ...]:
-    found: list[str] = []
+    goals: list[str] = []
     for sentence in texts:
         match = _GOAL.search(sentence)
         asks = sentence.endswith("?")
@@ -119,8 +119,8 @@ def _goals_in(texts: Iterable[str]) -> tuple[str, ...]:
             continue
         what = _CLAUSE.split(match[match.lastgroup or 0])[0].strip(" .!?\"'")
         prefix = "Get " if match.lastgroup == "need" else ""
-        found += [prefix + goal.strip() for goal in _AND.split(what) if goal.strip()]
-    return first_few(map(_capital, found))
+        goals += [prefix + goal.strip() for goal in _AND.split(what) if goal.strip()]
+    return first_few(map(_capital, goals))
 
 
 def first_few(texts: Iterable[str]) -> tuple[str, ...]:
@@ -138,7 +138,7 @@ def _goals_of(
     pattern: re.Pattern[str], texts: Iterable[str], state: AwarenessState
 ) -> tuple[str, ...]:
     """Ids of the open goals whose words a pattern all matches; else of those with all it finds."""
-    found: list[str] = []
+    ids: list[str] = []
     for sentence in texts:
         match = pattern.search(sentence.rstrip(".!?"))
         named = stems(match["what"]) if match else frozenset[str]()
@@ -146,8 +146,8 @@ def _goals_of(
             continue
         wanted = {goal.id: stems(goal.description) for goal in state.goals.goals if goal.is_open}
         complete = [id for id, words in wanted.items() if words and words <= named]
-        found += complete or [id for id, words in wanted.items() if named <= words]
-    return tuple(dict.fromkeys(found))
+        ids += complete or [id for id, words in wanted.items() if named <= words]
+    return tuple(dict.fromkeys(ids))
 
 
 def _capital(text: str) -> str:
@@ -234,14 +234,14 @@ def _matches(pattern: re.Pattern[str], text: str) -> tuple[str, ...]:
 
 def _errors(text: str, texts: Sequence[str]) -> tuple[RaisedError, ...]:
     """The errors that the text names, each once, except those that are said to be gone."""
-    found: dict[str, RaisedError] = {}
+    errors: dict[str, RaisedError] = {}
     for match in _ERROR.finditer(text):
         error = RaisedError(name=match[1] or match[3], message=(match[2] or "").strip())
-        known = found.get(folded(error.name))
-        found[folded(error.name)] = known if known and known.message else error
+        known = errors.get(folded(error.name))
+        errors[folded(error.name)] = known if known and known.message else error
     gone = {folded(name) for one in texts if _says_fixed(one) for name in _names(one)}
     back = {folded(name) for one in texts if not _says_fixed(one) for name in _names(one)}
-    return tuple(error for name, error in found.items() if name not in gone - back)
+    return tuple(error for name, error in errors.items() if name not in gone - back)
 
 
 def _names(sentence: str) -> Iterable[str]:
@@ -250,10 +250,10 @@ def _names(sentence: str) -> Iterable[str]:
 
 def _says_fixed(sentence: str) -> bool:
     """Whether it says that something is fixed; not that it is not, nor asks how."""
-    found = _FIXED.search(sentence)
-    if found is None or sentence.endswith("?"):
+    match = _FIXED.search(sentence)
+    if match is None or sentence.endswith("?"):
         return False
-    before = "" if "no longer" in found.group().casefold() else sentence[: found.start()]
+    before = "" if "no longer" in match.group().casefold() else sentence[: match.start()]
     return _NOT_FIXED.search(before) is None
 
 

@@ -170,10 +170,10 @@ def project(
     can be suppressed.
     """
     chosen = settings or ProjectionSettings()
-    found: list[AttentionItem] = []
+    items: list[AttentionItem] = []
     for kind in dict.fromkeys(chosen.of):
         type = AttentionType.ANOMALY if kind is Ahead.STALLS else AttentionType.THREAT
-        found += [
+        items += [
             AttentionItem(
                 id=attention_id(type, f"{PROJECTED}: {about}"),
                 type=type,
@@ -185,8 +185,8 @@ def project(
             )
             for about, text, urgency in _WARNINGS[kind](state, chosen)
         ]
-    found.sort(key=lambda item: (-item.urgency, item.id))
-    return tuple(found[: chosen.most])
+    items.sort(key=lambda item: (-item.urgency, item.id))
+    return tuple(items[: chosen.most])
 
 
 def with_warnings(state: AwarenessState, warnings: Iterable[AttentionItem]) -> AwarenessState:

@@ -192,8 +192,8 @@ class _TextStore(StateStore):
         self._closed = False
 
     async def load(self, key: str) -> StoredState | None:
-        found = await self.history(key, 1)
-        return found[0] if found else None
+        versions = await self.history(key, 1)
+        return versions[0] if versions else None
 
     async def save(
         self, key: str, state: AwarenessState, expected_version: int | None = None

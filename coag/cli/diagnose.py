@@ -57,15 +57,15 @@ def diagnose(
 def _print_failures(run: RunFolder, domain: DomainKnowledge | None, *, json_lines: bool) -> int:
     """Prints the failures of a run, a summary first; returns how many there are."""
     damage = Damage(run)
-    found = diagnoses(read_trace(run.trace_path, damage.take), domain=domain)
+    failures = diagnoses(read_trace(run.trace_path, damage.take), domain=domain)
     if json_lines:
         number = 0
-        for number, diagnosis in enumerate(found, start=1):  # noqa: B007 - counted
+        for number, diagnosis in enumerate(failures, start=1):  # noqa: B007 - counted
             write_json({"run": cleaned(run.path.name), **asdict(diagnosis)})
         damage.warn()
         return number
     folded = _FoldedFailures()
-    for diagnosis in found:
+    for diagnosis in failures:
         folded.take(diagnosis)
     damage.warn()
     show([Text(f"{one_line(run.path.name)}: {folded.summary()}", style="bold")])

@@ -103,8 +103,8 @@ def report(
 
     Nothing in it is loaded from elsewhere. Needs the extra `ui`.
     """
-    found = [one for name in runs for one in runs_named(name, logs)]
-    unique = list({one.path.resolve(): one for one in found}.values())
+    folders = [one for name in runs for one in runs_named(name, logs)]
+    unique = list({one.path.resolve(): one for one in folders}.values())
     with screen(errors=True).status("") as status:
 
         def progress(text: str) -> None:

@@ -407,10 +407,10 @@ def show_run(
         _check_cycle(folder, cycle)
     problems = _Problems()
     if follow:
-        found = followed(folder, lambda line: entry_of(line, problems.append))
+        lines = followed(folder, lambda line: entry_of(line, problems.append))
     else:
-        found = read_trace(folder.trace_path, problems.append)
-    entries = _select(found, cycle, wanted)
+        lines = read_trace(folder.trace_path, problems.append)
+    entries = _select(lines, cycle, wanted)
     try:
         if json_lines:
             for shown in entries:

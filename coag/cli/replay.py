@@ -42,7 +42,7 @@ def replay(
     The trace answers for models, tools, approvals and recall. Exit code 0: no divergence; 1: it
     differs; 2: it cannot be replayed.
     """
-    found = [one for name in runs for one in runs_named(name, logs)]
+    folders = [one for name in runs for one in runs_named(name, logs)]
 
     def same(one: RunFolder) -> bool:
         load_factory(one, trust or ())
@@ -50,16 +50,16 @@ def replay(
         if as_json:
             write_json({**asdict(report), "same": report.same})
         else:
-            show(_lines(report, short=len(found) > 1))
+            show(_lines(report, short=len(folders) > 1))
         return report.same
 
-    differing = failing(found, same, partial(_show_error, as_json=as_json))
-    if len(found) > 1 and not as_json:
+    differing = failing(folders, same, partial(_show_error, as_json=as_json))
+    if len(folders) > 1 and not as_json:
         if differing:
-            text = f"{len(found)} runs, {differing} of them not the same"
+            text = f"{len(folders)} runs, {differing} of them not the same"
             show([Text(text, style="bold red")])
         else:
-            show([Text(f"{len(found)} runs, no divergence", style="green")])
+            show([Text(f"{len(folders)} runs, no divergence", style="green")])
     raise typer.Exit(_DIVERGED if differing else 0)
 
 
@@ -73,24 +73,24 @@ def _show_error(run: RunFolder, error: CoagError, *, as_json: bool) -> None:
 
 def _lines(report: ReplayReport, *, short: bool) -> Iterator[Text]:
     """The result of one replay, foreign text made harmless."""
-    name, records, found = one_line(report.run), count(report.records, "record"), report.divergence
-    if found is None:
+    name, records, diff = one_line(report.run), count(report.records, "record"), report.divergence
+    if diff is None:
         taken = len(report.remarks)
         rest = f", {count(taken, 'remark')}" if short and taken else ""
         yield Text(f"{name}: no divergence, {records} alike{rest}", style="green")
     else:
-        where = f"cycle {found.cycle}, {found.phase or 'between phases'}, {found.record}"
+        where = f"cycle {diff.cycle}, {diff.phase or 'between phases'}, {diff.record}"
         yield Text(
-            f"{name}: diverges at record {found.seq + 1} ({where}) in {one_line(found.field)}; "
+            f"{name}: diverges at record {diff.seq + 1} ({where}) in {one_line(diff.field)}; "
             f"{records} before it alike",
             style="bold red",
         )
     if short:
         return
-    if found is not None:
-        yield Text(f"  recorded: {one_line(found.recorded, _VALUE)}")
-        yield Text(f"  replayed: {one_line(found.replayed, _VALUE)}")
-        yield Text(f"  {found.meaning}")
+    if diff is not None:
+        yield Text(f"  recorded: {one_line(diff.recorded, _VALUE)}")
+        yield Text(f"  replayed: {one_line(diff.replayed, _VALUE)}")
+        yield Text(f"  {diff.meaning}")
     if report.remarks:
         yield Text("  Taken from the trace:", style=DIM)
     for remark in report.remarks:

@@ -40,12 +40,12 @@ def domain_of(name: str | None) -> DomainKnowledge | None:
             f"--domain takes an import name, module:Class, not {name!r}; "
             "e.g. case_study.faults:VacuumDomain."
         )
-    found: object = Imported(name=name).get()
-    if isinstance(found, type) and issubclass(found, DomainKnowledge):
-        return found()
-    if not isinstance(found, DomainKnowledge):
+    value: object = Imported(name=name).get()
+    if isinstance(value, type) and issubclass(value, DomainKnowledge):
+        return value()
+    if not isinstance(value, DomainKnowledge):
         raise ConfigurationError(f"{name!r} is no coag.proof.DomainKnowledge.")
-    return found
+    return value
 
 
 # ---- The results of actions, in a few words by which two runs can be compared ----

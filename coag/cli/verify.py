@@ -83,9 +83,9 @@ def verify(
     anchors = _Anchors(head=head, key=key, witness=witness)
 
     def holds(one: RunFolder) -> bool:
-        found = _examined(one, anchors, (trust or ()) if hooks else None)
-        show(_lines(one, found))
-        return found.holds
+        examination = _examined(one, anchors, (trust or ()) if hooks else None)
+        show(_lines(one, examination))
+        return examination.holds
 
     violated = failing(
         runs, holds, lambda _, error: show([Text(one_line(str(error), 1_000), style="red")])
@@ -108,8 +108,8 @@ def _examined(run: RunFolder, anchors: _Anchors, trust: Sequence[str] | None) ->
 async def _with_hooks(run: RunFolder, anchors: _Anchors, trust: Sequence[str]) -> Examination:
     """The same, with the domain's own code; a plain agent has none."""
     if read_run(run.path).kind == "plain":
-        found = examine(run, **anchors)
-        return replace(found, remarks=(*found.remarks, _NO_HOOKS))
+        examination = examine(run, **anchors)
+        return replace(examination, remarks=(*examination.remarks, _NO_HOOKS))
     load_factory(run, trust)
     agent = await rebuild(run, Rebuild(purpose="replay"), trust)
     try:
@@ -172,11 +172,11 @@ def seal(
         typer.echo(f"The private key is in {new_key_file}, the public one in {public}.")
     elif not runs:
         raise ConfigurationError("Name the runs to seal, or make a key with --new-key FILE.")
-    found = [one for name in runs or () for one in runs_named(name, logs)]
+    folders = [one for name in runs or () for one in runs_named(name, logs)]
     now = SystemClock().now()
-    if not found:
+    if not folders:
         return
-    for one in found:
+    for one in folders:
         if read_run(one.path).ended_at is None:
             typer.echo(
                 f"{one_line(one.path.name)} has not ended: what is added to it from now on does "
@@ -184,9 +184,9 @@ def seal(
                 err=True,
             )
     if witness is not None:
-        sealed = Witness(witness).append([one.path for one in found], now)
+        sealed = Witness(witness).append([one.path for one in folders], now)
     else:
-        sealed = [sign_run(one.path, now) for one in found]
+        sealed = [sign_run(one.path, now) for one in folders]
     how = "signed" if witness is None else "witnessed"
     for one in sealed:
         text = f"{one.run}: {how}, {one.records} records, last hash {one.head}"

@@ -72,8 +72,8 @@ def _with_results(
     message: LLMMessage | None, calls: Sequence[FunctionCall]
 ) -> FunctionExecutionResultMessage:
     """The results, if the message holds some, with one for every call that has none."""
-    found = message if isinstance(message, FunctionExecutionResultMessage) else None
-    results = found.content if found else []
+    answers = message if isinstance(message, FunctionExecutionResultMessage) else None
+    results = answers.content if answers else []
     known = {result.call_id for result in results}
     missing = [
         FunctionExecutionResult(
@@ -82,8 +82,8 @@ def _with_results(
         for call in calls
         if call.id not in known
     ]
-    if found and not missing:
-        return found
+    if answers and not missing:
+        return answers
     return FunctionExecutionResultMessage(content=[*results, *missing])
 
 

@@ -96,11 +96,11 @@ def part_of(value: object, where: str) -> Part:
     if hasattr(value, "dump_component") and not isinstance(value, type):
         return nested_component(value, where)
     try:
-        found = Imported.of(value)
+        imported = Imported.of(value)
     except ConfigurationError as error:
         raise ConfigurationError(f"{where}: {error}") from error
-    check_public(found.arguments, f"{where}: {found.name}")
-    return found.name if found.arguments is None else found
+    check_public(imported.arguments, f"{where}: {imported.name}")
+    return imported.name if imported.arguments is None else imported
 
 
 def get_part(part: Part) -> Any:
@@ -110,9 +110,9 @@ def get_part(part: Part) -> Any:
         ConfigurationError: There is no such thing any more.
     """
     if isinstance(part, str):
-        found = from_import_name(part)
-        check_own_code(found, part)
-        return found
+        value = from_import_name(part)
+        check_own_code(value, part)
+        return value
     if isinstance(part, Imported):
         return part.get()
     return ComponentLoader.load_component(part, expected=object)
@@ -265,8 +265,8 @@ def tool_component(tool: Tool) -> ComponentModel:
     strict = bool(wrapped.schema.get("strict", False))
     if not _is_importable(function):
         return _source_component(wrapped, function, strict)
-    found = ImportedTool(function, wrapped.description, name=wrapped.name, strict=strict)
-    return found.dump_component()
+    imported = ImportedTool(function, wrapped.description, name=wrapped.name, strict=strict)
+    return imported.dump_component()
 
 
 def load_tool(component: ComponentModel) -> BaseTool[Any, Any]:

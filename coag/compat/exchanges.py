@@ -437,7 +437,7 @@ def _class_of(name: str | None, base: type[_ModelT]) -> type[_ModelT]:
         raise ConfigurationError(
             f"A recorded result is a {name!r}. Import {module!r} before the run is replayed."
         )
-    found = from_import_name(name)
-    if not isinstance(found, type) or not issubclass(found, base):
+    value = from_import_name(name)
+    if not isinstance(value, type) or not issubclass(value, base):
         raise ConfigurationError(f"A recorded result is a {name!r}, which is no {base.__name__}.")
-    return found
+    return value

@@ -156,7 +156,7 @@ def _settle_runs(logs: Path, agent: str, clock: Clock) -> OpenActions:
 
 def _outcomes_of(records: Sequence[TraceRecord], lost: Sequence[Intent]) -> dict[str, Any]:
     """What `run.json` keeps of actions of unknown outcome, for the runs that follow."""
-    found = [
+    begun = [
         UnsettledAction(
             intent_id=one.id, action=one.action, arguments=one.arguments, cycle=one.cycle
         )
@@ -166,11 +166,11 @@ def _outcomes_of(records: Sequence[TraceRecord], lost: Sequence[Intent]) -> dict
     for record in records:
         if isinstance(record, Snapshot):
             memory = WorkingMemory.model_validate(record.working_memory)
-            found += memory.unsettled
+            begun += memory.unsettled
         if isinstance(record, Percept):
             settled.update(record.settles)
             if record.kind is PerceptKind.UNKNOWN_OUTCOME:
-                found.append(
+                begun.append(
                     UnsettledAction(
                         intent_id=record.caused_by or record.id,
                         action=record.source,
@@ -178,7 +178,7 @@ def _outcomes_of(records: Sequence[TraceRecord], lost: Sequence[Intent]) -> dict
                         cycle=0,
                     )
                 )
-    unsettled = {one.intent_id: one for one in found if one.intent_id not in settled}
+    unsettled = {one.intent_id: one for one in begun if one.intent_id not in settled}
     actions = [one.model_dump(mode="json") for one in unsettled.values()]
     return {_UNSETTLED: actions, _SETTLED: sorted(settled)} if actions or settled else {}
 

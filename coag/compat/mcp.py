@@ -271,7 +271,7 @@ class PinnedMcpWorkbench(McpWorkbench):
         """What the server offers now, judged by the pins."""
         await self._server.connection()
         self._server.changed = False  # a change that comes during the listing counts
-        found: list[ToolDefinition] = []
+        definitions: list[ToolDefinition] = []
         cursor: str | None = None
         for _ in range(self._limits.tools):
             try:
@@ -281,10 +281,10 @@ class PinnedMcpWorkbench(McpWorkbench):
             except RefusedError as error:
                 problem = f"did not list its tools: {error}"
                 raise McpServerError(self._server.label, problem) from error
-            found += page
-            if cursor is None or len(found) > self._limits.tools:
+            definitions += page
+            if cursor is None or len(definitions) > self._limits.tools:
                 break
-        tools, left_out = fitting(found, self._limits)
+        tools, left_out = fitting(definitions, self._limits)
         held = await asyncio.to_thread(self._board.judge, tools)
         for name in held.keys() - self.quarantined.keys():
             changed = held[name].changed

@@ -410,8 +410,8 @@ def _lines(definition: ToolDefinition) -> list[str]:
 
 
 def _properties(definition: ToolDefinition) -> dict[str, Any]:
-    found = definition.parameters.get("properties")
-    return cast("dict[str, Any]", found) if isinstance(found, dict) else {}
+    properties = definition.parameters.get("properties")
+    return cast("dict[str, Any]", properties) if isinstance(properties, dict) else {}
 
 
 # ---- What of a server's tools is offered to a model now, and why not the rest ----

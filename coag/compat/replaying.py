@@ -160,10 +160,10 @@ class ExchangeTape(Generic[ExchangeT]):
         was = known[best]
         live = next((form for form in now if form.keys() == was.keys()), now[0])
         parts = shown(was), shown(live)
-        found = first_difference(*parts) or JsonDifference("", *parts)
-        recorded, now_shown = found.shown(_SHOWN)
+        difference = first_difference(*parts) or JsonDifference("", *parts)
+        recorded, now_shown = difference.shown(_SHOWN)
         problem = f"the nearest recorded one that is left, {self._what} {best}, differs"
-        raise self.diverged(problem, where=found.path, recorded=recorded, now=now_shown)
+        raise self.diverged(problem, where=difference.path, recorded=recorded, now=now_shown)
 
     def diverged(self, problem: str, **found: str) -> ReplayDivergenceError:
         """The error for the request just made."""

@@ -223,7 +223,7 @@ class ToolListing:
 
     async def specs(self) -> list[ActionSpec]:
         """The tools that exist now as actions, each name once; the rest is in `problems`."""
-        found = {spec.name: spec for spec in self._specs}
+        specs = {spec.name: spec for spec in self._specs}
         problems: list[str] = []
         for number, workbench in enumerate(self.workbenches, start=1):
             bench = type(workbench).__name__
@@ -232,12 +232,12 @@ class ToolListing:
                     problems.append(
                         f"{bench} has a tool {spec.name!r}: the agent's own action stays."
                     )
-                elif spec.name in found or not self._belongs(spec.name, number):
+                elif spec.name in specs or not self._belongs(spec.name, number):
                     problems.append(f"{bench} has a tool {spec.name!r}: {_TAKEN}")
                 else:
-                    found[spec.name] = spec
+                    specs[spec.name] = spec
         self.problems = tuple(problems)
-        return list(found.values())
+        return list(specs.values())
 
     async def schemas(self, note: Callable[[str], None]) -> list[ToolSchema]:
         """The tools as they are offered: overrides, `strict` and tools that come and go included.
@@ -245,7 +245,7 @@ class ToolListing:
         A stock agent hangs where a listing raises in the middle of its turn. A workbench that
         has listed its tools before therefore keeps that list where it fails.
         """
-        found: dict[str, ToolSchema] = {}
+        schemas: dict[str, ToolSchema] = {}
         for number, workbench in enumerate((self.own, *self.workbenches)):
             try:
                 self._last[number] = await self._list(workbench)
@@ -256,7 +256,7 @@ class ToolListing:
                 note(f"{kind} keeps the tools that it listed last: {error}")
             for schema in self._last[number]:
                 name = schema["name"]
-                if name in found or not self._belongs(name, number):
+                if name in schemas or not self._belongs(name, number):
                     if (number, name) not in self._noted:
                         note(f"Two tools are named {name!r}; the one that came first is offered.")
                     self._noted.add((number, name))
@@ -264,8 +264,8 @@ class ToolListing:
                 parameters = cast("dict[str, Any]", schema.get("parameters") or {})
                 plain = without_key(parameters)
                 changed = {} if plain is parameters else {"parameters": plain}
-                found[name] = cast("ToolSchema", {**schema, **changed})
-        return list(found.values())
+                schemas[name] = cast("ToolSchema", {**schema, **changed})
+        return list(schemas.values())
 
     def _belongs(self, name: str, owner: int) -> bool:
         """Whether the name is this owner's; a name that nobody has had becomes it."""

@@ -87,15 +87,15 @@ async def make_agent(factory: AgentFactory, place: AgentPlace) -> ChatAgent:
 def load_factory(name: str) -> AgentFactory:
     """The factory called `module:function`."""
     try:
-        found = from_import_name(name)
+        factory = from_import_name(name)
     except ConfigurationError as error:
         raise ConfigurationError(
             f"The factory {name!r} (MODULE:FUNCTION) cannot be used: {error} It must be importable "
             "where the worker runs: install its package, or start the worker beside it."
         ) from error
-    if not callable(found):
-        raise ConfigurationError(f"{name!r} is {found!r}, which cannot be called.")
-    return cast(AgentFactory, found)
+    if not callable(factory):
+        raise ConfigurationError(f"{name!r} is {factory!r}, which cannot be called.")
+    return cast(AgentFactory, factory)
 
 
 def name_of(factory: AgentFactory) -> str | None:

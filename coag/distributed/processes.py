@@ -207,7 +207,7 @@ def _made(folder: Path | str) -> Path:
 
 def _environment(path: Sequence[Path | str]) -> dict[str, str]:
     """This process's, with further folders in which modules are found."""
-    found = [str(Path(one).absolute()) for one in path]
-    found += filter(None, [os.environ.get("PYTHONPATH")])
-    found_by = {"PYTHONPATH": os.pathsep.join(found)} if found else {}
+    folders = [str(Path(one).absolute()) for one in path]
+    folders += filter(None, [os.environ.get("PYTHONPATH")])
+    found_by = {"PYTHONPATH": os.pathsep.join(folders)} if folders else {}
     return {**os.environ, "PYTHONUNBUFFERED": "1", **found_by}

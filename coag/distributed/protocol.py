@@ -74,13 +74,13 @@ _STOCK: tuple[type[Message], ...] = (
 
 def load_message_type(name: str) -> type[Message]:
     """The type of message called `module:name`; for a content model, `StructuredMessage` of it."""
-    found: Any = from_import_name(name)
-    if isinstance(found, type) and issubclass(found, BaseAgentEvent | BaseChatMessage):
-        return found
-    if isinstance(found, type) and issubclass(found, BaseModel):
-        return StructuredMessage[found]
+    value: Any = from_import_name(name)
+    if isinstance(value, type) and issubclass(value, BaseAgentEvent | BaseChatMessage):
+        return value
+    if isinstance(value, type) and issubclass(value, BaseModel):
+        return StructuredMessage[value]
     raise ConfigurationError(
-        f"{name!r} is {found!r}: neither a type of message nor a pydantic model for its content."
+        f"{name!r} is {value!r}: neither a type of message nor a pydantic model for its content."
     )
 
 

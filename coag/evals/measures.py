@@ -218,13 +218,13 @@ def tally_of(episode: TraceEpisode, belief_error: int | None = None) -> TraceTal
 
 def blame_of(episode: TraceEpisode) -> Blame:
     """How many failures a diagnosis finds in an episode's trace, and how many have one cause."""
-    found = diagnose(episode.records, domain=episode.domain)
-    attributed = sum(one.cause is not None for one in found)
+    faults = diagnose(episode.records, domain=episode.domain)
+    attributed = sum(one.cause is not None for one in faults)
     if episode.success:
-        return Blame(failures=len(found), attributed=attributed)
-    first = (found[0].cause or NOT_ATTRIBUTABLE) if found else NO_FAILURE_FOUND
+        return Blame(failures=len(faults), attributed=attributed)
+    first = (faults[0].cause or NOT_ATTRIBUTABLE) if faults else NO_FAILURE_FOUND
     return Blame(
-        failures=max(1, len(found)), attributed=attributed, failed_runs=1, causes={str(first): 1}
+        failures=max(1, len(faults)), attributed=attributed, failed_runs=1, causes={str(first): 1}
     )
 
 
@@ -434,8 +434,8 @@ class Measure:
 
     def __call__(self, tally: TraceTally) -> float | None:
         """Its value for a tally."""
-        found = self.of(tally)
-        return None if found is None else round(float(found), 6)
+        value = self.of(tally)
+        return None if value is None else round(float(value), 6)
 
 
 class MeasureCatalogue:

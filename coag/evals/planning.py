@@ -269,12 +269,12 @@ def seeds_named(text: str) -> tuple[int, ...]:
     Raises:
         ConfigurationError: It is neither, or asks for none.
     """
-    found = _SEEDS.fullmatch(text.strip())
-    if found is None:
+    match = _SEEDS.fullmatch(text.strip())
+    if match is None:
         raise ConfigurationError(
             f"--seeds {text!r} names no seeds: give how many, such as 6, or which, such as 6-11."
         )
-    first, last = int(found["first"]), found["last"]
+    first, last = int(match["first"]), match["last"]
     seeds = range(first) if last is None else range(first, int(last) + 1)
     if not seeds:
         raise ConfigurationError(
@@ -294,7 +294,7 @@ def fewer_seeds_named(texts: Sequence[str], contenders: Sequence[str]) -> dict[s
         ConfigurationError: A text is not of that form.
         UnknownNameError: It names a contender that was not asked for.
     """
-    found: dict[str, int] = {}
+    counts: dict[str, int] = {}
     for text in texts:
         name, sign, count = text.partition("=")
         if not sign or not count.isdecimal() or int(count) < 1:
@@ -303,5 +303,5 @@ def fewer_seeds_named(texts: Sequence[str], contenders: Sequence[str]) -> dict[s
             )
         if name not in contenders:
             raise UnknownNameError("contender in this assessment", name, contenders)
-        found[name] = int(count)
-    return found
+        counts[name] = int(count)
+    return counts

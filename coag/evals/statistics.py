@@ -147,7 +147,7 @@ def sign_flip(differences: Sequence[float], seed: int = 0) -> float:
     import numpy
     from scipy import stats
 
-    found = cast("Any", stats).permutation_test(
+    test = cast("Any", stats).permutation_test(
         (moved,),
         numpy.mean,
         permutation_type="samples",
@@ -155,7 +155,7 @@ def sign_flip(differences: Sequence[float], seed: int = 0) -> float:
         n_resamples=2**_LISTED_UP_TO if len(moved) <= _LISTED_UP_TO else _SIGNS_DRAWN,
         rng=seed,
     )
-    return min(1.0, float(found.pvalue))
+    return min(1.0, float(test.pvalue))
 
 
 def holm(p_values: Mapping[KeyT, float]) -> dict[KeyT, float]:
@@ -175,8 +175,8 @@ def holm(p_values: Mapping[KeyT, float]) -> dict[KeyT, float]:
         return {}
     from statsmodels.stats import multitest
 
-    found = cast("Any", multitest).multipletests(list(p_values.values()), method="holm")
-    return dict(zip(p_values, map(float, found[1]), strict=True))
+    adjusted = cast("Any", multitest).multipletests(list(p_values.values()), method="holm")
+    return dict(zip(p_values, map(float, adjusted[1]), strict=True))
 
 
 def smallest_n(alpha: float = 0.05) -> int:
@@ -219,7 +219,7 @@ def paired_bootstrap(
     import numpy
     from scipy import stats
 
-    found = cast("Any", stats).bootstrap(
+    bootstrap = cast("Any", stats).bootstrap(
         (list(differences),),
         numpy.mean,
         confidence_level=level,
@@ -228,7 +228,7 @@ def paired_bootstrap(
         vectorized=True,
         rng=seed,
     )
-    low, high = map(float, found.confidence_interval)
+    low, high = map(float, bootstrap.confidence_interval)
     # Where all but one are alike, a jackknife sample has no spread, and there is no bound.
     return Interval(
         low=smallest if isnan(low) else low, high=largest if isnan(high) else high, level=level
@@ -359,10 +359,10 @@ def needed_n(
         return ceil((reach / effect) ** 2)
     from statsmodels.stats.power import TTestPower
 
-    found = cast("Any", TTestPower)().solve_power(
+    pairs = cast("Any", TTestPower)().solve_power(
         effect_size=abs(effect), nobs=None, alpha=alpha, power=power, alternative="two-sided"
     )
-    return max(fewest, ceil(found))
+    return max(fewest, ceil(pairs))
 
 
 def pass_at_k(successes: int, n: int, k: int) -> float:

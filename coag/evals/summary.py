@@ -187,8 +187,8 @@ class Panel:
 
     def mean(self, contender: str, measure: str) -> float | None:
         """The mean of a measure over the trials that have a value."""
-        found = self.values(contender, measure)
-        return fmean(found.values()) if found else None
+        values = self.values(contender, measure)
+        return fmean(values.values()) if values else None
 
     # -- success --
 

@@ -460,9 +460,9 @@ class CostTables(_PanelBlocks):
         panel = self.panel
         cells: dict[str, list[Cell]] = {}
         for name in panel.contenders if panel.ks else ():
-            found = [panel.reliability(name, k) for k in panel.ks]
-            cells[name] = [number_cell(one[0] if one else None, percent) for one in found]
-            cells[name] += [_share_cell(one[1] if one else None) for one in found]
+            reliabilities = [panel.reliability(name, k) for k in panel.ks]
+            cells[name] = [number_cell(one[0] if one else None, percent) for one in reliabilities]
+            cells[name] += [_share_cell(one[1] if one else None) for one in reliabilities]
             cells[name].append(number_cell(len(panel.scenarios)))
         titles = [f"at least 1 of {k} (pass@{k})" for k in panel.ks]
         titles += [f"all of {k} (worst of {k})" for k in panel.ks]

@@ -62,7 +62,7 @@ def is_aware(index: TraceIndex) -> bool:
 def _saved_states(index: TraceIndex, position: int) -> dict[str, _SavedState]:
     """The states in the snapshot at a position, by the modules' names."""
     snapshot = snapshot_at(index, position)
-    found: dict[str, _SavedState] = {}
+    states: dict[str, _SavedState] = {}
     for name, value in (snapshot.modules if snapshot is not None else {}).items():
         saved = object_of(value)
         state = object_of(saved.get("state"))
@@ -72,11 +72,11 @@ def _saved_states(index: TraceIndex, position: int) -> dict[str, _SavedState]:
         try:
             loaded = load_state(state)
         except (AwarenessError, RecursionError) as error:
-            found[name] = _SavedState(None, trouble=in_a_line(str(error), _TEXT))
+            states[name] = _SavedState(None, trouble=in_a_line(str(error), _TEXT))
         else:
             is_open = any(goal.id == pursued and goal.is_open for goal in loaded.goals.goals)
-            found[name] = _SavedState(loaded, _as_json(loaded), str(pursued) if is_open else "")
-    return found
+            states[name] = _SavedState(loaded, _as_json(loaded), str(pursued) if is_open else "")
+    return states
 
 
 # ---- The kinds of things in a state ----
@@ -104,10 +104,10 @@ class _Kind:
 
     def things(self, state: _Json) -> list[_Json]:
         """All of this kind in a state."""
-        found: Any = state
+        value: Any = state
         for name in self.path.split("."):
-            found = found[name]
-        return found
+            value = value[name]
+        return value
 
     def key(self, thing: _Json) -> Hashable:
         """What identifies a thing."""
@@ -256,11 +256,11 @@ def _module_state(
         why = saved.trouble if saved else "The trace holds no state of it as this cycle began."
         return ModuleState(module=module, cycle=cycle, trouble=why)
     compared = before[0] if before and before[1].state else None
-    found = list(_differences(before[1].json if before else None, saved.json))
-    moves = {key: change.move for key, change in found if change.move is not Move.GONE}
+    changes = list(_differences(before[1].json if before else None, saved.json))
+    moves = {key: change.move for key, change in changes if change.move is not Move.GONE}
     tables = [_table(kind, saved, moves, since) for kind in _KINDS]
     facts = dict(_facts(saved.state, saved.pursued))
-    facts |= {f"Changed since cycle {compared}": str(len(found))} if compared is not None else {}
+    facts |= {f"Changed since cycle {compared}": str(len(changes))} if compared is not None else {}
     return ModuleState(
         module=module,
         cycle=cycle,
@@ -268,8 +268,8 @@ def _module_state(
         mode=saved.state.protocol.mode.value,
         facts=tuple(facts.items()),
         tables=tuple(table for table in tables if table.of),
-        changes=tuple(change for _, change in found[:_CHANGES]),
-        changes_of=len(found),
+        changes=tuple(change for _, change in changes[:_CHANGES]),
+        changes_of=len(changes),
         before=compared,
     )
 
@@ -464,9 +464,9 @@ class _History:
 
         for known, run in groupby(self._steps, same):
             if known is not None:
-                found = [spans[cycle] for cycle in run]
-                weight = max(span.weight for span in found)
-                yield replace(found[0], last=found[-1].last, weight=weight)
+                members = [spans[cycle] for cycle in run]
+                weight = max(span.weight for span in members)
+                yield replace(members[0], last=members[-1].last, weight=weight)
 
     def _series(self) -> Iterator[StateSeries]:
         """Resources, then the counts that were not the same throughout."""

@@ -65,7 +65,7 @@ def check_run(folder: RunFolder, domain: DomainKnowledge | None = None) -> Findi
     causes = list(_causes(folder, domain, remarks)) if folder.trace_path.is_file() else []
     examination = examine(folder)
     violations = _merged(examination.violations)
-    found = [*causes[:_FINDINGS], *_violations(folder, violations[:_FINDINGS])]
+    findings = [*causes[:_FINDINGS], *_violations(folder, violations[:_FINDINGS])]
     remarks += [str(remark)[:_TEXT] for remark in examination.remarks[:_REMARKS]]
 
     def place(finding: Finding) -> tuple[float, float]:
@@ -74,7 +74,7 @@ def check_run(folder: RunFolder, domain: DomainKnowledge | None = None) -> Findi
 
     return Findings(
         progress=CheckProgress.DONE,
-        found=tuple(sorted(found, key=place)),
+        found=tuple(sorted(findings, key=place)),
         remarks=tuple(remarks),
         checked=examination.records,
         left_out=len(causes[_FINDINGS:]) + len(violations[_FINDINGS:]),

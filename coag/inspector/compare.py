@@ -141,8 +141,8 @@ class _ComparedRun:
     def _positions(self, cycle: int) -> list[int]:
         """The records of a cycle that say what was done."""
         kinds = _PLAIN_KINDS if self.plain else _KINDS
-        found = map(self.index.stretch, self.cycles[cycle])
-        lines = (at for one in found for at in range(one.first, one.first + one.count))
+        stretches = map(self.index.stretch, self.cycles[cycle])
+        lines = (at for one in stretches for at in range(one.first, one.first + one.count))
         return [at for at in lines if self.index.kind(at) in kinds]
 
     def summary(self, cycle: int) -> CycleSummary:
@@ -192,9 +192,9 @@ def compare(
     at `first`; where that is negative, the page of the first divergence is shown.
     """
     pair = _Pair(_ComparedRun(*left), _ComparedRun(*right))
-    found = pair.divergence()
+    divergence = pair.divergence()
     if first < 0:
-        first = 0 if found.divergence is None else pair.cycles.index(found.divergence)
+        first = 0 if divergence.divergence is None else pair.cycles.index(divergence.divergence)
     first = min(first, max(0, len(pair.cycles) - 1)) // page_size * page_size
     page = pair.cycles[first : first + page_size]
     lefts, rights = pair.left.rows(page), pair.right.rows(page)
@@ -209,7 +209,7 @@ def compare(
         for cycle in page
     ]
     return replace(
-        found,
+        divergence,
         rows=tuple(rows),
         first=first,
         of=len(pair.cycles),
@@ -241,9 +241,9 @@ class _Pair:
             if self.left.essence(cycle) == self.right.essence(cycle):  # so nothing is parsed
                 continue
             parts = self._parts(self.left.summary(cycle), self.right.summary(cycle), cycle)
-            found = first_difference(*parts)
-            if found is not None:
-                return self._at(cycle, found.path, found.shown())
+            difference = first_difference(*parts)
+            if difference is not None:
+                return self._at(cycle, difference.path, difference.shown())
         return self._at(None, "", ("", ""))
 
     def _at(self, cycle: int | None, field: str, values: Sequence[str]) -> RunComparison:

@@ -110,15 +110,15 @@ class Followers:
         cache = self._cache
         before = last = None
         async with aclosing(self._looks(request, lambda: cache.findings(key))) as looks:
-            async for found in looks:
-                before = before or found
-                finished = found.progress in _FINISHED
-                if finished and (found.found != before.found or not found.found):
+            async for findings in looks:
+                before = before or findings
+                finished = findings.progress in _FINISHED
+                if finished and (findings.found != before.found or not findings.found):
                     yield ServerSentEvent("", event="reload")
                     return
-                if found != last:
-                    last, card = found, cache.library.card(key)
-                    news = self._pages.fragment("findings", card=card, findings=found)
+                if findings != last:
+                    last, card = findings, cache.library.card(key)
+                    news = self._pages.fragment("findings", card=card, findings=findings)
                     yield ServerSentEvent(news, event="fragment")
                 if finished:
                     yield ServerSentEvent("", event="end")
@@ -178,12 +178,12 @@ class _FollowedRun:
     def _new_rows(self) -> list[str]:
         """The rows that are new, and the last one where it has grown."""
         first = max(self._rows - 1, 0)
-        found = self._cache.open(self._key).rows(first, _AT_ONCE)
-        self._rows = first + len(found)
-        if len(found) == _AT_ONCE:
+        rows = self._cache.open(self._key).rows(first, _AT_ONCE)
+        self._rows = first + len(rows)
+        if len(rows) == _AT_ONCE:
             self._size = -1
-        new = [row for row in found if row != self._last]
-        self._last = found[-1] if found else None
+        new = [row for row in rows if row != self._last]
+        self._last = rows[-1] if rows else None
         return [self._row(row) for row in new]
 
     def _row(self, row: CycleRow, **more: bool) -> str:
@@ -195,12 +195,12 @@ class _FollowedRun:
         before = self._findings
         if self.is_open or (before and before.progress is CheckProgress.DONE):
             return []
-        found = self._cache.findings(self._key)
-        if found == before:
+        findings = self._cache.findings(self._key)
+        if findings == before:
             return []
-        self._findings = found
-        cycles = sorted({one.cycle for one in found.found if one.cycle is not None})
+        self._findings = findings
+        cycles = sorted({one.cycle for one in findings.found if one.cycle is not None})
         run = self._cache.open(self._key)
         rows = [row for cycle in cycles[:_MARKED] for row in run.rows_of(cycle)]
-        summary = self._fragment("findings", findings=found)
+        summary = self._fragment("findings", findings=findings)
         return [summary, *(self._row(row, again=True) for row in rows)]

@@ -144,21 +144,21 @@ def diff(old: str, new: str, *, around: int = 3) -> tuple[DiffLine, ...]:
     of a line the texts are not compared.
     """
     before, after = _split(old), _split(new)
-    found: list[DiffLine] = []
+    lines: list[DiffLine] = []
     at = 0
     for group in SequenceMatcher(None, before, after, autojunk=False).get_grouped_opcodes(around):
-        found += _skipped(group[0][1] - at)
+        lines += _skipped(group[0][1] - at)
         for sort, a, b, c, d in group:
             if sort == "equal":
                 pairs = zip(range(a, b), range(c, d), strict=True)
-                found += [
+                lines += [
                     DiffLine(sort="same", text=before[n], old=n + 1, new=m + 1) for n, m in pairs
                 ]
             else:
-                found += [DiffLine(sort="removed", text=before[n], old=n + 1) for n in range(a, b)]
-                found += [DiffLine(sort="added", text=after[n], new=n + 1) for n in range(c, d)]
+                lines += [DiffLine(sort="removed", text=before[n], old=n + 1) for n in range(a, b)]
+                lines += [DiffLine(sort="added", text=after[n], new=n + 1) for n in range(c, d)]
         at = group[-1][2]
-    return (*found, *_skipped(len(before) - at))
+    return (*lines, *_skipped(len(before) - at))
 
 
 def _split(text: str) -> list[str]:
@@ -211,16 +211,16 @@ _TEXT = 200_000
 
 def read_procedures(index: TraceIndex) -> tuple[ProcedureHistory, ...]:
     """Every procedure of a run with its versions, those that changed in it first."""
-    found = _Versions(index)
+    versions = _Versions(index)
     for position in list(index.positions(RecordKind.WRITTEN))[-_WRITES:]:
         for body in bodies(index, [position]):
             if isinstance(body, Written) and body.what == "procedure":
-                found.take_written(position, body)
+                versions.take_written(position, body)
     histories: list[ProcedureHistory] = []
-    for name in list(dict.fromkeys([*found.steps, *found.current]))[:_NAMES]:
-        steps = [step for _, step in sorted(found.steps.get(name, {}).items())[-_STEPS:]]
+    for name in list(dict.fromkeys([*versions.steps, *versions.current]))[:_NAMES]:
+        steps = [step for _, step in sorted(versions.steps.get(name, {}).items())[-_STEPS:]]
         later = [replace(new, diff=diff(old.text, new.text)) for old, new in pairwise(steps)]
-        current = found.current.get(name, steps[-1].version if steps else 0)
+        current = versions.current.get(name, steps[-1].version if steps else 0)
         shown = (*steps[:1], *later)
         histories.append(ProcedureHistory(name=name, current=current, steps=shown))
     return tuple(sorted(histories, key=lambda one: (len(one.steps) < 2, not one.steps, one.name)))

@@ -184,13 +184,13 @@ def _patched(
 
 def _valid(kind: TypeAdapter[_T], values: object) -> tuple[_T, ...]:
     """Values of working memory, as a snapshot has them; what is not valid is left out."""
-    found: list[_T] = []
+    items: list[_T] = []
     for value in cast("list[Any]", values if isinstance(values, list) else []):
         try:
-            found.append(kind.validate_json(to_json(value)))
+            items.append(kind.validate_json(to_json(value)))
         except ValidationError:
             continue
-    return tuple(found)
+    return tuple(items)
 
 
 # ---- One cycle with all that happened in it ----
@@ -384,12 +384,12 @@ class OpenRun:
     def position_of(self, number: int) -> int:
         """The position of a cycle among the rows, from 0; an UnknownNameError if there is none."""
         with self._lock:
-            found = self._scan.find(number)
-            if found is None:
+            position = self._scan.find(number)
+            if position is None:
                 last = known_cycles(self.info, self.index.last_cycle)
                 what = "turn" if self.plain else "cycle"
                 raise UnknownNameError(what, str(number), [last])
-            return found
+            return position
 
     def rows_of(self, number: int) -> tuple[CycleRow, ...]:
         """The row of a cycle; none where it is not among those that were scanned."""

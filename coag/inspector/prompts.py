@@ -134,15 +134,15 @@ def call_views(calls: Sequence[ModelCall], earlier: Sequence[ModelCall]) -> list
 
 def _shared(call: ModelCall, other: ModelCall) -> list[int]:
     """Of each message how many characters are in the common prefix, as long as there are any."""
-    found: list[int] = []
+    positions: list[int] = []
     for mine, theirs in zip(call.messages, other.messages, strict=False):
         text = message_text(mine)
         if mine.get("role") != theirs.get("role"):
             break
-        found.append(_shared_prefix(text, message_text(theirs)))
-        if found[-1] < len(text):
+        positions.append(_shared_prefix(text, message_text(theirs)))
+        if positions[-1] < len(text):
             break
-    return found
+    return positions
 
 
 def _shared_prefix(one: str, other: str) -> int:

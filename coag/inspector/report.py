@@ -110,11 +110,11 @@ class _Repetitions:
         for piece in pieces:
             long = len(piece.text) > _SHORT
             before = self._seen.setdefault(piece.text, where) if long else where
-            found = piece if before == where else replace(piece, shown_in=before)
-            if parts and found.shown_in and parts[-1].shown_in == found.shown_in:
-                parts[-1] = _both(parts[-1], found)
+            shared = piece if before == where else replace(piece, shown_in=before)
+            if parts and shared.shown_in and parts[-1].shown_in == shared.shown_in:
+                parts[-1] = _both(parts[-1], shared)
             else:
-                parts.append(found)
+                parts.append(shared)
         return tuple(parts)
 
 
@@ -287,7 +287,7 @@ def _parts(one: _ReportedRun, pages: Pages) -> Iterator[str]:
         page_size=max(len(one.rows), 1),
         troubles=(*view.troubles, *missing),
     )
-    index, card, found = one.run.index, one.card, one.findings.found
+    index, card, findings = one.run.index, one.card, one.findings.found
     yield pages.render("run", card=card, view=view, findings=one.findings)
     for row in one.rows:
         cycle = one.findings.placed_in_cycle(one.run.cycle(row.number))
@@ -297,10 +297,10 @@ def _parts(one: _ReportedRun, pages: Pages) -> Iterator[str]:
             why = {"beside": (None, None), "findings": one.findings.of_cycle(row.number)}
             yield pages.render("why", card=card, graph=graph, **why)
     beliefs = read_beliefs(index, one.run.info.agent)
-    yield pages.render("beliefs", card=card, belief=beliefs, findings=found)
+    yield pages.render("beliefs", card=card, belief=beliefs, findings=findings)
     if card.aware:
         view = AwarenessReader(index).view()
         yield pages.render("awareness", card=card, view=view, chosen=False)
-    yield pages.render("memory", card=card, memory=read_memory(index), findings=found)
+    yield pages.render("memory", card=card, memory=read_memory(index), findings=findings)
     yield pages.render("procedures", card=card, histories=read_procedures(index))
     yield pages.render("findings", card=card, findings=one.findings)

@@ -29,11 +29,11 @@ class FileStamp(NamedTuple):
 def file_stamp(path: Path) -> FileStamp | None:
     """The stamp of a file; None where it is not there, or is no file but a link."""
     try:
-        found = path.lstat()
+        status = path.lstat()
     except OSError:
         return None
-    stamp = FileStamp(found.st_dev, found.st_ino, found.st_mtime_ns, found.st_size)
-    return stamp if stat.S_ISREG(found.st_mode) else None
+    stamp = FileStamp(status.st_dev, status.st_ino, status.st_mtime_ns, status.st_size)
+    return stamp if stat.S_ISREG(status.st_mode) else None
 
 
 def within_run(error: TraceError) -> str:
@@ -194,12 +194,12 @@ class TraceScan:
     def find(self, cycle: int) -> int | None:
         """The position of a cycle, which is scanned for; None where there is none."""
         self.extend()  # notices whether another file replaced the trace
-        found = self.known(cycle)
-        if found is None or found + 1 >= len(self):
+        first = self.known(cycle)
+        if first is None or first + 1 >= len(self):
             while self.extend() and not (len(self) > 1 and self._cycles[-1] > cycle):
                 pass
-            found = self.known(cycle)
-        return found
+            first = self.known(cycle)
+        return first
 
     def reach(self, count: int, ahead: int) -> None:
         """Scans until so many cycles are known to be whole, and on where few bytes are left."""
@@ -213,20 +213,20 @@ class TraceScan:
     def troubles(self, *, is_open: bool) -> tuple[Trouble, ...]:
         """What is wrong with the trace of a run that has ended or not, as far as it was scanned."""
         damaged = self.index.count(RecordKind.UNREADABLE)
-        found = [Trouble(text=text) for text in self._notices]
+        troubles = [Trouble(text=text) for text in self._notices]
         if self._failed:
-            found.insert(0, Trouble(text=self._failed, grave=damaged == self.index.lines))
+            troubles.insert(0, Trouble(text=self._failed, grave=damaged == self.index.lines))
         elif not self.index.lines and not self.index.torn:
-            found.append(Trouble(text="No record has been written to its trace.", grave=True))
+            troubles.append(Trouble(text="No record has been written to its trace.", grave=True))
         if self.index.torn:
             why = "the run continues, or it was killed" if is_open else ""
             lost = "The last line is half written, though the run has ended: its end was lost."
-            found.append(Trouble(text=f"The last line is half written: {why}." if why else lost))
+            troubles.append(Trouble(text=f"The last line is half written: {why}." if why else lost))
         if damaged:
             first = next(self.index.positions(RecordKind.UNREADABLE))
             problems = self.index.read([first])[0].problems
             why = problems[0].text if problems else f"line {first + 1} is no record"
             lines = "1 line" if damaged == 1 else f"{damaged:,} lines"
             text = f"{lines} cannot be read and left out. The first: {why}"
-            found.append(Trouble(text=text))
-        return tuple(found)
+            troubles.append(Trouble(text=text))
+        return tuple(troubles)

@@ -102,17 +102,17 @@ class Findings:
 
     def placed_in(self, row: CycleRow) -> CycleRow:
         """A row with the findings of its cycle."""
-        return replace(row, findings=found) if (found := self.of_cycle(row.number)) else row
+        return replace(row, findings=findings) if (findings := self.of_cycle(row.number)) else row
 
     def placed_in_cycle(self, view: CycleView) -> CycleView:
         """A cycle with the findings of its phases, and the others for the cycle itself."""
-        found = self.of_cycle(view.row.number)
+        findings = self.of_cycle(view.row.number)
         there = {phase.phase for phase in view.phases}
         phases = tuple(
-            replace(phase, findings=tuple(one for one in found if one.phase is phase.phase))
+            replace(phase, findings=tuple(one for one in findings if one.phase is phase.phase))
             for phase in view.phases
         )
-        rest = tuple(one for one in found if one.phase not in there)
+        rest = tuple(one for one in findings if one.phase not in there)
         return replace(view, row=self.placed_in(view.row), phases=phases, findings=rest)
 
 

@@ -48,16 +48,16 @@ class Boundary(Value):
             ConfigurationError: It is neither.
             UnknownNameError: There is no such phase; lists those there are.
         """
-        found = _FORM.fullmatch(text)
-        if found is None or int(found[1]) < 1:
+        match = _FORM.fullmatch(text)
+        if match is None or int(match[1]) < 1:
             raise ConfigurationError(
                 f"{text!r} is no boundary. Write CYCLE.PHASE, e.g. 3.evaluation, or CYCLE alone "
                 "for its retrieval; cycles count from 1."
             )
-        phase = (found[2] or Phase.RETRIEVAL).casefold()
+        phase = (match[2] or Phase.RETRIEVAL).casefold()
         if phase not in PHASES:
             raise UnknownNameError("phase", phase, PHASES)
-        return cls(cycle=int(found[1]), phase=Phase(phase))
+        return cls(cycle=int(match[1]), phase=Phase(phase))
 
     def __str__(self) -> str:
         return f"{self.cycle}.{self.phase.value}"

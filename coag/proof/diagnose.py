@@ -76,11 +76,11 @@ def _judge(cycle: ObservedCycle, run: RunHistory) -> Iterator[Diagnosis]:
         yield from _diagnose_plain(cycle, run.failed_calls)
         return
     run.begin(cycle)
-    found = next(filter(None, (rule(cycle) for rule in RULES)), None)
-    if found is not None:
-        if found.fact:
-            run.misperceived[found.fact] = cycle.cycle
-        yield found
+    diagnosis = next(filter(None, (rule(cycle) for rule in RULES)), None)
+    if diagnosis is not None:
+        if diagnosis.fact:
+            run.misperceived[diagnosis.fact] = cycle.cycle
+        yield diagnosis
     run.end(cycle)
 
 

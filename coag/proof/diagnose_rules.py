@@ -521,9 +521,9 @@ def refuted_belief(cycle: ObservedCycle) -> Diagnosis | None:
     """What is perceived now is not what was believed, and no own action explains it."""
     for returned in cycle.returns:
         lonely = _lonely(cycle, returned) if cycle.run.domain.complete else None
-        found = lonely or _surprise(cycle, returned, cycle.expected(returned))
-        if found is not None:
-            return found
+        surprise = lonely or _surprise(cycle, returned, cycle.expected(returned))
+        if surprise is not None:
+            return surprise
     return None
 
 

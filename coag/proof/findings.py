@@ -226,8 +226,8 @@ class FindingLog:
                 if len(self._remarks) < LISTED:
                     self._remarks.append(TraceRemark(seq=at, text=text))
             elif len(self._violations) < LISTED:
-                found = Violation(rule=rule, seq=at, cycle=self.cycle, text=text)
-                self._violations.append(found)
+                violation = Violation(rule=rule, seq=at, cycle=self.cycle, text=text)
+                self._violations.append(violation)
             else:
                 self._unlisted += 1
 

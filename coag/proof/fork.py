@@ -263,16 +263,16 @@ async def _choice(
     past: Past, later: Later, changes: Changes, trust: Iterable[str]
 ) -> tuple[Choice, ...]:
     """What is chosen in the boundary's cycle; nothing for an impasse."""
-    found: list[tuple[Choice, ...]] = []
+    decisions: list[tuple[Choice, ...]] = []
     async with _restored(past, later, changes, logs=None, trust=trust) as restored:
 
         async def stop(selection: SelectionOutcome) -> str:
             memory = restored.agent.context.working_memory
-            found.append(choices(summarize_cycle([*outcomes_of(memory), selection])) or ())
+            decisions.append(choices(summarize_cycle([*outcomes_of(memory), selection])) or ())
             return "The choice is known."
 
         await restored.proceed((), stop, acting=False)
-    return found[0] if found else ()
+    return decisions[0] if decisions else ()
 
 
 # ---- What to know before a fork is compared with its parent ----
@@ -375,8 +375,8 @@ class RestoredRun:
         candidates = proposal.candidates if proposal else ()
         specs = await self.agent.mind.deps.actions.specs()
         wanted = [one.action for one in candidates if one.id in selection.chosen]
-        found = [specs[name] for name in wanted if name in specs]
-        return tuple(spec.name for spec in found if not (spec.internal and spec.repeatable))
+        described = [specs[name] for name in wanted if name in specs]
+        return tuple(spec.name for spec in described if not (spec.internal and spec.repeatable))
 
     async def proceed(
         self, inputs: Sequence[Sequence[Percept]], stop: Stop, *, acting: bool

@@ -184,19 +184,19 @@ def read_past(run: RunFolder | Path | str, boundary: Boundary) -> tuple[Past, La
 
 def inherited(run: RunFolder, info: RunInfo) -> tuple[Iterator[TraceRecord], str]:
     """What came before a fork: the records of its ancestors, and the first that is not there."""
-    found: list[tuple[RunFolder, int]] = []
+    origins: list[tuple[RunFolder, int]] = []
     above, missing = info.parent, ""
-    while above is not None and len(found) < GENERATIONS:
+    while above is not None and len(origins) < GENERATIONS:
         run = RunFolder((run.path.parent / above.path).resolve())
         parent = read_run(run.path) if run.exists else None
         if parent is None or parent.id != above.run:
             missing = above.path
             break
-        found.append((run, above.seq))
+        origins.append((run, above.seq))
         above = parent.parent
     records = (
         entry.body
-        for folder, seq in reversed(found)
+        for folder, seq in reversed(origins)
         for entry in takewhile(lambda entry, end=seq: entry.seq < end, _entries(folder))
     )
     return records, missing
@@ -260,8 +260,8 @@ class _FilteredSource:
 
     async def recall(self, query: str, k: int) -> Sequence[RecalledRecord]:
         """What the source finds besides those."""
-        found = await self._source.recall(query, k + len(self._left_out))
-        return [hit for hit in found if hit.record.id not in self._left_out][:k]
+        hits = await self._source.recall(query, k + len(self._left_out))
+        return [hit for hit in hits if hit.record.id not in self._left_out][:k]
 
 
 async def records_at(memory: LongTermMemory, past: Past, later: Later) -> dict[str, Record]:
@@ -350,13 +350,13 @@ def without_records(held: Mapping[str, Record], names: Iterable[str]) -> dict[st
 
 def record_named(name: str, known: Mapping[str, Record]) -> str:
     """The id of the record that an id or a short id means."""
-    found = [record_id for record_id in known if record_id.startswith(name)]
-    if len(found) == 1 and len(name) >= SHORT_ID_LENGTH:
-        return found[0]
-    if found:
+    matches = [record_id for record_id in known if record_id.startswith(name)]
+    if len(matches) == 1 and len(name) >= SHORT_ID_LENGTH:
+        return matches[0]
+    if matches:
         raise ConfigurationError(
             f"{name!r} is no id of a record, nor a short one: give {SHORT_ID_LENGTH} characters or "
-            f"more of: {', '.join(sorted(found)[:_NAMED])}."
+            f"more of: {', '.join(sorted(matches)[:_NAMED])}."
         )
     newest = sorted(known.values(), key=lambda record: record.created_at)[-_NAMED:]
     raise UnknownNameError("record at the boundary", name, (record.id for record in newest))
@@ -394,11 +394,11 @@ def store_remembered(run: RunFolder, records: Iterable[Record]) -> None:
 
 
 async def _all(store: RecordStore, scopes: Sequence[str]) -> dict[str, Record]:
-    found: dict[str, Record] = {}
+    records: dict[str, Record] = {}
     for kind in MemoryKind:
         search = Search(text=None, kind=kind, k=_ALL, scopes=tuple(scopes), include_superseded=True)
-        found |= {hit.record.id: hit.record for hit in await store.search(search)}
-    return found
+        records |= {hit.record.id: hit.record for hit in await store.search(search)}
+    return records
 
 
 @asynccontextmanager

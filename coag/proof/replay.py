@@ -72,18 +72,18 @@ class ReplayReport:
         return self.divergence is None
 
     def _repr_html_(self) -> str:
-        found = self.divergence
+        divergence = self.divergence
         title = f"Replay of {self.run}: all {self.records} records are alike"
         facts: list[tuple[str, object]] = []
-        if found is not None:
+        if divergence is not None:
             title = f"Replay of {self.run}: {self.records} records are alike, then it differs"
             facts = [
-                ("record", found.seq),
-                ("where", found.place),
-                ("field", found.field),
-                ("recorded", found.recorded),
-                ("replayed", found.replayed),
-                ("meaning", found.meaning),
+                ("record", divergence.seq),
+                ("where", divergence.place),
+                ("field", divergence.field),
+                ("recorded", divergence.recorded),
+                ("replayed", divergence.replayed),
+                ("meaning", divergence.meaning),
             ]
         return html_card(title, facts=facts, lines=self.remarks)
 

@@ -100,8 +100,8 @@ class Stage:
             if due(self.tape.head):
                 return
         head = self.tape.head
-        found = "the end" if head is None else head.record
-        self.sink.diverge("record", found, f"{what}, which is not next on the tape")
+        recorded = "the end" if head is None else head.record
+        self.sink.diverge("record", recorded, f"{what}, which is not next on the tape")
 
     def executed_as(self, call: ActionCall) -> Executed | None:
         """How the recorded Execution has a call."""
@@ -397,8 +397,8 @@ class TapeAnswers:
 
     def _dropped(self) -> int:
         for record in self._in_phase():
-            if isinstance(record, Note) and (found := _DROPPED.match(record.text)):
-                return int(found[1])
+            if isinstance(record, Note) and (match := _DROPPED.match(record.text)):
+                return int(match[1])
         return 0
 
 
@@ -433,9 +433,9 @@ class RecordedRule:
             "constraint": self.name,
         }
         for each in cast("list[Any]", forbidden) if isinstance(forbidden, list) else []:
-            found = cast("dict[str, Any]", each) if isinstance(each, dict) else {}
-            if sought.items() <= found.items():
-                return Verdict.forbid(str(found.get("reason")))
+            fields = cast("dict[str, Any]", each) if isinstance(each, dict) else {}
+            if sought.items() <= fields.items():
+                return Verdict.forbid(str(fields.get("reason")))
         return Verdict.allow()
 
     def _evaluated(self, candidate: Candidate, outcome: EvaluationOutcome) -> Verdict:

@@ -141,8 +141,8 @@ class Process:
     def _count(self, percepts: Iterable[Percept]) -> None:
         """Counts the ids of what came from outside."""
         for percept in percepts:
-            if found := _NUMBER.fullmatch(percept.id):
-                self.mind.deps.ids.load({found[1]: int(found[2])})
+            if match := _NUMBER.fullmatch(percept.id):
+                self.mind.deps.ids.load({match[1]: int(match[2])})
 
     def _working_memory(self) -> WorkingMemory:
         return self.mind.context.working_memory

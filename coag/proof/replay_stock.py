@@ -268,11 +268,11 @@ def _check_written(
     sink: CheckingSink, run: RunFolder, records: Callable[[], Iterable[TraceRecord]]
 ) -> None:
     """Refuses an agent that does not record everything, with which nothing can be compared."""
-    found = sink.divergence
-    if found is None or found.field != "record":
+    divergence = sink.divergence
+    if divergence is None or divergence.field != "record":
         return
     first = next((n for n, one in enumerate(records()) if isinstance(one, ModelCall)), -1)
-    if found.seq <= first and found.record in _WRITTEN_BY_DOUBLES:
+    if divergence.seq <= first and divergence.record in _WRITTEN_BY_DOUBLES:
         raise ResumeError(
             f"The agent that the recipe of {run.path} makes does not write down what it asks its "
             "model, or which tools it lists. "

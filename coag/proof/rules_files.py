@@ -152,17 +152,17 @@ def _ends_whole(trace: Path) -> bool:
 
 def _repeated(path: Path) -> str | None:
     """A field that a JSON file has more than once in one object."""
-    found: list[str] = []
+    problems: list[str] = []
 
     def look(pairs: Iterable[tuple[str, Any]]) -> None:
         counts = Counter(name for name, _ in pairs)
-        found.extend(name for name, count in counts.items() if count > 1)
+        problems.extend(name for name, count in counts.items() if count > 1)
 
     try:
         json.loads(path.read_bytes(), object_pairs_hook=look)
     except (OSError, ValueError, RecursionError):
         return None
-    return next(iter(found), None)
+    return next(iter(problems), None)
 
 
 # ---- Whether the pages for reading are those that the trace gives ----
@@ -289,10 +289,10 @@ class PageRules(Checker):
 
 def _parsed(text: bytes) -> dict[str, Any] | None:
     try:
-        found: object = from_json(text)
+        value: object = from_json(text)
     except ValueError:
         return None
-    return cast("dict[str, Any]", found) if isinstance(found, dict) else None
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else None
 
 
 def _is_later_part(text: bytes, page: dict[str, Any]) -> bool:

@@ -69,11 +69,11 @@ class ProcedureRules(Checker):
             versions = _VERSIONS.validate_python(record.procedures.get("versions", {}))
             state = _STATE.validate_python(record.procedures.get("state"))
         except ValidationError as error:
-            found = error.errors(include_url=False)[0]
-            where = ".".join(map(str, found["loc"]))
+            problem = error.errors(include_url=False)[0]
+            where = ".".join(map(str, problem["loc"]))
             self._in_force = None
             yield Rule.PROCEDURE.says(
-                f"The procedures in the snapshot cannot be read: {shown(where)}: {found['msg']}."
+                f"The procedures in the snapshot cannot be read: {shown(where)}: {problem['msg']}."
             )
             return
         if record.reason is not SnapshotReason.CYCLE:

@@ -117,11 +117,11 @@ class StateRules(Checker):
                 f"A snapshot says that a cycle begins, but cycle {memory.cycle} has only come to "
                 f"{memory.phase}."
             )
-        found = _memory_difference(memory, record, old=self._old)
-        if found is not None:
-            ours, theirs = ("nothing" if one is None else shown(one) for one in found[1:])
+        difference = _memory_difference(memory, record, old=self._old)
+        if difference is not None:
+            ours, theirs = ("nothing" if one is None else shown(one) for one in difference[1:])
             yield Rule.MEMORY.says(
-                f"The snapshot says that working memory's {found[0]} is {theirs}; the records "
+                f"The snapshot says that working memory's {difference[0]} is {theirs}; the records "
                 f"before it lead to {ours}."
             )
             yield from self._adopt(record)
@@ -283,13 +283,13 @@ def _memory_difference(
         return None
     if old:  # fields that came later are not in it
         ours = {name: held for name, held in ours.items() if name in theirs}
-    found = next(differences(ours, theirs), None)
-    if found is None:
+    difference = next(differences(ours, theirs), None)
+    if difference is None:
         return None
     try:  # fields within that came later have their defaults
         read = WorkingMemory.model_validate(theirs).to_json()
     except ValidationError:
-        return found
+        return difference
     return next(differences(ours, {name: it for name, it in read.items() if name in ours}), None)
 
 
@@ -498,8 +498,8 @@ class IdRules(Checker):
 
     def on_model_call(self, record: ModelCall) -> None:
         """Nobody outside of the run numbers model calls."""
-        if found := _CALL.fullmatch(record.id):
-            self._counts["call"] = max(int(found[1]), self._counts.get("call", 0))
+        if match := _CALL.fullmatch(record.id):
+            self._counts["call"] = max(int(match[1]), self._counts.get("call", 0))
 
     def on_snapshot(self, record: Snapshot) -> Findings:
         """A snapshot's counts cover the ids before it."""

@@ -333,9 +333,9 @@ class CheckingSink:
         was, now = head, record
         if isinstance(was, Snapshot) and isinstance(now, Snapshot):
             was, now = self._was.completed(was), self._now.completed(now)
-        found = _difference(was, now)
-        if found is not None:
-            self.diverge(found.path, *found.shown())
+        difference = _difference(was, now)
+        if difference is not None:
+            self.diverge(difference.path, *difference.shown())
         self.accept()
 
     def flush(self) -> None:

@@ -73,8 +73,8 @@ def verify(
 
     See `examine`, whose result also has remarks.
     """
-    found = examine(trace, hooks=hooks, head=head, key=key, witness=witness)
-    return list(found.violations)
+    examination = examine(trace, hooks=hooks, head=head, key=key, witness=witness)
+    return list(examination.violations)
 
 
 def examine(

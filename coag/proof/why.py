@@ -88,17 +88,17 @@ class Considered(Value):
     @classmethod
     def of(cls, one: CandidateSummary) -> Considered:
         """A candidate of a cycle's summary."""
-        candidate, found = one.candidate, one.evaluation
+        candidate, evaluation = one.candidate, one.evaluation
         return cls(
             id=candidate.id,
             choice=Choice.of(candidate),
             because=candidate.reason,
             expected_effect=candidate.expected_effect,
-            verdicts=found.verdicts if found else (),
+            verdicts=evaluation.verdicts if evaluation else (),
             rejected_by=one.rejected_by,
-            projection=found.projection if found else None,
-            score=found.score if found else None,
-            judged=found.reason if found else "",
+            projection=evaluation.projection if evaluation else None,
+            score=evaluation.score if evaluation else None,
+            judged=evaluation.reason if evaluation else "",
             chosen=one.chosen,
         )
 

@@ -62,8 +62,8 @@ class SameFile:
 
     def is_other(self, file: BinaryIO) -> bool:
         """True if this is not the file that was opened first."""
-        found = os.fstat(file.fileno())
-        now = (found.st_dev, found.st_ino)
+        status = os.fstat(file.fileno())
+        now = (status.st_dev, status.st_ino)
         self._known = self._known or now
         return now != self._known
 

@@ -105,12 +105,12 @@ def _older(line: bytes) -> ParsedLine | Unreadable:
 
 
 def _why_unreadable(line: bytes, error: ValidationError) -> str:
-    found = _json(line)
-    if found is None:
+    value = _json(line)
+    if value is None:
         return "is not JSON, so this is no trace of coag or it is damaged"
-    if not isinstance(found, dict) or not {"v", "seq", "body"} <= cast("Any", found).keys():
+    if not isinstance(value, dict) or not {"v", "seq", "body"} <= cast("Any", value).keys():
         return "has no `v`, `seq` and `body`, so this is no trace of coag"
-    version = cast("dict[str, Any]", found)["v"]
+    version = cast("dict[str, Any]", value)["v"]
     if isinstance(version, int) and version > TRACE_VERSION:
         return newer_version(version)
     return f"is no valid record: {first_error(error)}"
@@ -199,10 +199,10 @@ def info_fields(path: Path) -> dict[str, Any] | None:
     """What a `run.json` holds, unchanged; None where it cannot be read."""
     try:
         with open(path, "rb", opener=regular) as file:
-            found: object = from_json(file.read())
+            value: object = from_json(file.read())
     except (OSError, ValueError):
         return None
-    return cast("dict[str, Any]", found) if isinstance(found, dict) else None
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else None
 
 
 def file_hash(path: Path) -> str:

@@ -63,11 +63,11 @@ _KINDS = {kind.name.lower().encode(): kind for kind in RecordKind if kind}
 
 def time_of(head: bytes) -> datetime | None:
     """When a line was recorded, from its head; None where that does not say it."""
-    found = _AT.search(head)
-    if found is None:
+    match = _AT.search(head)
+    if match is None:
         return None
     try:
-        at = datetime.fromisoformat(found[1].decode())
+        at = datetime.fromisoformat(match[1].decode())
     except ValueError:
         return None
     return at if at.tzinfo is not None else None
@@ -79,13 +79,13 @@ _NOTHING = (RecordKind.UNREADABLE, 0, False)
 def line_kind(line: bytes) -> tuple[RecordKind, int, bool]:
     """What a line says it is, which cycle it names (0 for none), and whether a stretch begins."""
     head = line[:HEAD]
-    found = _RECORD.match(head)
-    if found is None or int(found[1]) != TRACE_VERSION or not line.endswith(b"}}\n"):
+    match = _RECORD.match(head)
+    if match is None or int(match[1]) != TRACE_VERSION or not line.endswith(b"}}\n"):
         return _parsed_kind(line)
-    kind = _KINDS.get(found[2], RecordKind.UNREADABLE)
-    if found[2] in _NAMES_NO_CYCLE:
+    kind = _KINDS.get(match[2], RecordKind.UNREADABLE)
+    if match[2] in _NAMES_NO_CYCLE:
         return kind, 0, kind is RecordKind.TURN_START
-    cycle = _CYCLE.match(head, found.end())
+    cycle = _CYCLE.match(head, match.end())
     if cycle is None or (kind is RecordKind.SNAPSHOT and cycle[2] is None):
         return _parsed_kind(line)
     return kind, int(cycle[1]), kind is RecordKind.SNAPSHOT and cycle[2] == b"cycle"

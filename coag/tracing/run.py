@@ -127,10 +127,10 @@ def installed_versions() -> dict[str, str]:
 
 @cache
 def _versions() -> Mapping[str, str]:
-    found = {"python": platform.python_version()}
+    versions = {"python": platform.python_version()}
     for name in _RECORDED:
         try:
-            found[name] = version(name)
+            versions[name] = version(name)
         except PackageNotFoundError:
             continue
-    return found
+    return versions

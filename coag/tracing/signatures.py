@@ -319,7 +319,7 @@ class Witness:
             return self._read(file.read())
 
     def _read(self, text: bytes) -> list[Witnessed]:
-        found: list[Witnessed] = []
+        entries: list[Witnessed] = []
         before = ""
         for number, line in enumerate(text.splitlines(keepends=True), 1):
             try:
@@ -332,8 +332,8 @@ class Witness:
             before = _line_hash(before, fields)
             if before != one.hash or canonical(fields) + b"\n" != line:
                 raise TraceError(self.path, f"was changed: the hash of line {number} does not fit")
-            found.append(one)
-        return found
+            entries.append(one)
+        return entries
 
 
 def _line_hash(before: str, fields: Mapping[str, Any]) -> str:
@@ -360,8 +360,8 @@ def witness_problems(
         if heads.get(one.records, "") != one.head
     ]
     if newest.ended or (now.records == newest.records and not _ended(run)):
-        found = (f"The witness saw {one}" for one in _differences(newest, now))
-        return [*wrong, *found], []
+        problems = (f"The witness saw {one}" for one in _differences(newest, now))
+        return [*wrong, *problems], []
     more = now.records - newest.records
     return wrong, [f"The last {more} records were not witnessed: the run went on since."]
 

@@ -257,7 +257,7 @@ def summarize_cycle(
     situation = dict(state or {})
     outcomes = {outcome.phase: outcome for outcome in inherited}
     receipts: dict[str, Receipt] = {}
-    found: dict[str, list[Any]] = defaultdict(list)
+    groups: dict[str, list[Any]] = defaultdict(list)
     times: list[datetime] = []
     named, acted = 0, False
     for record in records:
@@ -271,7 +271,7 @@ def summarize_cycle(
             receipts[record.intent_id] = record
         else:
             later = acted and isinstance(record, Percept)
-            found["returned" if later else record.record].append(record)
+            groups["returned" if later else record.record].append(record)
         acted = acted or record.record in _ACTS
     return CycleSummary(
         cycle=named if cycle is None else cycle,
@@ -281,14 +281,14 @@ def summarize_cycle(
         ended=times[-1] if times else None,
         outcomes=outcomes,
         candidates=_candidates(outcomes),
-        actions=_actions(outcomes.get(Phase.EXECUTION), found["intent"], receipts),
-        calls=tuple(found["model_call"]),
-        effects=tuple((one, receipts.get(one.id)) for one in found["intent"]),
-        percepts=tuple(found["percept"]),
-        returned=tuple(found["returned"]),
-        written=tuple(found["written"]),
-        notes=tuple(found["note"]),
-        turn_end=found["turn_end"][-1] if found["turn_end"] else None,
+        actions=_actions(outcomes.get(Phase.EXECUTION), groups["intent"], receipts),
+        calls=tuple(groups["model_call"]),
+        effects=tuple((one, receipts.get(one.id)) for one in groups["intent"]),
+        percepts=tuple(groups["percept"]),
+        returned=tuple(groups["returned"]),
+        written=tuple(groups["written"]),
+        notes=tuple(groups["note"]),
+        turn_end=groups["turn_end"][-1] if groups["turn_end"] else None,
     )
 
 

@@ -110,31 +110,31 @@ def short(text: str, limit: int = _TEXT) -> str:
 
 def _changes(status: RunStatus, record: TraceRecord) -> dict[str, Any]:
     """The fields of a status that a record changes."""
-    found: dict[str, Any] = {"since": record.at}
+    changes: dict[str, Any] = {"since": record.at}
     match record:
         case TurnStart():
-            found |= {"turn": record.turn, "phase": "retrieval", "ended_by": ""}
+            changes |= {"turn": record.turn, "phase": "retrieval", "ended_by": ""}
         case TurnEnd():
-            found |= {"ended_by": short(record.reason, _NAME), "response": short(record.response)}
-            found |= {"phase": "", "acting": ""}
+            changes |= {"ended_by": short(record.reason, _NAME), "response": short(record.response)}
+            changes |= {"phase": "", "acting": ""}
         case Intent():
             arguments = json.dumps(record.arguments, ensure_ascii=False, default=str)
             plain = record.candidate_id is None
-            found["acting"] = short(f"{record.action} {arguments}", 200)
-            found["phase"] = "action" if plain else status.phase
+            changes["acting"] = short(f"{record.action} {arguments}", 200)
+            changes["phase"] = "action" if plain else status.phase
         case Receipt():
-            found |= {"acting": "", "result": short(f"{record.status}: {record.content}")}
+            changes |= {"acting": "", "result": short(f"{record.status}: {record.content}")}
         case Note():
-            found = _noted(status, f"{record.about}: {record.text}")
+            changes = _noted(status, f"{record.about}: {record.text}")
         case Percept() if record.sets_goal:
-            found = {"goal": short(record.content)}
+            changes = {"goal": short(record.content)}
         case Percept() if record.kind is PerceptKind.UNKNOWN_OUTCOME:
-            found = _noted(status, f"unknown outcome: {record.content}")
+            changes = _noted(status, f"unknown outcome: {record.content}")
         case ModelCall():
-            found = _called(status, record)
+            changes = _called(status, record)
         case _:
-            found = _came_to(status, record) if record.record == "outcome" else {}
-    return found
+            changes = _came_to(status, record) if record.record == "outcome" else {}
+    return changes
 
 
 def _noted(status: RunStatus, text: str) -> dict[str, Any]:
@@ -163,27 +163,27 @@ def _came_to(status: RunStatus, outcome: Outcome) -> dict[str, Any]:
     earlier = status.outcomes if outcome.cycle == status.cycle else dict[Phase, Outcome]()
     outcomes = {**earlier, outcome.phase: outcome}
     summary = summarize_cycle(outcomes.values(), cycle=outcome.cycle)
-    found: dict[str, Any] = {
+    changes: dict[str, Any] = {
         "cycle": outcome.cycle,
         "phase": phase_after(outcome.phase).value,
         "since": outcome.at,
         "outcomes": outcomes,
     }
-    found |= {"considered": summary} if summary.proposal else {}
+    changes |= {"considered": summary} if summary.proposal else {}
     match outcome:
         case ReasoningOutcome():
             risks = tuple(short(risk, 200) for risk in outcome.risks[:5])
-            return found | {"situation": short(outcome.situation), "risks": risks}
+            return changes | {"situation": short(outcome.situation), "risks": risks}
         case EvaluationOutcome():
-            return found | {"vetoes": _vetoes(status.vetoes, outcome)}
+            return changes | {"vetoes": _vetoes(status.vetoes, outcome)}
         case SelectionOutcome():
-            return found | _selected(status, summary)
+            return changes | _selected(status, summary)
         case ExecutionOutcome():
             ran = outcome.status is not ExecutionStatus.NONE
             result = f"{outcome.status}: {summary.result}" if ran else "none: nothing was run"
-            return found | {"acting": "", "result": short(result)}
+            return changes | {"acting": "", "result": short(result)}
         case _:
-            return found
+            return changes
 
 
 def _vetoes(before: Mapping[str, int], outcome: EvaluationOutcome) -> Mapping[str, int]:
@@ -331,8 +331,8 @@ class RunWatch:
     def _look_at_info(self) -> None:
         """Reads `run.json` if it was replaced."""
         try:
-            found = self.folder.info_path.stat()
-            stamp = (found.st_mtime_ns, found.st_ino)
+            status = self.folder.info_path.stat()
+            stamp = (status.st_mtime_ns, status.st_ino)
         except OSError:
             stamp = None
         if self._info is None or stamp != self._stamp:

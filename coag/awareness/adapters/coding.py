@@ -338,11 +338,11 @@ class CodingAdapter(DomainAdapter):
         )
 
     def _by_kind(self, state: AwarenessState) -> defaultdict[str, list[Entity]]:
-        found: defaultdict[str, list[Entity]] = defaultdict(list)
+        by_name: defaultdict[str, list[Entity]] = defaultdict(list)
         entities = state.world.entities
         for entity, kind in zip(entities, self._kinds(entities), strict=True):
-            found[kind].append(entity)
-        return found
+            by_name[kind].append(entity)
+        return by_name
 
 
 def _kind(entity: Entity) -> str:

@@ -220,7 +220,7 @@ class CompositeAdapter(DomainAdapter):
                 raise ObservationError(
                     str(name), f"there is no such domain; known are {', '.join(self._parts)}."
                 )
-        found: dict[str, Observation] = {}
+        observations: dict[str, Observation] = {}
         for name, (part, space) in self._parts.items():
             if name not in raw:
                 continue
@@ -236,8 +236,8 @@ class CompositeAdapter(DomainAdapter):
             except ObservationError as error:
                 path = ".".join(filter(None, (name, error.path)))
                 raise ObservationError(path, error.problem) from error
-            found[name] = space.observed(seen)
-        return _merged(found)
+            observations[name] = space.observed(seen)
+        return _merged(observations)
 
     def domain_blocks(self, state: AwarenessState) -> tuple[InjectionBlock, ...]:
         """The blocks of each domain, for its own view of the state."""

@@ -289,22 +289,22 @@ def _entities(
     analysis: ConversationAnalysis, thread: _Thread, step: int
 ) -> tuple[ObservedEntity, ...]:
     """The topics and what else is mentioned, each once; a specific type precedes `topic`."""
-    found: dict[str, ObservedEntity] = {}
+    entities: dict[str, ObservedEntity] = {}
     for topic in thread.topics:
         state: dict[str, Scalar] = {_LAST_TOPIC: step}
         if analysis.questions:
             state[_ASKED] = _count(thread.known.get(topic), _ASKED) + 1
-        found[folded(topic)] = ObservedEntity(
+        entities[folded(topic)] = ObservedEntity(
             name=topic, type=ConversationEntityType.TOPIC.value, state=state
         )
     for entity in analysis.entities:
-        topic = found.get(folded(entity.name))
-        found[folded(entity.name)] = ObservedEntity(
+        topic = entities.get(folded(entity.name))
+        entities[folded(entity.name)] = ObservedEntity(
             name=topic.name if topic else entity.name,
             type=entity.type.value,
             state={**(topic.state if topic else {}), **entity.state},
         )
-    return tuple(found.values())
+    return tuple(entities.values())
 
 
 def _implicit_goals(

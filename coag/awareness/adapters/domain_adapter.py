@@ -134,14 +134,14 @@ class KnownNames:
         for name in names:
             for form in _forms(name):
                 by_form.setdefault(form, []).append(name)
-        found: dict[str, Entity] = {}
+        by_name: dict[str, Entity] = {}
         if not by_form:
-            return found
+            return by_name
         for entity, forms in zip(entities, self._forms(entities), strict=True):
             if not by_form.keys().isdisjoint(forms):
                 for name in (name for form in forms for name in by_form.get(form, ())):
-                    found.setdefault(name, entity)
-        return found
+                    by_name.setdefault(name, entity)
+        return by_name
 
 
 def _forms(*names: str) -> tuple[str, ...]:

@@ -188,7 +188,7 @@ class ToolAdapter(PerceptAdapter):
 
     def _things(self, percept: Percept) -> list[ObservedEntity]:
         """The things that a result, or the call, names."""
-        found: dict[tuple[str, str], ObservedEntity] = {}
+        entities: dict[tuple[str, str], ObservedEntity] = {}
         for fields in (*_objects_in(percept.data), percept.arguments or {}):
             for key, type in self.entities.items():
                 name = fields.get(key)
@@ -201,8 +201,8 @@ class ToolAdapter(PerceptAdapter):
                     state={} if fields is percept.arguments else self._state_in(fields),
                     affordances=(short(percept.source),),
                 )
-                found.setdefault((thing.name, type), thing)
-        return list(found.values())[:_THINGS]
+                entities.setdefault((thing.name, type), thing)
+        return list(entities.values())[:_THINGS]
 
     def _state_in(self, fields: _Fields) -> dict[str, Scalar]:
         """The first plain values that are neither things nor resources."""

@@ -292,8 +292,8 @@ async def _records_forgotten(
     place: MemoryPlace, ids: Sequence[str], scope: str | None, *, yes: bool
 ) -> list[Record]:
     async with opened(place) as store:
-        found = [await the_record(store, name, scope) for name in ids]
-        records = list({one.id: one for one in found}.values())
+        chosen = [await the_record(store, name, scope) for name in ids]
+        records = list({one.id: one for one in chosen}.values())
         say(f"{len(records)} record(s) will be removed for good:", "bold")
         _say_records(records)
         for record in records:
@@ -505,10 +505,10 @@ async def _reached(store: RecordStore, scope: str | None, name: str | None) -> S
     """The scopes that a revocation reaches: the one that was given, or all that there are."""
     if scope is not None:
         return Scopes(own=scope)
-    found = await scopes_in(store)
-    if not found:
+    scopes = await scopes_in(store)
+    if not scopes:
         raise NothingFoundError(f"There is no record {name!r}; the memory holds none.")
-    own, *others = found
+    own, *others = scopes
     return Scopes(own=own, writes=tuple(others))
 
 
@@ -536,16 +536,16 @@ async def _show_plan(
 
 def _rules_on(procedures: ProceduralMemory, gone: set[str]) -> list[str]:
     """The changes of procedures that depend on what goes and are not undone yet."""
-    found: list[str] = []
+    changes: list[str] = []
     for name in procedures.names():
         versions = procedures.versions(name)
         undone = {number for version in versions for number in version.undoes}
-        found += [
+        changes += [
             f"{name}@{version.version}"
             for version in versions
             if gone.intersection(version.origins) and version.version not in undone
         ]
-    return found + [one.id for one in procedures.pending() if gone.intersection(one.origins)]
+    return changes + [one.id for one in procedures.pending() if gone.intersection(one.origins)]
 
 
 def _outcome(done: Revocation, would: str) -> list[str]:

@@ -291,8 +291,8 @@ def _rows(health: MemoryHealth) -> Iterator[tuple[str, str]]:
 
 
 def _counted(counts: dict[str, int]) -> str:
-    found = [(name, count) for name, count in counts.items() if count]
-    rows = [f"{line(name, 40)} {count:,}" for name, count in found[:_MOST_ROWS]]
-    if len(found) > _MOST_ROWS:
-        rows.append(f"… and {len(found) - _MOST_ROWS} more")
+    counted = [(name, count) for name, count in counts.items() if count]
+    rows = [f"{line(name, 40)} {count:,}" for name, count in counted[:_MOST_ROWS]]
+    if len(counted) > _MOST_ROWS:
+        rows.append(f"… and {len(counted) - _MOST_ROWS} more")
     return ", ".join(rows) or "none"

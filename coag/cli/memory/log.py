@@ -72,7 +72,7 @@ def changes_of(place: MemoryPlace, name: str) -> list[LoggedChange]:
     """What people did to a record, oldest first; lines that are damaged are passed over."""
     if place.folder is None:
         return []
-    path, found = place.folder / LOG_FILE, list[LoggedChange]()
+    path, changes = place.folder / LOG_FILE, list[LoggedChange]()
     try:
         lines = path.read_bytes().splitlines() if path.is_file() else []
     except OSError as error:
@@ -83,8 +83,8 @@ def changes_of(place: MemoryPlace, name: str) -> list[LoggedChange]:
         except ValidationError:
             continue
         if any(one.startswith(name) for one in (*done.records, *_touched(done))):
-            found.append(done)
-    return found
+            changes.append(done)
+    return changes
 
 
 def lowered_by(done: LoggedChange) -> list[str]:
@@ -98,6 +98,6 @@ def _touched(done: LoggedChange) -> list[str]:
 
 
 def _ids(done: LoggedChange, detail: str) -> list[str]:
-    found = done.details.get(detail)
-    names = cast("list[Any]", found) if isinstance(found, list) else []
+    value = done.details.get(detail)
+    names = cast("list[Any]", value) if isinstance(value, list) else []
     return [one for one in names if isinstance(one, str)]

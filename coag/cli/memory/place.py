@@ -289,7 +289,7 @@ async def the_record(store: RecordStore, name: str, scope: str | None) -> Record
             f"{name!r} is too short for an id; give at least its first {SHORT_ID_LENGTH} "
             "characters, as `coag memory ls` shows them."
         )
-    found: list[Record] = []
+    matches: list[Record] = []
     for kind in MemoryKind:
         search = Search(
             text=None,
@@ -300,14 +300,14 @@ async def the_record(store: RecordStore, name: str, scope: str | None) -> Record
             include_superseded=True,
         )
         hits = await store.search(search)
-        found += [hit.record for hit in hits if hit.record.id.startswith(name)]
-    if not found:
+        matches += [hit.record for hit in hits if hit.record.id.startswith(name)]
+    if not matches:
         within = "" if scope is None else f" in scope {scope!r}"
         raise NothingFoundError(f"There is no record {name!r}{within}.")
-    if len(found) > 1:
-        named = ", ".join(f"{one.id} (scope {one.scope!r})" for one in found)
+    if len(matches) > 1:
+        named = ", ".join(f"{one.id} (scope {one.scope!r})" for one in matches)
         raise ConfigurationError(f"{name!r} begins the ids of several records: {named}.")
-    return found[0]
+    return matches[0]
 
 
 async def no_scope(store: RecordStore, name: str) -> str | None:

@@ -269,12 +269,12 @@ def _table(records: Iterable[Record], width: int) -> Table:
 
 def marks_of(record: Record) -> str:
     """One sign for each thing that a reader should know of a record."""
-    found = {
+    marks = {
         "!": record.provenance.trust is Trust.UNTRUSTED,
         "-": record.superseded_by is not None,
         "x": bool(record.lineage.contradicts),
     }
-    return "".join(mark for mark, holds in found.items() if holds)
+    return "".join(mark for mark, holds in marks.items() if holds)
 
 
 def _hit(hit: RecalledRecord, *, with_scope: bool) -> Iterator[Text]:

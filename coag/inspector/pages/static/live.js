@@ -2,7 +2,7 @@
 const head = document.querySelector("[data-events]");
 const badge = document.getElementById("live");
 
-function tell(state, text) {
+function showState(state, text) {
   if (!badge || badge.dataset.state === state) return;
   badge.dataset.state = state;
   badge.textContent = text;
@@ -40,23 +40,23 @@ const words = head?.dataset.follows === "checks"
   : { on: "live", ended: "the run has ended" };
 
 if (head && typeof EventSource === "function") {
-  tell("wait", "connecting");
+  showState("wait", "connecting");
   const source = new EventSource(head.dataset.events);
-  source.addEventListener("open", () => tell(words.on === "live" ? "on" : "check", words.on));
+  source.addEventListener("open", () => showState(words.on === "live" ? "on" : "check", words.on));
   source.addEventListener("error", () => {
-    if (source.readyState === EventSource.CLOSED) tell("lost", "connection lost: load the page again");
-    else tell("lost", "connection lost, trying again");
+    if (source.readyState === EventSource.CLOSED) showState("lost", "connection lost: load the page again");
+    else showState("lost", "connection lost, trying again");
   });
   source.addEventListener("fragment", (event) => put(event.data));
-  source.addEventListener("checking", () => tell("check", "checking"));
+  source.addEventListener("checking", () => showState("check", "checking"));
   source.addEventListener("reload", () => location.reload());
   source.addEventListener("trouble", (event) => {
     source.close();
-    tell("lost", event.data);
+    showState("lost", event.data);
   });
   source.addEventListener("end", () => {
     source.close();
-    tell("ended", words.ended);
+    showState("ended", words.ended);
   });
   addEventListener("pagehide", () => source.close());
 }
