@@ -333,7 +333,7 @@ _MEANS = {ProblemKind.TRUNCATED: ": the run was killed, or is not finished"}
 
 @dataclass(frozen=True, slots=True)
 class _Shown:
-    """A record of the trace on its way to the terminal."""
+    """A record of the trace to be printed."""
 
     entry: Entry
     cycle: int

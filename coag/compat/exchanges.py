@@ -142,7 +142,7 @@ def shown(request: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-# ---- The answer of a model client on its way into a record, and out of it again ----
+# ---- The answer of a model client to a record, and back ----
 
 
 _ESCAPED = re.compile(r"\\(\\|u[0-9a-f]{4})")
@@ -185,9 +185,9 @@ def given_of(result: CreateResult, pieces: Sequence[str] | None) -> AnswerDetail
 def given_up(error: BaseException | None, pieces: Sequence[str] | None) -> AnswerDetails:
     """What came before a request ended without an answer."""
     text = "".join(pieces or ())
-    broken_off = isinstance(error, asyncio.CancelledError | GeneratorExit)
+    cancelled = isinstance(error, asyncio.CancelledError | GeneratorExit)
     details = AnswerDetails(
-        ended="nothing" if error is None else "cancelled" if broken_off else "raised",
+        ended="nothing" if error is None else "cancelled" if cancelled else "raised",
         pieces=None if pieces is None else tuple(map(len, pieces)),
         stream=well_formed(text) or None,
         exact={"stream": _escape(text)} if _halved(text) else None,
@@ -341,7 +341,7 @@ def _unescape(text: str) -> str:
     )
 
 
-# ---- A tool's result on its way into a receipt, and out of it again ----
+# ---- A tool's result to a receipt, and back ----
 
 
 _OURS = frozenset({"coag", "autogen_core", "autogen_agentchat", "autogen_ext"})

@@ -382,7 +382,7 @@ class RemoteConnection:
         except TimeoutError as error:
             problem = (
                 f"no sign of life for {self.limits.patience:g} s. Is there a worker that serves "
-                f"{target.type!r} at this host? It may have died; what it did before is not undone."
+                f"{target.type!r} at this host? It may be gone; what it did before is not undone."
             )
             raise _error(target, "unreachable", problem) from error
         finally:

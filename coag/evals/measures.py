@@ -37,7 +37,7 @@ from coag.schema import (
 )
 
 NOT_ATTRIBUTABLE = "not attributable"
-"""Stands for a failed run of whose first failure the trace cannot tell the cause."""
+"""For a failed run whose trace does not show the cause of its first failure."""
 NO_FAILURE_FOUND = "no failure found"
 """Stands for a failed run in whose trace a diagnosis finds no failure."""
 _UNKNOWN_ACTION = "action_exists"
@@ -72,7 +72,7 @@ class TraceEpisode:
     domain: DomainKnowledge = field(default_factory=DomainKnowledge)
     """What a diagnosis may use of the domain."""
     where: Callable[[str], object] = _nowhere
-    """From a result's text to where the agent then is; None where the text does not tell."""
+    """From a result's text to where the agent then is; None where the text does not say it."""
 
 
 # ---- counts ----
@@ -643,13 +643,13 @@ def model_calls(tally: TraceTally) -> float | None:
 
 @_measure("cost", "tokens", "less")
 def prompt_tokens(tally: TraceTally) -> float | None:
-    """Tokens that the model read; estimated where the server does not tell, as for scripts."""
+    """Tokens that the model read; estimated where the server does not say it, as for scripts."""
     return tally.figures.prompt_tokens
 
 
 @_measure("cost", "tokens", "less")
 def completion_tokens(tally: TraceTally) -> float | None:
-    """Tokens that the model wrote; estimated where the server does not tell."""
+    """Tokens that the model wrote; estimated where the server does not say it."""
     return tally.figures.completion_tokens
 
 
@@ -729,7 +729,7 @@ def total_of(tallies: Iterable[TallyT]) -> TallyT | TraceTally:
 def causes_of(tallies: Iterable[TraceTally]) -> dict[str, int]:
     """Failed runs of a trial by the cause of their first failure.
 
-    Keys are the causes of `coag.proof.Cause`, `not attributable` where the trace cannot tell, and
+    Keys are the causes of `coag.proof.Cause`, `not attributable` where no record shows it, and
     `no failure found`. Empty where every run succeeded.
     """
     return dict(total_of(tallies).blame.causes)

@@ -196,7 +196,7 @@ def machine_class() -> str:
         memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
         parts.append(f"{round(memory / 2**30)} GB")
     except (AttributeError, ValueError, OSError):
-        pass  # this system does not tell
+        pass  # this system does not say
     return ", ".join(part for part in parts if part)
 
 

@@ -74,7 +74,7 @@ class ReportProfile:
     learning_measures: Mapping[str, str] = field(default_factory=dict[str, str])
     """Measures of single episodes that are compared, with what tables call them."""
     recall_measures: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Measures of single episodes that tell what was recalled, with what tables call them."""
+    """Measures of single episodes about recall, with what tables call them."""
     label: Callable[[str], str] = str
     """What a scenario is called."""
     describe: Callable[[str], str] = lambda contender: ""

@@ -93,7 +93,7 @@ class _Kind:
     columns: tuple[str, ...]
     """Fields that are shown. The first names a thing, the others describe it."""
     keys: tuple[str, ...] = ()
-    """Fields that tell the things apart; none for the first column."""
+    """Fields that identify a thing; none for the first column."""
     step: str = "step"
     """The field with the state's step at which a thing came."""
     compared: int | None = None

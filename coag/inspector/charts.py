@@ -322,7 +322,7 @@ def _beliefs_in_words(track: BeliefTrack) -> str:
     begun, ended = (_named(point.believed) or "nothing" for point in (first, last))
     text = f"Believed from cycle {first.cycle} to {last.cycle}: first {begun}, last {ended}."
     if not track.true_path:
-        return f"{text} The environment does not tell what was so."
+        return f"{text} The environment does not report the truth."
     wrong = f"{track.wrong} of {len(track.points)} cycles" if track.wrong else "no cycle"
     return f"{text} Belief and truth differ in {wrong}."
 

@@ -217,7 +217,7 @@ class PhaseView:
     inherited: bool = False
     at: datetime | None = None
     seconds: float | None = None
-    """From the end of the phase before it, as the records' times tell."""
+    """From the end of the phase before it, by the records' times."""
     calls: tuple[CallView, ...] = ()
     notes: tuple[Note, ...] = ()
     findings: tuple[Finding, ...] = ()
@@ -278,7 +278,7 @@ class RunCard:
     folder: str
     info: RunInfo | None
     is_open: bool
-    """True if it has not ended: it is running, or was interrupted; its trace cannot tell."""
+    """True if it has not ended: it is running, or was interrupted; its trace does not say."""
     outcome: TaskOutcome
     ending: str
     scenario: str = ""

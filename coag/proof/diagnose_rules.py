@@ -55,7 +55,7 @@ def changed_record(cycle: ObservedCycle) -> Diagnosis | None:
             return cycle.failure(
                 f"Recall brought record {name} with a content that is not its own.",
                 Cause.WRONG_FACT,
-                "A record's id stands for its text, and this text is another one.",
+                "A record's id follows from its text, and this text is another one.",
                 *([] if known is None else [_existing(known)]),
                 cycle.at(Phase.RETRIEVAL, came),
             )
@@ -364,7 +364,7 @@ def refused_at_last(cycle: ObservedCycle) -> Diagnosis | None:
             cause = Cause.CHANGED_ENVIRONMENT
             why = "It was allowed in Evaluation: what the rule looks at changed since."
             if " approval: " in done.result:
-                cause, why = Cause.INVALID_PROPOSAL, "Whoever approves did not want it."
+                cause, why = Cause.INVALID_PROPOSAL, "The approver did not want it."
             return cycle.failure(text, cause, why, cycle.at(Phase.EXECUTION, text))
     return None
 

@@ -288,7 +288,7 @@ class _Replay:
             await self._begin_fork(head)
         else:
             self.sink.remark(
-                "The trace does not begin with a snapshot, as where its first process died at "
+                "The trace does not begin with a snapshot, as where its first process ended at "
                 "once: the run is taken to begin with the agent as it is built."
             )
             await self._take_over(await self.build())

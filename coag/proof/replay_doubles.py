@@ -494,7 +494,7 @@ class TapeRules(ConstraintSet):
             self.add(RecordedRule(name, self._sink.tape), name=name)
             self._sink.remark(
                 f"The constraint {name} was put in force from outside before cycle {was.cycle}; "
-                "its recorded verdicts stand for it."
+                "its recorded verdicts are used."
             )
         for name in removed:
             self.remove(name)

@@ -88,7 +88,7 @@ class CandidateRules(Checker):
         if self._closed is not None:
             (seq, cycle), self._closed = self._closed, None
             yield Rule.EXECUTION.says(
-                f"Cycle {cycle} was closed without acting, as where a turn breaks off, but {but}.",
+                f"Cycle {cycle} was closed without acting, as after an interruption, but {but}.",
                 seq,
             )
 
@@ -204,7 +204,7 @@ class CandidateRules(Checker):
         if self._must_close and not closing:
             yield Rule.SELECTION.says(
                 f"In cycle {record.cycle} {self._must_close}, which only happens where a cycle "
-                f"breaks off; but its execution is {record.status} ({shown(record.result)})."
+                f"is interrupted; but its execution is {record.status} ({shown(record.result)})."
             )
         if record.status is ExecutionStatus.NONE and closing and self._in_turn:
             self._closed = (self.log.seq, record.cycle)

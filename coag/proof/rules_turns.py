@@ -445,7 +445,7 @@ class CallRules(Checker):
         if again:
             yield remark(
                 f"{again} model calls of {record.phase} in cycle {record.cycle} are in no "
-                "outcome: the phase was broken off and begun again, or they were added."
+                "outcome: the phase was interrupted and begun again, or they were added."
             )
         elif record.usage != used:
             wrong = Rule.USAGE.says(
