@@ -411,13 +411,13 @@ def _showing(
         return None
     usual = _SCRIPTED_PACE if is_scripted(request.model) else 0.0
     seconds = usual if pace is None else pace
-    given = os.environ.get(CONTROL_TOKEN)
-    token = given or secrets.token_urlsafe(24)
+    from_environment = os.environ.get(CONTROL_TOKEN)
+    token = from_environment or secrets.token_urlsafe(24)
     if request.world is not None:
         url, showing, new = request.world.rstrip("/"), Showing(pace=seconds), ""
     else:
         chosen = port or _free_port()
-        url, new = f"http://{_HOST}:{chosen}", "" if given else token
+        url, new = f"http://{_HOST}:{chosen}", "" if from_environment else token
         showing = Showing(pace=seconds, port=chosen, control_token=token)
     typer.echo(f"live page: {url}/", err=True)
     typer.echo(f"control token: {new or f'the one in {CONTROL_TOKEN}'}", err=True)
@@ -434,13 +434,13 @@ def _refuse_without_show(
         _refuse({"--port": port}, "the world is served elsewhere: --world")
 
 
-def _refuse(given: Mapping[str, object], reason: str) -> None:
+def _refuse(options: Mapping[str, object], reason: str) -> None:
     """Refuses options that would have no effect.
 
     Raises:
-        ConfigurationError: One of them is given.
+        ConfigurationError: One of them is set.
     """
-    named = ", ".join(name for name, value in given.items() if value is not None)
+    named = ", ".join(name for name, value in options.items() if value is not None)
     if named:
         raise ConfigurationError(f"{named}: {reason}. Leave it out.")
 

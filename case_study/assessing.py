@@ -200,7 +200,7 @@ def assess(  # noqa: PLR0913 - options of a command
     if again:
         _measure_again(output, played_in)
         return
-    asked = _asked(
+    plan = _asked(
         there, name, played_in, (agents, scenarios, seeds), model or [], fewer_seeds or []
     )
     conditions = _conditions(
@@ -211,9 +211,9 @@ def assess(  # noqa: PLR0913 - options of a command
         max_actions=max_actions,
         episodes=episodes,
     )
-    asked = _complete(asked, conditions)
-    scripted = all(one == NO_MODEL or is_scripted(one) for one in asked.models)
-    jobs = sum(1 for _ in asked.jobs())
+    plan = _complete(plan, conditions)
+    scripted = all(one == NO_MODEL or is_scripted(one) for one in plan.models)
+    jobs = sum(1 for _ in plan.jobs())
     sequences = "episodes" in conditions
     settings = RunSettings(
         keep=keep or ("failures" if scripted else "all"),
@@ -224,13 +224,13 @@ def assess(  # noqa: PLR0913 - options of a command
         specs={model_spec(text).public: text for text in model or []},
     )
     with _Progress() as bar:
-        found = run_evaluation(
-            played_in, output, plan=asked, extend=extend, settings=settings, progress=bar
+        assessment = run_evaluation(
+            played_in, output, plan=plan, extend=extend, settings=settings, progress=bar
         )
-    _print_summary(found, played_in)
+    _print_summary(assessment, played_in)
     if bar.stopped:
         raise typer.Exit(_INTERRUPTED)
-    if found.missing:
+    if assessment.missing:
         raise typer.Exit(_BROKEN)
 
 
@@ -344,10 +344,10 @@ def _asked(
     )
 
 
-def _conditions(there: Plan | None, domain: str, **given: Any) -> dict[str, Any]:
-    """What is the same in all trials: what is given, else as it is there, else as usual."""
+def _conditions(there: Plan | None, domain: str, **options: Any) -> dict[str, Any]:
+    """The conditions of all trials: the options, else those of the plan there, else the usual."""
     usual = {"place": "local"} | ({"episodes": USUAL_EPISODES} if domain == EPISODES else {})
-    known = {key: value for key, value in given.items() if value is not None}
+    known = {key: value for key, value in options.items() if value is not None}
     return {**usual, **(there.conditions if there else {}), **known}
 
 

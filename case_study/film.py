@@ -448,10 +448,10 @@ def call_text(action: str, arguments: Mapping[str, Any] | str | None) -> str:
     if isinstance(arguments, Mapping):
         values = list(arguments.values())[:4]
         texts = [value if isinstance(value, str) else json.dumps(value) for value in values]
-        shown = ", ".join(excerpt(text, 60) for text in texts)
+        values_text = ", ".join(excerpt(text, 60) for text in texts)
     else:
-        shown = excerpt(arguments or "", 60)
-    return f"{excerpt(action, 60)} {shown}".strip()
+        values_text = excerpt(arguments or "", 60)
+    return f"{excerpt(action, 60)} {values_text}".strip()
 
 
 def _way_of(action: str, arguments: Mapping[str, Any] | None) -> Direction | None:

@@ -205,12 +205,12 @@ def domain_named(name: str) -> EvaluationDomain:
             f"There is no domain {name!r}: it is {VACUUM!r}, {EPISODES!r}, or the import name of "
             "another, such as 'package.module:DOMAIN'."
         )
-    found = from_import_name(name)
-    if not isinstance(found, EvaluationDomain):
+    domain = from_import_name(name)
+    if not isinstance(domain, EvaluationDomain):
         raise ConfigurationError(
             f"{name!r} is no domain: it lacks one of scenarios, contenders, asks_model and play."
         )
-    return found
+    return domain
 
 
 # ---- what a case came to ----
@@ -275,14 +275,14 @@ def _tallies(episodes: Iterable[EpisodeRecord]) -> list[Tally]:
 
 def _counted_again(case: CaseFolder, request: CaseRequest, record: EpisodeRecord) -> EpisodeRecord:
     """The record of an episode, counted from its trace again where its world was kept too."""
-    kept = case.world(record.episode)
-    if not kept.is_file():
+    path = case.world(record.episode)
+    if not path.is_file():
         return record
     try:
-        world = WorldState.model_validate_json(kept.read_bytes())
+        world = WorldState.model_validate_json(path.read_bytes())
     except ValidationError as error:
         raise AssessmentError(
-            f"{kept} is no state of a world: {error.error_count()} errors in it."
+            f"{path} is no state of a world: {error.error_count()} errors in it."
         ) from error
     episode = vacuum_episode(
         records_of(RunFolder(case.path / record.run)),

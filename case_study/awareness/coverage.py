@@ -485,14 +485,14 @@ class CoverageRequest(Value):
     def command(self) -> str:
         """The command that asks for it; it names no folder and holds no secret."""
         words = ["case-study", "awareness", "coverage"]
-        given = {
+        options = {
             "--model": self.model and ModelSpec.parse(self.model).public,
             "--limit": self.limit,
             "--questions": ",".join(self.questions) or None,
             "--budget": self.budget if self.budget != BUDGET else None,
             "--data": "DIR" if self.data else None,
         }
-        for name, value in given.items():
+        for name, value in options.items():
             words += [name, str(value)] if value is not None else []
         words += ["--trusted"] if self.trusted else []
         for name in self.dialogues:
@@ -513,7 +513,7 @@ async def measured(request: CoverageRequest, on_answer: OnAnswer) -> str:
     questions = questions_named(request.questions)
     exams = exams_named(exams_in(request.data or DATA), request.dialogues)[: request.limit]
     async with _perception(request) as perception:
-        found = await cover(
+        coverage = await cover(
             exams,
             RuleReader(),
             questions,
@@ -521,7 +521,7 @@ async def measured(request: CoverageRequest, on_answer: OnAnswer) -> str:
             perception=perception,
             on_answer=on_answer,
         )
-    return coverage_page(found, request.command())
+    return coverage_page(coverage, request.command())
 
 
 @asynccontextmanager

@@ -70,10 +70,10 @@ class KeptLines(Generic[ValueT]):
         try:
             return kind.model_validate_json(line)
         except ValidationError as error:
-            said = line[:_SHOWN].decode(errors="replace")
+            start = line[:_SHOWN].decode(errors="replace")
             raise ConfigurationError(
-                f"Line {at} of {str(self._path)!r} is no kept {named}: {said!r}. A file with it "
-                f"holds no {named}s to go on from. Give another file, or take the line out."
+                f"Line {at} of {str(self._path)!r} is no kept {named}: {start!r}. A file with it "
+                f"holds no {named}s to continue from. Give another file, or take the line out."
             ) from error
 
 

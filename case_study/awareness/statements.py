@@ -80,24 +80,24 @@ def read_outline(text: str) -> Outline:
         depths.clear()
 
     for line in text.splitlines():
-        said = line.strip()
-        if not said or _TAG.fullmatch(said):
+        stripped = line.strip()
+        if not stripped or _TAG.fullmatch(stripped):
             continue
         depth = len(line) - len(line.lstrip())
-        if under is not None and (depth > 0 or _BULLET.match(said)):
-            items.append(said)
+        if under is not None and (depth > 0 or _BULLET.match(stripped)):
+            items.append(stripped)
             depths.append(depth)
-        elif heading := _HEADING.fullmatch(said):
+        elif heading := _HEADING.fullmatch(stripped):
             close()
             under = heading["label"]
-        elif labelled := _LABELLED.fullmatch(said):
+        elif labelled := _LABELLED.fullmatch(stripped):
             close()
             outline.parts.append(
                 Section(heading=labelled["label"], items=split_list(labelled["rest"]), inline=True)
             )
-        elif not _NOTE.fullmatch(said):
+        elif not _NOTE.fullmatch(stripped):
             close()
-            outline.parts.append(said)
+            outline.parts.append(stripped)
     close()
     return outline
 

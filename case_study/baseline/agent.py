@@ -132,13 +132,13 @@ class OneActionClient(_OnePieceClient):
             ModelCallError: The client could not be asked.
             TraceError: The request could not be written down.
         """
-        asked = replace(
+        request = replace(
             request,
             messages=merged_system(request.messages),
             arguments={**self._limit, **request.arguments},
         )
         try:
-            result = await asked.send(self.wrapped)
+            result = await request.send(self.wrapped)
         except TraceError:
             raise
         except Exception as error:  # clients are an open interface: whatever one raises

@@ -147,7 +147,7 @@ def coag_agent(
         seed: Seed of its random source.
         rules: The rules in force, in place of those of the parts.
     """
-    given = parts.constraints if rules is None else rules
+    constraints = parts.constraints if rules is None else rules
     settings: dict[str, Any] = {}
     if parts.enforces_schemas:
         settings["enumerate_actions"] = contender.enumerated
@@ -159,7 +159,7 @@ def coag_agent(
         tools=list(parts.tools),
         system_message=parts.system_prompt,
         model_context=parts.context(),
-        constraints=list(given) if contender.constrained else [],
+        constraints=list(constraints) if contender.constrained else [],
         modules=[parts.awareness()] if contender.aware else [],
         max_tool_iterations=1,
         memory=parts.memory,

@@ -226,11 +226,11 @@ def remembered_obstacles(records: Sequence[RecalledRecord]) -> dict[Cell, str]:
 def _in_words(memory: WorkingMemory) -> WorkingMemory:
     """What the state in words lacks: the goal, others' messages, and actions outside the world."""
     own = (MOVE, CLEAN, SENSE)
-    said = [each for each in memory.dialogue if each.content not in (memory.goal, CONTINUE)]
+    messages = [each for each in memory.dialogue if each.content not in (memory.goal, CONTINUE)]
     return memory.model_copy(
         update={
             "goal": _SENSED.sub("", memory.goal),
-            "dialogue": tuple(each for each in said if not each.own),
+            "dialogue": tuple(each for each in messages if not each.own),
             "deeds": tuple(deed for deed in memory.deeds if deed.action not in own)[-2:],
         }
     )

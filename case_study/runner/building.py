@@ -222,14 +222,14 @@ async def _played_parts(
 
 def recipe_of(case: Path, episode: int, request: CaseRequest, factory: str) -> Recipe:
     """How to build the agent again; no token is in it."""
-    asked: Mapping[str, Any] = request.model_dump(mode="json")
+    fields: Mapping[str, Any] = request.model_dump(mode="json")
     model = model_spec(request.model).public if request.contender.asks_model else request.model
     return Recipe(
         factory=factory,
         arguments={
             "case": str(case.resolve()),
             "episode": episode,
-            "request": {**asked, "model": model},
+            "request": {**fields, "model": model},
         },
     )
 

@@ -100,12 +100,12 @@ class CaseFolder:
     def run_of(self, episode: int) -> RunFolder | None:
         """The latest run of an episode, if one has begun; forks of it do not count."""
         begun = [(read_run(run.path), run) for run in list_runs(self.path)]
-        found = [
+        runs = [
             (info.started_at, run)
             for info, run in begun
             if info.parent is None and _built_with(info).get("episode") == episode
         ]
-        return max(found, key=lambda each: each[0])[1] if found else None
+        return max(runs, key=lambda each: each[0])[1] if runs else None
 
 
 def _built_with(info: RunInfo) -> Mapping[str, Any]:

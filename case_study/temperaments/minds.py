@@ -284,8 +284,8 @@ def _sensible(facts: Facts) -> tuple[Intention, ...]:
             plans += _steps(goal, facts, reading, f"On the way to {goal}.")
     if work and reading.battery < FULL_BATTERY:
         plans += _steps(home, facts, reading, "Go and charge while it can be reached.")
-    said = "The work that is left cannot be done." if work else "All the work is done."
-    return (*distinct(plans), finish(said))
+    closing = "The work that is left cannot be done." if work else "All the work is done."
+    return (*distinct(plans), finish(closing))
 
 
 def _straight(facts: Facts) -> tuple[Intention, ...]:

@@ -70,23 +70,23 @@ def _tool_form(
 
 def _json_form(request: ScriptedRequest, facts: Facts, intend: Intend) -> JsonAnswer:
     schema = request.schema or {}
-    asked: Mapping[str, Any] = schema.get("properties", {})
-    if "choice" in asked or "evaluations" in asked:
+    fields: Mapping[str, Any] = schema.get("properties", {})
+    if "choice" in fields or "evaluations" in fields:
         offered = _candidates(request.text)
         known = facts.actions | {each.key[0] for each in offered}
         intentions = intend(replace(facts, actions=known))
-        return _choose(offered, intentions) if "choice" in asked else _judge(offered, intentions)
+        return _choose(offered, intentions) if "choice" in fields else _judge(offered, intentions)
     intentions = intend(facts)
     reply: JsonAnswer = {}
-    if "situation" in asked:
+    if "situation" in fields:
         done = intentions[0].action == RESPOND
         reply |= {
             "situation": _situation(facts, intentions),
             "risks": [],
             "goal_status": "achieved" if done else "open",
         }
-    if "candidates" in asked:
-        reply["candidates"] = _proposals(intentions, scored="situation" in asked)
+    if "candidates" in fields:
+        reply["candidates"] = _proposals(intentions, scored="situation" in fields)
     return reply
 
 
