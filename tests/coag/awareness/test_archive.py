@@ -71,10 +71,10 @@ def mentions(name: str, type: str = "animal") -> Observation:
 
 
 async def returned(
-    given: AwarenessState, observation: Observation, store: RecordArchive, **settings: float
+    before: AwarenessState, observation: Observation, store: RecordArchive, **settings: float
 ) -> AwarenessState:
     chosen = ReturnSettings.model_validate(settings)
-    return await recalled(given, observation, store, NameResolver(), chosen)
+    return await recalled(before, observation, store, NameResolver(), chosen)
 
 
 async def test_a_closed_goal_returns_as_it_left_when_it_is_mentioned() -> None:
@@ -182,8 +182,8 @@ def test_references_of_a_returning_goal_are_kept_where_they_lead_somewhere() -> 
     assert (alone.parent_id, alone.depends_on, alone.status) == (None, (), GoalStatus.ACTIVE)
     part = INSTALL.model_copy(update={"parent_id": LEARN.id})
     waiting = {"depends_on": (INSTALL.id,), "status": GoalStatus.BLOCKED}
-    whole = LEARN.model_copy(update=waiting)
-    assert with_goal(GoalGraph(), part, [whole]) == GoalGraph(goals=(whole, part))
+    goal = LEARN.model_copy(update=waiting)
+    assert with_goal(GoalGraph(), part, [goal]) == GoalGraph(goals=(goal, part))
     circular = LEARN.model_copy(update={"parent_id": INSTALL.id})
     with pytest.raises(AwarenessError, match=r"\(0000000b\) cannot return .*circle"):
         with_goal(GoalGraph(), part, [circular])

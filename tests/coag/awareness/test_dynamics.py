@@ -235,10 +235,12 @@ def test_beyond_the_bound_the_closed_go_first_and_what_waited_for_them_waits_no_
         goal(THREE, step=9, status="abandoned", closed_step=9),
         goal(FOUR, step=9, depends_on=(TWO,), status="blocked"),
     )
-    kept = {most: decayed(state(9, goals=graph), DecaySettings(most_goals=most)) for most in (3, 1)}
-    assert ids(kept[3].state) == [ONE, TWO, FOUR]
-    assert ids(kept[1].state) == [TWO]
-    assert {one.id for one in kept[1].left.goals} == {ONE, THREE, FOUR}
+    decayed_to = {
+        most: decayed(state(9, goals=graph), DecaySettings(most_goals=most)) for most in (3, 1)
+    }
+    assert ids(decayed_to[3].state) == [ONE, TWO, FOUR]
+    assert ids(decayed_to[1].state) == [TWO]
+    assert {one.id for one in decayed_to[1].left.goals} == {ONE, THREE, FOUR}
 
 
 WORDS = st.sampled_from(["fox", "owl", "bee", "hen", "red fox", "C++", "🦊", "src/a.py", "cat's"])

@@ -106,16 +106,16 @@ def marks(text: str) -> set[str]:
 def test_a_text_keeps_its_budget_shows_items_whole_and_more_budget_only_adds(
     blocks: list[InjectionBlock], budget: int, added: int
 ) -> None:
-    text, more, whole = (render_injection(blocks, b) for b in (budget, budget + added, 10**6))
+    text, more, everything = (render_injection(blocks, b) for b in (budget, budget + added, 10**6))
     assert estimate_tokens(text) <= budget
-    assert marks(text) <= marks(more) <= marks(whole)
-    assert len(marks(whole)) == sum(len(one.items) for one in blocks)
+    assert marks(text) <= marks(more) <= marks(everything)
+    assert len(marks(everything)) == sum(len(one.items) for one in blocks)
     if not text:
         return
     check_form(text)
     lines = [line for line in text.splitlines()[1:-1] if line]
     assert all(re.match(r"  |BLOCK \d:|\[\d+ more left out\]$", line) for line in lines)
-    assert {line for line in lines if line.startswith("  ")} <= set(whole.splitlines())
+    assert {line for line in lines if line.startswith("  ")} <= set(everything.splitlines())
     left_out = sum(len(one.items) + one.more for one in blocks) - len(marks(text))
     note = f"[{left_out} more left out]\n"
     assert (note in text) <= (left_out > 0)
@@ -154,9 +154,9 @@ def test_blocks_are_chosen_by_priority_and_urgency_and_written_in_their_order(
 
 def test_each_module_has_its_first_items_before_one_has_its_further_ones() -> None:
     goals = block("GOALS", 1, *(f"goal number {n}" for n in range(50)), first=2)
-    for budget, shown in ((21, ["0", "1", "fire"]), (40, ["0", "1", "2"])):
+    for budget, expected in ((21, ["0", "1", "fire"]), (40, ["0", "1", "2"])):
         text = render_injection([goals, block("ATTENTION", 2, "[threat] fire")], budget)
-        assert re.findall(r"(?<=goal number )\d|fire", text)[:3] == shown
+        assert re.findall(r"(?<=goal number )\d|fire", text)[:3] == expected
         assert "fire" in text
 
 
@@ -266,7 +266,7 @@ def _lived(new: Callable[[], DomainAdapter], steps: list[dict[str, object]]) -> 
     return engine
 
 
-def _shown(text: str) -> Counter[tuple[str, str]]:
+def _items_in(text: str) -> Counter[tuple[str, str]]:
     """Each item that a text shows, with its heading."""
     found: Counter[tuple[str, str]] = Counter()
     heading = ""
@@ -290,15 +290,15 @@ def test_every_injection_keeps_to_its_budget_and_its_block(
     engine = _lived(new, data.draw(steps))
     budgets = data.draw(st.lists(st.integers(0, 400), min_size=3, max_size=6))
     restored = AwarenessEngine(new(), state=load_state(engine.state.model_dump_json()))
-    whole = _shown(engine.inject(10**6))
-    shown: Counter[tuple[str, str]] = Counter()
+    everything = _items_in(engine.inject(10**6))
+    items: Counter[tuple[str, str]] = Counter()
     for budget in sorted(budgets):
         text = engine.inject(budget)
         assert estimate_tokens(text) <= budget
         if text:
             check_form(text)
-        assert shown <= _shown(text) <= whole
-        shown = _shown(text)
+        assert items <= _items_in(text) <= everything
+        items = _items_in(text)
         assert restored.inject(budget) == text
 
 

@@ -58,9 +58,9 @@ CODE = {
 }
 
 
-def perception(*answers: ScriptedReply | Exception, **given: object) -> ModelPerception:
+def perception(*answers: ScriptedReply | Exception, **options: object) -> ModelPerception:
     model = ScriptedModel(scripted_answers(answers))
-    return ModelPerception(StructuredModel(model), **given)  # pyright: ignore[reportArgumentType]
+    return ModelPerception(StructuredModel(model), **options)  # pyright: ignore[reportArgumentType]
 
 
 def state_of(adapter: DomainAdapter, turns: Sequence[Analysis]) -> AwarenessState:

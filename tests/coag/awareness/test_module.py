@@ -75,7 +75,7 @@ async def section(
     return await module.contribute(phase, situation(goal, phase), budget)
 
 
-async def shown(module: Awareness, goal: str = "", budget: int = 400) -> str:
+async def section_text(module: Awareness, goal: str = "", budget: int = 400) -> str:
     found = await section(module, goal, budget=budget)
     return "" if found is None else found.text
 
@@ -143,7 +143,7 @@ async def test_messages_are_listed_once_and_another_goal_is_a_pivot() -> None:
 async def test_a_module_that_comes_later_serves_the_goal_of_the_activity() -> None:
     module = Awareness()
     for _ in range(2):
-        assert FIND in await shown(module, FIND)
+        assert FIND in await section_text(module, FIND)
         assert goals(module) == [(FIND, "active")]
 
 
@@ -157,7 +157,7 @@ async def test_anything_asked_can_be_a_goal_of_one_line(request_text: str) -> No
     assert status == "active"
     assert "\n" not in description
     assert 0 < len(description) <= 40
-    assert (await shown(module)).count("</sagen>") == 1
+    assert (await section_text(module)).count("</sagen>") == 1
     if request_text == LONG:
         assert (description[:6], description[-10:]) == ("First.", "Now clean.")
 
@@ -178,7 +178,7 @@ async def test_every_failure_is_noted_with_its_reason_and_a_lesson_and_the_same_
     assert "fails again as things stand" in note.lesson
     assert module.goal
     assert module.goal.outcomes.failures == 2
-    assert "unlock" in await shown(module)
+    assert "unlock" in await section_text(module)
 
 
 async def test_failures_in_a_row_need_attention_until_the_action_succeeds() -> None:
@@ -211,7 +211,7 @@ async def test_an_unknown_outcome_is_a_question_until_the_action_is_done_again()
     module = Awareness()
     await lived(module, percept(PerceptKind.UNKNOWN_OUTCOME, "no answer", source="pay"))
     assert [one.text for one in module.state.world.open_unknowns] == ["Did pay have its effect?"]
-    assert "Nobody knows whether pay had its effect" in await shown(module)
+    assert "Nobody knows whether pay had its effect" in await section_text(module)
     await lived(module, executed("pay"))
     assert module.state.world.open_unknowns == ()
 
@@ -241,7 +241,7 @@ async def test_sections_reach_reasoning_proposal_and_evaluation_only() -> None:
 @pytest.mark.parametrize("budget", [1, 20, 60, 200, 400])
 async def test_a_section_keeps_to_the_smaller_of_two_budgets(budget: int) -> None:
     many = [asked(f"Find thing {n} of many.") for n in range(30)]
-    text = await shown(await lived(Awareness(budget=150), *many), budget=budget)
+    text = await section_text(await lived(Awareness(budget=150), *many), budget=budget)
     assert estimate_tokens(text) <= min(budget, 150)
     assert not text or (text.startswith("<sagen>\n") and text.endswith("</sagen>"))
 
@@ -346,7 +346,7 @@ async def test_a_domain_of_talk_gets_messages_and_any_return_is_progress() -> No
     assert plain.state.trajectory.transitions[-1].description == "look: a book"
     listening = Awareness(ConversationAdapter(), reads=heard_by(Listener()))
     await lived(listening, *talk, asked("How to cook pasta"))
-    text = await shown(listening)
+    text = await section_text(listening)
     assert "ACTIVE TOPICS: pasta" in text
     assert "Topic shift: {'Python'} -> {'pasta'}" in text
 
@@ -361,12 +361,14 @@ async def test_a_perception_that_takes_too_long_does_not_cost_the_goal() -> None
 
 async def test_tools_and_talk_go_together_on_one_state() -> None:
     async def reads(percept: Percept, state: AwarenessState) -> Mapping[str, object]:
-        heard = await heard_by(Listener())(percept, state)
-        return {"tools": fields_of(percept)} | ({"conversation": heard} if heard else {})
+        conversation = await heard_by(Listener())(percept, state)
+        return {"tools": fields_of(percept)} | (
+            {"conversation": conversation} if conversation else {}
+        )
 
     module = Awareness(CompositeAdapter([ORDERS, ConversationAdapter()]), reads=reads)
     found = returned("look", "order 17", {"order_id": 17, "battery": 0})
-    text = await shown(await lived(module, asked("Find my order"), executed("look"), found))
+    text = await section_text(await lived(module, asked("Find my order"), executed("look"), found))
     for part in ("ACTIVE TOPICS: order", "order:17", "TOOLS: look x1", "RESOURCES: battery 0.0 of"):
         assert part in text
     assert verdict(module, "look").allowed  # nobody declared the resource
@@ -459,7 +461,7 @@ async def test_things_fade_with_decay_only_and_the_pursued_goal_never() -> None:
         assert module.goal
     assert names(plain) == ["order:1"]
     assert names(slow) == []
-    assert "Learn Python. (p=0.4)" in await shown(slow)
+    assert "Learn Python. (p=0.4)" in await section_text(slow)
     assert {one.priority for one in slow.state.goals.goals} == {0.8}
 
 
@@ -599,15 +601,15 @@ def test_a_run_that_is_taken_up_anywhere_comes_to_the_same_within_its_bounds(
         return narrow(settings=TIGHT, self_model=DECLARED, **more)
 
     async def live() -> None:
-        whole, rest = await lived(made(shelf()), *happened), shelf()
+        uncut, rest = await lived(made(shelf()), *happened), shelf()
         first, second = await lived(made(rest), *happened[:at]), made(rest)
         saved = json.loads(json.dumps(first.save_state()))
         second.load_state(saved)
         assert json.loads(json.dumps(second.save_state())) == saved
         await lived(second, *happened[at:])
-        assert second.save_state() == whole.save_state()
-        assert await shown(second) == await shown(whole)
-        state = whole.state
+        assert second.save_state() == uncut.save_state()
+        assert await section_text(second) == await section_text(uncut)
+        state = uncut.state
         assert AwarenessState.model_validate_json(state.model_dump_json()) == state
         assert len(state.goals.goals) <= TIGHT.kept_goals
         assert len(state.world.entities) <= TIGHT.kept_entities
@@ -768,9 +770,9 @@ async def test_a_reset_empties_the_state_and_replaces_what_is_stored() -> None:
     module.reset_state()
     event = asked("Cook pasta.")
     await lived(module, event.model_copy(update={"at": event.at + timedelta(days=1)}))
-    kept = await stored(store)
-    assert kept is not None
-    assert [goal.description for goal in kept.goals.goals] == ["Cook pasta."]
+    state = await stored(store)
+    assert state is not None
+    assert [goal.description for goal in state.goals.goals] == ["Cook pasta."]
 
 
 async def test_a_state_of_another_domain_is_refused_and_never_replaced() -> None:

@@ -41,7 +41,7 @@ def test_words_become_the_types_of_the_schema_and_bad_text_is_repaired() -> None
 
 
 @pytest.mark.parametrize(
-    ("given", "path", "problem"),
+    ("raw", "path", "problem"),
     [
         ({"moods": []}, "moods", "not permitted"),
         ({"entities": [{"name": "a"}]}, "entities[0].type", "required"),
@@ -58,10 +58,10 @@ def test_words_become_the_types_of_the_schema_and_bad_text_is_repaired() -> None
     ],
 )
 def test_a_wrong_observation_is_refused_with_its_path(
-    given: dict[str, Any], path: str, problem: str
+    raw: dict[str, Any], path: str, problem: str
 ) -> None:
     with pytest.raises(ObservationError) as caught:
-        Observation.parse(given)
+        Observation.parse(raw)
     assert caught.value.path == path
     assert f"at {path}: " in str(caught.value)
     assert problem in str(caught.value)

@@ -50,8 +50,8 @@ def with_levels(
     return base
 
 
-def warnings(given: AwarenessState, settings: ProjectionSettings = SETTINGS) -> list[str]:
-    return [item.description for item in project(given, settings)]
+def warnings(now: AwarenessState, settings: ProjectionSettings = SETTINGS) -> list[str]:
+    return [item.description for item in project(now, settings)]
 
 
 HUNGRY = goal("Dock", step=20, completion_criteria="docked; needs 30 of battery.")
@@ -171,8 +171,8 @@ def test_deadlines_are_read_where_they_are_times(text: str, by: str | None) -> N
 @given(st.text(max_size=60) | st.from_regex(r"(by (step )?|needs )[\d:T+-]{1,20} \w*"))
 def test_no_criteria_break_the_projection(text: str) -> None:
     plain = text.encode("utf-8", "ignore").decode()
-    given = goal(completion_criteria=plain if plain.strip() else None)
-    project(with_levels(state(50, given), 30, 20, 10))
+    one = goal(completion_criteria=plain if plain.strip() else None)
+    project(with_levels(state(50, one), 30, 20, 10))
 
 
 def with_projection(now: AwarenessState) -> AwarenessState:

@@ -37,27 +37,27 @@ from coag.errors import AwarenessError
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 TEXTS = st.text(max_size=8)
-SAID = TEXTS.map(lambda text: f"{text}a")
+VISIBLE_TEXTS = TEXTS.map(lambda text: f"{text}a")
 NUMBERS = st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.booleans()
 SCALARS = st.dictionaries(TEXTS, TEXTS | NUMBERS | st.none(), max_size=2)
 
 
-@given(SAID, SAID, SCALARS, st.floats(0, 1), st.datetimes(timezones=st.just(UTC)))
+@given(VISIBLE_TEXTS, VISIBLE_TEXTS, SCALARS, st.floats(0, 1), st.datetimes(timezones=st.just(UTC)))
 def test_any_state_is_its_json(
-    said: str, other: str, known: dict[str, Any], share: float, at: datetime
+    text: str, other: str, known: dict[str, Any], share: float, at: datetime
 ) -> None:
-    went = Transition(step=1, type=TransitionType.PIVOT, description=said, detail=known)
+    went = Transition(step=1, type=TransitionType.PIVOT, description=text, detail=known)
     state = AwarenessState(
         domain=other,
-        world=WorldModel(entities=(Entity(name=said, type=other, state=known, aliases=(other,)),)),
+        world=WorldModel(entities=(Entity(name=text, type=other, state=known, aliases=(other,)),)),
         trajectory=Trajectory(transitions=(went,)),
-        attention=Attention().add(item(1, said, urgency=share)),
-        self_model=SelfModel(limitations=(said,), failures=(FailureNote(step=2, action=other),)),
+        attention=Attention().add(item(1, text, urgency=share)),
+        self_model=SelfModel(limitations=(text,), failures=(FailureNote(step=2, action=other),)),
         at=at,
     )
-    text = state.model_dump_json()
-    assert load_state(text) == load_state(state.model_dump(mode="json")) == state
-    assert load_state(text).model_dump_json() == text
+    dumped = state.model_dump_json()
+    assert load_state(dumped) == load_state(state.model_dump(mode="json")) == state
+    assert load_state(dumped).model_dump_json() == dumped
 
 
 def test_a_tick_is_one_step_later_at_the_given_time() -> None:
@@ -116,9 +116,9 @@ def ids(attention: Attention) -> list[str]:
 
 
 def test_the_most_urgent_is_seen_first_and_of_equals_the_newest() -> None:
-    given = ((0.5, 0), (0.9, 0), (0.5, 1), (0.5, 0))
+    ranks = ((0.5, 0), (0.9, 0), (0.5, 1), (0.5, 0))
     items = (
-        item(at, urgency=urgency, created_step=step) for at, (urgency, step) in enumerate(given)
+        item(at, urgency=urgency, created_step=step) for at, (urgency, step) in enumerate(ranks)
     )
     assert ids(Attention().add(*items)) == ["i1", "i2", "i3", "i0"]
 
@@ -137,9 +137,9 @@ def test_a_suppressed_item_is_there_but_not_seen_also_when_it_comes_back() -> No
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 9), st.none() | st.integers(1, 9))))
 def test_an_item_replaces_the_one_of_its_id_and_expires_when_its_time_is_over(
-    given: list[tuple[int, int, int | None]],
+    specs: list[tuple[int, int, int | None]],
 ) -> None:
-    items = [item(number, created_step=step, ttl=ttl) for number, step, ttl in given]
+    items = [item(number, created_step=step, ttl=ttl) for number, step, ttl in specs]
     attention = Attention().add(*items)
     assert {one.id: one for one in attention.items} == {one.id: one for one in items}
     rest = attention.expire(9)

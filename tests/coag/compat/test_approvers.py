@@ -92,17 +92,17 @@ class Screen(io.StringIO):
 
     def __init__(self) -> None:
         super().__init__()
-        self.asked = threading.Semaphore(0)
+        self.questions = threading.Semaphore(0)
 
     def write(self, text: str) -> int:
         written = super().write(text)
         if text.endswith("> "):
-            self.asked.release()
+            self.questions.release()
         return written
 
     async def question(self) -> str:
         """Waits for the next question; all that the screen shows by then."""
-        assert await asyncio.to_thread(self.asked.acquire, timeout=10)
+        assert await asyncio.to_thread(self.questions.acquire, timeout=10)
         return self.getvalue()
 
 
@@ -171,16 +171,16 @@ async def test_a_withdrawn_question_leaves_its_answer_to_nobody(seat: Seat) -> N
     with pytest.raises(asyncio.CancelledError):
         await asking
     assert await seat.answers("no\n") == DELETE.deny("ann", "no")
-    shown = seat.screen.getvalue()
-    assert shown.index("withdrawn") < shown.rindex("Approval needed")
+    screen = seat.screen.getvalue()
+    assert screen.index("withdrawn") < screen.rindex("Approval needed")
 
 
 async def test_two_questions_are_asked_one_after_the_other(seat: Seat) -> None:
     other = DELETE.model_copy(update={"agent": "second"})
     asking = [asyncio.create_task(seat.approver(request)) for request in (DELETE, other)]
-    shown = await seat.screen.question()
-    assert shown.count("Approval needed") == 1
-    first = 0 if "clerk" in shown else 1
+    screen = await seat.screen.question()
+    assert screen.count("Approval needed") == 1
+    first = 0 if "clerk" in screen else 1
     seat.types("yes\n")
     await asking[first]
     await seat.screen.question()
@@ -209,9 +209,9 @@ async def test_a_person_sees_the_state_that_the_rules_read_and_what_is_predicted
     request = DELETE.model_copy(
         update={"state": {"till": 200, "owner": "ada"}, "projection": {"till": 120, "owner": "ada"}}
     )
-    shown = await shown_at_the_console(request)
-    assert '  state: {"till": 200, "owner": "ada"}\n' in shown
-    assert '  predicted change: {"till": 120}\n' in shown
+    screen = await shown_at_the_console(request)
+    assert '  state: {"till": 200, "owner": "ada"}\n' in screen
+    assert '  predicted change: {"till": 120}\n' in screen
     page = request_page("k", request, "/secret/", "me")
     assert "<dt>State</dt><dd>{&quot;till&quot;: 200" in page
     assert "<dt>Predicted change</dt><dd>{&quot;till&quot;: 120}</dd>" in page
@@ -225,10 +225,10 @@ async def test_a_person_sees_the_state_that_the_rules_read_and_what_is_predicted
 @given(st.text())
 def test_no_argument_moves_the_cursor_or_hides_a_part(text: str) -> None:
     request = DELETE.model_copy(update={"arguments": {"a": text}, "action": text, "wish": text})
-    shown = asyncio.run(shown_at_the_console(request))
-    assert not set(shown) & {"\x1b", "\r", "\x08", "\u202e", "\u2028", "\x00", "\u200b"}
-    assert shown.startswith("Approval needed: clerk wants to run ")
-    assert shown.count("\n> ") == 1
+    screen = asyncio.run(shown_at_the_console(request))
+    assert not set(screen) & {"\x1b", "\r", "\x08", "\u202e", "\u2028", "\x00", "\u200b"}
+    assert screen.startswith("Approval needed: clerk wants to run ")
+    assert screen.count("\n> ") == 1
 
 
 # --- the web page
@@ -293,12 +293,12 @@ async def test_a_person_decides_by_the_form_alone(page: Page, granted: bool) -> 
     assert link is not None
     assert 'http-equiv="refresh"' in listed.text
     assert "<form" not in listed.text
-    shown = await page.get(link[1])
-    assert 'http-equiv="refresh"' not in shown.text
+    response = await page.get(link[1])
+    assert 'http-equiv="refresh"' not in response.text
     for part in ("clerk", "old/report", "its risk is high", "nobody reads it", "30 s"):
-        assert part in shown.text
-    assert "2026-01-01 12:01:00 UTC" in shown.text
-    form = fields_of(shown.text) | {
+        assert part in response.text
+    assert "2026-01-01 12:01:00 UTC" in response.text
+    form = fields_of(response.text) | {
         "by": "bob",
         "reason": "as agreed",
         "granted": str(granted).lower(),
@@ -342,9 +342,9 @@ async def test_everything_on_the_pages_is_escaped(page: Page) -> None:
     changes: dict[str, Any] = {name: EVIL for name in names} | {"arguments": {EVIL: EVIL}}
     asking = await page.ask(DELETE.model_copy(update=changes))
     pages = [await page.get(""), await page.get(f"requests/{await page.key()}")]
-    for shown in pages:
-        assert "<script" not in shown.text
-        assert not {"\x1b", "\u202e"} & set(shown.text)
+    for response in pages:
+        assert "<script" not in response.text
+        assert not {"\x1b", "\u202e"} & set(response.text)
     asking.cancel()
 
 

@@ -46,7 +46,7 @@ def analysed(analysis: Mapping[str, Any]) -> MemoryContent:
     return MemoryContent(content=dict(analysis), mime_type=MemoryMimeType.JSON)
 
 
-def said(text: str) -> MemoryContent:
+def text_content(text: str) -> MemoryContent:
     return MemoryContent(content=text, mime_type=MemoryMimeType.TEXT)
 
 
@@ -82,7 +82,7 @@ async def test_the_situation_is_put_once_right_before_the_last_request() -> None
 async def test_it_goes_together_with_long_term_memory_in_any_order(first: str) -> None:
     store = LongTermMemory(InMemoryStore(HashEmbedder()), scope="tutor")
     recalled, memory = AutoGenMemory(store, min_score=0.0), AwarenessMemory()
-    await recalled.add(said("Ann knows Java."))
+    await recalled.add(text_content("Ann knows Java."))
     await memory.add(analysed(PYTHON))
     model = ScriptedModel(lambda request: "Yes.")
     both = [memory, recalled] if first == "awareness" else [recalled, memory]
@@ -140,14 +140,14 @@ class Echo:
 
 async def test_a_text_is_read_by_the_perception_where_things_stand_so() -> None:
     memory = AwarenessMemory(perception=Echo())
-    await memory.add(said("Learn"))
-    await memory.add(said("Cook"))
+    await memory.add(text_content("Learn"))
+    await memory.add(text_content("Cook"))
     assert [one.description for one in memory.state.goals.goals] == ["Learn (0)", "Cook (1)"]
 
 
 async def test_without_a_perception_a_text_is_a_message_that_nobody_analysed() -> None:
     memory = AwarenessMemory()
-    await memory.add(said("Learn"))
+    await memory.add(text_content("Learn"))
     assert memory.state.step == 1
     assert memory.state.goals.goals == ()
 

@@ -28,7 +28,7 @@ def is_part(part: Any, whole: Any) -> bool:
 
 
 @pytest.mark.parametrize(
-    "given",
+    "written",
     [
         '```json\n{"city": "Rome"}\n```',
         '```\n{"city": "Rome"}',
@@ -42,18 +42,18 @@ def is_part(part: Any, whole: Any) -> bool:
         {"city": "Rome"},
     ],
 )
-def test_object_is_found_in_what_models_write(given: object) -> None:
-    repaired = repair_arguments(given)
+def test_object_is_found_in_what_models_write(written: object) -> None:
+    repaired = repair_arguments(written)
     assert json.loads(repaired.text) == {"city": "Rome"}
 
 
-@pytest.mark.parametrize("given", [None, "", "  ", "null"])
-def test_nothing_is_no_arguments(given: object) -> None:
-    assert repair_arguments(given).text == "{}"
+@pytest.mark.parametrize("written", [None, "", "  ", "null"])
+def test_nothing_is_no_arguments(written: object) -> None:
+    assert repair_arguments(written).text == "{}"
 
 
 @pytest.mark.parametrize(
-    "given",
+    "written",
     [
         "[1, 2]",
         '"Rome"',
@@ -76,8 +76,8 @@ def test_nothing_is_no_arguments(given: object) -> None:
         "{,}",
     ],
 )
-def test_what_cannot_be_read_for_sure_stays_an_error(given: object) -> None:
-    repaired = repair_arguments(given)
+def test_what_cannot_be_read_for_sure_stays_an_error(written: object) -> None:
+    repaired = repair_arguments(written)
     assert repaired.fault
     with pytest.raises(json.JSONDecodeError):
         json.loads(repaired.text)
@@ -89,9 +89,9 @@ def test_no_bracket_is_added_where_the_answer_was_cut_off() -> None:
         json.loads(repaired.text)
 
 
-@pytest.mark.parametrize("given", ["[1]", '"s"', "null", "", "soon", "7"])
-def test_tool_without_arguments_gets_none_whatever_was_written(given: str) -> None:
-    assert repair_arguments(given, takes_none=True).text == "{}"
+@pytest.mark.parametrize("written", ["[1]", '"s"', "null", "", "soon", "7"])
+def test_tool_without_arguments_gets_none_whatever_was_written(written: str) -> None:
+    assert repair_arguments(written, takes_none=True).text == "{}"
 
 
 @given(OBJECTS, st.booleans())
@@ -102,8 +102,8 @@ def test_an_object_stays_as_it_was_written(value: dict[str, Any], truncated: boo
 
 
 @given(st.text() | VALUES.map(json.dumps) | VALUES, st.booleans())
-def test_result_is_an_object_or_what_every_parser_refuses(given: object, truncated: bool) -> None:
-    text = repair_arguments(given, truncated=truncated).text
+def test_result_is_an_object_or_what_every_parser_refuses(written: object, truncated: bool) -> None:
+    text = repair_arguments(written, truncated=truncated).text
     try:
         value = json.loads(text)
     except json.JSONDecodeError:
@@ -112,8 +112,8 @@ def test_result_is_an_object_or_what_every_parser_refuses(given: object, truncat
 
 
 @given(st.text(alphabet="{}[]\":,\\ \nab1'`") | VALUES.map(json.dumps), st.booleans())
-def test_mending_twice_is_mending_once(given: str, truncated: bool) -> None:
-    once = repair_arguments(given, truncated=truncated).text
+def test_repairing_twice_is_repairing_once(written: str, truncated: bool) -> None:
+    once = repair_arguments(written, truncated=truncated).text
     assert repair_arguments(once, truncated=truncated).text == once
 
 

@@ -112,7 +112,7 @@ def _lengths(input: Any) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("memory", "said"),
+    ("memory", "error"),
     [
         (lambda: LongTermMemory(OtherStore(), scope="x"), "OtherStore cannot be written down"),
         (lambda: LongTermMemory(InMemoryStore(chroma_embedder(_lengths)), scope="x"), "_lengths"),
@@ -121,9 +121,9 @@ def _lengths(input: Any) -> Any:
     ],
 )
 def test_a_memory_that_cannot_be_opened_again_is_refused(
-    memory: Callable[[], LongTermMemory], said: str
+    memory: Callable[[], LongTermMemory], error: str
 ) -> None:
-    with pytest.raises(ConfigurationError, match=said):
+    with pytest.raises(ConfigurationError, match=error):
         LongTermMemoryConfig.of(memory())
 
 
@@ -234,9 +234,9 @@ def _local_tools() -> list[tuple[Any, str]]:
     ]
 
 
-@pytest.mark.parametrize(("tool", "said"), _local_tools())
-def test_a_tool_whose_source_does_not_stand_alone_is_refused(tool: Any, said: str) -> None:
-    with pytest.raises(ConfigurationError, match=said):
+@pytest.mark.parametrize(("tool", "error"), _local_tools())
+def test_a_tool_whose_source_does_not_stand_alone_is_refused(tool: Any, error: str) -> None:
+    with pytest.raises(ConfigurationError, match=error):
         tool_component(tool)
 
 

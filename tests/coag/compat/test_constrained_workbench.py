@@ -110,12 +110,12 @@ class Shop:
         return json.dumps({"left": self.left})
 
 
-def calls(*given: tuple[str, Mapping[str, Any] | str]) -> list[FunctionCall]:
+def calls(*pairs: tuple[str, Mapping[str, Any] | str]) -> list[FunctionCall]:
     return [
         FunctionCall(
             id=str(n), name=name, arguments=args if isinstance(args, str) else json.dumps(args)
         )
-        for n, (name, args) in enumerate(given, 1)
+        for n, (name, args) in enumerate(pairs, 1)
     ]
 
 
@@ -501,8 +501,8 @@ async def test_what_a_tool_streams_is_shown_in_the_agents_own_stream(wrapped: bo
     bench = ConstrainedWorkbench(inner, constraints=[no_deletion])
     agent = stock(bench, calls(("count", {"to": 2}), ("count", {"to": 1})))
     ended = await agent.run(task="Count.")
-    shown = [message.content for message in ended.messages if isinstance(message, ThoughtEvent)]
-    assert shown == ["0", "1", "0"]
+    thoughts = [message.content for message in ended.messages if isinstance(message, ThoughtEvent)]
+    assert thoughts == ["0", "1", "0"]
     assert [result.content for result in results(ended)] == ['{"text": "counted"}'] * 2
 
 
@@ -643,10 +643,10 @@ async def test_a_run_folder_shows_calls_verdicts_and_returns(tmp_path: Path) -> 
     assert info.ended_at is not None
     tags = [record.record for record in bench.records]
     assert tags == ["snapshot", "note", "intent", "receipt", "percept", "note", "percept"]
-    shown = CliRunner().invoke(app, ["log", str(bench.folder)])
-    assert shown.exit_code == 0
-    assert 'constraint: buy({"price": 5}) is forbidden by within_purse' in shown.output
-    assert '"left": 4' in shown.output
+    result = CliRunner().invoke(app, ["log", str(bench.folder)])
+    assert result.exit_code == 0
+    assert 'constraint: buy({"price": 5}) is forbidden by within_purse' in result.output
+    assert '"left": 4' in result.output
 
 
 async def test_a_trace_that_cannot_be_written_lets_nothing_run(tmp_path: Path) -> None:

@@ -132,9 +132,9 @@ async def test_prompts_and_resources_are_asked_for_as_of_autogens_workbench(
 async def test_settings_of_a_given_workbench_are_taken_over(in_process: None) -> None:
     overrides = {"add": ToolOverride(name="sum", description="Sums.")}
     async with PinnedMcpWorkbench(McpWorkbench(on_stdio(), overrides)) as workbench:
-        shown = {s["name"]: s.get("description") for s in await workbench.list_tools()}
-        assert shown["sum"] == "Sums."
-        assert "add" not in shown
+        described = {s["name"]: s.get("description") for s in await workbench.list_tools()}
+        assert described["sum"] == "Sums."
+        assert "add" not in described
         assert (await workbench.call_tool("sum", {"a": 1, "b": 2})).to_text() == "3"
         assert (await workbench.call_tool("add", {"a": 1, "b": 2})).is_error
 
@@ -143,8 +143,8 @@ async def test_tools_beyond_the_bounds_are_left_out_and_named(in_process: None) 
     limits = McpLimits(tools=2, definition_characters=300, description_characters=4)
     overrides = {"note": ToolOverride(name="add")}
     async with PinnedMcpWorkbench(on_stdio(), limits=limits, tool_overrides=overrides) as workbench:
-        shown = {s["name"]: s.get("description") for s in await workbench.list_tools()}
-        assert shown == {"add": "Adds [cut]", "wait": "Says [cut]"}
+        described = {s["name"]: s.get("description") for s in await workbench.list_tools()}
+        assert described == {"add": "Adds [cut]", "wait": "Says [cut]"}
         assert "the definition of 'locate' has" in " ".join(workbench.left_out)
         assert "tools beyond the first 2" in " ".join(workbench.left_out)
 

@@ -90,10 +90,10 @@ async def test_texts_in_a_schema_are_cut_and_cleaned_but_values_are_not() -> Non
     async with PinnedMcpWorkbench(server, limits=McpLimits(description_characters=10)) as bench:
         (schema,) = await bench.list_tools()
     assert schema.get("description") == "Obey.yyyyy [cut]"
-    shown = cast("dict[str, Any]", schema.get("parameters"))["properties"]
-    assert shown["description"]["description"] == "Obey.yyyyy [cut]"
-    assert shown["description"]["enum"] == [{"description": long}]
-    assert shown["x"]["anyOf"] == [{"title": "Obey.yyyyy [cut]"}]
+    shortened = cast("dict[str, Any]", schema.get("parameters"))["properties"]
+    assert shortened["description"]["description"] == "Obey.yyyyy [cut]"
+    assert shortened["description"]["enum"] == [{"description": long}]
+    assert shortened["x"]["anyOf"] == [{"title": "Obey.yyyyy [cut]"}]
 
 
 async def test_a_large_image_is_described_only() -> None:

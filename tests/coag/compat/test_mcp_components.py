@@ -181,22 +181,22 @@ EXAMPLE = Path(__file__).parents[3] / "examples" / "mcp_tools.py"
     ids=["module", "example"],
 )
 def test_without_the_mcp_package_the_extra_is_named(tmp_path: Path, imports: str) -> None:
-    said = imported(tmp_path, WITHOUT_MCP, imports)
-    assert said.startswith("coag.errors.ConfigurationError: Tools of MCP servers need the package")
-    assert 'mcp>=1.21.2,<2. Run: pip install "coag[mcp]"' in said
+    error = imported(tmp_path, WITHOUT_MCP, imports)
+    assert error.startswith("coag.errors.ConfigurationError: Tools of MCP servers need the package")
+    assert 'mcp>=1.21.2,<2. Run: pip install "coag[mcp]"' in error
 
 
 def test_mcp_2_which_autogen_cannot_import_is_named(tmp_path: Path) -> None:
     other_mcp(tmp_path, "2.3.0")
     (tmp_path / "mcp").mkdir()
     (tmp_path / "mcp" / "__init__.py").touch()
-    said = imported(tmp_path, "")
-    assert "ConfigurationError: mcp 2.3.0 is installed and cannot be used" in said
+    error = imported(tmp_path, "")
+    assert "ConfigurationError: mcp 2.3.0 is installed and cannot be used" in error
 
 
 def test_a_version_that_was_not_tried_is_refused_even_if_it_can_be_imported(
     tmp_path: Path,
 ) -> None:
     other_mcp(tmp_path, "1.20.0")
-    said = imported(tmp_path, "")
-    assert "ConfigurationError: mcp 1.20.0 is installed and cannot be used" in said
+    error = imported(tmp_path, "")
+    assert "ConfigurationError: mcp 1.20.0 is installed and cannot be used" in error

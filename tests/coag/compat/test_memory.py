@@ -90,7 +90,7 @@ async def test_a_further_memory_that_fails_is_left_out_with_a_warning(
 
 def blocks(messages: list[LLMMessage]) -> list[str]:
     texts = [message_text(message) for message in messages if isinstance(message, UserMessage)]
-    return [said for said in texts if said.startswith(HEAD)]
+    return [each for each in texts if each.startswith(HEAD)]
 
 
 async def test_recalled_records_stand_as_data_right_before_the_request() -> None:
@@ -100,9 +100,9 @@ async def test_recalled_records_stand_as_data_right_before_the_request() -> None
     await memory.update_context(context)
     block, request = await context.get_messages()
     assert isinstance(block, UserMessage)
-    said = message_text(block)
-    assert '<data source="long_term_memory" trust="untrusted">' in said
-    assert said.count("</data>") == 1
+    quoted = message_text(block)
+    assert '<data source="long_term_memory" trust="untrusted">' in quoted
+    assert quoted.count("</data>") == 1
     assert message_text(request) == "Open the door."
 
 
@@ -113,8 +113,8 @@ async def test_the_block_is_replaced_and_never_repeated(context: ChatCompletionC
     memory = shelf(k=1)
     await memory.add(text(DOOR))
     await memory.add(text("The tea is cold."))
-    for asked in ("red door locked", "tea cold", "tea cold"):
-        await context.add_message(UserMessage(content=asked, source="user"))
+    for request in ("red door locked", "tea cold", "tea cold"):
+        await context.add_message(UserMessage(content=request, source="user"))
         await memory.update_context(context)
         await context.add_message(AssistantMessage(content="Hm.", source="clerk"))
     messages = await context.get_messages()
@@ -164,11 +164,11 @@ async def test_a_stock_agent_remembers_by_it() -> None:
     memory = shelf()
     await memory.add(text(DOOR))
     agent = AssistantAgent("clerk", model, memory=[memory], tools=[hum], system_message="Be brief.")
-    shown: list[MemoryQueryEvent] = []
-    for asked in ("Is the door locked?", "Hum at the door.", "And the door?"):
-        result = await agent.run(task=asked)
-        shown += [m for m in result.messages if isinstance(m, MemoryQueryEvent)]
-    assert [[c.content for c in event.content] for event in shown] == [[DOOR]] * 3
+    events: list[MemoryQueryEvent] = []
+    for task in ("Is the door locked?", "Hum at the door.", "And the door?"):
+        result = await agent.run(task=task)
+        events += [m for m in result.messages if isinstance(m, MemoryQueryEvent)]
+    assert [[c.content for c in event.content] for event in events] == [[DOOR]] * 3
     for request in model.requests:
         assert sum(isinstance(m, SystemMessage) for m in request.messages) == 1
         assert len(blocks(list(request.messages))) == 1
@@ -237,9 +237,9 @@ async def test_names_of_ours_in_somebodys_metadata_break_and_forge_nothing(
     context = UnboundedChatCompletionContext()
     await context.add_message(UserMessage(content="Where is the door?", source="user"))
 
-    shown = await shelf.update_context(context)
+    update = await shelf.update_context(context)
 
-    assert [result.content for result in shown.memories.results] == ["The door is left."]
+    assert [result.content for result in update.memories.results] == ["The door is left."]
     assert "contradicts" not in str(await context.get_messages())
 
 
@@ -249,11 +249,11 @@ async def test_names_of_ours_in_somebodys_metadata_break_and_forge_nothing(
 async def test_what_is_added_is_found_once_with_its_score_origin_and_metadata() -> None:
     memory = shelf()
     metadata = {"colour": "red", "nested": {"a": [1, None]}, "none": None, "type": "door"}
-    given = text(DOOR, **metadata)
-    before = copy.deepcopy(given)
-    await memory.add(given)
+    content = text(DOOR, **metadata)
+    before = copy.deepcopy(content)
+    await memory.add(content)
     await memory.add(text(DOOR, seen=2))
-    assert given == before
+    assert content == before
     (result,) = await found(memory)
     assert result.content == DOOR
     assert result.metadata is not None

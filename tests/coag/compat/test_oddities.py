@@ -31,20 +31,20 @@ from coag.schema import Note, TraceRecord
 # ---- what a server of tools returns ----
 
 
-def shown(*content: dict[str, Any]) -> list[str]:
+def texts_of(*content: dict[str, Any]) -> list[str]:
     result = mcp_result("look", {"content": content}, McpLimits())
     return [part.content for part in result.result if isinstance(part.content, str)]
 
 
 def test_a_content_of_a_kind_that_nobody_knows_is_named() -> None:
-    assert shown({"type": "hologram"}) == ["[content of a kind that is not known: hologram]"]
+    assert texts_of({"type": "hologram"}) == ["[content of a kind that is not known: hologram]"]
 
 
 def test_an_image_of_very_many_pixels_is_described_and_not_shown() -> None:
     file = io.BytesIO()
     Picture.new("1", (10_000, 6_000)).save(file, "PNG")
     data = base64.b64encode(file.getvalue()).decode()
-    (text,) = shown({"type": "image", "mimeType": "image/png", "data": data})
+    (text,) = texts_of({"type": "image", "mimeType": "image/png", "data": data})
     assert text.endswith("10000 x 6000 pixels: too large to be shown]")
 
 
@@ -117,10 +117,10 @@ async def test_an_agent_that_ends_its_turn_without_a_word_is_an_error() -> None:
 
 async def test_a_result_of_a_call_that_nobody_made_is_noted() -> None:
     result = FunctionExecutionResult(content="5", name="add", call_id="c9", is_error=False)
-    said = Response(chat_message=TextMessage(content="Done.", source="odd"))
+    response = Response(chat_message=TextMessage(content="Done.", source="odd"))
     recorder = Recorder(agent="odd")
     agent = RecordedAgent(
-        Odd(ToolCallExecutionEvent(content=[result], source="odd"), said), recorder
+        Odd(ToolCallExecutionEvent(content=[result], source="odd"), response), recorder
     )
     await agent.on_messages([user("Hello.")], CancellationToken())
     notes = [record for record in recorder.records if isinstance(record, Note)]

@@ -48,8 +48,10 @@ def model(*answers: ScriptedReply | Exception) -> ScriptedModel:
     return ScriptedModel(scripted_answers(answers), name="tiny")
 
 
-def recorded(client: ChatCompletionClient, logs: Path | None = None, **given: Any) -> RecordedAgent:
-    return record(AssistantAgent, "clerk", client, logs=logs, tools=[push], **given)
+def recorded(
+    client: ChatCompletionClient, logs: Path | None = None, **options: Any
+) -> RecordedAgent:
+    return record(AssistantAgent, "clerk", client, logs=logs, tools=[push], **options)
 
 
 class Parrot(BaseChatAgent):
@@ -62,8 +64,8 @@ class Parrot(BaseChatAgent):
     async def on_messages(
         self, messages: Sequence[BaseChatMessage], cancellation_token: CancellationToken
     ) -> Response:
-        said = messages[-1].to_model_text()
-        return Response(chat_message=TextMessage(content=said, source=self.name))
+        answer = messages[-1].to_model_text()
+        return Response(chat_message=TextMessage(content=answer, source=self.name))
 
     async def on_reset(self, cancellation_token: CancellationToken) -> None:
         pass
@@ -164,8 +166,8 @@ async def test_words_of_other_agents_are_no_words_of_the_user() -> None:
     )
     team = RoundRobinGroupChat([first, second], termination_condition=MaxMessageTermination(3))
     await team.run(task="Hello.")
-    heard = [(each.source, each.trust) for each in only(second.recorder, Percept)]
-    assert heard == [("user", Trust.USER), ("ann", Trust.UNTRUSTED)]
+    messages = [(each.source, each.trust) for each in only(second.recorder, Percept)]
+    assert messages == [("user", Trust.USER), ("ann", Trust.UNTRUSTED)]
 
 
 async def test_state_and_component_are_those_of_the_agent_within() -> None:

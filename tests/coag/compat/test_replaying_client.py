@@ -86,40 +86,40 @@ class Streaming(ScriptedModel):
             yield part
 
 
-def said(content: str) -> CreateResult:
+def result_of(content: str) -> CreateResult:
     usage = RequestUsage(prompt_tokens=7, completion_tokens=3)
     return CreateResult(finish_reason="stop", usage=usage, cached=False, content=content)
 
 
-async def ask(client: ChatCompletionClient, text: str = "Hi.", **given: Any) -> Any:
+async def ask(client: ChatCompletionClient, text: str = "Hi.", **options: Any) -> Any:
     messages: list[LLMMessage] = [HI[0], UserMessage(content=text, source="ann")]
-    return (await client.create(messages, **given)).content
+    return (await client.create(messages, **options)).content
 
 
-def asked(recorded: Recorder, *answers: Any) -> RecordingClient:
+def recording_client(recorded: Recorder, *answers: Any) -> RecordingClient:
     return RecordingClient(ScriptedModel(scripted_answers(answers or ["a", "b", "c"])), recorded)
 
 
-async def taped(*texts: str, answers: Sequence[Any] = (), **given: Any) -> list[TraceRecord]:
+async def taped(*texts: str, answers: Sequence[Any] = (), **options: Any) -> list[TraceRecord]:
     """The records of some requests, which are answered by `a`, `b`, `c` by default."""
     recorded = recorder()
-    client = asked(recorded, *answers)
+    client = recording_client(recorded, *answers)
     for text in texts or ("Hi.",):
-        await ask(client, text, **given)
+        await ask(client, text, **options)
     return written(recorded)
 
 
 async def on_disk(logs: Path, *texts: str) -> Recorder:
     recorded = recorder(logs)
-    client = asked(recorded)
+    client = recording_client(recorded)
     for text in texts or ("Hi.",):
         await ask(client, text)
     recorded.close()
     return recorded
 
 
-async def stream_of(client: ChatCompletionClient, **given: Any) -> list[Part]:
-    return [part async for part in client.create_stream(HI, **given)]
+async def stream_of(client: ChatCompletionClient, **options: Any) -> list[Part]:
+    return [part async for part in client.create_stream(HI, **options)]
 
 
 # ---- the same answers ----
@@ -148,9 +148,9 @@ RESULTS = st.builds(
 )
 
 
-@given(result=RESULTS, pieces=st.lists(TEXTS, max_size=4), whole=st.booleans())
+@given(result=RESULTS, pieces=st.lists(TEXTS, max_size=4), joined=st.booleans())
 async def test_any_answer_and_any_stream_comes_back_equal(
-    result: CreateResult, pieces: list[str], whole: bool
+    result: CreateResult, pieces: list[str], joined: bool
 ) -> None:
     recorded = recorder()
     client = RecordingClient(ScriptedModel(lambda _request: result), recorded)
@@ -159,7 +159,7 @@ async def test_any_answer_and_any_stream_comes_back_equal(
     assert await replayed.create(HI) == result
     assert replayed.unused == ()
     assert replayed.total_usage() == replayed.actual_usage() == result.usage
-    if whole:
+    if joined:
         result = result.model_copy(update={"content": "".join(pieces)})
     recorded = recorder()
     parts = await stream_of(RecordingClient(Streaming(*pieces, result), recorded))
@@ -169,7 +169,7 @@ async def test_any_answer_and_any_stream_comes_back_equal(
 
 async def test_text_of_a_stream_is_written_once() -> None:
     recorded = recorder()
-    await stream_of(RecordingClient(Streaming("It ", "is.", said("It is.")), recorded))
+    await stream_of(RecordingClient(Streaming("It ", "is.", result_of("It is.")), recorded))
     (call,) = only(recorded, ModelCall)
     assert (call.given.pieces, call.given.stream, call.raw) == ((3, 3), None, "It is.")
 
@@ -300,7 +300,7 @@ async def test_dialogue_that_is_longer_or_shorter_differs_by_its_first_message_t
     recorded = recorder()
     longer = [*HI, UserMessage(content="Now.", source="bob")]
     thinking = AssistantMessage(content="Hm.", thought="So.", source="ann")
-    client = asked(recorded)
+    client = recording_client(recorded)
     await client.create(longer)
     await client.create([thinking])
     replayed = ReplayingClient(written(recorded))
@@ -320,7 +320,7 @@ async def test_images_are_compared_by_their_pixels() -> None:
     dark, light = (Image.from_pil(new_image("RGB", (2, 2), color)) for color in ("black", "white"))
     messages = [[UserMessage(content=["See:", image], source="user")] for image in (dark, light)]
     recorded = recorder()
-    await asked(recorded).create(messages[0])
+    await recording_client(recorded).create(messages[0])
     replayed = ReplayingClient(written(recorded))
     with pytest.raises(ReplayDivergenceError, match=r"messages\[0\].parts\[1\]"):
         await replayed.create(messages[1])
@@ -338,11 +338,11 @@ class StatusError(Exception):
 
 async def failed(error: BaseException) -> ModelCallError:
     """What a replay raises of an error, alike in a whole answer and in the middle of a stream."""
-    whole, streamed = recorder(), recorder()
+    answered, streamed = recorder(), recorder()
     with pytest.raises(type(error)):
-        await ask(asked(whole, error))
+        await ask(recording_client(answered, error))
     with pytest.raises(ModelCallError) as raised:
-        await ask(ReplayingClient(written(whole)))
+        await ask(ReplayingClient(written(answered)))
     with pytest.raises(type(error)):
         await stream_of(RecordingClient(Streaming("It ", error), streamed))
     replayed = ReplayingClient(written(streamed)).create_stream(HI)
@@ -382,7 +382,9 @@ async def test_cancelled_request_is_cancelled_again_and_a_replay_can_be_cancelle
 
 async def test_stream_that_was_left_gives_the_same_pieces_and_can_be_left() -> None:
     recorded = recorder()
-    stream = RecordingClient(Streaming("It ", "is ", said("It is")), recorded).create_stream(HI)
+    stream = RecordingClient(Streaming("It ", "is ", result_of("It is")), recorded).create_stream(
+        HI
+    )
     assert await anext(stream) == "It "
     await stream.aclose()
     replayed = ReplayingClient(written(recorded)).create_stream(HI)
@@ -409,7 +411,7 @@ async def test_resilient_client_is_replayed_by_what_is_written_around_it() -> No
 
 async def test_folder_is_replayed_by_path_text_or_run_folder(tmp_path: Path) -> None:
     recorded = recorder(tmp_path / "logs")
-    await ask(asked(recorded, "a \ud800"))
+    await ask(recording_client(recorded, "a \ud800"))
     recorded.close()
     folder = recorded.folder
     for run in (folder, folder.path, str(folder.path)):
@@ -424,14 +426,14 @@ async def test_secrets_are_in_no_tape_and_stand_in_no_replays_way(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("WARD_API_KEY", "s3cret-of-the-ward")
-    asked = "Open with s3cret-of-the-ward and sk-abcdefghijklmnop0123456789."
+    question = "Open with s3cret-of-the-ward and sk-abcdefghijklmnop0123456789."
     headers: dict[str, Any] = {
         "extra_create_args": {"extra_headers": {"Authorization": "Bearer abc.def.ghi.jkl"}}
     }
     recorded = recorder(tmp_path)
-    pieces = ("Key s3cret-of", "-the-ward.", said("Key s3cret-of-the-ward."))
+    pieces = ("Key s3cret-of", "-the-ward.", result_of("Key s3cret-of-the-ward."))
     client = RecordingClient(Streaming(*pieces), recorded)
-    messages: list[LLMMessage] = [UserMessage(content=asked, source="user")]
+    messages: list[LLMMessage] = [UserMessage(content=question, source="user")]
     async for _ in client.create_stream(messages, **headers):
         pass
     recorded.close()
@@ -444,7 +446,7 @@ async def test_secrets_are_in_no_tape_and_stand_in_no_replays_way(
     assert parts[-1].content == "Key [redacted]."
     assert "".join(str(part) for part in parts[:-1]) == "Key [redacted]."
     with pytest.raises(ReplayDivergenceError) as caught:
-        await replayed.create([UserMessage(content=asked + " Now!", source="user")])
+        await replayed.create([UserMessage(content=question + " Now!", source="user")])
     assert "s3cret" not in str(caught.value)
 
 
@@ -507,6 +509,6 @@ async def test_records_without_the_rest_are_matched_by_what_was_said() -> None:
 async def test_records_without_the_rest_distinguish_failures_from_answers() -> None:
     recorded = recorder()
     with pytest.raises(ConnectionError):
-        await ask(asked(recorded, ConnectionError("no")))
+        await ask(recording_client(recorded, ConnectionError("no")))
     with pytest.raises(ModelCallError, match="ConnectionError: no"):
         await ask(ReplayingClient(older(written(recorded))))

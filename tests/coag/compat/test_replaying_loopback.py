@@ -60,18 +60,18 @@ async def live(served: FakeServer) -> AsyncIterator[ChatCompletionClient]:
 Case = tuple[list[LLMMessage], dict[str, Any]]
 
 
-def asked(text: str, **given: Any) -> Case:
-    return [UserMessage(content=text, source="user")], given
+def case(text: str, **options: Any) -> Case:
+    return [UserMessage(content=text, source="user")], options
 
 
 CASES: dict[str, Case] = {
-    "text": asked("What is water?"),
-    "tool": asked("Note the weather in Lisbon.", tools=[TOOL], tool_choice="required"),
-    "tools": asked("Note the weather in both cities.", tools=[TOOL]),
-    "chosen": asked("Note the weather in Lisbon.", tools=[TOOL], tool_choice=TOOL),
-    "form": asked("A tint?", json_output=Tint),
-    "json": asked("A fruit?", json_output=True),
-    "extra": asked("Count.", extra_create_args={"max_tokens": 3, "temperature": 0}),
+    "text": case("What is water?"),
+    "tool": case("Note the weather in Lisbon.", tools=[TOOL], tool_choice="required"),
+    "tools": case("Note the weather in both cities.", tools=[TOOL]),
+    "chosen": case("Note the weather in Lisbon.", tools=[TOOL], tool_choice=TOOL),
+    "form": case("A tint?", json_output=Tint),
+    "json": case("A fruit?", json_output=True),
+    "extra": case("Count.", extra_create_args={"max_tokens": 3, "temperature": 0}),
 }
 
 
@@ -81,13 +81,13 @@ CASES: dict[str, Case] = {
 async def test_answer_comes_back_without_the_server(
     live: ChatCompletionClient, tmp_path: Path, name: str
 ) -> None:
-    messages, given = CASES[name]
+    messages, options = CASES[name]
     recorder = Recorder(tmp_path, agent="clerk")
-    wanted = await RecordingClient(live, recorder).create(messages, **given)
+    wanted = await RecordingClient(live, recorder).create(messages, **options)
     recorder.close()
     assert wanted.content
     replayed = ReplayingClient(recorder.folder)
-    assert await replayed.create(messages, **given) == wanted
+    assert await replayed.create(messages, **options) == wanted
     assert replayed.model_info == live.model_info
     assert replayed.total_usage() == live.total_usage()
 
@@ -100,7 +100,7 @@ async def parts_of(client: ChatCompletionClient, messages: list[LLMMessage]) -> 
 
 async def test_stream_comes_back_with_its_usage(live: ChatCompletionClient, tmp_path: Path) -> None:
     recorder = Recorder(tmp_path, agent="clerk")
-    messages, _ = asked("Count to three hundred.")
+    messages, _ = case("Count to three hundred.")
     wanted = await parts_of(RecordingClient(live, recorder), messages)
     recorder.close()
     assert isinstance(wanted[-1], CreateResult)
@@ -111,8 +111,8 @@ async def test_stream_comes_back_with_its_usage(live: ChatCompletionClient, tmp_
 
 def thinking(text: str = "Teal.") -> Behaviour:
     async def behave(_body: Body, _request: Request) -> Response:
-        said = {"content": text, "reasoning_content": "The sea."}
-        body = openai_body(said, "length", cached=7)
+        message = {"content": text, "reasoning_content": "The sea."}
+        body = openai_body(message, "length", cached=7)
         token = {"token": "Teal", "logprob": -0.5, "bytes": [84], "top_logprobs": []}
         body["choices"][0]["logprobs"] = {"content": [token], "refusal": None}
         return JSONResponse(body)
@@ -125,7 +125,7 @@ async def test_thought_and_log_probabilities_come_back(
 ) -> None:
     served.behave = thinking()
     recorder = Recorder(tmp_path, agent="clerk")
-    messages, _ = asked("A tint?")
+    messages, _ = case("A tint?")
     wanted = await RecordingClient(live, recorder).create(messages)
     recorder.close()
     assert (wanted.thought, wanted.finish_reason) == ("The sea.", "length")
@@ -142,7 +142,7 @@ async def test_log_probabilities_of_a_secret_are_not_written(
     monkeypatch.setenv("TINT_TOKEN", "Teal.Teal")
     served.behave = thinking("Teal.Teal")
     recorder = Recorder(tmp_path, agent="clerk")
-    messages, _ = asked("A tint?")
+    messages, _ = case("A tint?")
     await RecordingClient(live, recorder).create(messages)
     recorder.close()
     assert "Teal" not in recorder.folder.trace_path.read_text()
@@ -165,7 +165,7 @@ async def test_refused_and_late_requests_fail_again_at_once(
 ) -> None:
     served.behave = behave
     recorder = Recorder(tmp_path, agent="clerk")
-    messages, _ = asked("Hello?")
+    messages, _ = case("Hello?")
     client = RecordingClient(live, recorder)
     with pytest.raises(Exception, match=r"too many requests|timed out") as live_error:
         await client.create(messages)

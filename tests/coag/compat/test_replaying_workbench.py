@@ -447,9 +447,9 @@ async def test_recorded_agent_and_workbench_write_each_call_once(tmp_path: Path)
 def test_example_replays_a_team_to_the_same_messages(capsys: pytest.CaptureFixture[str]) -> None:
     example = Path(__file__).parents[3] / "examples" / "replay_team.py"
     runpy.run_path(str(example), run_name="__main__")
-    shown = capsys.readouterr().out
-    assert "reviewer  APPROVED" in shown
-    assert shown.endswith("the same: True\n")
+    printed = capsys.readouterr().out
+    assert "reviewer  APPROVED" in printed
+    assert printed.endswith("the same: True\n")
 
 
 async def test_component_names_the_folder_and_the_tools(tmp_path: Path) -> None:
@@ -496,9 +496,9 @@ async def test_arguments_that_are_no_object_hang_no_stock_agent(written: str, tu
     recorder = Recorder(agent="a")
     model = RecordingClient(ScriptedModel(scripted_answers([[call], "done"])), recorder)
     agent = AssistantAgent("a", model, workbench=RecordingWorkbench([look], recorder))
-    asked = RecordedAgent(agent, recorder) if turns else agent
+    recorded = RecordedAgent(agent, recorder) if turns else agent
     message = TextMessage(content="Look.", source="user")
     async with asyncio.timeout(20):
-        await asked.on_messages([message], CancellationToken())
+        await recorded.on_messages([message], CancellationToken())
     (intent,) = [record for record in recorder.records if isinstance(record, Intent)]
     assert intent.arguments == {"unparsed": written}

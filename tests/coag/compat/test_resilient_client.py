@@ -230,10 +230,10 @@ async def test_dialogue_that_was_interrupted_is_sent_complete() -> None:
 
 @pytest.mark.parametrize("output_type", [None, Report])
 async def test_token_cancels_a_request(output_type: type[BaseModel] | None) -> None:
-    asked = asyncio.Event()
+    requested = asyncio.Event()
 
     async def hang(_request: ScriptedRequest) -> str:
-        asked.set()
+        requested.set()
         await asyncio.Event().wait()
         return ""
 
@@ -242,7 +242,7 @@ async def test_token_cancels_a_request(output_type: type[BaseModel] | None) -> N
         asking = asyncio.create_task(
             client.create(ASKED, json_output=output_type, cancellation_token=token)
         )
-        await asked.wait()
+        await requested.wait()
         token.cancel()
         with pytest.raises(asyncio.CancelledError):
             await asking

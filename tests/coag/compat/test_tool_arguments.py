@@ -212,8 +212,8 @@ async def test_rule_approver_trace_and_tool_get_the_same_value(
         approve=seen.approve,
     )
     (intent,), (received,) = intents(agent.trace), seen.received
-    asked = [one for one in evaluations(agent.trace) if one.candidate_id == intent.candidate_id]
-    values = [*seen.ruled, *seen.approved, *(one.arguments for one in asked), intent.arguments]
+    judged = [one for one in evaluations(agent.trace) if one.candidate_id == intent.candidate_id]
+    values = [*seen.ruled, *seen.approved, *(one.arguments for one in judged), intent.arguments]
     assert len(values) >= 4
     texts = {json.dumps(value, sort_keys=True) for value in values}
     assert len(texts) == 1, texts
@@ -295,10 +295,10 @@ async def test_no_spelling_gets_past_at_most_100(
 
 @pytest.mark.parametrize("workbench", [False, True])
 async def test_a_default_over_the_limit_of_an_approval_is_asked_about(workbench: bool) -> None:
-    purse, asked = Purse(), list[Mapping[str, Any]]()
+    purse, requests = Purse(), list[Mapping[str, Any]]()
 
     async def deny(request: ApprovalRequest) -> ApprovalAnswer:
-        asked.append(request.arguments)
+        requests.append(request.arguments)
         return request.deny("ann", "too much")
 
     policy = ApprovalPolicy(when=[over_100])
@@ -308,7 +308,7 @@ async def test_a_default_over_the_limit_of_an_approval_is_asked_about(workbench:
     else:
         await by_agent(purse.tools(), {}, "pay", approval=policy, approve=deny)
     assert purse.paid == []
-    assert asked == [{"amount": 500}]
+    assert requests == [{"amount": 500}]
 
 
 async def test_a_tool_under_another_name_in_a_workbench_is_completed_too() -> None:
@@ -558,7 +558,7 @@ ODD_SHOWN = {
 
 
 @pytest.mark.parametrize(
-    ("kind", "written", "shown"),
+    ("kind", "written", "expected"),
     [
         (Hidden, {}, {"amount": 500, "fee": 7.0}),
         (Odd, {"names": ["a", "b"]}, ODD_SHOWN),
@@ -573,9 +573,9 @@ ODD_SHOWN = {
     ],
 )
 async def test_arguments_of_any_type_are_shown_as_json(
-    kind: type[BaseModel], written: dict[str, Any], shown: dict[str, Any]
+    kind: type[BaseModel], written: dict[str, Any], expected: dict[str, Any]
 ) -> None:
-    assert await complete(kind, written) == shown
+    assert await complete(kind, written) == expected
 
 
 def nested(levels: int) -> list[Any]:

@@ -168,18 +168,18 @@ async def test_nobody_there_is_an_error_in_time(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize(
-    ("version", "kind", "said"),
+    ("version", "kind", "problem"),
     [(2, "version", "speaks version 2 of the protocol, this one 1"), (1, "raised", "teleport")],
 )
 async def test_a_request_of_another_version_and_one_that_is_none_are_answered_with_an_error(
-    remote: RemoteConnection, version: int, kind: str, said: str
+    remote: RemoteConnection, version: int, kind: str, problem: str
 ) -> None:
     mailbox = remote._mailbox  # pyright: ignore[reportPrivateUsage] - no client of ours sends this
     envelope = CoagRequest(v=version, id="1", reply_to=mailbox, body='{"op": "teleport"}')
     failed = read_answer(await remote._exchange(TARGET, envelope))  # pyright: ignore[reportPrivateUsage]
     assert isinstance(failed, RequestFailed)
     assert failed.failure.kind == kind
-    assert said in failed.failure.problem
+    assert problem in failed.failure.problem
 
 
 async def test_an_answer_of_another_version_is_an_error_that_says_so(

@@ -58,12 +58,12 @@ async def test_a_type_is_taken_over_as_soon_as_its_worker_is_gone(stage: Stage) 
 async def test_a_factory_that_cannot_be_imported_is_refused_before_anything_is_served(
     stage: Stage,
 ) -> None:
-    for name, said in {
+    for name, error in {
         "kits.remote_agents:nobody": "cannot be imported",
         "kits.remote_agents:FACT": "cannot be called",
         "puppet": "MODULE:FUNCTION",
     }.items():
-        with pytest.raises(ConfigurationError, match=said):
+        with pytest.raises(ConfigurationError, match=error):
             await worker(stage.address, {"puppet": name}, limits=BRISK).__aenter__()
 
 

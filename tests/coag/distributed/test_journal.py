@@ -71,13 +71,13 @@ def test_a_journal_that_is_opened_again_has_the_same_contents(lines: list[Line])
 @given(_lines, st.data())
 def test_a_journal_cut_anywhere_has_its_whole_lines(lines: list[Line], data: st.DataObject) -> None:
     with TemporaryDirectory() as folder:
-        path, whole = Path(folder) / "turns.jsonl", Path(folder) / "whole.jsonl"
+        path, complete = Path(folder) / "turns.jsonl", Path(folder) / "whole.jsonl"
         written(path, lines[:10])
         text = path.read_bytes()
         cut = data.draw(st.integers(0, len(text)))
         path.write_bytes(text[:cut])
-        whole.write_bytes(text[: text.rfind(b"\n", 0, cut) + 1])
-        assert contents(written(path, [])) == contents(written(whole, []))
+        complete.write_bytes(text[: text.rfind(b"\n", 0, cut) + 1])
+        assert contents(written(path, [])) == contents(written(complete, []))
 
 
 def test_a_journal_grows_with_what_is_kept_and_not_with_what_was_done(tmp_path: Path) -> None:

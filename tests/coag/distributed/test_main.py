@@ -24,7 +24,7 @@ TESTS = Path(__file__).parents[2]
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "problem"),
     [
         (["worker", "--host", "h:1", "--type", "a", "--type", "b", "--agent", "m:f"], "2 --type"),
         (["worker", "--host", "h:1", "--type", "a", "--agent", "m:f", "--option", "x"], "NAME="),
@@ -32,10 +32,10 @@ TESTS = Path(__file__).parents[2]
         (["host", "--port", "70000"], "65535"),
     ],
 )
-def test_bad_arguments_are_named(arguments: list[str], said: str) -> None:
+def test_bad_arguments_are_named(arguments: list[str], problem: str) -> None:
     result = CliRunner().invoke(app, arguments)
     assert result.exit_code == 2
-    assert said in result.output
+    assert problem in result.output
 
 
 def test_an_address_that_is_not_this_machines_is_a_plain_error() -> None:

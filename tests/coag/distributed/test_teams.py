@@ -27,8 +27,8 @@ async def hands_over(
     messages: Sequence[BaseChatMessage], token: CancellationToken
 ) -> AsyncGenerator[Yielded, None]:
     del messages, token
-    said = HandoffMessage(content="yours", source="first", target="second")
-    yield Response(chat_message=said)
+    message = HandoffMessage(content="yours", source="first", target="second")
+    yield Response(chat_message=message)
 
 
 async def echoes_as_second(

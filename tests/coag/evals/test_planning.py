@@ -90,9 +90,9 @@ def test_the_same_plan_is_continued_and_another_one_refused_with_the_differences
     first = begin(tmp_path / "a", pond_plan("fisher", fewer_seeds={"fisher": 2}))
     same = pond_plan("fisher", fewer_seeds={"fisher": 2}, command="typed again")
     assert begin(tmp_path / "a", same) == first == read_plan(tmp_path / "a")
-    asked = pond_plan("fisher", "sleeper", seeds=(0, 1, 2), conditions={"place": "served"})
+    plan = pond_plan("fisher", "sleeper", seeds=(0, 1, 2), conditions={"place": "served"})
     with pytest.raises(AssessmentError) as refused:
-        begin(tmp_path / "a", asked)
+        begin(tmp_path / "a", plan)
     for part in (
         "place there none, asked for served",
         "contenders there fisher, asked for fisher, sleeper",
@@ -107,8 +107,8 @@ def test_the_same_plan_is_continued_and_another_one_refused_with_the_differences
 def test_an_assessment_is_added_to_and_keeps_its_trials(tmp_path: Path) -> None:
     folder = tmp_path / "a"
     run_ponds(folder, pond_plan("fisher"))
-    asked = pond_plan("sleeper", "fisher", seeds=(1, 2), fewer_seeds={"sleeper": 1})
-    larger = begin(folder, asked, extend=True)
+    plan = pond_plan("sleeper", "fisher", seeds=(1, 2), fewer_seeds={"sleeper": 1})
+    larger = begin(folder, plan, extend=True)
     assert (larger.contenders, larger.seeds) == (("fisher", "sleeper"), (0, 1, 2))
     assert larger.without_model == ("fisher",)
     assert larger.fewer_seeds == {"sleeper": 1}
@@ -118,11 +118,11 @@ def test_an_assessment_is_added_to_and_keeps_its_trials(tmp_path: Path) -> None:
 
 def test_the_command_of_a_larger_assessment_names_all_of_it(tmp_path: Path) -> None:
     begin(tmp_path, pond_plan("fisher", models=("none",), command="assess --seeds 2"))
-    asked = pond_plan(
+    plan = pond_plan(
         "fisher", seeds=(0, 1, 2), models=("scripted:ice",), command="assess --seeds 3"
     )
     for _ in range(2):
-        larger = begin(tmp_path, asked, extend=True)
+        larger = begin(tmp_path, plan, extend=True)
         assert larger.command == "assess --seeds 2, then assess --seeds 3 --extend"
         assert larger.models == ("scripted:ice",)
     with pytest.raises(AssessmentError, match=r"token budget there none, asked for 50"):

@@ -165,11 +165,11 @@ def place(sentences: list[str], part: str) -> int:
     return next(at for at, sentence in enumerate(sentences) if part in sentence)
 
 
-def test_losses_are_said_before_gains() -> None:
-    said = findings({"plain": False, "coag-full": True}, lost_in="evolution")
-    worse = place(said, "coag-full did worse than plain in D evolution (0 % against 100 %")
-    dearer = place(said, "A trial of coag-full took")
-    assert worse < dearer < place(said, "coag-full succeeded in 24 of 32")
+def test_losses_are_named_before_gains() -> None:
+    sentences = findings({"plain": False, "coag-full": True}, lost_in="evolution")
+    worse = place(sentences, "coag-full did worse than plain in D evolution (0 % against 100 %")
+    dearer = place(sentences, "A trial of coag-full took")
+    assert worse < dearer < place(sentences, "coag-full succeeded in 24 of 32")
 
 
 @pytest.mark.parametrize(
@@ -199,10 +199,10 @@ def test_with_too_few_seeds_it_is_said_why_there_is_no_p_value() -> None:
 
 
 def test_a_rival_without_deliberation_is_named_and_an_oracle_is_none() -> None:
-    said = findings({"oracle": True, "plain": False, "plain-guarded": True, "coag-full": True})
-    rival = place(said, "Without deliberation, plain-guarded (100 % of 32)")
-    assert rival < place(said, "coag-full succeeded in")
-    assert not any("oracle" in sentence for sentence in said)
+    sentences = findings({"oracle": True, "plain": False, "plain-guarded": True, "coag-full": True})
+    rival = place(sentences, "Without deliberation, plain-guarded (100 % of 32)")
+    assert rival < place(sentences, "coag-full succeeded in")
+    assert not any("oracle" in sentence for sentence in sentences)
 
 
 def test_parts_that_add_nothing_and_those_that_add_successes_are_named() -> None:

@@ -102,14 +102,14 @@ def test_broken_jobs_are_played_again_and_too_many_in_a_row_end_it(tmp_path: Pat
 
 
 @pytest.mark.parametrize(
-    ("keep", "kept"),
+    ("keep", "contenders"),
     [("all", {"fisher", "sleeper"}), ("failures", {"sleeper"}), ("none", set[str]())],
 )
-def test_runs_are_kept_as_asked_for(keep: str, kept: set[str], tmp_path: Path) -> None:
+def test_runs_are_kept_as_asked_for(keep: str, contenders: set[str], tmp_path: Path) -> None:
     plan = pond_plan("fisher", "sleeper", seeds=(0,))
     found = run_ponds(tmp_path / "a", plan, settings=RunSettings.model_validate({"keep": keep}))
-    assert {trial.job.contender for trial in found.trials if trial.case is not None} == kept
-    assert {path.parents[2].name for path in found.folder.rglob("run.txt")} == kept
+    assert {trial.job.contender for trial in found.trials if trial.case is not None} == contenders
+    assert {path.parents[2].name for path in found.folder.rglob("run.txt")} == contenders
 
 
 def test_an_interrupt_lets_the_running_job_end_and_a_second_one_ends_it_at_once(

@@ -59,8 +59,14 @@ def write_run(tmp_path: Path) -> RunWriter:
         records: Iterable[TraceRecord] = (), *, ended: bool = True, at: str = "", **fields: Any
     ) -> RunFolder:
         result = fields.pop("result", None)
-        given = {"id": "a-run", "kind": "plain", "agent": "clerk", "model": "m", "started_at": AT}
-        info = RunInfo.model_validate(given | fields)
+        defaults = {
+            "id": "a-run",
+            "kind": "plain",
+            "agent": "clerk",
+            "model": "m",
+            "started_at": AT,
+        }
+        info = RunInfo.model_validate(defaults | fields)
         folder = RunFolder.create(tmp_path / "logs" / at, info, redactor=Redactor())
         with open_trace(folder, redactor=Redactor()) as trace:
             for record in records:

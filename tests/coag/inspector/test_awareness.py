@@ -66,7 +66,7 @@ def track(release: RunFolder) -> AwarenessReader:
     return AwarenessReader(index_of(release))
 
 
-def shown(logs: Path, *states: AwarenessState, cycle: int | None = None) -> ModuleState:
+def last_state(logs: Path, *states: AwarenessState, cycle: int | None = None) -> ModuleState:
     """The last of some states, or that of a cycle."""
     return _viewed(logs, *states, cycle=cycle).modules[0][0]
 
@@ -216,7 +216,7 @@ def test_suppressed_attention_is_shown_last_and_that_it_was_suppressed(tmp_path:
     items = (item(1, urgency=0.9), item(2, urgency=0.2))
     before = state_of(1, attention=Attention(items=items))
     after = state_of(2, attention=Attention(items=items, suppressed=("i1",)))
-    state = shown(tmp_path, before, after)
+    state = last_state(tmp_path, before, after)
     attention = rows(state, "attention")
     assert [(name, row.cells[3]) for name, row in attention.items()] == [
         ("item 2", ""),
@@ -252,7 +252,7 @@ def test_that_something_was_noticed_again_is_no_change(tmp_path: Path) -> None:
     before = state_of(1, attention=Attention(items=(item(1),)), world=_world(1, last_step=1))
     again = Attention(items=(item(1, created_step=2),))
     after = state_of(2, attention=again, world=_world(1, last_step=2, mentions=2))
-    assert shown(tmp_path, before, after).changes_of == 0
+    assert last_state(tmp_path, before, after).changes_of == 0
 
 
 @made_up
@@ -264,7 +264,7 @@ def test_a_hostile_name_is_shown_as_it_is_but_short(tmp_path: Path) -> None:
         self_model=SelfModel(resources=(Resource(name=HARM, capacity=1, remaining=1),)),
         world=WorldModel(entities=(Entity(name=HARM, type=HARM, state={HARM: HARM}),)),
     )
-    state = shown(tmp_path, harmful)
+    state = last_state(tmp_path, harmful)
     names = [next(iter(rows(state, kind))) for kind in ("goal", "attention", "resource", "thing")]
     assert all("<script>" in name and len(name) < 300 for name in names)
 

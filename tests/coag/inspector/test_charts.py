@@ -39,8 +39,8 @@ def track(believed: Sequence[Any], true: Sequence[Any] = (), **fields: Any) -> B
         for cycle, (one, other) in enumerate(zip(believed, so, strict=True), 1)
     )
     wrong = sum(point.believed != point.true for point in points) if true else 0
-    given: dict[str, Any] = {"path": "battery", "numeric": True} | fields
-    return BeliefTrack(points=points, true_path="world" if true else "", wrong=wrong, **given)
+    defaults: dict[str, Any] = {"path": "battery", "numeric": True} | fields
+    return BeliefTrack(points=points, true_path="world" if true else "", wrong=wrong, **defaults)
 
 
 def row(number: int, prompt: int, cached: int = 0, completion: int = 0) -> CycleRow:

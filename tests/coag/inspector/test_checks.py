@@ -154,7 +154,7 @@ def test_lines_that_were_changed_are_one_finding(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("cause", "phase", "shown"),
+    ("cause", "phase", "evidence_phase"),
     [
         (Cause.MISPERCEPTION, None, Phase.PROPOSAL),
         (Cause.MISPERCEPTION, Phase.EXECUTION, Phase.EXECUTION),
@@ -166,9 +166,9 @@ def test_lines_that_were_changed_are_one_finding(tmp_path: Path) -> None:
     ],
 )
 def test_causes_name_the_phase_at_fault_and_their_evidence(
-    cause: Cause | None, phase: Phase | None, shown: Phase
+    cause: Cause | None, phase: Phase | None, evidence_phase: Phase
 ) -> None:
-    evidence = (Evidence(seq=7, cycle=2, phase=shown, text="It said so."),)
+    evidence = (Evidence(seq=7, cycle=2, phase=evidence_phase, text="It said so."),)
     found = found_of(cause, evidence)
     assert (found.title, found.phase) == (cause or "not attributable", phase)
     assert (found.cycle, found.seq, found.evidence) == (2, 7, ((7, "It said so."),))
@@ -236,9 +236,9 @@ def made(*found: Finding) -> Findings:
 def test_the_same_of_neighbouring_cycles_is_one_finding_of_all_of_them(
     found: list[dict[str, Any]], together: list[Any]
 ) -> None:
-    shown = made(*(replace(WRONG, **fields) for fields in found))
-    assert [(one.cycle, one.cycles) for one in shown.together] == together
-    assert len(shown.found) == len(found)
+    findings = made(*(replace(WRONG, **fields) for fields in found))
+    assert [(one.cycle, one.cycles) for one in findings.together] == together
+    assert len(findings.found) == len(found)
 
 
 def test_it_first_went_wrong_where_nothing_came_before() -> None:

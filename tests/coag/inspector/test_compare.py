@@ -79,8 +79,8 @@ def test_the_page_of_the_divergence_is_shown_unless_another_is_asked_for(tmp_pat
     found = compared(left, right, page_size=3)
     assert (found.divergence, found.first, found.of) == (8, 6, 9)
     pages = [compared(left, right, first=first, page_size=3) for first in (-1, 0, 99)]
-    shown = [[row.number for row in page.rows] for page in pages]
-    assert shown == [[7, 8, 9], [1, 2, 3], [7, 8, 9]]
+    numbers = [[row.number for row in page.rows] for page in pages]
+    assert numbers == [[7, 8, 9], [1, 2, 3], [7, 8, 9]]
 
 
 def test_a_fork_is_compared_from_where_it_begins(tmp_path: Path) -> None:

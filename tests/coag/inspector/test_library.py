@@ -66,8 +66,8 @@ def test_a_folder_without_runs_has_none_and_a_missing_one_is_an_error(logs: Path
 def test_a_card_shows_first_what_is_known_without_the_trace_and_then_all(
     logs: Path, write_run: RunWriter, plain_turns: Turns
 ) -> None:
-    asked = [heard("Sell\none."), heard("Sell two.", number=2)]
-    write_run([*asked, *plain_turns(3)], at="demo/case-1")
+    messages = [heard("Sell\none."), heard("Sell two.", number=2)]
+    write_run([*messages, *plain_turns(3)], at="demo/case-1")
     write_run(plain_turns(1), at="two", id="other", ended=False)
     library = library_of(logs)
     card = library.card("a-run")
@@ -89,15 +89,15 @@ def test_counts_follow_a_trace_that_grows_is_cut_or_is_replaced(
     logs: Path, write_run: RunWriter, plain_turns: Turns, tmp_path: Path
 ) -> None:
     run = write_run(plain_turns(3), ended=False)
-    whole = run.trace_path.read_bytes()
-    lines = whole.splitlines(keepends=True)
+    data = run.trace_path.read_bytes()
+    lines = data.splitlines(keepends=True)
     library = library_of(logs)
     seen: list[int | None] = []
     for count in (5, 10, 12, 15, 5, 15):
         run.trace_path.write_bytes(b"".join(lines[:count]))
         seen.append(counted(library).card("a-run").calls)
     other = tmp_path / "other.jsonl"
-    other.write_bytes(b"\n" * len(whole))
+    other.write_bytes(b"\n" * len(data))
     other.replace(run.trace_path)
     seen.append(counted(library).card("a-run").calls)
     assert seen == [1, 2, 3, 3, 1, 3, 0]
@@ -186,12 +186,12 @@ def test_another_description_is_seen_before_all_folders_are_looked_at_again(
     run.finish(at=SteppingClock().now(), result={"success": True})
     after = library.card("a-run")
     assert (after.is_open, after.outcome) == (False, TaskOutcome.SUCCESS)
-    whole = run.info_path.read_text()
-    run.info_path.write_text(whole[: len(whole) // 2])
+    text = run.info_path.read_text()
+    run.info_path.write_text(text[: len(text) // 2])
     assert library.card("a-run").trouble is not None
     with pytest.raises(TraceError, match=r"run\.json"):
         library.open("a-run")
-    run.info_path.write_text(json.dumps(json.loads(whole) | {"agent": "somebody"}))
+    run.info_path.write_text(json.dumps(json.loads(text) | {"agent": "somebody"}))
     assert library.open("a-run").info.agent == "somebody"
 
 

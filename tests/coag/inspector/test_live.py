@@ -123,22 +123,22 @@ def test_streams_end_when_the_inspector_does(tmp_path: Path) -> None:
 
 def test_a_trace_that_is_cut_while_it_is_followed_is_shown_again(tmp_path: Path) -> None:
     folder = hostile_run(tmp_path, name="cut", ended=False)
-    whole = folder.trace_path.read_bytes()
+    data = folder.trace_path.read_bytes()
     with _followed(tmp_path, "cut/events?rows=2") as (url, events):
         _until(events, "fragment")
-        folder.trace_path.write_bytes(whole[: whole.index(b"\n") + 1])
+        folder.trace_path.write_bytes(data[: data.index(b"\n") + 1])
         page = httpx.get(f"{url}/runs/cut", timeout=PATIENCE)
     assert "was cut while it was read" in page.text
 
 
 def test_a_page_is_followed_after_a_description_was_half_written(tmp_path: Path) -> None:
     folder, trace = _running(tmp_path)
-    whole = folder.info_path.read_bytes()
+    data = folder.info_path.read_bytes()
     with _followed(tmp_path, "running/events?rows=1") as (url, events):
         _until(events, "fragment")
-        folder.info_path.write_bytes(whole[:40])
+        folder.info_path.write_bytes(data[:40])
         answer = httpx.get(f"{url}/runs/running", timeout=PATIENCE)
-        folder.info_path.write_bytes(whole)
+        folder.info_path.write_bytes(data)
         trace.write(_cycle(2))
         trace.flush()
         assert "/cycles/2" in _until(events, "fragment", "/cycles/2")

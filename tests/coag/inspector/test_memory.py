@@ -147,8 +147,8 @@ def test_a_diff_rebuilds_both_texts(old: str, new: str, around: int) -> None:
     changes = [line for line in lines if line.sort in ("added", "removed")]
     assert [line for line in folded if line.sort in ("added", "removed")] == changes
     skipped = sum(int(line.text) for line in folded if line.sort == "skipped")
-    kept = [line for line in folded if line.sort in ("same", "removed")]
-    assert skipped + len(kept) == len(old.split("\n"))
+    old_lines = [line for line in folded if line.sort in ("same", "removed")]
+    assert skipped + len(old_lines) == len(old.split("\n"))
 
 
 def test_what_is_far_from_a_change_is_skipped() -> None:

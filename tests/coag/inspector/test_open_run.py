@@ -52,13 +52,13 @@ def test_pages_are_parts_of_the_whole(
     write_run: RunWriter, plain_turns: Turns, open_alone: Opener
 ) -> None:
     run = open_alone(write_run(plain_turns(23)))
-    whole = run.rows(0, 100)
-    assert len(whole) == 23
+    rows = run.rows(0, 100)
+    assert len(rows) == 23
     view = run.view(10, 5)
-    assert (view.rows, view.first, view.of, view.page_size) == (whole[10:15], 10, 23, 5)
-    assert run.view(1_000, 10).rows == whole[20:]
-    assert run.view(-3, 5).rows == whole[:5]
-    assert run.rows(22, 5) == whole[22:]
+    assert (view.rows, view.first, view.of, view.page_size) == (rows[10:15], 10, 23, 5)
+    assert run.view(1_000, 10).rows == rows[20:]
+    assert run.view(-3, 5).rows == rows[:5]
+    assert run.rows(22, 5) == rows[22:]
     assert run.rows(30, 5) == ()
 
 
@@ -135,10 +135,10 @@ def test_a_cycle_holds_everything_that_happened_in_it(forager: OpenRun) -> None:
 def test_every_record_of_a_run_is_in_one_of_its_cycles(forager: OpenRun) -> None:
     cycles = [forager.cycle(row.number) for row in forager.view().rows]
     records = [entry.body for entry in read_trace(forager.folder.trace_path)]
-    shown = [each for cycle in cycles for each in _records(cycle)]
+    in_cycles = [each for cycle in cycles for each in _records(cycle)]
     for record in records:
         if record.record in ("outcome", "model_call", "intent", "receipt", "written", "note"):
-            assert shown.count(record) == 1
+            assert in_cycles.count(record) == 1
     ends = [cycle.summary.turn_end for cycle in cycles if cycle.summary.turn_end]
     assert ends == [record for record in records if record.record == "turn_end"]
 
@@ -194,13 +194,13 @@ async def test_a_fork_shows_what_its_parent_had_committed_in_its_first_cycle(
 
 @broken
 def test_a_run_is_followed_while_it_is_written(forager_run: RunFolder, open_alone: Opener) -> None:
-    whole = forager_run.trace_path.read_bytes()
+    data = forager_run.trace_path.read_bytes()
     expected = open_alone(forager_run).view()
     forager_run.trace_path.write_bytes(b"")
     run = open_alone(forager_run)
     seen = 0
-    for end in [*range(0, len(whole), 3_001), len(whole)]:
-        forager_run.trace_path.write_bytes(whole[:end])
+    for end in [*range(0, len(data), 3_001), len(data)]:
+        forager_run.trace_path.write_bytes(data[:end])
         view = run.view()
         assert view.of >= seen
         assert view.rows[: max(view.of - 1, 0)] == expected.rows[: max(view.of - 1, 0)]
@@ -216,14 +216,14 @@ def test_a_trace_that_was_cut_or_replaced_is_read_again(
 ) -> None:
     run = open_alone(forager_run)
     before = run.view()
-    whole = forager_run.trace_path.read_bytes()
-    forager_run.trace_path.write_bytes(whole[: len(whole) // 2])
+    data = forager_run.trace_path.read_bytes()
+    forager_run.trace_path.write_bytes(data[: len(data) // 2])
     view = run.view()
     assert 0 < view.of < before.of
     assert "was cut while it was read" in view.troubles[0].text
     assert run.cycle(1).row == view.rows[0]
     other = tmp_path / "other.jsonl"
-    other.write_bytes(b"x" * 5_000 + b"\n" + whole)
+    other.write_bytes(b"x" * 5_000 + b"\n" + data)
     other.replace(forager_run.trace_path)
     assert run.cycle(1).row == before.rows[0]
     texts = [trouble.text for trouble in run.view().troubles]

@@ -47,13 +47,13 @@ class _Read(HTMLParser):
         assert self.open == []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        given = dict(attrs)
-        assert len(given) == len(attrs), f"<{tag}> has an attribute twice"
+        values = dict(attrs)
+        assert len(values) == len(attrs), f"<{tag}> has an attribute twice"
         if "svg" not in self.open:  # drawings have tests of their own
             self.shape.append((tag, tuple(name for name, _ in attrs)))
-        self.ids += [str(given["id"])] if given.get("id") else []
-        self.links += [str(given[name]) for name in ("href", "action", "src") if given.get(name)]
-        piece = "part-t" in str(given.get("class", "")).split()
+        self.ids += [str(values["id"])] if values.get("id") else []
+        self.links += [str(values[name]) for name in ("href", "action", "src") if values.get(name)]
+        piece = "part-t" in str(values.get("class", "")).split()
         self.prompts += [""] if piece else []
         if tag not in _VOID:
             self.open.append(tag)
@@ -162,10 +162,10 @@ def test_hostile_text_in_every_field_makes_no_element_and_no_attribute(nasty: st
 
 
 def test_characters_that_steer_or_hide_are_shown_by_name() -> None:
-    shown = _of_run("error", status=500, title="x", text="a\x1b[2J\u202e\u200b\U000e0041\x9b\ud800")
-    assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e\u200b\U000e0041\ud800]", shown)
+    page = _of_run("error", status=500, title="x", text="a\x1b[2J\u202e\u200b\U000e0041\x9b\ud800")
+    assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e\u200b\U000e0041\ud800]", page)
     for name in ("ESC", "RLO", "ZWSP", "tag A", "U+009B", "U+D800"):
-        assert f">{name}</span>" in shown
+        assert f">{name}</span>" in page
     many = filters.visible("a\x1b<b>\u202e" * 1000)
     assert many.count("ESC") == many.count("RLO") == many.count("&lt;b&gt;") == 1000
 
@@ -361,7 +361,7 @@ def test_what_was_added_to_a_list_and_taken_out_is_listed_by_cycle() -> None:
 
 def test_where_an_agent_stood_is_shown_with_how_much_is_left_out() -> None:
     text = _PLAIN["awareness"]
-    for shown in (
+    for sentence in (
         *("as cycle 4 began", "what cycle 4 itself brought is not in it", "every 2th cycle"),
         *("1 more awareness module has no room", "This state cannot be shown: ", "pursued now"),
         *("6 closed goals on which nothing open depends", "1 more are left out"),
@@ -369,7 +369,7 @@ def test_where_an_agent_stood_is_shown_with_how_much_is_left_out() -> None:
         *("+ added", "\u2212 gone", "a failure, a reversal or a threat", 'name="cycle"'),
         'aria-current=page><span class="cell-n num">4',
     ):
-        assert shown in text, shown
+        assert sentence in text, sentence
 
 
 def test_only_a_run_with_awareness_leads_to_it() -> None:
@@ -397,7 +397,7 @@ def test_every_number_is_shown_in_a_few_characters(number: float) -> None:
 
 
 @pytest.mark.parametrize(
-    ("seconds", "shown"),
+    ("seconds", "text"),
     [
         (0.25, "250 ms"),
         (59, "59.0 s"),
@@ -406,8 +406,8 @@ def test_every_number_is_shown_in_a_few_characters(number: float) -> None:
         (3e5, "3 d 11 h"),
     ],
 )
-def test_a_length_of_time_has_two_units_at_most(seconds: float, shown: str) -> None:
-    assert filters.duration(seconds).replace("\u202f", " ") == shown
+def test_a_length_of_time_has_two_units_at_most(seconds: float, text: str) -> None:
+    assert filters.duration(seconds).replace("\u202f", " ") == text
 
 
 @pytest.mark.parametrize(

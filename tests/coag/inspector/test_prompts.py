@@ -47,7 +47,7 @@ RENDERED = (
 )
 
 
-def shown(parts: tuple[PromptPiece, ...]) -> list[tuple[PartKind, str, str, Trust | None]]:
+def rows_of(parts: tuple[PromptPiece, ...]) -> list[tuple[PartKind, str, str, Trust | None]]:
     return [(part.kind, part.title, part.source, part.trust) for part in parts]
 
 
@@ -65,7 +65,7 @@ def test_the_pieces_of_a_message_are_the_message(
 
 def test_data_is_shown_apart_from_instructions_with_its_source_and_trust() -> None:
     parts = parts_of({"role": "user", "content": RENDERED}, delimited=True)
-    assert shown(parts) == [
+    assert rows_of(parts) == [
         (PartKind.INSTRUCTION, "", "", None),
         (PartKind.INSTRUCTION, "Available actions", "", None),
         (PartKind.INSTRUCTION, "Reasoning", "", None),
@@ -77,18 +77,18 @@ def test_data_is_shown_apart_from_instructions_with_its_source_and_trust() -> No
 def test_what_is_never_closed_is_no_data() -> None:
     opened = '<data source="x" trust="untrusted">\nsay'
     parts = parts_of({"role": "user", "content": f"{opened}\nmore"}, delimited=True)
-    assert shown(parts) == [(PartKind.INSTRUCTION, "", "", None)]
+    assert rows_of(parts) == [(PartKind.INSTRUCTION, "", "", None)]
 
 
 def test_prompts_of_other_agents_are_not_taken_apart() -> None:
     parts = parts_of({"role": "user", "content": RENDERED}, delimited=False)
-    assert shown(parts) == [(PartKind.PLAIN, "", "", None)]
+    assert rows_of(parts) == [(PartKind.PLAIN, "", "", None)]
 
 
 def test_an_answer_is_the_models_own_whatever_it_says() -> None:
     message = {"role": "assistant", "content": RENDERED, "tool_calls": [{"name": "go"}]}
     parts = parts_of(message, delimited=True)
-    assert shown(parts) == [
+    assert rows_of(parts) == [
         (PartKind.ANSWER, "", "", None),
         (PartKind.ANSWER, "tool calls", "", None),
     ]
@@ -113,4 +113,4 @@ def test_hostile_texts_come_in_few_pieces(content: str) -> None:
 
 def test_pieces_beyond_the_bound_are_said_to_be_nothing_in_particular() -> None:
     parts = parts_of({"role": "user", "content": "# h\n" * 1_000}, delimited=True)
-    assert shown(parts)[-1] == (PartKind.PLAIN, "and more", "", None)
+    assert rows_of(parts)[-1] == (PartKind.PLAIN, "and more", "", None)

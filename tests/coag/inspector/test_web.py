@@ -112,10 +112,10 @@ async def test_a_record_is_shown_whole_and_leads_to_where_it_belongs(
     client: httpx.AsyncClient, carried: Path, key: str
 ) -> None:
     lines = RunFolder(carried / "hostile").trace_path.read_text(encoding="utf-8").split("\n")
-    shown = await client.get("/runs/hostile/records/2", params={"plain": "1"})
-    assert shown.headers["content-type"].startswith("text/plain")
-    assert json.loads(shown.text) == json.loads(lines[2])
-    assert not {"\x1b", "\u202e"} & set(shown.text)
+    response = await client.get("/runs/hostile/records/2", params={"plain": "1"})
+    assert response.headers["content-type"].startswith("text/plain")
+    assert json.loads(response.text) == json.loads(lines[2])
+    assert not {"\x1b", "\u202e"} & set(response.text)
     pages = [(await client.get(f"/runs/{key}/records/{number}")).text for number in range(12)]
     assert any(f'href="/runs/{key}/cycles/1#reasoning"' in page for page in pages)
     assert f'href="/runs/{key}/records/5?plain=1"' in pages[5]

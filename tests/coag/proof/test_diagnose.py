@@ -74,14 +74,13 @@ async def run(
     context: CoagContext[Any] | None = None,
     rules: Sequence[Any] = (),
     actions: int = 1,
-    **said: ScriptedReply,
+    **answers: ScriptedReply,
 ) -> tuple[TraceRecord, ...]:
-    """A turn of so many actions of an agent whose model says what is sound, but for `said`."""
-    answers = {**SOUND, **said}
+    """A turn of so many actions; `answers` replace some of the sound ones of the model."""
 
     def script(request: ScriptedRequest) -> ScriptedReply:
-        asked = (request.schema or {}).get("properties", {})
-        return answers[next(name for name in FIELDS if name in asked)]
+        fields = (request.schema or {}).get("properties", {})
+        return {**SOUND, **answers}[next(name for name in FIELDS if name in fields)]
 
     agent = CoagAgent(
         "walker",
@@ -279,13 +278,13 @@ class Oven(DomainKnowledge):
 
     def claims(self, text: str) -> Sequence[Claim]:
         """What it says of the tools."""
-        said = "no tool was called" in text
-        return [Claim(fact="tool_calls", value=0, text=text)] if said else []
+        claimed = "no tool was called" in text
+        return [Claim(fact="tool_calls", value=0, text=text)] if claimed else []
 
 
 async def test_a_domain_lets_reasoning_be_compared_with_the_state() -> None:
-    said: ScriptedReply = {"situation": "So far no tool was called.", "risks": []}
-    trace = await run(situation=said)
+    reply: ScriptedReply = {"situation": "So far no tool was called.", "risks": []}
+    trace = await run(situation=reply)
     assert diagnose(trace, domain=Oven()) == []
     began = next(i for i, record in enumerate(trace) if isinstance(record, RetrievalOutcome))
     percept = Percept(
@@ -375,11 +374,11 @@ async def test_a_trace_that_begins_or_ends_in_the_middle_is_read() -> None:
 
 
 async def test_a_refusal_right_before_an_action_runs_is_reported_with_who_refused() -> None:
-    asked: list[str] = []
+    actions: list[str] = []
 
     def not_twice(candidate: Candidate, state: BaseModel, projection: BaseModel | None) -> Verdict:
-        asked.append(candidate.action)
-        again = asked.count("look") > 1 and candidate.action == "look"
+        actions.append(candidate.action)
+        again = actions.count("look") > 1 and candidate.action == "look"
         return Verdict.forbid("once is enough") if again else Verdict.allow()
 
     found = first(await run(rules=[not_twice]))

@@ -64,7 +64,7 @@ def recalled(run: Path | RunFolder) -> list[Record]:
     return [hit.record for one in of_kind(run, RetrievalOutcome) for hit in one.records]
 
 
-def kept(run: Path) -> list[dict[str, Any]]:
+def remembered(run: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (run / "remembered.jsonl").read_text().splitlines()]
 
 
@@ -127,16 +127,16 @@ async def test_a_fork_says_where_it_comes_from(berries: RunFolder, tmp_path: Pat
 
 
 @pytest.mark.parametrize(
-    ("given", "meant"), [("3", "3.retrieval"), (" 3.Evaluation ", "3.evaluation")]
+    ("text", "meant"), [("3", "3.retrieval"), (" 3.Evaluation ", "3.evaluation")]
 )
-def test_a_boundary_is_a_cycle_and_a_phase(given: str, meant: str) -> None:
-    assert str(Boundary.parse(given)) == meant
+def test_a_boundary_is_a_cycle_and_a_phase(text: str, meant: str) -> None:
+    assert str(Boundary.parse(text)) == meant
 
 
-@pytest.mark.parametrize("given", ["", "0", "x", "3.", "3.evaluation.1", "-1", "3.nothing"])
-def test_what_is_no_boundary_is_refused(given: str) -> None:
+@pytest.mark.parametrize("text", ["", "0", "x", "3.", "3.evaluation.1", "-1", "3.nothing"])
+def test_what_is_no_boundary_is_refused(text: str) -> None:
     with pytest.raises(ConfigurationError, match=r"CYCLE\.PHASE|There is no phase"):
-        Boundary.parse(given)
+        Boundary.parse(text)
 
 
 # ---- changes ----
@@ -251,7 +251,7 @@ async def test_a_change_that_does_not_fit_is_refused_before_anything_begins(
 
 
 @pytest.mark.parametrize(
-    "given",
+    "changes",
     [
         {"settings": ["held"]},
         {"settings": ["held=x"]},
@@ -259,9 +259,9 @@ async def test_a_change_that_does_not_fit_is_refused_before_anything_begins(
         {"procedures": ["proposal=missing.md"]},
     ],
 )
-def test_a_change_in_another_form_is_refused(given: dict[str, list[str]]) -> None:
+def test_a_change_in_another_form_is_refused(changes: dict[str, list[str]]) -> None:
     with pytest.raises(ConfigurationError, match=r"PATH=VALUE|JSON|NAME=FILE|cannot be read"):
-        Changes.of(**given)  # pyright: ignore[reportArgumentType] - each is one of its arguments
+        Changes.of(**changes)  # pyright: ignore[reportArgumentType] - each is one of its arguments
 
 
 @pytest.mark.parametrize(
@@ -310,9 +310,9 @@ class Forgetful(BaseModel):
 
 def test_the_whole_state_may_be_set_at_once_and_what_it_does_not_keep_cannot() -> None:
     memory = WorkingMemory(activity="main", perceptual_state={"held": 1, "colours": ["red"]})
-    whole = {"held": 2, "colours": ["blue"]}
-    changed = with_settings(memory, Basket, {"perceptual_state": whole})
-    assert changed.to_json()["perceptual_state"] == whole
+    state = {"held": 2, "colours": ["blue"]}
+    changed = with_settings(memory, Basket, {"perceptual_state": state})
+    assert changed.to_json()["perceptual_state"] == state
     with pytest.raises(StateError, match="cannot be 5: Basket"):
         with_settings(memory, Basket, {"perceptual_state": 5})
     memory = WorkingMemory(activity="main", perceptual_state={})
@@ -332,8 +332,8 @@ async def test_memory_on_a_disk_is_read_and_never_touched_and_may_be_gone(tmp_pa
     late = await fork(run, "4", logs=tmp_path / "forks")
     assert {name: now for name, now in digests(tmp_path).items() if name in before} == before
     assert early.fork_cycles == early.parent_cycles
-    assert kept(early.run) == []
-    assert len(kept(late.run)) == len(recalled(late.run)) == 1
+    assert remembered(early.run) == []
+    assert len(remembered(late.run)) == len(recalled(late.run)) == 1
     shutil.rmtree(memory)
     assert (await fork(run, "2.retrieval")).fork_cycles
     assert memory.name not in os.listdir(tmp_path)
@@ -345,7 +345,7 @@ async def test_what_was_learned_in_ram_is_as_it_was_at_the_boundary(tmp_path: Pa
     for cycle in (1, 2, 3, 4):
         report = await fork(run, str(cycle))
         assert report.fork_cycles == report.parent_cycles
-        held.append([line["superseded_by"] is None for line in kept(report.run)])
+        held.append([line["superseded_by"] is None for line in remembered(report.run)])
     assert held == [[], [True], [False, True], [False, True]]
 
 
@@ -430,19 +430,19 @@ async def test_a_fork_that_may_act_for_real_puts_nothing_back(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
-    ("copies", "said"),
+    ("copies", "error"),
     [
         ("broken", "its restore raised KeyError: 'no table'"),
         ("raises", "'kits.tills:desk' raised OSError: the database is locked"),
     ],
 )
 async def test_what_a_factory_or_a_restore_raises_is_named_in_the_error(
-    copies: str, said: str, tmp_path: Path
+    copies: str, error: str, tmp_path: Path
 ) -> None:
     run, _ = await refunded(tmp_path, copies)
     with pytest.raises(ResumeError) as refused:
         await fork(run, "2")
-    assert said in str(refused.value)
+    assert error in str(refused.value)
 
 
 # ---- turns, and what came on its own ----
@@ -450,8 +450,8 @@ async def test_what_a_factory_or_a_restore_raises_is_named_in_the_error(
 
 async def test_a_fork_takes_as_many_turns_as_turns_says(berries: RunFolder, tmp_path: Path) -> None:
     report = await fork(berries, "1", logs=tmp_path)
-    said = [one.content for one in of_kind(report.run, Percept) if one.source == "user"]
-    assert said == ["Go on."]
+    contents = [one.content for one in of_kind(report.run, Percept) if one.source == "user"]
+    assert contents == ["Go on."]
     short = await fork(berries, "1", turns=0, logs=tmp_path)
     assert short.fork_cycles[-1].cycle < report.parent_cycles[-1].cycle
     more = await fork(berries, "1", turns=5, logs=tmp_path)

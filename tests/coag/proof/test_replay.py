@@ -194,9 +194,9 @@ async def test_refused_forms_repairs_and_unusable_answers_go_the_same_way(tmp_pa
         return CoagAgent("a", ScriptedModel(faulty), logs=logs, proposal="json", bounds=bounds)
 
     run = await run_of(build(tmp_path))
-    asked = len(seen)
+    requests = len(seen)
     await check_same(run, build)
-    assert len(seen) == asked
+    assert len(seen) == requests
 
 
 async def test_a_model_that_cannot_be_asked_ends_the_turn_again(tmp_path: Path) -> None:
@@ -216,8 +216,8 @@ async def test_a_model_that_cannot_be_asked_ends_the_turn_again(tmp_path: Path) 
 async def test_a_reader_who_leaves_ends_the_turn_at_the_same_place(tmp_path: Path) -> None:
     for read in range(1, 8):
         agent = looker(tmp_path / str(read))
-        said = [TextMessage(content="Go on.", source="user")]
-        stream = agent.on_messages_stream(said, CancellationToken())
+        messages = [TextMessage(content="Go on.", source="user")]
+        stream = agent.on_messages_stream(messages, CancellationToken())
         for _ in range(read):
             await anext(stream, None)
         await stream.aclose()

@@ -58,9 +58,9 @@ async def whole_run(where: Path, depth: Any) -> RunFolder:
     return await run_of(porter(log=log, logs=logs, depth=depth), *SAID)
 
 
-def broken_off(run: RunFolder, kept: int, torn: bool, where: Path) -> RunFolder:
-    """A copy that broke off, and whose tools write to a file of its own."""
-    broken = broken_copy(run, where, kept, torn=torn)
+def interrupted(run: RunFolder, records: int, torn: bool, where: Path) -> RunFolder:
+    """A copy that was interrupted, and whose tools write to a file of its own."""
+    broken = broken_copy(run, where, records, torn=torn)
     with_info(broken, ended_at=None, seal=None)
     text = broken.info_path.read_text()
     own = str(where / "calls.txt")
@@ -79,13 +79,13 @@ async def resumed(run: RunFolder, turns: int = len(SAID)) -> RunFolder:
 
 
 async def check_breaks(run: RunFolder, places: Sequence[int], torn: bool, where: Path) -> None:
-    for kept in places:
-        broken = broken_off(run, kept, torn, where / str(kept))
+    for records in places:
+        broken = interrupted(run, records, torn, where / str(records))
         await check_same(broken)
         report = await replay(await resumed(broken))
-        assert report.divergence is None, f"resumed after {kept}: {report.divergence}"
-        noted = f"Another process went on with the run at record {kept}."
-        assert noted in report.remarks or torn or kept < 4
+        assert report.divergence is None, f"resumed after {records}: {report.divergence}"
+        noted = f"Another process went on with the run at record {records}."
+        assert noted in report.remarks or torn or records < 4
         assert report.records >= length(broken) - 2  # notes of the repair and of the resumption
 
 
@@ -110,15 +110,17 @@ async def test_a_run_is_replayed_from_every_break(depth: str, torn: bool, tmp_pa
 
 @BROKEN
 async def test_a_run_is_replayed_that_was_resumed_again_and_again(tmp_path: Path) -> None:
-    whole = await whole_run(tmp_path / "whole", "compact")
-    for kept, torn in ((0, True), (1, False), (9, True), (17, False), (length(whole), False)):
-        run = broken_off(whole, kept, torn and kept < length(whole), tmp_path / str(kept))
+    complete = await whole_run(tmp_path / "whole", "compact")
+    for records, torn in ((0, True), (1, False), (9, True), (17, False), (length(complete), False)):
+        run = interrupted(
+            complete, records, torn and records < length(complete), tmp_path / str(records)
+        )
         for turns in (0, 0, 1):  # right after a resume, too
             with_info(await resumed(run, turns), ended_at=None, seal=None)
         cut(run, length(run) - 2, torn=True)
         await resumed(run, 1)
         report = await replay(run)
-        assert report.divergence is None, f"broken off after {kept}: {report.divergence}"
+        assert report.divergence is None, f"interrupted after {records}: {report.divergence}"
 
 
 @BROKEN
@@ -129,8 +131,8 @@ async def test_a_difference_after_a_break_or_in_a_fork_is_found(
     if forked:
         run = RunFolder((await fork(berries, "2.evaluation", logs=tmp_path)).run)
     else:
-        whole = await whole_run(tmp_path / "whole", "compact")
-        run = await resumed(broken_off(whole, 20, False, tmp_path / "broken"))
+        complete = await whole_run(tmp_path / "whole", "compact")
+        run = await resumed(interrupted(complete, 20, False, tmp_path / "broken"))
     places: list[int] = []
 
     def change(bodies: Bodies) -> None:
@@ -217,11 +219,11 @@ async def test_a_record_that_is_missing_or_added_is_where_a_replay_leaves_the_tr
 
 @BROKEN
 async def test_where_the_trace_ends_the_replay_ends_too(tmp_path: Path) -> None:
-    whole = await run_of(builder(tmp_path / "whole"), "Go on.")
-    for kept in range(length(whole)):
-        run = broken_copy(whole, tmp_path / str(kept), kept)
+    complete = await run_of(builder(tmp_path / "whole"), "Go on.")
+    for records in range(length(complete)):
+        run = broken_copy(complete, tmp_path / str(records), records)
         report = await replay(run, agent=lambda: builder(None))
-        assert report.divergence is None, f"broken off after {kept}: {report.divergence}"
+        assert report.divergence is None, f"interrupted after {records}: {report.divergence}"
 
 
 async def test_a_replay_whose_agent_cannot_be_built_is_an_error_and_can_be_cancelled(
@@ -277,12 +279,12 @@ def changed(
 
 @BROKEN
 async def test_a_hostile_snapshot_is_named_with_its_field(own_stones: RunFolder) -> None:
-    whole = own_stones.trace_path.read_bytes()
+    complete = own_stones.trace_path.read_bytes()
     for field, value in HOSTILE:
-        own_stones.trace_path.write_bytes(whole)
+        own_stones.trace_path.write_bytes(complete)
         run = changed(own_stones, "snapshot", lambda body, new={field: value}: body.update(new))
-        said = rf"'{field}' of the snapshot of cycle 0 cannot be read"
-        with pytest.raises(TraceError, match=said):
+        error = rf"'{field}' of the snapshot of cycle 0 cannot be read"
+        with pytest.raises(TraceError, match=error):
             await replay(run)
         if field in ("random", "procedures") and value not in ({}, VERSIONED):
             with pytest.raises(TraceError, match=rf"'{field}' of a snapshot cannot be read"):
@@ -291,7 +293,7 @@ async def test_a_hostile_snapshot_is_named_with_its_field(own_stones: RunFolder)
 
 @BROKEN
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "error"),
     [
         ({"content": {}}, "'content' of the record that .* was written"),
         ({"what": "procedure", "id": "proposal@x"}, "'id' of the record that 'proposal@x'"),
@@ -299,10 +301,10 @@ async def test_a_hostile_snapshot_is_named_with_its_field(own_stones: RunFolder)
     ],
 )
 async def test_a_fork_refuses_what_cannot_have_been_written(
-    changes: dict[str, Any], said: str, own_stones: RunFolder
+    changes: dict[str, Any], error: str, own_stones: RunFolder
 ) -> None:
     run = changed(own_stones, "written", lambda body: body.update(changes))
-    with pytest.raises(TraceError, match=said):
+    with pytest.raises(TraceError, match=error):
         await fork(run, "4")
 
 

@@ -57,11 +57,11 @@ async def fail(where: str) -> str:
 
 def scripted(choices: list[int]) -> ScriptedModel:
     """A model that answers as the numbers say, again from the first when they are used up."""
-    asked: list[int] = []
+    calls: list[int] = []
 
     def think(request: ScriptedRequest) -> ScriptedReply:
-        asked.append(1)
-        number = choices[len(asked) % len(choices)]
+        calls.append(1)
+        number = choices[len(calls) % len(choices)]
         if number > 80:
             return "This is no JSON."
         if number > 77:
@@ -99,9 +99,9 @@ def built(model: ScriptedModel, kind: tuple[str, str], logs: Path | None) -> Coa
 async def run_of(choices: list[int], kind: tuple[str, str], logs: Path) -> RunFolder:
     agent = built(scripted(choices), kind, logs)
     for text in ("Go on.", "And now?"):
-        said = [TextMessage(content=text, source="user")]
+        messages = [TextMessage(content=text, source="user")]
         try:
-            await agent.on_messages(said, CancellationToken())
+            await agent.on_messages(messages, CancellationToken())
         except RuntimeError:  # the model could not be asked
             continue
     assert agent.run_folder is not None

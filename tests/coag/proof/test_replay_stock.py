@@ -223,11 +223,11 @@ async def test_a_turn_that_failed_is_replayed_and_so_is_the_next(name: str, tmp_
 @pytest.mark.parametrize("torn", [False, True])
 async def test_a_plain_run_is_replayed_wherever_it_broke_off(torn: bool, tmp_path: Path) -> None:
     run = await books_run(tmp_path / "whole", [[call("look_up")], "Three.", "Three still."])
-    for kept in range(4, len(run.trace_path.read_bytes().splitlines())):
-        report = await replay(broken_copy(run, tmp_path / str(kept), kept, torn=torn))
-        assert report.divergence is None, f"broken off after {kept}: {report.divergence}"
+    for records in range(4, len(run.trace_path.read_bytes().splitlines())):
+        report = await replay(broken_copy(run, tmp_path / str(records), records, torn=torn))
+        assert report.divergence is None, f"interrupted after {records}: {report.divergence}"
         bare = "A turn that broke off before its model was asked." in report.remarks
-        assert report.records == kept - bare
+        assert report.records == records - bare
 
 
 # ---- agents that do what agents seldom do ----

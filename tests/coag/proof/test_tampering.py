@@ -25,14 +25,14 @@ NOW = datetime(2026, 11, 23, tzinfo=UTC)
 
 
 @dataclass(frozen=True)
-class Kept:
+class Evidence:
     run: Path
     other: Path
     anchors: Mapping[str, Mapping[str, Any]]
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def kept(tmp_path_factory: pytest.TempPathFactory) -> Kept:
+async def evidence(tmp_path_factory: pytest.TempPathFactory) -> Evidence:
     place = tmp_path_factory.mktemp("tampering")
     run = await honest_run(place / "a", depth="compact")
     other = await honest_run(place / "b", depth="compact")
@@ -44,7 +44,7 @@ async def kept(tmp_path_factory: pytest.TempPathFactory) -> Kept:
     witness = Witness(place / "witness.jsonl")
     witness.append([run, other], NOW)
     public = base64.b64encode(key.public_key().public_bytes_raw()).decode()
-    return Kept(
+    return Evidence(
         run,
         other,
         {
@@ -63,9 +63,9 @@ def finds(run: Path, anchors: Mapping[str, Any]) -> bool:
         return True
 
 
-def test_an_honest_run_holds_against_every_anchor(kept: Kept) -> None:
-    for anchors in kept.anchors.values():
-        found = examine(kept.run, **anchors)
+def test_an_honest_run_holds_against_every_anchor(evidence: Evidence) -> None:
+    for anchors in evidence.anchors.values():
+        found = examine(evidence.run, **anchors)
         assert (found.violations, found.remarks) == ((), ())
 
 
@@ -74,10 +74,10 @@ HARMLESS = {"run.json: white space changed", "run.json: order of keys changed"}
 
 
 @pytest.mark.parametrize("way", TAMPERINGS, ids=lambda way: way.name)
-def test_what_finds_a_way_of_tampering(way: Tampering, kept: Kept, tmp_path: Path) -> None:
-    run = Path(shutil.copytree(kept.run, tmp_path / kept.run.name))
-    way.change(run, kept.other)
-    found = {name: finds(run, anchors) for name, anchors in kept.anchors.items()}
+def test_what_finds_a_way_of_tampering(way: Tampering, evidence: Evidence, tmp_path: Path) -> None:
+    run = Path(shutil.copytree(evidence.run, tmp_path / evidence.run.name))
+    way.change(run, evidence.other)
+    found = {name: finds(run, anchors) for name, anchors in evidence.anchors.items()}
     head = way.found or way.name not in HARMLESS
     assert found == {"alone": way.found, "head": head, "key": True, "witness": True}
 

@@ -132,13 +132,13 @@ def test_a_trace_of_rubbish_is_reported_line_by_line_within_bounds(run: Path) ->
 
 @BROKEN
 def test_no_byte_of_a_trace_can_be_changed_unseen(run: Path) -> None:
-    whole = (run / "trace.jsonl").read_bytes()
+    data = (run / "trace.jsonl").read_bytes()
 
     @settings(IN_A_FIXTURE, max_examples=25)
-    @given(at=st.integers(0, len(whole) - 1), byte=st.integers(0, 255))
+    @given(at=st.integers(0, len(data) - 1), byte=st.integers(0, 255))
     def changed(at: int, byte: int) -> None:
-        (run / "trace.jsonl").write_bytes(whole[:at] + bytes([byte]) + whole[at + 1 :])
-        assert bool(verify(run)) is (whole[at] != byte)
+        (run / "trace.jsonl").write_bytes(data[:at] + bytes([byte]) + data[at + 1 :])
+        assert bool(verify(run)) is (data[at] != byte)
 
     changed()
 
@@ -153,7 +153,7 @@ def test_whatever_a_record_says_a_check_ends_in_sentences(run: Path) -> None:
 
     @IN_A_FIXTURE
     @given(place=st.sampled_from(places), value=values)
-    def said(place: tuple[Any, ...], value: Any) -> None:
+    def check(place: tuple[Any, ...], value: Any) -> None:
         bodies: Any = json.loads(json.dumps(honest))
         *way, last = place
         at: Any = bodies
@@ -163,7 +163,7 @@ def test_whatever_a_record_says_a_check_ends_in_sentences(run: Path) -> None:
         forge(run, bodies)
         assert all(violation.text.endswith(".") for violation in verify(run))
 
-    said()
+    check()
 
 
 def _places(value: Any, way: tuple[Any, ...]) -> list[tuple[Any, ...]]:
@@ -264,18 +264,18 @@ async def test_a_trace_in_ram_is_checked_as_far_as_it_reaches() -> None:
     model = brain(fetching("cup"), fetching("pan"), respond())
     agent = CoagAgent("maid", model, tools=[fetch], proposal="json")
     await say(agent, "Fetch.")
-    whole = agent.trace
-    for limit in range(1, len(whole) + 1):  # of one whose beginning was dropped, the rest
+    records = agent.trace
+    for limit in range(1, len(records) + 1):  # of one whose beginning was dropped, the rest
         short = MemoryTrace(limit)
-        for record in whole:
+        for record in records:
             short.write(record)
         assert verify(short.entries) == verify(short.records) == []
     changed = [
         record.model_copy(update={"content": "gold"}) if record.record == "receipt" else record
-        for record in whole
+        for record in records
     ]
     assert {violation.rule for violation in verify(changed)} == {Rule.RECEIPT}
-    assert {violation.rule for violation in verify(whole, head="abc")} == {Rule.SEAL}
+    assert {violation.rule for violation in verify(records, head="abc")} == {Rule.SEAL}
 
 
 # ---- the domain's hook ----

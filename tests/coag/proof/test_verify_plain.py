@@ -156,10 +156,10 @@ async def test_of_a_plain_run_that_stops_in_the_middle_it_is_said_what_is_open(
 
 
 async def test_of_a_plain_trace_in_ram_that_is_checked_which_is_there(tmp_path: Path) -> None:
-    whole = records(await stock_run(tmp_path))
-    for limit in range(1, len(whole)):  # of one whose beginning was dropped, the rest
+    complete = records(await stock_run(tmp_path))
+    for limit in range(1, len(complete)):  # of one whose beginning was dropped, the rest
         short = MemoryTrace(limit)
-        for one in whole:
+        for one in complete:
             short.write(one)
         assert verify(short.entries) == []
     bench = ConstrainedWorkbench([push], constraints=[not_red])

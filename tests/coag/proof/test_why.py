@@ -1,4 +1,4 @@
-"""What a decision rested on, and which records it hung on."""
+"""The reasons of a decision, and which records it depends on."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from coag.tracing import RunFolder, list_runs
 OTHER = "Bears like honey."
 
 
-async def test_an_explanation_holds_all_that_the_decision_rested_on(berries: RunFolder) -> None:
+async def test_an_explanation_holds_all_that_the_decision_depends_on(berries: RunFolder) -> None:
     run = berries
     decision = why(run, 3)
     assert [(p.kind, p.source) for p in decision.percepts] == [(PerceptKind.TOOL_RETURN, "pick")]
@@ -79,8 +79,8 @@ async def test_a_plain_run_is_explained_as_far_as_it_goes(tmp_path: Path) -> Non
     client = RecordingClient(ReplayChatCompletionClient(["Yes."]), recorder)
     recorder.message("user", "Is it?")
     recorder.begin_turn()
-    said = UserMessage(content="Is it?", source="user")
-    await client.create([said], cancellation_token=CancellationToken())
+    question = UserMessage(content="Is it?", source="user")
+    await client.create([question], cancellation_token=CancellationToken())
     recorder.end_turn("respond", "Yes.")
     await client.close()
     recorder.close()
@@ -106,7 +106,7 @@ async def test_a_plain_run_without_turns_says_how_to_get_some(tmp_path: Path) ->
 # ---- counterfactuals ----
 
 
-async def test_the_record_that_a_choice_hung_on_is_found_and_nothing_is_run(
+async def test_the_record_that_a_choice_depends_on_is_found_and_nothing_is_run(
     tmp_path: Path,
 ) -> None:
     run = await foraged(tmp_path, facts=(BITTER, f"{BITTER} {OTHER}"))

@@ -1,4 +1,4 @@
-"""Where spans and metrics are kept, and an agent to make some."""
+"""A backend in memory for spans and metrics, and an agent to make some."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from coag import CoagAgent
 from coag.models import ScriptedModel, ScriptedRequest
 
 SECRET_CUP = "the golden cup of aunt Agatha"
-"""What is said, asked for and brought in these tests; it must stand nowhere unasked."""
+"""The contents of these tests: no span has it unless contents are recorded."""
 
 
 @dataclass(frozen=True)
-class Kept:
-    """OpenTelemetry's SDK with everything kept in memory."""
+class MemoryBackend:
+    """OpenTelemetry's SDK with exporters in memory."""
 
     exporter: InMemorySpanExporter
     tracers: TracerProvider
@@ -73,13 +73,13 @@ class Kept:
 
 
 @pytest.fixture
-def kept(monkeypatch: pytest.MonkeyPatch) -> Iterator[Kept]:
+def backend(monkeypatch: pytest.MonkeyPatch) -> Iterator[MemoryBackend]:
     monkeypatch.setenv("OTEL_SDK_DISABLED", "false")
     exporter, reader = InMemorySpanExporter(), InMemoryMetricReader()
     tracers = TracerProvider(shutdown_on_exit=False)
     tracers.add_span_processor(SimpleSpanProcessor(exporter))
     meters = MeterProvider([reader], shutdown_on_exit=False)
-    yield Kept(exporter, tracers, reader, meters)
+    yield MemoryBackend(exporter, tracers, reader, meters)
     tracers.shutdown()
     meters.shutdown()
 

@@ -28,50 +28,50 @@ async def _run(make_butler: MakeButler, logs: Path) -> Path:
 
 
 async def test_a_finished_run_gives_the_spans_that_it_gave_live(
-    kept: Any, make_butler: MakeButler, tmp_path: Path
+    backend: Any, make_butler: MakeButler, tmp_path: Path
 ) -> None:
     agent = make_butler(tmp_path)
-    with watch(agent, tracer_provider=kept.tracers, meter_provider=kept.meters):
+    with watch(agent, tracer_provider=backend.tracers, meter_provider=backend.meters):
         await agent.run(task=f"Bring {CUP}!")
     await agent.close()
-    live = [(span.name, span.start_time, span.end_time) for span in kept.spans]
-    kept.exporter.clear()
+    live = [(span.name, span.start_time, span.end_time) for span in backend.spans]
+    backend.exporter.clear()
     folder = agent.run_folder
     assert folder is not None
-    exported = export_run(folder, tracer_provider=kept.tracers)
+    exported = export_run(folder, tracer_provider=backend.tracers)
     assert exported == ExportedRun(folder.path.name, len(agent.trace))
-    assert [(span.name, span.start_time, span.end_time) for span in kept.spans] == live
+    assert [(span.name, span.start_time, span.end_time) for span in backend.spans] == live
 
 
 async def test_an_export_is_one_trace_and_belongs_to_nobodys_span(
-    kept: Any, make_butler: MakeButler, tmp_path: Path
+    backend: Any, make_butler: MakeButler, tmp_path: Path
 ) -> None:
     folder = await _run(make_butler, tmp_path)
-    with kept.tracers.get_tracer("caller").start_as_current_span("request"):
-        export_run(folder, tracer_provider=kept.tracers)
-    traces = {span.context.trace_id for span in kept.spans if span.name != "request"}
+    with backend.tracers.get_tracer("caller").start_as_current_span("request"):
+        export_run(folder, tracer_provider=backend.tracers)
+    traces = {span.context.trace_id for span in backend.spans if span.name != "request"}
     assert len(traces) == 1
-    assert kept.named("run butler")[0].parent is None
-    assert CUP not in kept.everything()
+    assert backend.named("run butler")[0].parent is None
+    assert CUP not in backend.everything()
 
 
 @pytest.mark.broken_trace("it tears the log's last line")
 async def test_a_torn_run_is_exported_up_to_where_it_is_torn(
-    kept: Any, make_butler: MakeButler, tmp_path: Path
+    backend: Any, make_butler: MakeButler, tmp_path: Path
 ) -> None:
     folder = await _run(make_butler, tmp_path)
     trace = folder / "trace.jsonl"
     trace.write_bytes(trace.read_bytes()[:-9])
     problems: list[TraceProblem] = []
-    export_run(folder, tracer_provider=kept.tracers, on_problem=problems.append)
+    export_run(folder, tracer_provider=backend.tracers, on_problem=problems.append)
     assert len(problems) == 1
-    (turn,) = kept.named("invoke_agent butler")
+    (turn,) = backend.named("invoke_agent butler")
     assert turn.attributes["coag.unfinished"] is True
 
 
-def test_a_folder_that_is_no_run_is_refused(kept: Any, tmp_path: Path) -> None:
+def test_a_folder_that_is_no_run_is_refused(backend: Any, tmp_path: Path) -> None:
     with pytest.raises(TraceError, match="is no run's folder"):
-        export_run(tmp_path, tracer_provider=kept.tracers)
+        export_run(tmp_path, tracer_provider=backend.tracers)
 
 
 @pytest.fixture(autouse=True)

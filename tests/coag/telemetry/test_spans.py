@@ -47,12 +47,12 @@ from coag.tracing import MemoryTrace
 AT = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 
 
-def _sink(kept: Any, inner: MemoryTrace | None = None, **options: Any) -> SpanSink:
+def _sink(backend: Any, inner: MemoryTrace | None = None, **options: Any) -> SpanSink:
     return SpanSink(
         Subject(agent="robot", run="run-1"),
         inner,
-        tracer_provider=kept.tracers,
-        meter_provider=kept.meters,
+        tracer_provider=backend.tracers,
+        meter_provider=backend.meters,
         **options,
     )
 
@@ -74,42 +74,42 @@ def _call(**changes: Any) -> ModelCall:
     return call.model_copy(update=changes)
 
 
-def test_a_recorded_stock_agents_turns_hold_its_calls_and_tools(kept: Any) -> None:
+def test_a_recorded_stock_agents_turns_hold_its_calls_and_tools(backend: Any) -> None:
     inner = MemoryTrace()
-    with _sink(kept, inner) as sink:
+    with _sink(backend, inner) as sink:
         recorder = Recorder(agent="robot", trace=sink)
         recorder.begin_turn()
         recorder.model_call(_call(phase=None))
         attempt = recorder.begin("look", {"where": "east"})
         recorder.end(attempt, ReceiptStatus.FAILED, "It is dark.")
         recorder.end_turn("respond", "Done.")
-    assert kept.tree() == [
+    assert backend.tree() == [
         "invoke_agent robot > chat tiny",  # it was called long before the clock of the recorder
         "run robot",
         "run robot > invoke_agent robot",
         "invoke_agent robot > execute_tool look",
     ]
-    (tool,) = kept.named("execute_tool look")
+    (tool,) = backend.named("execute_tool look")
     assert tool.attributes["error.type"] == "failed"
     assert len(inner.records) == 5
 
 
-def test_calls_have_the_times_tokens_and_cached_tokens_of_their_records(kept: Any) -> None:
-    with _sink(kept) as sink:
+def test_calls_have_the_times_tokens_and_cached_tokens_of_their_records(backend: Any) -> None:
+    with _sink(backend) as sink:
         sink.write(TurnStart(at=AT, turn=1, cycle=0))
         sink.write(_call())
-    (call,) = kept.named("chat tiny")
+    (call,) = backend.named("chat tiny")
     assert call.start_time == int(AT.timestamp()) * 10**9
     assert call.end_time - call.start_time == 250_000_000
     assert call.attributes["gen_ai.usage.cache_read.input_tokens"] == 600
-    assert kept.points()["coag.tokens.cached"][0][1] == 600
+    assert backend.points()["coag.tokens.cached"][0][1] == 600
 
 
-def test_estimated_tokens_are_marked_and_not_measured(kept: Any) -> None:
-    with _sink(kept) as sink:
+def test_estimated_tokens_are_marked_and_not_measured(backend: Any) -> None:
+    with _sink(backend) as sink:
         sink.write(_call(usage_estimated=True))
-    assert kept.named("chat tiny")[0].attributes["coag.usage.estimated"] is True
-    assert "gen_ai.client.token.usage" not in kept.points()
+    assert backend.named("chat tiny")[0].attributes["coag.usage.estimated"] is True
+    assert "gen_ai.client.token.usage" not in backend.points()
 
 
 @pytest.mark.parametrize(
@@ -120,49 +120,49 @@ def test_estimated_tokens_are_marked_and_not_measured(kept: Any) -> None:
     ],
 )
 def test_failed_calls_name_the_sort_of_error(
-    kept: Any, changes: dict[str, Any], error_type: str
+    backend: Any, changes: dict[str, Any], error_type: str
 ) -> None:
-    with _sink(kept) as sink:
+    with _sink(backend) as sink:
         sink.write(_call(**changes))
-    (call,) = kept.named("chat tiny")
+    (call,) = backend.named("chat tiny")
     assert call.attributes["error.type"] == error_type
     assert call.status.status_code.name == "ERROR"
     assert not call.status.description
 
 
-def test_what_was_never_finished_says_so(kept: Any) -> None:
-    with _sink(kept) as sink:
+def test_what_was_never_finished_says_so(backend: Any) -> None:
+    with _sink(backend) as sink:
         sink.write(TurnStart(at=AT, turn=1, cycle=0))
         sink.write(RetrievalOutcome(cycle=1, at=AT, query="walls"))
         sink.write(Intent(id="i", at=AT, cycle=1, candidate_id="c", action="go", arguments={}))
-    open_ones = [span.name for span in kept.spans if span.attributes.get("coag.unfinished")]
+    open_ones = [span.name for span in backend.spans if span.attributes.get("coag.unfinished")]
     assert open_ones == ["invoke_agent robot", "cycle 1", "execution", "execute_tool go"]
-    assert "coag.cycle.duration" not in kept.points()
+    assert "coag.cycle.duration" not in backend.points()
 
 
-def test_notes_and_written_records_are_events_without_words(kept: Any) -> None:
-    with _sink(kept) as sink:
+def test_notes_and_written_records_are_events_without_words(backend: Any) -> None:
+    with _sink(backend) as sink:
         sink.write(TurnStart(at=AT, turn=1, cycle=0))
         sink.write(Note(at=AT, cycle=1, about="repair", text="secret words"))
         sink.write(Written(at=AT, cycle=1, what="procedure", id="reasoning@2", content={"a": "b"}))
         sink.write(TurnEnd(at=AT, turn=1, cycle=1, reason="respond", response="secret words"))
-    (turn,) = kept.named("invoke_agent robot")
+    (turn,) = backend.named("invoke_agent robot")
     assert [(event.name, dict(event.attributes)) for event in turn.events] == [
         ("coag.note", {"coag.note.about": "repair"}),
         ("coag.written", {"coag.written.what": "procedure", "coag.written.id": "reasoning@2"}),
     ]
-    assert "secret words" not in kept.everything()
+    assert "secret words" not in backend.everything()
 
 
-def test_long_contents_are_cut(kept: Any) -> None:
-    with _sink(kept, record_content=True) as sink:
+def test_long_contents_are_cut(backend: Any) -> None:
+    with _sink(backend, record_content=True) as sink:
         sink.write(_call(raw="a" * 10_000_000))
-    (call,) = kept.named("chat tiny")
+    (call,) = backend.named("chat tiny")
     assert len(call.attributes["gen_ai.output.messages"]) < 9_000
     assert "[… 9992000 more]" in call.attributes["gen_ai.output.messages"]
 
 
-def test_records_go_on_to_the_sink_within_and_late_ones_stay_late(kept: Any) -> None:
+def test_records_go_on_to_the_sink_within_and_late_ones_stay_late(backend: Any) -> None:
     class Lazy(MemoryTrace):
         made = 0
 
@@ -175,20 +175,20 @@ def test_records_go_on_to_the_sink_within_and_late_ones_stay_late(kept: Any) -> 
         made.append(1)
         return Snapshot(at=AT, cycle=1, working_memory={})
 
-    sink = _sink(kept, inner)
+    sink = _sink(backend, inner)
     sink.write_later(snapshot)
     sink.flush()
     assert (inner.made, made) == (1, [])
 
 
-def test_a_trace_that_cannot_be_written_still_stops_the_run(kept: Any, tmp_path: Any) -> None:
+def test_a_trace_that_cannot_be_written_still_stops_the_run(backend: Any, tmp_path: Any) -> None:
     class Full(MemoryTrace):
         def write(self, record: TraceRecord) -> None:
             raise TraceError(tmp_path, "the disk is full")
 
-    with _sink(kept, Full()) as sink, pytest.raises(TraceError):
+    with _sink(backend, Full()) as sink, pytest.raises(TraceError):
         sink.write(TurnStart(at=AT, turn=1, cycle=0))
-    assert kept.spans == []
+    assert backend.spans == []
 
 
 _TEXTS = st.text(st.characters(), max_size=20) | st.sampled_from(["\ud800", "\x00", "a" * 500, ""])
@@ -274,15 +274,15 @@ _RECORDS = _outcomes() | _calls() | _others()
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(records=st.lists(_RECORDS, max_size=20), content=st.booleans())
 def test_any_records_give_spans_that_can_be_sent(
-    kept: Any, caplog: pytest.LogCaptureFixture, records: list[TraceRecord], content: bool
+    backend: Any, caplog: pytest.LogCaptureFixture, records: list[TraceRecord], content: bool
 ) -> None:
-    kept.exporter.clear()
+    backend.exporter.clear()
     caplog.clear()
-    with _sink(kept, record_content=content) as sink:
+    with _sink(backend, record_content=content) as sink:
         for record in records:
             sink.write(record)
     assert caplog.records == []
-    ended = kept.exporter.get_finished_spans()
+    ended = backend.exporter.get_finished_spans()
     assert all(span.end_time >= span.start_time for span in ended)
     ids = {span.context.span_id for span in ended}
     assert all(span.parent is None or span.parent.span_id in ids for span in ended)

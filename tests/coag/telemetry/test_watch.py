@@ -33,13 +33,13 @@ def _attributes(span: ReadableSpan) -> dict[str, Any]:
 
 
 async def test_a_turn_is_a_span_with_its_cycles_phases_calls_and_tools(
-    kept: Any, make_butler: MakeButler
+    backend: Any, make_butler: MakeButler
 ) -> None:
     agent = make_butler()
-    with watch(agent, tracer_provider=kept.tracers, meter_provider=kept.meters):
+    with watch(agent, tracer_provider=backend.tracers, meter_provider=backend.meters):
         await _ask(agent)
     phases = ["retrieval", "reasoning", "proposal", "evaluation", "selection", "execution"]
-    tree = kept.tree()
+    tree = backend.tree()
     assert tree[0] == "run butler"
     assert tree[1] == "run butler > invoke_agent butler"
     for cycle in ("cycle 1", "cycle 2"):
@@ -53,13 +53,13 @@ async def test_a_turn_is_a_span_with_its_cycles_phases_calls_and_tools(
 
 
 async def test_names_follow_the_conventions_for_generative_ai(
-    kept: Any, make_butler: MakeButler
+    backend: Any, make_butler: MakeButler
 ) -> None:
     agent = make_butler()
-    with watch(agent, tracer_provider=kept.tracers, meter_provider=kept.meters):
+    with watch(agent, tracer_provider=backend.tracers, meter_provider=backend.meters):
         await _ask(agent)
         run = agent.mind.deps.run()
-    (turn,) = kept.named("invoke_agent butler")
+    (turn,) = backend.named("invoke_agent butler")
     assert _attributes(turn) == {
         "gen_ai.operation.name": "invoke_agent",
         "gen_ai.provider.name": "scripted",
@@ -69,61 +69,61 @@ async def test_names_follow_the_conventions_for_generative_ai(
         "coag.turn": 1,
         "coag.turn.reason": "respond",
     }
-    call = kept.named("chat scripted")[0]
+    call = backend.named("chat scripted")[0]
     attributes = _attributes(call)
     assert call.kind.name == "CLIENT"
     assert attributes["gen_ai.operation.name"] == "chat"
     assert attributes["gen_ai.request.model"] == "scripted"
     assert attributes["gen_ai.usage.input_tokens"] > 0
     assert attributes["gen_ai.response.finish_reasons"] == ("stop",)
-    (tool,) = kept.named("execute_tool fetch")
+    (tool,) = backend.named("execute_tool fetch")
     assert _attributes(tool)["gen_ai.tool.name"] == "fetch"
     assert _attributes(tool)["coag.action.status"] == "done"
 
 
 async def test_decisions_are_events_on_the_spans_of_phases(
-    kept: Any, make_butler: MakeButler
+    backend: Any, make_butler: MakeButler
 ) -> None:
     agent = make_butler()
-    with watch(agent, tracer_provider=kept.tracers, meter_provider=kept.meters):
+    with watch(agent, tracer_provider=backend.tracers, meter_provider=backend.meters):
         await _ask(agent)
-    (rejected,) = kept.named("evaluation")[0].events
+    (rejected,) = backend.named("evaluation")[0].events
     assert rejected.name == "coag.candidate.rejected"
     assert rejected.attributes["coag.constraint"] == "action_exists"
     assert "coag.action" not in rejected.attributes, "a made-up action is a model's text"
-    (selected,) = kept.named("selection")[0].events
+    (selected,) = backend.named("selection")[0].events
     assert selected.name == "coag.candidate.selected"
     assert selected.attributes["coag.action"] == "fetch"
     assert selected.attributes["coag.decided_by"] == "only_survivor"
 
 
 async def test_content_is_sent_where_it_is_asked_for_and_secrets_are_not(
-    kept: Any, make_butler: MakeButler, monkeypatch: pytest.MonkeyPatch
+    backend: Any, make_butler: MakeButler, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("BUTLER_TOKEN", "opensesame-1234")
     agent = make_butler(system_message="The key is opensesame-1234.")
     with watch(
-        agent, tracer_provider=kept.tracers, meter_provider=kept.meters, record_content=True
+        agent, tracer_provider=backend.tracers, meter_provider=backend.meters, record_content=True
     ):
         await _ask(agent)
-    (tool,) = kept.named("execute_tool fetch")
+    (tool,) = backend.named("execute_tool fetch")
     assert _attributes(tool)["gen_ai.tool.call.arguments"] == '{"thing": "cup"}'
     assert CUP in str(_attributes(tool)["gen_ai.tool.call.result"])
-    call = _attributes(kept.named("chat scripted")[0])
+    call = _attributes(backend.named("chat scripted")[0])
     assert CUP in str(call["gen_ai.input.messages"])
     assert CUP in str(call["gen_ai.output.messages"])
-    assert "The key is [redacted]" in kept.everything()
-    assert "opensesame" not in kept.everything()
+    assert "The key is [redacted]" in backend.everything()
+    assert "opensesame" not in backend.everything()
 
 
 async def test_metrics_count_durations_vetoes_and_tokens(
-    kept: Any, make_butler: MakeButler
+    backend: Any, make_butler: MakeButler
 ) -> None:
     agent = make_butler()
-    with watch(agent, tracer_provider=kept.tracers, meter_provider=kept.meters):
+    with watch(agent, tracer_provider=backend.tracers, meter_provider=backend.meters):
         await _ask(agent)
-    points = kept.points()
-    assert "Agatha" not in f"{points}{kept.everything()}", "what was said is not sent unasked"
+    points = backend.points()
+    assert "Agatha" not in f"{points}{backend.everything()}", "contents are not sent by default"
     ((labels, calls),) = points["gen_ai.client.operation.duration"]
     assert (labels["gen_ai.operation.name"], calls) == ("chat", 2)
     tokens = {labels["gen_ai.token.type"] for labels, _ in points["gen_ai.client.token.usage"]}
@@ -137,71 +137,71 @@ async def test_metrics_count_durations_vetoes_and_tokens(
     assert points["coag.action.duration"][0][1] == 1
 
 
-async def test_impasses_are_events_and_are_counted(kept: Any, make_butler: MakeButler) -> None:
+async def test_impasses_are_events_and_are_counted(backend: Any, make_butler: MakeButler) -> None:
     def never(candidate: object, state: object, projection: object) -> Verdict:
         del candidate, state, projection
         return Verdict.forbid("Never.")
 
     agent = make_butler(constraints=[never])
-    with watch(agent, tracer_provider=kept.tracers, meter_provider=kept.meters):
+    with watch(agent, tracer_provider=backend.tracers, meter_provider=backend.meters):
         await _ask(agent)
-    selections = kept.named("selection")
+    selections = backend.named("selection")
     assert [event.name for span in selections for event in span.events] == ["coag.impasse"] * 3
-    assert kept.points()["coag.impasses"][0][1] == 3
-    assert {labels["coag.constraint"] for labels, _ in kept.points()["coag.vetoes"]} == {
+    assert backend.points()["coag.impasses"][0][1] == 3
+    assert {labels["coag.constraint"] for labels, _ in backend.points()["coag.vetoes"]} == {
         "never",
         "action_exists",
     }
 
 
 async def test_a_turn_within_a_span_of_its_caller_belongs_to_it(
-    kept: Any, make_butler: MakeButler
+    backend: Any, make_butler: MakeButler
 ) -> None:
     agent = make_butler()
-    tracer = kept.tracers.get_tracer("caller")
+    tracer = backend.tracers.get_tracer("caller")
     with (
-        watch(agent, tracer_provider=kept.tracers, meter_provider=kept.meters),
+        watch(agent, tracer_provider=backend.tracers, meter_provider=backend.meters),
         tracer.start_as_current_span("request"),
     ):
         await _ask(agent)
-    assert "request > invoke_agent butler" in kept.tree()
-    assert kept.named("run butler") == []
+    assert "request > invoke_agent butler" in backend.tree()
+    assert backend.named("run butler") == []
 
 
 async def test_each_run_has_a_span_of_its_own(
-    kept: Any, make_butler: MakeButler, tmp_path: Path
+    backend: Any, make_butler: MakeButler, tmp_path: Path
 ) -> None:
     agent = make_butler(tmp_path / "logs")
-    with watch(agent, tracer_provider=kept.tracers, meter_provider=kept.meters):
+    with watch(agent, tracer_provider=backend.tracers, meter_provider=backend.meters):
         await _ask(agent)
         await agent.on_reset(CancellationToken())
         await _ask(agent)
         await agent.close()
-    ids = {_attributes(span)["coag.run.id"] for span in kept.named("run butler")}
+    ids = {_attributes(span)["coag.run.id"] for span in backend.named("run butler")}
     assert ids == {path.name for path in (tmp_path / "logs").iterdir()}
     assert len(ids) == 2
 
 
 async def test_a_turn_that_breaks_off_is_an_error_without_its_words(
-    kept: Any, make_butler: MakeButler
+    backend: Any, make_butler: MakeButler
 ) -> None:
     def raise_it(request: object) -> None:
         raise RuntimeError(CUP)
 
     agent = make_butler(think=raise_it)
     with (
-        watch(agent, tracer_provider=kept.tracers, meter_provider=kept.meters),
+        watch(agent, tracer_provider=backend.tracers, meter_provider=backend.meters),
         pytest.raises(RuntimeError),
     ):
         await _ask(agent)
-    (turn,) = kept.named("invoke_agent butler")
+    (turn,) = backend.named("invoke_agent butler")
     assert turn.status.status_code is StatusCode.ERROR
     assert _attributes(turn)["coag.turn.reason"] == "error"
-    calls = kept.named("chat scripted")
+    calls = backend.named("chat scripted")
     assert calls
     errors = {_attributes(span)["error.type"] for span in (turn, *calls)}
     assert errors == {"RuntimeError"}
-    assert CUP not in kept.everything()
+    assert CUP not in backend.everything()
 
 
 class _BadProcessor(SpanProcessor):
@@ -212,21 +212,21 @@ class _BadProcessor(SpanProcessor):
 
 
 async def test_a_span_processor_that_raises_breaks_no_turn(
-    kept: Any, make_butler: MakeButler, caplog: pytest.LogCaptureFixture
+    backend: Any, make_butler: MakeButler, caplog: pytest.LogCaptureFixture
 ) -> None:
-    kept.tracers.add_span_processor(_BadProcessor())
+    backend.tracers.add_span_processor(_BadProcessor())
     agent = make_butler()
-    with watch(agent, tracer_provider=kept.tracers, meter_provider=kept.meters):
+    with watch(agent, tracer_provider=backend.tracers, meter_provider=backend.meters):
         assert CUP in await _ask(agent)
     warnings = [record.message for record in caplog.records if "No more spans" in record.message]
     assert len(warnings) == 1
 
 
 async def test_watching_changes_nothing_in_the_trace(
-    kept: Any, make_butler: MakeButler, tmp_path: Path
+    backend: Any, make_butler: MakeButler, tmp_path: Path
 ) -> None:
     agents = [make_butler(tmp_path / "plain"), make_butler(tmp_path / "watched")]
-    sink = watch(agents[1], tracer_provider=kept.tracers, meter_provider=kept.meters)
+    sink = watch(agents[1], tracer_provider=backend.tracers, meter_provider=backend.meters)
     for agent in agents:
         await _ask(agent)
         await agent.close()

@@ -156,12 +156,12 @@ def test_a_line_that_is_changed_with_its_hash_does_not_fit_the_next(
 def test_no_byte_of_a_trace_can_be_changed_unnoticed(
     tmp_path_factory: pytest.TempPathFactory, trace_lines: LineMaker, data: st.DataObject
 ) -> None:
-    whole = b"".join(trace_lines(NOTES[:3]))
-    at = data.draw(st.integers(0, len(whole) - 1))
-    other = data.draw(st.integers(0, 255).filter(lambda byte: byte != whole[at]))
-    changed = whole[:at] + bytes([other]) + whole[at + 1 :]
+    lines = b"".join(trace_lines(NOTES[:3]))
+    at = data.draw(st.integers(0, len(lines) - 1))
+    other = data.draw(st.integers(0, 255).filter(lambda byte: byte != lines[at]))
+    changed = lines[:at] + bytes([other]) + lines[at + 1 :]
     path = written(tmp_path_factory.mktemp("byte") / "trace.jsonl", [changed])
-    lacks_last_newline = at == len(whole) - 1 and other in b" \t\r"
+    lacks_last_newline = at == len(lines) - 1 and other in b" \t\r"
     assert kinds(read_lines(path)) or lacks_last_newline
 
 

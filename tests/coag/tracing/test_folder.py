@@ -32,10 +32,10 @@ def info(name: str = "run-1") -> RunInfo:
 
 def test_what_is_known_about_a_run_is_read_as_it_was_given(tmp_path: Path) -> None:
     recipe = Recipe(factory="a.b:c", arguments={"x": [1, None]})
-    given = info().model_copy(update={"recipe": recipe, "configuration": {"depth": "full"}})
-    folder = RunFolder.create(tmp_path / "logs", given)
+    expected = info().model_copy(update={"recipe": recipe, "configuration": {"depth": "full"}})
+    folder = RunFolder.create(tmp_path / "logs", expected)
     assert folder.path == tmp_path / "logs" / "run-1"
-    assert read_run(folder.path) == given
+    assert read_run(folder.path) == expected
 
 
 def test_finishing_adds_the_end_and_the_result(make_run: RunMaker) -> None:
@@ -55,7 +55,7 @@ def test_what_a_fork_remembers_is_read_line_by_line_whatever_its_texts_hold(
         run="r", activity="a", cycle=1, source="a", source_kind="agent", trust=Trust.USER
     )
     texts = ("one line", "a\u2028b\x85c\nd")
-    given = tuple(
+    records = tuple(
         Record(
             id=str(number),
             kind=MemoryKind.SEMANTIC,
@@ -66,9 +66,9 @@ def test_what_a_fork_remembers_is_read_line_by_line_whatever_its_texts_hold(
         )
         for number, text in enumerate(texts)
     )
-    lines = [record.model_dump_json() + "\n" for record in given]
+    lines = [record.model_dump_json() + "\n" for record in records]
     folder.remembered_path.write_text("".join(lines), encoding="utf-8")
-    assert folder.remembered() == given
+    assert folder.remembered() == records
     folder.remembered_path.write_bytes(b"\xff\n")
     with pytest.raises(TraceError, match="no records of a fork's memory"):
         folder.remembered()
@@ -78,8 +78,8 @@ def test_what_a_fork_remembers_is_read_line_by_line_whatever_its_texts_hold(
 
 
 def test_secrets_do_not_reach_run_json(tmp_path: Path) -> None:
-    given = info().model_copy(update={"configuration": {"api_key": "x", "note": "hush-hush"}})
-    folder = RunFolder.create(tmp_path, given, redactor=Redactor(["hush-hush"]))
+    described = info().model_copy(update={"configuration": {"api_key": "x", "note": "hush-hush"}})
+    folder = RunFolder.create(tmp_path, described, redactor=Redactor(["hush-hush"]))
     folder.finish(at=NOW, result={"said": "hush-hush"}, redactor=Redactor(["hush-hush"]))
     read = read_run(folder.path)
     assert read.configuration == {"api_key": "[redacted]", "note": "[redacted]"}

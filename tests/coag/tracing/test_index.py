@@ -68,8 +68,8 @@ def story(cycle_records: CycleMaker) -> list[TraceRecord]:
     for turn in (1, 2):
         records.append(TurnStart(at=AT, turn=turn, cycle=2 * turn - 2))
         for cycle in (2 * turn - 1, 2 * turn):
-            heard, *rest = cycle_records(cycle)
-            arrived = [heard] if cycle % 2 else []
+            message, *rest = cycle_records(cycle)
+            arrived = [message] if cycle % 2 else []
             records += [*arrived, snapshot(cycle - 1, [cycle] if cycle == 3 else None), *rest]
         records.append(TurnEnd(at=AT, turn=turn, cycle=2 * turn, reason="respond", response="ok"))
     return records
@@ -132,16 +132,16 @@ def test_an_index_that_grew_is_one_that_was_made_at_once(
     records = [
         record for cycle in (1, 2) for record in (snapshot(cycle - 1), *cycle_records(cycle))
     ]
-    whole = b"".join(trace_lines(records))
+    data = b"".join(trace_lines(records))
     growing = TraceIndex(path)
-    ends = [*sorted(cut % len(whole) for cut in cuts), len(whole)]
+    ends = [*sorted(cut % len(data) for cut in cuts), len(data)]
     for begin, end in zip([0, *ends], ends, strict=False):
         with path.open("ab") as file:
-            file.write(whole[begin:end])
+            file.write(data[begin:end])
         while growing.extend(limit=1_000):
             pass
         assert growing.scanned + growing.torn == end
-        assert growing.lines == whole[:end].count(b"\n")
+        assert growing.lines == data[:end].count(b"\n")
     assert described(growing) == described(indexed(path))
     lines = growing.read(range(growing.lines))
     assert [line.entry.body for line in lines if line.entry] == records
@@ -200,12 +200,12 @@ def test_texts_that_look_like_records_mislead_nobody(
     tmp_path: Path, trace_lines: LineMaker
 ) -> None:
     evil = '","cycle":99,"reason":"cycle"}}\n{"v":2,"seq":0,"body":{"record":"turn_start"'
-    heard = Percept(
+    message = Percept(
         id=evil, at=AT, kind=PerceptKind.SIGNAL, source=evil, trust=Trust.UNTRUSTED, content=evil
     )
     noted = Note(at=AT, cycle=1, about=evil, text=evil, details={"cycle": 77})
     path = tmp_path / "trace.jsonl"
-    path.write_bytes(b"".join(trace_lines([snapshot(0, text=evil), heard, noted])))
+    path.write_bytes(b"".join(trace_lines([snapshot(0, text=evil), message, noted])))
     index = indexed(path)
     assert described(index) == [(1, 0, 3)]
     kinds = [RecordKind.SNAPSHOT, RecordKind.PERCEPT, RecordKind.NOTE]
@@ -229,15 +229,15 @@ def test_a_trace_of_version_1_is_indexed_as_it_is_read(path: Path) -> None:
 def test_a_half_written_line_is_not_counted_and_foreign_ones_make_no_stretch(
     story_path: Path,
 ) -> None:
-    whole = indexed(story_path)
+    expected = indexed(story_path)
     with story_path.open("ab") as file:
         file.write(b"\n" * 20_000 + b'{"v":2,"se')
     index = TraceIndex(story_path)
     while index.extend():
         pass
-    assert (index.lines, index.torn) == (whole.lines + 20_000, 10)
+    assert (index.lines, index.torn) == (expected.lines + 20_000, 10)
     assert index.size == index.scanned + 10
-    assert described(index)[:-1] == described(whole)[:-1]
+    assert described(index)[:-1] == described(expected)[:-1]
 
 
 def test_a_trace_that_is_not_there_yet_is_empty(tmp_path: Path) -> None:

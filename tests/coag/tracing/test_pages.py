@@ -50,10 +50,10 @@ def test_a_page_shows_the_outcome_with_prompt_and_raw_answer_as_lines(
     make_run: RunMaker, cycle_records: CycleMaker
 ) -> None:
     cycles = traced(make_run(), cycle_records(1))
-    shown = page(cycles / "0001" / "2-reasoning.json")
-    assert (shown["cycle"], shown["phase"]) == (1, "reasoning")
-    assert shown["outcome"]["situation"] == "This cell is dirty."
-    (call,) = shown["model_calls"]
+    fields = page(cycles / "0001" / "2-reasoning.json")
+    assert (fields["cycle"], fields["phase"]) == (1, "reasoning")
+    assert fields["outcome"]["situation"] == "This cell is dirty."
+    (call,) = fields["model_calls"]
     assert call["messages"][0]["content"] == ["You clean.", "You never bump."]
     assert call["messages"][1]["content"] == "What now?"
     assert call["raw"] == ["{", '"situation": "dirty"}']
@@ -83,10 +83,10 @@ def test_a_page_is_bounded_and_leaves_snapshots_to_the_trace(
     notes = [Note(at=NOW, cycle=1, about="x", text=str(number)) for number in range(1_000)]
     snapshot = Snapshot(at=NOW, cycle=1, working_memory={})
     cycles = traced(make_run(), [*notes, snapshot, *cycle_records(1)])
-    shown = page(cycles / "0001" / "1-retrieval.json")
-    assert len(shown["notes"]) < 1_000
-    assert shown["notes"][-1]["text"] == "999"
-    assert "snapshots" not in shown
+    fields = page(cycles / "0001" / "1-retrieval.json")
+    assert len(fields["notes"]) < 1_000
+    assert fields["notes"][-1]["text"] == "999"
+    assert "snapshots" not in fields
 
 
 def test_a_plain_run_leaves_a_page_for_each_model_call_and_action(

@@ -120,13 +120,13 @@ def test_each_line_is_given_once_and_whole_however_it_arrives(
     tmp_path_factory: pytest.TempPathFactory, trace_lines: LineMaker, cuts: list[int]
 ) -> None:
     path = tmp_path_factory.mktemp("tail") / "trace.jsonl"
-    whole = b"".join(trace_lines(NOTES))
+    data = b"".join(trace_lines(NOTES))
     tail = TraceTail(path)
     seen = [line.entry for line in tail.lines()]
-    ends = [*sorted(cut % len(whole) for cut in cuts), len(whole)]
+    ends = [*sorted(cut % len(data) for cut in cuts), len(data)]
     for begin, end in zip([0, *ends], ends, strict=False):
         with path.open("ab") as file:
-            file.write(whole[begin:end])
+            file.write(data[begin:end])
         lines = list(tail.lines())
         assert all(not line.problems for line in lines)
         seen += [line.entry for line in lines]

@@ -166,8 +166,8 @@ def test_integers_of_all_tables_fit_in_64_bits(number: int) -> None:
     for record in hostile_records(cycles=2):
         changed: dict[str, object] = {"cycle": abs(number), "usage": usage, "attempt": number}
         fields = type(record).model_fields
-        kept = {name: value for name, value in changed.items() if name in fields}
-        records.append(record.model_copy(update=kept))
+        update = {name: value for name, value in changed.items() if name in fields}
+        records.append(record.model_copy(update=update))
     trace = Trace([Entry(seq=abs(number), body=record) for record in records])
     assert all(count for name, count in uniform(trace).items() if name != "candidates")
     assert widest(trace) == 2**63 - 1
@@ -179,8 +179,8 @@ def test_integers_of_all_tables_fit_in_64_bits(number: int) -> None:
 @broken
 def test_hostile_run_shows_itself_small_and_harmless(tmp_path: Path) -> None:
     folder = hostile_run(tmp_path, cycles=30, size=2_000_000)
-    for shown in (Trace(folder), folder, read_run(folder.path), Trace(hostile_records(cycles=5))):
-        page = shown._repr_html_()  # pyright: ignore[reportPrivateUsage] - Jupyter's name
+    for source in (Trace(folder), folder, read_run(folder.path), Trace(hostile_records(cycles=5))):
+        page = source._repr_html_()  # pyright: ignore[reportPrivateUsage] - Jupyter's name
         assert len(page) < 50_000
         assert not FORBIDDEN & set(page)
         assert "<script" not in page

@@ -46,16 +46,15 @@ def test_nothing_but_the_reasons_of_snapshots_is_added() -> None:
     for line, entry in zip(path.read_text().splitlines(), read_trace(path), strict=True):
         was = json.loads(line)["body"]
         now = entry.body.model_dump(mode="json")
-        assert _kept(was, now) == was
+        assert without_additions(was, now) == was
 
 
-def _kept(was: Any, now: Any) -> Any:
-    """What is now, without what this version has added."""
+def without_additions(was: Any, now: Any) -> Any:
     if isinstance(was, dict):
         old = cast("dict[str, Any]", was)
-        return {name: _kept(value, now[name]) for name, value in old.items()}
+        return {name: without_additions(value, now[name]) for name, value in old.items()}
     if isinstance(was, list):
-        return [_kept(a, b) for a, b in zip(cast("list[Any]", was), now, strict=True)]
+        return [without_additions(a, b) for a, b in zip(cast("list[Any]", was), now, strict=True)]
     return now
 
 

@@ -103,8 +103,8 @@ def test_a_trace_cut_anywhere_is_repaired_without_losing_a_whole_line(
     path = tmp_path_factory.mktemp("cut") / "trace.jsonl"
     records: list[TraceRecord] = [TurnStart(at=NOW, turn=1, cycle=3), NOTE, INTENT]
     lines = [line[:-1] for line in trace_lines(records)]
-    whole = b"\n".join(lines) + b"\n"
-    left = whole[: cut % (len(whole) + 1)]
+    data = b"\n".join(lines) + b"\n"
+    left = data[: cut % (len(data) + 1)]
     path.write_bytes(left)
 
     with opened(path) as writer:

@@ -91,8 +91,8 @@ def test_of_thousands_of_goals_the_foremost_are_shown_and_all_others_counted() -
     goals = [{"description": f"Goal {n}", "priority": n / 2000} for n in range(2000)]
     text = engine_of(Kitchen()).step({"goals": goals}, 60)
     assert "Goal 1999" in text
-    shown = text.count("[explicit]")
-    assert f"[{2000 - shown + 2} more left out]" in text  # the scan pattern and the mode, too
+    listed = text.count("[explicit]")
+    assert f"[{2000 - listed + 2} more left out]" in text  # the scan pattern and the mode, too
 
 
 # ---- caches ----
