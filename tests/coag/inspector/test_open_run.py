@@ -40,7 +40,7 @@ def test_a_run_is_shown_as_its_cycles(forager: OpenRun) -> None:
     assert first.action == 'pick {"colour": "blue"}'
     assert first.situation == "It holds 0."
     assert (first.status, first.candidates, first.recalled) == ("done", 2, 1)
-    assert first.result.startswith('{"told"') or "Picked a blue berry" in first.result
+    assert "Picked a blue berry" in first.result
     assert first.usage.calls == 4
     assert None not in (first.at, first.seconds)
     assert (last.ended, last.internal) == ("respond", True)
