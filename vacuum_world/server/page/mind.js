@@ -86,7 +86,7 @@ export function drawDifferences(robot, report, sentences) {
   badge.classList.toggle("none", sentences.length === 0);
   const count = sentences.length === 1 ? "1 difference" : `${sentences.length} differences`;
   setText(badge, sentences.length ? `≠ ${count}` : "as it is");
-  const lines = found.slice(0, 12).map((text) => element("li", text));
-  if (found.length > 12) lines.push(element("li", `and ${found.length - 12} more`));
+  const lines = sentences.slice(0, 12).map((text) => element("li", text));
+  if (sentences.length > 12) lines.push(element("li", `and ${sentences.length - 12} more`));
   byId("differences").replaceChildren(...lines);
 }
