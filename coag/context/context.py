@@ -14,6 +14,7 @@ from autogen_core.model_context import ChatCompletionContext
 from autogen_core.models import FunctionExecutionResultMessage, LLMMessage
 from pydantic import TypeAdapter, ValidationError
 
+from coag._util.validation import first_error
 from coag.errors import StateError
 from coag.memory import LongTermMemory, Recall
 from coag.schema import (
@@ -76,9 +77,8 @@ class MemoryOwner(DomainHooks[StateT], Generic[StateT]):
         try:
             state = self._initial_state()
         except ValidationError as error:
-            first = error.errors()[0]
             raise StateError(
-                f"{type(self).__name__} has no initial state: {first['loc']} {first['msg']}. Give "
+                f"{type(self).__name__} has no initial state: {first_error(error)}. Give "
                 "every field a default (None if not known yet), or override _initial_state."
             ) from error
         return WorkingMemory(

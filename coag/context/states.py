@@ -11,6 +11,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from coag._util.validation import first_error
 from coag.errors import ConfigurationError, StateError
 from coag.schema import Redactor, is_secret_setting
 
@@ -114,11 +115,10 @@ def load_state(schema: type[StateT], value: Mapping[str, Any]) -> StateT:
     try:
         return schema.model_validate(value)
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"]) or "the state"
         raise StateError(
-            f"The perceptual state does not fit {schema.__name__}: {where}: {first['msg']} "
-            f"(got {first['input']!r}). Give fields that may be absent a default."
+            f"The perceptual state does not fit {schema.__name__}: "
+            f"{first_error(error, 'the state')} (got {error.errors()[0]['input']!r}). "
+            "Give fields that may be absent a default."
         ) from error
 
 
