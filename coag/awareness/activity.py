@@ -258,7 +258,12 @@ def percept_by_rules(
                 event=_event(TransitionType.EXTERNAL_EVENT, text),
                 resolved=_open_of([_had_effect(percept.source)], state),
             )
-        case PerceptKind.PROPERTY_CHANGE | PerceptKind.SIGNAL:
+        case (
+            PerceptKind.PROPERTY_CHANGE
+            | PerceptKind.SIGNAL
+            | PerceptKind.TIME_OUT
+            | PerceptKind.GAP
+        ):
             news = f"{source} tells: {short(percept.content)}"
             return Observation(
                 attention_items=(_item(AttentionType.TRANSITION, news, _CHANGED, settings),),
@@ -435,7 +440,7 @@ def _looked_ahead(
 
 
 @dataclass(frozen=True, slots=True)
-class Activity:
+class ActivityUpdater:
     """Gives the next step. Equal input gives equal results, on every machine."""
 
     settings: AwarenessSettings

@@ -42,9 +42,9 @@ from coag.schema import (
 from coag.store import Embedder
 
 from .activity import (
-    Activity,
     ActivityStatus,
     ActivityStep,
+    ActivityUpdater,
     AwarenessSettings,
     joined_observation,
     percept_by_rules,
@@ -280,7 +280,7 @@ class Awareness:
         self._settings = settings or AwarenessSettings()
         self._dynamics = dynamics or AGENT_DYNAMICS
         self._resolver = NameResolver(self._settings.engine, embedder)
-        self._activity = Activity(self._settings, self._dynamics, self._resolver)
+        self._activity = ActivityUpdater(self._settings, self._dynamics, self._resolver)
         self._archive = _ArchiveQueue(archive)
         self._stored = _StoredState(store, key or name)
         self._reads = reads or _default_reader(self._adapter)

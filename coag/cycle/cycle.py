@@ -185,7 +185,12 @@ async def perceive(
 
 
 async def run_cycle(context: AnyContext, deps: Deps) -> AsyncGenerator[Outcome]:
-    """Runs one cycle, or what is left of a begun one, and yields each committed outcome."""
+    """Runs one cycle, or what is left of a begun one, and yields each committed outcome.
+
+    What arrived from outside meanwhile is perceived first.
+    """
+    if not context.working_memory.in_cycle:
+        await perceive(await deps.modules.take_percepts(), context, deps)
     memory = context.working_memory
     if not memory.in_cycle:  # texts and states are written only if they are new
         environment = await _environment(context, deps)

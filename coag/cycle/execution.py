@@ -103,13 +103,15 @@ class ActionRun:
     executed: Executed
     returned: ActionResult | None = None
     """What it brought back; None if it was not run."""
-    refused_by: Verdict | None = None
-    """What forbade it, if it was not run for that."""
     response: str | None = None
     """The answer, if the action ended the turn."""
+    suspends: bool = False
+    """Whether the action ended the turn to wait."""
     queued: tuple[Percept, ...] = ()
     broken: BaseException | None = None
     """What broke it off while it ran: a cancellation, or the process is to end."""
+    refused_by: Verdict | None = None
+    """What forbade it, if it was not run for that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +204,8 @@ class GuardedRun:
                     for one in done:
                         ran[one.executed.candidate_id or ""] = one if last else self._brought(one)
                         broken = broken or one.broken
-                        ended_by = one.executed.action if one.response is not None else ended_by
+                        if one.response is not None or one.suspends:
+                            ended_by = one.executed.action
                     continue
             why = ended_by or "the cancellation"
             ran |= {one.id: _left_out(one, why, specs) for one in group}
@@ -406,7 +409,8 @@ class GuardedRun:
         queued = result.percepts if ready.recorded else ()
         if ready.recorded and (not spec.internal or result.outcome_unknown):
             queued = (return_percept(call, result, deps), *queued)
-        return ActionRun(executed, result, response=response, queued=queued, broken=broken)
+        suspends = spec.internal and result.suspends and response is None
+        return ActionRun(executed, result, response, suspends, queued, broken)
 
     def _write_receipt(
         self, call: ActionCall, result: ActionResult, started: float, broken: BaseException | None
@@ -512,6 +516,7 @@ async def execute(context: AnyContext, deps: Deps) -> ExecutionOutcome:
         at=deps.clock.now(),
         response=next((done.response for done in ended.ran if done.response is not None), None),
         ended_by=ended.ended_by,
+        suspended=any(done.suspends for done in ended.ran),
         queued=tuple(percept for done in ended.ran for percept in done.queued),
     )
     if ended.broken is not None:

@@ -18,6 +18,7 @@ from coag.schema import (
     ConstraintSource,
     Outcome,
     Percept,
+    PerceptSource,
     Phase,
     Resettable,
     Section,
@@ -60,6 +61,7 @@ class ModuleHost:
         self.modules = tuple(modules)
         self._acting = [one for one in self.modules if isinstance(one, ActionSource)]
         self._ruling = [one for one in self.modules if isinstance(one, ConstraintSource)]
+        self._sensing = [one for one in self.modules if isinstance(one, PerceptSource)]
         self._seconds = seconds
         self._action_seconds = action_seconds
         self._on_problem = on_problem
@@ -72,6 +74,13 @@ class ModuleHost:
         """Passes every module what was perceived or committed."""
         for module in self.modules:
             await self._guard(module.name, "observe", lambda m=module: m.observe(event))
+
+    async def take_percepts(self) -> list[Percept]:
+        """What modules bring from outside; of one that fails nothing is taken."""
+        taken: list[Percept] = []
+        for module in self._sensing:
+            taken += await self._guard(module.name, "take_percepts", module.take_percepts) or ()
+        return taken
 
     async def contribute(
         self, phase: Phase, situation: Situation, budget: int

@@ -47,7 +47,8 @@ class TurnResult:
     """How a turn ended."""
 
     reason: str
-    """`respond`, or the bound that was reached: `cycles`, `impasses`, `actions`, `budget`."""
+    """`respond`, `suspended`, or the bound that was reached: `cycles`, `impasses`, `actions`,
+    `budget`."""
     response: str
     """The answer, or the best that can be said where a bound ended the turn."""
     cycles: int
@@ -192,6 +193,8 @@ class RunningTurn:
         bounds = self.deps.settings.bounds
         if self.last is not None and self.last.response is not None:
             return "respond"
+        if self.last is not None and self.last.suspended:
+            return "suspended"
         if self.spent():
             return "budget"
         if bounds.actions is not None and self.actions >= bounds.actions:
@@ -234,7 +237,7 @@ class RunningTurn:
 
     def _known(self, reason: str, fixed: str) -> str:
         """The best that can be said; of rejections, that a mistake in a rule is seen at once."""
-        if reason == "actions" and self.last is not None:
+        if reason in ("actions", "suspended") and self.last is not None:
             return self.last.result
         memory, why = self.context.working_memory, ""
         if reason == "impasses" and memory.rejections:

@@ -134,6 +134,7 @@ class Stage:
             outcome_unknown=receipt.status is ReceiptStatus.UNKNOWN,
             percepts=tuple(brought[1:] if returned else brought),
             ends_turn=ended is not None and ended.ended_by == call.action,
+            suspends=ended is not None and ended.suspended and ended.ended_by == call.action,
         )
 
     def _break_off(self, was: Executed | None, receipt: Receipt) -> None:

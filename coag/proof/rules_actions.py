@@ -578,7 +578,7 @@ def _check_return(returned: Percept, intent: Intent, succeeded: bool, named: str
 def _check_answer(record: ExecutionOutcome) -> Findings:
     """The turn's answer is what the action gave that ended it."""
     if record.response is None:
-        if record.ended_by:
+        if record.ended_by and not record.suspended:
             yield Rule.EXECUTION.says(f"{shown(record.ended_by)} ended the turn without an answer.")
         return
     by = [one for one in record.executed if one.status is ExecutionStatus.DONE and one.internal]

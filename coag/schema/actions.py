@@ -67,6 +67,9 @@ class ActionResult(Value):
     """Further percepts that the action brings, besides its own return."""
     ends_turn: bool = False
     """True for `respond`: the content is the answer of this turn."""
+    suspends: bool = False
+    """True for an internal action that waits: the turn ends, and the goal stays open until
+    something arrives."""
 
 
 # ---- Candidates and how they are judged ----

@@ -200,6 +200,8 @@ class ExecutionOutcome(_OutcomeBase):
     """The answer of the turn, if an action ended it: `respond`, or a handoff."""
     ended_by: str | None = None
     """The action that ended the turn."""
+    suspended: bool = False
+    """True if it ended the turn without an answer: the activity waits for something to arrive."""
     queued: tuple[Percept, ...] = ()
     """Percepts that wait to be perceived at the next boundary."""
 
@@ -213,6 +215,7 @@ class ExecutionOutcome(_OutcomeBase):
         queued: tuple[Percept, ...] = (),
         response: str | None = None,
         ended_by: str | None = None,
+        suspended: bool = False,
     ) -> ExecutionOutcome:
         """The outcome of at least one action that Execution dealt with."""
         first = executed[0]
@@ -229,6 +232,7 @@ class ExecutionOutcome(_OutcomeBase):
             batch=tuple(executed) if len(executed) > 1 else (),
             response=response,
             ended_by=ended_by,
+            suspended=suspended,
             queued=queued,
         )
 

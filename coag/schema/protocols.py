@@ -83,6 +83,19 @@ class ActionSource(Protocol):
         ...
 
 
+@runtime_checkable
+class PerceptSource(Protocol):
+    """A module that brings what arrived from outside while the agent deliberated or waited."""
+
+    async def take_percepts(self) -> Sequence[Percept]:
+        """What is to be perceived before the next cycle, in order; looked at before each one.
+
+        A percept is given until the module has observed it: what was given and not perceived,
+        e.g. because the turn was cancelled, is given again.
+        """
+        ...
+
+
 class TraceSink(Protocol):
     """Where a run's records go."""
 
