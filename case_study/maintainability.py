@@ -27,7 +27,7 @@ import typer
 from pydantic import TypeAdapter
 
 import case_study
-from case_study.pages import markdown_table, replaced
+from case_study.pages import markdown_table, replace_in
 from case_study.runner import CaseFolder, CaseRequest, play_case, records_of
 from coag.errors import CoagError, ConfigurationError
 from coag.schema import Intent, Receipt, TraceRecord, Value
@@ -390,8 +390,7 @@ def main(
     json_text = TypeAdapter(list[Maintained]).dump_json(results, indent=2).decode()
     typer.echo(json_text if as_json else as_text)
     if write is not None:
-        page = write.read_text(encoding="utf-8")
-        write.write_text(replaced(page, as_text, "maintainability"), encoding="utf-8")
+        replace_in(write, as_text, "maintainability")
 
 
 if __name__ == "__main__":

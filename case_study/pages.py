@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 
 def markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]], sides: str = "") -> str:
@@ -12,15 +13,15 @@ def markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]], sides: st
     return "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in rows)])
 
 
-def replaced(page: str, text: str, name: str) -> str:
-    """The page with a text between its marks, `<!-- NAME: begin -->` and `<!-- NAME: end -->`.
+def replace_in(path: Path, text: str, name: str) -> None:
+    """Writes a text into a page between its marks, `<!-- NAME: begin -->`, `<!-- NAME: end -->`.
 
     Raises:
         ValueError: It has no such marks.
     """
     marks = [f"<!-- {name}: {edge} -->" for edge in ("begin", "end")]
-    before, begin, rest = page.partition(marks[0])
+    before, begin, rest = path.read_text(encoding="utf-8").partition(marks[0])
     _, end, after = rest.partition(marks[1])
     if not begin or not end:
         raise ValueError(f"the page has no lines {marks[0]!r} and {marks[1]!r} to write between")
-    return f"{before}{begin}\n\n{text.strip()}\n\n{end}{after}"
+    path.write_text(f"{before}{begin}\n\n{text.strip()}\n\n{end}{after}", encoding="utf-8")

@@ -19,11 +19,10 @@ LOGS/<case id>/
 
 from .building import build_agent, build_plain_agent
 from .case import OnProgress, Progress, play_case, run_case
-from .folder import BrokenOffError, CaseFolder, records_of, resumable
-from .memory import memory_of
-from .request import AGENTS, Between, CaseRequest, Delivery, Place, checked, model_spec
-from .showing import Showing, Watcher, report_of
-from .worlds import CONTROL_TOKEN, Opening, World, open_world
+from .folder import BrokenOffError, CaseFolder, memory_of, records_of, resumable
+from .request import AGENTS, Between, CaseRequest, Place, checked, model_spec
+from .showing import Showing, report_of
+from .worlds import CONTROL_TOKEN
 
 __all__ = [
     "run_case",
@@ -33,7 +32,6 @@ __all__ = [
     "CaseRequest",
     "checked",
     "model_spec",
-    "Delivery",
     "Place",
     "Between",
     "memory_of",
@@ -45,10 +43,6 @@ __all__ = [
     "build_agent",
     "build_plain_agent",
     "Showing",
-    "Watcher",
     "report_of",
-    "World",
-    "Opening",
-    "open_world",
     "CONTROL_TOKEN",
 ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
 from contextvars import ContextVar
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,6 @@ from case_study.baseline import PlainAgent, open_recall
 from case_study.contenders import (
     Change,
     CoagPlayer,
-    Delivery,
     Parts,
     Player,
     build_player,
@@ -49,13 +49,11 @@ from vacuum_world.scenarios import ScenarioSetup, build_scenario
 from vacuum_world.tools import world_tools
 from vacuum_world.world import Reading, WorldState, join, manuals, sense
 
-from .memory import NAME, Remembering, remembering
+from .folder import NAME, Remembering, remembering
 from .request import CaseRequest, model_spec, sampled_by
 from .showing import PATIENCE
 from .worlds import ROBOT, Opening, World, open_world
 
-FACTORY = "case_study.runner:build_agent"
-PLAIN_FACTORY = "case_study.runner:build_plain_agent"
 _NOWHERE = "http://127.0.0.1:9"
 """An address at which no world is served."""
 
@@ -63,22 +61,60 @@ world_at_hand: ContextVar[World | None] = ContextVar("world_at_hand", default=No
 """The world that the runner has opened; a recipe names no token and opens no world itself."""
 
 
-# ---- the world as an agent's environment, and changes of requirements ----
+@dataclass(frozen=True, slots=True)
+class OpenEpisode:
+    """An episode that can be played: its world is open."""
+
+    request: CaseRequest
+    setup: ScenarioSetup
+    world: World
+    case: Path
+    """The case's folder."""
+    shared: Remembering
+
+    @property
+    def chance(self) -> int:
+        """What is drawn by chance is drawn by this."""
+        return self.request.chance(self.setup.episode)
+
+    async def changes_due(self) -> tuple[Change, ...]:
+        """The changes of requirements that have come by now."""
+        after = self.setup.facts.forbidden_after
+        due = after is not None and (await self.world.state()).counters.actions >= after
+        return changes_of(self.setup) if due else ()
+
+    def model(self) -> ChatCompletionClient:
+        """The model, closed with the world; in a sequence its sampling is drawn by the episode."""
+        model = model_spec(self.request.model, self.chance).open()
+        if self.request.between is not None:
+            model = sampled_by(model, self.chance)
+        self.world.guests.push_async_callback(model.close)
+        return model
+
+    async def parts(self, environment: Environment | None = None) -> Parts:
+        """The parts of its contender, whose robot joins the world."""
+        client, request = await self.world.join(), self.request
+        return vacuum_parts(
+            request,
+            self.setup,
+            client,
+            await client.sense(),
+            oracle_action=Oracle(self.setup, self.world.state, ROBOT).act,
+            memory=self.shared.memory,
+            procedures={**procedures(), **self.shared.procedures},
+            recall=self.shared.recall,
+            recipe=recipe_of(self.case, self.setup.episode, request),
+            environment=environment,
+            configuration={"scenario": request.scenario, "episode": self.setup.episode},
+            tool_timeout=60.0 if self.world.showing is None else PATIENCE,
+        )
 
 
 class WorldEnvironment:
     """Saves and restores the whole world, without its log."""
 
-    def __init__(
-        self,
-        world: World,
-        setup: ScenarioSetup,
-        delivery: Delivery,
-        opened: AsyncExitStack | None = None,
-    ) -> None:
-        self._world = world
-        self._setup = setup
-        self._delivery: Delivery = delivery
+    def __init__(self, episode: OpenEpisode, opened: AsyncExitStack | None = None) -> None:
+        self._episode = episode
         self._opened = opened or AsyncExitStack()
         self.is_copy = opened is not None
 
@@ -87,7 +123,7 @@ class WorldEnvironment:
 
         With it traces would grow quadratically.
         """
-        return (await self._world.state()).model_dump(mode="json", exclude={"log"})
+        return (await self._episode.world.state()).model_dump(mode="json", exclude={"log"})
 
     async def restore(self, state: Any) -> None:
         """Puts the world into a state; the robot's token stays in force.
@@ -96,7 +132,7 @@ class WorldEnvironment:
             ConfigurationError: It is no state of a world, or the world cannot be reached.
         """
         try:
-            await self._world.restore(WorldState.model_validate(state))
+            await self._episode.world.restore(WorldState.model_validate(state))
         except (ValidationError, WorldError) as error:
             raise ConfigurationError(f"The world cannot be put back: {error}") from error
 
@@ -107,8 +143,7 @@ class WorldEnvironment:
     def describe(self, state: Any) -> str:
         """Where the robot is, what charge it has, and what is dirty."""
         world = WorldState.model_validate(state)
-        cells = ", ".join(map(str, world.dirty))
-        dirt = f"dirty: {cells}" if cells else "no cell is dirty"
+        dirt = f"dirty: {', '.join(map(str, world.dirty))}" if world.dirty else "no cell is dirty"
         robot = next((robot for robot in world.robots if robot.name == ROBOT), None)
         if robot is None:
             return f"The robot has not joined; {dirt}."
@@ -117,8 +152,8 @@ class WorldEnvironment:
 
     async def before_turn(self, agent: CoagAgent) -> None:
         """Gives the agent the change of requirements where it is due, as the runner does."""
-        for change in await changes_due(self._setup, self._world):
-            await CoagPlayer(agent, self._delivery).change(change)
+        for change in await self._episode.changes_due():
+            await CoagPlayer(agent, self._episode.request.delivered_by).change(change)
 
 
 def changes_of(setup: ScenarioSetup) -> tuple[Change, ...]:
@@ -129,38 +164,10 @@ def changes_of(setup: ScenarioSetup) -> tuple[Change, ...]:
     return (Change(sentence=change_sentence(cell), constraint=ForbidCleaning(cell)),)
 
 
-async def changes_due(setup: ScenarioSetup, world: World) -> tuple[Change, ...]:
-    """Those that have come by now."""
-    after = setup.facts.forbidden_after
-    due = after is not None and (await world.state()).counters.actions >= after
-    return changes_of(setup) if due else ()
-
-
-# ---- parts ----
-
-
 def first_reading(setup: ScenarioSetup) -> Reading:
     """What the robot senses when it joins the world as it is set up."""
     joined = join(setup.world, ROBOT)
     return sense(joined.state, joined.result.id)
-
-
-def context_of(request: CaseRequest, setup: ScenarioSetup, reading: Reading) -> VacuumContext:
-    """The working memory of a CoAG robot.
-
-    What it is to clean is given as cells but where the task forbids some of them: then it is the
-    model that has to read it. With one model call a phase, prompts grow within a cycle. Scripted
-    minds read readings; language models get the state in words alone.
-    """
-    facts = setup.facts
-    return VacuumContext(
-        reading=reading,
-        work=None if facts.off_limits else facts.dirty,
-        patrol=facts.horizon is not None,
-        valued=request.contender.valued,
-        readings=reads_states(request.model),
-        rendering="growing" if request.contender.depth == "full" else "isolated",
-    )
 
 
 def vacuum_parts(
@@ -170,66 +177,53 @@ def vacuum_parts(
     reading: Reading,
     **further: Any,
 ) -> Parts:
-    """The parts of an episode."""
+    """The parts of an episode.
+
+    What a CoAG robot is to clean is given as cells but where the task forbids some of them: then it
+    is the model that has to read it. With one model call a phase, prompts grow within a cycle.
+    Scripted minds read readings; language models get the state in words alone.
+    """
     further.setdefault("procedures", procedures())
-    rules = {**CONSTRAINTS, **(CONDUCT if request.contender.conduct else {})}
-    robot = RuleRobot(task_facts(setup.facts), reading)
+    contender, facts = request.contender, setup.facts
+    rules = {**CONSTRAINTS, **(CONDUCT if contender.conduct else {})}
     tools = world_tools(client, manuals(setup.world))
+    scripted = reads_states(request.model)
     return Parts(
         name=NAME,
         task=task_text(setup, first_reading(setup)),
         tools=tools,
         system_prompt=prompt("robot"),
         utility_prompt=prompt("utility"),
-        context=lambda: context_of(request, setup, reading),
+        context=lambda: VacuumContext(
+            reading=reading,
+            work=None if facts.off_limits else facts.dirty,
+            patrol=facts.horizon is not None,
+            valued=contender.valued,
+            readings=scripted,
+            rendering="growing" if contender.depth == "full" else "isolated",
+        ),
         random_action=lambda dice: random_action(dice, [tool.name for tool in tools]),
-        rule_action=robot.act,
+        rule_action=RuleRobot(task_facts(facts), reading).act,
         awareness=vacuum_awareness,
         constraints=[r for name, r in rules.items() if name not in request.without_constraints],
         recalled=0 if request.without_memory else 5,
         changes=changes_of(setup),
-        enforces_schemas=not reads_states(request.model),
+        enforces_schemas=not scripted,
         **further,
     )
 
 
-async def _played_parts(
-    request: CaseRequest,
-    setup: ScenarioSetup,
-    world: World,
-    case: Path,
-    shared: Remembering,
-    environment: Environment | None = None,
-) -> Parts:
-    """The parts of an episode that is played in a world, which the robot joins."""
-    client = await world.join()
-    factory = FACTORY if request.contender.kind == "coag" else PLAIN_FACTORY
-    return vacuum_parts(
-        request,
-        setup,
-        client,
-        await client.sense(),
-        oracle_action=Oracle(setup, world.state, ROBOT).act,
-        memory=shared.memory,
-        procedures={**procedures(), **shared.procedures},
-        recall=shared.recall,
-        recipe=recipe_of(case, setup.episode, request, factory),
-        environment=environment,
-        configuration={"scenario": request.scenario, "episode": setup.episode},
-        tool_timeout=60.0 if world.showing is None else PATIENCE,
-    )
-
-
-def recipe_of(case: Path, episode: int, request: CaseRequest, factory: str) -> Recipe:
+def recipe_of(case: Path, episode: int, request: CaseRequest) -> Recipe:
     """How to build the agent again; no token is in it."""
-    fields: Mapping[str, Any] = request.model_dump(mode="json")
-    model = model_spec(request.model).public if request.contender.asks_model else request.model
+    contender = request.contender
+    model = model_spec(request.model).public if contender.asks_model else request.model
+    factory = "build_agent" if contender.kind == "coag" else "build_plain_agent"
     return Recipe(
-        factory=factory,
+        factory=f"case_study.runner:{factory}",
         arguments={
             "case": str(case.resolve()),
             "episode": episode,
-            "request": {**fields, "model": model},
+            "request": {**request.model_dump(mode="json"), "model": model},
         },
     )
 
@@ -237,60 +231,48 @@ def recipe_of(case: Path, episode: int, request: CaseRequest, factory: str) -> R
 # ---- players ----
 
 
-async def open_player(
-    request: CaseRequest, setup: ScenarioSetup, world: World, case: Path, shared: Remembering
-) -> Player:
+async def open_player(episode: OpenEpisode) -> Player:
     """The contender of an episode, its robot in the world."""
-    contender, chance = request.contender, request.chance(setup.episode)
+    request, world = episode.request, episode.world
+    contender = request.contender
     if contender.kind == "coag":
-        agent, model = await _coag(request, setup, world, case, shared)
+        agent, model = await _coag(episode)
         watcher = world.watcher()
         saw = None if watcher is None else watcher.saw
         return CoagPlayer(agent, request.delivered_by, lambda: used_tokens(model), saw)
-    parts = await _played_parts(request, setup, world, case, shared)
-    model = _opened(request, world, chance) if contender.asks_model else None
-    return build_player(contender, parts, model, case, chance, model_name=request.model_shown)
+    parts = await episode.parts()
+    model = episode.model() if contender.asks_model else None
+    return build_player(
+        contender, parts, model, episode.case, episode.chance, model_name=request.model_shown
+    )
 
 
 async def resumed_player(request: CaseRequest, run: Path, world: World) -> Player:
     """The CoAG agent of an interrupted run, as it was then."""
     agent = await CoagAgent.resume(run)
     watcher = world.watcher()
-    return CoagPlayer(
-        agent, request.delivered_by, on_event=None if watcher is None else watcher.saw
-    )
+    saw = None if watcher is None else watcher.saw
+    return CoagPlayer(agent, request.delivered_by, on_event=saw)
 
 
 async def _coag(
-    request: CaseRequest,
-    setup: ScenarioSetup,
-    world: World,
-    case: Path,
-    shared: Remembering,
-    opened: AsyncExitStack | None = None,
+    episode: OpenEpisode, opened: AsyncExitStack | None = None
 ) -> tuple[CoagAgent, ChatCompletionClient]:
     """The CoAG agent of an episode, and its model; `opened` is what its environment closes.
 
     Rules that came into force before a crash are in force from the beginning.
     """
-    environment = WorldEnvironment(world, setup, request.delivered_by, opened)
-    world.guests.push_async_callback(environment.close)
-    parts = await _played_parts(request, setup, world, case, shared, environment)
-    chance = request.chance(setup.episode)
-    model = _opened(request, world, chance)
-    later = await changes_due(setup, world) if request.delivered_by == "constraint" else ()
+    request = episode.request
+    environment = WorldEnvironment(episode, opened)
+    episode.world.guests.push_async_callback(environment.close)
+    parts = await episode.parts(environment)
+    model = episode.model()
+    later = await episode.changes_due() if request.delivered_by == "constraint" else ()
     rules = [*parts.constraints, *(change.constraint for change in later)]
-    agent = coag_agent(request.contender, parts, model, logs=case, seed=chance, rules=rules)
+    agent = coag_agent(
+        request.contender, parts, model, logs=episode.case, seed=episode.chance, rules=rules
+    )
     return agent, model
-
-
-def _opened(request: CaseRequest, world: World, chance: int) -> ChatCompletionClient:
-    """The model, closed with the world; in a sequence its sampling is drawn by the episode."""
-    model = model_spec(request.model, chance).open()
-    if request.between is not None:
-        model = sampled_by(model, chance)
-    world.guests.push_async_callback(model.close)
-    return model
 
 
 # ---- what recipes name ----
@@ -314,43 +296,41 @@ async def build_agent(
         ConfigurationError: No world is at hand; `case-study run --resume CASE` opens it.
     """
     purpose, model = (rebuild.purpose, rebuild.model) if rebuild else ("resume", None)
+    asked = {**request, "model": model} if model and purpose == "fork" else request
+    wanted, folder = CaseRequest.model_validate(asked), Path(case)
+    setup = build_scenario(wanted.scenario, wanted.seed, episode=episode)
+    if purpose == "replay":
+        recipe = recipe_of(folder, episode, wanted)
+        parts = _replayed_parts(wanted, setup, recipe=recipe)
+        silent = ScriptedModel(_no_answer, name=model_spec(wanted.model).public)
+        return coag_agent(wanted.contender, parts, silent, seed=wanted.chance(episode))
     if purpose == "fork":
-        wanted = CaseRequest.model_validate({**request, "model": model or request["model"]})
         if model is None and model_spec(wanted.model).scheme == "file":
             # A component file names code, and this run may be a stranger's.
             raise ConfigurationError(
                 f"The run's model is the component file {wanted.model!r}, which is not loaded "
                 f"unasked: add --model {wanted.model} if you trust it."
             )
-        return await _forked(Path(case), episode, wanted)
-    wanted = CaseRequest.model_validate(request)
-    setup = build_scenario(wanted.scenario, wanted.seed, episode=episode)
-    if purpose == "replay":
-        parts = _replayed_parts(
-            wanted, setup, recipe=recipe_of(Path(case), setup.episode, wanted, FACTORY)
-        )
-        silent = ScriptedModel(_no_answer, name=model_spec(wanted.model).public)
-        return coag_agent(wanted.contender, parts, silent, seed=wanted.chance(setup.episode))
+        return await _forked(folder, setup, wanted)
     world = world_at_hand.get()
     if world is None:
         raise ConfigurationError(
             f"The run's world is not open. Resume the whole case: case-study run --resume {case}"
         )
-    shared = remembering(wanted, Path(case), world.guests, episode)
-    agent, _ = await _coag(wanted, setup, world, Path(case), shared)
+    shared = remembering(wanted, folder, world.guests, episode)
+    agent, _ = await _coag(OpenEpisode(wanted, setup, world, folder, shared))
     return agent
 
 
-async def _forked(case: Path, episode: int, request: CaseRequest) -> CoagAgent:
+async def _forked(case: Path, setup: ScenarioSetup, request: CaseRequest) -> CoagAgent:
     """The CoAG agent of an episode in a world of its own, which its environment closes."""
-    setup = build_scenario(request.scenario, request.seed, episode=episode)
     opened = AsyncExitStack()
     async with AsyncExitStack() as failing:
         failing.push_async_callback(opened.aclose)
         how = Opening(local=request.place == "local")
         world = await opened.enter_async_context(open_world(setup.world, how))
-        shared = remembering(request, case, opened, episode)
-        agent, _ = await _coag(request, setup, world, case, shared, opened)
+        shared = remembering(request, case, opened, setup.episode)
+        agent, _ = await _coag(OpenEpisode(request, setup, world, case, shared), opened)
         failing.pop_all()
     return agent
 

@@ -25,12 +25,11 @@ from coag.tracing import RunFolder, read_run
 from vacuum_world.scenarios import ScenarioSetup, build_scenario, measure
 from vacuum_world.world import Cell, WorldState
 
-from .building import changes_due, first_reading, open_player, resumed_player, world_at_hand
-from .folder import CaseFolder, records_of
-from .memory import Remembering, laid_out, needed_memory, remembering
+from .building import OpenEpisode, first_reading, open_player, resumed_player, world_at_hand
+from .folder import CaseFolder, Remembering, lay_out, needed_memory, records_of, remembering
 from .request import CaseRequest
 from .showing import Showing
-from .worlds import Opening, World, open_world
+from .worlds import Opening, open_world
 
 STRANDED_TURNS = 2
 """Times that an agent perceives that it is stranded before its episode ends."""
@@ -53,9 +52,7 @@ def _unheard(progress: Progress) -> None:
 
 
 async def run_case(
-    folder: CaseFolder,
-    on_progress: OnProgress = _unheard,
-    showing: Showing | None = None,
+    folder: CaseFolder, on_progress: OnProgress = _unheard, showing: Showing | None = None
 ) -> CaseResult:
     """As `play_case`, with the request that the case's folder holds."""
     return await play_case(folder.request(), folder, on_progress, showing)
@@ -90,9 +87,8 @@ async def play_case(
         for number in range(1, request.episode_count + 1):
             record = folder.episode(number)
             if record is None:
-                wall = records[0].truth.wall if records else None
-                record = await case.episode(number, wall)
-                folder.keep_episode(record)
+                record = await case.episode(number, records[0].truth.wall if records else None)
+                folder.keep(f"episode-{number}.json", record)
             records.append(record)
     result = result_of(
         request.scenario,
@@ -103,7 +99,7 @@ async def play_case(
         run=str(folder.path),
         measures=_variant(request),
     )
-    folder.keep_result(result)
+    folder.keep("result.json", result)
     return result
 
 
@@ -112,13 +108,13 @@ def _variant(request: CaseRequest) -> dict[str, object]:
     if request.contender.kind != "coag":
         return {}
     variant: dict[str, object] = {
+        "depth": request.contender.depth,
         "delivery": request.delivered_by if request.scenario == "evolution" else None,
         "without_constraints": list(request.without_constraints),
         "without_memory": request.without_memory,
         "between": request.between,
     }
-    used = {name: value for name, value in variant.items() if value}
-    return {"depth": request.contender.depth, **used}
+    return {name: value for name, value in variant.items() if value}
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,27 +130,28 @@ class _Case:
 
     async def episode(self, number: int, wall: Cell | None) -> EpisodeRecord:
         """Plays an episode, or what is left of it, and measures it."""
-        request = self.request
+        request, folder = self.request, self.folder
         setup = build_scenario(request.scenario, request.seed, episode=number, wall=wall)
         bound = request.max_actions or setup.max_actions
         begun = self._interrupted(number)
         opening = Opening(
             local=request.place == "local",
             url=request.world,
-            kept=self.folder.world(number),
+            kept=folder.world(number),
             fresh=begun is None,
             showing=self.showing,
         )
         async with AsyncExitStack() as leaving, open_world(setup.world, opening) as world:
             shared = self._remembered(number, leaving, continues=begun is not None)
+            episode = OpenEpisode(request, setup, world, folder.path, shared)
             token = world_at_hand.set(world)
             try:
                 if begun is not None:
                     player = await resumed_player(request, begun.path, world)
                 else:
-                    player = await open_player(request, setup, world, self.folder.path, shared)
+                    player = await open_player(episode)
                 try:
-                    await self._play(player, setup, world, bound, begun)
+                    await self._play(player, episode, bound, begun)
                     if isinstance(player, CoagPlayer):
                         shared.keep_procedures(player.agent)
                 finally:
@@ -166,10 +163,9 @@ class _Case:
             raise ConfigurationError("Nothing was played: the episode's bound leaves no turn.")
         record = _measured(player.folder, setup, bound, end)
         ended = read_run(player.folder.path).ended_at
-        found = record.found(request.scenario)
-        player.folder.finish(at=ended or SystemClock().now(), result=found)
+        player.folder.finish(at=ended or SystemClock().now(), result=record.found(request.scenario))
         if request.world is None:
-            self.folder.keep_world(number, end)
+            folder.keep(folder.world(number).name, end)
         return record
 
     def _interrupted(self, number: int) -> RunFolder | None:
@@ -195,18 +191,14 @@ class _Case:
         if continues:
             needed_memory(self.folder.path, number, filled=False)
         else:
-            laid_out(self.request, self.folder.path, number)
+            lay_out(self.request, self.folder.path, number)
         return remembering(self.request, self.folder.path, leaving, number)
 
     async def _play(
-        self,
-        player: Player,
-        setup: ScenarioSetup,
-        world: World,
-        bound: int,
-        begun: RunFolder | None,
+        self, player: Player, episode: OpenEpisode, bound: int, begun: RunFolder | None
     ) -> None:
         """Drives the agent until a bound, two idle turns, or until it knows it is stranded."""
+        setup = episode.setup
         budget, due = self.request.token_budget, setup.facts.message
         before = [one for one in records_of(begun) if isinstance(one, Intent)] if begun else []
         spoken = due is not None and len(before) > due.after
@@ -214,7 +206,7 @@ class _Case:
 
         async def before_turn(actions: int) -> Sequence[Message]:
             nonlocal spoken
-            for change in await changes_due(setup, world):
+            for change in await episode.changes_due():
                 await player.change(change)
             if due is None or spoken or actions < due.after:
                 return ()

@@ -1,26 +1,33 @@
-"""The folder of a case, and how to go on with one that broke off."""
+"""The folder of a case, the memory in it, and how to go on with one that broke off."""
 
 from __future__ import annotations
 
+import os
+import shutil
 from collections.abc import Generator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import AsyncExitStack, contextmanager
+from dataclasses import dataclass, field
+from operator import itemgetter
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Self, TypeVar
 
+from autogen_core.memory import Memory
 from pydantic import BaseModel, ValidationError
 
-from case_study.measures import CaseResult, EpisodeRecord
+from case_study.baseline import open_recall
+from case_study.measures import EpisodeRecord
 from coag._util.files import replace_file
+from coag.agent import CoagAgent, MemoryArgument
 from coag.errors import CoagError, ConfigurationError, ResumeError
+from coag.memory import LongTermMemory, Procedure, seed_procedures
 from coag.schema import SystemClock, TraceRecord, new_run_id
-from coag.tracing import RunFolder, RunInfo, list_runs, read_run, read_trace
+from coag.store import open_store
+from coag.tracing import RunFolder, list_runs, read_run, read_trace
 from vacuum_world.errors import WorldError
-from vacuum_world.world import WorldState
 
 from .request import CaseRequest
 
-_CASE, _RESULT = "case.json", "result.json"
+_CASE = "case.json"
 ModelT = TypeVar("ModelT", bound=BaseModel)
 
 
@@ -44,7 +51,7 @@ class CaseFolder:
         except OSError as error:
             reason = error.strerror or type(error).__name__
             raise ConfigurationError(f"{folder.path} cannot be made: {reason}.") from error
-        _write(folder.path / _CASE, request)
+        folder.keep(_CASE, request)
         return folder
 
     @classmethod
@@ -63,6 +70,10 @@ class CaseFolder:
             f"{', '.join(known[-10:]) or 'none'}."
         )
 
+    def keep(self, name: str, value: BaseModel) -> None:
+        """Writes a file of the case, whole or not at all."""
+        replace_file(self.path / name, value.model_dump_json(indent=2) + "\n", durable=False)
+
     def world(self, episode: int) -> Path:
         """Where the world of an episode is kept: by its server, and at its end as it then is."""
         return self.path / f"world-{episode}.json"
@@ -73,59 +84,40 @@ class CaseFolder:
         Raises:
             ResumeError: The file cannot be read as that.
         """
-        return _read(self.path / _CASE, CaseRequest)
+        return self._read(_CASE, CaseRequest)
 
     def episode(self, number: int) -> EpisodeRecord | None:
         """What an episode came to; None if it is not over."""
-        path = self.path / f"episode-{number}.json"
-        return _read(path, EpisodeRecord) if path.is_file() else None
+        name = f"episode-{number}.json"
+        return self._read(name, EpisodeRecord) if (self.path / name).is_file() else None
 
     def episodes(self) -> list[EpisodeRecord]:
         """What the episodes that are over came to, in order."""
-        records = (self.episode(number) for number in range(1, self.request().episode_count + 1))
+        records = map(self.episode, range(1, self.request().episode_count + 1))
         return [record for record in records if record is not None]
-
-    def keep_world(self, episode: int, world: WorldState) -> None:
-        """Keeps the world of an episode that is over, for measures; nobody serves it any more."""
-        _write(self.world(episode), world)
-
-    def keep_episode(self, record: EpisodeRecord) -> None:
-        """Keeps what an episode came to."""
-        _write(self.path / f"episode-{record.episode}.json", record)
-
-    def keep_result(self, result: CaseResult) -> None:
-        """Keeps what the case came to."""
-        _write(self.path / _RESULT, result)
 
     def run_of(self, episode: int) -> RunFolder | None:
         """The latest run of an episode, if one has begun; forks of it do not count."""
         begun = [(read_run(run.path), run) for run in list_runs(self.path)]
-        runs = [
+        own = [
             (info.started_at, run)
             for info, run in begun
-            if info.parent is None and _built_with(info).get("episode") == episode
+            if info.parent is None
+            and (info.recipe.arguments if info.recipe else info.configuration).get("episode")
+            == episode
         ]
-        return max(runs, key=lambda each: each[0])[1] if runs else None
+        return max(own, key=itemgetter(0))[1] if own else None
 
-
-def _built_with(info: RunInfo) -> Mapping[str, Any]:
-    return info.recipe.arguments if info.recipe else info.configuration
+    def _read(self, name: str, form: type[ModelT]) -> ModelT:
+        try:
+            return form.model_validate_json((self.path / name).read_bytes())
+        except (OSError, ValidationError) as error:
+            raise ResumeError(f"{self.path / name} cannot be read: {error}") from error
 
 
 def records_of(run: RunFolder) -> list[TraceRecord]:
     """The records of a run's trace; what is damaged at its end is left out."""
     return [entry.body for entry in read_trace(run.trace_path, lambda problem: None)]
-
-
-def _write(path: Path, value: BaseModel) -> None:
-    replace_file(path, value.model_dump_json(indent=2) + "\n", durable=False)
-
-
-def _read(path: Path, form: type[ModelT]) -> ModelT:
-    try:
-        return form.model_validate_json(path.read_bytes())
-    except (OSError, ValidationError) as error:
-        raise ResumeError(f"{path} cannot be read: {error}") from error
 
 
 class BrokenOffError(CoagError):
@@ -154,3 +146,86 @@ def resumable(case: CaseFolder) -> Generator[None]:
         yield
     except (CoagError, WorldError, OSError) as error:
         raise BrokenOffError(case, str(error)) from error
+
+
+# ---- long-term memory: shared by the episodes, or in a sequence a folder for each ----
+
+NAME = "robot"
+"""The agent's name, and the scope of its memory."""
+
+
+def memory_of(case: Path, episode: int) -> Path:
+    """The folder of an episode's memory, as it is in the course of the episode and at its end."""
+    return case / f"memory-{episode}"
+
+
+def lay_out(request: CaseRequest, case: Path, episode: int) -> None:
+    """Makes the memory that an episode begins with; what a broken attempt left of it is gone.
+
+    Raises:
+        ResumeError: It is to begin with the memory of the episode before, and that is missing.
+    """
+    folder = memory_of(case, episode)
+    shutil.rmtree(folder, ignore_errors=True)
+    if request.between == "emptied" or episode == 1:
+        folder.mkdir()
+        return
+    before = needed_memory(case, episode - 1)
+    draft = folder.with_suffix(".tmp")
+    shutil.rmtree(draft, ignore_errors=True)
+    shutil.copytree(before, draft)
+    os.replace(draft, folder)
+
+
+def needed_memory(case: Path, episode: int, *, filled: bool = True) -> Path:
+    """The memory of an episode that was begun, or is over and so holds something.
+
+    Raises:
+        ResumeError: It is missing.
+    """
+    folder = memory_of(case, episode)
+    if not folder.is_dir() or (filled and not any(folder.iterdir())):
+        raise ResumeError(
+            f"The memory of episode {episode} is missing: {folder}. Without it the next episodes "
+            "would be played by another agent. Put the folder back, or play the case again."
+        )
+    return folder
+
+
+@dataclass(slots=True, kw_only=True)
+class Remembering:
+    """What outlasts an episode."""
+
+    memory: MemoryArgument | None = None
+    """A CoAG agent's long-term memory; None where it is to have none."""
+    procedures: Mapping[str, Procedure] = field(default_factory=dict[str, Procedure])
+    """What its procedures have become, where its memory does not keep them itself."""
+    recall: Memory | None = None
+
+    def keep_procedures(self, agent: CoagAgent) -> None:
+        """Keeps the procedures that changed, where the agent's memory does not itself."""
+        if isinstance(self.memory, LongTermMemory):
+            self.procedures = {
+                name: seed.model_copy(update={"text": text})
+                for name, seed in seed_procedures().items()
+                if (text := agent.procedures.get(name).text) != seed.text
+            }
+
+
+def remembering(
+    request: CaseRequest, case: Path, closing: AsyncExitStack, episode: int
+) -> Remembering:
+    """What an episode shares with the others of its case; in a sequence, the memory it has."""
+    contender, local = request.contender, request.place == "local"
+    own = None if request.between is None else memory_of(case, episode)
+    if contender.remembers:
+        recall = open_recall(own or (None if local else case / "recall"))
+        closing.push_async_callback(recall.close)
+        return Remembering(recall=recall)
+    if contender.kind != "coag" or request.without_memory:
+        return Remembering()
+    if own is not None or not local:
+        return Remembering(memory=own or case / "memory")
+    memory = LongTermMemory(open_store(None), scope=NAME)
+    closing.push_async_callback(memory.close)
+    return Remembering(memory=memory)

@@ -4,47 +4,44 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
-
-from pydantic import TypeAdapter, ValidationError
+from typing import Literal
 
 from case_study.robot import VacuumState
 from coag.agent import CoagAgent
 from coag.context import CognitiveState, WorkingMemory
-from coag.schema import PHASES, Candidate, Evaluation, ExecutionOutcome, Phase
+from coag.schema import PHASES, Candidate, Evaluation, Phase, parsed_arguments
 from vacuum_world.client import WorldClient
 from vacuum_world.errors import WorldError
 from vacuum_world.showing import Belief, Option, Report
 
 _TEXT, _NOTE, _ABOUT, _OPTIONS = 200, 200, 600, 12
-_ARGUMENTS: TypeAdapter[dict[str, Any]] = TypeAdapter(dict[str, Any])
-_ALL = tuple(phase.value.capitalize() for phase in PHASES)
 
 
 def report_of(memory: WorkingMemory) -> Report | None:
     """What is reported of a vacuum robot's working memory; None before its first phase."""
     if memory.phase is None:
         return None
+    mind, state = memory.cognitive_state, VacuumState.model_validate(memory.perceptual_state)
+    candidates = mind.proposal.candidates if mind.proposal else ()
+    evaluations = mind.evaluation.evaluations if mind.evaluation else ()
+    judged = {one.candidate_id: one for one in evaluations}
+    chosen = mind.selection.chosen if mind.selection else ()
     return Report(
         phase=memory.phase.value.capitalize(),
-        phases=_ALL,
-        about=_cut(_about(memory.phase, memory.cognitive_state), _ABOUT),
-        options=_options(memory.cognitive_state),
+        phases=tuple(phase.value.capitalize() for phase in PHASES),
+        about=_cut(_about(memory.phase, mind), _ABOUT),
+        options=tuple(
+            _option(one, judged.get(one.id), one.id in chosen) for one in candidates[:_OPTIONS]
+        ),
         cycle=memory.cycle,
-        belief=_belief(VacuumState.model_validate(memory.perceptual_state)),
-    )
-
-
-def _belief(state: VacuumState) -> Belief:
-    known = state.position is not None
-    return Belief(
-        position=state.position,
-        battery=state.battery if known else None,
-        dirty=state.dirty,
-        clean=tuple(cell for cell in state.clean if cell not in state.dirty),
-        obstacles=state.obstacles,
+        belief=Belief(
+            position=state.position,
+            battery=None if state.position is None else state.battery,
+            dirty=state.dirty,
+            clean=tuple(cell for cell in state.clean if cell not in state.dirty),
+            obstacles=state.obstacles,
+        ),
     )
 
 
@@ -52,46 +49,29 @@ def _about(phase: Phase, mind: CognitiveState) -> str:
     """One phase in a sentence or two, of any length."""
     match phase:
         case Phase.RETRIEVAL if mind.retrieval:
-            return _counted(len(mind.retrieval.records), "record recalled", "records recalled")
+            return f"{_counted(len(mind.retrieval.records), 'record')} recalled"
         case Phase.REASONING if mind.reasoning:
             return mind.reasoning.situation
         case Phase.PROPOSAL if mind.proposal:
-            return _counted(len(mind.proposal.candidates), "candidate", "candidates")
+            return _counted(len(mind.proposal.candidates), "candidate")
         case Phase.EVALUATION if mind.evaluation:
             judged = mind.evaluation.evaluations
             survivors = sum(each.survived for each in judged)
-            return f"{survivors} of {_counted(len(judged), 'candidate', 'candidates')} survive"
+            return f"{survivors} of {_counted(len(judged), 'candidate')} survive"
         case Phase.SELECTION if mind.selection:
             if mind.selection.impasse:
                 return "An impasse: no candidate survived."
             return mind.selection.reason or f"Chosen by {mind.selection.decided_by}."
         case Phase.EXECUTION if mind.execution:
-            return _done(mind.execution)
+            ran = [f"{one.action}: {one.status}." for one in mind.execution.executed]
+            first = mind.execution.result.strip().partition("\n")[0]
+            return " ".join([*(ran or ["Nothing was run."]), first]).strip()
         case _:
             return ""
 
 
-def _done(execution: ExecutionOutcome) -> str:
-    """What was run and how it ended; of a tool's answer the first line."""
-    actions = [f"{one.action}: {one.status}." for one in execution.executed] or ["Nothing was run."]
-    first = execution.result.strip().partition("\n")[0]
-    return " ".join([*actions, first]).strip()
-
-
-def _options(mind: CognitiveState) -> tuple[Option, ...]:
-    candidates = mind.proposal.candidates if mind.proposal else ()
-    judged = {each.candidate_id: each for each in _evaluations(mind)}
-    chosen = mind.selection.chosen if mind.selection else ()
-    return tuple(
-        _option(each, judged.get(each.id), each.id in chosen) for each in candidates[:_OPTIONS]
-    )
-
-
-def _evaluations(mind: CognitiveState) -> Sequence[Evaluation]:
-    return mind.evaluation.evaluations if mind.evaluation else ()
-
-
 def _option(candidate: Candidate, judged: Evaluation | None, chosen: bool) -> Option:
+    """A candidate as it is reported: its action with the values of the arguments, and why."""
     rejected_by = judged.rejected_by if judged else None
     state: Literal["open", "chosen", "rejected"] = "chosen" if chosen else "open"
     note = candidate.reason
@@ -101,23 +81,15 @@ def _option(candidate: Candidate, judged: Evaluation | None, chosen: bool) -> Op
     elif judged is not None:
         score = None if judged.score is None else f"{judged.score:.2f}"
         note = ", ".join(part for part in (score, judged.reason or candidate.reason) if part)
-    return Option(text=_cut(_action_text(candidate), _TEXT), state=state, note=_cut(note, _NOTE))
-
-
-def _action_text(candidate: Candidate) -> str:
-    """An action and the values of its arguments."""
-    raw = candidate.raw_arguments
     arguments = candidate.arguments
     if arguments is None:
-        try:
-            arguments = _ARGUMENTS.validate_json(raw)
-        except ValidationError:
-            return f"{candidate.action or '(no action)'} {raw}".strip()
-    return " ".join([candidate.action or "(no action)", *map(str, arguments.values())])
+        arguments = parsed_arguments(candidate.raw_arguments)
+    text = " ".join([candidate.action or "(no action)", *map(str, arguments.values())]).strip()
+    return Option(text=_cut(text, _TEXT), state=state, note=_cut(note, _NOTE))
 
 
-def _counted(count: int, one: str, many: str) -> str:
-    return f"{count} {one if count == 1 else many}"
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what}{'' if count == 1 else 's'}"
 
 
 def _cut(text: str, limit: int) -> str:

@@ -16,14 +16,12 @@ from vacuum_world.showing import Report
 from vacuum_world.world import (
     ActionResult,
     Direction,
-    Intervention,
     LoggedAction,
     Manual,
     Reading,
     Step,
     WorldState,
     clean,
-    intervene,
     join,
     manuals,
     move,
@@ -43,11 +41,7 @@ class ServedWorld:
     """A world behind HTTP, and the experimenter's way to it; agents never get the token."""
 
     def __init__(
-        self,
-        url: str,
-        control_token: str,
-        guests: AsyncExitStack,
-        showing: Showing | None = None,
+        self, url: str, control_token: str, guests: AsyncExitStack, showing: Showing | None
     ) -> None:
         self.url = url
         self.guests = guests
@@ -61,10 +55,9 @@ class ServedWorld:
 
     async def join(self) -> WorldClient:
         """A client that drives the robot; the robot joins, or is taken over if it is there."""
-        client = await WorldClient.join(self.url, ROBOT, control_token=self._token)
-        self.guests.push_async_callback(client.close)
-        self._client = client
-        return client
+        self._client = await WorldClient.join(self.url, ROBOT, control_token=self._token)
+        self.guests.push_async_callback(self._client.close)
+        return self._client
 
     def watcher(self) -> Watcher | None:
         """Reports what the robot's agent thinks, if the run is shown."""
@@ -81,10 +74,6 @@ class ServedWorld:
     async def restore(self, state: WorldState) -> None:
         """Puts the world into a state; the robot stays driven by its client."""
         await self._control.restore(state)
-
-    async def intervene(self, intervention: Intervention) -> None:
-        """Changes it as no robot can."""
-        await self._control.intervene(intervention)
 
 
 class LocalWorld:
@@ -115,10 +104,6 @@ class LocalWorld:
     async def restore(self, state: WorldState) -> None:
         """Puts the world into a state."""
         self.now = state
-
-    async def intervene(self, intervention: Intervention) -> None:
-        """Changes it as no robot can."""
-        self.now = intervene(self.now, intervention).state
 
 
 World = ServedWorld | LocalWorld
@@ -199,33 +184,26 @@ async def open_world(start: WorldState, how: Opening) -> AsyncGenerator[World]:
     """
     async with AsyncExitStack() as opened:
         if how.local:
-            world: World = LocalWorld(start, opened)
+            yield LocalWorld(start, opened)
         elif how.url is not None:
-            world = ServedWorld(how.url, await _set_up(start, how), opened, how.showing)
+            token = os.environ.get(CONTROL_TOKEN)
+            if not token:
+                raise ConfigurationError(
+                    "A world in its own process is set up with its control token: set "
+                    f"{CONTROL_TOKEN}."
+                )
+            world = ServedWorld(how.url, token, opened, how.showing)
+            if how.fresh:
+                await world.restore(start)
+            yield world
         else:
-            server = await asyncio.to_thread(_started, start, how)
+            if how.fresh and how.kept is not None:
+                how.kept.unlink(missing_ok=True)
+            shown = how.showing or Showing()
+            server = await asyncio.to_thread(
+                lambda: WorldServer(
+                    start, state_file=how.kept, control_token=shown.control_token, port=shown.port
+                ).start()
+            )
             opened.push_async_callback(asyncio.to_thread, server.stop)
-            world = ServedWorld(server.url, server.control_token, opened, how.showing)
-        yield world
-
-
-async def _set_up(start: WorldState, how: Opening) -> str:
-    """Puts a world that is served elsewhere into its beginning; its control token."""
-    token = os.environ.get(CONTROL_TOKEN)
-    if not token:
-        raise ConfigurationError(
-            f"A world in its own process is set up with its control token: set {CONTROL_TOKEN}."
-        )
-    if how.fresh and how.url is not None:
-        async with WorldControl(how.url, token) as control:
-            await control.restore(start)
-    return token
-
-
-def _started(start: WorldState, how: Opening) -> WorldServer:
-    if how.fresh and how.kept is not None:
-        how.kept.unlink(missing_ok=True)
-    shown = how.showing or Showing()
-    return WorldServer(
-        start, state_file=how.kept, control_token=shown.control_token, port=shown.port
-    ).start()
+            yield ServedWorld(server.url, server.control_token, opened, how.showing)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator
+from pathlib import Path
 
 import pytest
 
@@ -26,7 +27,7 @@ from case_study.faults import (
     stage_of,
     tables,
 )
-from case_study.pages import replaced
+from case_study.pages import replace_in
 from coag.proof import Cause, Circumstances, Claim
 
 
@@ -288,14 +289,18 @@ async def test_most_of_the_faults_of_a_fresh_seed_are_named(ground: Ground) -> N
     assert measured.right >= 0.9 * len(measured.injections)
 
 
-async def test_the_tables_show_what_was_found_and_what_was_lost(ground: Ground) -> None:
+async def test_the_tables_show_what_was_found_and_what_was_lost(
+    ground: Ground, tmp_path: Path
+) -> None:
     found = await _injected(SOME[0], ground)
     text = tables([Measured(agent="coag", seed=3, injections=(found,), twins=1)])
     assert f"| {found.fault.cause} | 1 | 100.0 % |" in text
     assert "lost" not in text
-    page = "Above.\n<!-- faults: begin -->\nold\n<!-- faults: end -->\nBelow.\n"
-    assert replaced(page, "new", "faults") == (
+    page = tmp_path / "page.md"
+    page.write_text("Above.\n<!-- faults: begin -->\nold\n<!-- faults: end -->\nBelow.\n")
+    replace_in(page, "new", "faults")
+    assert page.read_text() == (
         "Above.\n<!-- faults: begin -->\n\nnew\n\n<!-- faults: end -->\nBelow.\n"
     )
     with pytest.raises(ValueError, match="to write between"):
-        replaced("nothing", "new", "faults")
+        replace_in(page, "new", "else")
