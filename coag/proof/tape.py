@@ -17,8 +17,11 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar, cast
 
+from pydantic import ValidationError
+
 from coag._util.json_diff import JsonDifference, first_difference
 from coag._util.text import clip
+from coag.context import WorkingMemory
 from coag.errors import TraceError
 from coag.schema import (
     PHASES,
@@ -129,10 +132,21 @@ def _difference(recorded: TraceRecord, replayed: TraceRecord) -> JsonDifference 
     is compared without them.
     """
     was, now = comparable(recorded), comparable(replayed)
+    if was != now and isinstance(recorded, Snapshot):
+        was = comparable(_with_defaults(recorded))
     if was == now:
         return None
     clean = Redactor.from_environment().clean(well_formed(json.dumps(now, ensure_ascii=False)))
     return first_difference(was, json.loads(clean))
+
+
+def _with_defaults(snapshot: Snapshot) -> Snapshot:
+    """A snapshot with the fields of working memory that came after it was written."""
+    try:
+        memory = WorkingMemory.model_validate(snapshot.working_memory).to_json()
+    except ValidationError:
+        return snapshot
+    return snapshot.model_copy(update={"working_memory": memory})
 
 
 def comparable(record: TraceRecord) -> _Fields:
