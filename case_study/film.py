@@ -20,6 +20,7 @@ from case_study.drawing import (
     Board,
     Frame,
     Labels,
+    Mark,
     Option,
     SizeName,
     ThemeName,
@@ -27,7 +28,7 @@ from case_study.drawing import (
     render,
     world_board,
 )
-from case_study.robot import VacuumState
+from case_study.robot import WAYS, VacuumState
 from coag.errors import ConfigurationError, TraceError
 from coag.schema import (
     PHASES,
@@ -38,9 +39,7 @@ from coag.schema import (
     ExecutionStatus,
     Intent,
     ModelCall,
-    Outcome,
     Percept,
-    Phase,
     ProposalOutcome,
     ReasoningOutcome,
     Receipt,
@@ -63,7 +62,7 @@ from coag.tracing import (
     read_run,
     read_trace,
 )
-from vacuum_world.world import DIRECTIONS, Cell, Direction, last_state_line
+from vacuum_world.world import Cell, last_state_line
 
 Stage = Literal["reading", "drawing"]
 OnProgress = Callable[[Stage, int, int | None], None]
@@ -246,13 +245,15 @@ class _FrameReader:
     def cycles(self, records: Iterable[TraceRecord]) -> Iterator[list[Frame]]:
         """The frames of each cycle, when it is over."""
         for record in records:
-            self._count(record)
             begins = isinstance(record, RetrievalOutcome)
             if self._plain and self._frames and not isinstance(record, Percept):
                 begins = record.cycle != self._frames[0].cycle
             if begins:
                 yield from self._flush()
             (self._take_plain if self._plain else self._take)(record)
+            if isinstance(record, TurnEnd):
+                self._turn_end = record
+            self._counts["actions"] += isinstance(record, Receipt)
         yield from self._flush()
 
     def summary(self, film: Film) -> Iterator[str]:
@@ -273,20 +274,6 @@ class _FrameReader:
             yield f"Its last words: {excerpt(end.response, 200)}"
         elif end is not None and end.reason != "actions":
             yield f"Its last turn ended for: {excerpt(end.reason, 60)}."
-
-    def _count(self, record: TraceRecord) -> None:
-        match record:
-            case TurnEnd():
-                self._turn_end = record
-            case Receipt():
-                self._counts["actions"] += 1
-            case EvaluationOutcome():
-                rejected = sum(not one.survived for one in record.evaluations)
-                self._counts["candidates rejected by code"] += rejected
-            case SelectionOutcome():
-                self._counts["impasses"] += record.impasse
-            case _:
-                pass
 
     def _flush(self) -> Iterator[list[Frame]]:
         if self._executed is not None:
@@ -319,9 +306,8 @@ class _FrameReader:
         self._state = state if isinstance(state, dict) else {}
         self._belief = believed_board(self._state)
 
-    # -- a deliberating agent --
-
-    def _take(self, record: TraceRecord) -> None:
+    def _take(self, record: TraceRecord) -> None:  # noqa: C901 - one case for each kind
+        """Takes a record of a deliberating agent."""
         match record:
             case Snapshot():
                 self._believe(record.working_memory.get("perceptual_state"))
@@ -333,43 +319,28 @@ class _FrameReader:
                 self._believe(merge_patch(self._state, record.state_patch))
             case ExecutionOutcome():
                 self._executed, self._snapshot_since = record, False
-            case _ if record.record == "outcome":
-                caption, weight = self._phase_caption(record)
-                if caption:
-                    self._show(record.cycle, Phase(record.phase).value, caption, weight=weight)
+            case RetrievalOutcome():
+                self._note_place()
+                if record.records:
+                    first = excerpt(record.records[0].record.text, 160)
+                    caption = f"Recalled {len(record.records)}: {first}"
+                    self._show(record.cycle, "retrieval", caption, weight=1.2)
+            case ReasoningOutcome():
+                caption = excerpt(record.situation) or "It says nothing."
+                self._show(record.cycle, "reasoning", caption, weight=1.2)
+            case ProposalOutcome():
+                offered, count = record.candidates[:_MOST_OPTIONS], len(record.candidates)
+                self._options = {one.id: _proposed(one) for one in offered}
+                caption = f"{count} candidate{'' if count == 1 else 's'}, nothing done yet."
+                self._show(record.cycle, "proposal", caption if count else "No candidate.")
+            case EvaluationOutcome():
+                self._evaluate(record)
+            case SelectionOutcome():
+                self._select(record)
             case _:
                 pass
 
-    def _phase_caption(self, outcome: Outcome) -> tuple[str, float]:
-        match outcome:
-            case RetrievalOutcome():
-                self._note_place()
-                if not outcome.records:
-                    return "", 0
-                first = excerpt(outcome.records[0].record.text, 160)
-                return f"Recalled {len(outcome.records)}: {first}", 1.2
-            case ReasoningOutcome():
-                return excerpt(outcome.situation) or "It says nothing.", 1.2
-            case ProposalOutcome():
-                offered = outcome.candidates[:_MOST_OPTIONS]
-                self._options = {one.id: _proposed(one) for one in offered}
-                count = len(outcome.candidates)
-                plural = "candidate" if count == 1 else "candidates"
-                return f"{count} {plural}, nothing done yet." if count else "No candidate.", 1.0
-            case EvaluationOutcome():
-                return self._evaluate(outcome)
-            case SelectionOutcome():
-                for chosen in set(outcome.chosen) & self._options.keys():
-                    self._options[chosen] = replace(self._options[chosen], mark="chosen")
-                if outcome.impasse:
-                    return "An impasse: no candidate survived.", 1.6
-                who = {"model": "the model", "rank": "the ranking"}.get(str(outcome.decided_by))
-                how = f"Chosen by {who}." if who else "The only one left."
-                return f"{how} {excerpt(outcome.reason, 160)}".strip(), 1.0
-            case _:
-                return "", 0
-
-    def _evaluate(self, outcome: EvaluationOutcome) -> tuple[str, float]:
+    def _evaluate(self, outcome: EvaluationOutcome) -> None:
         reasons: list[str] = []
         for one in outcome.evaluations:
             option, verdict = self._options.get(one.candidate_id), one.rejected_by
@@ -384,16 +355,28 @@ class _FrameReader:
             self._options[one.candidate_id] = judged
         total = len(outcome.evaluations)
         rejected = sum(not one.survived for one in outcome.evaluations)
+        self._counts["candidates rejected by code"] += rejected
+        caption = f"All {total} are allowed." if total else "There is nothing to judge."
         if rejected:
-            return f"{rejected} of {total} rejected by code: {''.join(reasons[:1])}", 1.6
-        return (f"All {total} are allowed." if total else "There is nothing to judge."), 1.0
+            caption = f"{rejected} of {total} rejected by code: {''.join(reasons[:1])}"
+        self._show(outcome.cycle, "evaluation", caption, weight=1.6 if rejected else 1.0)
+
+    def _select(self, outcome: SelectionOutcome) -> None:
+        self._counts["impasses"] += outcome.impasse
+        for chosen in set(outcome.chosen) & self._options.keys():
+            self._options[chosen] = replace(self._options[chosen], mark="chosen")
+        who = {"model": "the model", "rank": "the ranking"}.get(str(outcome.decided_by))
+        how = f"Chosen by {who}." if who else "The only one left."
+        caption = f"{how} {excerpt(outcome.reason, 160)}".strip()
+        if outcome.impasse:
+            caption = "An impasse: no candidate survived."
+        self._show(outcome.cycle, "selection", caption, weight=1.6 if outcome.impasse else 1.0)
 
     def _show_execution(self, outcome: ExecutionOutcome) -> None:
         """Shows the result of an execution, when all that it changed is known."""
-        reading = last_state_line(outcome.result)
-        by_return = not self._snapshot_since and self._truth is not None and reading is not None
-        if by_return and self._truth and reading:
-            self._truth = self._truth.after(reading)
+        reading, by_return = last_state_line(outcome.result), False
+        if self._truth is not None and reading is not None and not self._snapshot_since:
+            self._truth, by_return = self._truth.after(reading), True
         self._note_place()
         if outcome.status is ExecutionStatus.NONE:
             caption = "Nothing was done."
@@ -404,9 +387,8 @@ class _FrameReader:
             caption = f"{done}: {_result_words(outcome.status.value, outcome.result)}"
         self._show(outcome.cycle, "execution", caption, weight=1.2, by_return=by_return)
 
-    # -- a plain agent --
-
     def _take_plain(self, record: TraceRecord) -> None:
+        """Takes a record of a plain agent."""
         match record:
             case ModelCall():
                 if not self._state:
@@ -432,8 +414,7 @@ class _FrameReader:
     def _sense(self, text: object) -> None:
         reading = last_state_line(text) if isinstance(text, str) else None
         if reading is not None:
-            state = VacuumState.model_validate(self._state).sensed(reading)
-            self._believe(state.model_dump())
+            self._believe(VacuumState.model_validate(self._state).sensed(reading).model_dump())
             self._note_place()
 
 
@@ -454,28 +435,20 @@ def call_text(action: str, arguments: Mapping[str, Any] | str | None) -> str:
     return f"{excerpt(action, 60)} {values_text}".strip()
 
 
-def _way_of(action: str, arguments: Mapping[str, Any] | None) -> Direction | None:
-    """The direction of a move; None for any other action."""
-    if action != "move_agent" or not isinstance(arguments, Mapping):
-        return None
-    wanted = arguments.get("direction")
-    return next((way for way in DIRECTIONS if way == wanted), None)
+def _option(action: str, arguments: Mapping[str, Any], mark: Mark, reason: str = "") -> Option:
+    wanted = arguments.get("direction") if action == "move_agent" else None
+    way = WAYS.get(str(wanted))
+    return Option(text=call_text(action, arguments), mark=mark, reason=reason, way=way)
 
 
 def _proposed(candidate: Candidate) -> Option:
     arguments = candidate.arguments or parsed_arguments(candidate.raw_arguments)
-    return Option(
-        text=call_text(candidate.action, arguments),
-        mark="proposed",
-        reason=excerpt(candidate.reason, 120),
-        way=_way_of(candidate.action, arguments),
-    )
+    return _option(candidate.action, arguments, "proposed", excerpt(candidate.reason, 120))
 
 
 def _called(call: dict[str, object]) -> Option:
-    action = str(call.get("name", ""))
     arguments = parsed_arguments(str(call.get("arguments", "")))
-    return Option(text=call_text(action, arguments), mark="chosen", way=_way_of(action, arguments))
+    return _option(str(call.get("name", "")), arguments, "chosen")
 
 
 def _result_words(status: str, result: str) -> str:

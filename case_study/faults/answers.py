@@ -7,7 +7,7 @@ import random
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 from autogen_core import FunctionCall
 from autogen_core.models import (
@@ -19,8 +19,8 @@ from autogen_core.models import (
 )
 
 from case_study.grid import cells_in, ways_sensed
-from case_study.temperaments import Intend, answer
-from coag.models import Script, ScriptedReply, ScriptedRequest
+from case_study.temperaments import Intend, answer, offered
+from coag.models import ScriptedReply, ScriptedRequest
 from coag.proof import Cause
 from coag.schema import Phase
 from vacuum_world.world import DIRECTIONS, Cell, Reading, cells_of, last_state_line, state_line
@@ -48,84 +48,52 @@ class Belief:
     """The status that it gives the goal; None where that follows."""
 
 
-Believe = Callable[[Reading, str, random.Random], Belief | None]
-"""From what the sensors say, the prompt's text and dice, to a belief; None if there is none."""
-
-
-def _wrong_place(reading: Reading, text: str, dice: random.Random) -> Belief:
-    places = [c for c in cells_of(reading.grid) if c != reading.position]
-    return Belief(reading=reading.model_copy(update={"position": dice.choice(places)}))
-
-
-def _wrong_charge(reading: Reading, text: str, dice: random.Random) -> Belief:
-    charges = [n for n in range(5, 101, 5) if abs(n - reading.battery) >= 25]
-    return Belief(reading=reading.model_copy(update={"battery": dice.choice(charges)}))
-
-
-def _overlooks_dirt(reading: Reading, text: str, dice: random.Random) -> Belief | None:
-    dirty = _dirty(text)
-    if not dirty:
-        return None
-    listed = ", ".join(str(cell) for cell in sorted(dirty))
-    nothing = {name: False for name, seen in reading.dirty.model_dump().items() if seen}
-    sentence = dice.choice(
-        ("There is no dirt left.", "All cells are clean now.", "Nothing is dirty.")
-    )
-    clean = reading.model_copy(update={"dirty": reading.dirty.model_copy(update=nothing)})
-    words = f"Cells you have cleaned: {listed}.\nCells seen clean: {listed}."
-    return Belief(reading=clean, words=words, sentence=sentence)
-
-
-def _imagines_dirt(reading: Reading, text: str, dice: random.Random) -> Belief:
-    known = {*_dirty(text), reading.charger}
-    cell = dice.choice([c for c in cells_of(reading.grid) if c not in known])
-    sentence = dice.choice((f"There is dirt at {cell}.", f"Cell {cell} is dirty too."))
-    return Belief(reading=reading, words=f"Cells seen dirty: {cell}.", sentence=sentence)
-
-
-def _imagines_wall(reading: Reading, text: str, dice: random.Random) -> Belief | None:
-    free = [cell for cell, blocked in ways_sensed(reading).items() if not blocked]
-    if not free:
-        return None
-    cell = dice.choice(free)
-    sentence = dice.choice((f"Cell {cell} is blocked.", f"An obstacle stands at {cell}."))
-    return Belief(reading=reading, words=f"Cells seen blocked: {cell}.", sentence=sentence)
-
-
-def _imagines_rule(reading: Reading, text: str, dice: random.Random) -> Belief | None:
-    dirty = sorted(_dirty(text))
-    if not dirty:
-        return None
-    cell = dice.choice(dirty)
-    sentence = dice.choice(
-        (f"Cleaning cell {cell} is forbidden.", f"I must not clean cell {cell}.")
-    )
-    return Belief(
-        reading=reading, rule=f"Note: cleaning cell {cell} is forbidden.", sentence=sentence
-    )
-
-
-def _ends(status: str, *sentences: str) -> Believe:
-    return lambda reading, text, dice: Belief(
-        reading=reading, sentence=dice.choice(sentences), status=status
-    )
-
-
-BELIEFS: Mapping[str, Believe] = {
-    "wrong place": _wrong_place,
-    "wrong charge": _wrong_charge,
-    "overlooks dirt": _overlooks_dirt,
-    "imagines dirt": _imagines_dirt,
-    "imagines a wall": _imagines_wall,
-    "imagines a rule": _imagines_rule,
-    "thinks it is done": _ends(
-        "achieved", "Everything that was asked for is done.", "The goal is reached."
-    ),
-    "gives up": _ends(
-        "impossible", "There is no way to do it.", "Nothing that I can do reaches the goal."
-    ),
+_SENTENCES = {
+    "overlooks dirt": ("There is no dirt left.", "All cells are clean now.", "Nothing is dirty."),
+    "imagines dirt": ("There is dirt at {}.", "Cell {} is dirty too."),
+    "imagines a wall": ("Cell {} is blocked.", "An obstacle stands at {}."),
+    "imagines a rule": ("Cleaning cell {} is forbidden.", "I must not clean cell {}."),
+    "thinks it is done": ("Everything that was asked for is done.", "The goal is reached."),
+    "gives up": ("There is no way to do it.", "Nothing that I can do reaches the goal."),
 }
-"""The ways in which a situation is misunderstood, by name."""
+BELIEFS = ("wrong place", "wrong charge", *_SENTENCES)
+"""The ways in which a situation is misunderstood."""
+
+
+def believed(variant: str, reading: Reading, text: str, dice: random.Random) -> Belief | None:
+    """A belief, from what the sensors say, the prompt's text and dice; None if there is none."""
+    dirty, cells, cell = _dirty(text), cells_of(reading.grid), None
+    news: dict[str, Any] = {}
+    belief: dict[str, Any] = {}
+    match variant:
+        case "wrong place":
+            news["position"] = dice.choice([c for c in cells if c != reading.position])
+        case "wrong charge":
+            charges = [n for n in range(5, 101, 5) if abs(n - reading.battery) >= 25]
+            news["battery"] = dice.choice(charges)
+        case "overlooks dirt" if dirty:
+            seen = {name: False for name, found in reading.dirty.model_dump().items() if found}
+            news["dirty"] = reading.dirty.model_copy(update=seen)
+            listed = ", ".join(map(str, sorted(dirty)))
+            belief["words"] = f"Cells you have cleaned: {listed}.\nCells seen clean: {listed}."
+        case "imagines dirt":
+            cell = dice.choice([c for c in cells if c not in {*dirty, reading.charger}])
+            belief["words"] = f"Cells seen dirty: {cell}."
+        case "imagines a wall" if not all(ways_sensed(reading).values()):
+            cell = dice.choice([c for c, blocked in ways_sensed(reading).items() if not blocked])
+            belief["words"] = f"Cells seen blocked: {cell}."
+        case "imagines a rule" if dirty:
+            cell = dice.choice(sorted(dirty))
+            belief["rule"] = f"Note: cleaning cell {cell} is forbidden."
+        case "thinks it is done":
+            belief["status"] = "achieved"
+        case "gives up":
+            belief["status"] = "impossible"
+        case _:
+            return None
+    if variant in _SENTENCES:
+        belief["sentence"] = dice.choice(_SENTENCES[variant]).format(cell)
+    return Belief(reading=reading.model_copy(update=news), **belief)
 
 
 def believing(request: ScriptedRequest, belief: Belief) -> ScriptedRequest:
@@ -143,7 +111,10 @@ def believing(request: ScriptedRequest, belief: Belief) -> ScriptedRequest:
     ]
     changed = messages
     if belief.words:
-        changed = [_changed(each, stated, results=False) for each in messages]
+        changed = [
+            one if isinstance(one, FunctionExecutionResultMessage) else _changed(one, stated)
+            for one in messages
+        ]
         if changed == messages:
             changed = _with_result(messages, belief.words)
     if belief.rule:
@@ -151,34 +122,29 @@ def believing(request: ScriptedRequest, belief: Belief) -> ScriptedRequest:
     return replace(request, messages=tuple(changed))
 
 
-def _changed(
-    message: LLMMessage, change: Callable[[str], str], *, results: bool = True
-) -> LLMMessage:
-    """The message with another text; `results` is whether tool results change too."""
+def _changed(message: LLMMessage, change: Callable[[str], str]) -> LLMMessage:
+    """The message with another text."""
+    content: Any = message.content
     if isinstance(message, FunctionExecutionResultMessage):
-        contents = [
-            result.model_copy(update={"content": change(result.content)})
-            for result in message.content
+        content = [
+            one.model_copy(update={"content": change(one.content)}) for one in message.content
         ]
-        return message.model_copy(update={"content": contents}) if results else message
-    if not isinstance(message.content, str):
-        return message
-    return message.model_copy(update={"content": change(message.content)})
+    elif isinstance(message.content, str):
+        content = change(message.content)
+    return message.model_copy(update={"content": content})
 
 
 def _with_result(messages: Sequence[LLMMessage], words: str) -> list[LLMMessage]:
     """The messages with the words after the latest result, or else after the task."""
-    changed = list(messages)
-    for index, message in reversed(list(enumerate(changed))):
-        if isinstance(message, FunctionExecutionResultMessage):
-            *others, last = message.content
-            last = last.model_copy(update={"content": f"{last.content}\n{words}"})
-            changed[index] = message.model_copy(update={"content": [*others, last]})
-            return changed
-    for index, message in enumerate(changed):
-        if isinstance(message, UserMessage) and isinstance(message.content, str):
-            changed[index] = message.model_copy(update={"content": f"{message.content}\n{words}"})
-            break
+    changed, kinds = list(messages), (FunctionExecutionResultMessage, UserMessage)
+    results, tasks = ([i for i, one in enumerate(changed) if isinstance(one, k)] for k in kinds)
+    if results:
+        message = changed[results[-1]]
+        *others, last = cast("FunctionExecutionResultMessage", message).content
+        last = last.model_copy(update={"content": f"{last.content}\n{words}"})
+        changed[results[-1]] = message.model_copy(update={"content": [*others, last]})
+    elif tasks:
+        changed[tasks[0]] = _changed(changed[tasks[0]], lambda text: f"{text}\n{words}")
     return changed
 
 
@@ -200,8 +166,6 @@ _UNKNOWN = (
 )
 _VALUES = ("up", "left", "north-east", "N", "forward", "South", "")
 _TORN = ('{"direction": "nor', "direction=north", "north", "[1, 2")
-_CANDIDATE = re.compile(r"^(\d+)\. \w+ \{", re.MULTILINE)
-_SCORE = re.compile(r"^ +score (\d\.\d+)", re.MULTILINE)
 
 
 def _for_some(name: str, spoil: Callable[[Reply, random.Random], str]) -> Spoil:
@@ -272,7 +236,7 @@ def _chosen(choose: Callable[[list[int], random.Random], int]) -> Spoil:
     """Another choice, made of the places of the candidates, the best first."""
 
     def spoiled(reply: Reply, text: str, dice: random.Random) -> Reply | None:
-        scores = _scores(text)
+        scores = [one.score for one in offered(text)]
         if len(scores) < 2:
             return None
         ranked = sorted(range(len(scores)), key=lambda place: -scores[place])
@@ -289,14 +253,6 @@ SELECTIONS: Mapping[str, Spoil] = {
     "any but the best": _chosen(lambda ranked, dice: dice.choice(ranked[1:])),
 }
 """The ways in which the choice is bad."""
-
-
-def _scores(text: str) -> list[float]:
-    """The scores of the candidates that a prompt for Selection lists."""
-    heads = list(_CANDIDATE.finditer(text))
-    ends = [head.start() for head in heads[1:]] + [len(text)]
-    found = [_SCORE.search(text, head.end(), end) for head, end in zip(heads, ends, strict=True)]
-    return [float(score.group(1)) if score else 0.0 for score in found]
 
 
 def _one_of(*texts: str) -> Callable[[str, random.Random], str]:
@@ -331,13 +287,8 @@ _SPOILS: Mapping[Phase, tuple[Cause, Mapping[str, Spoil]]] = {
 }
 
 
-def broken_script(intend: Intend, breaker: Breaker) -> Script:
-    """A script that answers as a temperament does, as far as its breaker lets it."""
-    return _Model(intend, breaker).answer
-
-
-class _Model:
-    """What one run's model does."""
+class BrokenModel:
+    """Answers as a temperament does, as far as its breaker lets it."""
 
     def __init__(self, intend: Intend, breaker: Breaker) -> None:
         self._intend = intend
@@ -345,6 +296,7 @@ class _Model:
         self._believed: tuple[int, Belief] | None = None
 
     def answer(self, request: ScriptedRequest) -> ScriptedReply:
+        """A script."""
         fields: Mapping[str, Any] = (request.schema or {}).get("properties", {})
         phase = next((phase for name, phase in _PHASE_BY_FIELD.items() if name in fields), None)
         belief = self._belief(request, phase)
@@ -364,8 +316,8 @@ class _Model:
             return None
         cycle, reading = breaker.now(), last_state_line(request.text)
         if phase in (Phase.REASONING, None):
-            believe, dice = BELIEFS[breaker.variant], breaker.dice(f"belief {cycle}")
-            formed = believe(reading, request.text, dice) if reading else None
+            dice = breaker.dice(f"belief {cycle}")
+            formed = believed(breaker.variant, reading, request.text, dice) if reading else None
             self._believed = (cycle, formed) if formed else None
             if formed:
                 breaker.strike()

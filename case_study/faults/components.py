@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Literal, get_args
@@ -164,22 +165,34 @@ def stage_of(name: StageName, seed: int) -> Stage:
     return Stage(name=name, setup=setup, records=tuple(records), rules=tuple(rules))
 
 
+def _setup(name: StageName, seed: int) -> ScenarioSetup:
+    first = build_scenario(name, seed)
+    if name != "sudden-wall":
+        return first
+    # Without room for a wall on the straight way, try each neighbour of the start.
+    for wall in (None, *(neighbour(first.facts.start, way) for way in DIRECTIONS)):
+        with suppress(ValueError):
+            return build_scenario(name, seed, episode=2, wall=wall)
+    raise ValueError(f"There is no place for a wall in {name!r}, seed {seed!r}.")
+
+
 def _remembered(text: str, kind: str = "note", **metadata: Scalar) -> Record:
     """A record of an earlier day."""
+    provenance = Provenance(
+        run="20260101-000000-robot",
+        activity="clean",
+        cycle=3,
+        source=SCOPE,
+        source_kind="tool_return",
+        trust=Trust.UNTRUSTED,
+    )
     return Record(
         id=record_id(MemoryKind.EPISODIC, SCOPE, text),
         kind=MemoryKind.EPISODIC,
         text=text,
         scope=SCOPE,
         created_at=datetime(2026, 1, 1, tzinfo=UTC),
-        provenance=Provenance(
-            run="20260101-000000-robot",
-            activity="clean",
-            cycle=3,
-            source=SCOPE,
-            source_kind="tool_return",
-            trust=Trust.UNTRUSTED,
-        ),
+        provenance=provenance,
         type=kind,
         metadata=metadata,
         sensed=bool(metadata),
@@ -198,184 +211,108 @@ def _rule_record(cell: Cell) -> Record:
     return _remembered(f"Rule: cleaning cell {cell} is forbidden.", "rule")
 
 
-def _setup(name: StageName, seed: int) -> ScenarioSetup:
-    first = build_scenario(name, seed)
-    if name != "sudden-wall":
-        return first
-    # Without room for a wall on the straight way, try each neighbour of the start.
-    for wall in (None, *(neighbour(first.facts.start, way) for way in DIRECTIONS)):
-        try:
-            return build_scenario(name, seed, episode=2, wall=wall)
-        except ValueError:
-            continue
-    raise ValueError(f"There is no place for a wall in {name!r}, seed {seed!r}.")
+# ---- sensors, the world, recall: in which ways each breaks ----
 
-
-# ---- sensors ----
-
-Lie = Callable[[Reading, Reading, random.Random], Reading]
-"""From a true reading, the true one before it, and dice, to what the agent gets."""
-
-
-def _battery(reading: Reading, before: Reading, dice: random.Random) -> Reading:
-    off = dice.choice((-60, -45, -30, -20, 20, 30, 45, 60))
-    return reading.model_copy(update={"battery": min(100, max(5, reading.battery + off))})
-
-
-def _position(reading: Reading, before: Reading, dice: random.Random) -> Reading:
-    return reading.model_copy(
-        update={"position": dice.choice(around(reading.position, reading.grid))}
-    )
-
-
-def _blind_to_dirt(reading: Reading, before: Reading, dice: random.Random) -> Reading:
-    seen = {name: False for name, dirty in reading.dirty.model_dump().items() if dirty}
-    return reading.model_copy(update={"dirty": reading.dirty.model_copy(update=seen)})
-
-
-def _flipped(sensor: str, reading: Reading, where: str) -> Reading:
-    sensed = getattr(reading, sensor)
-    update = {where: not getattr(sensed, where)}
-    return reading.model_copy(update={sensor: sensed.model_copy(update=update)})
-
-
-def _open_way(reading: Reading, dice: random.Random) -> Direction:
-    here, grid = reading.position, reading.grid
-    return dice.choice([way for way in DIRECTIONS if inside(neighbour(here, way), grid)])
-
-
-LIES: Mapping[str, Lie] = {
-    "battery gauge off": _battery,
-    "located next door": _position,
-    "stale reading": lambda reading, before, dice: before,
-    "dirt underfoot flipped": lambda reading, before, dice: _flipped("dirty", reading, "here"),
-    "dirt next door flipped": lambda reading, before, dice: _flipped(
-        "dirty", reading, _open_way(reading, dice)
-    ),
-    "blind to dirt": _blind_to_dirt,
-    "proximity flipped": lambda reading, before, dice: _flipped(
-        "blocked", reading, _open_way(reading, dice)
-    ),
-}
-"""The ways in which sensors lie, by name. One more, `no reading`, is a sensor that fails."""
-
-
-# ---- the world ----
-
-Plan = Callable[[WorldState, Robot, Direction | None, random.Random], Intervention | None]
-"""From the world, the robot, where it is about to move (None: to clean) and dice, to what is
-done; None where it cannot be done now."""
-
-
-def _wall(visible: bool) -> Plan:
-    def plan(
-        world: WorldState, robot: Robot, direction: Direction | None, dice: random.Random
-    ) -> Intervention | None:
-        cell = neighbour(robot.position, direction) if direction else world.charger
-        if cell == world.charger or not _free(world, cell):
-            return None
-        return AddObstacle(cell=cell, visible=visible)
-
-    return plan
-
-
-def _drained(
-    world: WorldState, robot: Robot, direction: Direction | None, dice: random.Random
-) -> Intervention | None:
-    left = dice.choice((6, 8, 11, 16, 21))
-    if left >= robot.battery or robot.position == world.charger:
-        return None
-    return SetBattery(robot=robot.id, battery=left)
-
-
-def _carried_off(
-    world: WorldState, robot: Robot, direction: Direction | None, dice: random.Random
-) -> Intervention | None:
-    there = neighbour(robot.position, direction) if direction else robot.position
-    kept = (robot.position, there, world.charger)
-    places = [cell for cell in cells_of(world.grid) if _free(world, cell) and cell not in kept]
-    return PlaceRobot(robot=robot.id, cell=dice.choice(places)) if places else None
-
-
-def _somebody_cleans(
-    world: WorldState, robot: Robot, direction: Direction | None, dice: random.Random
-) -> Intervention | None:
-    if direction is not None or robot.position not in world.dirty:
-        return None
-    return RemoveDirt(cell=robot.position)
-
-
-def _dirt_returns(
-    world: WorldState, robot: Robot, direction: Direction | None, dice: random.Random
-) -> Intervention | None:
-    """A cell that was cleaned gets dirty again, within sight of where the robot goes."""
-    end = neighbour(robot.position, direction) if direction else robot.position
-    seen = [end] if inside(end, world.grid) else []
-    near = [*seen, *around(end, world.grid)]
-    again = [cell for cell in near if cell in world.cleaned and cell not in world.dirty]
-    return AddDirt(cell=dice.choice(again)) if again else None
-
-
-PLANS: Mapping[str, Plan] = {
-    "wall in the way": _wall(True),
-    "hidden wall in the way": _wall(False),
-    "battery drained": _drained,
-    "carried off": _carried_off,
-    "somebody cleans": _somebody_cleans,
-    "dirt returns": _dirt_returns,
-}
-"""What can happen to the world, by name."""
-
-
-def _free(world: WorldState, cell: Cell) -> bool:
-    robots = {robot.position for robot in world.robots}
-    return inside(cell, world.grid) and cell not in obstacle_cells(world) | robots
-
-
-# ---- recall ----
-
-Hits = list[RecalledRecord]
-MISSED = (
-    "needed record left out",
-    "nothing comes",
-    "episodes not asked",
-    "memory out of reach",
+NO_READING, HANGS = "no reading", "hangs"
+LIES = (
+    *("battery gauge off", "located next door", "stale reading", "dirt underfoot flipped"),
+    *("dirt next door flipped", "blind to dirt", "proximity flipped"),
 )
+"""The ways in which sensors lie. One more, `no reading`, is a sensor that fails."""
+PLANS = (
+    *("wall in the way", "hidden wall in the way", "battery drained", "carried off"),
+    *("somebody cleans", "dirt returns"),
+)
+"""What can happen to the world."""
+MISSED = ("needed record left out", "nothing comes", "episodes not asked", "memory out of reach")
 """The ways in which recall misses what it should bring."""
-CHANGED = ("cell shifted", "negated")
-"""The ways in which the needed record comes changed."""
+CHANGED, UNTRUE = ("cell shifted", "negated"), ("false rule", "false wall", "walled in")
+"""The ways in which the needed record comes changed; the untrue ones that come beside it."""
+TOOL_VARIANTS = (
+    *("raises", HANGS, "fails without a reason", "world out of reach", "line lost"),
+    *("does nothing", "worn brush"),
+)
+"""The ways in which a tool breaks."""
 
 
-def _false_rule(stage: Stage, dice: random.Random) -> list[Record]:
-    """A cell of the task is said to be forbidden."""
-    facts = stage.setup.facts
-    return [_rule_record(dice.choice([c for c in facts.dirty if c != facts.forbidden]))]
+def lied(variant: str, reading: Reading, before: Reading, dice: random.Random) -> Reading:
+    """What the agent gets, from a true reading and the true one before it."""
+    here, grid, dirty = reading.position, reading.grid, reading.dirty
+
+    def open_way() -> Direction:
+        return dice.choice([way for way in DIRECTIONS if inside(neighbour(here, way), grid)])
+
+    match variant:
+        case "battery gauge off":
+            off = dice.choice((-60, -45, -30, -20, 20, 30, 45, 60))
+            update: dict[str, Any] = {"battery": min(100, max(5, reading.battery + off))}
+        case "located next door":
+            update = {"position": dice.choice(around(here, grid))}
+        case "stale reading":
+            return before
+        case "blind to dirt":
+            seen = {name: False for name, found in dirty.model_dump().items() if found}
+            update = {"dirty": dirty.model_copy(update=seen)}
+        case "proximity flipped":
+            way = open_way()
+            felt = {way: not getattr(reading.blocked, way)}
+            update = {"blocked": reading.blocked.model_copy(update=felt)}
+        case _:
+            where = "here" if variant == "dirt underfoot flipped" else open_way()
+            flipped = {where: not getattr(dirty, where)}
+            update = {"dirty": dirty.model_copy(update=flipped)}
+    return reading.model_copy(update=update)
 
 
-def _false_wall(stage: Stage, dice: random.Random) -> list[Record]:
-    """A free cell between start and work is said to be blocked."""
+def planned(
+    variant: str, world: WorldState, robot: Robot, direction: Direction | None, dice: random.Random
+) -> Intervention | None:
+    """What is done to the world while a robot is about to move there, or to clean (None).
+
+    None where it cannot be done now.
+    """
+    here, charger = robot.position, world.charger
+    there = neighbour(here, direction) if direction else here
+    taken = obstacle_cells(world) | {each.position for each in world.robots}
+    free = [cell for cell in cells_of(world.grid) if cell not in taken]
+    match variant:
+        case "battery drained":
+            left = dice.choice((6, 8, 11, 16, 21))
+            if left < robot.battery and here != charger:
+                return SetBattery(robot=robot.id, battery=left)
+        case "carried off":
+            places = [cell for cell in free if cell not in (here, there, charger)]
+            return PlaceRobot(robot=robot.id, cell=dice.choice(places)) if places else None
+        case "somebody cleans":
+            if direction is None and here in world.dirty:
+                return RemoveDirt(cell=here)
+        case "dirt returns":  # where it was cleaned, within sight of where the robot goes
+            near = [*([there] if inside(there, world.grid) else []), *around(there, world.grid)]
+            again = [cell for cell in near if cell in world.cleaned and cell not in world.dirty]
+            return AddDirt(cell=dice.choice(again)) if again else None
+        case _:
+            if direction and there != charger and there in free:
+                return AddObstacle(cell=there, visible=variant == "wall in the way")
+    return None
+
+
+def untrue_records(variant: str, stage: Stage, dice: random.Random) -> list[Record]:
+    """The untrue records that come beside the true ones."""
     facts, world = stage.setup.facts, stage.setup.world
-    near = around(facts.start, world.grid)
-    cells = [cell for cell in near if cell not in (*facts.dirty, facts.wall, world.charger)]
-    return [_wall_record(facts.start, dice.choice(cells))] if cells else []
-
-
-def _walled_in(stage: Stage, dice: random.Random) -> list[Record]:
-    """All cells around one cell of the task are said to be blocked."""
-    facts = stage.setup.facts
+    if variant == "false rule":
+        return [_rule_record(dice.choice([c for c in facts.dirty if c != facts.forbidden]))]
+    if variant == "false wall":  # between start and work
+        near = around(facts.start, world.grid)
+        cells = [cell for cell in near if cell not in (*facts.dirty, facts.wall, world.charger)]
+        return [_wall_record(facts.start, dice.choice(cells))] if cells else []
     targets = [cell for cell in facts.dirty if cell not in (facts.start, facts.forbidden)]
     if not targets:
         return []
     target = dice.choice(targets)
-    return [_wall_record(target, cell) for cell in around(target, stage.setup.world.grid)]
+    return [_wall_record(target, cell) for cell in around(target, world.grid)]
 
 
-UNTRUE: Mapping[str, Callable[[Stage, random.Random], list[Record]]] = {
-    "false rule": _false_rule,
-    "false wall": _false_wall,
-    "walled in": _walled_in,
-}
-"""The untrue records that come beside the true ones, by variant."""
+Hits = list[RecalledRecord]
 
 
 class BrokenStore(WrappedStore):
@@ -418,7 +355,7 @@ class BrokenStore(WrappedStore):
         if variant in CHANGED:
             return [self._changed(hit) for hit in hits]
         score = max((hit.score for hit in hits), default=0.5)
-        untrue = UNTRUE[variant](self._stage, self._breaker.dice())
+        untrue = untrue_records(variant, self._stage, self._breaker.dice())
         return [*(RecalledRecord(record=one, score=score) for one in untrue), *hits][: search.k]
 
     def _changed(self, hit: RecalledRecord) -> RecalledRecord:
@@ -439,17 +376,6 @@ class BrokenStore(WrappedStore):
 
 # ---- motors ----
 
-NO_READING, HANGS = "no reading", "hangs"
-TOOL_VARIANTS = (
-    "raises",
-    HANGS,
-    "fails without a reason",
-    "world out of reach",
-    "line lost",
-    "does nothing",
-    "worn brush",
-)
-"""The ways in which a tool breaks."""
 _RAISED = (
     RuntimeError("motor controller: no acknowledgement"),
     OSError("bus error while writing to the drive"),
@@ -481,7 +407,7 @@ class BrokenClient(WorldClient):
         if breaker.variant == NO_READING:
             breaker.strike()
             raise WorldRefusedError("GET /api/sensor/all", 503, "unavailable", "try later", {})
-        reported = LIES[breaker.variant](true, before, breaker.dice())
+        reported = lied(breaker.variant, true, before, breaker.dice())
         if reported != true:
             breaker.strike()
         return reported
@@ -500,8 +426,8 @@ class BrokenClient(WorldClient):
         if self._breaker.due(Cause.CHANGED_ENVIRONMENT):
             world = await self._control.world()
             robot = next(one for one in world.robots if one.id == self.robot_id)
-            plan = PLANS[self._breaker.variant]
-            intervention = plan(world, robot, direction, self._breaker.dice())
+            variant, dice = self._breaker.variant, self._breaker.dice()
+            intervention = planned(variant, world, robot, direction, dice)
             if intervention is not None:
                 await self._control.intervene(intervention)
                 self._breaker.strike()
@@ -534,7 +460,7 @@ class BrokenClient(WorldClient):
         return ActionResult(ok=variant == "does nothing", failure=None, reason=None, **where)
 
     async def _worn(self, act: Doing) -> ActionResult:
-        """A cleaning that fails by the world's own rules; half of the time it says so."""
+        """A cleaning that fails by the world's own rules."""
         worn = STILL.model_copy(update={"clean_uncertainty": 1.0})
         await self._control.intervene(SetDynamics(dynamics=worn))
         try:

@@ -11,7 +11,7 @@ from math import inf
 from typing import Any, cast
 
 from case_study.grid import around, cells_in
-from case_study.robot import remembered_obstacles
+from case_study.robot import forbidden_cells, remembered_obstacles
 from coag.proof import Circumstances, Claim, DomainKnowledge
 from coag.schema import RecalledRecord, Record
 from vacuum_world.world import (
@@ -103,7 +103,6 @@ _BLOCKED = (
     re.compile(rf"\bobstacle (?:stands |is )?at {_LIST}", re.IGNORECASE),
     re.compile(rf"{_LIST} (?:is|are)(?: still)? blocked", re.IGNORECASE),
 )
-_RULE = re.compile(r"forbid_cleaning_(\d+)_(\d+)")
 ANY_DIRT = "any dirt"
 
 
@@ -200,7 +199,7 @@ class VacuumDomain(DomainKnowledge):
             outside = grid is not None and not inside(cell, grid)
             felt = outside or cell in _cells(now.state.get("obstacles"))
             return felt or claim.fact in believed or claim.fact in now.observed
-        if cell in _forbidden(now.constraints) or claim.fact in believed:
+        if cell in forbidden_cells(now.constraints) or claim.fact in believed:
             return True
         return False if not remembered or cell in _listed(now.goal) else None
 
@@ -245,7 +244,7 @@ def _work(now: Circumstances) -> set[Cell]:
     recalled = {cells_in(one.fact)[0] for one in now.recalled if one.fact[:5] == "dirty"}
     ruled = {cells_in(one.fact)[0] for one in now.recalled if one.fact[:9] == "forbidden"}
     unseen = (_listed(now.goal) | recalled) - dirty - clean
-    return (dirty | unseen) - _forbidden(now.constraints) - ruled
+    return (dirty | unseen) - forbidden_cells(now.constraints) - ruled
 
 
 def _is_dirty(cell: Cell, now: Circumstances) -> bool | None:
@@ -262,11 +261,6 @@ def _listed(goal: str) -> set[Cell]:
     lines = [line for line in goal.splitlines() if not line.startswith("STATE")]
     sentences = [part for line in lines for part in line.split(".") if "dirt" in part.lower()]
     return {cell for sentence in sentences for cell in cells_in(sentence)}
-
-
-def _forbidden(constraints: Sequence[str]) -> set[Cell]:
-    found = (_RULE.fullmatch(name) for name in constraints)
-    return {(int(one[1]), int(one[2])) for one in found if one}
 
 
 def _cell_of(value: Any) -> Cell | None:

@@ -11,10 +11,8 @@ from dataclasses import dataclass, fields
 from functools import partial
 from typing import Literal
 
-from autogen_agentchat.messages import TextMessage, ToolCallExecutionEvent
-from autogen_core import CancellationToken
-
 from case_study.baseline import PlainAgent
+from case_study.contenders import CoagPlayer
 from case_study.grid import is_stranded
 from case_study.pages import markdown_table
 from case_study.robot import VacuumContext, prompt
@@ -34,7 +32,7 @@ from vacuum_world.server import WorldServer
 from vacuum_world.tools import world_tools
 from vacuum_world.world import Reading, WorldState, join, sense
 
-from .answers import BELIEFS, EVALUATIONS, NO_ANSWER, PROPOSALS, SELECTIONS, UNUSABLE, broken_script
+from .answers import BELIEFS, EVALUATIONS, NO_ANSWER, PROPOSALS, SELECTIONS, UNUSABLE, BrokenModel
 from .components import (
     CHANGED,
     HANGS,
@@ -169,23 +167,19 @@ async def play(
     member = await join_world(ground.server.url, ROBOT, control_token=ground.server.control_token)
     breaker = Breaker(fault)
     async with BrokenClient(ground.server.url, member, breaker, ground.control) as client:
-        if agent == "coag":
-            records = await _coag(stage, ground, client, breaker)
-        else:
-            records = await _plain(stage, client, breaker)
-    world = await ground.control.world()
+        records = await (_coag if agent == "coag" else _plain)(stage, ground, client, breaker)
     return Trial(
         stage=stage,
         fault=fault,
         records=records,
         struck=tuple(breaker.struck),
-        tally=tally_of(stage.setup, world, records),
+        tally=tally_of(stage.setup, await ground.control.world(), records),
         cycles=breaker.now(),
     )
 
 
 def _model(breaker: Breaker) -> ScriptedModel:
-    return ScriptedModel(broken_script(TEMPERAMENTS["sound"], breaker), name=SOUND)
+    return ScriptedModel(BrokenModel(TEMPERAMENTS["sound"], breaker).answer, name=SOUND)
 
 
 async def _coag(
@@ -208,23 +202,22 @@ async def _coag(
         depth="full",
         proposal="json",
     )
+    player = CoagPlayer(agent, "constraint")
 
-    async def say(text: str) -> list[str]:
-        results: list[str] = []
-        message = TextMessage(content=text, source="user")
-        async for item in agent.on_messages_stream([message], CancellationToken()):
-            if isinstance(item, ToolCallExecutionEvent):
-                results += [result.content for result in item.content]
-        return results
+    async def say(text: str) -> Sequence[str]:
+        return (await player.say(text)).results
 
     try:
         await _drive(stage, say)
         return tuple(agent.trace)
     finally:
-        await agent.close()
+        await player.close()
 
 
-async def _plain(stage: Stage, client: BrokenClient, breaker: Breaker) -> tuple[TraceRecord, ...]:
+async def _plain(
+    stage: Stage, ground: Ground, client: BrokenClient, breaker: Breaker
+) -> tuple[TraceRecord, ...]:
+    del ground
     recorder = Recorder(None, agent=ROBOT, model=SOUND)
     breaker.now = lambda: recorder.turn
     agent = PlainAgent(
@@ -235,8 +228,8 @@ async def _plain(stage: Stage, client: BrokenClient, breaker: Breaker) -> tuple[
         recorder=recorder,
     )
 
-    async def say(text: str) -> list[str]:
-        async with asyncio.timeout(_SHORT_PATIENCE if breaker.variant == HANGS else _PATIENCE):
+    async def say(text: str) -> Sequence[str]:
+        async with asyncio.timeout(_PATIENCE):
             return await agent.say(text)
 
     try:
@@ -247,7 +240,7 @@ async def _plain(stage: Stage, client: BrokenClient, breaker: Breaker) -> tuple[
         recorder.close()
 
 
-async def _drive(stage: Stage, say: Callable[[str], Awaitable[list[str]]]) -> None:
+async def _drive(stage: Stage, say: Callable[[str], Awaitable[Sequence[str]]]) -> None:
     """The task, then "Continue.", up to a bound, two idle turns, or a stranded robot."""
     text = task_text(stage.setup, first_reading(stage))
     idle = actions = 0
@@ -256,7 +249,7 @@ async def _drive(stage: Stage, say: Callable[[str], Awaitable[list[str]]]) -> No
         try:
             results = await say(text)
         except (CoagError, TimeoutError):  # the turn broke off; the trace says why
-            results = []
+            results = ()
         actions += len(results)
         idle = 0 if results else idle + 1
         stranded = any(map(is_stranded, results))
@@ -275,12 +268,12 @@ VARIANTS: Mapping[Cause, tuple[str, ...]] = {
     Cause.MISPERCEPTION: (*LIES, NO_READING),
     Cause.MISSED_RETRIEVAL: MISSED,
     Cause.WRONG_FACT: (*CHANGED, *UNTRUE),
-    Cause.FAULTY_REASONING: tuple(BELIEFS),
+    Cause.FAULTY_REASONING: BELIEFS,
     Cause.INVALID_PROPOSAL: tuple(PROPOSALS),
     Cause.FAULTY_EVALUATION: tuple(EVALUATIONS),
     Cause.BAD_SELECTION: tuple(SELECTIONS),
     Cause.FAILED_EXECUTION: TOOL_VARIANTS,
-    Cause.CHANGED_ENVIRONMENT: tuple(PLANS),
+    Cause.CHANGED_ENVIRONMENT: PLANS,
     Cause.UNUSABLE_ANSWER: (*UNUSABLE, NO_ANSWER),
 }
 """In which ways each component breaks."""
@@ -463,11 +456,8 @@ async def measure_both(
 ) -> tuple[Measured, ...]:
     """Measures both kinds of agents in one world; the baseline only if any are wanted of it.
 
-    Args:
-        count: Faults of the CoAG agent that are to do harm, shared out over its components.
-        baseline: The same for the plain baseline.
-        seed: What everything is drawn from.
-        on_progress: Called with the agent, how many faults are done, and of how many.
+    So many faults of each are to do harm, shared out over the components. `on_progress` is called
+    with the agent, how many faults are done, and of how many.
 
     Raises:
         WorldError: The world failed.
@@ -509,10 +499,10 @@ def _tables(measured: Measured) -> Iterator[str]:
     yield _variants(found)
     lost = [
         [
-            str(one.fault.cause),
+            one.fault.cause,
             one.fault.variant,
             f"{one.stage} {one.seed}",
-            str(one.struck[0]),
+            f"{one.struck[0]}",
             one.found,
         ]
         for one in found

@@ -14,10 +14,11 @@ from .rules import (
     CONSTRAINTS,
     ForbidCleaning,
     constraint_named,
+    forbidden_cells,
     keep_charge_to_reach_charger,
     no_move_into_known_obstacle,
 )
-from .state import VacuumState, Ways, project, state_of, value
+from .state import WAYS, VacuumState, Ways, project, state_of, value
 
 __all__ = [
     "VacuumAdapter",
@@ -26,6 +27,7 @@ __all__ = [
     "VacuumContext",
     "VacuumState",
     "Ways",
+    "WAYS",
     "state_of",
     "project",
     "value",
@@ -36,6 +38,7 @@ __all__ = [
     "keep_charge_to_reach_charger",
     "no_move_into_known_obstacle",
     "ForbidCleaning",
+    "forbidden_cells",
     "prompt",
     "procedures",
     "change_sentence",

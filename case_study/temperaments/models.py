@@ -72,10 +72,10 @@ def _json_form(request: ScriptedRequest, facts: Facts, intend: Intend) -> JsonAn
     schema = request.schema or {}
     fields: Mapping[str, Any] = schema.get("properties", {})
     if "choice" in fields or "evaluations" in fields:
-        offered = _candidates(request.text)
-        known = facts.actions | {each.key[0] for each in offered}
+        listed = offered(request.text)
+        known = facts.actions | {each.key[0] for each in listed}
         intentions = intend(replace(facts, actions=known))
-        return _choose(offered, intentions) if "choice" in fields else _judge(offered, intentions)
+        return _choose(listed, intentions) if "choice" in fields else _judge(listed, intentions)
     intentions = intend(facts)
     reply: JsonAnswer = {}
     if "situation" in fields:
@@ -104,7 +104,7 @@ def _proposals(intentions: Sequence[Intention], *, scored: bool) -> list[JsonAns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Offered:
+class Offered:
     """A candidate as a prompt lists it."""
 
     number: int
@@ -113,9 +113,9 @@ class _Offered:
     """What Evaluation gave it; 0 where it gave none."""
 
 
-def _candidates(text: str) -> list[_Offered]:
+def offered(text: str) -> list[Offered]:
     """The numbered candidates of a prompt."""
-    found: list[_Offered] = []
+    found: list[Offered] = []
     heads = list(_CANDIDATE.finditer(text))
     ends = [head.start() for head in heads[1:]] + [len(text)]
     for head, end in zip(heads, ends, strict=True):
@@ -127,7 +127,7 @@ def _candidates(text: str) -> list[_Offered]:
         scored = _SCORE.search(text, head.end(), end)
         score = float(scored.group(1)) if scored else 0.0
         key = Intention(action=action, arguments=parsed).key
-        found.append(_Offered(number=int(number), key=key, score=score))
+        found.append(Offered(number=int(number), key=key, score=score))
     return found
 
 
@@ -145,21 +145,21 @@ def _rank(key: tuple[str, str], intentions: Sequence[Intention]) -> int:
     return len(intentions)
 
 
-def _judge(offered: Sequence[_Offered], intentions: Sequence[Intention]) -> JsonAnswer:
+def _judge(listed: Sequence[Offered], intentions: Sequence[Intention]) -> JsonAnswer:
     judged: list[JsonAnswer] = []
-    for each in offered:
+    for each in listed:
         rank = _rank(each.key, intentions)
         reason = f"It is number {rank + 1} of what I want."
         judged.append({"candidate": each.number, "reason": reason, "score": _score(rank)})
     return {"evaluations": judged}
 
 
-def _choose(offered: Sequence[_Offered], intentions: Sequence[Intention]) -> JsonAnswer:
+def _choose(listed: Sequence[Offered], intentions: Sequence[Intention]) -> JsonAnswer:
     """The highest score wins; where there are none, what it wants most.
 
     Prompts that ask for a choice lack some of what scores were based on, so scores decide.
     """
-    best = max(offered, key=lambda each: (each.score, -_rank(each.key, intentions)), default=None)
+    best = max(listed, key=lambda each: (each.score, -_rank(each.key, intentions)), default=None)
     return {"reason": "It is what I want most.", "choice": best.number if best else 1}
 
 

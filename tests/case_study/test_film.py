@@ -30,21 +30,23 @@ from coag.schema import (
     Verdict,
 )
 from coag.tracing import RunFolder, list_runs
+from vacuum_world.world import create_world
 
 Played = Callable[..., Awaitable[RunFolder]]
 SMALL = FilmOptions(size="small", fps=10)
 AT = datetime(2026, 11, 21, tzinfo=UTC)
-WORLD: dict[str, Any] = {
+_PLACED: dict[str, Any] = {
     "grid": [4, 3],
     "charger": [0, 0],
-    "dirty": [[1, 1], [9, 9]],
+    "dirty": [[1, 1]],
     "obstacles": [{"cell": [2, 2], "visible": False}],
     "robots": [
-        {"name": "other", "position": [3, 0], "battery": 50},
-        {"name": "robot", "position": [1, 0], "battery": 20},
+        {"id": "r1", "name": "other", "position": [3, 0], "battery": 50},
+        {"id": "r2", "name": "robot", "position": [1, 0], "battery": 20},
     ],
     "forbidden": [[3, 2]],
 }
+WORLD: dict[str, Any] = create_world(1).model_dump(mode="json") | _PLACED
 LABELS = Labels(
     title="t", subtitle="s", phases=("proposal", "evaluation"), belief_title="b", no_truth="w"
 )
