@@ -19,7 +19,7 @@ import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import unified_diff
-from itertools import islice
+from itertools import islice, product
 from pathlib import Path
 from typing import Annotated
 
@@ -126,15 +126,9 @@ class Effort(Value):
     """The size of a change to sources."""
 
     files: int
-    added: int
-    """New lines; a changed line is a new one and a removed one."""
-    removed: int
+    lines: int
+    """New and removed lines; a changed line is a new one and a removed one."""
     diff: str
-
-    @property
-    def lines(self) -> int:
-        """New and removed lines."""
-        return self.added + self.removed
 
 
 def effort(change: ChangeRequest, way: Way) -> Effort:
@@ -143,18 +137,13 @@ def effort(change: ChangeRequest, way: Way) -> Effort:
     Raises:
         ConfigurationError: The sources are not as the edit expects them.
     """
-    diffs: list[list[str]] = []
-    for path, after in sorted(edited(change, way).items()):
+    diff: list[str] = []
+    after = edited(change, way)
+    for path, text in sorted(after.items()):
         old = (_root() / path).read_text(encoding="utf-8").splitlines(keepends=True)
-        new = after.splitlines(keepends=True)
-        diffs.append(list(unified_diff(old, new, f"a/{path}", f"b/{path}")))
-    body = [line for lines in diffs for line in lines[2:]]
-    return Effort(
-        files=len(diffs),
-        added=sum(line.startswith("+") for line in body),
-        removed=sum(line.startswith("-") for line in body),
-        diff="".join(line for lines in diffs for line in lines),
-    )
+        diff += unified_diff(old, text.splitlines(keepends=True), f"a/{path}", f"b/{path}")
+    lines = sum(line[0] in "+-" and line[:4] not in ("+++ ", "--- ") for line in diff)
+    return Effort(files=len(after), lines=lines, diff="".join(diff))
 
 
 def edited(change: ChangeRequest, way: Way) -> dict[str, str]:
@@ -163,21 +152,21 @@ def edited(change: ChangeRequest, way: Way) -> dict[str, str]:
     Raises:
         ConfigurationError: A source is not as the edit expects it.
     """
-    if not way.prompts:
-        text = (_root() / _RULES).read_text(encoding="utf-8")
-        if text.count(_LAST_RULE) != 1 or text.count(_NEXT_CLASS) != 1:
+    after: dict[str, str] = {}
+    for path in way.prompts or (_RULES,):
+        text = (_root() / path).read_text(encoding="utf-8")
+        if way.prompts:
+            bullet = "- " if "\n- " in text else ""
+            after[path] = f"{text.rstrip()}\n{bullet}{change.sentence}\n"
+        elif text.count(_LAST_RULE) != 1 or text.count(_NEXT_CLASS) != 1:
             raise ConfigurationError(
                 f"{_RULES} is not as it was when the change {change.name!r} was written: "
                 "adapt the edit in case_study/maintainability.py to it."
             )
-        text = text.replace(_NEXT_CLASS, f"{change.code.lstrip()}\n\n{_NEXT_CLASS}")
-        entry = f'    "{change.rule}": {change.rule},\n'
-        return {_RULES: text.replace(_LAST_RULE, _LAST_RULE + entry)}
-    after: dict[str, str] = {}
-    for path in way.prompts:
-        text = (_root() / path).read_text(encoding="utf-8")
-        bullet = "- " if "\n- " in text else ""
-        after[path] = f"{text.rstrip()}\n{bullet}{change.sentence}\n"
+        else:
+            text = text.replace(_NEXT_CLASS, f"{change.code.lstrip()}\n\n{_NEXT_CLASS}")
+            entry = f'    "{change.rule}": {change.rule},\n'
+            after[path] = text.replace(_LAST_RULE, _LAST_RULE + entry)
     return after
 
 
@@ -195,14 +184,6 @@ class Run(Value):
     seed: int
     broken: int
     success: bool
-
-
-class Probe(Value):
-    """What a process of its own plays."""
-
-    change: str
-    agent: str
-    seeds: tuple[int, ...]
 
 
 class Maintained(Value):
@@ -239,19 +220,17 @@ def maintain(
     """
     ways = tuple(ways)
     for change in changes:
-        instances = tempting_seeds(change, seeds)
         controls: dict[str, tuple[Run, ...]] = {}
         for way in ways:
-            probe = Probe(change=change.name, agent=way.agent, seeds=instances)
             if way.agent not in controls:
-                controls[way.agent] = _play_copy(probe, {})
+                controls[way.agent] = _play_copy(change, way.agent, seeds, {})
             yield Maintained(
                 change=change.name,
                 way=way.name,
                 agent=way.agent,
                 effort=effort(change, way),
                 control=controls[way.agent],
-                runs=_play_copy(probe, edited(change, way)),
+                runs=_play_copy(change, way.agent, seeds, edited(change, way)),
             )
 
 
@@ -287,39 +266,35 @@ def broken_by(change: ChangeRequest, records: Iterable[TraceRecord], start: Cell
     return broken
 
 
-def play_probe(argument: str) -> None:
-    """Plays a `Probe`, given as JSON, and prints the runs and where the played sources lie."""
-    runs = asyncio.run(_play(Probe.model_validate_json(argument)))
+def play_changed(change: str, agent: str, seeds: str) -> None:
+    """Plays an agent on so many instances; prints the runs and where the played sources lie."""
+    runs = asyncio.run(_play(CHANGES[change], agent, int(seeds)))
     played = {"sources": str(_root()), "runs": _RUNS.dump_python(runs, mode="json")}
     sys.stdout.write(json.dumps(played))
 
 
-async def _play(probe: Probe) -> tuple[Run, ...]:
+async def _play(change: ChangeRequest, agent: str, seeds: int) -> tuple[Run, ...]:
     runs: list[Run] = []
     with tempfile.TemporaryDirectory() as logs:
-        for model in MODELS:
-            for seed in probe.seeds:
-                request = CaseRequest(
-                    scenario=SCENARIO,
-                    agent=probe.agent,
-                    model=model,
-                    seed=seed,
-                    episodes=1,
-                    place="local",
-                )
-                folder = CaseFolder.create(Path(logs), request)
-                result = await play_case(request, folder)
-                records = [each for run in list_runs(folder.path) for each in records_of(run)]
-                start = build_scenario(SCENARIO, seed).facts.start
-                broken = broken_by(CHANGES[probe.change], records, start)
-                runs.append(Run(model=model, seed=seed, broken=broken, success=result.success))
+        for model, seed in product(MODELS, tempting_seeds(change, seeds)):
+            request = CaseRequest(
+                scenario=SCENARIO, agent=agent, model=model, seed=seed, episodes=1, place="local"
+            )
+            folder = CaseFolder.create(Path(logs), request)
+            result = await play_case(request, folder)
+            records = [each for run in list_runs(folder.path) for each in records_of(run)]
+            broken = broken_by(change, records, build_scenario(SCENARIO, seed).facts.start)
+            runs.append(Run(model=model, seed=seed, broken=broken, success=result.success))
     return tuple(runs)
 
 
-def _play_copy(probe: Probe, after: Mapping[str, str]) -> tuple[Run, ...]:
+def _play_copy(
+    change: ChangeRequest, agent: str, seeds: int, after: Mapping[str, str]
+) -> tuple[Run, ...]:
     """The runs of an agent whose sources were changed, in a copy of the packages."""
     program = (
-        "import sys; from case_study.maintainability import play_probe; play_probe(sys.argv[1])"
+        "import sys; from case_study.maintainability import play_changed; "
+        "play_changed(*sys.argv[1:])"
     )
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder).resolve()
@@ -329,7 +304,7 @@ def _play_copy(probe: Probe, after: Mapping[str, str]) -> tuple[Run, ...]:
         for path, text in after.items():
             (copy / path).write_text(text, encoding="utf-8")
         ended = subprocess.run(
-            [sys.executable, "-c", program, probe.model_dump_json()],
+            [sys.executable, "-c", program, change.name, agent, str(seeds)],
             cwd=copy,
             env={**os.environ, "PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"},
             capture_output=True,
@@ -340,7 +315,7 @@ def _play_copy(probe: Probe, after: Mapping[str, str]) -> tuple[Run, ...]:
         if ended.returncode:
             last = ended.stderr.strip().splitlines()[-1:] or ["no message"]
             raise ConfigurationError(
-                f"Playing {probe.agent!r} after the change {probe.change!r} failed: {last[0]}"
+                f"Playing {agent!r} after the change {change.name!r} failed: {last[0]}"
             )
         played = json.loads(ended.stdout)
         if Path(played["sources"]).resolve() != copy:
@@ -355,21 +330,19 @@ def table(results: Sequence[Maintained]) -> str:
     parts: list[str] = []
     head = ["way", "agent", "files", "lines", *(f"broken by `{one}`" for one in MODELS), "holds"]
     for name in dict.fromkeys(result.change for result in results):
-        rows = [_row(result) for result in results if result.change == name]
+        rows: list[list[str]] = []
+        for one in (result for result in results if result.change == name):
+            row = [one.way, one.agent, str(one.effort.files), str(one.effort.lines)]
+            for model in MODELS:
+                runs, before = (
+                    [bool(run.broken) for run in every if run.model == model]
+                    for every in (one.runs, one.control)
+                )
+                row.append(f"{sum(runs)} of {len(runs)} (before: {sum(before)})")
+            rows.append([*row, "yes" if one.holds else "no"])
         parts.append(f"**{name}**: {CHANGES[name].sentence}")
         parts.append(markdown_table(head, rows, f"llrr{'r' * len(MODELS)}l"))
     return "\n\n".join(parts)
-
-
-def _row(result: Maintained) -> list[str]:
-    cells = [result.way, result.agent, str(result.effort.files), str(result.effort.lines)]
-    for model in MODELS:
-        broken = [
-            [bool(run.broken) for run in runs if run.model == model]
-            for runs in (result.runs, result.control)
-        ]
-        cells.append(f"{sum(broken[0])} of {len(broken[0])} (before: {sum(broken[1])})")
-    return [*cells, "yes" if result.holds else "no"]
 
 
 def main(

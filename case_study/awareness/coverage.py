@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequenc
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import product
 from pathlib import Path
 from statistics import fmean
 
@@ -25,7 +26,7 @@ from coag.evals import compare
 from coag.models import ModelSpec, StructuredModel
 from coag.schema import Value, estimate_tokens
 
-from .dialogues import CachedPerception, DialogueRun, run_analyses, run_perception
+from .dialogues import CachedPerception, run_analyses, run_perception
 from .exams import (
     PAPER,
     QUESTIONS,
@@ -79,7 +80,7 @@ BASELINES = (Kind.BUFFER, Kind.CUT, Kind.SUMMARY, Kind.NOTHING)
 _AWARENESS = (Kind.BY_HAND, Kind.BY_RULES, Kind.BY_MODEL)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Memory:
     """A text in place of a talk."""
 
@@ -97,12 +98,9 @@ class Memory:
 async def memories_of(
     exam: Exam, budget: int, model: Perception | None = None
 ) -> tuple[Memory, ...]:
-    """A dialogue as each kind of memory holds it after the last turn.
+    """A dialogue as each kind of memory holds it after the last turn, with this budget of tokens.
 
-    Args:
-        exam: The dialogue.
-        budget: Tokens of an injection, and of the buffer that is cut.
-        model: Reads the messages for `Kind.BY_MODEL`, which is left out without it.
+    `Kind.BY_MODEL` is left out where no model reads the messages.
 
     Raises:
         ModelCallError: The model could not be asked.
@@ -114,28 +112,21 @@ async def memories_of(
         for speaker, said in (("User", message), ("Assistant", reply))
         if said.strip()
     ]
-    fits = (lines[at:] for at in range(len(lines)))
-    newest = next(
-        (rest for rest in fits if estimate_tokens("\n".join(rest)) <= budget), list[str]()
-    )
+    newest = lines
+    while newest and estimate_tokens("\n".join(newest)) > budget:
+        newest = newest[1:]
     runs = {Kind.BY_HAND: run_analyses("by hand", exam.turns)}
-    seen: dict[Kind, Perception] = {Kind.BY_RULES: RulePerception()}
+    runs[Kind.BY_RULES] = await run_perception("rules", RulePerception(), exam.messages)
     if model is not None:
-        seen[Kind.BY_MODEL] = model
-    for kind, perception in seen.items():
-        runs[kind] = await run_perception(kind, perception, exam.messages)
+        runs[Kind.BY_MODEL] = await run_perception("model", model, exam.messages)
+    inject = ConversationAdapter().format_for_injection
     return (
-        Memory(kind=Kind.NOTHING, text=""),
-        Memory(kind=Kind.BUFFER, text="\n".join(lines)),
-        Memory(kind=Kind.CUT, text="\n".join(newest)),
-        Memory(kind=Kind.SUMMARY, text=exam.key.summary),
-        *(_injection(kind, run, budget) for kind, run in runs.items()),
+        Memory(Kind.NOTHING, ""),
+        Memory(Kind.BUFFER, "\n".join(lines)),
+        Memory(Kind.CUT, "\n".join(newest)),
+        Memory(Kind.SUMMARY, exam.key.summary),
+        *(Memory(kind, inject(run.state, budget), run.errors) for kind, run in runs.items()),
     )
-
-
-def _injection(kind: Kind, run: DialogueRun, budget: int) -> Memory:
-    text = ConversationAdapter().format_for_injection(run.state, budget)
-    return Memory(kind=kind, text=text, faults=run.errors)
 
 
 # ---- what they cover ----
@@ -206,15 +197,10 @@ async def cover(
     perception: Perception | None = None,
     on_answer: OnAnswer = lambda what, done, total: None,
 ) -> Coverage:
-    """Asks a reader every question about every memory of every dialogue.
+    """Asks a reader every question about every memory of every dialogue, from the text alone.
 
-    Args:
-        exams: The dialogues.
-        reader: Answers from the text alone.
-        questions: What is asked.
-        budget: Tokens of an injection and of the buffer that is cut.
-        perception: Reads the messages for one more injection.
-        on_answer: Called at each step.
+    `budget` is in tokens, of injections and of the buffer that is cut; a `perception` reads the
+    messages for one more injection.
 
     Raises:
         ModelCallError: A model could not be asked.
@@ -226,10 +212,9 @@ async def cover(
     for exam in exams:
         on_answer(f"{exam.name}: messages are read", len(scored), total)
         memories[exam.name] = await memories_of(exam, budget, perception)
-        for memory in memories[exam.name]:
-            for question in questions:
-                on_answer(f"{exam.name}: {memory.kind}, {question.id}", len(scored), total)
-                scored.append(await _scored(exam, memory, question, reader, budget))
+        for memory, question in product(memories[exam.name], questions):
+            on_answer(f"{exam.name}: {memory.kind}, {question.id}", len(scored), total)
+            scored.append(await _scored(exam, memory, question, reader, budget))
     return Coverage(
         reader=reader.name,
         budget=budget,
@@ -242,8 +227,7 @@ async def cover(
 async def _scored(
     exam: Exam, memory: Memory, question: Question, reader: Reader, budget: int
 ) -> Scored:
-    right = exam.right(question)
-    claims = None
+    right, claims = exam.right(question), None
     if question.id == "token_budget":
         found = Score.of(float(memory.tokens <= budget))
     elif question.id == "machine_parseable":
@@ -291,7 +275,7 @@ def coverage_page(coverage: Coverage, command: str) -> str:
 
 
 def _parts(coverage: Coverage, command: str) -> Iterator[str]:
-    further = coverage.further
+    further, kinds = coverage.further, coverage.kinds
     yield f"# What each kind of memory tells, read by {coverage.reader}"
     yield (
         f"{_dialogues(len(coverage.memories))}, {len(coverage.questions)} questions each, asked "
@@ -308,18 +292,27 @@ def _parts(coverage: Coverage, command: str) -> Iterator[str]:
         yield f"## Table 6: {_dialogues(len(further))}, means"
         yield _table_6(coverage, further)
         yield from ("## Differences, paired by dialogue", _differences(coverage))
-        yield from ("## Coverage of each dialogue", _per_dialogue(coverage))
+        yield "## Coverage of each dialogue"
+        rows = [
+            [name, *(f"{coverage.total(name, k):.1f} ({coverage.tokens(name, k)})" for k in kinds)]
+            for name in coverage.memories
+        ]
+        yield markdown_table(["coverage (tokens)", *kinds], rows)
     yield "## Table 7: by question"
     if PAPER in coverage.memories:
-        head = ["the paper's scenario", *coverage.kinds]
-        head += [f"paper: {kind}" for kind in _PRINTED_KINDS]
-        yield markdown_table(head, [_marked(coverage, one) for one in coverage.questions])
+        head = ["the paper's scenario", *kinds, *(f"paper: {kind}" for kind in _PRINTED_KINDS)]
+        rows = list[list[str]]()
+        for one in coverage.questions:
+            scores = [coverage.mean(kind, one, (PAPER,)) for kind in kinds]
+            marks = [f"{Mark.of(score).value} {score:.2f}" for score in scores]
+            rows.append([one.label, *marks, *one.printed])
+        yield markdown_table(head, rows)
     if further:
         rows = [
-            [one.label, *(f"{coverage.mean(kind, one, further):.2f}" for kind in coverage.kinds)]
+            [one.label, *(f"{coverage.mean(kind, one, further):.2f}" for kind in kinds)]
             for one in coverage.questions
         ]
-        yield markdown_table(["further dialogues, mean score", *coverage.kinds], rows)
+        yield markdown_table(["further dialogues, mean score", *kinds], rows)
         yield from ("## Where awareness does not win", _losses(coverage))
     yield from ("## Nothing to tell", _nothing_to_tell(coverage))
     yield from ("## Answers that failed", _failures(coverage))
@@ -387,26 +380,6 @@ def _differences(coverage: Coverage) -> str:
     )
 
 
-def _per_dialogue(coverage: Coverage) -> str:
-    rows = [
-        [
-            dialogue,
-            *(
-                f"{coverage.total(dialogue, kind):.1f} ({coverage.tokens(dialogue, kind)})"
-                for kind in coverage.kinds
-            ),
-        ]
-        for dialogue in coverage.memories
-    ]
-    return markdown_table(["coverage (tokens)", *coverage.kinds], rows)
-
-
-def _marked(coverage: Coverage, question: Question) -> list[str]:
-    scores = [coverage.mean(kind, question, (PAPER,)) for kind in coverage.kinds]
-    marks = [f"{Mark.of(score).value} {score:.2f}" for score in scores]
-    return [question.label, *marks, *question.printed]
-
-
 def _losses(coverage: Coverage) -> str:
     """The questions in which a baseline scores as much as awareness or more, in the mean."""
     rows: list[list[str]] = []
@@ -414,18 +387,14 @@ def _losses(coverage: Coverage) -> str:
         means = {kind: coverage.mean(kind, question, coverage.further) for kind in coverage.kinds}
         best = max(BASELINES, key=lambda kind: means[kind])
         mine = [means[kind] for kind in _aware(coverage)]
-        cells = [f"{score:.2f} ({_against(score, means[best])})" for score in mine]
         if any(score < means[best] + _SAME for score in mine):
+            gaps = [score - means[best] for score in mine]
+            words = ["same" if abs(gap) < _SAME else "more" if gap > 0 else "less" for gap in gaps]
+            cells = [f"{score:.2f} ({word})" for score, word in zip(mine, words, strict=True)]
             rows.append([question.label, f"{best} {means[best]:.2f}", *cells])
     if not rows:
         return "It wins every question, in the mean over the further dialogues."
     return markdown_table(["question", "best baseline", *_aware(coverage)], rows)
-
-
-def _against(score: float, theirs: float) -> str:
-    if abs(score - theirs) < _SAME:
-        return "same"
-    return "more" if score > theirs else "less"
 
 
 def _nothing_to_tell(coverage: Coverage) -> str:
@@ -435,8 +404,7 @@ def _nothing_to_tell(coverage: Coverage) -> str:
         return "Every question had something to be told."
     by_kind = [[one for one in empty if one.kind is kind] for kind in coverage.kinds]
     cells = [f"{sum(one.score.value == 1 for one in mine)} of {len(mine)}" for mine in by_kind]
-    head = ["right answer: none", *coverage.kinds]
-    return markdown_table(head, [["claims nothing", *cells]])
+    return markdown_table(["right answer: none", *coverage.kinds], [["claims nothing", *cells]])
 
 
 def _failures(coverage: Coverage) -> str:

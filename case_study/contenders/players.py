@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import random
+from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from autogen_agentchat.messages import TextMessage, ToolCallExecutionEvent
 from autogen_core import CancellationToken
@@ -36,19 +37,18 @@ class Turn:
     """Calls that a guard around the tools refused: nothing was done."""
 
 
-class Player(Protocol):
-    """An agent that plays an episode."""
+class Player(ABC):
+    """An agent that plays an episode; `tokens` returns how many its model has used in this run."""
+
+    def __init__(self, tokens: Callable[[], int] = lambda: 0) -> None:
+        self.tokens = tokens
 
     @property
+    @abstractmethod
     def turns(self) -> int:
         """How many turns have begun."""
-        ...
 
-    @property
-    def tokens(self) -> int:
-        """Tokens that its model has read and written for it in this run."""
-        ...
-
+    @abstractmethod
     async def say(
         self, text: str, messages: Sequence[Message] = (), *, allowance: int | None = None
     ) -> Turn:
@@ -59,20 +59,19 @@ class Player(Protocol):
             messages: What others say, before that.
             allowance: How many external actions it may still take; None for no bound.
         """
-        ...
 
+    @abstractmethod
     async def change(self, change: Change) -> None:
         """Gives it a change of requirements; a repeated one has no effect."""
-        ...
 
     @property
+    @abstractmethod
     def folder(self) -> RunFolder | None:
         """Its run's folder; None before the first turn."""
-        ...
 
+    @abstractmethod
     async def close(self) -> None:
         """Ends its run."""
-        ...
 
 
 # ---- driving ----
@@ -112,7 +111,7 @@ async def drive(player: Player, task: str, how: Drive) -> int:
     """
     actions, idle, refused = how.done, 0, 0
     while actions < how.bound and idle < IDLE_TURNS and refused < REFUSED_TURNS:
-        if how.token_budget is not None and player.tokens >= how.token_budget:
+        if how.token_budget is not None and player.tokens() >= how.token_budget:
             break
         messages = await how.before_turn(actions)
         text = CONTINUE if player.turns else task
@@ -177,15 +176,8 @@ def coag_agent(
     )
 
 
-class CoagPlayer:
-    """A CoAG agent that plays.
-
-    Args:
-        agent: The agent.
-        delivery: How it gets a change of requirements.
-        tokens: Returns how many tokens its model has used.
-        on_event: Called with the agent after each of its events, e.g. to show it.
-    """
+class CoagPlayer(Player):
+    """A CoAG agent that plays; `on_event` is called after each of its events, e.g. to show it."""
 
     PROCEDURES = ("proposal", "evaluation", "selection", "deliberation")
     """Procedures by which it chooses; a change by procedure is a standing rule of each."""
@@ -197,20 +189,15 @@ class CoagPlayer:
         tokens: Callable[[], int] = lambda: 0,
         on_event: Callable[[CoagAgent], Awaitable[None]] | None = None,
     ) -> None:
+        super().__init__(tokens)
         self.agent = agent
         self._delivery = delivery
-        self._tokens = tokens
         self._on_event = on_event
 
     @property
     def turns(self) -> int:
         """How many turns have begun."""
         return self.agent.turn
-
-    @property
-    def tokens(self) -> int:
-        """Tokens that its model has used."""
-        return self._tokens()
 
     async def say(
         self, text: str, messages: Sequence[Message] = (), *, allowance: int | None = None
@@ -257,21 +244,17 @@ class CoagPlayer:
 # ---- who is not CoAG, and leaves a recorder's trace ----
 
 
-class _RecordedPlayer:
+class _RecordedPlayer(Player):
     """What players with a recorder share."""
 
     def __init__(self, recorder: Recorder, tokens: Callable[[], int] = lambda: 0) -> None:
+        super().__init__(tokens)
         self._recorder = recorder
-        self._tokens = tokens
         self._changes: list[str] = []
 
     @property
     def turns(self) -> int:
         return self._recorder.turn
-
-    @property
-    def tokens(self) -> int:
-        return self._tokens()
 
     async def change(self, change: Change) -> None:
         if change.sentence not in self._changes:
@@ -345,17 +328,19 @@ class _PlainPlayer(_RecordedPlayer):
         await self._agent.close()
 
 
-Policy = Callable[[Observation], Awaitable[Act | None]]
-"""From what is seen to what is done next; None when all is done."""
 FINISHED = "Nothing is left to do."
 
 
 class _PolicyPlayer(_RecordedPlayer):
-    """A policy that plays, one action a turn."""
+    """A policy that plays, one action a turn: chance, a program, or one who sees everything."""
 
-    def __init__(self, policy: Policy, parts: Parts, recorder: Recorder) -> None:
+    def __init__(self, contender: Contender, parts: Parts, recorder: Recorder, seed: int) -> None:
         super().__init__(recorder)
-        self._policy = policy
+        if contender.kind == "oracle" and parts.oracle_action is None:
+            raise ConfigurationError("This domain has no oracle: give `Parts.oracle_action`.")
+        self._kind = contender.kind
+        self._parts = parts
+        self._dice = random.Random(f"{seed} {parts.task}")
         self._tools = WorldWorkbench(parts.tools, recorder)
         self._task = ""
         self._messages: list[Message] = []
@@ -370,13 +355,7 @@ class _PolicyPlayer(_RecordedPlayer):
             self._messages.append(each)
         self._task = self._task or text
         self._recorder.begin_turn()
-        seen = Observation(
-            task=self._task,
-            changes=tuple(self._changes),
-            messages=tuple(self._messages),
-            results=tuple(self._results),
-        )
-        act = await self._policy(seen)
+        act = await self._next()
         if act is None:
             self._recorder.end_turn("respond", FINISHED)
             return Turn()
@@ -386,6 +365,21 @@ class _PolicyPlayer(_RecordedPlayer):
         self._results.append(result.to_text())
         self._recorder.end_turn("actions", "")
         return Turn(results=(self._results[-1],))
+
+    async def _next(self) -> Act | None:
+        """What is done next; None when all is done."""
+        if self._kind == "random":
+            return self._parts.random_action(self._dice)
+        if self._kind == "oracle" and self._parts.oracle_action is not None:
+            return await self._parts.oracle_action()
+        return self._parts.rule_action(
+            Observation(
+                task=self._task,
+                changes=tuple(self._changes),
+                messages=tuple(self._messages),
+                results=tuple(self._results),
+            )
+        )
 
 
 # ---- any of them ----
@@ -429,8 +423,7 @@ def build_player(
         )
 
     if not contender.asks_model:
-        policy = _policy(contender, parts, seed)
-        return _PolicyPlayer(policy, parts, recorder(NO_MODEL))
+        return _PolicyPlayer(contender, parts, recorder(NO_MODEL), seed)
     if model is None:
         raise ConfigurationError(f"Contender {contender.name!r} asks a model: give one.")
     if contender.kind == "coag":
@@ -445,19 +438,3 @@ def used_tokens(model: ChatCompletionClient) -> int:
     """Tokens that a model has read and written since it was opened."""
     usage = model.total_usage()
     return usage.prompt_tokens + usage.completion_tokens
-
-
-def _policy(contender: Contender, parts: Parts, seed: int) -> Policy:
-    dice = random.Random(f"{seed} {parts.task}")
-    oracle = parts.oracle_action
-
-    async def policy(seen: Observation) -> Act | None:
-        if contender.kind == "random":
-            return parts.random_action(dice)
-        if contender.kind == "rules" or oracle is None:
-            return parts.rule_action(seen)
-        return await oracle()
-
-    if contender.kind == "oracle" and oracle is None:
-        raise ConfigurationError("This domain has no oracle: give `Parts.oracle_action`.")
-    return policy

@@ -19,6 +19,7 @@ from case_study.contenders import (
     Drive,
     Message,
     Observation,
+    Player,
     Turn,
     drive,
 )
@@ -79,25 +80,28 @@ def test_aware_contender_is_the_same_agent_but_for_awareness(name: str) -> None:
     assert {field for field in fields if fields[field] != aware[field]} == {"aware"}
 
 
-class Puppet:
+class Puppet(Player):
     """A player whose turns are given in advance; the last one comes again and again."""
 
     def __init__(self, *turns: Turn, tokens: int = 0) -> None:
+        super().__init__(lambda: tokens * self.turns)
         self._coming = list(turns)
-        self._each = tokens
         self.heard: list[str] = []
         self.allowed: list[int | None] = []
-        self.turns = 0
-        self.tokens = 0
-        self.folder = None
+
+    @property
+    def turns(self) -> int:
+        return len(self.allowed)
+
+    @property
+    def folder(self) -> None:
+        return None
 
     async def say(
         self, text: str, messages: Sequence[Message] = (), *, allowance: int | None = None
     ) -> Turn:
         self.heard += [*(each.text for each in messages), text]
         self.allowed.append(allowance)
-        self.turns += 1
-        self.tokens += self._each
         return self._coming.pop(0) if len(self._coming) > 1 else self._coming[0]
 
     async def change(self, change: Change) -> None: ...

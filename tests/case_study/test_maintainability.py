@@ -14,14 +14,13 @@ from case_study.maintainability import (
     WAYS,
     Effort,
     Maintained,
-    Probe,
     Run,
     Way,
     broken_by,
     edited,
     effort,
     maintain,
-    play_probe,
+    play_changed,
     table,
     tempting_seeds,
 )
@@ -38,11 +37,11 @@ def test_a_way_changes_its_files_by_a_line_each_or_by_a_rule_of_ten_lines(way: W
         assert found.diff.count("+++ b/") == len(after)
         if way.prompts:
             assert after.keys() == set(way.prompts)
-            assert (found.added, found.removed) == (len(after), 0)
+            assert found.lines == len(after)
             last = {text.splitlines()[-1].removeprefix("- ") for text in after.values()}
             assert last == {change.sentence}
         else:
-            assert (found.lines, found.removed) == (10, 0)
+            assert found.lines == 10
             (text,) = after.values()
             tree = ast.walk(ast.parse(text))
             assert change.rule in {n.name for n in tree if isinstance(n, ast.FunctionDef)}
@@ -55,7 +54,7 @@ def maintained(*broken: int, control: int = 1) -> Maintained:
         change="reserve",
         way="plain-prompt",
         agent="plain",
-        effort=Effort(files=1, added=1, removed=1, diff=""),
+        effort=Effort(files=1, lines=2, diff=""),
         control=tuple(Run(model=m, seed=1, broken=control, success=True) for m in models),
         runs=tuple(Run(model=m, seed=1, broken=b, success=True) for m, b in after),
     )
@@ -95,11 +94,10 @@ def test_a_cleaning_that_leaves_less_than_the_reserve_breaks_the_rule_and_a_move
     assert len(tempting_seeds(RESERVE, 3)) == 3
 
 
-def test_a_probe_plays_the_agents_and_says_whose_sources_they_are(
+def test_a_changed_agent_is_played_and_says_whose_sources_they_are(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    probe = Probe(change=FORBIDDEN.name, agent="plain", seeds=tempting_seeds(FORBIDDEN, 1))
-    play_probe(probe.model_dump_json())
+    play_changed(FORBIDDEN.name, "plain", "1")
     shown = json.loads(capsys.readouterr().out)
     assert [run["model"] for run in shown["runs"]] == ["scripted:sound", "scripted:impulsive"]
     assert [run["broken"] for run in shown["runs"]] == [1, 1]
