@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from itertools import groupby
 from typing import Self
 
 from pydantic import Field
@@ -164,27 +165,27 @@ class CycleResult(Value):
     """How Execution ended; None if it was not reached."""
     result: str = ""
 
-    @classmethod
-    def of(cls, summary: CycleSummary) -> CycleResult:
-        """The result of a cycle, as far as the cycle came."""
-        execution = summary.execution
-        return cls(
-            cycle=summary.cycle,
-            chosen=choices(summary),
-            decided_by=summary.decided_by,
-            reason=summary.reason,
-            deaths=tuple(
-                Rejection(
-                    choice=Choice.of(one.candidate),
-                    constraint=one.rejected_by.constraint,
-                    reason=one.rejected_by.reason,
-                )
-                for one in summary.rejected
-                if one.rejected_by is not None
-            ),
-            status=None if execution is None else execution.status.value,
-            result=summary.result,
-        )
+
+def _result(outcomes: Sequence[Outcome]) -> CycleResult:
+    summary = summarize_cycle(outcomes)
+    execution = summary.execution
+    return CycleResult(
+        cycle=summary.cycle,
+        chosen=choices(summary),
+        decided_by=summary.decided_by,
+        reason=summary.reason,
+        deaths=tuple(
+            Rejection(
+                choice=Choice.of(one.candidate),
+                constraint=one.rejected_by.constraint,
+                reason=one.rejected_by.reason,
+            )
+            for one in summary.rejected
+            if one.rejected_by is not None
+        ),
+        status=None if execution is None else execution.status.value,
+        result=summary.result,
+    )
 
 
 def choices(summary: CycleSummary) -> tuple[Choice, ...] | None:
@@ -201,15 +202,9 @@ def cycle_results(records: Iterable[TraceRecord], first: int = 1) -> Iterator[Cy
         records: The trace; only outcomes count.
         first: The first cycle of interest.
     """
-    outcomes: list[Outcome] = []
-    for record in records:
-        if record.record == "outcome" and record.cycle >= first:
-            if outcomes and outcomes[0].cycle != record.cycle:
-                yield CycleResult.of(summarize_cycle(outcomes))
-                outcomes = []
-            outcomes.append(record)
-    if outcomes:
-        yield CycleResult.of(summarize_cycle(outcomes))
+    outcomes = (one for one in records if one.record == "outcome" and one.cycle >= first)
+    for _, of_cycle in groupby(outcomes, key=lambda outcome: outcome.cycle):
+        yield _result(list(of_cycle))
 
 
 def procedure_of(call: ModelCall) -> str:

@@ -8,15 +8,13 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import inf
-from typing import Any, cast
+from typing import Any, Self, cast
 
 from pydantic import ValidationError
 
 from coag.schema import (
     Candidate,
     Entry,
-    Evaluation,
-    Executed,
     Intent,
     ModelCall,
     Percept,
@@ -30,7 +28,7 @@ from coag.schema import (
     Written,
     merge_patch,
 )
-from coag.tracing import CycleSummary, summarize_cycle
+from coag.tracing import summarize_cycle
 
 from .causes import Cause, Circumstances, Claim, Diagnosis, DomainKnowledge, Evidence, Facts, short
 
@@ -120,36 +118,28 @@ class ObservedCycle:
 
     # ---- what its phases gave ----
 
-    @cached_property
-    def summary(self) -> CycleSummary:
-        """The summary of its records; asked for once it is complete."""
-        return summarize_cycle((one.body for one in self.entries), cycle=self.cycle)
-
-    @property
-    def executed(self) -> tuple[Executed, ...]:
-        """What was run."""
-        return self.summary.execution.executed if self.summary.execution else ()
-
-    @property
-    def response(self) -> str | None:
-        """The answer with which the cycle ended its turn."""
-        return self.summary.execution.response if self.summary.execution else None
-
-    @property
-    def recalled(self) -> tuple[Record, ...]:
-        """The records that were recalled."""
-        retrieval = self.summary.retrieval
-        return tuple(hit.record for hit in retrieval.records) if retrieval else ()
+    def complete(self) -> Self:
+        """Reads its records, of which there are no more."""
+        summary = self.summary = summarize_cycle(
+            (one.body for one in self.entries), cycle=self.cycle
+        )
+        retrieval, execution = summary.retrieval, summary.execution
+        self.recalled = tuple(hit.record for hit in retrieval.records) if retrieval else ()
+        self.constraints = retrieval.constraints if retrieval else ()
+        self.evaluations = summary.evaluation.evaluations if summary.evaluation else ()
+        self.chosen = summary.selection.candidate_id if summary.selection else None
+        self.executed = execution.executed if execution else ()
+        self.response = execution.response if execution else None
+        kinds = ("outcome", "model_call", "intent", "turn_end")
+        shown = (one.seq for one in self.entries if one.body.record in kinds)
+        self.first = min(shown, default=0)
+        """Number of its earliest record that shows it at work."""
+        return self
 
     @cached_property
     def claims(self) -> list[Claim]:
         """What the recalled records say."""
         return [claim for one in self.recalled for claim in self.run.domain.record_claims(one)]
-
-    @property
-    def evaluations(self) -> tuple[Evaluation, ...]:
-        """What Evaluation found out about the candidates."""
-        return self.summary.evaluation.evaluations if self.summary.evaluation else ()
 
     def candidate(self, name: str | None) -> Candidate | None:
         """The proposed candidate of this id."""
@@ -160,11 +150,6 @@ class ObservedCycle:
         """What the candidate of this id was predicted to lead to."""
         judged = next((one for one in self.evaluations if one.candidate_id == name), None)
         return judged.projection if judged else None
-
-    @property
-    def chosen(self) -> str | None:
-        """The id of the selected candidate."""
-        return self.summary.selection.candidate_id if self.summary.selection else None
 
     def calls(self, phase: Phase | None) -> list[ModelCall]:
         """The model calls of a phase, of a plain run those of none."""
@@ -186,11 +171,10 @@ class ObservedCycle:
 
     def circumstances(self, claims: Sequence[Claim], state: Any = None) -> Circumstances:
         """What was known in the cycle, these claims taken for true; or in another state."""
-        retrieval = self.summary.retrieval
         return Circumstances(
             state=self.state if state is None else state,
             goal=self.goal,
-            constraints=retrieval.constraints if retrieval else (),
+            constraints=self.constraints,
             recalled=tuple(claims),
             observed=self.run.latest,
         )
@@ -220,12 +204,6 @@ class ObservedCycle:
         return self.no_nearer(claims) if self.response is None else self.has_way(claims)
 
     # ---- evidence ----
-
-    @cached_property
-    def first(self) -> int:
-        """Number of its earliest record that shows it at work."""
-        kinds = ("outcome", "model_call", "intent", "turn_end")
-        return min((one.seq for one in self.entries if one.body.record in kinds), default=0)
 
     def at(self, phase: Phase, text: str) -> Evidence:
         """A phase's outcome as evidence; the earliest record of the cycle where it has none."""
@@ -303,14 +281,14 @@ class RunHistory:
                     cycle.returns.append(Return(seq, record, before, state))
             else:
                 if cycle is not None and cycle.ends_before(record):
-                    yield cycle
+                    yield cycle.complete()
                     cycle = None
                 if cycle is None and isinstance(record, RetrievalOutcome | ModelCall | Intent):
                     cycle = ObservedCycle(self, record.cycle, state, goal)
                 if cycle is not None:
                     cycle.add(seq, record)
         if cycle is not None:
-            yield cycle
+            yield cycle.complete()
 
     def know(self, record: Record, seq: int = 0, cycle: int = 0) -> None:
         """Adds a record that is known to exist."""

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum, StrEnum
+from itertools import product
 from math import inf
 from typing import Any, NamedTuple
 
 from coag._util.json_diff import differences as json_differences
 from coag._util.json_diff import same_value
-from coag.schema import HtmlTable, TraceRecord, Value, html_card
+from coag.schema import HtmlTable, PerceptKind, TraceRecord, Value, html_card
 from coag.tracing import REDACTED, cycle_of
 
 _NAMED = 10
@@ -19,6 +20,15 @@ LISTED = 1_000
 """Violations, and remarks, that are listed at most: a hostile trace could have millions."""
 _SHOWN = 120
 """Characters of a value in a sentence."""
+
+HOOKED = (
+    PerceptKind.TOOL_RETURN,
+    PerceptKind.PROPERTY_CHANGE,
+    PerceptKind.SIGNAL,
+    PerceptKind.UNKNOWN_OUTCOME,
+    PerceptKind.SETTLED,
+)
+"""Kinds that a domain's hook reads; no other one changes the state."""
 
 
 class Rule(StrEnum):
@@ -175,7 +185,8 @@ def remark(text: str) -> RuleFinding:
 class Checker:
     """A few rules that belong together, and what they must remember.
 
-    Each method `on_RECORD` is given the records of that tag, in order.
+    Each method `on_RECORD` is given the records of that tag, in order, and each `on_PHASE` the
+    outcomes of that phase.
     """
 
     log: FindingLog
@@ -184,6 +195,10 @@ class Checker:
     def end(self, *, finished: bool) -> Findings:
         """What is wrong at the end of the trace, whose run may have finished."""
         return ()
+
+
+def _ignored(record: TraceRecord) -> None:
+    pass
 
 
 class FindingLog:
@@ -205,12 +220,12 @@ class FindingLog:
         """Gives the record at hand to the rules that look at its sort."""
         named = cycle_of(record)
         self.cycle = self.cycle if named is None else named
-        for checker in self._checkers:
-            look: Callable[[Any], Findings | None] | None = getattr(
-                checker, f"on_{record.record}", None
-            )
-            if look is not None:
-                self.add(look(record) or ())
+        tags: tuple[str, ...] = (record.record,)
+        if record.record == "outcome":
+            tags = ("outcome", record.phase.value)
+        for checker, tag in product(self._checkers, tags):
+            look: Callable[[Any], Findings | None] = getattr(checker, f"on_{tag}", _ignored)
+            self.add(look(record) or ())
 
     def end(self, *, finished: bool) -> None:
         """The trace ends here."""
@@ -222,14 +237,12 @@ class FindingLog:
         """Lists what was found."""
         for rule, text, seq in findings:
             at = self.seq if seq is None else seq
-            if rule is None:
-                if len(self._remarks) < LISTED:
-                    self._remarks.append(TraceRemark(seq=at, text=text))
-            elif len(self._violations) < LISTED:
-                violation = Violation(rule=rule, seq=at, cycle=self.cycle, text=text)
-                self._violations.append(violation)
+            if len(self._remarks if rule is None else self._violations) >= LISTED:
+                self._unlisted += rule is not None
+            elif rule is None:
+                self._remarks.append(TraceRemark(seq=at, text=text))
             else:
-                self._unlisted += 1
+                self._violations.append(Violation(rule=rule, seq=at, cycle=self.cycle, text=text))
 
     def examination(self, records: int, head: str) -> Examination:
         """Everything that was found, in the order of the records."""

@@ -19,7 +19,7 @@ from typing import Any, Protocol, cast, runtime_checkable
 
 from coag.agent import CoagAgent, Mind, RecoveredState, rebuild, takes_rebuild, twin
 from coag.context import WorkingMemory
-from coag.cycle import Deps, close_cycle, run_turn
+from coag.cycle import Deps, run_turn
 from coag.errors import CoagError, ConfigurationError, ResumeError, TraceError
 from coag.models import open_model
 from coag.schema import (
@@ -32,7 +32,6 @@ from coag.schema import (
     RecalledRecord,
     Record,
     SelectionOutcome,
-    TurnEnd,
     Value,
     html_card,
     is_copy,
@@ -44,6 +43,7 @@ from .fork_changes import Changes, change_mind
 from .fork_past import (
     Later,
     Past,
+    end_turn_early,
     outcomes_of,
     own_memory,
     read_past,
@@ -128,20 +128,18 @@ class Counterfactual(Value):
 
 
 def _side_by_side(parent: Sequence[CycleResult], fork: Sequence[CycleResult]) -> HtmlTable:
-    """Each cycle of two runs, as far as it decided."""
-    cells: dict[int, list[str]] = {}
-    for place, results in enumerate((parent, fork)):
-        for one in results:
-            cells.setdefault(one.cycle, ["", ""])[place] = _decided(one)
-    rows = [(cycle, *cells[cycle]) for cycle in sorted(cells)]
+    def decided(one: CycleResult | None) -> str:
+        if one is None or not one.chosen:
+            return "" if one is None else "no decision" if one.chosen is None else "impasse"
+        chosen = ", ".join(map(str, one.chosen))
+        return f"{chosen}: {one.status}" if one.status else chosen
+
+    ours, theirs = ({one.cycle: one for one in results} for results in (parent, fork))
+    rows = [
+        (cycle, decided(ours.get(cycle)), decided(theirs.get(cycle)))
+        for cycle in sorted(ours.keys() | theirs.keys())
+    ]
     return HtmlTable(columns=("cycle", "parent", "fork"), rows=rows)
-
-
-def _decided(one: CycleResult) -> str:
-    if not one.chosen:
-        return "no decision" if one.chosen is None else "impasse"
-    chosen = ", ".join(map(str, one.chosen))
-    return f"{chosen}: {one.status}" if one.status else chosen
 
 
 async def fork(
@@ -197,7 +195,7 @@ async def fork(
             parent=past.run.path,
             at=past.boundary,
             changes=changes.listed(),
-            notices=tuple(_notices(past, later, restored, turns, live=live)),
+            notices=tuple(_notices(past, later, restored, changes, turns, live=live)),
             parent_cycles=later.cycles,
             fork_cycles=tuple(cycle_results(trace, first=past.boundary.cycle)),
             parent_end=_described(agent, later.environment),
@@ -295,7 +293,13 @@ def _stopped(actions: Sequence[str], restored: RestoredRun) -> str:
 
 
 def _notices(
-    past: Past, later: Later, restored: RestoredRun, turns: int | None, *, live: bool
+    past: Past,
+    later: Later,
+    restored: RestoredRun,
+    changes: Changes,
+    turns: int | None,
+    *,
+    live: bool,
 ) -> Iterator[str]:
     if restored.put_back:
         cycle = past.boundary.cycle
@@ -313,11 +317,13 @@ def _notices(
             )
     if turns is not None and turns > len(later.inputs):
         yield f"The parent took {len(later.inputs)} later turns: so many can be taken, not {turns}."
-    calls = [record for record in restored.agent.trace if isinstance(record, ModelCall)]
-    late = [call for call in calls if call.cycle >= past.boundary.cycle]
-    used = dict.fromkeys(procedure_of(call) for call in late)
+    used = dict.fromkeys(
+        procedure_of(record)
+        for record in restored.agent.trace
+        if isinstance(record, ModelCall) and record.cycle >= past.boundary.cycle
+    )
     others = ", ".join(filter(None, used)) or "none"
-    for name in restored.procedures:
+    for name in changes.procedures:
         if name not in used:
             yield (
                 f"No model was asked by procedure {name!r}, so its new text changed nothing. "
@@ -330,9 +336,8 @@ def _notices(
 
 
 def _described(agent: CoagAgent, state: object) -> str | None:
-    if state is None or not isinstance(agent.environment, Describable):
-        return None
-    return agent.environment.describe(state)
+    known = state is not None and isinstance(agent.environment, Describable)
+    return cast("Describable", agent.environment).describe(state) if known else None
 
 
 async def _end(agent: CoagAgent) -> str | None:
@@ -357,7 +362,6 @@ class RestoredRun:
 
     agent: CoagAgent
     remains: RecoveredState
-    """What it was restored from."""
     begins: WorkingMemory
     """Its working memory there, changes made."""
     put_back: bool
@@ -365,9 +369,6 @@ class RestoredRun:
     copied: bool
     """True if it has an environment that says it is a copy."""
     left_out: tuple[Record, ...]
-    """The records that it continues without."""
-    procedures: tuple[str, ...]
-    """The procedures that have another text."""
 
     async def acts(self, selection: SelectionOutcome) -> tuple[str, ...]:
         """Names of the selected actions that may have an effect outside the agent."""
@@ -411,11 +412,7 @@ class RestoredRun:
             why = await stop(selection)
             if why is not None:  # the Selection is of the past already: the cycle is closed here
                 deps.note(context, "fork", why)
-                await close_cycle(context, deps, why)
-                cycle = context.working_memory.cycle
-                at = deps.clock.now()
-                end = TurnEnd(at=at, turn=number, cycle=cycle, reason="cancelled", response=why)
-                deps.trace.write(end)
+                await end_turn_early(context, deps, number, why)
                 deps.trace.flush()
                 return why
         arriving = (  # what a parent's message changes is computed again
@@ -449,7 +446,15 @@ async def _restored(
             opened.push_async_callback(environment.close)
         records, left_out = await _records(built, past, later, changes)
         if environment is not None and copied and past.knows_environment:
-            await _put_back(environment, past)
+            try:
+                await environment.restore(past.remains.environment)
+            except CoagError:
+                raise
+            except Exception as error:  # somebody's environment, which may raise anything
+                raise ResumeError(
+                    f"The environment of {past.run.path} cannot be put back into its state at "
+                    f"{past.boundary}: its restore raised {type(error).__name__}: {error}"
+                ) from error
             put_back = True
         memory = await own_memory(built.long_term_memory, records.values(), left_out)
         opened.push_async_callback(memory.close)
@@ -472,21 +477,7 @@ async def _restored(
             put_back=put_back,
             copied=copied,
             left_out=tuple(left_out.values()),
-            procedures=tuple(changes.procedures),
         )
-
-
-async def _put_back(environment: Any, past: Past) -> None:
-    """Puts a copy into the state that the run's environment had at the boundary."""
-    try:
-        await environment.restore(past.remains.environment)
-    except CoagError:
-        raise
-    except Exception as error:  # somebody's environment, which may raise anything
-        raise ResumeError(
-            f"The environment of {past.run.path} cannot be put back into its state at "
-            f"{past.boundary}: its restore raised {type(error).__name__}: {error}"
-        ) from error
 
 
 async def _records(

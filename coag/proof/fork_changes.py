@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Mapping
+from contextlib import suppress
 from copy import deepcopy
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -101,22 +102,16 @@ class Changes(Value):
 
     def listed(self) -> tuple[str, ...]:
         """Each change as it is written on the command line; texts of procedures are left out."""
-        model = () if self.model is None else (f"--model {_public(self.model)}",)
+        spec = self.model
+        with suppress(ConfigurationError):  # one that a factory reads is shown as it is
+            spec = None if spec is None else ModelSpec.parse(spec).public
         return (
-            *model,
+            *(() if spec is None else (f"--model {spec}",)),
             *(f"--without-record {name}" for name in self.without_records),
             *(f"--without-constraint {name}" for name in self.without_constraints),
             *(f"--procedure {name}" for name in self.procedures),
             *(f"--set {path}={json.dumps(value)}" for path, value in self.settings.items()),
         )
-
-
-def _public(spec: str) -> str:
-    """A model spec as it may be logged; one that a factory reads is shown as it is."""
-    try:
-        return ModelSpec.parse(spec).public
-    except ConfigurationError:
-        return spec
 
 
 def _procedure(text: str) -> tuple[str, str]:
@@ -213,8 +208,13 @@ def _state(
         after = dump_state(schema.model_validate(changed))
     except ValidationError as error:
         raise _unfit(path, value, name, error) from error
-    if value is not None and parts and not _there(after, parts):
-        raise StateError(f"{name} keeps nothing at {path!r}.")
+    if value is not None:
+        held = after
+        try:
+            for part in parts:
+                held = _at(held, part, path)
+        except StateError as error:
+            raise StateError(f"{name} keeps nothing at {path!r}.") from error
     return after
 
 
@@ -242,15 +242,6 @@ def _at(place: Any, part: str, path: str) -> Any:
     raise StateError(f"{path!r} leads nowhere: there is no {part!r} now.")
 
 
-def _there(held: Any, parts: list[str]) -> bool:
-    try:
-        for part in parts:
-            held = _at(held, part, "")
-    except StateError:
-        return False
-    return True
-
-
 def _unfit(path: str, value: Any, what: str, error: ValidationError) -> StateError:
     return StateError(f"{path!r} cannot be {value!r}: {what}: {first_error(error)}.")
 
@@ -272,45 +263,32 @@ def change_mind(
 ) -> None:
     """Makes the changes; the mind is at the boundary and has not begun its run."""
     deps, context = mind.deps, mind.context
-    pinned = _leave_out(mind, changes.without_constraints, promised)
-    missing = [
-        name for name in promised if name not in pinned and name not in changes.without_constraints
-    ]
+    known, out = {*deps.constraints.pin(), *promised}, changes.without_constraints
+    for name in out:
+        if name not in known:
+            raise UnknownNameError("constraint", name, known)
+        deps.constraints.leave_out(name)
+    pinned = deps.constraints.pin()
+    missing = [name for name in promised if name not in pinned and name not in out]
     if missing:
         raise ConfigurationError(
             f"{', '.join(map(repr, missing))} was in force there, and the run's recipe does not "
             "make it. Let the recipe's factory make it, or leave it out: --without-constraint "
             f"{missing[0]}."
         )
-    versions = {name: _rewritten(mind, name, text) for name, text in changes.procedures.items()}
-    memory = context.working_memory
+    versions: dict[str, int] = {}
+    for name, text in changes.procedures.items():
+        made = deps.procedures.rewrite(name, text, author=AUTHOR, reason=REASON)
+        if isinstance(made, PendingRewrite):
+            made = deps.procedures.approve(made.id, by=AUTHOR)
+        versions[name] = made.version
+    memory = was = context.working_memory
     if left_out or memory.in_cycle:
         waited = deps.clock.now() - at
-        memory = _with_retrieval(memory, left_out, changes.without_constraints, versions, waited)
-    if changes.settings:
-        schema = context.perceptual_state_schema
-        memory = with_settings(memory, schema, changes.settings)
-    if memory is not context.working_memory:
+        memory = _with_retrieval(memory, left_out, out, versions, waited)
+    memory = with_settings(memory, context.perceptual_state_schema, changes.settings)
+    if memory is not was:
         context.restore(memory)
-
-
-def _leave_out(mind: Mind, names: Collection[str], promised: Collection[str]) -> tuple[str, ...]:
-    rules = mind.deps.constraints
-    known = {*rules.pin(), *promised}
-    for name in names:
-        if name not in known:
-            raise UnknownNameError("constraint", name, known)
-        rules.leave_out(name)
-    return rules.pin()
-
-
-def _rewritten(mind: Mind, name: str, text: str) -> int:
-    """The version that a developer's text became."""
-    procedures = mind.deps.procedures
-    made = procedures.rewrite(name, text, author=AUTHOR, reason=REASON)
-    if isinstance(made, PendingRewrite):
-        made = procedures.approve(made.id, by=AUTHOR)
-    return made.version
 
 
 def _with_retrieval(

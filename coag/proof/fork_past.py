@@ -5,19 +5,21 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
-from collections.abc import AsyncGenerator, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import takewhile
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from pydantic import ValidationError
 
 from coag._util.validation import first_error
 from coag.agent import RecoveredState, reading_trace
-from coag.context import WorkingMemory, rebuild
+from coag.context import CoagContext, WorkingMemory, rebuild
+from coag.cycle import Deps, close_cycle
 from coag.errors import ConfigurationError, RecordStoreError, TraceError, UnknownNameError
 from coag.memory import LongTermMemory, RecallSource, settled
 from coag.schema import (
@@ -238,6 +240,13 @@ def outcomes_of(memory: WorkingMemory) -> Iterator[Outcome]:
         yield from (outcome for outcome in held if outcome is not None)
 
 
+async def end_turn_early(context: CoagContext[Any], deps: Deps, number: int, why: str) -> None:
+    """Ends the cycle and its turn before an Execution that a fork does not run."""
+    await close_cycle(context, deps, why)
+    cycle, at = context.working_memory.cycle, deps.clock.now()
+    deps.trace.write(TurnEnd(at=at, turn=number, cycle=cycle, reason="cancelled", response=why))
+
+
 # ---- The long-term memory of a fork: what its parent's held at the boundary, in RAM ----
 #
 # The parent's own memory is only read: a folder is copied first, since a database writes to its
@@ -251,17 +260,12 @@ _NAMED = 10
 
 
 class _FilteredSource:
-    """A further source of recall that leaves some records out."""
-
     def __init__(self, source: RecallSource, left_out: frozenset[str]) -> None:
-        self.name = source.name
-        self._source = source
-        self._left_out = left_out
+        self.name, self.source, self.left_out = source.name, source, left_out
 
     async def recall(self, query: str, k: int) -> Sequence[RecalledRecord]:
-        """What the source finds besides those."""
-        hits = await self._source.recall(query, k + len(self._left_out))
-        return [hit for hit in hits if hit.record.id not in self._left_out][:k]
+        hits = await self.source.recall(query, k + len(self.left_out))
+        return [hit for hit in hits if hit.record.id not in self.left_out][:k]
 
 
 async def records_at(memory: LongTermMemory, past: Past, later: Later) -> dict[str, Record]:
@@ -271,23 +275,30 @@ async def records_at(memory: LongTermMemory, past: Past, later: Later) -> dict[s
         remembered = {record.id: record for record in past.run.remembered()}
         return with_written(remembered, before)
     async with _readable(memory.store) as store:
-        held = await _all(store, memory.scopes.readable)
+        held = {
+            hit.record.id: hit.record
+            for kind in MemoryKind
+            for hit in await store.search(
+                Search(
+                    text=None,
+                    kind=kind,
+                    k=_ALL,
+                    scopes=tuple(memory.scopes.readable),
+                    include_superseded=True,
+                )
+            )
+        }
     after = [line for line in later.written if line.what == "record"]
     held = without_later(held, before, after, past.at, past.info.id)
-    recalled = _recalled_before(past, later, {line.id for line in (*before, *after)})
-    return with_written({**recalled, **held}, [line for line in before if line.id not in held])
-
-
-def _recalled_before(past: Past, later: Later, written: Container[str]) -> dict[str, Record]:
-    """What the trace shows to have been in memory before the run: it was recalled."""
-    hits = {**later.recalled, **past.recalled}.values()
-    return {
+    written = {line.id for line in (*before, *after)}
+    recalled = {  # was in memory before the run, as the trace shows
         hit.record.id: hit.record
-        for hit in hits
+        for hit in {**later.recalled, **past.recalled}.values()
         if hit.record.id not in written
         and hit.record.provenance.source_kind != "memory"  # of a further source of recall
         and (past.at is None or hit.record.created_at <= past.at)
     }
+    return with_written({**recalled, **held}, [line for line in before if line.id not in held])
 
 
 def without_later(
@@ -393,14 +404,6 @@ def store_remembered(run: RunFolder, records: Iterable[Record]) -> None:
         raise TraceError(path, f"cannot be written: {error.strerror}") from error
 
 
-async def _all(store: RecordStore, scopes: Sequence[str]) -> dict[str, Record]:
-    records: dict[str, Record] = {}
-    for kind in MemoryKind:
-        search = Search(text=None, kind=kind, k=_ALL, scopes=tuple(scopes), include_superseded=True)
-        records |= {hit.record.id: hit.record for hit in await store.search(search)}
-    return records
-
-
 @asynccontextmanager
 async def _readable(store: RecordStore) -> AsyncGenerator[RecordStore]:
     """The store, or a copy of it where reading would write; a folder that is not there is empty."""
@@ -422,10 +425,7 @@ async def _readable(store: RecordStore) -> AsyncGenerator[RecordStore]:
 def _copied(folder: Path, to: Path) -> bool:
     """Copies a folder, if it is there."""
     folder = folder.expanduser()
-    if not folder.is_dir():
-        return False
     try:
-        shutil.copytree(folder, to)
+        return folder.is_dir() and bool(shutil.copytree(folder, to))
     except (OSError, shutil.Error) as error:
         raise RecordStoreError(f"The memory in {str(folder)!r} cannot be read: {error}") from error
-    return True

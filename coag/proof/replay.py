@@ -9,19 +9,36 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from contextlib import aclosing
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 
-from coag.agent import CoagAgent, RecoveredState, rebuild
+from coag.agent import (
+    CoagAgent,
+    RecoveredState,
+    ReplayDoubles,
+    reading_trace,
+    rebuild,
+    restore,
+    staged,
+)
+from coag.context import WorkingMemory
+from coag.cycle import run_turn, write_snapshot
 from coag.errors import CoagError, ConfigurationError, ResumeError, TraceError
+from coag.memory import revoke_again
 from coag.schema import (
     TRACE_VERSION,
+    ActionCall,
     ActionsListed,
+    ActionSpace,
     ActionSpec,
+    ExecutionOutcome,
     Note,
     Outcome,
     Percept,
+    Phase,
+    Record,
     Snapshot,
     SnapshotReason,
     TraceRecord,
@@ -29,7 +46,9 @@ from coag.schema import (
     TurnStart,
     Written,
     html_card,
+    set_random,
 )
+from coag.store import HashEmbedder, open_store
 from coag.tracing import (
     Parent,
     Rebuild,
@@ -41,11 +60,18 @@ from coag.tracing import (
     read_trace,
 )
 
-from .fork_past import first_turn, inherited
-from .replay_doubles import TapeMemory
-from .replay_process import Process, empty_memory
+from .fork_past import end_turn_early, first_turn, inherited
+from .replay_doubles import Stage, TapeMemory, TapeRules, TapeSource, bare
 from .replay_stock import PlainSink, replay_plain
-from .tape import CheckingSink, Divergence, ReplayStopped, Tape, is_outside
+from .tape import (
+    CheckingSink,
+    Divergence,
+    ReplayStopped,
+    Tape,
+    cancelled_before,
+    is_outside,
+    leave_if_cancelled,
+)
 
 AgentBuilder = Callable[[], CoagAgent | Awaitable[CoagAgent]]
 _Builder = Callable[[], Awaitable[CoagAgent]]
@@ -220,9 +246,9 @@ class _Replay:
     build: _Builder
     records: _Records
     sink: CheckingSink
-    _process: Process | None = None
+    _process: _Process | None = None
     _memory: TapeMemory | None = None
-    _listed: list[ActionSpec] = field(default_factory=list[ActionSpec])
+    listed: list[ActionSpec] = field(default_factory=list[ActionSpec])
     _turn: int = 0
     _begun: Sequence[Outcome] | None = None
     """For a process that began in the middle of a turn: the outcomes that the turn had had."""
@@ -250,9 +276,7 @@ class _Replay:
         except TraceError:
             raise
         except asyncio.CancelledError:
-            task = asyncio.current_task()
-            if task is not None and task.cancelling():
-                raise
+            leave_if_cancelled()
         except CoagError:
             if self.sink.tape.position == before and not self.sink.stopped:
                 raise
@@ -262,18 +286,12 @@ class _Replay:
             if self._process is None or not broke_off:
                 raise
 
-    def _process_of(self, agent: CoagAgent, *, later: bool) -> Process:
-        self._memory = self._memory or empty_memory(agent)
-        return Process(
-            agent,
-            self.info.id,
-            self.sink,
-            memory=self._memory,
-            listed=self._listed,
-            later=later,
-            configuration=self.info.configuration,
-            left_out=tuple(_changed(self.info.parent, "--without-constraint ")),
-        )
+    def memory_of(self, agent: CoagAgent) -> TapeMemory:
+        """A memory in RAM for all processes, which knows nothing at first."""
+        if self._memory is None:
+            store = open_store(None, embedder=HashEmbedder(8))
+            self._memory = TapeMemory(store, scope=agent.name)
+        return self._memory
 
     # ---- where a process begins ----
 
@@ -282,7 +300,7 @@ class _Replay:
             return
         reason = head.reason if isinstance(head, Snapshot) else None
         if isinstance(head, Snapshot) and reason is SnapshotReason.OPENED:
-            self._process = self._process_of(await self.build(), later=False)
+            self._process = _Process(self, await self.build(), later=False)
             await self._process.begin(head)
         elif isinstance(head, Snapshot) and reason is SnapshotReason.FORKED:
             await self._begin_fork(head)
@@ -303,7 +321,7 @@ class _Replay:
         following = next(islice(self.sink.tape.ahead(), 1, None), None)
         if isinstance(following, Note) and following.about == "fork":
             self._stop = following.text
-        self._process = self._process_of(await self.build(), later=True)
+        self._process = _Process(self, await self.build(), later=True)
         stored = self.run.remembered_path.is_file()
         await self._process.begin(head, self.run.remembered() if stored else ())
 
@@ -314,7 +332,7 @@ class _Replay:
         for record in records:
             before.take(record)
             if isinstance(record, ActionsListed):
-                self._listed[:] = record.specs
+                self.listed[:] = record.specs
         self._turn, is_open = before.turn, before.turn_open
         if not before.turn:
             self._turn, is_open = first_turn(tape.ahead())
@@ -326,9 +344,9 @@ class _Replay:
                     "bounds."
                 )
         self._begun = before.outcomes if is_open else None
-        if not self._listed:
+        if not self.listed:
             listed = next((r for r in tape.ahead() if isinstance(r, ActionsListed)), None)
-            self._listed[:] = [] if listed is None else listed.specs
+            self.listed[:] = [] if listed is None else listed.specs
 
     async def _resume(self) -> None:
         """Another process continues where the tape is now."""
@@ -343,9 +361,9 @@ class _Replay:
             if not (isinstance(record, Note) and is_outside(record)):
                 remains.take(record)
         remains.forget_bare_start()
-        self._process = self._process_of(agent, later=True)
+        self._process = _Process(self, agent, later=True)
         self._turn = remains.turn
-        await self._process.resume(remains)
+        await restore(self._process.mind, remains)
         self._begun = remains.outcomes if remains.turn_open else None
 
     # ---- what it does ----
@@ -357,8 +375,11 @@ class _Replay:
             return
         if self._begun is not None:
             begun, self._begun = self._begun, None
-            if process.has_selected and self._stop is not None:
-                await process.stop(self._turn, self._stop)
+            context, deps = process.mind.context, process.mind.deps
+            memory = context.working_memory
+            selected = memory.in_cycle and memory.phase is Phase.SELECTION
+            if selected and self._stop is not None:
+                await end_turn_early(context, deps, self._turn, self._stop)
             else:
                 await process.turn(self._turn, begun)
             return
@@ -367,18 +388,20 @@ class _Replay:
                 self._turn = head.turn
                 await process.turn(head.turn, None)
             case Percept():
-                await process.perceive(head)
+                await process.stage.perceive(head)
             case Snapshot() if head.reason is SnapshotReason.LOADED:
                 process.load(head)
             case Written() if head.what != "record":
-                await process.take_back(head)
+                if head.what == "revoked" and self._memory is not None:
+                    with reading_trace(head, "content"):  # procedures follow by the next snapshot
+                        await revoke_again(self._memory, head)
                 self.sink.skip(f"Not of a turn: {head.what} {head.id}.")
             case Note():
                 self.sink.skip(f"Not of a turn: {head.about}: {head.text}")
             case _:
                 await self._unstarted(process, head)
 
-    async def _unstarted(self, process: Process, head: TraceRecord) -> None:
+    async def _unstarted(self, process: _Process, head: TraceRecord) -> None:
         """A turn whose beginning is not next: it first closes a cycle that was left."""
         starts = (r for r in self.sink.tape.ahead() if isinstance(r, TurnStart))
         start = next(starts, None)
@@ -387,3 +410,157 @@ class _Replay:
             await process.turn(self._turn, None)
         else:
             self.sink.diverge("record", head.record, "nothing: no turn is open")
+
+
+# ---- A process of the run: its mind behind doubles, turn by turn ----
+
+
+_IMAGES_KEPT = 4
+"""Images of a dialogue that a context shows; a snapshot names them, and does not hold them."""
+_LEFT = "The cycle that selected this was left in the middle."
+
+
+class _Process:
+    """The mind of a run behind doubles."""
+
+    def __init__(self, replay: _Replay, agent: CoagAgent, *, later: bool) -> None:
+        self._sink = sink = replay.sink
+        self._memory = memory = replay.memory_of(agent)
+        memory.clock = sink
+        self.stage = stage = memory.stage = Stage(sink, replay.listed)
+
+        def external(own: ActionSpace) -> ActionSpace:
+            stage.own = own
+            return stage
+
+        info = replay.info
+        mind = staged(
+            agent,
+            ReplayDoubles(
+                run=info.id,
+                clock=sink,
+                trace=sink,
+                answers=stage,
+                memory=memory,
+                approve=stage.approve,
+                external=external,
+                around=lambda source: TapeSource(source, stage, memory),
+                reconcile=stage.reconcile,
+                proposal=info.configuration.get("settings", {}).get("proposal"),
+                # Runs of older versions do not say: they always offered actions of memory.
+                remembering=bool(info.configuration.get("remembering", True)),
+                rewriting=bool(info.configuration.get("rewriting", True)),
+            ),
+        )
+        left_out = _changed(info.parent, "--without-constraint ")
+        rules = TapeRules(mind.deps.constraints, sink, from_outside=later, left_out=left_out)
+        self._rules = rules
+        mind.deps = replace(mind.deps, constraints=rules)
+        self.mind = stage.mind = mind
+        sink.on_taken = self._on_taken
+
+    # ---- what came from outside between records ----
+
+    def _on_taken(self, record: TraceRecord) -> None:
+        del record
+        self._sink.settle()
+        head = self._sink.tape.head
+        if isinstance(head, Snapshot) and head.reason is SnapshotReason.CYCLE:
+            self.before_cycle(head)
+
+    def before_cycle(self, snapshot: Snapshot) -> None:
+        """Adopts changes from outside that the cycle's snapshot shows."""
+        deps = self.mind.deps
+        if self.stage.answered:
+            self.stage.answered = False
+            with reading_trace(snapshot, "modules"):
+                deps.modules.load_state(snapshot.modules)
+        mine, state = deps.procedures.pin(), snapshot.procedures.get("state")
+        now: dict[str, int] = snapshot.procedures.get("versions", {})
+        with reading_trace(snapshot, "procedures"):
+            newer = [name for name, version in now.items() if version > mine.get(name, version)]
+            if state is None or not newer:
+                return
+            deps.procedures.load_state(state)
+        for name in newer:
+            author = deps.procedures.get(name).author
+            self._sink.remark(
+                f"{name}@{now[name]} was written from outside, by {author}, before cycle "
+                f"{snapshot.cycle + 1}."
+            )
+
+    # ---- what the process does ----
+
+    async def begin(self, snapshot: Snapshot, remembered: Iterable[Record] = ()) -> None:
+        """Starts with the state that the run began with, and with a fork's memory."""
+        await self._memory.keep(remembered)
+        self._restore(snapshot)
+        self.mind.deps.snapshots.reset()
+        if snapshot.reason is SnapshotReason.FORKED:
+            memory = self.mind.context.working_memory
+            self._rules.adapt(memory.cognitive_state.retrieval if memory.in_cycle else None)
+        write_snapshot(self.mind.context, self.mind.deps, snapshot.reason)
+
+    def load(self, snapshot: Snapshot) -> None:
+        """Adopts a state that was loaded."""
+        self._restore(snapshot)
+        self._sink.remark("A saved state that was loaded: it is what the trace has of it.")
+        write_snapshot(self.mind.context, self.mind.deps, snapshot.reason)
+
+    async def turn(self, number: int, begun: Sequence[Outcome] | None) -> None:
+        """Runs a turn, or what is left of one."""
+        self._note_running()
+
+        async def read() -> None:
+            arriving, mind = self._arriving(), self.mind
+            turn = run_turn(arriving, mind.context, mind.deps, turn=number, begun=begun)
+            async with aclosing(turn):
+                async for _ in turn:
+                    if self._sink.leave_turn():
+                        return
+
+        await self._sink.run(read(), cancelled_before(tuple(self._sink.tape.in_turn())))
+
+    def _arriving(self) -> Iterator[Percept]:
+        """The percepts of the turn that are next on the tape, one when it is asked for."""
+        while True:
+            self._sink.settle()
+            head = self._sink.tape.head
+            if not isinstance(head, Percept) or not self.stage.is_input(head):
+                return
+            self.stage.count([head])
+            yield bare(head)
+
+    def _note_running(self) -> None:
+        """What a loaded state was saved in the middle of; no snapshot has it."""
+        if not self.mind.context.working_memory.in_cycle:
+            return
+        outcome = self._sink.tape.next_of(ExecutionOutcome)
+        for percept in outcome.queued if outcome is not None else ():
+            if percept.content.startswith(_LEFT) and percept.caused_by is not None:
+                call = ActionCall(
+                    id=percept.caused_by,
+                    action=percept.source,
+                    arguments=percept.arguments or {},
+                )
+                self.mind.deps.actions.running[call.id] = call
+
+    def _restore(self, snapshot: Snapshot) -> None:
+        deps, context = self.mind.deps, self.mind.context
+        with reading_trace(snapshot, "working_memory"):
+            memory = WorkingMemory.model_validate(snapshot.working_memory)
+            context.restore(memory)
+        if snapshot.reason is not SnapshotReason.FORKED:
+            named = (name for message in memory.dialogue for name in message.images)
+            context.images.load(dict.fromkeys(list(dict.fromkeys(named))[-_IMAGES_KEPT:], "data:"))
+        if (state := snapshot.procedures.get("state")) is not None:
+            with reading_trace(snapshot, "procedures"):
+                deps.procedures.load_state(state)
+        with reading_trace(snapshot, "modules"):
+            deps.modules.load_state(snapshot.modules)
+        with reading_trace(snapshot, "detector"):
+            deps.detector.load_state(snapshot.detector)
+        deps.ids.load(snapshot.ids)
+        if snapshot.random is not None:
+            with reading_trace(snapshot, "random"):
+                set_random(deps.random, snapshot.random)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 from itertools import takewhile
 from typing import Any, cast
 
+from coag.agent import Mind
 from coag.compat import ended_as
 from coag.context import WorkingMemory
 from coag.cycle import (
@@ -19,9 +20,11 @@ from coag.cycle import (
     ApprovalAnswer,
     ApprovalRequest,
     ConstraintSet,
+    perceive,
 )
 from coag.memory import EPISODIC_ACTION, SEMANTIC_ACTION, LongTermMemory, Recall
 from coag.schema import (
+    UNPERCEIVED,
     ActionCall,
     ActionResult,
     ActionsListed,
@@ -44,40 +47,61 @@ from coag.schema import (
     ReasoningOutcome,
     Receipt,
     ReceiptStatus,
+    Reconciliation,
     Record,
     RetrievalOutcome,
     Snapshot,
     TraceRecord,
     TurnEnd,
+    UnsettledAction,
     Verdict,
     Written,
     parsed_arguments,
 )
 from coag.store import short_id
 
-from .tape import CheckingSink, Tape
+from .findings import HOOKED
+from .tape import CANCELLED, CheckingSink, Tape
 
-CANCELLED = "It was cancelled while it ran."
-"""How the result of an action begins that was cancelled."""
 _BROKEN_OFF = "The turn broke off: "
 _PATIENCE = 2_000
 """Rounds of the event loop in which a record that must come first may come."""
+_NUMBER = re.compile(r"([a-z]+)-(\d{6,})$")
 _DROPPED = re.compile(r"(\d+) tool calls of one answer were too many")
 
 
 class Stage:
-    """What the doubles share: the tape, and what arrives from outside meanwhile."""
+    """What the doubles share: the tape, the mind they are around, and what arrives meanwhile.
 
-    def __init__(
-        self,
-        sink: CheckingSink,
-        perceive: Callable[[Percept], Awaitable[None]],
-        memory: Callable[[], WorkingMemory],
-    ) -> None:
+    It is itself the double of the models, of the approver and of the environment's actions.
+    """
+
+    mind: Mind
+    own: ActionSpace
+    """The actions that the agent's own code describes."""
+
+    def __init__(self, sink: CheckingSink, listed: list[ActionSpec]) -> None:
         self.sink = sink
         self.tape = sink.tape
-        self.memory = memory
-        self._perceive = perceive
+        self.answered = False
+        """Whether a module did not act, so that its state is not what it became."""
+        self._listed = listed
+
+    @property
+    def memory(self) -> WorkingMemory:
+        """The mind's working memory."""
+        return self.mind.context.working_memory
+
+    async def perceive(self, percept: Percept) -> None:
+        """Perceives what came from outside."""
+        self.count([percept])
+        await perceive([bare(percept)], self.mind.context, self.mind.deps)
+
+    def count(self, percepts: Iterable[Percept]) -> None:
+        """Counts the ids of what came from outside."""
+        for percept in percepts:
+            if match := _NUMBER.fullmatch(percept.id):
+                self.mind.deps.ids.load({match[1]: int(match[2])})
 
     async def pause(self) -> None:
         """Waits as the original waited: others run, and what arrives meanwhile is perceived."""
@@ -85,12 +109,12 @@ class Stage:
         self.sink.check()
         self.sink.settle()
         while self.is_input(head := self.tape.head) and isinstance(head, Percept):
-            await self._perceive(head)
+            await self.perceive(head)
             self.sink.settle()
 
     def is_input(self, record: TraceRecord | None) -> bool:
         """Whether it is a percept that no execution brought."""
-        queued = (percept.id for percept in self.memory().queued)
+        queued = (percept.id for percept in self.memory.queued)
         return isinstance(record, Percept) and record.id not in queued
 
     async def until(self, due: Callable[[TraceRecord | None], bool], what: str) -> None:
@@ -105,7 +129,7 @@ class Stage:
 
     def executed_as(self, call: ActionCall) -> Executed | None:
         """How the recorded Execution has a call."""
-        outcome = self.tape.execution()
+        outcome = self.tape.next_of(ExecutionOutcome)
         done = outcome.executed if outcome is not None else ()
         by_id = [each for each in done if each.intent_id == call.id]
         alike = [e for e in done if e.action == call.action and e.arguments == call.arguments]
@@ -113,7 +137,7 @@ class Stage:
 
     # ---- what came back of an action ----
 
-    async def answered(self, call: ActionCall) -> ActionResult:
+    async def brought(self, call: ActionCall) -> ActionResult:
         """What a begun action brought back then; raises what broke it off."""
         receipts = (r for r in self.tape.in_cycle() if isinstance(r, Receipt))
         receipt = next((each for each in receipts if each.intent_id == call.id), None)
@@ -121,9 +145,9 @@ class Stage:
             await self.until(lambda head: not isinstance(head, Receipt), "a receipt")
             self.sink.diverge("record", "no receipt", f"the receipt of {call.action} ({call.id})")
         await self.until(lambda head: head is receipt, f"the receipt of {call.action}")
-        was, ended = self.executed_as(call), self.tape.execution()
+        was, ended = self.executed_as(call), self.tape.next_of(ExecutionOutcome)
         self._break_off(was, receipt)
-        brought = [] if ended is None else _brought(call, ended)
+        brought = [] if ended is None else _percepts_of(call, ended)
         returned = brought[0] if brought and brought[0].caused_by == call.id else None
         failed = was.status is ExecutionStatus.FAILED if was else receipt.failure is not None
         return ActionResult(
@@ -148,8 +172,132 @@ class Stage:
         name, _, text = error.partition(": ")
         raise type(name if name.isidentifier() else "BrokenOff", (BaseException,), {})(text)
 
+    # ---- the environment's actions, listed and answered as they were then ----
 
-def _brought(call: ActionCall, outcome: ExecutionOutcome) -> list[Percept]:
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """What could not be offered then."""
+        return tuple(note.text for note in self.tape.notes("actions"))
+
+    async def specs(self) -> Sequence[ActionSpec]:
+        """The actions that there were; those of the agent's own code as it has them now."""
+        await self.pause()
+        if listed := self.tape.next_of(ActionsListed):
+            self._listed[:] = listed.specs
+        own = {spec.name: spec for spec in await self.own.specs()}
+        then = {spec.name: own.get(spec.name, spec) for spec in self._listed}
+        return list((then | own).values())
+
+    def complete(self, spec: ActionSpec, arguments: dict[str, Any]) -> dict[str, Any]:
+        """The arguments that were judged then, also where that was before they were completed."""
+        outcome = self.tape.next_of(EvaluationOutcome)
+        if outcome is None:
+            return arguments  # in Execution, they are those that were evaluated
+        plain = {n: v for n, v in arguments.items() if n != IDEMPOTENCY_KEY}
+        proposal = self.memory.cognitive_state.proposal
+        alike = {
+            one.id
+            for one in (proposal.candidates if proposal is not None else ())
+            if one.action == spec.name and parsed_arguments(one.raw_arguments) == plain
+        }
+        judged = [one.arguments for one in outcome.evaluations if one.candidate_id in alike]
+        if judged and judged[0] is not None:
+            return {**judged[0], **{n: v for n, v in arguments.items() if n == IDEMPOTENCY_KEY}}
+        if isinstance(self.own, CompletesArguments):
+            return self.own.complete(spec, arguments)
+        return arguments
+
+    async def execute(self, call: ActionCall) -> ActionResult:
+        """What came of it then."""
+        result = await self.brought(call)
+        self.count(result.percepts)
+        return result
+
+    async def reconcile(self, action: UnsettledAction) -> Reconciliation:
+        """Nobody is asked: what was found out then is on the tape, as a percept."""
+        del action
+        await self.pause()
+        return "unknown"
+
+    # ---- approvals ----
+
+    async def approve(self, request: ApprovalRequest) -> ApprovalAnswer:
+        """The answer that was given then."""
+        await self.pause()
+        answer = self._approval(request)
+        if answer is None:
+            self.sink.end()
+        if answer.details["what"] == "withdrawn":
+            await asyncio.Event().wait()  # its waiting caller is about to be cancelled
+        by: str = answer.details.get("by", "")
+        denied = answer.details["what"] == "denied"
+        if denied:
+            await self.until(lambda head: head is answer, "the denial of a request")
+        expires = datetime.fromisoformat(answer.details["expires_at"])
+        self.sink.once(expires - timedelta(seconds=request.approval_seconds))
+        if not denied:
+            return request.grant(by)
+        text = answer.text.removeprefix(f"{request.action}: ")
+        return request.deny(by, text.removeprefix(f"{by} denied it: ") if by else text)
+
+    def _approval(self, request: ApprovalRequest) -> Note | None:
+        for note in self.tape.in_turn():
+            if isinstance(note, Note) and note.about == "approval":
+                details = note.details
+                if details.get("request") == request.id and details.get("what") != "asked":
+                    return note
+        return None
+
+    # ---- models: recorded requests answer those of the replay, in their order ----
+
+    async def answer(self) -> ModelCall:
+        """The request that is next on the tape, with what the records around it say."""
+        await self.pause()
+        call = self.tape.head
+        if call is None:
+            self.sink.end()
+        if not isinstance(call, ModelCall):
+            self.sink.diverge("record", call.record, "a request to a model")
+        again = self.upcoming()[1:2]  # the same question once more on a looser rung: refused
+        refused = any(
+            (one.attempt, one.expected) == (call.attempt, call.expected)
+            and one.rung is not call.rung
+            for one in again
+        )
+        given = call.given or AnswerDetails(ended=ended_as(call))
+        changes = {"thought": given.thought or self._thought()}
+        details = given.model_copy(update=changes | ({"fault": "refused"} if refused else {}))
+        calls = (*call.tool_calls, *(call.tool_calls[-1:] * self._dropped()))
+        return call.model_copy(update={"given": details, "tool_calls": calls})
+
+    def upcoming(self) -> Sequence[ModelCall]:
+        """The requests up to the phase's outcome that ask for the same form."""
+        calls = [record for record in self._in_phase() if isinstance(record, ModelCall)]
+        return [call for call in calls if call.expected == calls[0].expected]
+
+    def _in_phase(self) -> Iterable[TraceRecord]:
+        return takewhile(lambda record: record.record != "outcome", self.tape.in_cycle())
+
+    def _thought(self) -> str:
+        for record in self.tape.in_cycle():
+            if isinstance(record, ReasoningOutcome | ProposalOutcome):
+                return record.thought
+        return ""
+
+    def _dropped(self) -> int:
+        for record in self._in_phase():
+            if isinstance(record, Note) and (match := _DROPPED.match(record.text)):
+                return int(match[1])
+        return 0
+
+
+def bare(percept: Percept) -> Percept:
+    """A percept as it came, without what perceiving it adds."""
+    patch = percept.state_patch if percept.kind not in HOOKED and percept.state_patch else None
+    return percept.model_copy(update={**UNPERCEIVED, "state_patch": patch})
+
+
+def _percepts_of(call: ActionCall, outcome: ExecutionOutcome) -> list[Percept]:
     """The percepts that a call brought: its return, if that is one, and what came with it."""
     own: list[Percept] = []
     others = {each.intent_id for each in outcome.executed} - {call.id, None}
@@ -165,7 +313,7 @@ def _brought(call: ActionCall, outcome: ExecutionOutcome) -> list[Percept]:
     return own
 
 
-# ---- Memory, actions and approvals ----
+# ---- Memory, and sources of internal actions ----
 
 
 class TapeMemory(LongTermMemory):
@@ -191,75 +339,13 @@ class TapeMemory(LongTermMemory):
                 await self.store.add([record])
 
 
-class TapeActions:
-    """The environment's actions: listed and answered as they were then."""
-
-    def __init__(
-        self,
-        stage: Stage,
-        own: ActionSpace,
-        on_percepts: Callable[[Iterable[Percept]], None],
-        listed: list[ActionSpec],
-    ) -> None:
-        self._stage = stage
-        self._own = own
-        self._on_percepts = on_percepts
-        self._listed = listed
-
-    @property
-    def problems(self) -> tuple[str, ...]:
-        """What could not be offered then."""
-        return tuple(note.text for note in self._stage.tape.notes("actions"))
-
-    async def specs(self) -> Sequence[ActionSpec]:
-        """The actions that there were; those of the agent's own code as it has them now."""
-        await self._stage.pause()
-        if listed := self._stage.tape.next_of(ActionsListed):
-            self._listed[:] = listed.specs
-        own = {spec.name: spec for spec in await self._own.specs()}
-        then = {spec.name: own.get(spec.name, spec) for spec in self._listed}
-        return list((then | own).values())
-
-    def complete(self, spec: ActionSpec, arguments: dict[str, Any]) -> dict[str, Any]:
-        """The arguments that were judged then, also where that was before they were completed."""
-        outcome = self._stage.tape.next_of(EvaluationOutcome)
-        if outcome is None:
-            return arguments  # in Execution, they are those that were evaluated
-        plain = {n: v for n, v in arguments.items() if n != IDEMPOTENCY_KEY}
-        proposal = self._stage.memory().cognitive_state.proposal
-        alike = {
-            one.id
-            for one in (proposal.candidates if proposal is not None else ())
-            if one.action == spec.name and parsed_arguments(one.raw_arguments) == plain
-        }
-        judged = [one.arguments for one in outcome.evaluations if one.candidate_id in alike]
-        if judged and judged[0] is not None:
-            return {**judged[0], **{n: v for n, v in arguments.items() if n == IDEMPOTENCY_KEY}}
-        if isinstance(self._own, CompletesArguments):
-            return self._own.complete(spec, arguments)
-        return arguments
-
-    async def execute(self, call: ActionCall) -> ActionResult:
-        """What came of it then."""
-        result = await self._stage.answered(call)
-        self._on_percepts(result.percepts)
-        return result
-
-
 class TapeSource:
     """A source of internal actions: what acts on the agent itself runs, the rest is answered."""
 
-    def __init__(
-        self,
-        source: ActionSource,
-        stage: Stage,
-        memory: TapeMemory,
-        on_answered: Callable[[ActionCall, Iterable[Percept]], None],
-    ) -> None:
+    def __init__(self, source: ActionSource, stage: Stage, memory: TapeMemory) -> None:
         self._source = source
         self._stage = stage
         self._memory = memory
-        self._on_answered = on_answered
 
     def action_specs(self) -> Sequence[ActionSpec]:
         """The actions of the source."""
@@ -269,8 +355,12 @@ class TapeSource:
         """Runs or answers one of them."""
         specs = {spec.name: spec for spec in self.action_specs()}
         if call.action in specs and not specs[call.action].repeatable:
-            result = await self._stage.answered(call)
-            self._on_answered(call, result.percepts)
+            result = await self._stage.execute(call)
+            self._stage.answered = True
+            self._stage.sink.remark(
+                f"What {call.action} of a module did in cycle {self._stage.sink.cycle}, and the "
+                "states of modules after it."
+            )
             return result
         was = self._stage.executed_as(call)
         if was is not None and was.result.startswith(CANCELLED):
@@ -317,90 +407,6 @@ def _failure_of(tape: Tape, was: Executed) -> Failure:
     failed = following.detector.values() if following is not None else ()
     failures = (each["failure"] for each in failed if each["text"] == was.result[:200])
     return Failure(next(failures, Failure.DETERMINISTIC))
-
-
-class TapeApprover:
-    """The approver: answers each request as it was answered then."""
-
-    def __init__(self, stage: Stage) -> None:
-        self._stage = stage
-
-    async def __call__(self, request: ApprovalRequest) -> ApprovalAnswer:
-        """The answer that was given then."""
-        await self._stage.pause()
-        answer = self._answer(request)
-        if answer is None:
-            self._stage.sink.end()
-        if answer.details["what"] == "withdrawn":
-            await asyncio.Event().wait()  # its waiting caller is about to be cancelled
-        by: str = answer.details.get("by", "")
-        denied = answer.details["what"] == "denied"
-        if denied:
-            await self._stage.until(lambda head: head is answer, "the denial of a request")
-        expires = datetime.fromisoformat(answer.details["expires_at"])
-        self._stage.sink.once(expires - timedelta(seconds=request.approval_seconds))
-        if not denied:
-            return request.grant(by)
-        text = answer.text.removeprefix(f"{request.action}: ")
-        return request.deny(by, text.removeprefix(f"{by} denied it: ") if by else text)
-
-    def _answer(self, request: ApprovalRequest) -> Note | None:
-        for note in self._stage.tape.in_turn():
-            if isinstance(note, Note) and note.about == "approval":
-                details = note.details
-                if details.get("request") == request.id and details.get("what") != "asked":
-                    return note
-        return None
-
-
-# ---- Models: recorded requests answer those of the replay, in their order ----
-
-
-class TapeAnswers:
-    """Answers each request as it was answered then."""
-
-    def __init__(self, stage: Stage) -> None:
-        self._stage = stage
-
-    async def answer(self) -> ModelCall:
-        """The request that is next on the tape, with what the records around it say."""
-        await self._stage.pause()
-        call = self._stage.tape.head
-        if call is None:
-            self._stage.sink.end()
-        if not isinstance(call, ModelCall):
-            self._stage.sink.diverge("record", call.record, "a request to a model")
-        again = self.upcoming()[1:2]  # the same question once more on a looser rung: refused
-        refused = any(
-            (one.attempt, one.expected) == (call.attempt, call.expected)
-            and one.rung is not call.rung
-            for one in again
-        )
-        given = call.given or AnswerDetails(ended=ended_as(call))
-        changes = {"thought": given.thought or self._thought()}
-        details = given.model_copy(update=changes | ({"fault": "refused"} if refused else {}))
-        calls = (*call.tool_calls, *(call.tool_calls[-1:] * self._dropped()))
-        return call.model_copy(update={"given": details, "tool_calls": calls})
-
-    def upcoming(self) -> Sequence[ModelCall]:
-        """The requests up to the phase's outcome that ask for the same form."""
-        calls = [record for record in self._in_phase() if isinstance(record, ModelCall)]
-        return [call for call in calls if call.expected == calls[0].expected]
-
-    def _in_phase(self) -> Iterable[TraceRecord]:
-        return takewhile(lambda record: record.record != "outcome", self._stage.tape.in_cycle())
-
-    def _thought(self) -> str:
-        for record in self._stage.tape.in_cycle():
-            if isinstance(record, ReasoningOutcome | ProposalOutcome):
-                return record.thought
-        return ""
-
-    def _dropped(self) -> int:
-        for record in self._in_phase():
-            if isinstance(record, Note) and (match := _DROPPED.match(record.text)):
-                return int(match[1])
-        return 0
 
 
 # ---- Rules that were put in or out of force from outside ----

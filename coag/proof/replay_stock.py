@@ -24,7 +24,7 @@ from coag.schema import (
 )
 from coag.tracing import Rebuild, RunFolder, RunInfo
 
-from .tape import CheckingSink, ReplayStopped
+from .tape import CheckingSink, ReplayStopped, leave_if_cancelled
 
 
 class DrivenAgent(Protocol):
@@ -82,11 +82,13 @@ class PlainSink(CheckingSink):
         match record, head:
             case Receipt(), _ if self._is_late(record):
                 return
-            case ModelCall(), ModelCall(error=str(was)) if _is_same_error(
-                record.error, was, record.model
+            case ModelCall(error=str(now)), ModelCall(error=str(was)) if (
+                f"Model {record.model!r} could not be asked: {was}" in now
             ):
                 record = record.model_copy(update={"error": was})
-            case TurnEnd(), TurnEnd(response=was) if record.response.endswith(_reason(was)):
+            case TurnEnd(), TurnEnd(response=was) if record.response.endswith(
+                was.partition("could not be asked: ")[2] or was  # what it says after the name
+            ):
                 record = record.model_copy(update={"response": was})
             case Receipt(intent_id=name), Receipt(
                 intent_id=its_name, status=ReceiptStatus.CANCELLED
@@ -146,9 +148,17 @@ async def _step(agent: DrivenAgent, head: TraceRecord, sink: PlainSink) -> None:
     """Does what comes next on the tape; what stopped it is in the sink, or on the tape."""
     before = sink.tape.position
     try:
-        await _do(agent, head, sink)
+        match head:
+            case TurnStart():
+                await _say(agent, _message(sink) or "", sink)
+            case Note() if await agent.repeat(head.about, head.text):
+                pass
+            case Note() | Percept() | TurnEnd():
+                sink.skip(f"Not of a turn: {_brief(head)}")
+            case _:
+                sink.diverge("record", head.record, "nothing: no turn is open")
     except (ReplayStopped, asyncio.CancelledError):
-        _leave_if_cancelled()
+        leave_if_cancelled()  # whatever the agent made of that
     except TraceError:
         if not sink.stopped:
             raise
@@ -157,34 +167,13 @@ async def _step(agent: DrivenAgent, head: TraceRecord, sink: PlainSink) -> None:
             raise
 
 
-def _leave_if_cancelled() -> None:
-    """Passes it on where the replay itself was cancelled, whatever the agent made of that."""
-    task = asyncio.current_task()
-    if task is not None and task.cancelling():
-        raise asyncio.CancelledError
-
-
-async def _do(agent: DrivenAgent, head: TraceRecord, sink: PlainSink) -> None:
-    """Takes a turn, or repeats what was noted between turns."""
-    match head:
-        case TurnStart():
-            await _say(agent, _message(sink) or "", sink)
-        case Note() if await agent.repeat(head.about, head.text):
-            pass
-        case Note() | Percept() | TurnEnd():
-            sink.skip(f"Not of a turn: {_brief(head)}")
-        case _:
-            sink.diverge("record", head.record, "nothing: no turn is open")
-
-
 async def _say(agent: DrivenAgent, text: str, sink: PlainSink) -> None:
     """Lets the agent take a turn, up to where the original one was cancelled."""
 
     async def turn() -> None:
         await agent.say(text)
 
-    before = _cancelled_before(tuple(sink.tape.in_turn()))
-    await sink.run(turn(), before, patience=_PATIENCE)
+    await sink.run(turn(), _cancelled_before(tuple(sink.tape.in_turn())), patience=_PATIENCE)
 
 
 def _cancelled_before(records: Sequence[TraceRecord]) -> int | None:
@@ -205,11 +194,10 @@ def _cancelled_before(records: Sequence[TraceRecord]) -> int | None:
 
 def _message(sink: CheckingSink) -> str | None:
     """The message of the turn: a percept, or the last user message of its first request."""
-    percept = next((r for r in islice(sink.tape.in_turn(), 1, 2) if isinstance(r, Percept)), None)
-    if percept is not None:
+    percept = next(islice(sink.tape.in_turn(), 1, 2), None)
+    if isinstance(percept, Percept):
         return percept.content
-    calls = (record for record in sink.tape.in_turn() if isinstance(record, ModelCall))
-    first = next(calls, None)
+    first = next((one for one in sink.tape.in_turn() if isinstance(one, ModelCall)), None)
     if first is None:
         return None
     texts: list[Any] = [m["content"] for m in first.messages if m["role"] == "user"]
@@ -220,16 +208,6 @@ def _brief(head: Note | Percept | TurnEnd) -> str:
     if isinstance(head, TurnEnd):
         return f"the end of turn {head.turn}: {head.reason}"
     return head.text if isinstance(head, Note) else head.content
-
-
-def _is_same_error(now: str | None, was: str, model: str) -> bool:
-    """Whether an error in a replay is the recorded one."""
-    return now is not None and f"Model {model!r} could not be asked: {was}" in now
-
-
-def _reason(response: str) -> str:
-    """What an error's sentence says, after the model's name."""
-    return response.partition("could not be asked: ")[2] or response
 
 
 # ---- What a plain run's recipe makes ----

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any, cast
 
 from coag.context import CognitiveState
@@ -19,13 +20,13 @@ from coag.schema import (
     ExecutionOutcome,
     ExecutionStatus,
     Intent,
-    Outcome,
     Percept,
     PerceptKind,
     Phase,
     ProposalOutcome,
     Receipt,
     ReceiptStatus,
+    RetrievalOutcome,
     SelectionOutcome,
     Snapshot,
     TurnEnd,
@@ -92,28 +93,16 @@ class CandidateRules(Checker):
                 seq,
             )
 
-    def on_outcome(self, record: Outcome) -> Findings:
-        """Each phase's outcome follows from those before it."""
-        match record:
-            case ProposalOutcome():
-                return self._proposal(record)
-            case EvaluationOutcome():
-                return self._evaluation(record)
-            case SelectionOutcome():
-                return self._selection(record)
-            case ExecutionOutcome():
-                return self._execution(record)
-            case _:
-                return self._retrieval() if record.phase is Phase.RETRIEVAL else ()
-
-    def _retrieval(self) -> Findings:
+    def on_retrieval(self, record: RetrievalOutcome) -> Findings:
+        """Another cycle in the turn was not interrupted."""
         self._must_close = ""
         memory = self._state.memory
         if self._closed is not None and memory and REDACTED in str(memory.to_json()):
             self._closed = None  # a resumed cycle that held a secret is closed in its turn
         yield from self._check_closed("another cycle follows in the same turn")
 
-    def _proposal(self, record: ProposalOutcome) -> Findings:
+    def on_proposal(self, record: ProposalOutcome) -> Findings:
+        """Ids are given once, and drafts are what Reasoning drafted."""
         ids = [candidate.id for candidate in record.candidates]
         twice = sorted({one for one in ids if ids.count(one) > 1})
         if twice:
@@ -133,7 +122,8 @@ class CandidateRules(Checker):
                         "Reasoning drafted."
                     )
 
-    def _evaluation(self, record: EvaluationOutcome) -> Findings:
+    def on_evaluation(self, record: EvaluationOutcome) -> Findings:
+        """Every candidate is judged, on what was proposed, by what is in force."""
         proposal, retrieval = self._cognitive.proposal, self._cognitive.retrieval
         if proposal is None:
             return
@@ -153,7 +143,8 @@ class CandidateRules(Checker):
             if retrieval is not None:
                 yield from _check_verdicts(judged, retrieval.constraints)
 
-    def _selection(self, record: SelectionOutcome) -> Findings:
+    def on_selection(self, record: SelectionOutcome) -> Findings:
+        """A survivor is selected, by whom it says."""
         evaluation = self._cognitive.evaluation
         if evaluation is None:
             return
@@ -197,7 +188,8 @@ class CandidateRules(Checker):
         batches = {one.batch for one in candidates if one.id in ids}
         return len(batches) == 1 and None not in batches
 
-    def _execution(self, record: ExecutionOutcome) -> Findings:
+    def on_execution(self, record: ExecutionOutcome) -> Findings:
+        """What cannot act does not, and what could is remembered if it did not."""
         if self._state.certain is None:
             return
         closing = is_closing(record)
@@ -236,14 +228,12 @@ def _check_arguments(judged: Evaluation, candidate: Candidate) -> Findings:
 
 def _completed(evaluation: Evaluation) -> set[str]:
     """The names of arguments that are not as they were written: the tool completed them."""
+    names = {IDEMPOTENCY_KEY}
     reasons = (one.reason for one in evaluation.verdicts if one.constraint == "arguments")
-    named = next(reasons, "")
-    if not named.startswith(COMPLETED):
-        return {IDEMPOTENCY_KEY}
-    try:
-        return {IDEMPOTENCY_KEY, *json.loads(f"[{named.removeprefix(COMPLETED)}]")}
-    except (ValueError, TypeError):
-        return {IDEMPOTENCY_KEY}
+    if (named := next(reasons, "")).startswith(COMPLETED):
+        with suppress(ValueError, TypeError):
+            names |= set(json.loads(f"[{named.removeprefix(COMPLETED)}]"))
+    return names
 
 
 def _check_verdicts(judged: Evaluation, pinned: Sequence[str]) -> Findings:
@@ -361,15 +351,17 @@ class EffectRules(Checker):
         yield from check_same_cycle(record, intent)
         self.receipts[record.intent_id] = record
 
-    def on_outcome(self, record: Outcome) -> Findings:
+    def on_retrieval(self, record: RetrievalOutcome) -> Findings:
         """An execution has all that was begun in it; see `ExecutionRules`."""
-        if record.phase is Phase.RETRIEVAL and self.intents and not self._state.uncertain:
-            first = next(iter(self.intents.values()))
-            yield Rule.EXECUTION.says(
-                f"No execution has intent {shown(first.id)} of cycle {first.cycle}."
-            )
-        if record.phase in (Phase.RETRIEVAL, Phase.EXECUTION):
-            self.intents, self.receipts = {}, {}
+        first = next(iter(self.intents.values()), None)
+        if first is not None and not self._state.uncertain:
+            text = f"No execution has intent {shown(first.id)} of cycle {first.cycle}."
+            yield Rule.EXECUTION.says(text)
+        self.intents, self.receipts = {}, {}
+
+    def on_execution(self, record: ExecutionOutcome) -> None:
+        """It has ended what was begun in it."""
+        self.intents, self.receipts = {}, {}
 
     def on_percept(self, record: Percept) -> Findings:
         """What was caused was caused by an intent of this run."""
@@ -425,10 +417,8 @@ class ExecutionRules(Checker):
         """These actions are external."""
         self._external = frozenset(spec.name for spec in record.specs)
 
-    def on_outcome(self, record: Outcome) -> Findings:
+    def on_execution(self, record: ExecutionOutcome) -> Findings:
         """Compares an execution with its intents, receipts and percepts."""
-        if not isinstance(record, ExecutionOutcome):
-            return
         yield from _check_mirror(record)
         memory = self._state.certain
         if memory is not None:

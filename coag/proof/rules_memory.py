@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import BaseModel, ValidationError
 
+from coag._util.validation import first_error
 from coag.context import WorkingMemory
 from coag.memory import EPISODIC_ACTION, PROCEDURAL_ACTION, SEMANTIC_ACTION, is_user_scope
 from coag.schema import (
     MemoryKind,
-    Outcome,
     Phase,
     Record,
     RetrievalOutcome,
@@ -30,14 +30,15 @@ from .rules_turns import StateRules
 # ---- Procedures are pinned: they change between cycles only ----
 
 
-class _State(BaseModel):
-    """The texts of procedures in a snapshot, as far as they are needed here."""
-
+class _Texts(BaseModel):
     procedures: dict[str, list[dict[str, Any]]] = {}
 
 
-_VERSIONS: TypeAdapter[dict[str, int]] = TypeAdapter(dict[str, int])
-_STATE: TypeAdapter[_State | None] = TypeAdapter(_State | None)
+class _Held(BaseModel):
+    """The procedures in a snapshot, as far as they are needed here."""
+
+    versions: dict[str, int] = {}
+    state: _Texts | None = None
 
 
 class ProcedureRules(Checker):
@@ -66,16 +67,13 @@ class ProcedureRules(Checker):
     def on_snapshot(self, record: Snapshot) -> Findings:
         """Versions never go back, and where they change, their texts are in the snapshot."""
         try:
-            versions = _VERSIONS.validate_python(record.procedures.get("versions", {}))
-            state = _STATE.validate_python(record.procedures.get("state"))
+            held = _Held.model_validate(record.procedures)
         except ValidationError as error:
-            problem = error.errors(include_url=False)[0]
-            where = ".".join(map(str, problem["loc"]))
             self._in_force = None
-            yield Rule.PROCEDURE.says(
-                f"The procedures in the snapshot cannot be read: {shown(where)}: {problem['msg']}."
-            )
+            text = f"The procedures in the snapshot cannot be read: {first_error(error)}."
+            yield Rule.PROCEDURE.says(text)
             return
+        versions, state = held.versions, held.state
         if record.reason is not SnapshotReason.CYCLE:
             self._in_force, self._ahead, self._written = None, {}, {}
             self._texts, self._fresh = {}, {}
@@ -125,9 +123,9 @@ class ProcedureRules(Checker):
                     "was written."
                 )
 
-    def on_outcome(self, record: Outcome) -> Findings:
-        """A Retrieval pins what the cycle began with."""
-        if not isinstance(record, RetrievalOutcome) or self._in_force is None:
+    def on_retrieval(self, record: RetrievalOutcome) -> Findings:
+        """It pins what the cycle began with."""
+        if self._in_force is None:
             return
         odd = set(record.procedures) ^ set(self._in_force)
         if odd and self._in_force:
@@ -166,7 +164,7 @@ class ProcedureRules(Checker):
         """Whether an action that a crash interrupted was run again, which writes the same."""
         number = cast("int", record.content.get("version"))
         wrote = self._fresh.get((name, number))
-        known = [] if wrote is None else [_text_hash(wrote)]
+        known = () if wrote is None else (_text_hash(wrote),)
         return _text_hash(record.content) in (*known, *self._texts.get(name, ())[-1:])
 
 
@@ -259,10 +257,8 @@ class WriteRules(Checker):
                 f"{named} says that it was made in cycle {made.cycle}, not in {record.cycle}."
             )
 
-    def on_outcome(self, record: Outcome) -> Findings:
+    def on_retrieval(self, record: RetrievalOutcome) -> Findings:
         """What is recalled is as it was written, and of the person who is served."""
-        if not isinstance(record, RetrievalOutcome):
-            return
         for held in (hit.record for hit in record.records):
             if record.memory_scope is not None and is_user_scope(held.scope):
                 yield from _check_person(held, record.memory_scope, "recalled")

@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable
 from typing import Any, cast
 
 from pydantic import ValidationError
 
-from coag.context import CognitiveState, WorkingMemory
+from coag.context import CoagContext, CognitiveState, WorkingMemory
 from coag.schema import (
     PHASES,
     RESUMED,
@@ -35,6 +34,7 @@ from coag.schema import (
 )
 
 from .findings import (
+    HOOKED,
     Checker,
     Findings,
     Rule,
@@ -54,19 +54,8 @@ _BY_PERCEIVING = frozenset(UNPERCEIVED)
 """Fields of a percept that are set when it is perceived."""
 _QUEUED_ONLY = (PerceptKind.TOOL_RETURN, PerceptKind.UNKNOWN_OUTCOME, PerceptKind.IMPASSE)
 """Kinds that only an execution brings about."""
-_HOOKED = (
-    PerceptKind.TOOL_RETURN,
-    PerceptKind.PROPERTY_CHANGE,
-    PerceptKind.SIGNAL,
-    PerceptKind.UNKNOWN_OUTCOME,
-    PerceptKind.SETTLED,
-)
-"""Kinds that a domain's hook reads; no other one changes the state."""
 _REASONS_SINCE = 2
 """The version since which snapshots say why they were written."""
-
-Hook = Callable[[WorkingMemory, Percept], Percept]
-"""Perceives a percept again upon a working memory, as the domain does."""
 
 
 class StateRules(Checker):
@@ -75,7 +64,7 @@ class StateRules(Checker):
     It is given a record after the other rules, which see in `memory` the state before.
     """
 
-    def __init__(self, *, version: int, cut: bool, hook: Hook | None = None) -> None:
+    def __init__(self, *, version: int, cut: bool, hooks: CoagContext[Any] | None = None) -> None:
         self.memory: WorkingMemory | None = None
         """The working memory before the record at hand; None as long as it is not known."""
         self.foreign = cut
@@ -84,7 +73,7 @@ class StateRules(Checker):
         self.uncertain = False
         """After a violation that leaves the memory uncertain, until the next snapshot."""
         self._old = version < _REASONS_SINCE
-        self._hook = hook
+        self._hooks = hooks
         self._first = True
         self._ready = False
         self._remarked = self._old or cut
@@ -170,8 +159,9 @@ class StateRules(Checker):
             record = record.model_copy(update={"state_patch": {}})
         else:
             yield from check_patch(record)
-        if self._hook is not None and not self.uncertain:
-            again = self._hook(memory, record.model_copy(update=UNPERCEIVED))
+        if self._hooks is not None and not self.uncertain:
+            self._hooks.restore(memory)
+            again = self._hooks.perceive(record.model_copy(update=UNPERCEIVED))
             for name in sorted(_BY_PERCEIVING):
                 recorded, computed = getattr(record, name), getattr(again, name)
                 if not same_json(recorded, computed):
@@ -295,7 +285,7 @@ def _memory_difference(
 
 def check_patch(record: Percept) -> Findings:
     """Only what a domain's hook reads changes the perceptual state."""
-    if record.state_patch and record.kind not in _HOOKED:
+    if record.state_patch and record.kind not in HOOKED:
         yield Rule.PERCEPT.says(
             f"Percept {shown(record.id)}, a {record.kind}, changed the perceptual state by "
             f"{shown(record.state_patch)}; messages and impasses may not."
@@ -400,7 +390,10 @@ class TurnRules(Checker):
 
 
 class CallRules(Checker):
-    """Models are asked by the phase at work, and what that uses is in its outcome."""
+    """Models are asked by the phase at work, and what that uses is in its outcome.
+
+    Counts of ids never go back, and are not behind the model calls that were numbered.
+    """
 
     def __init__(self, state: StateRules, version: int) -> None:
         self._state = state
@@ -409,10 +402,18 @@ class CallRules(Checker):
         """Those since the last outcome."""
         self._lost: RuleFinding | None = None
         """A missing usage, which is right if the cycle turns out to be interrupted."""
+        self._counts: dict[str, int] = {}
 
-    def on_snapshot(self, record: Snapshot) -> None:
-        """Calls before it are of no outcome."""
+    def on_snapshot(self, record: Snapshot) -> Findings:
+        """Calls before it are of no outcome, and its counts cover the ids before it."""
         self._calls = []
+        for kind, known in self._counts.items() if record.ids else ():
+            if (count := record.ids.get(kind, 0)) < known:
+                yield Rule.SNAPSHOT.says(
+                    f"The snapshot says that {count} ids of {shown(kind)} had been given; there "
+                    f"were {known} before it."
+                )
+        self._counts |= record.ids
 
     def on_note(self, record: Note) -> None:
         """Calls before a resumption are of an interrupted phase, which begins again."""
@@ -421,6 +422,8 @@ class CallRules(Checker):
 
     def on_model_call(self, record: ModelCall) -> Findings:
         """The call is of the phase and the cycle at work; Retrieval asks for a summary."""
+        if match := _CALL.fullmatch(record.id):  # nobody outside of the run numbers model calls
+            self._counts["call"] = max(int(match[1]), self._counts.get("call", 0))
         memory = self._state.certain
         if memory is None:
             return
@@ -436,8 +439,7 @@ class CallRules(Checker):
     def on_outcome(self, record: Outcome) -> Findings:
         """The outcome's usage is the sum of its calls."""
         calls, self._calls = self._calls, []
-        if record.phase is Phase.RETRIEVAL:
-            self._lost = None
+        self._lost = None if record.phase is Phase.RETRIEVAL else self._lost
         if self._state.certain is None:
             return
         used, of_cycle = _sum(calls), f"{record.phase} of cycle {record.cycle}"
@@ -475,6 +477,9 @@ class CallRules(Checker):
         return 0
 
 
+_CALL = re.compile(r"call-(\d{6,12})")
+
+
 def _sum(calls: list[ModelCall]) -> TokenUsage:
     return sum((call.usage for call in calls), TokenUsage())
 
@@ -485,31 +490,6 @@ def _words(usage: TokenUsage) -> str:
         f"{usage.calls} calls, {usage.prompt_tokens} + {usage.completion_tokens} tokens "
         f"({usage.cached_tokens} cached){cost}"
     )
-
-
-_CALL = re.compile(r"call-(\d{6,12})")
-
-
-class IdRules(Checker):
-    """Counts of ids never go back, and are not behind the model calls that were numbered."""
-
-    def __init__(self) -> None:
-        self._counts: dict[str, int] = {}
-
-    def on_model_call(self, record: ModelCall) -> None:
-        """Nobody outside of the run numbers model calls."""
-        if match := _CALL.fullmatch(record.id):
-            self._counts["call"] = max(int(match[1]), self._counts.get("call", 0))
-
-    def on_snapshot(self, record: Snapshot) -> Findings:
-        """A snapshot's counts cover the ids before it."""
-        for kind, known in self._counts.items() if record.ids else ():
-            if (count := record.ids.get(kind, 0)) < known:
-                yield Rule.SNAPSHOT.says(
-                    f"The snapshot says that {count} ids of {shown(kind)} had been given; there "
-                    f"were {known} before it."
-                )
-        self._counts |= record.ids
 
 
 # ---- The trace of an agent that calls its tools without deliberation ----

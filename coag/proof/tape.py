@@ -10,7 +10,7 @@ import asyncio
 import json
 import re
 from collections import deque
-from collections.abc import Callable, Coroutine, Generator, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -26,10 +26,20 @@ from coag.errors import TraceError
 from coag.schema import (
     PHASES,
     RESUMED,
+    EvaluationOutcome,
     ExecutionOutcome,
+    ExecutionStatus,
+    ModelCall,
     Note,
     Outcome,
+    Percept,
     Phase,
+    ProposalOutcome,
+    ReasoningOutcome,
+    Receipt,
+    ReceiptStatus,
+    RetrievalOutcome,
+    SelectionOutcome,
     Snapshot,
     SnapshotReason,
     TraceRecord,
@@ -40,6 +50,8 @@ from coag.schema import (
 from coag.tracing import Redactor, cycle_of
 
 _START = datetime(1970, 1, 1, tzinfo=UTC)
+CANCELLED = "It was cancelled while it ran."
+"""How the result of an action begins that was cancelled."""
 _SHOWN = 300
 """Characters of a value that are shown."""
 _OUTSIDE = {
@@ -107,10 +119,6 @@ class Tape:
     def next_of(self, kind: type[_RecordT]) -> _RecordT | None:
         """The next record of a sort in this cycle."""
         return next((record for record in self.in_cycle() if isinstance(record, kind)), None)
-
-    def execution(self) -> ExecutionOutcome | None:
-        """The outcome of this cycle's Execution; None if that is not on the tape."""
-        return self.next_of(ExecutionOutcome)
 
     def notes(self, about: str) -> list[Note]:
         """The notes of one sort that are left in this cycle."""
@@ -433,8 +441,7 @@ class CheckingSink:
     def leave_turn(self) -> bool:
         """Whether the turn is to be left here; if so, it is not cancelled any more."""
         leaves = self.cancels and self._turn is not None
-        if leaves:
-            self._turn = None
+        self._turn = None if leaves else self._turn
         return leaves
 
     def _cancel_after(self, rounds: int, *, begins: bool = False) -> None:
@@ -514,3 +521,73 @@ def _brief(record: TraceRecord) -> str:
     """A record in a few words."""
     body = record.model_dump(mode="json", exclude={"record", "at", "messages", "working_memory"})
     return f"{_kind(record)} {clip(json.dumps(body, ensure_ascii=False, default=str), _SHOWN)}"
+
+
+# ---- Where a turn was cancelled ----
+
+
+def leave_if_cancelled() -> None:
+    """Passes it on where the replay itself was cancelled."""
+    task = asyncio.current_task()
+    if task is not None and task.cancelling():
+        raise asyncio.CancelledError
+
+
+def cancelled_before(records: Sequence[TraceRecord]) -> int | None:
+    """Which of the records of a turn is the first after it was cancelled; None if it was not.
+
+    Also None where the cancellation interrupted a model call or an action, which show it.
+    """
+    if not records or not isinstance(end := records[-1], TurnEnd) or end.reason != "cancelled":
+        return None
+    first = len(records) - 1
+    while first and _closes(records[first - 1], end.response):
+        first -= 1
+    if first and any(map(_broke_off, records[max(0, first - 1) : first])):
+        return None
+    execution = next((r for r in records[first:] if isinstance(r, ExecutionOutcome)), None)
+    if execution is not None and any(e.result.startswith(CANCELLED) for e in execution.executed):
+        return None
+    return first
+
+
+def _closes(record: TraceRecord, reason: str) -> bool:
+    """Whether a record may come after the cancellation."""
+    match record:
+        case Percept():
+            return True
+        case Note():
+            return record.about in ("module", "hook") or record.details.get("what") == "withdrawn"
+        case ExecutionOutcome():
+            idle = record.status is ExecutionStatus.NONE and record.result == reason
+            return idle or any(e.result.startswith(CANCELLED) for e in record.executed)
+        case _:
+            return record.record == "outcome" and _is_empty(record, reason)
+
+
+def _is_empty(outcome: Outcome, reason: str) -> bool:
+    """Whether it is the outcome of a phase that was closed without having run."""
+    match outcome:
+        case ReasoningOutcome():
+            return outcome.situation == reason
+        case SelectionOutcome():
+            return outcome.reason == reason
+        case ProposalOutcome():
+            return outcome.proposed_by == "nobody"
+        case EvaluationOutcome():
+            return not outcome.evaluations
+        case RetrievalOutcome():
+            return not outcome.query
+        case _:
+            return True
+
+
+def _broke_off(record: TraceRecord) -> bool:
+    """Whether a record is of something that the cancellation interrupted."""
+    match record:
+        case ModelCall():
+            return record.error == "cancelled"
+        case Receipt():
+            return record.status is ReceiptStatus.CANCELLED
+        case _:
+            return False

@@ -7,13 +7,12 @@ from itertools import chain, dropwhile
 from pathlib import Path
 from typing import Any, cast
 
-from coag.context import CoagContext, WorkingMemory
+from coag.context import CoagContext
 from coag.schema import (
     TRACE_VERSION,
     Entry,
     Intent,
     Note,
-    Percept,
     SnapshotReason,
     TraceRecord,
 )
@@ -43,8 +42,6 @@ from .rules_files import Anchors, PageRules, ReadTrace, check_anchors, check_inf
 from .rules_memory import ProcedureRules, WriteRules
 from .rules_turns import (
     CallRules,
-    Hook,
-    IdRules,
     PlainEffectRules,
     PlainTurnRules,
     StateRules,
@@ -119,7 +116,7 @@ def _checkers(
     """The rules for a kind of run; `StateRules` last, so that the others see the state before."""
     if kind == "plain":
         return (PlainTurnRules(), PlainEffectRules(cut=cut))
-    state = StateRules(version=version, cut=cut, hook=None if hooks is None else _hook(hooks))
+    state = StateRules(version=version, cut=cut, hooks=hooks)
     effects = EffectRules(state)
     return (
         TurnRules(state),
@@ -129,17 +126,8 @@ def _checkers(
         ProcedureRules(),
         WriteRules(state, run),
         CallRules(state, version),
-        IdRules(),
         state,
     )
-
-
-def _hook(context: CoagContext[Any]) -> Hook:
-    def perceive(memory: WorkingMemory, percept: Percept) -> Percept:
-        context.restore(memory)
-        return context.perceive(percept)
-
-    return perceive
 
 
 # ---- A run's folder ----
