@@ -246,7 +246,7 @@ class _Replay:
     build: _Builder
     records: _Records
     sink: CheckingSink
-    _process: _Process | None = None
+    _process: Process | None = None
     _memory: TapeMemory | None = None
     listed: list[ActionSpec] = field(default_factory=list[ActionSpec])
     _turn: int = 0
@@ -300,7 +300,7 @@ class _Replay:
             return
         reason = head.reason if isinstance(head, Snapshot) else None
         if isinstance(head, Snapshot) and reason is SnapshotReason.OPENED:
-            self._process = _Process(self, await self.build(), later=False)
+            self._process = Process(self, await self.build(), later=False)
             await self._process.begin(head)
         elif isinstance(head, Snapshot) and reason is SnapshotReason.FORKED:
             await self._begin_fork(head)
@@ -321,7 +321,7 @@ class _Replay:
         following = next(islice(self.sink.tape.ahead(), 1, None), None)
         if isinstance(following, Note) and following.about == "fork":
             self._stop = following.text
-        self._process = _Process(self, await self.build(), later=True)
+        self._process = Process(self, await self.build(), later=True)
         stored = self.run.remembered_path.is_file()
         await self._process.begin(head, self.run.remembered() if stored else ())
 
@@ -361,7 +361,7 @@ class _Replay:
             if not (isinstance(record, Note) and is_outside(record)):
                 remains.take(record)
         remains.forget_bare_start()
-        self._process = _Process(self, agent, later=True)
+        self._process = Process(self, agent, later=True)
         self._turn = remains.turn
         await restore(self._process.mind, remains)
         self._begun = remains.outcomes if remains.turn_open else None
@@ -401,7 +401,7 @@ class _Replay:
             case _:
                 await self._unstarted(process, head)
 
-    async def _unstarted(self, process: _Process, head: TraceRecord) -> None:
+    async def _unstarted(self, process: Process, head: TraceRecord) -> None:
         """A turn whose beginning is not next: it first closes a cycle that was left."""
         starts = (r for r in self.sink.tape.ahead() if isinstance(r, TurnStart))
         start = next(starts, None)
@@ -420,7 +420,7 @@ _IMAGES_KEPT = 4
 _LEFT = "The cycle that selected this was left in the middle."
 
 
-class _Process:
+class Process:
     """The mind of a run behind doubles."""
 
     def __init__(self, replay: _Replay, agent: CoagAgent, *, later: bool) -> None:
