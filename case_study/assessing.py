@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
+from typer import Argument, Option
 
 from case_study.runner import Place, model_spec
 from case_study.temperaments import SCRIPTED, is_scripted
@@ -66,65 +67,51 @@ _CODE = ("coag", "vacuum_world", "case_study")
 _SHOWS_ONLY = ("case_study/results/", "case_study/film.py", "case_study/drawing.py")
 """Code that only shows results."""
 
-Assessed = Annotated[Path, typer.Argument(metavar="DIR", help="The assessment's folder.")]
+Assessed = Annotated[Path, Argument(metavar="DIR", help="The assessment's folder.")]
 Bound = Annotated[
     int | None,
-    typer.Option(
-        min=1, metavar="N", help="Bound of actions an episode; the scenario's if not given."
-    ),
+    Option(min=1, metavar="N", help="Bound of actions an episode; the scenario's if not given."),
 ]
-
-
 Agents = Annotated[
     str | None,
-    typer.Option(
-        metavar="NAMES",
-        help="Contenders by comma, or headline (the default), ablations, all.",
-    ),
+    Option(metavar="NAMES", help="Contenders by comma, or headline (the default), ablations, all."),
 ]
 Scenarios = Annotated[
     str | None,
-    typer.Option(
-        metavar="NAMES",
-        help="Scenarios by comma, or letters such as A-D, or all (the default).",
+    Option(
+        metavar="NAMES", help="Scenarios by comma, or letters such as A-D, or all (the default)."
     ),
 ]
 Model = Annotated[
     list[str] | None,
-    typer.Option(
-        metavar="SPEC", help="A model spec; may be repeated; scripted:fallible if not given."
-    ),
+    Option(metavar="SPEC", help="A model spec; may be repeated; scripted:fallible if not given."),
 ]
 Seeds = Annotated[
     str | None,
-    typer.Option(metavar="N", help="How many seeds, from 0, or which: 6-11. 10 if not given."),
+    Option(metavar="N", help="How many seeds, from 0, or which: 6-11. 10 if not given."),
 ]
 FewerSeeds = Annotated[
     list[str] | None,
-    typer.Option(
-        metavar="NAME=N",
-        help="This contender plays only the first N seeds; may be repeated.",
-    ),
+    Option(metavar="NAME=N", help="This contender plays only the first N seeds; may be repeated."),
 ]
 Output = Annotated[
     Path,
-    typer.Option(
-        "--output",
-        "-o",
+    Option(
+        *("--output", "-o"),
         metavar="DIR",
         help="The assessment's folder; an interrupted one is continued.",
     ),
 ]
 PlaceOption = Annotated[
     Place | None,
-    typer.Option(
+    Option(
         metavar="PLACE",
         help="local (the default): world and records in the process; served: HTTP and Chroma.",
     ),
 ]
 KeepOption = Annotated[
     Keep | None,
-    typer.Option(
+    Option(
         metavar="RUNS",
         help="Runs that are kept: all, failures or none. all for a language model, failures "
         "for scripted ones if not given.",
@@ -132,7 +119,7 @@ KeepOption = Annotated[
 ]
 Processes = Annotated[
     int | None,
-    typer.Option(
+    Option(
         min=1,
         metavar="N",
         help="Jobs played at the same time; one a processor for scripted models, else one, if "
@@ -141,17 +128,14 @@ Processes = Annotated[
 ]
 Retries = Annotated[
     int,
-    typer.Option(
-        min=0, metavar="N", help="Further tries of a job whose model or world has failed."
-    ),
+    Option(min=0, metavar="N", help="Further tries of a job whose model or world has failed."),
 ]
 TokenBudget = Annotated[
-    int | None,
-    typer.Option(min=1, metavar="N", help="Tokens after which a case ends, for equal costs."),
+    int | None, Option(min=1, metavar="N", help="Tokens after which a case ends, for equal costs.")
 ]
 Episodes = Annotated[
     int | None,
-    typer.Option(
+    Option(
         min=1,
         metavar="N",
         help="Play sequences of N episodes in the same world, with a memory that lasts and "
@@ -159,18 +143,17 @@ Episodes = Annotated[
     ),
 ]
 Extend = Annotated[
-    bool, typer.Option("--extend", help="Add what is asked for to an existing assessment.")
+    bool, Option("--extend", help="Add what is asked for to an existing assessment.")
 ]
 AgainOption = Annotated[
     bool,
-    typer.Option(
+    Option(
         "--measure-again",
         help="Measure from the kept runs once more, with no model; play nothing.",
     ),
 ]
 DomainOption = Annotated[
-    str | None,
-    typer.Option(metavar="NAME", help="vacuum, or module:NAME of another domain."),
+    str | None, Option(metavar="NAME", help="vacuum, or module:NAME of another domain.")
 ]
 
 
@@ -196,22 +179,27 @@ def assess(  # noqa: PLR0913 - options of a command
     """Play contenders over scenarios and seeds; run again, it plays what is missing."""
     there = read_plan(output) if has_plan(output) else None
     name = domain or (there.domain if there else EPISODES if episodes else VACUUM)
-    played_in = _played_in(name, episodes)
+    if episodes is not None and name != EPISODES:
+        raise ConfigurationError(
+            f"--episodes {episodes} asks for sequences of episodes, and {name!r} plays none: leave "
+            "--episodes out, or give another folder without --domain."
+        )
+    played_in = domain_named(name)
     if again:
         _measure_again(output, played_in)
         return
-    plan = _asked(
-        there, name, played_in, (agents, scenarios, seeds), model or [], fewer_seeds or []
-    )
-    conditions = _conditions(
-        there,
-        name,
-        place=place,
-        token_budget=token_budget,
-        max_actions=max_actions,
-        episodes=episodes,
-    )
-    plan = _complete(plan, conditions)
+    options = {
+        "place": place,
+        "token_budget": token_budget,
+        "max_actions": max_actions,
+        "episodes": episodes,
+    }
+    conditions: dict[str, Any] = {"place": "local"}
+    conditions |= {"episodes": USUAL_EPISODES} if name == EPISODES else {}
+    conditions |= there.conditions if there else {}
+    conditions |= {key: value for key, value in options.items() if value is not None}
+    named = (agents, scenarios, seeds)
+    plan = _asked(there, name, played_in, named, model or [], fewer_seeds or [], conditions)
     scripted = all(one == NO_MODEL or is_scripted(one) for one in plan.models)
     jobs = sum(1 for _ in plan.jobs())
     sequences = "episodes" in conditions
@@ -239,20 +227,18 @@ def report(
     *,
     output: Annotated[
         Path | None,
-        typer.Option(
-            "--output", "-o", metavar="FILE", help="The page; report.html in DIR if not given."
-        ),
+        Option("--output", "-o", metavar="FILE", help="The page; report.html in DIR if not given."),
     ] = None,
     run_pages: Annotated[
         int,
-        typer.Option(
+        Option(
             min=0,
             metavar="N",
             help="Make pages of the runs of N failed trials whose runs were kept, the most "
             "instructive first.",
         ),
     ] = 0,
-    title: Annotated[str, typer.Option(metavar="TEXT", help="What the page is headed.")] = "",
+    title: Annotated[str, Option(metavar="TEXT", help="What the page is headed.")] = "",
 ) -> None:
     """Write the report of an assessment as one page, with JSON and Markdown beside it."""
     with _terminal().status("reading") as status:
@@ -272,7 +258,7 @@ def report(
 
 def cross_check(
     one: Assessed,
-    other: Annotated[Path, typer.Argument(metavar="OTHER", help="The folder to compare it with.")],
+    other: Annotated[Path, Argument(metavar="OTHER", help="The folder to compare it with.")],
 ) -> None:
     """Compare two assessments job by job, e.g. of a local and of a served world."""
     found = agreement(Assessment.read(one), Assessment.read(other))
@@ -293,20 +279,6 @@ COMMANDS = {"assess": assess, "report": report, "cross-check": cross_check}
 """The commands of this module by name."""
 
 
-def _played_in(name: str, episodes: int | None) -> EvaluationDomain:
-    """The domain of this name.
-
-    Raises:
-        ConfigurationError: There is none, or episodes are asked for in one that plays none.
-    """
-    if episodes is not None and name != EPISODES:
-        raise ConfigurationError(
-            f"--episodes {episodes} asks for sequences of episodes, and {name!r} plays none: leave "
-            "--episodes out, or give another folder without --domain."
-        )
-    return domain_named(name)
-
-
 def _asked(
     there: Plan | None,
     name: str,
@@ -314,6 +286,7 @@ def _asked(
     named: tuple[str | None, str | None, str | None],
     models: Sequence[str],
     fewer_seeds: Sequence[str],
+    conditions: dict[str, Any],
 ) -> Plan:
     """What is asked for; what is left out is as in the assessment that is there."""
     agents, scenarios, seeds = named
@@ -330,7 +303,7 @@ def _asked(
         public = [spec.public for spec in specs]
     fewer = fewer_seeds_named(fewer_seeds, contenders)
     chosen = scenarios_named(scenarios or "all", domain.scenarios)
-    return Plan(
+    plan = Plan(
         domain=name,
         contenders=contenders,
         scenarios=there.scenarios if there and scenarios is None else chosen,
@@ -341,18 +314,8 @@ def _asked(
         versions=versions(_CODE, _SHOWS_ONLY),
         machine=machine_class(),
         started_at=SystemClock().now(),
+        conditions=conditions,
     )
-
-
-def _conditions(there: Plan | None, domain: str, **options: Any) -> dict[str, Any]:
-    """The conditions of all trials: the options, else those of the plan there, else the usual."""
-    usual = {"place": "local"} | ({"episodes": USUAL_EPISODES} if domain == EPISODES else {})
-    known = {key: value for key, value in options.items() if value is not None}
-    return {**usual, **(there.conditions if there else {}), **known}
-
-
-def _complete(plan: Plan, conditions: dict[str, Any]) -> Plan:
-    plan = plan.model_copy(update={"conditions": conditions})
     return plan.model_copy(update={"command": _command(plan)})
 
 
@@ -501,12 +464,9 @@ def _summary(found: Assessment, letters: dict[str, str]) -> Table:
     for trial in found.trials:
         rows.setdefault((trial.job.contender, trial.job.model), []).append(trial)
     for (contender, model), trials in rows.items():
-        parts = [[each for each in trials if each.job.scenario == name] for name in letters]
-        shares = [_share(each) for each in (trials, *parts)]
-        table.add_row(*(Text(one_line(cell)) for cell in (contender, model, *shares)))
+        cells = [contender, model]
+        for part in (trials, *([t for t in trials if t.job.scenario == name] for name in letters)):
+            counted = [trial.success for trial in part if trial.counts]
+            cells.append(f"{sum(counted)}/{len(counted)}" if counted else "-")
+        table.add_row(*(Text(one_line(cell)) for cell in cells))
     return table
-
-
-def _share(trials: Sequence[Trial]) -> str:
-    counted = [trial for trial in trials if trial.counts]
-    return f"{sum(trial.success for trial in counted)}/{len(counted)}" if counted else "-"

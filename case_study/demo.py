@@ -44,14 +44,7 @@ TRAPPED: Mapping[str, str] = {
 none."""
 REPORT = "report.md"
 """Name of the table in a demo's folder."""
-_COLUMNS = {
-    "agent": 16,
-    "model": 18,
-    "success": 7,
-    "what happened": 21,
-    "actions": 7,
-    "calls": 5,
-}
+_COLUMNS = dict(agent=16, model=18, success=7) | {"what happened": 21, "actions": 7, "calls": 5}
 """Columns of the terminal's table with their widths: 79 characters with what is between them."""
 _WIDTH = 79
 _TRAPS = {
@@ -165,7 +158,14 @@ def demo_table(results: Sequence[CaseResult]) -> Group:
         letter, title = "ABCD"[PAPER.index(scenario)], scenario_named(scenario).title
         parts += [Text()] if parts else []
         parts.append(Text(f"{letter} {title} ({scenario})", style="bold"))
-        parts += [*_folded(f"Trap: {_TRAPS[scenario]}"), _part(cases)]
+        table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="bright_black")
+        for name, width in _COLUMNS.items():
+            table.add_column(name, width=width)
+        for result in cases:
+            cells = [Text(cell) for cell in _row(result)]
+            cells[2].stylize("green" if result.success else "red")
+            table.add_row(*cells)
+        parts += [*_folded(f"Trap: {_TRAPS[scenario]}"), table]
         for result in cases:
             if rejected := rejected_text(result):
                 parts += _folded(f"{_label(result)}, {result.model}: rejected by {rejected}")
@@ -174,17 +174,6 @@ def demo_table(results: Sequence[CaseResult]) -> Group:
 
 def _folded(text: str) -> list[Text]:
     return [Text(line, style="bright_black") for line in wrap(text, _WIDTH, subsequent_indent="  ")]
-
-
-def _part(results: Sequence[CaseResult]) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="bright_black")
-    for name, width in _COLUMNS.items():
-        table.add_column(name, width=width)
-    for result in results:
-        cells = [Text(cell) for cell in _row(result)]
-        cells[2].stylize("green" if result.success else "red")
-        table.add_row(*cells)
-    return table
 
 
 def rejected_text(result: CaseResult) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -39,7 +39,7 @@ from coag.schema import from_import_name
 from coag.tracing import RunFolder
 from vacuum_world.errors import WorldError
 from vacuum_world.scenarios import ADVERSARIAL, SCENARIOS, ScenarioSetup, build_scenario
-from vacuum_world.world import WorldState
+from vacuum_world.world import Cell, WorldState
 
 VACUUM, EPISODES = "vacuum", "episodes"
 """Names of the two domains: single cases, and sequences of episodes."""
@@ -237,7 +237,7 @@ def _played(
     scenario = case.request().scenario
     failed = [each for each in episodes if not each.succeeded(scenario)]
     problem = "; ".join(str(each.found(scenario)["summary"]) for each in failed)
-    measured = _measured(case, folder, _tallies(episodes))
+    measured = _measured(case, folder, [each.tally for each in episodes])
     return measured.model_copy(update={"success": success, "problem": problem})
 
 
@@ -246,31 +246,24 @@ def _unfinished(case: CaseFolder, folder: Path, over: Sequence[EpisodeRecord]) -
 
     Of that one its trace is counted; what became of its world is not known.
     """
-    tallies, number = _tallies(over), len(over) + 1
+    tallies, number, request = [each.tally for each in over], len(over) + 1, case.request()
     run = case.run_of(number)
     if run is not None:
-        request = case.request()
-        wall = over[0].truth.wall if over else None
-        setup = build_scenario(request.scenario, request.seed, episode=number, wall=wall)
-        episode = vacuum_episode(
-            records_of(run), setup, None, success=False, bound=request.max_actions
-        )
-        tallies.append(tally_of(episode))
+        setup = _setup(request, number, over[0].truth.wall if over else None)
+        records, bound = records_of(run), request.max_actions
+        tallies.append(tally_of(vacuum_episode(records, setup, None, success=False, bound=bound)))
     return _measured(case, folder, tallies).model_copy(update={"finished": False})
 
 
-def _measured(case: CaseFolder, folder: Path, tallies: Sequence[Tally]) -> JobResult:
+def _measured(case: CaseFolder, folder: Path, tallies: Sequence[Tally | None]) -> JobResult:
+    counted = [tally for tally in tallies if tally is not None]
     return JobResult(
         success=False,
-        measures=measures_of(tallies),
-        causes=causes_of(tallies),
-        decided_by=decisions_of(tallies),
+        measures=measures_of(counted),
+        causes=causes_of(counted),
+        decided_by=decisions_of(counted),
         case=case.path.relative_to(folder).as_posix(),
     )
-
-
-def _tallies(episodes: Iterable[EpisodeRecord]) -> list[Tally]:
-    return [each.tally for each in episodes if each.tally is not None]
 
 
 def _counted_again(case: CaseFolder, request: CaseRequest, record: EpisodeRecord) -> EpisodeRecord:
@@ -286,7 +279,7 @@ def _counted_again(case: CaseFolder, request: CaseRequest, record: EpisodeRecord
         ) from error
     episode = vacuum_episode(
         records_of(RunFolder(case.path / record.run)),
-        _setup(request, record),
+        _setup(request, record.episode, record.truth.wall),
         world,
         success=record.succeeded(request.scenario),
         bound=record.max_actions,
@@ -305,7 +298,7 @@ def _by_episode(result: JobResult, folder: Path) -> JobResult:
         own["success"] = float(record.succeeded(request.scenario))
         own |= dict.fromkeys(_RECALLED)  # a plain agent's trace does not say
         if request.contender.kind == "coag":
-            start = _setup(request, record).facts.start
+            start = _setup(request, record.episode, record.truth.wall).facts.start
             records = records_of(RunFolder(case.path / record.run))
             recalled = recollection_of(records, record.run, start).model_dump()
             own |= {name: float(recalled[name]) for name in _RECALLED}
@@ -313,9 +306,8 @@ def _by_episode(result: JobResult, folder: Path) -> JobResult:
     return result.model_copy(update={"measures": measures})
 
 
-def _setup(request: CaseRequest, record: EpisodeRecord) -> ScenarioSetup:
-    wall = record.truth.wall
-    return build_scenario(request.scenario, request.seed, episode=record.episode, wall=wall)
+def _setup(request: CaseRequest, episode: int, wall: Cell | None) -> ScenarioSetup:
+    return build_scenario(request.scenario, request.seed, episode=episode, wall=wall)
 
 
 # ---- what a report knows of the case study ----
@@ -337,27 +329,28 @@ def described(contender: str) -> str:
     return f"{summary}; episodes in a row, {how}"
 
 
-_ABLATIONS = (
-    Ablation("Retrieval", "coag-full", "coag-without-retrieval"),
-    Ablation("Reasoning", "coag-full", "coag-without-reasoning"),
-    Ablation("Evaluation by the model", "coag-full", "coag-without-evaluation"),
-    Ablation("Constraints", "coag-full", "coag-without-constraints"),
-    Ablation("Rewriting of procedures", "coag-full", "coag-without-rewriting"),
-    Ablation("Rules of good conduct", "coag-full", "coag-without-conduct"),
-    Ablation("Value of predicted states", "coag-full", "coag-without-value"),
-    Ablation("Offering only what is allowed", "coag-full", "coag-without-masking"),
-    Ablation("Enumerated calls", "coag-full", "coag-without-enumeration"),
-    Ablation("Six phases instead of one call", "coag-full", "coag-compact"),
-    Ablation("Grounded candidates (full)", "coag-full-grounded", "coag-full"),
-    Ablation("Grounded candidates (compact)", "coag-compact-grounded", "coag-compact"),
-    Ablation("Situational awareness (compact)", "coag-compact-aware", "coag-compact"),
-    Ablation("Situational awareness (full)", "coag-full-aware", "coag-full"),
-    Ablation("Constraints on a plain agent", "plain-guarded", "plain"),
-    Ablation("Deliberation beyond constraints (full)", "coag-full", "plain-guarded"),
-    Ablation("Deliberation beyond constraints (compact)", "coag-compact", "plain-guarded"),
-    Ablation("AutoGen's memory on a plain agent", "plain-memory", "plain"),
-    Ablation("Tool iterations on a plain agent", "plain-iterations", "plain"),
-)
+_ABLATIONS = {
+    "Retrieval": ("coag-full", "coag-without-retrieval"),
+    "Reasoning": ("coag-full", "coag-without-reasoning"),
+    "Evaluation by the model": ("coag-full", "coag-without-evaluation"),
+    "Constraints": ("coag-full", "coag-without-constraints"),
+    "Rewriting of procedures": ("coag-full", "coag-without-rewriting"),
+    "Rules of good conduct": ("coag-full", "coag-without-conduct"),
+    "Value of predicted states": ("coag-full", "coag-without-value"),
+    "Offering only what is allowed": ("coag-full", "coag-without-masking"),
+    "Enumerated calls": ("coag-full", "coag-without-enumeration"),
+    "Six phases instead of one call": ("coag-full", "coag-compact"),
+    "Grounded candidates (full)": ("coag-full-grounded", "coag-full"),
+    "Grounded candidates (compact)": ("coag-compact-grounded", "coag-compact"),
+    "Situational awareness (compact)": ("coag-compact-aware", "coag-compact"),
+    "Situational awareness (full)": ("coag-full-aware", "coag-full"),
+    "Constraints on a plain agent": ("plain-guarded", "plain"),
+    "Deliberation beyond constraints (full)": ("coag-full", "plain-guarded"),
+    "Deliberation beyond constraints (compact)": ("coag-compact", "plain-guarded"),
+    "AutoGen's memory on a plain agent": ("plain-memory", "plain"),
+    "Tool iterations on a plain agent": ("plain-iterations", "plain"),
+}
+"""What each pair of contenders, with and without, shows."""
 
 
 def report_profile(domain: str) -> ReportProfile:
@@ -370,7 +363,7 @@ def report_profile(domain: str) -> ReportProfile:
         references=("plain", "coag-full", "coag-compact", "rules", "random"),
         claimed=("coag-full", "coag-compact"),
         bounds=("oracle",),
-        ablations=_ABLATIONS,
+        ablations=tuple(Ablation(part, *pair) for part, pair in _ABLATIONS.items()),
         measures=MEASURES,
         behaviour=(
             *("persistence", "grounding", "repeated_contradiction", "false_affordances"),

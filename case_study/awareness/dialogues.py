@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,8 +29,6 @@ from coag.awareness.adapters import (
 )
 from coag.errors import AwarenessError, ConfigurationError, ModelAnswerError
 from coag.schema import SteppingClock, Value, one_line
-
-from .kept_lines import KeptLines
 
 # ---- The paper's talk of four turns ----
 
@@ -152,14 +151,17 @@ async def run_perception(
     Raises:
         ModelCallError: A model could not be asked.
     """
-    recorder = _Recorder(label)
-    for message in messages:
+    engine = _engine()
+    read: list[tuple[ConversationAnalysis, Observation] | None] = []
+    errors: list[str] = []
+    for number, message in enumerate(messages, 1):
         try:
-            raw = await perception.perceive(message, recorder.engine.state)
-            recorder.read(ConversationAnalysis.parse(raw))
+            raw = await perception.perceive(message, engine.state)
+            read.append(_taken(engine, ConversationAnalysis.parse(raw)))
         except (ModelAnswerError, AwarenessError) as error:
-            recorder.fail(str(error))
-    return recorder.run()
+            read.append(None)
+            errors.append(f"turn {number}: {one_line(str(error), 200)}")
+    return _run(label, engine, read, errors)
 
 
 def run_analyses(label: str, turns: Sequence[ConversationAnalysis]) -> DialogueRun:
@@ -168,44 +170,39 @@ def run_analyses(label: str, turns: Sequence[ConversationAnalysis]) -> DialogueR
     Raises:
         AwarenessError: An analysis names what does not exist.
     """
-    recorder = _Recorder(label)
-    for turn in turns:
-        recorder.read(turn)
-    return recorder.run()
+    engine = _engine()
+    return _run(label, engine, [_taken(engine, turn) for turn in turns], ())
 
 
-class _Recorder:
-    """An engine, and a record of its input."""
+def _engine() -> AwarenessEngine:
+    return AwarenessEngine(ConversationAdapter(), clock=SteppingClock())
 
-    def __init__(self, label: str) -> None:
-        self.engine = AwarenessEngine(ConversationAdapter(), clock=SteppingClock())
-        self._label = label
-        self._analyses: list[ConversationAnalysis | None] = []
-        self._observations: list[Observation | None] = []
-        self._errors: list[str] = []
 
-    def read(self, analysis: ConversationAnalysis) -> None:
-        observation = self.engine.observe(analysis.model_dump())
-        self.engine.update(observation)
-        self._analyses.append(analysis)
-        self._observations.append(observation)
+def _taken(
+    engine: AwarenessEngine, analysis: ConversationAnalysis
+) -> tuple[ConversationAnalysis, Observation]:
+    observation = engine.observe(analysis.model_dump())
+    engine.update(observation)
+    return analysis, observation
 
-    def fail(self, error: str) -> None:
-        self._analyses.append(None)
-        self._observations.append(None)
-        self._errors.append(f"turn {len(self._analyses)}: {one_line(error, 200)}")
 
-    def run(self) -> DialogueRun:
-        return DialogueRun(
-            label=self._label,
-            analyses=tuple(self._analyses),
-            observations=tuple(self._observations),
-            errors=tuple(self._errors),
-            state=self.engine.state,
-        )
+def _run(
+    label: str,
+    engine: AwarenessEngine,
+    read: Sequence[tuple[ConversationAnalysis, Observation] | None],
+    errors: Sequence[str],
+) -> DialogueRun:
+    return DialogueRun(
+        label=label,
+        analyses=tuple(one and one[0] for one in read),
+        observations=tuple(one and one[1] for one in read),
+        errors=tuple(errors),
+        state=engine.state,
+    )
 
 
 _SUMMARY_TOKENS = 300
+_LOG = logging.getLogger(__name__)
 
 
 class CachedReading(Value):
@@ -222,11 +219,13 @@ class CachedReading(Value):
 class CachedPerception:
     """Asks a perception what is not in its file yet, and writes each reading there at once.
 
-    The same text in the same situation is read once. A reading that failed is kept, too.
+    The same text in the same situation is read once. A reading that failed is kept, too. A last
+    line that was cut off does not count. It goes when the next one is written, not before: a file
+    of something else is left as it is.
 
     Args:
         perception: Reads what is new.
-        file: JSON lines; made if missing. A last line that was cut off is read again.
+        file: JSON lines; made if missing.
         reader: Who reads, with all that changes its readings, e.g. the model's name: readings of
             others in the same file do not count.
 
@@ -236,9 +235,11 @@ class CachedPerception:
 
     def __init__(self, perception: Perception, file: Path, reader: str) -> None:
         self._perception = perception
+        self._path = file
         self._reader = reader
-        self._file = KeptLines(file, CachedReading, named="reading")
-        self._cache = {one.key: one for one in self._file.values}
+        self._whole: int | None = None
+        """Bytes up to a line that was cut off; None if there is none."""
+        self._cache = {one.key: one for one in self._kept()}
 
     async def perceive(self, text: str, state: AwarenessState) -> Mapping[str, object]:
         """What a text says where things stand so.
@@ -254,7 +255,7 @@ class CachedPerception:
         if reading is None:
             reading = await self._read(key, text, state)
             self._cache[key] = reading
-            self._file.append(reading)
+            self._append(reading)
         if reading.fault is not None:
             raise ModelAnswerError(**reading.fault)
         return reading.analysis or {}
@@ -267,3 +268,41 @@ class CachedPerception:
             fault = {name: getattr(error, name) for name in names}
             return CachedReading(key=key, text=text, fault=fault)
         return CachedReading.model_validate({"key": key, "text": text, "analysis": dict(analysis)})
+
+    def _append(self, reading: CachedReading) -> None:
+        """Writes a reading behind what others wrote meanwhile."""
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        with self._path.open("ab") as file:
+            if self._whole is not None:
+                file.truncate(self._whole)
+                self._whole = None
+            file.write(f"{json.dumps(reading.model_dump(mode='json'))}\n".encode())
+
+    def _kept(self) -> list[CachedReading]:
+        try:
+            held = self._path.read_bytes()
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            raise ConfigurationError(
+                f"Readings cannot be read from {str(self._path)!r}: {error}"
+            ) from error
+        *lines, rest = held.split(b"\n")
+        begins = rest.startswith(b'{"key":') or b'{"key":'.startswith(rest)
+        if rest and (lines or begins):
+            self._whole = len(held) - len(rest)
+            _LOG.warning("the last line of %r was cut off and is left out", str(self._path))
+        elif rest:
+            lines.append(rest)
+        found: list[CachedReading] = []
+        for at, line in enumerate(lines, 1):
+            try:
+                found.append(CachedReading.model_validate_json(line))
+            except ValidationError as error:
+                start = line[:80].decode(errors="replace")
+                raise ConfigurationError(
+                    f"Line {at} of {str(self._path)!r} is no kept reading: {start!r}. A file with "
+                    "it holds no readings to continue from. Give another file, or take the line "
+                    "out."
+                ) from error
+        return found

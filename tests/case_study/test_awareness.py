@@ -501,3 +501,47 @@ async def test_a_reading_that_failed_fails_alike_without_being_asked_again(
         said.append(str(caught.value))
     assert counting.asked == [TEXT]
     assert said[0] == said[1]
+
+
+@pytest.mark.parametrize("whole", [0, 1])
+@pytest.mark.parametrize("torn", [b"{", b'{"key":', b'{"key": "cu'])
+async def test_a_line_that_was_cut_off_goes_with_the_next_reading_and_not_before(
+    tmp_path: Path,
+    state: AwarenessState,
+    whole: int,
+    torn: bytes,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    file, counting = tmp_path / "new" / "readings.jsonl", Counting()
+    opened = CachedPerception(counting, file, "one")
+    assert not file.parent.exists()
+    for turn in range(whole):
+        await opened.perceive(f"{turn}\u2028{TEXT}", state)
+    file.parent.mkdir(exist_ok=True)
+    with file.open("ab") as lines:
+        lines.write(torn)
+    held = file.read_bytes()
+    one = CachedPerception(counting, file, "one")
+    assert "was cut off" in caplog.text
+    assert file.read_bytes() == held
+    await one.perceive("next", state)
+    await one.perceive("last", state)
+    counting.asked.clear()
+    again = CachedPerception(counting, file, "one")
+    for text in (*(f"{turn}\u2028{TEXT}" for turn in range(whole)), "next", "last"):
+        await again.perceive(text, state)
+    assert counting.asked == []
+
+
+async def test_a_foreign_line_is_named_with_its_number_and_left_as_it_is(
+    tmp_path: Path, state: AwarenessState
+) -> None:
+    file = tmp_path / "readings.jsonl"
+    await CachedPerception(Counting(), file, "one").perceive(TEXT, state)
+    held = file.read_bytes() + b'{"mine": 1}\nno newline'
+    file.write_bytes(held)
+    with pytest.raises(ConfigurationError, match=r"Line 2 of .* is no kept reading: .*mine"):
+        CachedPerception(Counting(), file, "one")
+    assert file.read_bytes() == held
+    with pytest.raises(ConfigurationError, match="Readings cannot be read from"):
+        CachedPerception(Counting(), tmp_path, "one")
