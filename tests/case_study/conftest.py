@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from case_study.__main__ import main
 from case_study.measures import CaseResult
 from case_study.runner import CaseFolder, CaseRequest, checked, run_case
 from vacuum_world.scenarios import ScenarioSetup, build_scenario
@@ -37,3 +39,17 @@ def play(tmp_path: Path) -> Callable[..., object]:
         return await run_case(CaseFolder.create(tmp_path, checked(request)))
 
     return run
+
+
+@pytest.fixture
+def command(monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
+    """Runs `case-study` with these words; gives its exit code."""
+
+    def call(*words: str) -> int:
+        monkeypatch.setattr(sys, "argv", ["case-study", *words])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        code = ended.value.code
+        return code if isinstance(code, int) else 0
+
+    return call

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from case_study.__main__ import main
 from coag.evals import Assessment
 
 PONDS = ("--domain", "kits.ponds:DOMAIN", "--scenarios", "small-pond", "--model", "scripted:sound")
@@ -18,16 +17,12 @@ Run = Callable[..., Ended]
 
 
 @pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+def run(command: Callable[..., int], capsys: pytest.CaptureFixture[str]) -> Run:
     """Runs `case-study` with these words; returns its exit code, output and errors."""
 
     def call(*words: str) -> Ended:
-        monkeypatch.setattr(sys, "argv", ["case-study", *words])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        code = ended.value.code
-        printed = capsys.readouterr()
-        return code if isinstance(code, int) else 0, printed.out, printed.err
+        code, printed = command(*words), capsys.readouterr()
+        return code, printed.out, printed.err
 
     return call
 

@@ -13,7 +13,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from case_study.__main__ import main
 from case_study.awareness import (
     DATA,
     PAPER,
@@ -386,18 +385,9 @@ Run = Callable[..., int]
 
 
 @pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, data: Path) -> Run:
+def run(command: Run, data: Path) -> Run:
     """Runs the command on the small folder; gives its exit code."""
-
-    def call(*words: str) -> int:
-        command = ["case-study", "awareness", "coverage", "--data", str(data), *words]
-        monkeypatch.setattr(sys, "argv", command)
-        with pytest.raises(SystemExit) as ended:
-            main()
-        code = ended.value.code
-        return code if isinstance(code, int) else 0
-
-    return call
+    return lambda *words: command("awareness", "coverage", "--data", str(data), *words)
 
 
 @pytest.fixture

@@ -65,35 +65,29 @@ async def test_action_stands_between_its_intent_and_its_receipt(tmp_path: Path) 
     assert read_run(agent.recorder.folder.path).kind == "plain"
 
 
-async def test_call_of_a_tool_that_does_not_exist_is_an_attempt_in_the_trace(
-    tmp_path: Path,
+@pytest.mark.parametrize(
+    ("call", "action", "arguments"),
+    [
+        (_call("fly"), "fly", {}),
+        (_call("push", button="red"), "push", {"button": "red"}),
+        (_call("push", button="blue"), "push", {"button": "blue"}),
+        (
+            FunctionCall(id="call-1", name="push", arguments="{button"),
+            "push",
+            {"unparsed": "{button"},
+        ),
+    ],
+)
+async def test_a_call_of_no_tool_or_that_fails_is_a_failed_attempt_in_the_trace(
+    tmp_path: Path, call: FunctionCall, action: str, arguments: dict[str, str]
 ) -> None:
-    agent = _agent(tmp_path, ScriptedModel(scripted_answers([[_call("fly")]])))
+    agent = _agent(tmp_path, ScriptedModel(scripted_answers([[call]])))
     results = await agent.say("Go.")
     records = _records(agent)
     (intent,), (receipt,) = _only(records, Intent), _only(records, Receipt)
-    assert intent.action == "fly"
+    assert (intent.action, intent.arguments) == (action, arguments)
     assert receipt.status is ReceiptStatus.FAILED
     assert receipt.content == results[0]
-    assert "fly" in receipt.content
-
-
-@pytest.mark.parametrize("button", ["red", "blue"])
-async def test_tool_that_raises_or_fails_gives_a_failed_receipt(
-    tmp_path: Path, button: str
-) -> None:
-    agent = _agent(tmp_path, ScriptedModel(scripted_answers([[_call("push", button=button)]])))
-    await agent.say("Go.")
-    (receipt,) = _only(_records(agent), Receipt)
-    assert receipt.status is ReceiptStatus.FAILED
-
-
-async def test_arguments_that_are_no_json_are_an_attempt_too(tmp_path: Path) -> None:
-    broken = FunctionCall(id="call-1", name="push", arguments="{button")
-    agent = _agent(tmp_path, ScriptedModel(scripted_answers([[broken]])))
-    await agent.say("Go.")
-    (intent,) = _only(_records(agent), Intent)
-    assert intent.arguments == {"unparsed": "{button"}
 
 
 async def test_of_several_calls_in_one_answer_the_first_is_run(tmp_path: Path) -> None:
@@ -194,25 +188,16 @@ async def test_nothing_runs_where_its_intent_cannot_be_written(tmp_path: Path) -
     assert pushed == []
 
 
-async def test_a_call_in_words_is_run_and_the_trace_says_so(tmp_path: Path) -> None:
-    said = 'Green is best.\nAction: push(button="green")'
-    agent = _agent(tmp_path, ScriptedModel(scripted_answers([said, "Done."])))
-    results = await agent.say("Go.")
-    records = _records(agent)
-    assert json.loads(results[0])["ok"]
-    (intent,) = _only(records, Intent)
-    assert (intent.action, intent.arguments) == ("push", {"button": "green"})
-    (note,) = _only(records, Note)
-    assert note.about == "spelled"
-    assert "push" in note.text
-
-
-async def test_a_call_in_words_is_noted_in_a_replay_too(tmp_path: Path) -> None:
+async def test_a_call_in_words_is_run_and_the_trace_says_so_in_a_replay_too(
+    tmp_path: Path,
+) -> None:
     said = 'Green is best.\nAction: push(button="green")'
     first = _agent(tmp_path / "first", ScriptedModel(scripted_answers([said, "Done."])))
-    await first.say("Go.")
-    wanted = [record.record for record in _records(first)]
-    run = first.recorder.folder
+    results = await first.say("Go.")
+    assert json.loads(results[0])["ok"]
+    wanted, run = _records(first), first.recorder.folder
+    (intent,) = _only(wanted, Intent)
+    assert (intent.action, intent.arguments) == ("push", {"button": "green"})
     replayed = PlainAgent(
         "robot",
         ReplayingClient(run),
@@ -222,8 +207,10 @@ async def test_a_call_in_words_is_noted_in_a_replay_too(tmp_path: Path) -> None:
     )
     await replayed.say("Go.")
     records = _records(replayed)
-    assert [record.record for record in records] == wanted
-    assert [note.about for note in _only(records, Note)] == ["spelled"]
+    assert [record.record for record in records] == [record.record for record in wanted]
+    for (note,) in (_only(wanted, Note), _only(records, Note)):
+        assert note.about == "spelled"
+        assert "push" in note.text
 
 
 NAMES = ("push", "wait")

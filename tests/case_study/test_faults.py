@@ -173,6 +173,7 @@ def _text(trial: Trial) -> str:
 Broken = tuple[Cause, str, StageName, int, int, int, int]
 """Cause, variant, stage and its seed, first cycle, cycles, seed of the details."""
 
+FOREIGN = "missing or foreign arguments"
 SOME: list[Broken] = [
     (Cause.MISSED_RETRIEVAL, "needed record left out", "sudden-wall", 2034, 1, 1, 757537476),
     (Cause.WRONG_FACT, "cell shifted", "sudden-wall", 2017, 2, 2, 428534940),
@@ -204,15 +205,7 @@ OTHERS: list[Broken] = [
     (Cause.MISSED_RETRIEVAL, "nothing comes", "evolution", 2023, 7, 2, 212988484),
     (Cause.WRONG_FACT, "negated", "evolution", 2010, 8, 2, 609313439),
     (Cause.FAULTY_REASONING, "wrong charge", "phantom-object", 2017, 3, 1, 658906401),
-    (
-        Cause.INVALID_PROPOSAL,
-        "missing or foreign arguments",
-        "phantom-object",
-        2017,
-        4,
-        2,
-        634108559,
-    ),
+    (Cause.INVALID_PROPOSAL, FOREIGN, "phantom-object", 2017, 4, 2, 634108559),
     (Cause.FAULTY_EVALUATION, "in reverse", "evolution", 2002, 6, 1, 993147928),
     (Cause.FAILED_EXECUTION, "hangs", "energy-dilemma", 2027, 8, 1, 395502063),
     (Cause.FAULTY_EVALUATION, "best gets nothing", "sudden-wall", 2012, 5, 2, 1036430355),

@@ -3,29 +3,20 @@ from __future__ import annotations
 import json
 import shlex
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from case_study.__main__ import app, main
+from case_study.__main__ import app
 
 Run = Callable[..., int]
 
 
 @pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
-    """Runs `case-study` with these words; gives its exit code."""
-
-    def call(*words: str) -> int:
-        monkeypatch.setattr(sys, "argv", ["case-study", *words, "--logs", str(tmp_path)])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        code = ended.value.code
-        return code if isinstance(code, int) else 0
-
-    return call
+def run(command: Run, tmp_path: Path) -> Run:
+    """Runs `case-study` with these words, and logs in a folder of the test's."""
+    return lambda *words: command(*words, "--logs", str(tmp_path))
 
 
 def test_json_is_one_object_with_the_result(run: Run, capsys: pytest.CaptureFixture[str]) -> None:

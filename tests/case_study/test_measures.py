@@ -26,7 +26,7 @@ from case_study.measures import (
 )
 from coag.evals import TRACE_MEASURES, Figures
 from coag.evals import tally_of as trace_tally_of
-from coag.schema import ModelCall, OutputMode, Receipt, ReceiptStatus, TokenUsage, TraceRecord
+from coag.schema import Receipt, ReceiptStatus, TraceRecord
 from vacuum_world.scenarios import ScenarioTruth
 from vacuum_world.world import (
     DIRECTIONS,
@@ -207,27 +207,14 @@ def test_present_charges_are_found_and_predictions_left_out(text: str, stated: l
     assert stated_batteries(text) == stated
 
 
-def _said(text: str) -> ModelCall:
-    return ModelCall(
-        id="call",
-        at=AT,
-        model="m",
-        rung=OutputMode.TEXT,
-        attempt=1,
-        messages=(),
-        raw=text,
-        usage=TokenUsage(),
-    )
-
-
 def test_belief_is_held_against_the_charge_at_that_time() -> None:
     world = WorldState(seed=0, streams=seeded_streams(0), spawn=Spawn(position=(2, 2), battery=50))
     world = move(join(world, "robot").state, "r1", "east", "intent-000001").state
     records: list[TraceRecord] = [
-        _said("My battery is 50."),
+        call("My battery is 50."),
         Receipt(intent_id="intent-000001", at=AT, cycle=1, status=ReceiptStatus.DONE, content=""),
-        _said("My battery is 50."),
-        _said("Nothing to say."),
+        call("My battery is 50."),
+        call("Nothing to say."),
     ]
     assert belief_error_of(records, world, 50) == 5
     assert belief_error_of(records[:1], world, 50) == 0

@@ -18,15 +18,8 @@ from case_study.robot import (
     state_of,
     vacuum_self,
 )
-from coag import CoagAgent, ScriptedModel
-from coag.awareness import (
-    Awareness,
-    CompositeAdapter,
-    ConversationAdapter,
-    TransitionType,
-)
-from coag.context import CoagContext, PhaseMaterial
-from coag.models import ScriptedRequest
+from coag.awareness import Awareness, TransitionType
+from coag.context import PhaseMaterial
 from coag.schema import (
     Candidate,
     MemoryKind,
@@ -102,6 +95,17 @@ def _returned(world: WorldState, direction: Any) -> tuple[WorldState, Percept]:
     return step.state, percept
 
 
+def _message(text: str) -> Percept:
+    return Percept(
+        id=f"percept-{text[:2]}",
+        at=AT,
+        kind=PerceptKind.MESSAGE,
+        source="user",
+        trust=Trust.USER,
+        content=text,
+    )
+
+
 def test_description_holds_the_state_line_and_what_was_seen_before() -> None:
     world = _world(dirty=((1, 1),))
     context = VacuumContext(reading=sense(world, "r1"))
@@ -127,15 +131,7 @@ def test_bump_is_kept_until_the_next_action_and_dates_what_is_noted() -> None:
 
 def test_message_never_becomes_state() -> None:
     context = VacuumContext()
-    percept = Percept(
-        id="percept-1",
-        at=AT,
-        kind=PerceptKind.MESSAGE,
-        source="user",
-        trust=Trust.USER,
-        content=state_line(sense(_world(), "r1")),
-    )
-    context.perceive(percept)
+    context.perceive(_message(state_line(sense(_world(), "r1"))))
     assert context.state == VacuumState()
     assert context.describe() == "Nothing has been sensed yet."
 
@@ -205,13 +201,6 @@ def test_progress_is_a_matter_of_place_and_dirt_not_of_charge() -> None:
     assert keys[0] == keys[1] != VacuumContext(reading=moved).progress_key()
 
 
-def test_context_survives_being_saved_and_loaded() -> None:
-    context: CoagContext[VacuumState] = VacuumContext(reading=sense(_world(), "r1"))
-    other = VacuumContext()
-    other.restore(type(context.working_memory).model_validate(context.working_memory.to_json()))
-    assert other.state == context.state
-
-
 def test_default_embedder_finds_the_obstacle_from_where_it_stands_in_the_way() -> None:
     embedder = WordLlamaEmbedder()
     context = VacuumContext(reading=sense(_world(dirty=((3, 2),)), "r1"))
@@ -228,16 +217,7 @@ def test_prompts_in_words_alone_hold_no_readings_and_the_goal_no_old_one() -> No
     context = VacuumContext(reading=reading, work=((1, 2), (3, 2)), readings=False)
     task = f"Clean (1, 2) and (3, 2).\nYour sensors say:\n{state_line(reading)}\nGo on."
     for text in (task, "Continue."):
-        context.perceive(
-            Percept(
-                id=f"percept-{text[:2]}",
-                at=AT,
-                kind=PerceptKind.MESSAGE,
-                source="user",
-                trust=Trust.USER,
-                content=text,
-            )
-        )
+        context.perceive(_message(text))
     assert context.describe() == (
         "You are at (1, 2). This cell is dirty. Battery 100.\n"
         "The battery is enough for now.\n"
@@ -257,8 +237,7 @@ def test_prompts_in_words_alone_hold_no_readings_and_the_goal_no_old_one() -> No
 
 
 def _dirty_world(**changes: Any) -> WorldState:
-    given: dict[str, Any] = {"spawn": Spawn(position=(1, 2)), "dirty": ((1, 1), (1, 2)), **changes}
-    return join(WorldState(seed=0, streams=seeded_streams(0), **given), "robot").state
+    return _world(dirty=((1, 1), (1, 2)), **changes)
 
 
 def _sensed(world: WorldState, tool: str = "sense") -> Percept:
@@ -367,46 +346,3 @@ async def test_a_whole_room_stays_within_the_bounds_and_comes_back() -> None:
     assert other.state == module.state
     assert await _shown(other) == await _shown(module)
     assert len(module.state.attention.items) < 20
-
-
-async def test_it_goes_together_with_talk() -> None:
-    adapter = CompositeAdapter([VacuumAdapter(), ConversationAdapter()])
-    module = Awareness(
-        adapter, reads=lambda percept, state: {"vacuum": percept.model_dump(mode="json")}
-    )
-    await _lived(module, asked("Clean the room."), _sensed(_dirty_world()))
-    assert "Dirt on tile (1, 1)" in _attention(module)
-    assert {one.type for one in module.state.world.entities} >= {"vacuum:tile", "vacuum:room"}
-
-
-async def test_an_agent_in_the_world_gets_its_awareness_and_is_kept_from_what_it_cannot() -> None:
-    worlds = [_dirty_world()]
-
-    async def clean_current_cell() -> str:
-        """Cleans the cell."""
-        worlds.append(clean(worlds[-1], "r1").state)
-        low = sense(worlds[-1], "r1").model_copy(update={"battery": 5})
-        return f'{{"ok": true}}\n{state_line(low)}'
-
-    def think(request: ScriptedRequest) -> dict[str, Any]:
-        tired = "takes 10 energy, 5 left" in request.text
-        done = {"action": "respond", "arguments": {"text": "I must charge."}}
-        return {
-            "situation": "Dirt.",
-            "candidates": [done if tired else {"action": "clean_current_cell"}],
-        }
-
-    model, module = ScriptedModel(think), _aware()
-    agent = CoagAgent(
-        "robot",
-        model,
-        tools=[clean_current_cell],
-        model_context=VacuumContext(reading=sense(worlds[0], "r1")),
-        modules=[module],
-        depth="compact",
-        proposal="json",
-    )
-    assert (await agent.run(task="Clean.")).messages[-1].to_text() == "I must charge."
-    assert len(worlds) == 2
-    assert "RESOURCES: energy 5.0 of 100" in model.requests[-1].text
-    assert "[threat] The energy hardly reaches the charger" in model.requests[-1].text

@@ -25,14 +25,15 @@ from case_study.runner import (
     memory_of,
     model_spec,
     play_case,
+    records_of,
     run_case,
 )
 from case_study.runner.request import sampled_by
 from coag.awareness import load_state
-from coag.errors import CoagError, ConfigurationError, ResumeError, UnknownNameError
+from coag.errors import ConfigurationError, ResumeError, UnknownNameError
 from coag.proof import Changes, CycleResult, ForkReport, counterfactuals, fork, replay, verify
 from coag.schema import ModelCall, Note, Percept, Snapshot, TraceRecord, estimate_tokens
-from coag.tracing import RunFolder, list_runs, read_run, read_trace, seal_of
+from coag.tracing import RunFolder, list_runs, read_run, seal_of
 from vacuum_world.errors import UnknownScenarioError
 from vacuum_world.server import WorldServer
 
@@ -116,9 +117,14 @@ async def test_world_in_another_place_needs_its_token(
         ({"model": "nope"}, UnknownNameError, "scripted:NAME"),
         ({"model": "scripted:nope"}, UnknownNameError, "stubborn"),
         ({"without_constraints": ("nope",)}, UnknownNameError, "keep_charge_to_reach_charger"),
+        ({"world": "http://a", "place": "local"}, ConfigurationError, "give one of them"),
+        *(
+            ({"agent": agent, "between": "kept"}, ConfigurationError, "without one")
+            for agent in ("rules", "plain", "coag-without-retrieval")
+        ),
     ],
 )
-def test_what_does_not_exist_is_answered_with_what_does(
+def test_what_does_not_exist_or_contradicts_itself_is_refused_with_what_does(
     changes: dict[str, Any], error: type[Exception], listed: str
 ) -> None:
     with pytest.raises(error, match=listed):
@@ -164,8 +170,7 @@ async def test_runs_of_plain_contenders_are_replayed_without_a_model(
 
 async def test_what_the_guard_refuses_is_no_action(play: Play) -> None:
     result = await play("energy-dilemma", "plain-guarded", "impulsive", seed=1, place="local")
-    (run,) = list_runs(Path(result.run))
-    notes = [e.body for e in read_trace(run.trace_path) if isinstance(e.body, Note)]
+    notes = [each for each in _records(result.run) if isinstance(each, Note)]
     refused = [note.text for note in notes if note.about == "refused"]
     assert refused
     assert "keep_charge_to_reach_charger" in refused[0]
@@ -184,8 +189,7 @@ async def test_several_iterations_keep_the_bound_of_actions(play: Play) -> None:
 async def test_what_another_agent_says_reaches_everybody_once(play: Play) -> None:
     for agent in ("rules", "plain", "coag-compact"):
         result = await play("distraction", agent, "sound", seed=1, place="local")
-        (run,) = list_runs(Path(result.run))
-        heard = [e.body for e in read_trace(run.trace_path) if isinstance(e.body, Percept)]
+        heard = [each for each in _records(result.run) if isinstance(each, Percept)]
         said = [each for each in heard if each.content.startswith("Message from")]
         assert [each.trust.value for each in said] == ["untrusted"], agent
 
@@ -196,18 +200,6 @@ async def test_case_ends_when_its_tokens_are_used_up(play: Play) -> None:
     spent = short.measures["prompt_tokens"] + short.measures["completion_tokens"]
     assert 0 < short.measures["actions"] < long.measures["actions"]
     assert spent < long.measures["prompt_tokens"]
-
-
-async def test_local_world_and_a_served_one_cannot_both_be_asked_for() -> None:
-    request = CaseRequest(
-        scenario="evolution",
-        agent="plain",
-        model="scripted:sound",
-        world="http://127.0.0.1:9",
-        place="local",
-    )
-    with pytest.raises(ConfigurationError, match="give one of them"):
-        checked(request)
 
 
 async def test_interrupted_local_case_is_to_be_played_again(tmp_path: Path) -> None:
@@ -251,17 +243,13 @@ def _until(episode: int, actions: int) -> Callable[[Progress], None]:
     return watch
 
 
-async def _played(folder: CaseFolder) -> CaseResult:
-    return await run_case(folder)
-
-
 async def test_a_memory_that_is_kept_spares_later_episodes_the_bump_and_an_emptied_one_does_not(
     tmp_path: Path,
 ) -> None:
     kept = CaseFolder.create(tmp_path / "kept", _sequence("kept"))
     emptied = CaseFolder.create(tmp_path / "emptied", _sequence("emptied"))
-    assert (await _played(kept)).success
-    assert (await _played(emptied)).success
+    assert (await run_case(kept)).success
+    assert (await run_case(emptied)).success
     assert _bumps(kept) == [1, 0]
     assert _bumps(emptied) == [1, 1]
     assert kept.episodes()[0].figures.prompt_tokens == emptied.episodes()[0].figures.prompt_tokens
@@ -277,12 +265,12 @@ async def test_an_interrupted_sequence_continues_at_its_episode_with_its_memory(
     assert folder.episode(1) is not None
     assert folder.episode(2) is None
     before = folder.path.joinpath("episode-1.json").read_bytes()
-    assert (await _played(folder)).success
+    assert (await run_case(folder)).success
     assert folder.path.joinpath("episode-1.json").read_bytes() == before
     assert _bumps(folder) == [1, 0]
 
 
-async def test_an_episode_whose_memory_of_the_one_before_is_missing_is_not_played(
+async def test_an_episode_whose_memory_of_the_one_before_is_missing_is_notrun_case(
     tmp_path: Path,
 ) -> None:
     folder = CaseFolder.create(tmp_path, _sequence("kept"))
@@ -290,10 +278,10 @@ async def test_an_episode_whose_memory_of_the_one_before_is_missing_is_not_playe
         await run_case(folder, on_progress=_until(2, 1))
     shutil.rmtree(memory_of(folder.path, 1))
     with pytest.raises(ResumeError, match="memory of episode 1 is missing"):
-        await _played(folder)
+        await run_case(folder)
     memory_of(folder.path, 1).mkdir()
     with pytest.raises(ResumeError, match="memory of episode 1 is missing"):
-        await _played(folder)
+        await run_case(folder)
     assert folder.episode(2) is None
 
 
@@ -303,14 +291,6 @@ def test_chance_differs_from_episode_to_episode_and_is_alike_in_both_arms() -> N
     assert draws == [emptied.chance(number) for number in range(1, 6)]
     assert len(set(draws)) == 5
     assert kept.model_copy(update={"between": None}).chance(3) == 1
-
-
-@pytest.mark.parametrize("agent", ["rules", "plain", "coag-without-retrieval"])
-def test_an_agent_without_long_term_memory_plays_no_sequence(agent: str) -> None:
-    with pytest.raises(ConfigurationError, match="without one"):
-        checked(
-            CaseRequest(scenario="sudden-wall", agent=agent, model="scripted:sound", between="kept")
-        )
 
 
 RULE = "keep_charge_to_reach_charger"
@@ -358,8 +338,7 @@ async def test_forks_beside_their_parent_are_no_runs_of_the_case(play: Play) -> 
 
 async def test_snapshots_hold_the_world_without_its_log(play: Play) -> None:
     result = await play("energy-dilemma", "coag", "sound", seed=1, depth="compact")
-    entries = read_trace(only_run(result).trace_path)
-    worlds = [e.body.environment for e in entries if isinstance(e.body, Snapshot)]
+    worlds = [one.environment for one in _records(result.run) if isinstance(one, Snapshot)]
     recorded = [world for world in worlds if world is not None]
     assert len(recorded) > 3
     assert all("log" not in world for world in recorded)
@@ -401,13 +380,9 @@ async def test_a_rule_that_came_later_comes_in_a_fork_too(play: Play, tmp_path: 
 _SECTION = re.compile(r'^## Where you stand\n<data source="awareness".*?</data>', re.M | re.S)
 
 
-class _PowerCutError(CoagError):
-    """What breaks a case off in these tests."""
-
-
 def _records(case: str | Path) -> list[TraceRecord]:
     (run,) = list_runs(Path(case))
-    return [entry.body for entry in read_trace(run.trace_path, lambda problem: None)]
+    return records_of(run)
 
 
 def _awareness_sections(case: str | Path) -> list[str]:
@@ -458,12 +433,8 @@ async def test_interrupted_aware_contender_continues_where_it_stopped(tmp_path: 
     result = await run_case(whole)
     broken = CaseFolder.create(tmp_path / "broken", request)
 
-    def power_cut(progress: Progress) -> None:
-        if progress.actions == 4:
-            raise _PowerCutError("The power was cut.")
-
-    with pytest.raises(_PowerCutError):
-        await run_case(broken, power_cut)
+    with pytest.raises(PulledPlugError):
+        await run_case(broken, _until(1, 4))
     again = await run_case(broken)
     assert again.measures["actions"] == result.measures["actions"]
     assert _awareness_sections(broken.path) == _awareness_sections(whole.path)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import re
-import sys
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,6 @@ from typing import Any
 import httpx
 import pytest
 
-from case_study.__main__ import main
 from case_study.measures import CaseResult
 from case_study.runner import (
     CONTROL_TOKEN,
@@ -40,7 +39,7 @@ from coag.schema import (
 )
 from vacuum_world.client import WorldClient, WorldRefusedError
 from vacuum_world.server import WorldServer
-from vacuum_world.showing import Report
+from vacuum_world.showing import Belief, Report
 
 NOW: dict[str, Any] = {"cycle": 4, "at": datetime(2026, 1, 1, tzinfo=UTC)}
 CANDIDATES = (
@@ -64,14 +63,17 @@ SEEN: dict[str, Any] = {
 }
 
 
-def memory(phase: Phase | None, mind: CognitiveState, **state: Any) -> WorkingMemory:
-    return WorkingMemory(
+def reported(phase: Phase | None, mind: CognitiveState, **state: Any) -> Report:
+    memory = WorkingMemory(
         activity="main", cycle=4, phase=phase, perceptual_state=state, cognitive_state=mind
     )
+    report = report_of(memory)
+    assert report is not None
+    return report
 
 
 def test_nothing_is_reported_before_the_first_phase() -> None:
-    assert report_of(memory(None, CognitiveState(), **SEEN)) is None
+    assert report_of(WorkingMemory(activity="main", perceptual_state=SEEN)) is None
 
 
 def test_candidates_are_reported_with_the_reason_of_their_rejection() -> None:
@@ -82,51 +84,55 @@ def test_candidates_are_reported_with_the_reason_of_their_rejection() -> None:
             **NOW, candidate_id="a", decided_by=DecidedBy.RANK, reason="best"
         ),
     )
-    report = report_of(memory(Phase.SELECTION, mind, **SEEN))
-    assert report is not None
+    report = reported(Phase.SELECTION, mind, **SEEN)
     assert (report.phase, report.cycle, report.about) == ("Selection", 4, "best")
     assert [(one.text, one.state, one.note) for one in report.options] == [
         ("move_agent east", "chosen", "0.80, dirt"),
         ("clean_current_cell", "rejected", "keep_charge: 8 left"),
         ("move_agent to the east", "open", ""),
     ]
-    evaluated = report_of(memory(Phase.EVALUATION, mind, **SEEN))
-    assert evaluated is not None
-    assert evaluated.about == "1 of 2 candidates survive"
+    assert reported(Phase.EVALUATION, mind, **SEEN).about == "1 of 2 candidates survive"
 
 
 def test_belief_is_the_perceptual_state_and_nothing_where_nothing_was_sensed() -> None:
     mind = CognitiveState(reasoning=ReasoningOutcome(**NOW, situation="x" * 700))
-    report = report_of(memory(Phase.REASONING, mind, **SEEN))
-    assert report is not None
-    assert report.belief is not None
-    assert (report.belief.position, report.belief.battery) == ((1, 0), 8)
-    assert (report.belief.dirty, report.belief.clean) == (((1, 1),), ((1, 0),))
+    report = reported(Phase.REASONING, mind, **SEEN)
+    assert report.belief == Belief(position=(1, 0), battery=8, dirty=((1, 1),), clean=((1, 0),))
     assert len(report.about) == 600
-    blank = report_of(memory(Phase.REASONING, mind))
-    assert blank is not None
-    assert blank.belief is not None
-    assert (blank.belief.position, blank.belief.battery) == (None, None)
+    assert reported(Phase.REASONING, mind).belief == Belief()
 
 
-def test_an_impasse_and_what_was_run_are_reported_in_a_sentence() -> None:
-    impasse = CognitiveState(selection=SelectionOutcome(**NOW))
-    report = report_of(memory(Phase.SELECTION, impasse))
-    assert report is not None
-    assert report.about == "An impasse: no candidate survived."
-    ran = ExecutionOutcome(
-        **NOW,
-        status=ExecutionStatus.DONE,
-        action="clean_current_cell",
-        result='{"ok": true}\nSTATE {}',
-    )
-    done = report_of(memory(Phase.EXECUTION, CognitiveState(execution=ran)))
-    assert done is not None
-    assert done.about == 'clean_current_cell: done. {"ok": true}'
-    none = ExecutionOutcome(**NOW, status=ExecutionStatus.NONE)
-    idle = report_of(memory(Phase.EXECUTION, CognitiveState(execution=none)))
-    assert idle is not None
-    assert idle.about == "Nothing was run."
+RAN: dict[str, Any] = {
+    "status": ExecutionStatus.DONE,
+    "action": "clean_current_cell",
+    "result": '{"ok": true}\nSTATE {}',
+}
+
+
+@pytest.mark.parametrize(
+    ("phase", "mind", "about"),
+    [
+        (
+            Phase.SELECTION,
+            CognitiveState(selection=SelectionOutcome(**NOW)),
+            "An impasse: no candidate survived.",
+        ),
+        (
+            Phase.EXECUTION,
+            CognitiveState(execution=ExecutionOutcome(**NOW, **RAN)),
+            'clean_current_cell: done. {"ok": true}',
+        ),
+        (
+            Phase.EXECUTION,
+            CognitiveState(execution=ExecutionOutcome(**NOW, status=ExecutionStatus.NONE)),
+            "Nothing was run.",
+        ),
+    ],
+)
+def test_an_impasse_and_what_was_run_are_reported_in_a_sentence(
+    phase: Phase, mind: CognitiveState, about: str
+) -> None:
+    assert reported(phase, mind).about == about
 
 
 TOKEN = "a-token-for-tests"
@@ -207,19 +213,15 @@ async def test_reports_that_fail_are_noted_once_and_break_nothing(
 SHORT = ("energy-dilemma", "--max-actions", "1")
 
 
-def called(monkeypatch: pytest.MonkeyPatch, logs: Path, *words: str) -> int:
-    monkeypatch.setattr(sys, "argv", ["case-study", "run", *words, "--logs", str(logs)])
-    with pytest.raises(SystemExit) as ended:
-        main()
-    code = ended.value.code
-    return code if isinstance(code, int) else 0
-
-
 def test_a_shown_run_says_where_to_look_and_keeps_stdout_for_results(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    command: Callable[..., int],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.delenv(CONTROL_TOKEN, raising=False)
-    assert called(monkeypatch, tmp_path, *SHORT, "--show", "--pace", "0", "--json") == 0
+    words = ("--show", "--pace", "0", "--json", "--logs", str(tmp_path))
+    assert command("run", *SHORT, *words) == 0
     printed = capsys.readouterr()
     page = re.search(r"^live page: (\S+):\d+/$", printed.err, re.MULTILINE)
     assert page is not None
@@ -240,12 +242,12 @@ def test_a_shown_run_says_where_to_look_and_keeps_stdout_for_results(
     ],
 )
 def test_an_option_without_effect_is_refused(
-    monkeypatch: pytest.MonkeyPatch,
+    command: Callable[..., int],
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
     words: tuple[str, ...],
     message: str,
 ) -> None:
-    assert called(monkeypatch, tmp_path, *SHORT, *words) == 2
+    assert command("run", *SHORT, *words, "--logs", str(tmp_path)) == 2
     assert message in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
