@@ -188,16 +188,8 @@ def assess(  # noqa: PLR0913 - options of a command
     if again:
         _measure_again(output, played_in)
         return
-    options = {
-        "place": place,
-        "token_budget": token_budget,
-        "max_actions": max_actions,
-        "episodes": episodes,
-    }
-    conditions: dict[str, Any] = {"place": "local"}
-    conditions |= {"episodes": USUAL_EPISODES} if name == EPISODES else {}
-    conditions |= there.conditions if there else {}
-    conditions |= {key: value for key, value in options.items() if value is not None}
+    options = {"place": place, "token_budget": token_budget, "max_actions": max_actions}
+    conditions = _conditions(there, name, {**options, "episodes": episodes})
     named = (agents, scenarios, seeds)
     plan = _asked(there, name, played_in, named, model or [], fewer_seeds or [], conditions)
     scripted = all(one == NO_MODEL or is_scripted(one) for one in plan.models)
@@ -317,6 +309,13 @@ def _asked(
         conditions=conditions,
     )
     return plan.model_copy(update={"command": _command(plan)})
+
+
+def _conditions(there: Plan | None, domain: str, asked: dict[str, Any]) -> dict[str, Any]:
+    """The conditions of all trials: what is asked, else those of the plan there, else the usual."""
+    usual = {"place": "local"} | ({"episodes": USUAL_EPISODES} if domain == EPISODES else {})
+    known = {key: value for key, value in asked.items() if value is not None}
+    return {**usual, **(there.conditions if there else {}), **known}
 
 
 def _command(plan: Plan) -> str:
