@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from coag.inspector.views import (
@@ -18,7 +19,13 @@ from coag.inspector.views import (
     StateTable,
 )
 
-from .views import Say, as_it_is
+Say = Callable[[str], str]
+"""What becomes of a text out of a log."""
+
+
+def as_it_is(text: str) -> str:
+    """The text itself."""
+    return text
 
 
 def change(say: Say = as_it_is, move: Move = Move.CHANGED) -> StateChange:

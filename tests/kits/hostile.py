@@ -8,9 +8,14 @@ direction of writing turned, no markup read, and no screen filled.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass, replace
 from datetime import UTC, datetime, timedelta
+from enum import Enum
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
+
+from pydantic import BaseModel
 
 from coag.schema import (
     ActionsListed,
@@ -81,7 +86,13 @@ _USAGE = TokenUsage(prompt_tokens=812, completion_tokens=93, cached_tokens=640, 
 
 
 def hostile_run(
-    logs: Path, *, name: str = "hostile-run", cycles: int = 2, size: int = 0, ended: bool = True
+    logs: Path,
+    *,
+    name: str = "hostile-run",
+    cycles: int = 2,
+    size: int = 0,
+    ended: bool = True,
+    text: str = HARM,
 ) -> RunFolder:
     """Leaves a run in a folder of logs whose every free text is `HARM`.
 
@@ -94,6 +105,7 @@ def hostile_run(
         cycles: How many cycles it has, at least 1.
         size: Characters that one text (the result of the first action) is longer for.
         ended: Whether the run is over; else it looks like one under way.
+        text: What every text is instead.
     """
     info = RunInfo(
         id=name,
@@ -105,14 +117,39 @@ def hostile_run(
         configuration={HARM: nested(HARM)},
         started_at=AT,
     )
-    folder = RunFolder.create(logs, info, redactor=Redactor())
+    folder = RunFolder.create(logs, respelled(info, HARM, text), redactor=Redactor())
     with open_trace(folder, redactor=Redactor()) as trace:
         for record in hostile_records(cycles=cycles, size=size):
-            trace.write(record)
+            trace.write(respelled(record, HARM, text))
     if ended:
         at = AT + timedelta(minutes=1)
-        folder.finish(at=at, result={HARM: HARM, "success": HARM}, redactor=Redactor())
+        folder.finish(at=at, result={text: text, "success": text}, redactor=Redactor())
     return folder
+
+
+def respelled(value: Any, text: str, other: str) -> Any:
+    """The value, be it records or views, with another text wherever one stands in it."""
+
+    def again(one: Any) -> Any:
+        return respelled(one, text, other)
+
+    if isinstance(value, str):
+        return value if isinstance(value, Enum) else value.replace(text, other)
+    if isinstance(value, BaseModel):
+        names = type(value).model_fields
+        return value.model_copy(update={name: again(getattr(value, name)) for name in names})
+    if isinstance(value, Mapping):
+        items = cast("Mapping[Any, Any]", value).items()
+        return {again(name): again(one) for name, one in items}
+    if isinstance(value, list):
+        return [again(one) for one in cast("list[Any]", value)]
+    if isinstance(value, tuple):
+        return tuple(again(one) for one in cast("tuple[Any, ...]", value))
+    if is_dataclass(value) and not isinstance(value, type):
+        return replace(
+            value, **{one.name: again(getattr(value, one.name)) for one in fields(value)}
+        )
+    return value
 
 
 def hostile_records(*, cycles: int = 2, size: int = 0) -> list[TraceRecord]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from html.parser import HTMLParser
@@ -15,15 +15,29 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from kits import aware_views as aware
-from kits import views as kit
-from kits.hostile import ESCAPES, SCRIPT
+from kits.hostile import ESCAPES, SCRIPT, hostile_run, respelled
 
-from coag.inspector.beliefs import BeliefView, ListChange, ListTrack
-from coag.inspector.memory import MemoryPage
+from coag.inspector.beliefs import BeliefPoint, BeliefTrack, BeliefView, ListChange, ListTrack
+from coag.inspector.compare import compare
+from coag.inspector.library import Library
+from coag.inspector.memory import MemoryPage, read_memory, read_procedures
+from coag.inspector.open_run import OpenRun
 from coag.inspector.pages import Pages, filters, static_text
-from coag.inspector.views import CheckProgress, CycleView, Findings, RunList, TaskOutcome
-from coag.inspector.why import WhyGraph
-from coag.schema import RetrievalOutcome
+from coag.inspector.views import (
+    CheckProgress,
+    CycleView,
+    Finding,
+    Findings,
+    FindingSort,
+    RunList,
+    TaskOutcome,
+    Trouble,
+)
+from coag.inspector.why import Edge, Node, NodeSort, WhyGraph
+from coag.schema import Phase
+from coag.tracing import RunFolder
+
+pytestmark = pytest.mark.broken_trace("their records are made up")
 
 _VOID = {"meta", "link", "input", "br", "hr", "img"}
 _OURS = (("span", ("class", "title")), ("em", ("class",)))
@@ -69,55 +83,155 @@ class _Read(HTMLParser):
             self.prompts[-1] += data
 
 
-def _of_run(name: str, say: kit.Say = kit.as_it_is, **values: Any) -> str:
-    return Pages().render(name, **{"card": kit.run_card(say), **values})
-
-
-def _run_page(view: Any = None, findings: Any = None) -> str:
-    view = view or kit.run_view()
-    return _of_run("run", card=view.card, view=view, findings=findings or kit.findings())
-
-
-def _cycle_page(view: CycleView | None = None) -> str:
-    return _of_run("cycle", view=view or kit.cycle_view())
-
-
-def _every_page(say: kit.Say = kit.as_it_is) -> Iterator[tuple[str, str]]:
-    """Each page of views in which every text was made another by `say`."""
-    card, view, found = kit.run_card(say), kit.run_view(say), kit.findings(say)
-    stood, wrong = aware.awareness_view(say), {"title": say("No such run"), "text": say("None.")}
-    pages: dict[str, tuple[str, dict[str, Any]]] = {
-        "runs": ("runs", {"runs": kit.run_list(say)}),
-        "run": ("run", {"card": view.card, "view": view, "findings": found}),
-        "cycle": ("cycle", {"view": kit.cycle_view(say)}),
-        "turn": ("cycle", {"view": kit.cycle_view(say, plain=True)}),
-        "why": ("why", {"graph": kit.why_graph(say), "beside": (None, 5), "findings": ()}),
-        "beliefs": ("beliefs", {"belief": kit.belief(say), "findings": ()}),
-        "awareness": (
-            "awareness",
-            {"view": stood, "chosen": False, "card": replace(card, aware=True)},
+WORD = "zword"
+"""Each text of the run whose pages are shown."""
+CAUSE = Finding(
+    sort=FindingSort.CAUSE,
+    title=f"stale {WORD}",
+    text=WORD,
+    cycle=1,
+    phase=Phase.EVALUATION,
+    seq=5,
+    evidence=((2, WORD), (None, WORD)),
+)
+BROKEN = Finding(sort=FindingSort.VIOLATION, title=WORD, text=WORD, cycle=2, seq=9)
+FOUND = Findings(progress=CheckProgress.DONE, checked=412, remarks=(WORD,), found=(CAUSE, BROKEN))
+GRAPH = WhyGraph(
+    cycle=1,
+    nodes=(
+        Node(id="n1", sort=NodeSort.PERCEPT, label=WORD, link="#arrived"),
+        Node(id="n2", sort=NodeSort.CANDIDATE, label=WORD, detail=WORD, link="#proposal"),
+    ),
+    edges=(Edge(source="n1", target="n2", label=WORD),),
+    left_out=2,
+    sentences=(WORD,),
+)
+BELIEF = BeliefView(
+    has_truth=True,
+    tracks=(
+        BeliefTrack(
+            path=WORD,
+            true_path=WORD,
+            points=tuple(BeliefPoint(cycle=n, believed=9 - n, true=9 - n // 2) for n in (1, 2, 3)),
+            numeric=True,
+            wrong=2,
         ),
-        "stood": ("awareness", {"view": stood, "chosen": True}),
-        "memory": ("memory", {"memory": kit.memory_page(say), "findings": ()}),
-        "procedures": ("procedures", {"histories": kit.procedures(say)}),
-        "findings": ("findings", {"findings": found}),
-        "compare": ("compare", {"comparison": kit.comparison(say)}),
-        "choose": ("choose", {"left": card, "runs": kit.run_list(say)}),
-        "error": ("error", {"status": 404, **wrong}),
+        BeliefTrack(
+            path=WORD,
+            true_path="",
+            points=(BeliefPoint(cycle=1, believed=WORD),),
+            numeric=False,
+        ),
+    ),
+    lists=(ListTrack(path=WORD, changes=(ListChange(cycle=1, added=(WORD,), removed=(WORD,)),)),),
+)
+NAMES = [
+    "runs",
+    "run",
+    "cycle",
+    "turn",
+    "why",
+    "beliefs",
+    "awareness",
+    "stood",
+    "memory",
+    "procedures",
+    "findings",
+    "compare",
+    "choose",
+    "error",
+]
+Views = dict[str, tuple[str, dict[str, Any]]]
+
+
+@pytest.fixture(scope="module")
+def views(tmp_path_factory: pytest.TempPathFactory) -> Views:
+    """Of each page its template, and views in which every text of the log is the word."""
+    logs = tmp_path_factory.mktemp("logs")
+    for name, cycles in (("one", 3), ("two", 2)):
+        hostile_run(logs, name=name, cycles=cycles, text=WORD)
+    (logs / "unreadable").mkdir()
+    (logs / "unreadable" / "run.json").write_text("{")
+    library = Library(logs)
+    while library.advance(60):
+        pass
+    card, other = library.card("one"), library.card("two")
+    run, shorter = library.open("one"), library.open("two")
+    for each in (run, shorter):
+        each.advance(60)
+    page, cycle = library.page("one"), FOUND.placed_in_cycle(run.cycle(1))
+    page = replace(page, parent=other, forks=(other,), troubles=(Trouble(text=WORD),))
+    page = replace(page, rows=tuple(map(FOUND.placed_in, page.rows)))
+    bare = replace(cycle.summary, outcomes={}, candidates=())
+    turn = replace(cycle, phases=(), calls=cycle.phases[1].calls, summary=bare)
+    return {
+        "runs": ("runs", {"runs": library.listing()}),
+        "run": ("run", {"card": card, "view": page, "findings": FOUND}),
+        "cycle": ("cycle", {"card": card, "view": cycle}),
+        "turn": ("cycle", {"card": card, "view": turn}),
+        "why": ("why", {"card": card, "graph": GRAPH, "beside": (None, 2), "findings": (CAUSE,)}),
+        "beliefs": ("beliefs", {"card": card, "belief": BELIEF, "findings": FOUND.found}),
+        "memory": ("memory", {"card": card, "memory": read_memory(run.index), "findings": ()}),
+        "procedures": ("procedures", {"card": card, "histories": read_procedures(run.index)}),
+        "findings": ("findings", {"card": card, "findings": FOUND}),
+        "compare": ("compare", {"comparison": compare((card, run), (other, shorter))}),
+        "choose": ("choose", {"left": card, "runs": library.listing()}),
+        "error": ("error", {"status": 404, "title": WORD, "text": WORD}),
+        "awareness": ("awareness", {"card": replace(card, aware=True), "chosen": False}),
+        "stood": ("awareness", {"card": card, "chosen": True}),
     }
-    for name, (template, values) in pages.items():
-        yield name, _of_run(template, say, **values)
 
 
-_PLAIN = dict(_every_page())
+def _pages(views: Views, nasty: str = "") -> dict[str, str]:
+    """The pages, with something evil around every text of the log."""
+
+    def say(text: str) -> str:  # pydantic refuses half characters in the values of records
+        return f"{nasty}{text}{nasty}".encode("utf-8", "replace").decode() if text else ""
+
+    made, stood = Pages(), {"view": aware.awareness_view(say)}
+    return {
+        name: made.render(
+            template,
+            **(stood if template == "awareness" else {}),
+            **respelled(values, WORD, say(WORD)),
+        )
+        for name, (template, values) in views.items()
+    }
+
+
+@pytest.fixture(scope="module")
+def plain(views: Views) -> dict[str, str]:
+    """The pages of harmless texts."""
+    return _pages(views)
+
+
+@pytest.fixture
+def cycle(foraged_once: RunFolder, open_alone: Callable[[RunFolder], OpenRun]) -> CycleView:
+    """A cycle of a real agent."""
+    return open_alone(foraged_once).cycle(2)
+
+
+Render = Callable[..., str]
+
+
+@pytest.fixture
+def render(views: Views) -> Render:
+    """Makes a page of a run."""
+
+    def made(name: str, **values: Any) -> str:
+        return Pages().render(name, **views["cycle"][1] | values)
+
+    return made
 
 
 # ---- all pages ----
 
 
-@pytest.mark.parametrize("name", _PLAIN)
-def test_every_page_is_well_formed_and_loads_and_runs_nothing_of_others(name: str) -> None:
-    read = _Read(_PLAIN[name])
+@pytest.mark.parametrize("name", NAMES)
+def test_every_page_is_well_formed_and_loads_and_runs_nothing_of_others(
+    plain: dict[str, str], name: str
+) -> None:
+    read = _Read(plain[name])
     tags = [tag for tag, _ in read.shape]
     levels = [int(tag[1]) for tag in tags if re.fullmatch("h[1-6]", tag)]
     names = {one for _, attributes in read.shape for one in attributes}
@@ -130,11 +244,11 @@ def test_every_page_is_well_formed_and_loads_and_runs_nothing_of_others(name: st
     assert all(re.match("#|/(?!/)", link) for link in read.links), read.links
 
 
-def test_links_of_a_page_lead_to_places_the_web_has() -> None:
+def test_links_of_a_page_lead_to_places_the_web_has(plain: dict[str, str]) -> None:
     run = "(/(cycles/\\d+(/why|/awareness)?|beliefs|awareness|memory|procedures|findings|events"
     run = f"/runs/[^/?#]+{run}|records/\\d+))?(\\?[^#]*)?(#[\\w.:-]+)?"
     known = re.compile(rf"/(\?.*)?|/static/[\w.]+|/compare(\?.*)?|{run}")
-    for name, text in _PLAIN.items():
+    for name, text in plain.items():
         read = _Read(text)
         for link in read.links:
             if link.startswith("#") and not link.startswith("#i-"):
@@ -150,19 +264,18 @@ def test_links_of_a_page_lead_to_places_the_web_has() -> None:
 @example(ESCAPES)
 @example('"><script>x</script>')
 @example("\ud800\udfff\u2066\U000e0041")
-def test_hostile_text_in_every_field_makes_no_element_and_no_attribute(nasty: str) -> None:
-    def say(text: str) -> str:  # pydantic refuses half characters in the values of records
-        return f"{nasty}{text}{nasty}".encode("utf-8", "replace").decode() if text else ""
-
-    for name, text in _every_page(say):
-        shape, plain = (
-            [one for one in _Read(page).shape if one not in _OURS] for page in (text, _PLAIN[name])
+def test_hostile_text_in_every_field_makes_no_element_and_no_attribute(
+    views: Views, plain: dict[str, str], nasty: str
+) -> None:
+    for name, text in _pages(views, nasty).items():
+        shape, expected = (
+            [one for one in _Read(page).shape if one not in _OURS] for page in (text, plain[name])
         )
-        assert shape == plain, name
+        assert shape == expected, name
 
 
-def test_characters_that_steer_or_hide_are_shown_by_name() -> None:
-    page = _of_run("error", status=500, title="x", text="a\x1b[2J\u202e\u200b\U000e0041\x9b\ud800")
+def test_characters_that_steer_or_hide_are_shown_by_name(render: Render) -> None:
+    page = render("error", status=500, title="x", text="a\x1b[2J\u202e\u200b\U000e0041\x9b\ud800")
     assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e\u200b\U000e0041\ud800]", page)
     for name in ("ESC", "RLO", "ZWSP", "tag A", "U+009B", "U+D800"):
         assert f">{name}</span>" in page
@@ -170,80 +283,81 @@ def test_characters_that_steer_or_hide_are_shown_by_name() -> None:
     assert many.count("ESC") == many.count("RLO") == many.count("&lt;b&gt;") == 1000
 
 
-@pytest.mark.parametrize(
-    ("page", "text"),
-    [
-        (_of_run("runs", runs=RunList(logs="x", cards=(), total=0, matching=0)), "No runs yet"),
-        (_of_run("runs", runs=kit.run_list(cards=(), matching=0)), "No run is like that"),
+def test_what_is_empty_says_so(views: Views, render: Render) -> None:
+    empty = RunList(logs="x", cards=(), total=0, matching=0)
+    undecided = WhyGraph(cycle=1, nodes=(), edges=())
+    page, comparison = views["run"][1]["view"], views["compare"][1]["comparison"]
+    for name, values, text in (
+        ("runs", {"runs": empty}, "No runs yet"),
+        ("runs", {"runs": replace(empty, total=48)}, "No run is like that"),
+        ("choose", {"left": page.card, "runs": empty}, "no other run"),
+        ("beliefs", {"belief": BeliefView(), "findings": ()}, "No field of the state"),
+        ("memory", {"memory": MemoryPage(), "findings": ()}, "No record was written"),
+        ("procedures", {"histories": ()}, "has no procedures"),
+        ("why", {"graph": undecided, "beside": (None, None), "findings": ()}, "no decision"),
         (
-            _of_run(
-                "choose",
-                left=kit.run_card(),
-                runs=RunList(logs="x", cards=(), total=0, matching=0),
-            ),
-            "no other run",
-        ),
-        (_of_run("beliefs", belief=BeliefView(), findings=()), "No field of the state"),
-        (_of_run("memory", memory=MemoryPage(), findings=()), "No record was written"),
-        (_of_run("procedures", histories=()), "has no procedures"),
-        (
-            _of_run(
-                "why",
-                graph=WhyGraph(cycle=1, nodes=(), edges=()),
-                beside=(None, None),
-                findings=(),
-            ),
-            "no decision",
-        ),
-        (
-            _of_run("compare", comparison=kit.comparison(divergence=None, rows=(), of=0)),
+            "compare",
+            {"comparison": replace(comparison, divergence=None, rows=(), of=0)},
             "never differ",
         ),
-        (_run_page(kit.run_view(rows=(), strip=(), of=0)), "Nothing has happened"),
-    ],
-)
-def test_what_is_empty_says_so(page: str, text: str) -> None:
-    assert text in page
+        (
+            "run",
+            {"view": replace(page, rows=(), strip=(), of=0), "findings": FOUND},
+            "Nothing has happened",
+        ),
+    ):
+        assert text in render(name, **values)
 
 
 # ---- a run ----
 
 
-@pytest.mark.parametrize("progress", list(CheckProgress))
-def test_a_run_says_how_far_its_checks_are(progress: CheckProgress) -> None:
-    expected = {
-        CheckProgress.WAITING: "will begin shortly",
-        CheckProgress.RUNNING: "are running",
-        CheckProgress.DONE: "No invariant is broken",
-        CheckProgress.FAILED: "could not be made",
-    }
-    text = _run_page(findings=Findings(progress=progress, trouble="no memory left"))
-    assert expected[progress] in text
+@pytest.mark.parametrize(
+    ("progress", "expected"),
+    [
+        (CheckProgress.WAITING, "will begin shortly"),
+        (CheckProgress.RUNNING, "are running"),
+        (CheckProgress.DONE, "No invariant is broken"),
+        (CheckProgress.FAILED, "could not be made"),
+    ],
+)
+def test_a_run_says_how_far_its_checks_are(
+    views: Views, render: Render, progress: CheckProgress, expected: str
+) -> None:
+    findings = Findings(progress=progress, trouble="no memory left")
+    text = render("run", view=views["run"][1]["view"], findings=findings)
+    assert expected in text
     assert ("data-events" in text) == (progress in (CheckProgress.WAITING, CheckProgress.RUNNING))
 
 
-def test_a_run_that_is_open_is_followed_from_the_rows_it_has() -> None:
-    card = kit.run_card(is_open=True, outcome=TaskOutcome.UNKNOWN)
-    text = _run_page(kit.run_view(card=card, scanned=0.4))
-    assert f'data-events="/runs/{kit.KEY}/events?rows=12"' in text
+def test_a_run_that_is_open_is_followed_from_the_rows_it_has(views: Views, render: Render) -> None:
+    page = views["run"][1]["view"]
+    card = replace(page.card, is_open=True, outcome=TaskOutcome.UNKNOWN)
+    view = replace(page, card=card, scanned=0.4)
+    text = render("run", card=card, view=view, findings=FOUND)
+    assert 'data-events="/runs/one/events?rows=3"' in text
     assert "running, or interrupted" in text
     assert "40 % so far" in text
 
 
-def test_live_pieces_take_the_place_of_what_is_on_the_page() -> None:
-    made, card, view = Pages(), kit.run_card(), kit.run_view()
+def test_live_pieces_take_the_place_of_what_is_on_the_page(
+    views: Views, plain: dict[str, str]
+) -> None:
+    made, (card, view, _) = Pages(), views["run"][1].values()
     pieces = made.fragment("row", card=card, row=view.rows[2]) + made.fragment("facts", card=card)
-    pieces += made.fragment("findings", card=card, findings=kit.findings())
+    pieces += made.fragment("findings", card=card, findings=FOUND)
     pieces += made.fragment("cost", card=card, rows=view.rows)
     ids = set(_Read(pieces).ids)
-    assert {"row-3", "strip-3", "facts", "summary", "cost"} <= ids <= set(_Read(_run_page()).ids)
+    assert {"row-3", "strip-3", "facts", "summary", "cost"} <= ids <= set(_Read(plain["run"]).ids)
 
 
-def test_the_title_of_a_page_is_short_whatever_the_agent_is_called() -> None:
-    view = kit.run_view()
+def test_the_title_of_a_page_is_short_whatever_the_agent_is_called(
+    views: Views, render: Render
+) -> None:
+    view = views["run"][1]["view"]
     info = view.info.model_copy(update={"agent": "<&>" * 100_000})
     card = replace(view.card, info=info, scenario="s" * 100_000)
-    page = _run_page(replace(view, card=card, info=info))
+    page = render("run", card=card, view=replace(view, card=card, info=info), findings=FOUND)
     title = re.search("<title>(.*?)</title>", page)
     assert title is not None
     assert len(title[1]) < 1_000
@@ -253,114 +367,117 @@ def test_the_title_of_a_page_is_short_whatever_the_agent_is_called() -> None:
 # ---- a cycle ----
 
 
-def test_the_pieces_of_a_prompt_are_shown_whole_and_in_order() -> None:
-    view = kit.cycle_view(plain=True)
-    sent = [part.text for message in view.calls[0].messages for part in message.parts]
-    assert _Read(_cycle_page(view)).prompts == sent
-
-
-def test_a_long_piece_is_cut_with_how_much_is_left_out_and_a_link_to_all_of_it() -> None:
-    view = kit.cycle_view(lambda text: text + "x" * 30_000 if text.startswith("You are") else text)
-    text = _cycle_page(view)
-    assert "more characters" in text
-    assert f"/runs/{kit.KEY}/records/77" in text
-
-
-def test_what_an_action_returned_is_shown_once_on_the_page_of_its_cycle() -> None:
-    view = kit.cycle_view()
-    receipt = next(one for _, one in view.summary.effects if one is not None)
-    brought = view.summary.returned[0].model_copy(update={"content": receipt.content})
-    text = _cycle_page(replace(view, summary=replace(view.summary, returned=(brought,))))
-    assert text.count("as returned by Execution above") == 1
-
-
-def test_a_recalled_record_shows_its_short_id_and_whether_a_finding_names_it() -> None:
-    view = kit.cycle_view()
-    retrieval = view.phases[0].outcome
-    assert isinstance(retrieval, RetrievalOutcome)
-    wrong = retrieval.records[0].record.id
-    cause = replace(kit.findings().found[0], text=f"Recall brought record {wrong[:8]}.")
-    named = replace(view, row=replace(view.row, findings=(cause,)))
-    texts = [_cycle_page(one) for one in (view, named)]
-    assert all(f'title="{wrong}">{wrong[:8]}</code>' in text for text in texts)
-    assert [text.count("named by a finding") for text in texts] == [0, 1]
-
-
 def _phase(page: str, name: str) -> str:
     begin = page.index(f'id="{name}"')
     return page[begin : page.index("</section>", begin)]
 
 
-def test_retrieval_shows_why_each_record_came_and_what_had_no_room() -> None:
-    memory = _of_run("memory", memory=kit.memory_page(), findings=())
-    for text, left_out in ((_phase(_cycle_page(), "retrieval"), 2), (memory, 1)):
-        assert text.count("why: ") == 1
-        assert "lexical +0.45, dense +0.38" in text
-        assert f"no room in the prompt for {left_out} more" in text
+def test_a_cycle_shows_prompts_candidates_and_returns_whole_and_once(
+    cycle: CycleView, render: Render
+) -> None:
+    page = render("cycle", view=cycle)
+    calls = [call for phase in cycle.phases for call in phase.calls]
+    sent = [part.text for call in calls for message in call.messages for part in message.parts]
+    assert _Read(page).prompts == sent
+    assert all("colour=blue" in _phase(page, spot) for spot in ("evaluation", "selection"))
+    assert page.count("as returned by Execution above") == 1
 
 
-def test_candidates_are_judged_and_chosen_with_their_arguments() -> None:
-    page = _cycle_page()
-    assert all("room=4" in _phase(page, spot) for spot in ("evaluation", "selection"))
+def test_a_long_piece_is_cut_with_how_much_is_left_out_and_a_link_to_all_of_it(
+    cycle: CycleView, render: Render
+) -> None:
+    (call,) = cycle.phases[1].calls
+    text = render("cycle", view=respelled(cycle, "## Goal", "x" * 30_000))
+    assert "more characters" in text
+    assert f"/records/{call.seq}" in text
 
 
-def test_a_long_goal_is_folded_after_its_first_lines_as_they_are() -> None:
-    text = _cycle_page(kit.cycle_view(goal="One.\nTwo.\nThree.\n" + "And so on. " * 30))
+def test_a_recalled_record_shows_its_short_id_and_whether_a_finding_names_it(
+    cycle: CycleView, render: Render
+) -> None:
+    retrieval = cycle.summary.retrieval
+    assert retrieval is not None
+    wrong = retrieval.records[0].record.id
+    cause = replace(CAUSE, text=f"Recall brought record {wrong[:8]}.")
+    named = replace(cycle, row=replace(cycle.row, findings=(cause,)))
+    texts = [render("cycle", view=one) for one in (cycle, named)]
+    assert all(f'title="{wrong}">{wrong[:8]}</code>' in text for text in texts)
+    assert [text.count("named by a finding") for text in texts] == [0, 1]
+
+
+def test_retrieval_shows_why_each_record_came_and_what_had_no_room(plain: dict[str, str]) -> None:
+    recalls = plain["memory"].count("why: ")
+    for text, times in ((_phase(plain["cycle"], "retrieval"), 1), (plain["memory"], recalls)):
+        assert text.count("why: ") == text.count("no room in the prompt for 50 more") == times > 0
+
+
+def test_a_long_goal_is_folded_after_its_first_lines_as_they_are(
+    cycle: CycleView, render: Render
+) -> None:
+    goal = "One.\nTwo.\nThree.\n" + "And so on. " * 30
+    text = render("cycle", view=replace(cycle, summary=replace(cycle.summary, goal=goal)))
     assert "One.\nTwo.\nThree.\n</div>" in text
     assert "the rest of the goal" in text
 
 
-def test_a_cycle_that_was_done_with_a_cause_is_not_shown_as_good() -> None:
-    row, view = kit.cycle_row(4), kit.cycle_view()
+def test_a_cycle_that_was_done_with_a_cause_is_not_shown_as_good(
+    cycle: CycleView, render: Render
+) -> None:
     heads: list[str] = []
-    for findings in ((), row.findings):
-        page = _cycle_page(replace(view, row=replace(row, findings=findings)))
+    for findings in ((), (CAUSE,)):
+        page = render("cycle", view=replace(cycle, row=replace(cycle.row, findings=findings)))
         heads.append(page[page.index("<h1") : page.index("</h1>")])
     assert ["mark-good" in text for text in heads] == [True, False]
     assert ["mark-warn" in text for text in heads] == [False, True]
 
 
-def test_a_phase_that_was_not_committed_is_named() -> None:
-    text = _cycle_page(kit.cycle_view(phases=kit.phases(broken_off=True)))
+def test_a_phase_that_was_not_committed_is_named(cycle: CycleView, render: Render) -> None:
+    cut = tuple(replace(phase, outcome=None) for phase in cycle.phases[3:])
+    text = render("cycle", view=replace(cycle, phases=(*cycle.phases[:3], *cut)))
     assert text.count("The run was interrupted before this phase") == 3
 
 
 # ---- what runs through a whole trace ----
 
 
-def test_the_same_cause_of_several_cycles_is_listed_once_with_its_first_cycle() -> None:
-    cause = kit.findings().found[0]
-    found = tuple(replace(cause, cycle=cycle) for cycle in (4, 5, 6))
-    late = replace(cause, title="changed_environment", cycle=7, follows=6)
-    findings = kit.findings(found=(*found, late))
-    for text in (_of_run("findings", findings=findings), _run_page(findings=findings)):
+def test_the_same_cause_of_several_cycles_is_listed_once_with_its_first_cycle(
+    views: Views, plain: dict[str, str], render: Render
+) -> None:
+    late = replace(CAUSE, title="changed_environment", cycle=7, follows=6)
+    found = (*(replace(CAUSE, cycle=cycle) for cycle in (4, 5, 6)), late)
+    findings = Findings(progress=CheckProgress.DONE, found=found)
+    for name in ("findings", "run"):
+        text = render(name, view=views["run"][1]["view"], findings=findings)
         assert "cycles 4\u20136, evaluation, first in 4" in text
         assert "may follow from cycle 6" in text
         assert text.index("First went wrong:") < text.index("first in 4")
-    assert '<details class="evidence" open>' in _PLAIN["findings"]
-    assert "2 pieces of evidence" in _PLAIN["findings"]
+    assert '<details class="evidence" open>' in plain["findings"]
+    assert "2 pieces of evidence" in plain["findings"]
 
 
-def test_a_cycle_of_one_run_alone_is_not_called_the_same() -> None:
-    rows = kit.comparison().rows
-    alone = (replace(rows[0], left=None, differs=()), replace(rows[1], right=None, differs=()))
-    text = _of_run("compare", comparison=kit.comparison(rows=alone, divergence=None))
+def test_a_cycle_of_one_run_alone_is_not_called_the_same(views: Views, render: Render) -> None:
+    comparison = views["compare"][1]["comparison"]
+    row = next(one for one in comparison.rows if one.left and one.right)
+    alone = (replace(row, left=None, differs=()), replace(row, right=None, differs=()))
+    text = render("compare", comparison=replace(comparison, rows=alone, divergence=None))
     assert text.count("only on the right") == text.count("only on the left") == 1
     assert "the same" not in text[text.index('class="cmps"') :]
 
 
-def test_what_was_added_to_a_list_and_taken_out_is_listed_by_cycle() -> None:
-    change = ListChange(cycle=4, added=("[1, 0]",), removed=("[2, 2]",), length=3)
-    belief = replace(kit.belief(), lists=(ListTrack(path="dirty", changes=(change,)),))
-    text = _of_run("beliefs", belief=belief, findings=kit.findings().found)
+def test_what_was_added_to_a_list_and_taken_out_is_listed_by_cycle(
+    render: Render,
+) -> None:
+    change = ListChange(cycle=1, added=("[1, 0]",), removed=("[2, 2]",), length=3)
+    belief = replace(BELIEF, lists=(ListTrack(path="dirty", changes=(change,)),))
+    text = render("beliefs", belief=belief, findings=FOUND.found)
     added, removed = text[text.index("Changes of the list") :].split('class="was"')
     assert "[1, 0]" in added
     assert "[2, 2]" in removed
     assert "a finding is of this cycle" in added
 
 
-def test_where_an_agent_stood_is_shown_with_how_much_is_left_out() -> None:
-    text = _PLAIN["awareness"]
+def test_where_an_agent_stood_is_shown_with_how_much_is_left_out(plain: dict[str, str]) -> None:
+    text = plain["awareness"]
     for sentence in (
         *("as cycle 4 began", "what cycle 4 itself brought is not in it", "every 2th cycle"),
         *("1 more awareness module has no room", "This state cannot be shown: ", "pursued now"),
@@ -372,13 +489,14 @@ def test_where_an_agent_stood_is_shown_with_how_much_is_left_out() -> None:
         assert sentence in text, sentence
 
 
-def test_only_a_run_with_awareness_leads_to_it() -> None:
-    for is_aware, count in ((False, 0), (True, 1)):
-        card = replace(kit.run_card(), aware=is_aware)
-        memory = _of_run("memory", card=card, memory=MemoryPage(), findings=())
-        assert memory.count(">Awareness</a>") == count
-        cycle = _of_run("cycle", card=card, view=kit.cycle_view())
-        assert cycle.count("Where it stood") == count
+@pytest.mark.parametrize("is_aware", [False, True])
+def test_only_a_run_with_awareness_leads_to_it(
+    views: Views, render: Render, is_aware: bool
+) -> None:
+    card = replace(views["run"][1]["card"], aware=is_aware)
+    memory = render("memory", card=card, memory=MemoryPage(), findings=())
+    assert memory.count(">Awareness</a>") == is_aware
+    assert render("cycle", card=card).count("Where it stood") == is_aware
 
 
 # ---- numbers and times ----
