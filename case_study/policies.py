@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import heapq
-import json
 import random
 import re
-from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import Any, cast
 
 from case_study.contenders import Act, Observation
 from case_study.grid import around, dirt_sensed, ways_sensed
+from coag.schema import parsed_arguments
 from vacuum_world.scenarios import ScenarioFacts, ScenarioSetup, measure
 from vacuum_world.world import (
     CLEAN_COST,
@@ -83,10 +82,6 @@ class Ground:
     blocked: frozenset[Cell] = frozenset()
     reserve: int = 0
     """Charge to keep beside the way to the charger, where obstacles may come into the way."""
-
-    def steps(self, start: Cell, goal: Cell) -> int | None:
-        """Moves from cell to cell; None where there is no way."""
-        return distances_from(start, self.grid, self.blocked - {start, goal}).get(goal)
 
     def first_step(self, start: Cell, goal: Cell) -> Direction | None:
         """The first move of a shortest way; None where there is none."""
@@ -237,7 +232,10 @@ class RuleRobot:
         )
 
     def _patrol(self) -> Cell:
-        """The cell not seen for longest, of those that leave the charge for the way home."""
+        """The cell not seen for longest, of those that leave the charge for the way home.
+
+        Obstacles are ignored.
+        """
         reading = self._reading
         spare = reading.battery - RESERVE
         near = [
@@ -245,13 +243,10 @@ class RuleRobot:
             for cell in cells_of(reading.grid)
             if cell != reading.position
             and cell not in self._felt | self._bumped
-            and self._round_trip(cell) * MOVE_COST <= spare
+            and (distance(reading.position, cell) + distance(cell, reading.charger)) * MOVE_COST
+            <= spare
         ]
         return min(near, key=lambda c: (self._seen_at.get(c, -1), c), default=reading.charger)
-
-    def _round_trip(self, cell: Cell) -> int:
-        """Moves to a cell and from there to the charger, obstacles ignored."""
-        return distance(self._reading.position, cell) + distance(cell, self._reading.charger)
 
     def _towards(self, goal: Cell) -> Act | None:
         reading = self._reading
@@ -264,7 +259,7 @@ class RuleRobot:
     def _take(self, result: str) -> None:
         """Updates what it knows by the result of an action."""
         before = self._reading.position
-        outcome = _outcome(result)
+        outcome = parsed_arguments(result.partition("\n")[0])
         reason = str(outcome.get("reason") or "")
         last = self._last
         if last is not None and last.action == MOVE and _BUMP in reason:
@@ -275,14 +270,11 @@ class RuleRobot:
             self._reading = reading
             self._bumped.discard(reading.position)
             self._take_reading(reading)
-        if last is not None and last.action == CLEAN and outcome:
-            self._take_cleaning(before, ok=outcome.get("ok") is True, reason=reason)
-
-    def _take_cleaning(self, cell: Cell, *, ok: bool, reason: str) -> None:
-        """A cleaning that succeeded is done, unless the sensors see that the dirt is back."""
-        back = self._task.open_ended and self._reading.dirty.here is True
-        if (ok and not back) or _CLEAN_ALREADY in reason:
-            self._work.discard(cell)
+        if last is not None and last.action == CLEAN:
+            # A cleaning that succeeded is done, unless the sensors see that the dirt is back.
+            back = self._task.open_ended and self._reading.dirty.here is True
+            if (outcome.get("ok") is True and not back) or _CLEAN_ALREADY in reason:
+                self._work.discard(before)
 
     def _take_reading(self, reading: Reading) -> None:
         """Updates what it knows of this cell and the four around it."""
@@ -295,15 +287,6 @@ class RuleRobot:
             (self._felt.add if felt else self._felt.discard)(cell)
             if open_ended and not felt and cell != here:
                 self._bumped.discard(cell)
-
-
-def _outcome(result: str) -> Mapping[str, Any]:
-    """What an action's result says in its first line; empty where that is no JSON object."""
-    try:
-        found: Any = json.loads(result.partition("\n")[0])
-    except json.JSONDecodeError:
-        return {}
-    return cast("Mapping[str, Any]", found) if isinstance(found, dict) else {}
 
 
 _Habit = tuple[int, int]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from math import ceil
 from pathlib import Path
-from typing import Annotated, Protocol, Self
+from typing import Annotated, Protocol, Self, TypeVar
 
 from pydantic import Field, TypeAdapter
 
@@ -48,6 +48,7 @@ class Question:
         return self.id in ("entity_types", "transition_order", "compression")
 
 
+_OneT = TypeVar("_OneT")
 QUESTIONS = (
     Question("explicit_goals", "Explicit goal identification", "~YY"),
     Question("implied_goals", "Inferred/implicit goals", "--Y"),
@@ -79,11 +80,14 @@ def questions_named(ids: Sequence[str]) -> tuple[Question, ...]:
     Raises:
         UnknownNameError: There is no such question; lists all.
     """
-    known = tuple(one.id for one in QUESTIONS)
-    for id in ids:
-        if id not in known:
-            raise UnknownNameError("question", id, known)
-    return tuple(one for one in QUESTIONS if not ids or one.id in ids)
+    return _named("question", {one.id: one for one in QUESTIONS}, ids)
+
+
+def _named(kind: str, known: Mapping[str, _OneT], names: Sequence[str]) -> tuple[_OneT, ...]:
+    for name in names:
+        if name not in known:
+            raise UnknownNameError(kind, name, known)
+    return tuple(one for name, one in known.items() if not names or name in names)
 
 
 PAPER = "the paper's four turns"
@@ -165,11 +169,7 @@ def exams_named(exams: Sequence[Exam], names: Sequence[str]) -> tuple[Exam, ...]
     Raises:
         UnknownNameError: There is no such dialogue; lists all.
     """
-    known = tuple(exam.name for exam in exams)
-    for name in names:
-        if name not in known:
-            raise UnknownNameError("dialogue", name, known)
-    return tuple(exam for exam in exams if not names or exam.name in names)
+    return _named("dialogue", {exam.name: exam for exam in exams}, names)
 
 
 def _misfits(dialogue: Dialogue, key: Key) -> Iterator[str]:

@@ -10,12 +10,11 @@ Whether it did harm is judged by a twin run without the fault, not by the diagno
 shows the confusion matrix. `VacuumDomain` describes this world to a diagnosis.
 """
 
-from .components import STAGES, Fault, Stage, StageName, stage_of
+from .components import STAGES, Fault, StageName, stage_of
 from .domain import VacuumDomain
 from .experiment import (
     PLAIN_CAUSES,
     VARIANTS,
-    AgentKind,
     Ground,
     Injection,
     Measured,
@@ -42,13 +41,11 @@ __all__ = [
     "Fault",
     "VARIANTS",
     "PLAIN_CAUSES",
-    "Stage",
     "STAGES",
     "StageName",
     "stage_of",
     "Trial",
     "Ground",
-    "AgentKind",
     "open_ground",
     "play",
     "Tally",

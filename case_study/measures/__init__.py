@@ -5,14 +5,13 @@ measured against the world as it was. The measures of a trace alone are `coag.ev
 those that need the world, and the result of a case. docs/measures.md defines each.
 """
 
-from .result import CaseResult, EpisodeRecord, Recollection, recollection_of, result_of
+from .result import CaseResult, EpisodeRecord, recollection_of, result_of
 from .statements import Statements, belief_error_of, stated_batteries
 from .steps import Steps
 from .tally import (
     MEASURES,
     Episode,
     Tally,
-    Truths,
     measures_of,
     measures_table,
     tally_of,
@@ -29,8 +28,6 @@ __all__ = [
     "Tally",
     "Steps",
     "Statements",
-    "Truths",
-    "Recollection",
     "recollection_of",
     "belief_error_of",
     "stated_batteries",

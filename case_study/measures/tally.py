@@ -117,32 +117,21 @@ class Tally(TraceTally):
 def tally_of(episode: Episode) -> Tally:
     """Everything that is counted of an episode: from its trace, and from the world's own log."""
     setup, world = episode.setup, episode.world
-    if world is None:
-        trace = trace_tally_of(episode)
-        return Tally(**{name: getattr(trace, name) for name in _TRACE_FIELDS})
-    error = belief_error_of(episode.records, world, setup.facts.battery)
+    error = belief_error_of(episode.records, world, setup.facts.battery) if world else None
     trace = trace_tally_of(episode, error)
+    tally = Tally(**{name: getattr(trace, name) for name in TraceTally.model_fields})
+    if world is None:
+        return tally
     truth = measure(setup, world)
-    return Tally(
-        **{name: getattr(trace, name) for name in _TRACE_FIELDS},
-        steps=steps_of(setup, world),
-        statements=statements_of(episode.records, setup, world),
-        truths=Truths(
-            worlds=1,
-            coverage=truth.coverage,
-            energy=truth.energy,
-            cleans=truth.cleans,
-            remaining=len(truth.remaining),
-            bumps=truth.bumps,
-            violations=truth.violations,
-            stranded=int(truth.stranded),
-            critical_cleans=truth.critical_cleans,
-            needless_cleans=truth.needless_cleans,
-        ),
+    counted = {name: getattr(truth, name) for name in Truths.model_fields if name != "worlds"}
+    counted |= {"remaining": len(truth.remaining), "stranded": int(truth.stranded)}
+    return tally.model_copy(
+        update={
+            "steps": steps_of(setup, world),
+            "statements": statements_of(episode.records, setup, world),
+            "truths": Truths(worlds=1, **counted),
+        }
     )
-
-
-_TRACE_FIELDS = tuple(TraceTally.model_fields)
 
 
 # ---- measures ----

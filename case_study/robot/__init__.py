@@ -15,10 +15,8 @@ from .rules import (
     ForbidCleaning,
     constraint_named,
     forbidden_cells,
-    keep_charge_to_reach_charger,
-    no_move_into_known_obstacle,
 )
-from .state import WAYS, VacuumState, Ways, project, state_of, value
+from .state import WAYS, VacuumState, project, state_of, value
 
 __all__ = [
     "VacuumAdapter",
@@ -26,7 +24,6 @@ __all__ = [
     "vacuum_awareness",
     "VacuumContext",
     "VacuumState",
-    "Ways",
     "WAYS",
     "state_of",
     "project",
@@ -35,8 +32,6 @@ __all__ = [
     "CONSTRAINTS",
     "CONDUCT",
     "constraint_named",
-    "keep_charge_to_reach_charger",
-    "no_move_into_known_obstacle",
     "ForbidCleaning",
     "forbidden_cells",
     "prompt",

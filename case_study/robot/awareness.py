@@ -196,19 +196,12 @@ def _dirt(dirty: set[Cell], here: Cell | None) -> Iterator[ObservedAttention]:
 
 def _threats(reading: Reading) -> Iterator[ObservedAttention]:
     way = distance(reading.position, reading.charger) * MOVE_COST
+    words, urgency = "The energy hardly reaches the charger", 0.9
     if reading.stranded:
+        words, urgency = "Stranded: the energy is used up away from the charger", 1.0
+    if reading.stranded or reading.battery < way + _SPARE:
         yield ObservedAttention(
-            type=AttentionType.THREAT,
-            description="Stranded: the energy is used up away from the charger",
-            urgency=1.0,
-            ttl=_TTL,
-        )
-    elif reading.battery < way + _SPARE:
-        yield ObservedAttention(
-            type=AttentionType.THREAT,
-            description="The energy hardly reaches the charger",
-            urgency=0.9,
-            ttl=_TTL,
+            type=AttentionType.THREAT, description=words, urgency=urgency, ttl=_TTL
         )
 
 

@@ -245,7 +245,7 @@ def _progress(before: VacuumState, after: VacuumState, percept: Percept) -> dict
     """What was achieved: a cleaned cell, or a full battery; the trail restarts there."""
     here = after.position
     charged = here == after.charger and after.battery > before.battery
-    cleaned = percept.source == CLEAN and (_ok(percept) or here in after.clean)
+    cleaned = percept.source == CLEAN and (_data(percept).get("ok") is True or here in after.clean)
     if here is None or not (charged or cleaned):
         return {}
     news: dict[str, Any] = {"trail": (here,)}
@@ -256,18 +256,15 @@ def _progress(before: VacuumState, after: VacuumState, percept: Percept) -> dict
     return news
 
 
-def _ok(percept: Percept) -> bool:
+def _data(percept: Percept) -> Mapping[str, Any]:
     data: Any = percept.data
-    return isinstance(data, dict) and cast("Mapping[str, Any]", data).get("ok") is True
+    return cast("Mapping[str, Any]", data) if isinstance(data, dict) else {}
 
 
 def _bump(state: VacuumState, percept: Percept) -> Cell | None:
     """The cell that a move could not enter because of an obstacle; edges are no news."""
-    data: Any = percept.data
-    if percept.source != MOVE or state.position is None or not isinstance(data, dict):
-        return None
-    result = cast("Mapping[str, Any]", data)
     direction = WAYS.get(str((percept.arguments or {}).get("direction")))
-    if direction is None or not str(result.get("reason")).startswith("blocked by an obstacle"):
+    stopped = str(_data(percept).get("reason")).startswith("blocked by an obstacle")
+    if percept.source != MOVE or state.position is None or direction is None or not stopped:
         return None
     return neighbour(state.position, direction)

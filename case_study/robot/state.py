@@ -185,12 +185,9 @@ def state_of(
 
 
 def _silent(reading: Reading) -> tuple[Sensor, ...]:
-    felt = [getattr(reading.blocked, way) for way in DIRECTIONS]
-    silent: dict[Sensor, bool] = {
-        "dirt": reading.dirty.here is None,
-        "proximity": all(value is None for value in felt),
-    }
-    return tuple(sensor for sensor, is_silent in silent.items() if is_silent)
+    dirt: tuple[Sensor, ...] = ("dirt",) if reading.dirty.here is None else ()
+    felt = (getattr(reading.blocked, way) for way in DIRECTIONS)
+    return dirt if any(value is not None for value in felt) else (*dirt, "proximity")
 
 
 MOVE = "move_agent"
@@ -300,12 +297,17 @@ def described(state: VacuumState, remembered: Mapping[Cell, str], *, readings: b
     reading = state.reading()
     if reading is None:
         return "Nothing has been sensed yet."
-    lines = _readings(state, reading) if readings else []
+    lines: list[str] = []
+    if readings:
+        seen = {"seen dirty": state.dirty, "seen clean": state.clean}
+        seen = {"you have cleaned": state.done, **seen, "seen blocked": state.obstacles}
+        lines = [state_line(reading)]
+        lines += [f"Cells {how}: {listed(cells)}." for how, cells in seen.items() if cells]
     lines += [
         f"Remembered: cell {cell} is blocked (record {record})."
         for cell, record in remembered.items()
     ]
-    return "\n".join([*lines, *_plainly(state, remembered)])
+    return "\n".join([*lines, *_plainly(state, reading.position, remembered)])
 
 
 def described_prediction(state: VacuumState) -> str:
@@ -320,29 +322,18 @@ def described_prediction(state: VacuumState) -> str:
     return ", ".join(part.rstrip(".") for part in parts)
 
 
-def _readings(state: VacuumState, reading: Reading) -> list[str]:
-    seen = {"dirty": state.dirty, "clean": state.clean, "blocked": state.obstacles}
-    lines = [state_line(reading)]
-    if state.done:
-        lines.append(f"Cells you have cleaned: {listed(state.done)}.")
-    lines += [f"Cells seen {how}: {listed(cells)}." for how, cells in seen.items() if cells]
-    return lines
-
-
 def listed(cells: Sequence[Cell]) -> str:
     """Cells one after another, each once."""
     return ", ".join(str(cell) for cell in dict.fromkeys(cells))
 
 
-def _plainly(state: VacuumState, remembered: Mapping[Cell, str]) -> list[str]:
-    here = state.position
-    if here is None:
-        return []
+def _plainly(state: VacuumState, here: Cell, remembered: Mapping[Cell, str]) -> list[str]:
     lines = [f"You are at {here}. {_underfoot(state, here)} Battery {state.battery}."]
     if state.stranded:
         lines.append("The battery is empty: the robot is stranded.")
     if state.bump is not None:
-        lines.append(f"Your latest move failed: {_where(here, state.bump)} is blocked.")
+        where = f"cell {state.bump}, {_way(here, state.bump)},"
+        lines.append(f"Your latest move failed: {where} is blocked.")
     if state.forbidden:
         lines.append(f"Cleaning is forbidden there, leave it as it is: {listed(state.forbidden)}.")
     return [*lines, _charger(state, here), _dirt(state, here), _moves(state, here, remembered)]
@@ -392,14 +383,12 @@ def needed_charge(state: VacuumState) -> int:
 
 
 def _moves(state: VacuumState, here: Cell, remembered: Mapping[Cell, str]) -> str:
-    parts: list[str] = []
-    nearest = state.nearest()
-    for direction in DIRECTIONS:
-        there = neighbour(here, direction)
-        if is_blocked(state, direction, remembered):
-            parts.append(f"{direction} is blocked")
-        else:
-            parts.append(f"{direction} leads to {there}{_nearing(state, here, there, nearest)}")
+    parts = [
+        f"{way} is blocked"
+        if is_blocked(state, way, remembered)
+        else f"{way} leads to {neighbour(here, way)}{_nearing(state, here, neighbour(here, way))}"
+        for way in DIRECTIONS
+    ]
     return f"Moves: {'; '.join(parts)}."
 
 
@@ -412,8 +401,9 @@ def is_blocked(state: VacuumState, direction: Direction, remembered: Mapping[Cel
     return known or not inside(there, state.grid) or state.feels_blocked(direction)
 
 
-def _nearing(state: VacuumState, here: Cell, there: Cell, nearest: Cell | None) -> str:
+def _nearing(state: VacuumState, here: Cell, there: Cell) -> str:
     """How a move changes the distance to the nearest dirt, obstacles ignored."""
+    nearest = state.nearest()
     if there == state.charger:
         return ", the charger"
     if nearest is None:
@@ -424,17 +414,7 @@ def _nearing(state: VacuumState, here: Cell, there: Cell, nearest: Cell | None) 
 
 
 def _way(here: Cell, there: Cell) -> str:
-    return f"{_where_from(here, there)} of you" if here != there else "here"
-
-
-def _where(here: Cell, there: Cell) -> str:
-    return f"cell {there}, {_way(here, there)},"
-
-
-def _where_from(here: Cell, there: Cell) -> str:
     east, south = there[0] - here[0], there[1] - here[1]
-    parts = [
-        f"{abs(east)} {'east' if east > 0 else 'west'}" if east else "",
-        f"{abs(south)} {'south' if south > 0 else 'north'}" if south else "",
-    ]
-    return " and ".join(part for part in parts if part)
+    parts = [f"{abs(east)} {'east' if east > 0 else 'west'}"] if east else []
+    parts += [f"{abs(south)} {'south' if south > 0 else 'north'}"] if south else []
+    return f"{' and '.join(parts)} of you" if parts else "here"

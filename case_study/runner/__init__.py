@@ -18,7 +18,7 @@ LOGS/<case id>/
 """
 
 from .building import build_agent, build_plain_agent
-from .case import OnProgress, Progress, play_case, run_case
+from .case import Progress, play_case, run_case
 from .folder import BrokenOffError, CaseFolder, memory_of, records_of, resumable
 from .request import AGENTS, Between, CaseRequest, Place, checked, model_spec
 from .showing import Showing, report_of
@@ -36,7 +36,6 @@ __all__ = [
     "Between",
     "memory_of",
     "Progress",
-    "OnProgress",
     "CaseFolder",
     "records_of",
     "AGENTS",

@@ -23,7 +23,7 @@ They show what the code around a model does with its faults. They say nothing ab
 language model does; each of their results is named `scripted`.
 """
 
-from .facts import Claim, Facts, Wish
+from .facts import Facts
 from .minds import CLEAN, MOVE, NOTE, RESPOND, SENSE, WORLD_ACTIONS, Intend, Intention
 from .models import (
     CHANCE,
@@ -57,8 +57,6 @@ __all__ = [
     "answer",
     "offered",
     "Facts",
-    "Wish",
-    "Claim",
     "facts_of",
     "Intention",
     "Intend",
