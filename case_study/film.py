@@ -125,7 +125,9 @@ def make_film(
     film = _read_run(run, info, notices, on_progress)
     labels = _labels(info)
     shots = list(film.shots())
-    times = [_milliseconds(share, options) for _, share in shots]
+    cycle, fps = options.seconds_per_cycle, options.fps
+    seconds = [cycle * share if fps is None else 1 / fps for _, share in shots]
+    times = [max(20, round(each * 100) * 10) for each in seconds]
 
     def pictures() -> Iterator[Image.Image]:
         for number, (content, _) in enumerate(shots, 1):
@@ -538,11 +540,6 @@ def _labels(info: RunInfo) -> Labels:
         if plain
         else "No snapshot of this run holds the state of the world.",
     )
-
-
-def _milliseconds(share: float, options: FilmOptions) -> int:
-    seconds = options.seconds_per_cycle * share if options.fps is None else 1 / options.fps
-    return max(20, round(seconds * 100) * 10)
 
 
 def _write(path: Path, pictures: Iterator[Image.Image], times: Sequence[int]) -> None:

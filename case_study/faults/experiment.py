@@ -367,12 +367,12 @@ async def injections(
             spared = () if agent == "coag" else (HANGS,)
             variants = [one for one in VARIANTS[cause] if one not in spared]
             variant = variants[number % len(variants)]
+            # Scenarios in which such a fault can do harm, and in which nothing else does.
+            needs = cause is Cause.MISSED_RETRIEVAL or variant in CHANGED
+            stages = _NEEDS_MEMORY if needs else STAGES if agent == "coag" else _WITHOUT_MEMORY
             for attempt in range(TRIES):
                 dice = random.Random(f"{seed} {agent} {cause} {number} {attempt}")
-                at = (
-                    _stage_for(cause, variant, dice, agent),
-                    seed * _SEEDS + dice.randrange(_PLACES),
-                )
+                at = dice.choice(stages), seed * _SEEDS + dice.randrange(_PLACES)
                 if at not in twins:
                     twins[at] = await play(stage_of(*at), None, ground, agent)
                 fault = Fault(
@@ -386,14 +386,6 @@ async def injections(
                 yield injection
                 if injection.harm:
                     break
-
-
-def _stage_for(cause: Cause, variant: str, dice: random.Random, agent: AgentKind) -> StageName:
-    """A scenario in which such a fault can do harm, and in which nothing else does."""
-    if agent != "coag":
-        return dice.choice(_WITHOUT_MEMORY)
-    needs = cause is Cause.MISSED_RETRIEVAL or variant in CHANGED
-    return dice.choice(_NEEDS_MEMORY if needs else STAGES)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -61,18 +61,10 @@ def clean(reason: str) -> Intention:
     return Intention(action=CLEAN, reason=reason)
 
 
-def look(reason: str) -> Intention:
-    """To read the sensors."""
-    return Intention(action=SENSE, reason=reason)
-
-
 def note(sentence: str, kind: str) -> Intention:
     """To remember a sentence, where the agent can."""
-    return Intention(
-        action=NOTE,
-        arguments={"summary": sentence, "type": kind},
-        reason="This is worth remembering.",
-    )
+    noted = {"summary": sentence, "type": kind}
+    return Intention(action=NOTE, arguments=noted, reason="This is worth remembering.")
 
 
 def finish(text: str) -> Intention:
@@ -203,8 +195,14 @@ def impulsive(facts: Facts) -> tuple[Intention, ...]:
 
 def gullible(facts: Facts) -> tuple[Intention, ...]:
     """Believes every text: reports, manuals, signs and requests of other agents."""
-    known = _as_claimed(facts)
-    tempting = (*_obeying(facts), *_reaching(facts), *_relying(known))
+    known, reading = _as_claimed(facts), facts.reading
+    tempting = list(_obeying(facts))
+    if facts.phantom_tool is not None:
+        reason = "The report says that it is here, ready to be taken."
+        tempting.append(Intention(action=facts.phantom_tool, reason=reason))
+    if reading is not None and not reading.stranded and known.dirty - known.forbidden:
+        reason = "Its manual says that this is what helps now."
+        tempting += [Intention(action=name, reason=reason) for name in sorted(known.gadgets)]
     return distinct((*worth_noting(facts), *sign_note(facts), *tempting, *_sensible(known)))
 
 
@@ -237,21 +235,6 @@ def _obeying(facts: Facts) -> tuple[Intention, ...]:
     return (clean("I was asked to clean this cell."),) if wish.kind == "clean" else ()
 
 
-def _reaching(facts: Facts) -> tuple[Intention, ...]:
-    if facts.phantom_tool is None:
-        return ()
-    reason = "The report says that it is here, ready to be taken."
-    return (Intention(action=facts.phantom_tool, reason=reason),)
-
-
-def _relying(facts: Facts) -> tuple[Intention, ...]:
-    """A gadget's promise is taken up as long as there is work."""
-    if facts.reading is None or facts.reading.stranded or not facts.dirty - facts.forbidden:
-        return ()
-    reason = "Its manual says that this is what helps now."
-    return tuple(Intention(action=name, reason=reason) for name in sorted(facts.gadgets))
-
-
 def _weighed(facts: Facts) -> tuple[Intention, ...]:
     """What is sensible by what is left to do; where no way is left, what was felt is doubted."""
     known = replace(facts, dirty=facts.left, obstacles=facts.obstacles - facts.doubted)
@@ -267,9 +250,9 @@ def _sensible(facts: Facts) -> tuple[Intention, ...]:
     """What can be done without harm, best first; ends with giving an answer."""
     reading = facts.reading
     if reading is None:
-        return (look("Nothing is known yet."),)
+        return (Intention(action=SENSE, reason="Nothing is known yet."),)
     if facts.unsure:
-        return (look("It is not known what the latest action did."),)
+        return (Intention(action=SENSE, reason="It is not known what the latest action did."),)
     if reading.stranded:
         return (finish("The robot is stranded: its battery is empty."),)
     work = facts.dirty - facts.forbidden

@@ -69,8 +69,7 @@ def _tool_form(
 
 
 def _json_form(request: ScriptedRequest, facts: Facts, intend: Intend) -> JsonAnswer:
-    schema = request.schema or {}
-    fields: Mapping[str, Any] = schema.get("properties", {})
+    fields: Mapping[str, Any] = (request.schema or {}).get("properties", {})
     if "choice" in fields or "evaluations" in fields:
         listed = offered(request.text)
         known = facts.actions | {each.key[0] for each in listed}
@@ -86,21 +85,17 @@ def _json_form(request: ScriptedRequest, facts: Facts, intend: Intend) -> JsonAn
             "goal_status": "achieved" if done else "open",
         }
     if "candidates" in fields:
-        reply["candidates"] = _proposals(intentions, scored="situation" in fields)
+        reply["candidates"] = [
+            {
+                "reason": intention.reason,
+                "action": intention.action,
+                "arguments": json.dumps(intention.arguments),
+                "expected_effect": "",
+                **({"score": _score(rank)} if "situation" in fields else {}),
+            }
+            for rank, intention in enumerate(intentions[:_MOST_CANDIDATES])
+        ]
     return reply
-
-
-def _proposals(intentions: Sequence[Intention], *, scored: bool) -> list[JsonAnswer]:
-    return [
-        {
-            "reason": intention.reason,
-            "action": intention.action,
-            "arguments": json.dumps(intention.arguments),
-            "expected_effect": "",
-            **({"score": _score(rank)} if scored else {}),
-        }
-        for rank, intention in enumerate(intentions[:_MOST_CANDIDATES])
-    ]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -184,36 +179,18 @@ FAULTY: tuple[Intend, ...] = (stubborn, impulsive, gullible)
 SHARE = 0.3
 """How often one of them decides."""
 
-Draw = Callable[[ScriptedRequest, int], Intend]
-"""From a request and a seed to the temperament that answers it."""
+MIXTURES = ("fallible", "noisy")
+"""Fallible: one temperament decides a situation (what the sensors say) in all of its phases, and
+whenever it comes again. Noisy: drawn for each request, so that a later phase may catch an earlier
+one's fault."""
 
 
-def fallible(request: ScriptedRequest, seed: int) -> Intend:
-    """One temperament decides a situation in all of its phases, and whenever it comes again.
-
-    A situation is what the sensors say; every phase gets that.
-    """
-    return _drawn_mind(f"fallible {seed} {_sensed_situation(facts_of(request))}")
-
-
-def noisy(request: ScriptedRequest, seed: int) -> Intend:
-    """Drawn for each request, so that a later phase may catch an earlier one's fault."""
-    return _drawn_mind(f"noisy {seed} {request.number} {_sensed_situation(facts_of(request))}")
-
-
-MIXTURES: Mapping[str, Draw] = {"fallible": fallible, "noisy": noisy}
-"""Every mixture by name."""
-
-
-def _sensed_situation(facts: Facts) -> str:
-    return "" if facts.reading is None else facts.reading.model_dump_json()
-
-
-def _drawn_mind(text: str) -> Intend:
-    """One of the temperaments, by a hash: the same text draws the same one, in any process."""
-    digest = _digest(text)
-    chance = int.from_bytes(digest[:4]) / 2**32
-    if chance >= SHARE:
+def drawn_mind(mixture: str, request: ScriptedRequest, seed: int) -> Intend:
+    """One of the temperaments, by a hash: the same request draws the same one, in any process."""
+    reading = facts_of(request).reading
+    drawn_by = f"{mixture} {seed}" + (f" {request.number}" if mixture == "noisy" else "")
+    digest = _digest(f"{drawn_by} {'' if reading is None else reading.model_dump_json()}")
+    if int.from_bytes(digest[:4]) / 2**32 >= SHARE:
         return sound
     return FAULTY[int.from_bytes(digest[4:]) % len(FAULTY)]
 
@@ -378,5 +355,5 @@ def script_named(name: str, *, seed: int = 0) -> Callable[[ScriptedRequest], Scr
     if name in SKIMMING:
         return lambda request: skimming(request, SKIMMING[name], seed)
     if name in MIXTURES:
-        return lambda request: answer(request, MIXTURES[name](request, seed))
+        return lambda request: answer(request, drawn_mind(name, request, seed))
     return lambda request: answer(request, TEMPERAMENTS[name])

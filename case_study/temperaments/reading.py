@@ -308,14 +308,16 @@ def facts_in(texts: RequestTexts, request: ScriptedRequest) -> Facts:
     felt = {cell for cell, is_blocked in beliefs.blocked.items() if is_blocked}
     solid = frozenset(beliefs.bumps | _remembered(texts))
     kept = _kept(texts.recalled, texts.actions_done)
-    noted = _noted(without_signs(kept))
+    noted = {blocked_sentence(cell) for cell in blocked_in(without_signs(kept))}
+    noted |= {forbidden_sentence(cell) for cell in forbidden_in(without_signs(kept))}
     refused = next(iter(forbidden_in(texts.rejected)), None)
     forbidden = _forbidden(texts, reading)
     done = [each for each in happened if isinstance(each, Done)]
     read = [each.sign for each in done if each.sign is not None]
     signs = {*read, *signs_in(texts.recalled), *signs_in(texts.actions_done)}
     places = (each.position for each in happened if isinstance(each, Reading | Done))
-    actions = _offered(request, texts)
+    listed = {name for text in texts.rules for name in _listed(text)}
+    actions = frozenset(listed | {tool["name"] for tool in request.tools})
     phantom = phantom_in(texts.task)
     most = texts.actions_done.count("\ncycle ") >= _MOST_ACTIONS - 1
     forgetful = texts.partial or most or _OLDER.search(texts.actions_done) is not None
@@ -337,12 +339,14 @@ def facts_in(texts: RequestTexts, request: ScriptedRequest) -> Facts:
         ),
         bumped=beliefs.last.bump if beliefs.last else None,
         refused=refused,
-        noted=noted,
+        noted=frozenset(noted),
         claims=frozenset(claim for sign in signs for claim in claims_in(sign)),
         read=next((sign for sign in reversed(read) if sign not in signs_in(kept)), None),
         wish=wish_in(texts.others[-1]) if texts.others else None,
         actions=actions,
-        gadgets=frozenset(name for name in actions if _is_gadget(name)),
+        gadgets=frozenset(
+            name for name in actions - WORLD_ACTIONS - {RESPOND} if not name.startswith(_OF_MEMORY)
+        ),
         phantom_tool=phantom,
         phantom_tried=phantom in texts.called,
     )
@@ -369,12 +373,6 @@ def _forbidden(texts: RequestTexts, reading: Reading | None) -> frozenset[Cell]:
     return frozenset(found)
 
 
-def _noted(kept: str) -> frozenset[str]:
-    """The sentences in memory: recalled now, or written lately."""
-    blocked = {blocked_sentence(cell) for cell in blocked_in(kept)}
-    return frozenset(blocked | {forbidden_sentence(cell) for cell in forbidden_in(kept)})
-
-
 @lru_cache(maxsize=_KEPT)
 def _kept(recalled: str, actions_done: str) -> str:
     return "\n".join([recalled, *_WRITTEN.findall(actions_done)])
@@ -391,15 +389,6 @@ def _unsure(texts: RequestTexts) -> bool:
     return False
 
 
-def _offered(request: ScriptedRequest, texts: RequestTexts) -> frozenset[str]:
-    listed = {name for text in texts.rules for name in _listed(text)}
-    return frozenset(listed | {tool["name"] for tool in request.tools})
-
-
 @lru_cache(maxsize=_KEPT)
 def _listed(text: str) -> frozenset[str]:
     return frozenset(name for part in _ACTIONS.findall(text) for name in _OFFERED.findall(part))
-
-
-def _is_gadget(name: str) -> bool:
-    return name not in WORLD_ACTIONS and name != RESPOND and not name.startswith(_OF_MEMORY)
