@@ -33,7 +33,7 @@ from coag.store import RecordStore, Search
 from .dynamics import Left, ReturnSettings
 from .fields import Share, Step
 from .goals import Goal, GoalGraph
-from .names import EngineSettings, NameResolver, forms_of
+from .names import NameResolver, all_forms
 from .observation import Observation, where_wrong
 from .state import AwarenessState, Entity, Relationship, WorldModel
 
@@ -90,7 +90,7 @@ class ArchivedEntity(_Archived):
     @property
     def names(self) -> frozenset[str]:
         """By what it is found: the forms of its name and of its other names."""
-        return _name_forms(self.entity.name, *self.entity.aliases)
+        return frozenset(all_forms(self.entity.name, *self.entity.aliases))
 
 
 ItemKind = Literal["goal", "entity"]
@@ -172,11 +172,6 @@ def _linked(goal: Goal, by_id: Mapping[str, Goal]) -> tuple[Goal, ...]:
                 goals[id] = by_id[id]
                 todo.append(by_id[id])
     return tuple(goals.values())
-
-
-def _name_forms(*names: str) -> frozenset[str]:
-    generic = EngineSettings().generic_words
-    return frozenset(form for name in names for form in forms_of(name, generic) if form)
 
 
 # ---- Return ----
@@ -367,7 +362,7 @@ class RecordArchive:
         """
         if not text.strip() or k < 1:
             return ()
-        names = _name_forms(text) | {folded(text)}
+        names = {*all_forms(text), folded(text)}
         named = [{f"{_NAMED}{form}": True} for form in sorted(names)]
         where = named[0] if len(named) == 1 else {"$or": named}
         by_name = await self._search(None, k, kind, where)

@@ -16,7 +16,7 @@ from enum import StrEnum
 from heapq import nlargest
 from importlib import import_module
 from itertools import accumulate
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from warnings import warn
 
 from pydantic import Field
@@ -639,12 +639,11 @@ def weighed_goals(
     return observation.model_copy(update={"goals": tuple(map(moved, observation.goals))})
 
 
-_MOVED = ("DynamicEngine", "SharedEngine", "SharedWorld", "RecordArchive", "Archive")
+if not TYPE_CHECKING:  # else any wrong name would pass as one that has moved
 
-
-def __getattr__(name: str) -> Any:
-    """Names that are in `coag.awareness` now."""
-    if name not in _MOVED:
+    def __getattr__(name: str) -> Any:
+        """Names that are in `coag.awareness` now."""
+        if name in ("DynamicEngine", "SharedEngine", "SharedWorld", "RecordArchive", "Archive"):
+            warn(f"{name} is in coag.awareness now.", DeprecationWarning, stacklevel=2)
+            return getattr(import_module("coag.awareness"), name)
         raise AttributeError(f"module 'coag.awareness.dynamics' has no attribute {name!r}")
-    warn(f"{name} is in coag.awareness now.", DeprecationWarning, stacklevel=2)
-    return getattr(import_module("coag.awareness"), name)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Annotated
 
 from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints
@@ -44,6 +44,12 @@ Amount = Annotated[Finite, Field(ge=0.0)]
 """How much of a resource, in the resource's own unit."""
 Step = Annotated[Whole, Field(ge=0)]
 """A step of the awareness state, counted by `tick`."""
+
+
+def occurs_in_row(wanted: Sequence[str], words: Sequence[str]) -> bool:
+    """Whether there are words wanted, and these occur among the others in a row."""
+    starts = range(len(words) - len(wanted) + 1)
+    return bool(wanted) and any(words[at : at + len(wanted)] == wanted for at in starts)
 
 
 def distinct(texts: Iterable[str]) -> tuple[str, ...]:

@@ -145,6 +145,12 @@ def forms_of(name: str, generic: frozenset[str] = frozenset()) -> NameForms:
     return NameForms(_joined(words), _joined((*words[:-1], _singular(words[-1]))), core)
 
 
+def all_forms(*names: str) -> tuple[str, ...]:
+    """The different forms of all these names, by the generic words of the default settings."""
+    generic = EngineSettings().generic_words
+    return tuple(dict.fromkeys(form for name in names for form in forms_of(name, generic) if form))
+
+
 def _joined(words: Iterable[str]) -> str:
     """The words as one, so that `web scraper` is `webscraper`; numbers stay apart."""
     text = " ".join(words)

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from itertools import takewhile
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from coag._util.deprecation import renamed
 from coag.schema import folded
@@ -280,11 +280,10 @@ def _parts(name: str) -> frozenset[str]:
 
 def _failure(texts: Iterable[str]) -> ObservedFailure | None:
     """The first thing that was tried without success."""
-    for sentence in texts:
-        match = _TRIED.search(sentence)
-        if match:
-            return ObservedFailure(action=match["what"].strip(), reason=match["why"].strip(" ."))
-    return None
+    tried = next(filter(None, map(_TRIED.search, texts)), None)
+    if tried is None:
+        return None
+    return ObservedFailure(action=tried["what"].strip(), reason=tried["why"].strip(" ."))
 
 
 # ---- Rules for a talk ----
@@ -466,4 +465,5 @@ class RulePerception:
         return read(text, state).model_dump(mode="json")
 
 
-__getattr__ = renamed(__name__, {"Domain": "PerceptionDomain"})
+if not TYPE_CHECKING:
+    __getattr__ = renamed(__name__, {"Domain": "PerceptionDomain"})

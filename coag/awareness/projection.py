@@ -17,6 +17,7 @@ from statistics import median
 from coag.schema import folded, one_line
 
 from .dynamics import PROJECTED, Ahead, ProjectionSettings, last_mentions
+from .fields import occurs_in_row
 from .goals import Goal, GoalStatus
 from .names import words_of
 from .state import (
@@ -75,16 +76,10 @@ def _amount_needed(goal: Goal, resource: Resource, needs: tuple[Need, ...]) -> f
     amounts += [
         need.amount
         for need in needs
-        if folded(need.resource) == name and _names_action(goal.description, need.action)
+        if folded(need.resource) == name
+        and occurs_in_row(words_of(need.action.replace("*", " ")), words_of(goal.description))
     ]
     return max(amounts, default=0.0)
-
-
-def _names_action(text: str, action: str) -> bool:
-    """Whether a text has the words of an action's name in a row; `*` is for no word."""
-    words, wanted = words_of(text), words_of(action.replace("*", " "))
-    starts = range(len(words) - len(wanted) + 1)
-    return bool(wanted) and any(words[start : start + len(wanted)] == wanted for start in starts)
 
 
 # ---- Trends of resources ----

@@ -19,7 +19,7 @@ from pydantic import Field, model_validator
 from coag.errors import AwarenessError
 from coag.schema import Moment, Value, content_id, folded
 
-from .fields import Amount, Names, NonBlank, Scalar, Share, Step, Text
+from .fields import Amount, Names, NonBlank, Scalar, Share, Step, Text, occurs_in_row
 from .goals import GoalGraph
 
 # ---- The world model: things, relationships, and what is not known (SAGEN §3.3) ----
@@ -500,11 +500,8 @@ def _matches(pattern: str, action: str) -> bool:
 
 def _occurs_in(entry: str, action: str) -> bool:
     """Whether an entry matches the action, or its words occur there in a row."""
-    wanted, words = _action_words(entry), _action_words(action)
-    if _matches(entry, action) or not wanted:
-        return _matches(entry, action)
-    starts = range(len(words) - len(wanted) + 1)
-    return any(words[start : start + len(wanted)] == wanted for start in starts)
+    words = occurs_in_row(_action_words(entry), _action_words(action))
+    return words or _matches(entry, action)
 
 
 def _action_words(text: str) -> list[str]:

@@ -18,12 +18,12 @@ from coag.schema import folded
 from .chroma_store import ChromaStore
 from .config import StoreConfig, open_store
 from .embedders import Embedder, HashEmbedder, WordLlamaEmbedder
+from .embedders_by_name import EmbeddingFunction, chroma_embedder, embedder_of
 from .filters import parse_where
 from .in_memory import InMemoryStore
 from .lexical import Lexicon, LexiconError, throw_away
 from .location import LTM_FOLDER, RECORDS_FILE, holds_records, public_location
 from .minilm import MiniLmEmbedder
-from .named_embedders import EmbeddingFunction, chroma_embedder, embedder_of
 from .protocol import RecordStore, WrappedStore
 from .records import (
     FIXED_FIELDS,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from coag.errors import ConfigurationError, RecordStoreError
 from coag.schema import MemoryKind, RecalledRecord, Record
 
-from .chroma import (
+from .chroma_client import (
     ROW_PARTS,
     Client,
     Collection,
@@ -27,10 +27,10 @@ from .chroma import (
     write_lock,
 )
 from .embedders import Embedder, QueryVectors, score_of, text_vectors
+from .embedders_by_name import embedder_of
 from .filters import EVERYTHING, Condition
 from .indexed import WRITTEN, IndexedStore, Vectors
 from .location import Server, check_folder, parse_location
-from .named_embedders import embedder_of
 from .records import StoredRow, flat_fields, from_json, slices
 from .search import Search
 
@@ -337,11 +337,10 @@ class _ChromaTable:
         condition: Condition,
         include: list[str],
     ) -> Any:
-        embeddings = [vector.tolist()]
         return self._call(
             kind,
             "query",
-            query_embeddings=embeddings,
+            query_embeddings=[vector.tolist()],
             n_results=count,
             where=condition.where,
             include=include,

@@ -9,9 +9,9 @@ from coag.schema import Imported, Value
 
 from .chroma_store import ChromaStore
 from .embedders import Embedder, WordLlamaEmbedder
+from .embedders_by_name import embedder_of, name_of_embedder
 from .in_memory import InMemoryStore
 from .location import public_location
-from .named_embedders import embedder_of, name_of_embedder
 from .protocol import RecordStore, WrappedStore
 
 

@@ -12,9 +12,9 @@ from coag.errors import RecordStoreError
 from coag.schema import MemoryKind, RecalledRecord, Record
 
 from .embedders import Embedder, QueryVectors, score_of, text_vectors
+from .embedders_by_name import embedder_of
 from .filters import EVERYTHING, Condition
 from .indexed import IndexedStore, Vectors
-from .named_embedders import embedder_of
 from .records import Fields, StoredRow
 from .search import Search
 

@@ -21,7 +21,7 @@ from typing import Any, Literal, TypeVar
 from coag.errors import ConfigurationError, RecordStoreError
 from coag.schema import MemoryKind
 
-from .chroma import (
+from .chroma_client import (
     ROW_PARTS,
     Client,
     Collection,

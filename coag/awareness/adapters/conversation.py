@@ -38,6 +38,7 @@ from .domain_adapter import (
     PerEntity,
     Place,
     block,
+    count_in,
     is_named,
 )
 
@@ -171,15 +172,9 @@ def _is_topic(entity: Entity) -> bool:
     return entity.type == ConversationEntityType.TOPIC or _LAST_TOPIC in entity.state
 
 
-def _count(entity: Entity | None, key: str) -> int:
-    """A number in an entity's state; 0 if there is none."""
-    value = entity.state.get(key) if entity is not None else None
-    return value if isinstance(value, int) else 0
-
-
 def _active_topics(topics: Sequence[Entity]) -> tuple[Entity, ...]:
     """The topics of the last message that had any."""
-    steps = [_count(topic, _LAST_TOPIC) for topic in topics]
+    steps = [count_in(topic, _LAST_TOPIC) for topic in topics]
     last = max(steps, default=0)
     return tuple(topic for topic, step in zip(topics, steps, strict=True) if step and step == last)
 
@@ -265,7 +260,7 @@ class ConversationAdapter(DomainAdapter):
             block(
                 "ACTIVE TOPICS",
                 Place.TOPICS,
-                ((one.name, _count(one, _LAST_TOPIC) / step) for one in active[:MOST]),
+                ((one.name, count_in(one, _LAST_TOPIC) / step) for one in active[:MOST]),
                 of=len(active),
                 first=10,
                 inline=True,
@@ -293,7 +288,7 @@ def _entities(
     for topic in thread.topics:
         state: dict[str, Scalar] = {_LAST_TOPIC: step}
         if analysis.questions:
-            state[_ASKED] = _count(thread.known.get(topic), _ASKED) + 1
+            state[_ASKED] = count_in(thread.known.get(topic), _ASKED) + 1
         entities[folded(topic)] = ObservedEntity(
             name=topic, type=ConversationEntityType.TOPIC.value, state=state
         )
@@ -318,7 +313,7 @@ def _implicit_goals(
     return tuple(
         ObservedGoal(description=f"Understand {topic}", source=GoalSource.EMERGENT)
         for topic in thread.topics
-        if _count(thread.known.get(topic), _ASKED) + 1 == _OFTEN
+        if count_in(thread.known.get(topic), _ASKED) + 1 == _OFTEN
         and not any(is_named(topic, goal) for goal in stated)
     )
 

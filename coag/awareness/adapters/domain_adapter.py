@@ -13,7 +13,7 @@ from typing import ClassVar, Generic, TypeVar
 
 from coag.awareness.goals import Goal, GoalStatus
 from coag.awareness.injection import InjectionBlock, InjectionItem, render_injection
-from coag.awareness.names import EngineSettings, forms_of
+from coag.awareness.names import all_forms
 from coag.awareness.observation import Observation
 from coag.awareness.state import (
     AttentionItem,
@@ -126,13 +126,13 @@ class KnownNames:
     """
 
     def __init__(self) -> None:
-        self._forms = PerEntity(lambda one: _forms(one.name, *one.aliases))
+        self._forms = PerEntity(lambda one: all_forms(one.name, *one.aliases))
 
     def find(self, names: Sequence[str], entities: tuple[Entity, ...]) -> dict[str, Entity]:
         """For each name that is known, the entity of these that it means."""
         by_form: dict[str, list[str]] = {}
         for name in names:
-            for form in _forms(name):
+            for form in all_forms(name):
                 by_form.setdefault(form, []).append(name)
         by_name: dict[str, Entity] = {}
         if not by_form:
@@ -144,10 +144,10 @@ class KnownNames:
         return by_name
 
 
-def _forms(*names: str) -> tuple[str, ...]:
-    generic = EngineSettings().generic_words
-    forms = (form for name in names for form in forms_of(name, generic))
-    return tuple(dict.fromkeys(filter(None, forms)))
+def count_in(entity: Entity | None, key: str) -> int:
+    """A number in an entity's state; 0 if there is none."""
+    value = entity.state.get(key) if entity is not None else None
+    return value if isinstance(value, int) else 0
 
 
 def is_named(name: str, text: str) -> bool:

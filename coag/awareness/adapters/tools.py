@@ -23,7 +23,7 @@ from coag.awareness.state import (
 from coag.errors import ConfigurationError
 from coag.schema import Percept, PerceptKind, content_id, folded, one_line, well_formed
 
-from .domain_adapter import DomainAdapter, Place, block
+from .domain_adapter import DomainAdapter, Place, block, count_in
 
 _SHORT = 120
 """Characters of a text from outside in one item."""
@@ -234,11 +234,6 @@ def _results(known: Entity | None) -> list[str]:
     return ids.split() if isinstance(ids, str) else []
 
 
-def _count(known: Entity | None, name: str) -> int:
-    count = known.state.get(name) if known else None
-    return count if isinstance(count, int) else 0
-
-
 def _tool(percept: Percept, known: Entity | None, result: str) -> ObservedEntity:
     """The tool with this call counted."""
     results = [one for one in _results(known) if one != result]
@@ -248,17 +243,17 @@ def _tool(percept: Percept, known: Entity | None, result: str) -> ObservedEntity
         name=f"{_TOOL}:{short(percept.source)}",
         type=_TOOL,
         state={
-            _CALLS: _count(known, _CALLS) + 1,
-            _FAILURES: _count(known, _FAILURES) + percept.is_error,
+            _CALLS: count_in(known, _CALLS) + 1,
+            _FAILURES: count_in(known, _FAILURES) + percept.is_error,
             _RESULTS: " ".join(results[-_REMEMBERED:]),
         },
     )
 
 
 def _tool_text(tool: Entity) -> str:
-    failures = _count(tool, _FAILURES)
+    failures = count_in(tool, _FAILURES)
     failed = f" ({failures} failed)" if failures else ""
-    return f"{tool.name.removeprefix(f'{_TOOL}:')} x{_count(tool, _CALLS)}{failed}"
+    return f"{tool.name.removeprefix(f'{_TOOL}:')} x{count_in(tool, _CALLS)}{failed}"
 
 
 def _thing_text(thing: Entity) -> str:

@@ -71,13 +71,23 @@ def _of_another_format(words: Path) -> None:
     db.close()
 
 
+def _with_other_tables(words: Path) -> None:
+    words.unlink()
+    with sqlite3.connect(words) as db:
+        db.execute("CREATE TABLE meta (something TEXT)")
+    db.close()
+
+
 def _broken_pages(words: Path) -> None:
     content = bytearray(words.read_bytes())
     content[4096:] = b"\xa5" * (len(content) - 4096)
     words.write_bytes(content)
 
 
-SPOILED = [_deleted, _emptied, _cut_off, _rubbish, _of_another_format, _broken_pages]
+SPOILED = [
+    *(_deleted, _emptied, _cut_off, _rubbish),
+    *(_of_another_format, _with_other_tables, _broken_pages),
+]
 
 
 @pytest.mark.parametrize("spoil", SPOILED)

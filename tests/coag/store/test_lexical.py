@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import shutil
-import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import mkdtemp
@@ -27,7 +26,6 @@ from coag.store.lexical import (
     query_words,
     same_entry,
     shelf_of,
-    throw_away,
     without_names,
 )
 
@@ -145,35 +143,6 @@ def test_a_word_that_became_rare_is_looked_up_again() -> None:
     (only,) = asked(lexicon, "lamp")
     assert only.entry.id == remembered("lamp 0 burns").id
     assert only.share == 1.0
-
-
-def _rubbish(path: Path) -> None:
-    path.write_bytes(b"rubbish " * 1000)
-
-
-def _other_format(path: Path) -> None:
-    with sqlite3.connect(path) as db:
-        db.execute("CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT)")
-        db.execute("INSERT INTO meta VALUES ('format', '0')")
-    db.close()
-
-
-def _other_tables(path: Path) -> None:
-    with sqlite3.connect(path) as db:
-        db.execute("CREATE TABLE meta (something TEXT)")
-    db.close()
-
-
-@pytest.mark.parametrize("spoil", [_rubbish, _other_format, _other_tables])
-def test_a_file_that_is_no_index_is_reported_as_broken(
-    tmp_path: Path, spoil: Callable[[Path], None]
-) -> None:
-    spoil(tmp_path / "words")
-    with pytest.raises(LexiconError, match="index of words") as caught:
-        Lexicon(tmp_path / "words")
-    assert caught.value.broken
-    throw_away(tmp_path / "words")
-    Lexicon(tmp_path / "words").close()
 
 
 def test_folder_in_the_place_of_the_file_is_an_error_but_not_to_be_thrown_away(

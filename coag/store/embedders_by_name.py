@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from coag.errors import ConfigurationError, RecordStoreError
 from coag.schema import Imported
 
-from .chroma import known_functions
+from .chroma_client import known_functions
 from .embedders import Embedder, HashEmbedder, WordLlamaEmbedder
 from .minilm import MiniLmEmbedder
 
