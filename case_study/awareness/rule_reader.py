@@ -120,32 +120,25 @@ def pivots(statements: Sequence[Statement]) -> Iterator[Claim]:
         match = (_ARROW.search(one.text) if shifts else None) or _FROM_TO.search(one.text)
         if match:
             yield (match["left"], match["new"])
-        elif not one.heading and (turn := _turn(one)):
-            left = f"{_said_before(own, place)} {one.text[: turn.start()]}"
-            if content_words(left):
-                yield (left, f"{one.text[turn.start() :]} {_said_after(own, place)}")
+        elif not one.heading and (turn := cue.PIVOT.search(one.text)):
+            before, after = _around(own, place)
+            left, new = f"{before} {one.text[: turn.start()]}", one.text[turn.start() :]
+            if content_words(left) and not cue.CALLBACK.search(new[:60]):
+                yield (left, f"{new} {after}")
 
 
-def _said_before(statements: Sequence[Statement], place: int) -> str:
-    """The sentence before; of a speaker all of the line before, and what this line said so far."""
+def _around(statements: Sequence[Statement], place: int) -> tuple[str, str]:
+    """What is said before and after a statement.
+
+    In prose the sentence before; of a speaker all of the line before, and this line.
+    """
     one = statements[place]
     if not one.speaker:
-        return one.before
+        return one.before, ""
     lines = (one.turn - 1, one.turn)
-    return " ".join(other.text for other in statements[:place] if other.turn in lines)
-
-
-def _said_after(statements: Sequence[Statement], place: int) -> str:
-    """The rest of a speaker's line."""
-    one = statements[place]
-    rest = statements[place + 1 :] if one.speaker else ()
-    return " ".join(other.text for other in rest if other.turn == one.turn)
-
-
-def _turn(one: Statement) -> re.Match[str] | None:
-    """Where a sentence turns to something else, unless it comes back to it."""
-    match = cue.PIVOT.search(one.text)
-    return match if match and not cue.CALLBACK.search(one.text[match.start() :][:60]) else None
+    before = (other.text for other in statements[:place] if other.turn in lines)
+    after = (other.text for other in statements[place + 1 :] if other.turn == one.turn)
+    return " ".join(before), " ".join(after)
 
 
 def order(statements: Sequence[Statement]) -> Iterator[Claim]:
@@ -268,11 +261,6 @@ def _active_topics(statements: Sequence[Statement]) -> Iterator[Claim]:
             yield (one.passage,)
 
 
-def _callbacks(statements: Sequence[Statement]) -> Iterator[Claim]:
-    """What is said to be taken up again; what a text watches for has not happened."""
-    return ((one.passage,) for one in of_user(statements) if cue.CALLBACK.search(one.text))
-
-
 def _sentiment(statements: Sequence[Statement]) -> Iterator[Claim]:
     """The feelings of a list, and the last one shown, by name or in the manner of speaking."""
     own = of_user(statements)
@@ -336,16 +324,6 @@ def _labelled(role: re.Pattern[str], statements: Iterable[Statement]) -> Iterato
             yield (one.passage,)
 
 
-def _assumed(statements: Sequence[Statement]) -> Iterator[Claim]:
-    """What is said to be taken for granted, by the user or of them."""
-    return _labelled(cue.ASSUMED, of_user(statements))
-
-
-def _everything(statements: Sequence[Statement]) -> Iterator[Claim]:
-    """All that is there: what is kept can be found."""
-    return ((one.passage,) for one in statements)
-
-
 _RULES: dict[str, Rule] = {
     "explicit_goals": partial(_with_role, cue.GOAL, without=cue.NO_STATED_GOAL),
     "implied_goals": _implied,
@@ -354,15 +332,17 @@ _RULES: dict[str, Rule] = {
     "goal_priorities": priorities,
     "active_topics": _active_topics,
     "topic_pivots": pivots,
-    "callbacks": _callbacks,
+    "callbacks": lambda statements: (
+        (one.passage,) for one in of_user(statements) if cue.CALLBACK.search(one.text)
+    ),
     "sentiment": _sentiment,
     "urgency": _urgency,
     "entity_types": entity_kinds,
     "transition_order": order,
     "transition_types": event_types,
-    "compression": _everything,
+    "compression": lambda statements: ((one.passage,) for one in statements),
     "sticky_failures": partial(_with_role, cue.FAILURE),
     "unknowns": _unknowns,
-    "assumptions": _assumed,
+    "assumptions": lambda statements: _labelled(cue.ASSUMED, of_user(statements)),
     "watch_list": partial(_labelled, cue.WATCHED),
 }

@@ -69,82 +69,66 @@ class Contender(Value):
         return self.kind in ("plain", "coag")
 
 
-def _made(name: str, summary: str, **differs: object) -> Contender:
-    usual = {"kind": "coag", "constrained": True} if name.startswith("coag") else {"kind": "plain"}
-    return Contender.model_validate({**usual, "name": name, "summary": summary, **differs})
-
-
-def _without(part: Part) -> Contender:
-    return _made(f"coag-without-{part}", f"CoAG full, but without {part}", without=(part,))
-
-
 _ITERATIONS = 5
 """Actions that a turn of `plain-iterations` may have."""
-_COMPACT: dict[str, object] = {"depth": "compact"}
-_ALL = (
-    _made("random", "any legal call, each as likely as the others", kind="random"),
-    _made("rules", "a hand-written program that sees what the others see", kind="rules"),
-    _made("oracle", "sees the whole world and plans by search: an upper bound", kind="oracle"),
-    _made("plain", "AutoGen's AssistantAgent with a utility-maximising prompt"),
-    _made(
-        "plain-iterations",
-        f"the same with up to {_ITERATIONS} tool iterations a turn",
-        tool_iterations=_ITERATIONS,
-    ),
-    _made(
-        "plain-memory",
-        "the same with AutoGen's ChromaDBVectorMemory, which gets what it did",
-        remembers=True,
-    ),
-    _made(
-        "plain-guarded", "the same behind our constraints and progress detector", constrained=True
-    ),
-    _made("coag-compact", "CoAG with one model call a cycle", **_COMPACT),
-    _made("coag-full", "CoAG with one model call a phase"),
-    _made(
-        "coag-compact-grounded",
-        "CoAG compact over the candidates that the domain proposes",
-        grounded=True,
-        **_COMPACT,
-    ),
-    _made(
-        "coag-full-grounded",
-        "CoAG full over the candidates that the domain proposes",
-        grounded=True,
-    ),
-    _made("coag-compact-aware", "CoAG compact with situational awareness", aware=True, **_COMPACT),
-    _made("coag-full-aware", "CoAG full with situational awareness", aware=True),
-    _without("retrieval"),
-    _without("reasoning"),
-    _without("evaluation"),
-    _made(
-        "coag-without-constraints",
-        "CoAG full, but without the domain's constraints",
-        constrained=False,
-    ),
-    _without("rewriting"),
-    _made(
-        "coag-without-conduct",
-        "CoAG full, but with the domain's rules of safety alone",
-        conduct=False,
-    ),
-    _made(
-        "coag-without-value",
-        "CoAG full, but without the domain's value of predicted states",
-        valued=False,
-    ),
-    _made(
-        "coag-without-enumeration",
-        "CoAG full, but the schema of its answers does not list the calls that exist",
-        enumerated=False,
-    ),
-    _made(
-        "coag-without-masking",
-        "CoAG full, but the schema of its answers lists also what the rules forbid now",
-        enumerated="calls",
-    ),
-)
-CONTENDERS: Mapping[str, Contender] = {each.name: each for each in _ALL}
+_SUMMARIES = {
+    "random": "any legal call, each as likely as the others",
+    "rules": "a hand-written program that sees what the others see",
+    "oracle": "sees the whole world and plans by search: an upper bound",
+    "plain": "AutoGen's AssistantAgent with a utility-maximising prompt",
+    "plain-iterations": f"the same with up to {_ITERATIONS} tool iterations a turn",
+    "plain-memory": "the same with AutoGen's ChromaDBVectorMemory, which gets what it did",
+    "plain-guarded": "the same behind our constraints and progress detector",
+    "coag-compact": "CoAG with one model call a cycle",
+    "coag-full": "CoAG with one model call a phase",
+    "coag-compact-grounded": "CoAG compact over the candidates that the domain proposes",
+    "coag-full-grounded": "CoAG full over the candidates that the domain proposes",
+    "coag-compact-aware": "CoAG compact with situational awareness",
+    "coag-full-aware": "CoAG full with situational awareness",
+    "coag-without-retrieval": "CoAG full, but without retrieval",
+    "coag-without-reasoning": "CoAG full, but without reasoning",
+    "coag-without-evaluation": "CoAG full, but without evaluation",
+    "coag-without-constraints": "CoAG full, but without the domain's constraints",
+    "coag-without-rewriting": "CoAG full, but without rewriting",
+    "coag-without-conduct": "CoAG full, but with the domain's rules of safety alone",
+    "coag-without-value": "CoAG full, but without the domain's value of predicted states",
+    "coag-without-enumeration": "CoAG full, but the schema of its answers does not list the calls "
+    "that exist",
+    "coag-without-masking": "CoAG full, but the schema of its answers lists also what the rules "
+    "forbid now",
+}
+_DIFFERS: dict[str, dict[str, object]] = {
+    "plain-iterations": {"tool_iterations": _ITERATIONS},
+    "plain-memory": {"remembers": True},
+    "plain-guarded": {"constrained": True},
+    "coag-without-constraints": {"constrained": False},
+    "coag-without-conduct": {"conduct": False},
+    "coag-without-value": {"valued": False},
+    "coag-without-enumeration": {"enumerated": False},
+    "coag-without-masking": {"enumerated": "calls"},
+    **{
+        f"coag-without-{part}": {"without": (part,)}
+        for part in ("retrieval", "reasoning", "evaluation", "rewriting")
+    },
+}
+
+
+def _made(name: str, summary: str) -> Contender:
+    fields: dict[str, object] = {"kind": name.partition("-")[0]}
+    if name.startswith("coag"):
+        fields |= {
+            "constrained": True,
+            "depth": "compact" if "compact" in name else "full",
+            "grounded": name.endswith("-grounded"),
+            "aware": name.endswith("-aware"),
+        }
+    values = {**fields, **_DIFFERS.get(name, {}), "name": name, "summary": summary}
+    return Contender.model_validate(values)
+
+
+CONTENDERS: Mapping[str, Contender] = {
+    name: _made(name, summary) for name, summary in _SUMMARIES.items()
+}
 """Every contender by name, in the order in which they are shown."""
 
 

@@ -83,7 +83,6 @@ REFUSED_TURNS = 6
 
 
 async def _silence(actions: int) -> Sequence[Message]:
-    del actions
     return ()
 
 
