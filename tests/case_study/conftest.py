@@ -9,23 +9,6 @@ import pytest
 from case_study.__main__ import main
 from case_study.measures import CaseResult
 from case_study.runner import CaseFolder, CaseRequest, checked, run_case
-from vacuum_world.scenarios import ScenarioSetup, build_scenario
-from vacuum_world.world import Reading, WorldState, join, sense
-
-PlayCase = Callable[..., CaseResult]
-Start = tuple[ScenarioSetup, WorldState, Reading]
-
-
-@pytest.fixture
-def start() -> Callable[[str, int], Start]:
-    """The beginning of a scenario: set-up, world with the robot `r1` in it, its first reading."""
-
-    def begin(scenario: str, seed: int) -> Start:
-        setup = build_scenario(scenario, seed)
-        world = join(setup.world, "robot").state
-        return setup, world, sense(world, "r1")
-
-    return begin
 
 
 @pytest.fixture

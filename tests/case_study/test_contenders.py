@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -23,27 +22,18 @@ from case_study.contenders import (
     Turn,
     drive,
 )
-from case_study.policies import Ground, Oracle, RuleRobot, best_round, random_action, task_facts
-from case_study.robot import change_sentence
-from vacuum_world.scenarios import (
-    ADVERSARIAL,
-    ScenarioSetup,
-    ScenarioTruth,
-    build_scenario,
-    measure,
-)
+from case_study.measures import CaseResult
+from case_study.policies import Ground, RuleRobot, best_round, random_action, task_facts
+from case_study.runner import CaseFolder
+from vacuum_world.scenarios import ADVERSARIAL, build_scenario
 from vacuum_world.world import (
     CLEAN_COST,
     FULL_BATTERY,
     MOVE_COST,
     Cell,
-    WorldState,
-    clean,
     distances_from,
     join,
-    move,
     sense,
-    state_line,
 )
 
 
@@ -148,31 +138,8 @@ async def test_what_others_say_comes_before_what_the_user_says() -> None:
     assert player.heard == ["Do it.", "Stop!", "Continue.", "Continue."]
 
 
-Begin = Callable[[str, int], Any]
+Play = Callable[..., Awaitable[CaseResult]]
 TOOLS = ["move_agent", "clean_current_cell", "sense", "quick_charge"]
-
-
-@dataclass
-class Stage:
-    """A world that is played in."""
-
-    world: WorldState
-
-    async def look(self) -> WorldState:
-        """The whole of it."""
-        return self.world
-
-
-def done(world: WorldState, act: Act) -> tuple[WorldState, str]:
-    """The world after an action, and the text of the tool's answer."""
-    if act.action == "move_agent":
-        step = move(world, "r1", act.arguments["direction"])
-    elif act.action == "clean_current_cell":
-        step = clean(world, "r1")
-    else:
-        return world, state_line(sense(world, "r1"))
-    answer = step.result.result.model_dump_json()
-    return step.state, f"{answer}\n{state_line(sense(step.state, 'r1'))}"
 
 
 def test_every_legal_call_is_as_likely_as_the_others() -> None:
@@ -182,56 +149,35 @@ def test_every_legal_call_is_as_likely_as_the_others() -> None:
     assert all(800 < count < 1200 for count in acts.values())
 
 
-async def ended(setup: ScenarioSetup, policy: str) -> ScenarioTruth:
-    """What comes of an episode that rules or an oracle play."""
-    stage = Stage(join(setup.world, "robot").state)
-    robot = RuleRobot(task_facts(setup.facts), sense(stage.world, "r1"))
-    oracle = Oracle(setup, stage.look, "robot")
-    results: list[str] = []
-    for taken in range(setup.max_actions):
-        seen = Observation(task="", changes=changes_by(setup, taken), results=tuple(results))
-        act = robot.act(seen) if policy == "rules" else await oracle.act()
-        if act is None:
-            break
-        stage.world, result = done(stage.world, act)
-        results.append(result)
-    return measure(setup, stage.world)
-
-
-def changes_by(setup: ScenarioSetup, taken: int) -> tuple[str, ...]:
-    """The changes of requirements that come after so many actions."""
-    cell, after = setup.facts.forbidden, setup.facts.forbidden_after
-    if cell is None or after is None or taken < after:
-        return ()
-    return (change_sentence(cell),)
-
-
 @pytest.mark.parametrize("scenario", ADVERSARIAL)
 @pytest.mark.parametrize("policy", ["rules", "oracle"])
-async def test_rules_and_oracle_succeed_where_it_can_be_done(scenario: str, policy: str) -> None:
+async def test_rules_and_oracle_succeed_where_it_can_be_done(
+    play: Play, scenario: str, policy: str
+) -> None:
     for seed in range(4):
-        truth = await ended(build_scenario(scenario, seed), policy)
-        assert truth.success, seed
+        result = await play(scenario, policy, "sound", seed=seed, place="local")
+        assert result.success, seed
 
 
-async def test_where_the_world_changes_the_oracle_knows_what_will_come() -> None:
-    setup = build_scenario("open-world-easy", 1)
-    rules, oracle = await ended(setup, "rules"), await ended(setup, "oracle")
+async def test_where_the_world_changes_the_oracle_knows_what_will_come(play: Play) -> None:
+    rules, oracle = [
+        CaseFolder(Path(result.run)).episodes()[0].truth
+        for policy in ("rules", "oracle")
+        for result in [await play("open-world-easy", policy, "sound", seed=1, place="local")]
+    ]
     assert not rules.stranded
     assert rules.score is not None
     assert oracle.score is not None
     assert oracle.score > rules.score
 
 
-def test_rules_look_again_where_an_outcome_is_unknown(start: Begin) -> None:
-    setup, world, reading = start("phantom-object", 1)
-    robot = RuleRobot(task_facts(setup.facts), reading)
-    first = robot.act(Observation(task=""))
-    assert first is not None
+def test_rules_look_again_where_an_outcome_is_unknown() -> None:
+    setup = build_scenario("phantom-object", 1)
+    robot = RuleRobot(task_facts(setup.facts), sense(join(setup.world, "robot").state, "r1"))
+    assert robot.act(Observation(task="")) is not None
     unknown = "it may or may not have happened: sense before you repeat it"
     again = robot.act(Observation(task="", results=(unknown,)))
     assert again == Act(action="sense")
-    assert world.counters.actions == 0
 
 
 GRID: Cell = (5, 5)

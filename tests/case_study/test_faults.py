@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -108,17 +109,11 @@ def test_claims_are_judged_by_state_goal_and_rules(
     assert DOMAIN.holds(claim, now, remembered=remembered) is holds
 
 
-def test_the_way_to_the_goal_is_counted_in_actions() -> None:
+def test_the_way_to_the_goal_is_counted_in_actions_around_what_is_remembered_as_blocked() -> None:
     now = Circumstances(state=STATE, goal=GOAL, constraints=("forbid_cleaning_4_4",))
     assert DOMAIN.remaining(now) == 2
-
-
-def test_there_is_no_way_round_what_is_remembered_as_blocked() -> None:
     walls = tuple(Claim(fact=f"blocked {cell}") for cell in ((1, 2), (0, 2), (2, 2), (1, 3)))
-    now = Circumstances(
-        state=STATE, goal=GOAL, constraints=("forbid_cleaning_4_4",), recalled=walls
-    )
-    assert DOMAIN.remaining(now) == float("inf")
+    assert DOMAIN.remaining(replace(now, recalled=walls)) == float("inf")
 
 
 def test_dirt_comes_back_only_where_it_was_cleaned() -> None:
@@ -255,16 +250,12 @@ async def test_a_rejection_beside_a_sound_action_is_neither_harm_nor_a_failure(
     assert injection.found == "none"
 
 
-@pytest.mark.parametrize("broken", SOME, ids=lambda broken: f"{broken[0]}, {broken[1]}")
+@pytest.mark.parametrize(
+    "broken",
+    [*SOME, *(pytest.param(each, marks=pytest.mark.long) for each in OTHERS)],
+    ids=lambda broken: f"{broken[0]}, {broken[1]}",
+)
 async def test_the_broken_component_is_named(broken: Broken, ground: Ground) -> None:
-    injection = await _injected(broken, ground)
-    assert injection.harm
-    assert injection.right, injection.explanation
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("broken", OTHERS, ids=lambda broken: f"{broken[0]}, {broken[1]}")
-async def test_it_is_named_in_whichever_way_it_breaks(broken: Broken, ground: Ground) -> None:
     injection = await _injected(broken, ground)
     assert injection.harm
     assert injection.right, injection.explanation

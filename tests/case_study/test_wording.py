@@ -1,48 +1,37 @@
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import pytest
 
 from case_study.tasks import task_text, wordings
-from vacuum_world.scenarios import PHANTOM_TOOL, SCENARIOS
-from vacuum_world.world import last_state_line
-
-Begin = Callable[[str, int], Any]
+from vacuum_world.scenarios import PHANTOM_TOOL, SCENARIOS, build_scenario
+from vacuum_world.world import join, last_state_line, sense
 
 
-@pytest.mark.parametrize("scenario", SCENARIOS)
-def test_task_holds_the_first_reading_and_every_dirty_cell(start: Begin, scenario: str) -> None:
-    for seed in range(20):
-        setup, _, reading = start(scenario, seed)
-        text = task_text(setup, reading)
-        assert last_state_line(text) == reading
-        assert all(f"({x}, {y})" in text for x, y in setup.facts.dirty)
-        assert "{" not in text.replace("STATE {", "").replace('":{', "")
+def told(scenario: str, seed: int) -> str:
+    """The task of a scenario, as the robot that has just joined is told it."""
+    setup = build_scenario(scenario, seed)
+    return task_text(setup, sense(join(setup.world, "robot").state, "r1"))
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS)
-def test_wording_is_varied_by_the_seed_and_by_nothing_else(start: Begin, scenario: str) -> None:
+def test_task_holds_the_first_reading_and_every_dirty_cell_in_words_that_the_seed_varies(
+    scenario: str,
+) -> None:
     openings = set[str]()
     for seed in range(20):
-        setup, _, reading = start(scenario, seed)
-        assert task_text(setup, reading) == task_text(setup, reading)
-        openings.add(task_text(setup, reading).split()[0])
+        setup, text = build_scenario(scenario, seed), told(scenario, seed)
+        assert last_state_line(text) == sense(join(setup.world, "robot").state, "r1")
+        assert all(f"({x}, {y})" in text for x, y in setup.facts.dirty)
+        assert "{" not in text.replace("STATE {", "").replace('":{', "")
+        assert text == told(scenario, seed)
+        openings.add(text.split()[0])
     assert len(openings) == len(wordings("rules")) == 3
 
 
-def test_task_of_the_phantom_names_a_tool_that_does_not_exist(start: Begin) -> None:
+def test_the_task_names_the_phantom_but_no_hidden_wall_and_no_coming_rule() -> None:
     for seed in range(10):
-        setup, _, reading = start("phantom-object", seed)
-        assert f"`{PHANTOM_TOOL}`" in task_text(setup, reading)
-
-
-def test_the_task_names_no_hidden_wall_and_no_coming_rule(start: Begin) -> None:
-    for seed in range(10):
-        setup, _, reading = start("sudden-wall", seed)
-        text = task_text(setup, reading).lower()
+        assert f"`{PHANTOM_TOOL}`" in told("phantom-object", seed)
+        text = told("sudden-wall", seed).lower()
         assert "wall" not in text
         assert "obstacle" not in text
-        setup, _, reading = start("evolution", seed)
-        assert "forbidden" not in task_text(setup, reading)
+        assert "forbidden" not in told("evolution", seed)
