@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 from typing import Any
 
@@ -39,22 +38,11 @@ def test_merging_a_difference_gives_the_later_state(
     assert written(merge_patch(before, patch)) == written(after)
 
 
-@given(state=STATES)
-def test_no_difference_is_an_empty_patch(state: dict[str, Any]) -> None:
-    assert diff_patch(state, copy.deepcopy(state)) == {}
-
-
 @given(before=STATES, after=STATES)
 def test_a_difference_is_empty_only_between_equal_states(
     before: dict[str, Any], after: dict[str, Any]
 ) -> None:
     assert (diff_patch(before, after) == {}) == (written(before) == written(after))
-
-
-@given(state=STATES, patch=st.dictionaries(KEYS, VALUES | st.none(), max_size=3))
-def test_merging_twice_is_merging_once(state: dict[str, Any], patch: dict[str, Any]) -> None:
-    once = merge_patch(state, patch)
-    assert merge_patch(once, patch) == once
 
 
 @given(state=STATES, patch=st.dictionaries(KEYS, VALUES | st.none(), max_size=3))

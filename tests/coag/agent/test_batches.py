@@ -19,7 +19,6 @@ from kits.banks import (
 )
 
 from coag import CoagAgent, ScriptedModel
-from coag.compat import ConstrainedWorkbench
 from coag.cycle import ApprovalRequest
 from coag.models import scripted_answers
 from coag.proof import examine
@@ -115,21 +114,6 @@ async def test_what_is_not_declared_read_only_runs_alone_under_a_rule() -> None:
 
     assert await at_once() == 3
     assert await at_once(never_overdrawn) == 1
-
-
-@given(AMOUNTS)
-async def test_no_batch_overdraws_the_account_behind_a_constrained_workbench(
-    amounts: list[float],
-) -> None:
-    bank = Bank()
-    bench = ConstrainedWorkbench(
-        bank.tools(), constraints=[never_overdrawn], context=AccountContext()
-    )
-    calls: Any = [bench.call_tool("pay", {"amount": amount}) for amount in amounts]
-    await asyncio.gather(*calls)
-    await bench.stop()
-    assert bank.balance >= 0
-    assert sum(bank.paid) == 100 - bank.balance
 
 
 async def test_who_approves_of_a_call_of_a_batch_is_shown_the_state_after_the_one_before() -> None:

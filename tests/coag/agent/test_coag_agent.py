@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from autogen_agentchat.base import Response
 from autogen_agentchat.messages import (
     BaseAgentEvent,
@@ -98,17 +96,6 @@ async def test_a_module_that_fails_is_named_in_the_answer_and_noted() -> None:
     assert said.metadata["failed_modules"] == "grumbler"
     notes = [r.text for r in agent.trace if r.record == "note" and r.about == "module"]
     assert notes[0] == "Module grumbler was left out: observe raised OSError: no."
-
-
-async def test_closing_twice_does_no_harm(tmp_path: Path) -> None:
-    agent = CoagAgent(
-        "assistant", brain(respond()), logs=tmp_path, memory=tmp_path / "memory", proposal="json"
-    )
-    await answer(agent)
-    await agent.close()
-    kept = agent.trace
-    await agent.close()
-    assert agent.trace == kept
 
 
 async def test_a_percept_between_turns_is_recorded_and_changes_the_state() -> None:

@@ -95,15 +95,6 @@ def hear(inbox: MessageDeduplicator, *texts: str) -> list[str]:
     return [message.to_text() for message in new]
 
 
-def test_a_turn_that_is_tried_again_hears_nothing_twice() -> None:
-    inbox = MessageDeduplicator()
-    assert hear(inbox, "a", "b") == ["a", "b"]
-    assert hear(inbox, "a", "b") == []
-    assert hear(inbox, "a", "b", "c") == ["c"]
-    assert hear(inbox, "a", "b", "c") == []
-    assert hear(inbox, "c") == []
-
-
 def test_a_team_that_says_the_same_task_again_is_heard_once() -> None:
     inbox = MessageDeduplicator()
     assert hear(inbox, "task") == ["task"]

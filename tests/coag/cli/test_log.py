@@ -223,14 +223,6 @@ def test_a_foreign_trace_is_one_sentence(coag_run: RunFolder, say: Say) -> None:
     assert "Traceback" not in result.err
 
 
-def test_text_in_a_log_cannot_steer_the_terminal(hostile_run: RunFolder, say: Say) -> None:
-    expected = "message from mallory (user): abcdef [link=x]g[/link] :smile:"
-    assert say("log", "run-1").out.splitlines()[3] == f"  percept    {expected}"
-    out = say("log", "run-1", "--json").out
-    assert not set("\x1b\x9b\r\u202e") & set(out)
-    assert [ENTRY.validate_json(out)] == list(read_trace(hostile_run.trace_path))
-
-
 def test_without_a_run_all_runs_are_listed(
     coag_run: RunFolder, plain_run: RunFolder, say: Say
 ) -> None:

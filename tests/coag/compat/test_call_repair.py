@@ -111,12 +111,6 @@ def test_result_is_an_object_or_what_every_parser_refuses(written: object, trunc
     assert isinstance(value, dict)
 
 
-@given(st.text(alphabet="{}[]\":,\\ \nab1'`") | VALUES.map(json.dumps), st.booleans())
-def test_repairing_twice_is_repairing_once(written: str, truncated: bool) -> None:
-    once = repair_arguments(written, truncated=truncated).text
-    assert repair_arguments(once, truncated=truncated).text == once
-
-
 @given(OBJECTS, st.data())
 def test_cut_off_object_brings_no_value_that_was_not_meant(
     value: dict[str, Any], data: st.DataObject

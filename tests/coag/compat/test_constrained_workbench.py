@@ -141,16 +141,6 @@ def only(records: Sequence[object], kind: type[Any]) -> list[Any]:
 # ---- the guard ----
 
 
-async def test_calls_of_a_batch_are_judged_by_the_state_after_the_one_before() -> None:
-    shop = Shop()
-    bench = ConstrainedWorkbench([shop.buy], constraints=[within_purse], context=PurseContext())
-    batch = calls(("buy", {"price": 6}), ("buy", {"price": 5}), ("buy", {"price": 4}))
-    ended = await stock(bench, batch).run(task="Buy.")
-    assert [r.is_error for r in results(ended)] == [False, True, False]
-    assert "only 4 are left" in results(ended)[1].content
-    assert shop.bought == [6, 4]
-
-
 def meeting(*, read_only: bool = False) -> FunctionTool:
     """A tool that ends only when it is called twice at the same time."""
     both = asyncio.Barrier(2)

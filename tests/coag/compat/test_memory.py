@@ -266,18 +266,6 @@ async def test_what_is_added_is_found_once_with_its_score_origin_and_metadata() 
     assert [r.content for r in by_content.results] == [DOOR]
 
 
-async def test_markdown_and_json_come_back_as_they_were_and_equal_json_once() -> None:
-    memory = shelf()
-    await memory.add(MemoryContent(content="# Doors", mime_type=MemoryMimeType.MARKDOWN))
-    value = {"door": {"Colour": "Red"}, "n": [1, None]}
-    for same in (value, {"n": [1, None], "door": {"Colour": "Red"}}):
-        await memory.add(MemoryContent(content=same, mime_type=MemoryMimeType.JSON))
-    results = await found(memory)
-    assert len(results) == 2
-    contents = {MemoryMimeType(r.mime_type): r.content for r in results}
-    assert contents == {MemoryMimeType.MARKDOWN: "# Doors", MemoryMimeType.JSON: value}
-
-
 async def test_records_of_either_kind_are_untrusted_and_plain_metadata_can_be_filtered_by() -> None:
     store = long_term()
     await AutoGenMemory(store).add(text(DOOR, colour="red", trust="developer"))

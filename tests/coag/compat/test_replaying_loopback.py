@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from autogen_core.models import ChatCompletionClient, CreateResult, LLMMessage, UserMessage
+from autogen_core.models import ChatCompletionClient, LLMMessage, UserMessage
 from autogen_core.tools import FunctionTool
 from autogen_ext.models.openai import OpenAIChatCompletionClient
 from kits.fake_server import Behaviour, FakeServer, openai_body, openai_text
@@ -92,23 +92,6 @@ async def test_answer_comes_back_without_the_server(
     assert replayed.total_usage() == live.total_usage()
 
 
-async def parts_of(client: ChatCompletionClient, messages: list[LLMMessage]) -> list[Any]:
-    extra = {"stream_options": {"include_usage": True}}
-    parts = client.create_stream(messages, extra_create_args=extra)
-    return [part async for part in parts]
-
-
-async def test_stream_comes_back_with_its_usage(live: ChatCompletionClient, tmp_path: Path) -> None:
-    recorder = Recorder(tmp_path, agent="clerk")
-    messages, _ = case("Count to three hundred.")
-    wanted = await parts_of(RecordingClient(live, recorder), messages)
-    recorder.close()
-    assert isinstance(wanted[-1], CreateResult)
-    assert wanted[-1].usage.prompt_tokens > 0
-    assert len(wanted) > 100
-    assert await parts_of(ReplayingClient(recorder.folder), messages) == wanted
-
-
 def thinking(text: str = "Teal.") -> Behaviour:
     async def behave(_body: Body, _request: Request) -> Response:
         message = {"content": text, "reasoning_content": "The sea."}
@@ -118,19 +101,6 @@ def thinking(text: str = "Teal.") -> Behaviour:
         return JSONResponse(body)
 
     return behave
-
-
-async def test_thought_and_log_probabilities_come_back(
-    served: FakeServer, live: ChatCompletionClient, tmp_path: Path
-) -> None:
-    served.behave = thinking()
-    recorder = Recorder(tmp_path, agent="clerk")
-    messages, _ = case("A tint?")
-    wanted = await RecordingClient(live, recorder).create(messages)
-    recorder.close()
-    assert (wanted.thought, wanted.finish_reason) == ("The sea.", "length")
-    assert wanted.logprobs
-    assert await ReplayingClient(recorder.folder).create(messages) == wanted
 
 
 async def test_log_probabilities_of_a_secret_are_not_written(

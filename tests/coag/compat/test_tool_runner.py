@@ -11,7 +11,6 @@ from autogen_core.tools import (
     FunctionTool,
     StaticStreamWorkbench,
     StaticWorkbench,
-    ToolOverride,
     ToolResult,
     ToolSchema,
 )
@@ -162,12 +161,6 @@ async def test_a_tool_that_says_it_was_not_found_is_called_once() -> None:
     bench = StaticStreamWorkbench([FunctionTool(pay, "Pays.")])
     result = await run(ToolRunner(workbenches=[bench]), "pay", amount=5)
     assert (paid, result.is_error) == ([5], True)
-
-
-@pytest.mark.parametrize("kind", [StaticWorkbench, StaticStreamWorkbench])
-async def test_a_tool_is_called_by_the_name_of_its_override(kind: type[StaticWorkbench]) -> None:
-    bench = kind([FunctionTool(add, "Adds.")], {"add": ToolOverride(name="plus")})
-    assert (await run(ToolRunner(workbenches=[bench]), "plus", a=1, b=2)).content == "3"
 
 
 async def test_what_a_tool_does_to_its_arguments_stays_with_it() -> None:

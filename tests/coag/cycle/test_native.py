@@ -17,7 +17,6 @@ from coag.errors import ConfigurationError
 from coag.schema import (
     ActionSpec,
     Candidate,
-    ExecutionStatus,
     Phase,
     Prompt,
     TokenUsage,
@@ -176,13 +175,6 @@ async def test_a_text_is_not_live_where_a_rule_of_the_cycle_is_missing() -> None
     async for _ in cycle:
         pass
     assert not offer.offered[0][3]
-
-
-async def test_of_a_batch_only_what_survives_is_run() -> None:
-    mind, _ = native_mind(calling(("add", '{"a": 1}'), ("ghost", "{}"), ("add", '{"b": 1}')), TEXT)
-    outcomes, _ = await mind.turn()
-    ran = next(o for o in outcomes if o.phase is Phase.EXECUTION)
-    assert [(d.action, d.status) for d in ran.executed] == [("add", ExecutionStatus.DONE)]
 
 
 async def test_without_offer_native_cannot_be_done() -> None:

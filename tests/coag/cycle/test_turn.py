@@ -141,14 +141,6 @@ async def test_what_an_action_brought_is_perceived_before_the_turn_ends() -> Non
     assert tags[-2:] == ["percept", "turn_end"]
 
 
-async def test_a_failing_tool_does_not_end_a_turn() -> None:
-    mind = make_mind(script((("stumble", "{}"),), (RESPOND,)), tools=[stumble])
-    _, result = await mind.turn()
-    assert result.reason == "respond"
-    failed = [p for p in mind.records("percept") if isinstance(p, Percept) and p.is_error]
-    assert [p.content for p in failed] == ["stumble raised OSError: a stone"]
-
-
 # ---- cancellation ----
 
 

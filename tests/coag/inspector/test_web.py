@@ -305,13 +305,6 @@ async def test_the_address_may_ask_for_a_cycle(
     assert answer.headers.get("location") in (None, f"{aware}/cycles/5/awareness")
 
 
-@pytest.mark.parametrize("path", ["", "/cycles/3", "/beliefs", "/memory", "/cycles/3/why"])
-async def test_every_page_of_the_run_leads_to_its_awareness(
-    aware_client: httpx.AsyncClient, aware: str, path: str
-) -> None:
-    assert f'href="{aware}/awareness"' in (await aware_client.get(aware + path)).text
-
-
 async def test_a_run_without_awareness_or_with_another_version_says_so(
     aware_client: httpx.AsyncClient,
 ) -> None:

@@ -15,7 +15,7 @@ from autogen_ext.models.replay import ReplayChatCompletionClient
 from kits.drop_in import until
 from kits.planned import BLANK, PROMPT_TOKENS, PlannedModel
 
-from coag.errors import ModelCallError, ModelTimeoutError
+from coag.errors import ModelTimeoutError
 from coag.models import (
     AskSettings,
     CallContext,
@@ -137,13 +137,6 @@ async def test_lone_surrogates_are_replaced() -> None:
     calls[0].model_dump_json().encode()
     got, calls = await offer(PlannedModel("hm \ud800"))
     assert got.text == "hm ?"
-
-
-@pytest.mark.parametrize("streams", [False, True])
-async def test_an_error_of_the_client_is_raised(streams: bool) -> None:
-    model = PlannedModel().err(RuntimeError("down"))
-    with pytest.raises(ModelCallError, match="RuntimeError: down"):
-        await offer(model, pieces=[] if streams else None)
 
 
 async def test_a_client_that_is_late_is_a_time_out() -> None:
