@@ -6,7 +6,6 @@ import asyncio
 from typing import Any
 
 import pytest
-from autogen_agentchat.agents import AssistantAgent
 from autogen_core import CancellationToken, ComponentModel, FunctionCall
 from autogen_core.models import (
     AssistantMessage,
@@ -187,28 +186,3 @@ def test_a_script_that_cannot_be_written_down_is_named() -> None:
         model.dump_component()
     with pytest.raises(ConfigurationError, match="lambda"):
         ScriptedModel(lambda _: "").dump_component()
-
-
-@pytest.mark.parametrize("streaming", [False, True])
-async def test_assistant_agent_uses_tools_with_it(streaming: bool) -> None:
-    def add(left: int, right: int) -> int:
-        """Adds two numbers."""
-        return left + right
-
-    def script(request: ScriptedRequest) -> str | list[FunctionCall]:
-        if isinstance(request.messages[-1], FunctionExecutionResultMessage):
-            return f"It is {request.text.splitlines()[-1]}."
-        assert [tool["name"] for tool in request.tools] == ["add"]
-        return [FunctionCall(id="1", name="add", arguments='{"left": 2, "right": 3}')]
-
-    model = ScriptedModel(script)
-    agent = AssistantAgent(
-        "helper",
-        model_client=model,
-        tools=[add],
-        reflect_on_tool_use=True,
-        model_client_stream=streaming,
-    )
-    result = await agent.run(task="2 + 3?")
-    assert result.messages[-1].to_text() == "It is 5."
-    assert model.requests[0].tool_choice == "auto"
