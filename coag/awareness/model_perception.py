@@ -31,8 +31,10 @@ from .adapters import (
 from .fields import distinct
 from .injection import as_item
 from .perception import (
+    KNOWN,
     PerceptionDomain,
     content,
+    latest_names,
     refers_back,
     said_in,
     unresolved_errors,
@@ -212,17 +214,13 @@ def _short(text: str, tokens: int) -> str:
 # and every message refers to them. So what is known counts only where the message shows it.
 
 
-_KNOWN = 300
-"""Entities and goals, the latest of each, that are looked at."""
-
-
 def _about(topics: Sequence[str], text: str, state: AwarenessState) -> tuple[str, ...]:
     """The topics without known ones of which the message has no word, if it has one of others.
 
     If it has no word of any, as in `And how long does it take?`, all stay.
     """
     words = content(text)
-    known = {folded(name) for name in _names(state)}
+    known = {folded(name) for _, name in latest_names(state)}
     named = [topic for topic in topics if content(topic) & words]
     if not named:
         return tuple(topics)
@@ -234,13 +232,9 @@ def _can_refer(text: str, state: AwarenessState) -> bool:
     if refers_back(text, state):
         return True
     words = content(text)
-    goals = (goal.description for goal in state.goals.goals[-_KNOWN:])
-    return any(content(one) & words for one in (*_names(state), *goals))
-
-
-def _names(state: AwarenessState) -> tuple[str, ...]:
-    entities = state.world.entities[-_KNOWN:]
-    return tuple(name for one in entities for name in (one.name, *one.aliases))
+    known = [name for _, name in latest_names(state)]
+    known += [goal.description for goal in state.goals.goals[-KNOWN:]]
+    return any(content(one) & words for one in known)
 
 
 # ---- The prompt ----

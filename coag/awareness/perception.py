@@ -8,7 +8,7 @@ applies the rules below. `ModelPerception` asks a model.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from itertools import takewhile
 from typing import TYPE_CHECKING, Protocol
@@ -289,8 +289,8 @@ def _failure(texts: Iterable[str]) -> ObservedFailure | None:
 # ---- Rules for a talk ----
 
 _MOST_TOPICS = 4
-_KNOWN = 300
-"""Entities, the latest, whose names are looked for in a text."""
+KNOWN = 300
+"""Entities and goals, the latest of each, that are looked for in a text."""
 _NAME = re.compile(r"(?<![.!?]\s)(?<!^)\b[A-Z][\w+#]*(?:\s[A-Z][\w+#]*)*")
 _CODED = re.compile(r"\b[A-Za-z]+[a-z][A-Z]\w*|\b[A-Z]{2,4}s?\b|\b[A-Z]{2}(?=\w*\d)\w*")
 """Words with a capital inside, abbreviations of up to four letters, and codes with digits."""
@@ -390,13 +390,15 @@ def _topics(text: str, texts: Sequence[str], state: AwarenessState) -> tuple[str
 def _known(text: str, state: AwarenessState) -> list[str]:
     """Names of the latest entities that the text has as words."""
     plain = _spaced(text)
-    return [
-        entity.name
-        for entity in state.world.entities[-_KNOWN:]
-        if any(
-            spaced in plain for name in (entity.name, *entity.aliases) if (spaced := _spaced(name))
-        )
-    ]
+    names = ((entity, _spaced(name)) for entity, name in latest_names(state))
+    return [entity.name for entity, spaced in names if spaced and spaced in plain]
+
+
+def latest_names(state: AwarenessState) -> Iterator[tuple[Entity, str]]:
+    """All names of the latest entities, each with its entity."""
+    for entity in state.world.entities[-KNOWN:]:
+        for name in (entity.name, *entity.aliases):
+            yield entity, name
 
 
 def _spaced(text: str) -> str:

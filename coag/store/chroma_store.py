@@ -31,7 +31,7 @@ from .embedders_by_name import embedder_of
 from .filters import EVERYTHING, Condition
 from .indexed import WRITTEN, IndexedStore, Vectors
 from .location import Server, check_folder, parse_location
-from .records import StoredRow, flat_fields, from_json, slices
+from .records import StoredRow, flat_fields, from_json, portions, slices
 from .search import Search
 
 if TYPE_CHECKING:
@@ -287,16 +287,13 @@ class _ChromaTable:
         with chroma_errors(self._location):
             most = min(_WRITTEN_AT_ONCE, self.connect().get_max_batch_size())
         vector = self.embedder.dimension * _BYTES_PER_NUMBER
+
+        def size(row: StoredRow) -> int:
+            return vector + 2 * (len(row.record.text) + len(row.rest))
+
         for kind in MemoryKind:
-            batch, filled = list[StoredRow](), 0
-            for row in (row for row in rows if row.record.kind is kind):
-                size = vector + 2 * (len(row.record.text) + len(row.rest))
-                if batch and (len(batch) == most or filled + size > _BATCH_BYTES):
-                    yield kind, batch
-                    batch, filled = [], 0
-                batch.append(row)
-                filled += size
-            if batch:
+            of_kind = (row for row in rows if row.record.kind is kind)
+            for batch in portions(of_kind, size, most=most, room=_BATCH_BYTES):
                 yield kind, batch
 
     def _write(self, kind: MemoryKind, method: str, rows: Sequence[StoredRow]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
@@ -198,3 +198,19 @@ def slices(some: Iterable[_T], size: int) -> Iterator[list[_T]]:
     unique = list(dict.fromkeys(some))
     for start in range(0, len(unique), size):
         yield unique[start : start + size]
+
+
+def portions(
+    some: Iterable[_T], size: Callable[[_T], int], *, most: int, room: int
+) -> Iterator[list[_T]]:
+    """Values in lists of so many at most, whose sizes fill the room at most; each has one value."""
+    portion, filled = list[_T](), 0
+    for one in some:
+        own = size(one)
+        if portion and (len(portion) == most or filled + own > room):
+            yield portion
+            portion, filled = [], 0
+        portion.append(one)
+        filled += own
+    if portion:
+        yield portion

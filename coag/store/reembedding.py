@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,7 +38,7 @@ from .chroma_client import (
 )
 from .embedders import Embedder, text_vectors
 from .location import holds_records, parse_location
-from .records import slices
+from .records import portions, slices
 
 BATCH = 250
 """How many records are copied in one step, and held in memory, unless another number is given."""
@@ -314,7 +314,7 @@ class _Reembedding:
                 with self._errors():
                     target.update(ids=changed, metadatas=new)
             missing = [by_id[name] for name in some if name in by_id and name not in copied]
-            for portion in _portions(missing):
+            for portion in portions(missing, _length, most=batch, room=_MOST_CHARACTERS):
                 new_ids, texts, metadatas = (list(column) for column in zip(*portion, strict=True))
                 vectors = text_vectors(embedder, texts).tolist()
                 with self._errors():
@@ -408,18 +408,8 @@ class _Reembedding:
 _Row = tuple[str, str, Mapping[str, Any]]
 
 
-def _portions(rows: Sequence[_Row]) -> Iterator[list[_Row]]:
-    """Rows in portions that fit one call."""
-    portion: list[_Row] = []
-    size = 0
-    for row in rows:
-        if portion and size + len(row[1]) > _MOST_CHARACTERS:
-            yield portion
-            portion, size = [], 0
-        portion.append(row)
-        size += len(row[1])
-    if portion:
-        yield portion
+def _length(row: _Row) -> int:
+    return len(row[1])
 
 
 def _made_by(collection: Collection) -> str:
