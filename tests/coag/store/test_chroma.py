@@ -1,19 +1,14 @@
 from __future__ import annotations
 
 import asyncio
-import threading
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import chromadb
-import numpy as np
 import pytest
-from chromadb.config import Settings
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from kits.chroma_folders import SlowEmbedder, foreign_client
 from kits.remembered import remembered
-from numpy.typing import NDArray
 
 from coag.errors import EmbedderMismatchError, RecordStoreError
 from coag.schema import MemoryKind, Scalar
@@ -62,13 +57,6 @@ async def test_another_embedder_is_refused_and_the_way_out_named(tmp_path: Path)
         "'hash-32' of dimension 32 was given. Open it with 'hash-64' of dimension 64 (one of ours "
         "by its name: `open_store(LOCATION, embedder='hash-64')`), or make new vectors for its "
         "records: `coag memory reembed`."
-    )
-
-
-def foreign_client(folder: Path, **more: Any) -> Any:
-    """Somebody else's Chroma on the same folder."""
-    return chromadb.PersistentClient(
-        path=str(folder), settings=Settings(anonymized_telemetry=False, **more)
     )
 
 
@@ -180,17 +168,3 @@ def test_filters_mean_the_same_in_chroma_and_in_memory(
         await chroma.close()
 
     asyncio.run(compare())
-
-
-class SlowEmbedder(HashEmbedder):
-    """Waits for leave before it embeds anything."""
-
-    def __init__(self) -> None:
-        super().__init__(8)
-        self.started = threading.Event()
-        self.go_on = threading.Event()
-
-    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        self.started.set()
-        self.go_on.wait(20)
-        return super().embed(texts)

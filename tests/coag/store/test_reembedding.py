@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import chromadb
 import pytest
 from chromadb.api.client import Client
 from chromadb.api.models.Collection import Collection
-from chromadb.config import Settings
+from kits.chroma_folders import SlowEmbedder, foreign_client
 from kits.remembered import remembered
 
 from coag.errors import ConfigurationError, EmbedderMismatchError, RecordStoreError
@@ -87,14 +85,9 @@ async def opened(folder: Path, embedder: HashEmbedder = NEW) -> dict[str, Record
     return there
 
 
-def chroma(folder: Path) -> Any:
-    """Somebody else's Chroma on the same folder."""
-    return chromadb.PersistentClient(folder, settings=Settings(anonymized_telemetry=False))
-
-
 def collections(folder: Path) -> list[str]:
     """The names of the collections in a folder."""
-    client = chroma(folder)
+    client = foreign_client(folder)
     names = sorted(one.name for one in client.list_collections())
     client.close()
     return names
@@ -189,7 +182,7 @@ async def test_store_that_was_open_meanwhile_refuses_to_write_where_nothing_is_r
 async def test_write_into_a_collection_that_was_renamed_is_not_acknowledged(tmp_path: Path) -> None:
     await filled(tmp_path)
     store = await ChromaStore.open(tmp_path, OLD)
-    client = chroma(tmp_path)
+    client = foreign_client(tmp_path)
     client.get_collection("coag-episodic", embedding_function=None).modify(name="coag-episodic.old")
     with pytest.raises(RecordStoreError, match="this write may be lost"):
         await store.add([seen(100)])
@@ -297,7 +290,7 @@ async def test_switch_that_has_begun_can_only_be_completed(
 
 async def test_collections_that_do_not_belong_together_are_left_alone(tmp_path: Path) -> None:
     await filled(tmp_path)
-    client = chroma(tmp_path)
+    client = foreign_client(tmp_path)
     client.create_collection("coag-episodic.old", embedding_function=None)
     client.close()
     with pytest.raises(RecordStoreError, match="the one is no copy of the other"):
@@ -337,7 +330,7 @@ async def test_where_there_is_no_store_none_is_made(tmp_path: Path) -> None:
 
 async def test_newer_format_is_neither_opened_nor_re_embedded(tmp_path: Path) -> None:
     await filled(tmp_path)
-    client = chroma(tmp_path)
+    client = foreign_client(tmp_path)
     collection = client.get_collection("coag-semantic", embedding_function=None)
     assert collection.metadata["format"] == 1
     collection.modify(metadata={**collection.metadata, "format": 2})
@@ -351,33 +344,20 @@ async def test_newer_format_is_neither_opened_nor_re_embedded(tmp_path: Path) ->
 
 async def test_store_without_a_format_is_of_the_first(tmp_path: Path) -> None:
     before = await filled(tmp_path)
-    client = chroma(tmp_path)
+    client = foreign_client(tmp_path)
     collection = client.get_collection("coag-semantic", embedding_function=None)
     collection.modify(metadata={"embedder": "hash-16", "dimension": 16})
     client.close()
     assert await opened(tmp_path, OLD) == before
 
 
-class Waiting(HashEmbedder):
-    """Waits for leave before it embeds anything."""
-
-    def __init__(self) -> None:
-        super().__init__(NEW.dimension)
-        self.began, self.go_on = threading.Event(), threading.Event()
-
-    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        self.began.set()
-        self.go_on.wait(20)
-        return super().embed(texts)
-
-
 async def test_who_is_cancelled_waits_for_the_step_at_hand_and_can_go_on_later(
     tmp_path: Path,
 ) -> None:
     before = await filled(tmp_path)
-    embedder = Waiting()
+    embedder = SlowEmbedder(NEW.dimension)
     work = asyncio.create_task(reembed(tmp_path, embedder, batch=4))
-    await asyncio.to_thread(embedder.began.wait, 20)
+    await asyncio.to_thread(embedder.started.wait, 20)
     work.cancel()
     await asyncio.sleep(0)
     assert not work.done()
