@@ -55,6 +55,7 @@ async def test_tool_calls_and_whole_results_are_passed_on() -> None:
     assert first.content == [call]
     assert first.finish_reason == "function_calls"
     assert await model.create(said("b")) is result
+    assert model.requests[0].tool_choice == "auto"
 
 
 async def test_stream_ends_with_the_result_and_its_chunks_make_the_text() -> None:
