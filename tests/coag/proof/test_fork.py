@@ -126,17 +126,12 @@ async def test_a_fork_says_where_it_comes_from(berries: RunFolder, tmp_path: Pat
     assert of_kind(report.run, Snapshot)[0].reason is SnapshotReason.FORKED
 
 
-@pytest.mark.parametrize(
-    ("text", "meant"), [("3", "3.retrieval"), (" 3.Evaluation ", "3.evaluation")]
-)
-def test_a_boundary_is_a_cycle_and_a_phase(text: str, meant: str) -> None:
-    assert str(Boundary.parse(text)) == meant
-
-
-@pytest.mark.parametrize("text", ["", "0", "x", "3.", "3.evaluation.1", "-1", "3.nothing"])
-def test_what_is_no_boundary_is_refused(text: str) -> None:
-    with pytest.raises(ConfigurationError, match=r"CYCLE\.PHASE|There is no phase"):
-        Boundary.parse(text)
+def test_a_boundary_is_a_cycle_and_a_phase_and_what_is_none_is_refused() -> None:
+    for text, meant in (("3", "3.retrieval"), (" 3.Evaluation ", "3.evaluation")):
+        assert str(Boundary.parse(text)) == meant
+    for text in ("", "0", "x", "3.", "3.evaluation.1", "-1", "3.nothing"):
+        with pytest.raises(ConfigurationError, match=r"CYCLE\.PHASE|There is no phase"):
+            Boundary.parse(text)
 
 
 # ---- changes ----
@@ -250,48 +245,39 @@ async def test_a_change_that_does_not_fit_is_refused_before_anything_begins(
     assert os.listdir(tmp_path) == []
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"settings": ["held"]},
-        {"settings": ["held=x"]},
-        {"procedures": ["proposal"]},
-        {"procedures": ["proposal=missing.md"]},
-    ],
-)
-def test_a_change_in_another_form_is_refused(changes: dict[str, list[str]]) -> None:
-    with pytest.raises(ConfigurationError, match=r"PATH=VALUE|JSON|NAME=FILE|cannot be read"):
-        Changes.of(**changes)  # pyright: ignore[reportArgumentType] - each is one of its arguments
+def test_a_change_in_another_form_is_refused() -> None:
+    for text, error in (("held", "PATH=VALUE"), ("held=x", "JSON")):
+        with pytest.raises(ConfigurationError, match=error):
+            Changes.of(settings=[text])
+    for text, error in (("proposal", "NAME=FILE"), ("proposal=missing.md", "cannot be read")):
+        with pytest.raises(ConfigurationError, match=error):
+            Changes.of(procedures=[text])
 
 
-@pytest.mark.parametrize(
-    "source",
-    [
-        "+++\ndescription = 'x'\nGuess.\n",
-        "+++\nplaceholders = [\n+++\nGuess.\n",
-        "+++\nplaceholders = ['situation']\n+++\nGuess.\n",
-        "\n+++\ndescription = 'x'\n+++\nGuess.\n",
-        "++++\ndescription = 'x'\n++++\nGuess.\n",
-        "description = 'x'\n+++\nGuess.\n",
-        "---\ndescription: x\n---\nGuess.\n",
-        "+++\n+++\n",
-        " \n\n",
-    ],
+NO_TEXTS = (
+    "+++\ndescription = 'x'\nGuess.\n",
+    "+++\nplaceholders = [\n+++\nGuess.\n",
+    "+++\nplaceholders = ['situation']\n+++\nGuess.\n",
+    "\n+++\ndescription = 'x'\n+++\nGuess.\n",
+    "++++\ndescription = 'x'\n++++\nGuess.\n",
+    "description = 'x'\n+++\nGuess.\n",
+    "---\ndescription: x\n---\nGuess.\n",
+    "+++\n+++\n",
+    " \n\n",
 )
-def test_a_text_of_a_procedure_that_is_empty_or_has_broken_front_matter_is_refused(
-    tmp_path: Path, source: str
+
+
+def test_a_text_of_a_procedure_may_hold_all_but_nothing_and_broken_front_matter(
+    tmp_path: Path,
 ) -> None:
-    file = tmp_path / "text.md"
-    file.write_text(source)
-    with pytest.raises(ConfigurationError, match=r"proposal|text\.md"):
-        Changes.of(procedures=[f"proposal={file}"])
-
-
-def test_a_text_of_a_procedure_may_hold_any_other_lines(tmp_path: Path) -> None:
     file = tmp_path / "text.md"
     file.write_text("+++\ndescription = 'x'\n+++\nGuess.\n---\n+ more +++\n")
     changes = Changes.of(procedures=[f"proposal={file}"])
     assert changes.procedures == {"proposal": "Guess.\n---\n+ more +++"}
+    for source in NO_TEXTS:
+        file.write_text(source)
+        with pytest.raises(ConfigurationError, match=r"proposal|text\.md"):
+            Changes.of(procedures=[f"proposal={file}"])
 
 
 class Loose(BaseModel):

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Protocol
+from typing import Any
 
 import pytest
 from kits.hostile import FORBIDDEN, HARM, hostile_run
@@ -34,68 +34,41 @@ AT = datetime(2026, 11, 21, tzinfo=UTC)
 CHOICE = Choice(action=HARM, arguments=HARM)
 
 
-class Shown(Protocol):
-    """What a notebook shows as HTML."""
-
-    def _repr_html_(self) -> str: ...
-
-
 DIVERGED = Divergence(
     seq=1, cycle=1, phase=None, record=HARM, field=HARM, recorded=HARM, replayed=HARM, meaning=HARM
 )
 DIED = Verdict(allowed=False, constraint=HARM, reason=HARM)
-RESULTS: list[Shown] = [
+RESULTS: list[Any] = [
     Examination(
-        records=9,
-        head=HARM,
+        records=9, head=HARM,
         violations=(Violation(rule=Rule.LINE, seq=1, cycle=1, text=HARM),) * 500,
         remarks=(TraceRemark(seq=1, text=HARM),) * 500,
     ),
-    Examination(records=9, head=""),
     ReplayReport(run=HARM, records=3, divergence=DIVERGED, remarks=(HARM,)),
-    ReplayReport(run="run", records=3),
     ForkReport(
-        run=Path("fork"),
-        parent=Path("parent"),
-        at=Boundary(cycle=1, phase=Phase.EVALUATION),
-        changes=(HARM,),
-        notices=(HARM,),
+        run=Path("fork"), parent=Path("parent"), at=Boundary(cycle=1, phase=Phase.EVALUATION),
+        changes=(HARM,), notices=(HARM,), parent_end=HARM, fork_end=None, stopped=HARM,
         parent_cycles=(CycleResult(cycle=1, chosen=(CHOICE,), status="done"), CycleResult(cycle=2)),
         fork_cycles=(CycleResult(cycle=1, chosen=()),),
-        parent_end=HARM,
-        fork_end=None,
-        stopped=HARM,
     ),
     Explanation(
-        run=HARM,
-        kind="coag",
-        cycle=1,
-        goal=HARM,
+        run=HARM, kind="coag", cycle=1, goal=HARM, notes=(HARM,),
         considered=(Considered(id="c", choice=CHOICE, because=HARM, rejected_by=DIED),) * 100,
-        notes=(HARM,),
     ),
     Diagnosis(
-        cycle=1,
-        failure=HARM,
-        cause=Cause.MISPERCEPTION,
-        reason=HARM,
+        cycle=1, failure=HARM, cause=Cause.MISPERCEPTION, reason=HARM,
         evidence=(Evidence(seq=1, cycle=1, phase=None, text=HARM),),
     ),
     CaseResult(
-        scenario=HARM,
-        agent=HARM,
-        model=HARM,
-        seed=1,
-        success=True,
-        run=HARM,
+        scenario=HARM, agent=HARM, model=HARM, seed=1, success=True, run=HARM,
         measures={HARM: HARM, "nothing": None},
     ),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("result", RESULTS, ids=lambda one: type(one).__name__)
-def test_results_show_themselves_small_and_harmless(result: Shown) -> None:
-    page = result._repr_html_()  # pyright: ignore[reportPrivateUsage] - Jupyter's name
+def test_results_show_themselves_small_and_harmless(result: Any) -> None:
+    page: str = result._repr_html_()
     assert page.startswith("<div")
     assert len(page) < 60_000
     assert not FORBIDDEN & set(page)

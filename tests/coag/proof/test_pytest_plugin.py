@@ -19,18 +19,13 @@ async def test_runs_are_found_however_deep_and_counted(tmp_path: Path) -> None:
 
 
 @BROKEN
-async def test_what_is_violated_is_named_with_its_run(tmp_path: Path) -> None:
+async def test_what_is_violated_or_cannot_be_read_is_named_with_its_run(tmp_path: Path) -> None:
     run = await honest_run(tmp_path)
     bodies = bodies_of(run)
     bodies[-1]["response"] = "Something else."
     forge(run, bodies)
     with pytest.raises(BrokenTraceError, match=rf"{run.name}: line {len(bodies)}.*turn: Turn 2"):
         check_runs(tmp_path)
-
-
-@BROKEN
-async def test_a_run_that_cannot_be_read_is_named(tmp_path: Path) -> None:
-    run = await honest_run(tmp_path)
     (run / "run.json").write_text("{}")
     with pytest.raises(BrokenTraceError, match="describes no run"):
         check_runs(tmp_path)

@@ -55,20 +55,14 @@ async def test_a_run_with_a_recipe_is_replayed_without_anything_else(
     assert "memory" not in os.listdir(tmp_path)
 
 
-async def test_what_is_learned_is_learned_again_and_kept_nowhere(tmp_path: Path) -> None:
-    await check_same(await run_of(scholar(logs=str(tmp_path / "logs")), TASK))
-
-
-@pytest.mark.parametrize("depth", ["full", "compact"])
-async def test_a_batch_is_replayed_in_the_order_in_which_it_ended(
-    depth: Any, tmp_path: Path
+async def test_what_is_learned_computed_by_hooks_or_run_in_a_batch_comes_again(
+    berries: RunFolder, tmp_path: Path
 ) -> None:
-    agent = foreman(log=str(tmp_path / "calls.txt"), logs=str(tmp_path / "logs"), depth=depth)
-    await check_same(await run_of(agent, TASK))
-
-
-async def test_hooks_modules_and_constraints_run_again(berries: RunFolder) -> None:
     assert (await check_same(berries)).remarks == ()
+    await check_same(await run_of(scholar(logs=str(tmp_path / "logs")), TASK))
+    for depth in ("full", "compact"):
+        log, logs = str(tmp_path / "calls.txt"), str(tmp_path / depth)
+        await check_same(await run_of(foreman(log=log, logs=logs, depth=depth), TASK))
 
 
 async def test_what_an_action_of_a_module_did_is_taken_from_the_trace(tmp_path: Path) -> None:

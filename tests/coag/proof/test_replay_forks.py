@@ -53,18 +53,6 @@ async def test_a_fork_is_replayed_from_each_phase_with_each_kind_of_change(
         assert (await check_same(made)).remarks == ()
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("runs", ["berries", "bare_berries"])
-@pytest.mark.parametrize("cycle", [1, 2, 3, 4])
-async def test_every_fork_is_replayed(
-    cycle: int, runs: str, request: pytest.FixtureRequest, tmp_path: Path
-) -> None:
-    run: RunFolder = request.getfixturevalue(runs)
-    for phase in PHASES:
-        for changes in of_each_kind(run):
-            await check_same(await fork(run, f"{cycle}.{phase}", changes, logs=tmp_path))
-
-
 async def test_forks_of_forks_are_replayed_with_all_that_was_changed(
     berries: RunFolder, tmp_path: Path
 ) -> None:

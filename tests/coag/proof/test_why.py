@@ -30,16 +30,11 @@ async def test_an_explanation_holds_all_that_the_decision_depends_on(berries: Ru
     assert {(used.version, used.author) for used in decision.procedures} == {(1, "seed")}
     assert all(used.text for used in decision.procedures)
     rejected, chosen = decision.considered
-    assert rejected.rejected_by is not None
-    assert (rejected.rejected_by.constraint, rejected.rejected_by.reason) == (
-        "two_are_enough",
-        "it holds 2",
-    )
-    assert (chosen.chosen, chosen.choice.action, decision.decided_by) == (
-        True,
-        "respond",
-        "only_survivor",
-    )
+    died = rejected.rejected_by
+    assert died is not None
+    assert (died.constraint, died.reason) == ("two_are_enough", "it holds 2")
+    assert chosen.chosen
+    assert (chosen.choice.action, decision.decided_by) == ("respond", "only_survivor")
     assert [verdict.constraint for verdict in chosen.verdicts][-2:] == list(decision.constraints)
     assert (decision.status, decision.result) == ("done", "I have 2.")
     assert decision.chosen == (chosen.choice,)
@@ -66,12 +61,6 @@ async def test_a_fork_is_explained_like_its_parent(
     assert mine.goal == theirs.goal == "Fill the basket with berries."
     own = ["deliberation"] if runs == "compact_berries" else ["reasoning", "proposal"]
     assert [used.name for used in why(run, 1).procedures][:2] == own
-
-
-async def test_a_cycle_that_is_not_there_is_named_with_what_is(berries: RunFolder) -> None:
-    run = berries
-    with pytest.raises(ConfigurationError, match="cycles up to 4: no cycle 9"):
-        why(run, 9)
 
 
 async def test_a_plain_run_is_explained_as_far_as_it_goes(tmp_path: Path) -> None:
@@ -118,26 +107,26 @@ async def test_the_record_that_a_choice_depends_on_is_found_and_nothing_is_run(
     assert [path.name for path in (tmp_path / "logs").iterdir()] == [run.path.name]
 
 
-async def test_without_the_record_the_other_choice_is_reported(berries: RunFolder) -> None:
+async def test_without_the_record_the_other_choice_is_reported(
+    berries: RunFolder, tmp_path: Path
+) -> None:
     run = berries
     control, without = await counterfactuals(run, 2, repeats=2)
     assert (control.record, control.changed, control.others) == (None, 0, ())
     assert (without.changed, without.times) == (2, 2)
     assert without.others == ((Choice(action="pick", arguments='{"colour": "red"}'),),)
-
-
-async def test_counterfactuals_of_a_fork_keep_its_changes(
-    berries: RunFolder, tmp_path: Path
-) -> None:
     changes = Changes(without_constraints=("two_are_enough",))
-    forked = await fork(berries, "3", changes, logs=tmp_path)
+    forked = await fork(run, "3", changes, logs=tmp_path)  # a fork keeps its changes
     control, _ = await counterfactuals(forked.run, 3)
     assert control.changed == 0
 
 
-async def test_what_was_not_decided_cannot_be_decided_again(berries: RunFolder) -> None:
-    run = berries
+async def test_a_cycle_that_is_not_there_is_neither_explained_nor_decided_again(
+    berries: RunFolder,
+) -> None:
+    with pytest.raises(ConfigurationError, match="cycles up to 4: no cycle 9"):
+        why(berries, 9)
     with pytest.raises(ConfigurationError, match="9"):
-        await counterfactuals(run, 9)
+        await counterfactuals(berries, 9)
     with pytest.raises(ConfigurationError, match="repeats"):
-        await counterfactuals(run, 1, repeats=0)
+        await counterfactuals(berries, 1, repeats=0)
