@@ -389,10 +389,12 @@ class ModelPerception:
             return analysis.model_dump(mode="json")
         form = ConversationClosingAnswer if settings.trusted else ConversationAnswer
         talk = await ask(form)
-        fields = _of_talk(talk) | _common(talk, text, summary, state)
+        topics, refers = _texts(talk.topics), talk.references_previous
         if not settings.trusted:
-            fields["topics"] = _about(fields["topics"], text, state)
-            fields["references_previous"] &= _can_refer(text, state)
+            topics, refers = _about(topics, text, state), refers and _can_refer(text, state)
+        entities = [{"name": one.name.strip(), "type": one.type} for one in _named(talk.entities)]
+        fields = {"topics": topics, "references_previous": refers, "entities": entities}
+        fields |= {"sentiment": talk.sentiment} | _common(talk, text, summary, state)
         return ConversationAnalysis.model_validate(fields).model_dump(mode="json")
 
 
@@ -414,16 +416,6 @@ def _common(
         "questions": _texts(answer.questions),
         "completed": reached,
         "abandoned": tuple(goal for goal in given_up if goal not in reached),
-    }
-
-
-def _of_talk(answer: ConversationAnswer) -> dict[str, Any]:
-    entities = [{"name": one.name.strip(), "type": one.type} for one in _named(answer.entities)]
-    return {
-        "topics": _texts(answer.topics),
-        "entities": entities,
-        "sentiment": answer.sentiment,
-        "references_previous": answer.references_previous,
     }
 
 

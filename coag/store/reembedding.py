@@ -314,7 +314,9 @@ class _Reembedding:
                 with self._errors():
                     target.update(ids=changed, metadatas=new)
             missing = [by_id[name] for name in some if name in by_id and name not in copied]
-            for portion in portions(missing, _length, most=batch, room=_MOST_CHARACTERS):
+            for portion in portions(
+                missing, lambda row: len(row[1]), most=batch, room=_MOST_CHARACTERS
+            ):
                 new_ids, texts, metadatas = (list(column) for column in zip(*portion, strict=True))
                 vectors = text_vectors(embedder, texts).tolist()
                 with self._errors():
@@ -406,10 +408,6 @@ class _Reembedding:
 
 
 _Row = tuple[str, str, Mapping[str, Any]]
-
-
-def _length(row: _Row) -> int:
-    return len(row[1])
 
 
 def _made_by(collection: Collection) -> str:
