@@ -1,0 +1,192 @@
+"""Activities: goals that are pursued, each with its own working memory, and what they wait for.
+
+An activity is ready, running, blocked or terminated (thesis, 5.4.1). A blocked one is data: it
+costs no task, no model call and no object but its entry in the wait index.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, Literal
+
+from pydantic import Field
+
+from coag.schema import Moment, Percept, Trust, Value
+
+from .records import SignalRecord
+
+# ---- What is waited for ----
+
+
+class OnSignal(Value):
+    """Wakes when a tool has emitted a signal."""
+
+    on: Literal["signal"] = "signal"
+    tool: str
+    name: str
+    where: dict[str, Any] = Field(default_factory=dict)
+    """Fields that the payload must have, with these values."""
+
+    def met_by(self, signal: SignalRecord) -> bool:
+        """Whether this signal ends the wait."""
+        return signal.name == self.name and all(
+            signal.data.get(field, ...) == value for field, value in self.where.items()
+        )
+
+    def __str__(self) -> str:
+        where = f" with {self.where}" if self.where else ""
+        return f"signal {self.name!r} of {self.tool!r}{where}"
+
+
+Comparison = Literal["==", "!=", "<", "<=", ">", ">="]
+_COMPARE: Mapping[str, Callable[[Any, Any], Any]] = {
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+
+
+class OnProperty(Value):
+    """Wakes when a property of a tool has a value."""
+
+    on: Literal["property"] = "property"
+    tool: str
+    name: str
+    comparison: Comparison = "=="
+    value: Any
+
+    def met_by(self, properties: Mapping[str, Any]) -> bool:
+        """Whether these properties end the wait; values that cannot be compared do not."""
+        if self.name not in properties:
+            return False
+        try:
+            return bool(_COMPARE[self.comparison](properties[self.name], self.value))
+        except TypeError:
+            return False
+
+    def __str__(self) -> str:
+        return f"property {self.name!r} of {self.tool!r} {self.comparison} {self.value!r}"
+
+
+class OnActivity(Value):
+    """Wakes when another activity has ended: what was delegated."""
+
+    on: Literal["activity"] = "activity"
+    activity: str
+
+    def __str__(self) -> str:
+        return f"the end of activity {self.activity!r}"
+
+
+Condition = OnSignal | OnProperty | OnActivity
+
+
+class Wait(Value):
+    """What a blocked activity waits for."""
+
+    condition: Condition = Field(discriminator="on")
+    since: Moment
+    deadline: Moment | None = None
+    """When it is woken all the same, with a percept that says so; None for never."""
+
+
+# ---- An activity ----
+
+
+class ActivityState(StrEnum):
+    """Where an activity is in its life (thesis, 5.4.1)."""
+
+    READY = "ready"
+    RUNNING = "running"
+    BLOCKED = "blocked"
+    TERMINATED = "terminated"
+
+
+class ActivityEnd(StrEnum):
+    """How a terminated activity ended."""
+
+    DONE = "done"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+class ActivityBudget(Value):
+    """What an activity may use; None for no bound."""
+
+    steps: int | None = 200
+    """Cycles."""
+    tokens: int | None = None
+
+
+class Activity(Value):
+    """One goal that an agent pursues."""
+
+    id: str
+    agent: str
+    goal: str
+    created: Moment
+    updated: Moment
+    source: str = "user"
+    """Who set the goal: a person, an agent, `timer`, or `signal:TOOL/NAME`."""
+    trust: Trust = Trust.USER
+    priority: int = 0
+    """Higher ones run first."""
+    state: ActivityState = ActivityState.READY
+    wait: Wait | None = None
+    """For a blocked one: what it waits for."""
+    end: ActivityEnd | None = None
+    result: str = ""
+    """For a terminated one: the answer, or why there is none."""
+    run: str | None = None
+    """Name of its run folder, where runs are kept on disk."""
+    steps: int = 0
+    tokens: int = 0
+    budget: ActivityBudget = Field(default_factory=ActivityBudget)
+    parent: str | None = None
+    """The activity that delegated this goal."""
+
+    @property
+    def over(self) -> bool:
+        """True if it has terminated."""
+        return self.state is ActivityState.TERMINATED
+
+
+class InboxEntry(Value):
+    """A percept that has arrived for an activity and is not perceived yet."""
+
+    number: int
+    """Grows with every entry of an activity."""
+    percept: Percept
+
+
+# ---- One step of an activity, as the scheduler sees it ----
+
+
+class Step(Value):
+    """What came of one step: one cycle of the six phases."""
+
+    wait: Wait | None = None
+    """Given if the activity waits from now on."""
+    end: ActivityEnd | None = None
+    """Given if it has ended."""
+    result: str = ""
+    """With `end`: the answer, or what went wrong."""
+    tokens: int = 0
+    """Tokens that the step's model calls used."""
+    run: str | None = None
+    """The name of the activity's run folder, once it has one."""
+
+    @property
+    def goes_on(self) -> bool:
+        """True if the activity is ready for its next step."""
+        return self.wait is None and self.end is None
+
+
+Now = Callable[[], datetime]
+"""Gives the time."""

@@ -1,0 +1,85 @@
+"""What an agent needs of the place where enhanced tools are: one connection per server."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from typing import Any, Protocol
+
+from coag.errors import CoagError
+from coag.schema import Reconciliation
+
+from .records import Acknowledgement, PropertyReading, SignalPage, ToolDescription
+
+Hint = Callable[[str | None], None]
+"""Called with the id of a tool that may have something new; None where that may be any: the
+connection was made again. It returns at once and must not wait."""
+
+
+class ToolConnectionError(CoagError):
+    """A server of tools could not be reached, or gave nothing that can be used.
+
+    Attributes:
+        server: How the server is called.
+        may_have_happened: Whether what was asked for may have been done all the same.
+    """
+
+    def __init__(self, server: str, problem: str, *, may_have_happened: bool = False) -> None:
+        self.server = server
+        self.may_have_happened = may_have_happened
+        super().__init__(f"The tools of {server!r}: {problem}")
+
+
+class ToolConnection(Protocol):
+    """A connection to one server of enhanced tools, shared by all activities of an agent.
+
+    Every method may be called at any time: a connection that was lost is made again by the next
+    call, and the tools in focus are subscribed to again. A method that cannot do what is asked
+    raises `ToolConnectionError`; none waits without a bound.
+    """
+
+    name: str
+    """How the server is called; unique within an agent."""
+
+    async def catalogue(self) -> Sequence[ToolDescription]:
+        """The tools that the server has now."""
+        ...
+
+    async def manual(self, tool: str) -> str:
+        """The manual of a tool (Markdown)."""
+        ...
+
+    async def read_properties(self, tool: str) -> PropertyReading:
+        """The observable properties of a tool now."""
+        ...
+
+    async def read_signals(self, tool: str, after: str | None, limit: int = 500) -> SignalPage:
+        """The signals after a cursor, the oldest first; None for all that the log keeps."""
+        ...
+
+    async def focus(self, tools: AbstractSet[str]) -> None:
+        """From now on hints are wanted for these tools, and for no others."""
+        ...
+
+    async def invoke(
+        self, tool: str, operation: str, arguments: Mapping[str, Any], key: str
+    ) -> Acknowledgement:
+        """Starts an operation, at most once for one key.
+
+        Raises:
+            ToolConnectionError: Nobody answered; `may_have_happened` says whether it may have been
+                started.
+        """
+        ...
+
+    async def became_of(self, tool: str, key: str) -> Reconciliation:
+        """What became of a call with this key, as far as the tool knows."""
+        ...
+
+    def on_hint(self, hint: Hint) -> None:
+        """Sets who is called when something may be new."""
+        ...
+
+    async def close(self) -> None:
+        """Ends the connection; the server stays."""
+        ...
