@@ -30,6 +30,8 @@ from .records import (
     SignalRecord,
     ToolDescription,
 )
+from .store import ActivityStore, Delivery
+from .store_file import ActivityStoreError
 
 __all__ = [
     "Acknowledgement",
@@ -37,6 +39,9 @@ __all__ = [
     "ActivityBudget",
     "ActivityEnd",
     "ActivityState",
+    "ActivityStore",
+    "ActivityStoreError",
+    "Delivery",
     "OnActivity",
     "OnProperty",
     "OnSignal",

@@ -1,0 +1,225 @@
+"""The SQLite file of a store of activities: opened, checked, locked, and written in transactions.
+
+One process owns the file and writes it; others may read it beside, and leave requests.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+from coag._util.locks import LockHeldError, lock_file
+from coag.errors import CoagError
+
+_APPLICATION = 0x636F6131  # "coa1"
+"""Marks a file as ours among all SQLite files."""
+FORM = 1
+"""The version of the tables; a file of a newer one is refused."""
+_PATIENCE = 5.0
+"""Seconds that a transaction waits for one of another process."""
+_PAUSE = 0.005
+_OWNER_PATIENCE = 1.0
+"""Seconds that opening waits for the process that owns the file, e.g. for one that is ending."""
+
+_TABLES = """
+CREATE TABLE activities (
+    place INTEGER PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    state TEXT NOT NULL,
+    priority INTEGER NOT NULL,
+    updated TEXT NOT NULL,
+    wait TEXT,
+    awaited TEXT,
+    deadline REAL,
+    time_outs INTEGER NOT NULL DEFAULT 0,
+    body TEXT NOT NULL
+);
+CREATE INDEX activities_by_state ON activities (state, place);
+CREATE INDEX activities_by_awaited ON activities (awaited) WHERE awaited IS NOT NULL;
+CREATE TABLE inbox (
+    number INTEGER PRIMARY KEY AUTOINCREMENT,
+    activity TEXT NOT NULL,
+    percept TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    source TEXT NOT NULL,
+    body TEXT NOT NULL
+);
+CREATE INDEX inbox_by_activity ON inbox (activity, number);
+CREATE TABLE delivered (
+    activity TEXT NOT NULL,
+    stream TEXT NOT NULL,
+    numbered INTEGER NOT NULL,
+    highest INTEGER NOT NULL,
+    used INTEGER NOT NULL,
+    PRIMARY KEY (activity, stream)
+) WITHOUT ROWID;
+CREATE INDEX delivered_by_use ON delivered (activity, numbered, used);
+CREATE TABLE cursors (tool TEXT PRIMARY KEY, cursor TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE focus (
+    activity TEXT NOT NULL, tool TEXT NOT NULL, signals TEXT, PRIMARY KEY (activity, tool)
+) WITHOUT ROWID;
+CREATE TABLE pins (
+    server TEXT NOT NULL, tool TEXT NOT NULL, digest TEXT NOT NULL, PRIMARY KEY (server, tool)
+) WITHOUT ROWID;
+CREATE TABLE requests (
+    number INTEGER PRIMARY KEY AUTOINCREMENT,
+    activity TEXT NOT NULL,
+    what TEXT NOT NULL,
+    reason TEXT NOT NULL
+);
+"""
+
+
+class ActivityStoreError(CoagError):
+    """A store of activities refused or failed; what it holds is as it was."""
+
+
+class StoreFile:
+    """A connection to the file of a store.
+
+    Args:
+        path: The file, made with its folder where there is none; None for one in RAM.
+        owner: Whether this process owns it. Who does not can read, and write nothing but requests.
+        power_safe: Whether each transaction waits until it would survive a loss of power. Without
+            that it survives a killed process, and a loss of power may take the last ones.
+
+    Raises:
+        ActivityStoreError: Another process owns it; or it is damaged, of another program, or of a
+            newer version. It is left as it is.
+    """
+
+    def __init__(self, path: Path | None, *, owner: bool = True, power_safe: bool = False) -> None:
+        self.path = path
+        self.owner = owner
+        self._depth = 0
+        self._lock: IO[bytes] | None = None
+        if path is not None:
+            self._lock = self._claimed(path) if owner else None
+            if not owner and not path.exists():
+                raise ActivityStoreError(f"There is no store of activities at {str(path)!r}.")
+        try:
+            self._open("FULL" if power_safe else "NORMAL")
+        except BaseException:
+            self.close()
+            raise
+
+    def _claimed(self, path: Path) -> IO[bytes]:
+        try:
+            return lock_file(path.with_name(path.name + ".lock"), _OWNER_PATIENCE)
+        except LockHeldError as error:
+            raise ActivityStoreError(
+                f"Another process runs the activities of {str(path)!r}. End it first, or name "
+                "another file; `coag activities` shows, cancels and wakes them beside it."
+            ) from error
+        except OSError as error:
+            raise ActivityStoreError(
+                f"The store of activities {str(path)!r} cannot be made: {error}."
+            ) from error
+
+    def _open(self, synchronous: str) -> None:
+        with self.errors():
+            place = ":memory:" if self.path is None else self.path
+            self.db = sqlite3.connect(place, timeout=_PATIENCE, isolation_level=None)
+            self._check()
+            self.db.execute(f"PRAGMA synchronous = {synchronous}")
+            if self.owner and self.path is not None:
+                self._log_ahead()
+
+    def _check(self) -> None:
+        """Makes the tables where the file is new, and refuses one that is not ours."""
+        self.db.execute("BEGIN IMMEDIATE" if self.owner else "BEGIN")
+        try:
+            (tables,) = self.db.execute("SELECT count(*) FROM sqlite_master").fetchone()
+            (mark,) = self.db.execute("PRAGMA application_id").fetchone()
+            (form,) = self.db.execute("PRAGMA user_version").fetchone()
+            if tables or not self.owner:
+                self._refuse_others(mark, form)
+            else:
+                for statement in _TABLES.split(";"):
+                    self.db.execute(statement)
+                self.db.execute(f"PRAGMA application_id = {_APPLICATION}")
+                self.db.execute(f"PRAGMA user_version = {FORM}")
+            self.db.execute("COMMIT")
+        finally:
+            if self.db.in_transaction:
+                self.db.execute("ROLLBACK")
+        (sound,) = self.db.execute("PRAGMA quick_check(1)").fetchone()
+        if sound != "ok":
+            raise ActivityStoreError(
+                f"The store of activities {str(self.path)!r} is damaged: {sound}. It was left "
+                "as it is: put a copy in its place, or save what `sqlite3 FILE .recover` finds."
+            )
+
+    def _refuse_others(self, mark: int, form: int) -> None:
+        if mark != _APPLICATION:
+            raise ActivityStoreError(
+                f"{str(self.path)!r} is no store of activities (application_id {mark}): name "
+                "another file."
+            )
+        if form != FORM:
+            raise ActivityStoreError(
+                f"{str(self.path)!r} was written by a newer coag (version {form} of the tables, "
+                f"this one knows {FORM}): update coag. The file was left as it is."
+            )
+
+    def _log_ahead(self) -> None:
+        """Turns the write-ahead log on; SQLite does not wait for others here by itself."""
+        deadline = time.monotonic() + _PATIENCE
+        while True:
+            try:
+                self.db.execute("PRAGMA journal_mode = WAL")
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                    raise
+                time.sleep(_PAUSE)
+            else:
+                return
+
+    def close(self) -> None:
+        """Closes the file; others may own it from now on."""
+        if (db := getattr(self, "db", None)) is not None:
+            db.close()
+        if self._lock is not None:
+            self._lock.close()
+
+    @contextmanager
+    def errors(self) -> Generator[None]:
+        """Turns what SQLite raises into our error."""
+        try:
+            yield
+        except sqlite3.Error as error:
+            where = "in RAM" if self.path is None else repr(str(self.path))
+            raise ActivityStoreError(
+                f"The store of activities {where} failed: {error}. What it holds is as it was; "
+                "check the file, its rights and the space on the disk."
+            ) from error
+
+    @contextmanager
+    def writing(self, *, request: bool = False) -> Generator[sqlite3.Connection]:
+        """One transaction, all of it or nothing; one inside another is a part of it.
+
+        Args:
+            request: Whether it may be done by who does not own the file.
+        """
+        if not (self.owner or request):
+            raise ActivityStoreError(
+                f"The store {str(self.path)!r} was opened for reading: who does not own it may "
+                "only leave requests."
+            )
+        if self._depth:
+            yield self.db
+            return
+        with self.errors():
+            self.db.execute("BEGIN IMMEDIATE")
+            self._depth = 1
+            try:
+                yield self.db
+                self.db.execute("COMMIT")
+            finally:
+                self._depth = 0
+                if self.db.in_transaction:
+                    self.db.execute("ROLLBACK")
