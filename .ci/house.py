@@ -31,7 +31,7 @@ CALLED_BY_OTHERS = [
 REGISTERED = [
     "@pytest.*", "@*.command*", "@*command", "@*.callback*", "@field_*", "@model_validator*",
     "@*.get", "@robots.*", "@control.*", "@anybody.*", "@rule*", "@tool*", "@property",
-    "@*measure*",
+    "@*measure*", "@operation*", "@internal_operation*",
 ]  # fmt: skip
 """Decorators that hand a function over to somebody who calls it."""
 

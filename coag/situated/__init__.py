@@ -19,7 +19,10 @@ from .activities import (
     Step,
     Wait,
 )
+from .clocks import ScaledClock, ToolClock, VirtualClock
 from .connection import ToolConnection, ToolConnectionError
+from .manual import Manual, parse_manual, render_manual
+from .operations import OperationFailedError, RefusedError, operation
 from .records import (
     Acknowledgement,
     OperationDescription,
@@ -30,8 +33,11 @@ from .records import (
     SignalRecord,
     ToolDescription,
 )
+from .signal_log import SignalLog
 from .store import ActivityStore, Delivery
 from .store_file import ActivityStoreError
+from .tool import EnhancedTool, internal_operation, observable, signal
+from .workspace import InProcessConnection, Workspace
 
 __all__ = [
     "Acknowledgement",
@@ -42,18 +48,34 @@ __all__ = [
     "ActivityStore",
     "ActivityStoreError",
     "Delivery",
+    "EnhancedTool",
+    "InProcessConnection",
+    "Manual",
     "OnActivity",
     "OnProperty",
     "OnSignal",
     "OperationDescription",
+    "OperationFailedError",
     "PropertyDescription",
     "PropertyReading",
+    "RefusedError",
+    "ScaledClock",
     "SignalDescription",
+    "SignalLog",
     "SignalPage",
     "SignalRecord",
     "Step",
+    "ToolClock",
     "ToolConnection",
     "ToolConnectionError",
     "ToolDescription",
+    "VirtualClock",
     "Wait",
+    "Workspace",
+    "internal_operation",
+    "observable",
+    "operation",
+    "parse_manual",
+    "render_manual",
+    "signal",
 ]

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from pydantic import ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
-from coag.schema import Moment, Value
+from coag.schema import Moment, Reconciliation, Value
 
 NAME = r"[A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+)*"
 """What a tool, an operation and a property may be called: words joined by single underscores."""
@@ -147,8 +147,7 @@ class ToolDescription(Wire):
 class CallStatus(Wire):
     """What a tool knows of a call by its key."""
 
-    status: str
-    """`happened`, `did_not_happen` or `unknown`."""
+    status: Reconciliation
 
 
 def call_name(tool: str, operation: str) -> str:

@@ -1,0 +1,257 @@
+"""Operations of a tool: what they need, what they lead to, and how a call is checked.
+
+An operation is acknowledged at once. What takes time is done by an internal operation, and seen
+in properties and signals.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import textwrap
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, TypeVar, get_type_hints, overload
+
+from coag._util.text import in_a_line
+from coag.errors import CoagError, ConfigurationError
+
+from .fields import Fields, FieldType
+from .records import OperationDescription
+
+CallableT = TypeVar("CallableT", bound=Callable[..., Any])
+_MARK = "__enhanced_tool_operation__"
+
+
+class RefusedError(Exception):
+    """Raised by an operation that is not to be done now; it must have done nothing.
+
+    The call is acknowledged as refused, with this message: for preconditions that depend on the
+    arguments. For others there is `check`.
+    """
+
+
+class OperationFailedError(CoagError):
+    """An operation raised: what it did before is not known, and it is not run again.
+
+    Attributes:
+        tool: The tool's id.
+        operation: The operation's name.
+    """
+
+    def __init__(self, tool: str, operation: str, problem: str) -> None:
+        self.tool = tool
+        self.operation = operation
+        super().__init__(
+            f"Operation {operation!r} of tool {tool!r} failed: {problem}. What it did before is "
+            "not known: read the tool's properties."
+        )
+
+
+class Operation(NamedTuple):
+    """An operation as it was declared."""
+
+    name: str
+    run: Callable[..., Any]
+    """Called with the tool and the arguments by name; returns the answer or an awaitable of it."""
+    check: Callable[[Any], bool] | None
+    parameters: Fields
+    description: str
+    behavior: str
+    preconditions: str
+    effects: str
+    latency: float | None
+    completed_by: str | None
+    critical: bool
+    read_only: bool
+
+    def describe(self, *, compare_and_set: bool) -> OperationDescription:
+        """What the manual and the catalogue say of it."""
+        schema = self.parameters.schema
+        if compare_and_set:
+            schema = {**schema, "properties": {**schema.get("properties", {}), **_CONDITIONS}}
+        return OperationDescription(
+            name=self.name,
+            description=self.description,
+            behavior=self.behavior,
+            preconditions=self.preconditions,
+            effects=self.effects,
+            parameters=schema,
+            latency=self.latency,
+            completed_by=self.completed_by,
+            critical=self.critical,
+            read_only=self.read_only,
+        )
+
+
+@overload
+def operation(function: CallableT, /) -> CallableT: ...
+@overload
+def operation(
+    *,
+    preconditions: str = "",
+    effects: str = "",
+    behavior: str = "",
+    latency: float | None = None,
+    completed_by: str | None = None,
+    check: Callable[[Any], bool] | None = None,
+    critical: bool = False,
+    read_only: bool = False,
+) -> Callable[[CallableT], CallableT]: ...
+def operation(  # noqa: PLR0913 - all by name, and each is a line of the manual
+    function: Any = None,
+    /,
+    *,
+    preconditions: str = "",
+    effects: str = "",
+    behavior: str = "",
+    latency: float | None = None,
+    completed_by: str | None = None,
+    check: Callable[[Any], bool] | None = None,
+    critical: bool = False,
+    read_only: bool = False,
+) -> Any:
+    """Declares a method, plain or async, as an operation.
+
+    Its annotations give the schema of the arguments, its docstring the description and, under
+    `Args:`, what each argument means. What it returns is acknowledged: a text as the message, any
+    other value as data.
+
+    Args:
+        function: The method, where nothing else is said: `@operation`.
+        preconditions: What must hold before, in words.
+        effects: What it changes, in properties.
+        behavior: What it does at once, and how the state goes on.
+        latency: Seconds within which its effect is usually complete.
+        completed_by: The signal by which its effect is complete.
+        check: Given the tool, says whether the preconditions hold; a call is refused where not.
+        critical: Whether a wrong use cannot be undone.
+        read_only: Whether it changes nothing.
+
+    Raises:
+        ConfigurationError: What was given cannot work together.
+    """
+    if check is not None and not preconditions:
+        raise ConfigurationError(
+            "An operation with a `check` says in words what it needs: give `preconditions`."
+        )
+    if latency is not None and not latency > 0:
+        raise ConfigurationError(f"A latency is above 0 seconds (got {latency!r}).")
+
+    def declare(method: Callable[..., Any]) -> Any:
+        description, meanings = _documented(method)
+        found = Operation(
+            name=method.__name__,
+            run=method,
+            check=check,
+            parameters=Fields(_parameters(method, meanings)),
+            description=description,
+            behavior=in_a_line(behavior),
+            preconditions=in_a_line(preconditions),
+            effects=in_a_line(effects),
+            latency=latency,
+            completed_by=completed_by,
+            critical=critical,
+            read_only=read_only,
+        )
+        setattr(method, _MARK, found)
+        return method
+
+    return declare if function is None else declare(function)
+
+
+def declared_operation(member: object) -> Operation | None:
+    """The operation that a member of a class was declared as; None for any other member."""
+    return getattr(member, _MARK, None) if inspect.isfunction(member) else None
+
+
+# ---- Compare and set ----
+
+_CONDITIONS: Mapping[str, Any] = {
+    "if_rev": {
+        "type": "integer",
+        "description": "Only if the properties have this revision; refused otherwise.",
+    },
+    "if_value": {
+        "type": "object",
+        "description": "Only if these properties have these values; refused otherwise.",
+    },
+}
+
+
+class Conditions(NamedTuple):
+    """What a call asks to be still true when it is run."""
+
+    rev: int | None = None
+    values: Mapping[str, Any] | None = None
+
+    def refusal(self, rev: int, properties: Mapping[str, Any]) -> str | None:
+        """Why the call is refused; None if all holds."""
+        if self.rev is not None and self.rev != rev:
+            return f"if_rev: the properties have revision {rev}, not {self.rev}"
+        for name, value in (self.values or {}).items():
+            if name not in properties:
+                return f"if_value: there is no property {name!r}"
+            if properties[name] != value:
+                return f"if_value: {name!r} is {properties[name]!r}, not {value!r}"
+        return None
+
+
+_CONDITION_FIELDS = Fields(
+    {
+        "if_rev": FieldType(int | None, default=None),
+        "if_value": FieldType(dict[str, Any] | None, default=None),
+    }
+)
+
+
+def split_conditions(arguments: Mapping[str, Any]) -> tuple[dict[str, Any], Conditions]:
+    """The arguments without `if_rev` and `if_value`, and these.
+
+    Raises:
+        ValueError: One of these has a wrong type; the message says why.
+    """
+    given = {name: arguments[name] for name in _CONDITIONS if name in arguments}
+    rest = {name: value for name, value in arguments.items() if name not in _CONDITIONS}
+    checked = _CONDITION_FIELDS.values(given)
+    return rest, Conditions(checked["if_rev"], checked["if_value"])
+
+
+# ---- Reading a method: its docstring and its signature ----
+
+
+def _documented(function: Callable[..., Any]) -> tuple[str, dict[str, str]]:
+    """The first paragraph of a docstring, and what it says under `Args:` of each argument."""
+    text = inspect.cleandoc(function.__doc__ or "")
+    if not text:
+        raise ConfigurationError(
+            f"Operation {function.__qualname__} does not say what it does: give it a docstring."
+        )
+    found = re.search(r"^Args:\n((?:[ \t]+.*\n?|\n)*)", text, re.MULTILINE)
+    listed = textwrap.dedent(found[1]) if found else ""
+    entries = re.findall(r"^(\w+)(?: \([^)]*\))?:((?:.*\n?)(?:[ \t]+.*\n?)*)", listed, re.MULTILINE)
+    return in_a_line(text.partition("\n\n")[0]), {name: in_a_line(says) for name, says in entries}
+
+
+def _parameters(function: Callable[..., Any], meanings: Mapping[str, str]) -> dict[str, FieldType]:
+    try:
+        annotations = get_type_hints(function, include_extras=True)
+    except NameError as error:
+        raise ConfigurationError(
+            f"Operation {function.__qualname__}: {error}. Its annotations must be names of its "
+            "module, imported when the class is made."
+        ) from error
+    parameters = list(inspect.signature(function).parameters.values())[1:]
+    fields: dict[str, FieldType] = {}
+    for one in parameters:
+        if one.kind not in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY):
+            raise ConfigurationError(
+                f"Operation {function.__qualname__} takes {one}: arguments are given by name."
+            )
+        if one.name not in annotations or one.name.startswith("_") or one.name in _CONDITIONS:
+            raise ConfigurationError(
+                f"Operation {function.__qualname__}: argument {one.name!r} needs an annotation, "
+                "begins with a letter, and is neither 'if_rev' nor 'if_value'."
+            )
+        default = ... if one.default is one.empty else one.default
+        fields[one.name] = FieldType(annotations[one.name], meanings.get(one.name), default)
+    return fields
