@@ -22,7 +22,7 @@ from .activities import (
 from .clocks import ScaledClock, ToolClock, VirtualClock
 from .connection import ToolConnection, ToolConnectionError
 from .manual import Manual, parse_manual, render_manual
-from .operations import OperationFailedError, RefusedError, operation
+from .operations import OperationFailedError, OperationRefusedError, operation
 from .records import (
     Acknowledgement,
     OperationDescription,
@@ -58,7 +58,7 @@ __all__ = [
     "OperationFailedError",
     "PropertyDescription",
     "PropertyReading",
-    "RefusedError",
+    "OperationRefusedError",
     "ScaledClock",
     "SignalDescription",
     "SignalLog",

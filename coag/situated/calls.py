@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from coag.schema import Reconciliation
 
-from .operations import RefusedError
+from .operations import OperationRefusedError
 from .records import Acknowledgement
 
 KEYS = 10_000
@@ -46,11 +46,11 @@ class CallBook:
             run: Runs it.
 
         Raises:
-            RefusedError: The key was used for something else.
+            OperationRefusedError: The key was used for something else.
         """
         if key is not None and (known := self._calls.get(key)) is not None:
             if known.what != what:
-                raise RefusedError(
+                raise OperationRefusedError(
                     f"key {key!r} was used for another call: {known.what}. Give each call a key "
                     "of its own."
                 )

@@ -20,12 +20,13 @@ from pydantic import (
     ValidationError,
     create_model,
 )
+from pydantic_core import to_jsonable_python
 
 from coag._util.validation import first_error
 from coag.errors import ConfigurationError
 
 
-class Kind:
+class ValueType:
     """One type, e.g. of a property's value.
 
     Args:
@@ -58,7 +59,7 @@ class Kind:
             checked = self._adapter.validate_python(value, strict=True)
         except ValidationError as error:
             raise ValueError(first_error(error)) from error
-        return checked, as_json(self._adapter.dump_python(checked, mode="json"))
+        return checked, as_json(checked)
 
 
 class FieldType(NamedTuple):
@@ -123,7 +124,7 @@ class Fields:
             checked = self._model.model_validate(dict(given), strict=True)
         except ValidationError as error:
             raise ValueError(first_error(error)) from error
-        return as_json(checked.model_dump(mode="json", by_alias=True))
+        return as_json({name: getattr(checked, f"{name}_") for name in self._names})
 
 
 def as_json(value: Any) -> Any:
@@ -133,12 +134,13 @@ def as_json(value: Any) -> Any:
         ValueError: It cannot be expressed in JSON.
     """
     try:
-        return json.loads(json.dumps(_ANY.dump_python(value, mode="json"), allow_nan=False))
+        return json.loads(
+            json.dumps(to_jsonable_python(value, inf_nan_mode="constants"), allow_nan=False)
+        )
     except (TypeError, RecursionError) as error:
         raise ValueError(f"it cannot be expressed in JSON: {error}") from error
 
 
-_ANY: TypeAdapter[Any] = TypeAdapter(Any)
 _VALUES = frozenset({"default", "const", "enum", "examples"})
 """Parts of a schema that hold values."""
 

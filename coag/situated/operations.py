@@ -22,7 +22,7 @@ CallableT = TypeVar("CallableT", bound=Callable[..., Any])
 _MARK = "__enhanced_tool_operation__"
 
 
-class RefusedError(Exception):
+class OperationRefusedError(Exception):
     """Raised by an operation that is not to be done now; it must have done nothing.
 
     The call is acknowledged as refused, with this message: for preconditions that depend on the
@@ -47,7 +47,7 @@ class OperationFailedError(CoagError):
         )
 
 
-class Operation(NamedTuple):
+class DeclaredOperation(NamedTuple):
     """An operation as it was declared."""
 
     name: str
@@ -139,7 +139,7 @@ def operation(  # noqa: PLR0913 - all by name, and each is a line of the manual
 
     def declare(method: Callable[..., Any]) -> Any:
         description, meanings = _documented(method)
-        found = Operation(
+        found = DeclaredOperation(
             name=method.__name__,
             run=method,
             check=check,
@@ -159,7 +159,7 @@ def operation(  # noqa: PLR0913 - all by name, and each is a line of the manual
     return declare if function is None else declare(function)
 
 
-def declared_operation(member: object) -> Operation | None:
+def declared_operation(member: object) -> DeclaredOperation | None:
     """The operation that a member of a class was declared as; None for any other member."""
     return getattr(member, _MARK, None) if inspect.isfunction(member) else None
 

@@ -53,9 +53,9 @@ from typing import (
 from coag._util.text import in_a_line
 from coag.errors import ConfigurationError, StateError
 
-from .fields import Fields, FieldType, Kind
+from .fields import Fields, FieldType, ValueType
 from .manual import render_manual
-from .operations import Operation, declared_operation
+from .operations import DeclaredOperation, declared_operation
 from .records import (
     NAME,
     SIGNAL_NAME,
@@ -167,7 +167,7 @@ class observable(Generic[T]):
         self.name = ""
         self.description = description
         self.unit = unit
-        self.kind = Kind(kind, minimum, maximum)
+        self.kind = ValueType(kind, minimum, maximum)
         try:
             self.initial: tuple[T, Any] = self.kind.check(initial)
         except ValueError as error:
@@ -415,7 +415,7 @@ class Declared(NamedTuple):
 
     properties: Mapping[str, observable[Any]]
     signals: Mapping[str, signal]
-    operations: Mapping[str, Operation]
+    operations: Mapping[str, DeclaredOperation]
 
 
 def _declarations(owner: type[EnhancedTool]) -> Declared:
@@ -431,7 +431,7 @@ def _declarations(owner: type[EnhancedTool]) -> Declared:
         name: one for name, one in members.items() if isinstance(one, observable)
     }
     signals = {one.name: one for one in members.values() if isinstance(one, signal)}
-    operations: dict[str, Operation] = {}
+    operations: dict[str, DeclaredOperation] = {}
     for name, member in members.items():
         if (found := declared_operation(member)) is not None:
             operations[name] = found

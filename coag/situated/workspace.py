@@ -25,7 +25,12 @@ from .calls import KEYS, CallBook
 from .clocks import ScaledClock, ToolClock
 from .connection import Hint, ToolConnectionError
 from .fields import as_json
-from .operations import Operation, OperationFailedError, RefusedError, split_conditions
+from .operations import (
+    DeclaredOperation,
+    OperationFailedError,
+    OperationRefusedError,
+    split_conditions,
+)
 from .records import (
     Acknowledgement,
     CallStatus,
@@ -208,7 +213,7 @@ class Workspace:
             return await hosted.calls.once(
                 key, what, lambda: hosted.run(declared[operation], arguments, key)
             )
-        except RefusedError as refused:
+        except OperationRefusedError as refused:
             return hosted.refusal(f"{operation} is refused: {refused}")
 
     def became_of(self, tool: str, key: str) -> CallStatus:
@@ -300,7 +305,7 @@ class _HostedTool:
         await asyncio.gather(*(end_task(task) for task in list(self.tasks)))
 
     async def run(
-        self, declared: Operation, given: Mapping[str, Any], key: str | None
+        self, declared: DeclaredOperation, given: Mapping[str, Any], key: str | None
     ) -> Acknowledgement:
         """Runs an operation if nothing speaks against it."""
         if key is not None:
@@ -311,7 +316,7 @@ class _HostedTool:
                 arguments = self._checked(declared, given)
                 cursor = self.log.end
                 answer = await self._answer(declared, arguments)
-            except RefusedError as refused:
+            except OperationRefusedError as refused:
                 return self.refusal(f"{declared.name} is refused: {refused}")
             return Acknowledgement(
                 accepted=True,
@@ -322,11 +327,11 @@ class _HostedTool:
                 cursor=cursor,
             )
 
-    def _checked(self, declared: Operation, given: Mapping[str, Any]) -> dict[str, Any]:
+    def _checked(self, declared: DeclaredOperation, given: Mapping[str, Any]) -> dict[str, Any]:
         """The arguments, if the call is to be run.
 
         Raises:
-            RefusedError: It is not.
+            OperationRefusedError: It is not.
             OperationFailedError: The check raised.
         """
         state = self.tool.state
@@ -334,24 +339,24 @@ class _HostedTool:
             if self.tool.compare_and_set:
                 given, conditions = split_conditions(given)
                 if reason := conditions.refusal(state.rev, state.as_json()):
-                    raise RefusedError(reason)
+                    raise OperationRefusedError(reason)
             arguments = declared.parameters.values(given)
         except ValueError as error:
-            raise RefusedError(f"wrong arguments: {error}") from error
+            raise OperationRefusedError(f"wrong arguments: {error}") from error
         try:
             holds = declared.check is None or declared.check(self.tool)
         except Exception as error:  # foreign code may raise anything
             problem = f"its check raised {describe_error(error)}"
             raise OperationFailedError(self.tool.id, declared.name, problem) from error
         if not holds:
-            raise RefusedError(f"its precondition does not hold: {declared.preconditions}")
+            raise OperationRefusedError(f"its precondition does not hold: {declared.preconditions}")
         return arguments
 
-    async def _answer(self, declared: Operation, arguments: Mapping[str, Any]) -> Any:
+    async def _answer(self, declared: DeclaredOperation, arguments: Mapping[str, Any]) -> Any:
         """What the operation returns, as JSON.
 
         Raises:
-            RefusedError: The operation refused.
+            OperationRefusedError: The operation refused.
             OperationFailedError: It raised, was late, or returned what is not JSON.
         """
         deadline = asyncio.timeout(self._seconds)
@@ -359,7 +364,7 @@ class _HostedTool:
             async with deadline:
                 answer = declared.run(self.tool, **arguments)
                 return as_json(await answer if inspect.isawaitable(answer) else answer)
-        except RefusedError:
+        except OperationRefusedError:
             raise
         except Exception as error:  # foreign code may raise anything
             problem = describe_error(error)
