@@ -22,6 +22,7 @@ from .activities import (
 from .clocks import ScaledClock, ToolClock, VirtualClock
 from .connection import ToolConnection, ToolConnectionError
 from .manual import Manual, parse_manual, render_manual
+from .mcp_connection import McpToolConnection
 from .operations import OperationFailedError, OperationRefusedError, operation
 from .records import (
     Acknowledgement,
@@ -33,6 +34,7 @@ from .records import (
     SignalRecord,
     ToolDescription,
 )
+from .serving import serve_http, serve_stdio
 from .signal_log import SignalLog
 from .store import ActivityStore, Delivery
 from .store_file import ActivityStoreError
@@ -51,6 +53,7 @@ __all__ = [
     "EnhancedTool",
     "InProcessConnection",
     "Manual",
+    "McpToolConnection",
     "OnActivity",
     "OnProperty",
     "OnSignal",
@@ -77,5 +80,7 @@ __all__ = [
     "operation",
     "parse_manual",
     "render_manual",
+    "serve_http",
+    "serve_stdio",
     "signal",
 ]

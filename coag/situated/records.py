@@ -8,6 +8,7 @@ signals have the shape of MCP Events (SEP-3415), so that a server may also push 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
+from urllib.parse import quote, unquote
 
 from pydantic import ConfigDict, Field
 from pydantic.alias_generators import to_camel
@@ -144,6 +145,12 @@ class ToolDescription(Wire):
     """False for a tool of a server that is not enhanced: it is used without a manual."""
 
 
+class Catalogue(Wire):
+    """The tools of a server."""
+
+    tools: tuple[ToolDescription, ...] = ()
+
+
 class CallStatus(Wire):
     """What a tool knows of a call by its key."""
 
@@ -205,9 +212,19 @@ def manual_uri(tool: str) -> str:
 
 
 def call_uri(tool: str, key: str) -> str:
-    """Where it is read what became of a call."""
-    return f"tool://{tool}/calls/{key}"
+    """Where it is read what became of a call; the key's characters are escaped."""
+    return f"tool://{tool}/calls/{quote(key, safe='')}"
+
+
+def place_of(uri: str) -> tuple[str, str, str | None] | None:
+    """What the addresses above name: a tool, what of it, and the cursor or key; None for others."""
+    tool, *rest = uri.removeprefix("tool://").split("/", 2)
+    if not uri.startswith("tool://") or not tool or not rest:
+        return None
+    return tool, rest[0], unquote(rest[1]) if rest[1:] else None
 
 
 CATALOGUE_URI = "tool://catalogue"
-"""Where the descriptions of all tools of a server are read."""
+"""Where the descriptions of all tools of a server are read: a `Catalogue`."""
+KEY_META = "coag.situated/key"
+"""Where in `_meta` of a call its key is."""

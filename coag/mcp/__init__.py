@@ -1,0 +1,63 @@
+"""The Model Context Protocol over either major of its Python package.
+
+One session interface for clients (`McpSession`, held by `McpClient`), one for servers
+(`McpOffer`, `McpServing`). The package is imported by `sdk()` only: in `v1` or `v2`, by what is
+installed. Here is what both need and neither has: sessions that are made again, bounded requests,
+a word when notices were missed, and notices that wait for no slow client.
+"""
+
+from .client import McpClient
+from .connection import McpBounds, McpConnection
+from .installed import MCP_BOUND, Sdk, mcp_major, sdk
+from .parameters import (
+    ServerParams,
+    StdioServerParams,
+    StreamableHttpServerParams,
+    dumpable,
+    expanded,
+    label,
+    supported,
+)
+from .server import McpOffer, McpServing, NoSuchResourceError, ToolAnswer, http_server
+from .session import (
+    McpNotice,
+    McpRefusedError,
+    McpResource,
+    McpServerError,
+    McpSession,
+    McpText,
+    McpTool,
+    OnNotice,
+    Sampler,
+)
+
+__all__ = [
+    "StdioServerParams",
+    "StreamableHttpServerParams",
+    "ServerParams",
+    "supported",
+    "label",
+    "expanded",
+    "dumpable",
+    "McpClient",
+    "McpConnection",
+    "McpBounds",
+    "McpSession",
+    "McpTool",
+    "McpResource",
+    "McpText",
+    "McpNotice",
+    "OnNotice",
+    "Sampler",
+    "McpServerError",
+    "McpRefusedError",
+    "McpOffer",
+    "McpServing",
+    "ToolAnswer",
+    "NoSuchResourceError",
+    "http_server",
+    "sdk",
+    "Sdk",
+    "mcp_major",
+    "MCP_BOUND",
+]

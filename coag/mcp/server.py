@@ -1,0 +1,207 @@
+"""An MCP server of ours, whichever major of the mcp package is installed."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from typing import Any, NamedTuple, Protocol
+
+import uvicorn
+from starlette.types import ASGIApp
+
+from coag.errors import ConfigurationError
+
+from .session import McpResource, McpServerError, McpText, McpTool
+
+# ---- What a server offers ----
+
+
+class NoSuchResourceError(Exception):
+    """There is nothing to be read at an address."""
+
+
+class ToolAnswer(NamedTuple):
+    """What a tool says when it was called."""
+
+    text: str
+    data: dict[str, Any] | None = None
+    """The same for programs: structured content."""
+    is_error: bool = False
+
+
+class McpOffer(Protocol):
+    """What a server offers; it may change at any time, and the server is told of it."""
+
+    name: str
+    version: str
+    instructions: str
+
+    def tools(self) -> Sequence[McpTool]:
+        """The tools."""
+        ...
+
+    def resources(self) -> Sequence[McpResource]:
+        """What can be read."""
+        ...
+
+    def templates(self) -> Sequence[McpResource]:
+        """Forms of addresses at which more can be read (RFC 6570)."""
+        ...
+
+    async def call(
+        self, name: str, arguments: Mapping[str, Any], meta: Mapping[str, Any]
+    ) -> ToolAnswer:
+        """Calls a tool; whatever happens is an answer."""
+        ...
+
+    async def read(self, uri: str) -> McpText:
+        """What is at an address.
+
+        Raises:
+            NoSuchResourceError: Nothing is.
+        """
+        ...
+
+
+class McpServing(Protocol):
+    """A server over the mcp package. Its methods are called on its event loop."""
+
+    def updated(self, uri: str) -> None:
+        """Tells those who watch a resource that it is new. Waits for nobody."""
+        ...
+
+    def tools_changed(self) -> None:
+        """Tells every client that tools and resources came or went. Waits for nobody."""
+        ...
+
+    async def run_stdio(self) -> None:
+        """Serves the process that started this one, until it closes our standard input."""
+        ...
+
+    @asynccontextmanager
+    def http_app(self, hosts: Sequence[str], path: str) -> AsyncGenerator[ASGIApp]:
+        """An application that serves by Streamable HTTP, with sessions, as long as it is held.
+
+        Args:
+            hosts: What a `Host` header may name, each with its port or `:*`.
+            path: Where it is reached.
+        """
+        ...
+
+
+class MakeServer(Protocol):
+    """How a server is made."""
+
+    def __call__(self, offer: McpOffer) -> McpServing:
+        """The server of what is offered."""
+        ...
+
+
+# ---- Hints on their way to one session ----
+
+
+TOOLS_CHANGED = ""
+"""Stands in an outbox for the notice that tools came or went."""
+
+
+class Outbox:
+    """Notices for one session: each waits once at most, and only its own session is slow."""
+
+    def __init__(self) -> None:
+        self.watched: set[str] = set()
+        """The resources that the session wants to hear of."""
+        self._waiting: dict[str, None] = {}
+        self._filled = asyncio.Event()
+        self._sending: asyncio.Task[None] | None = None
+
+    def put(self, what: str) -> None:
+        """Adds a notice, if it is wanted and does not wait already."""
+        if what == TOOLS_CHANGED or what in self.watched:
+            self._waiting[what] = None
+            self._filled.set()
+
+    def start(self, send: Callable[[str], Awaitable[None]]) -> None:
+        """Sends from now on what waits, one after the other; a second start changes nothing."""
+        if self._sending is None:
+            self._sending = asyncio.create_task(self._empty(send))
+
+    def close(self) -> None:
+        """Sends no more."""
+        if self._sending is not None:
+            self._sending.cancel()
+
+    async def _empty(self, send: Callable[[str], Awaitable[None]]) -> None:
+        while True:
+            await self._filled.wait()
+            self._filled.clear()
+            while self._waiting:
+                what = next(iter(self._waiting))
+                del self._waiting[what]  # before it is sent: what is new meanwhile counts again
+                await send(what)
+
+
+# ---- Over HTTP, on this machine ----
+
+
+_LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+_STOP_SECONDS = 2
+
+
+class _Uvicorn(uvicorn.Server):
+    """A server that leaves signals to the program that it runs in."""
+
+    @contextmanager
+    def capture_signals(self) -> Generator[None]:
+        yield
+
+
+@asynccontextmanager
+async def http_server(
+    serving: McpServing, *, host: str = "127.0.0.1", port: int = 0, hosts: Sequence[str] = ()
+) -> AsyncGenerator[str]:
+    """Serves by Streamable HTTP as long as it is held; gives the address.
+
+    Requests must name this machine or one of `hosts` in their `Host` header, so that no page of
+    another origin reaches it under a name of its own (DNS rebinding).
+
+    Args:
+        serving: What is served.
+        host: The address that is listened on.
+        port: The port; 0 takes a free one.
+        hosts: More names, `NAME:PORT` or `NAME:*`; needed where `host` is no loopback address.
+
+    Raises:
+        ConfigurationError: It would be reached from other machines, and no names are given.
+        McpServerError: The address cannot be had.
+    """
+    if f"[{host}]" not in _LOOPBACK and host not in _LOOPBACK and not hosts:
+        raise ConfigurationError(
+            f"{host!r} can be reached from other machines: say by `hosts` under which names "
+            "('tools.example.org:*'), and put something in front that checks who asks."
+        )
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        listening = socket.create_server((host, port), family=family)
+    except OSError as error:
+        raise McpServerError(f"{host}:{port}", f"cannot listen: {error}") from error
+    port = listening.getsockname()[1]
+    names = [f"{name}:*" for name in _LOOPBACK] + list(hosts)
+    async with serving.http_app(names, "/mcp") as app:
+        config = uvicorn.Config(
+            app,
+            log_level="critical",
+            lifespan="off",
+            ws="none",
+            server_header=False,
+            timeout_graceful_shutdown=_STOP_SECONDS,
+        )
+        server = _Uvicorn(config)
+        running = asyncio.create_task(server.serve(sockets=[listening]))
+        try:
+            yield f"http://{f'[{host}]' if ':' in host else host}:{port}/mcp"
+        finally:
+            server.should_exit = server.force_exit = True
+            await running
+            listening.close()

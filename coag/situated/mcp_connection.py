@@ -1,0 +1,325 @@
+"""A connection to a server of tools over MCP: enhanced ones, and any other.
+
+Whatever a notice said or did not say, the truth is read. A connection that was lost is made again
+by the next call, or, while a tool is in focus, by a task that waits for its end; then everything
+may be new, and the hint says so.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from contextlib import asynccontextmanager
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from coag._util.timeouts import end_task
+from coag.errors import ConfigurationError
+from coag.mcp import (
+    McpBounds,
+    McpClient,
+    McpNotice,
+    McpRefusedError,
+    McpServerError,
+    McpSession,
+    supported,
+)
+from coag.schema import Reconciliation
+
+from .connection import Hint, ToolConnectionError
+from .plain_server import PlainServer
+from .records import (
+    CATALOGUE_URI,
+    KEY_META,
+    Acknowledgement,
+    CallStatus,
+    Catalogue,
+    PropertyReading,
+    SignalPage,
+    ToolDescription,
+    call_name,
+    call_uri,
+    manual_uri,
+    place_of,
+    properties_uri,
+    signals_uri,
+)
+from .signal_log import PAGE
+
+_LOG = logging.getLogger(__name__)
+ResultT = TypeVar("ResultT")
+ValueT = TypeVar("ValueT", bound=BaseModel)
+
+_BOUNDS = McpBounds(call_seconds=60, start_seconds=30, restarts=3, pause_seconds=1)
+_READ_SECONDS = 10.0
+"""Within which something is read; a server that takes longer counts as one that hangs."""
+_BACKOFF_SECONDS = (0.1, 5.0)
+"""The first pause before a lost connection is made again, and the longest."""
+
+
+class McpToolConnection:
+    """A connection to an MCP server. It is a `ToolConnection`.
+
+    A server that is not enhanced is one tool with this connection's name: each of its MCP tools is
+    an operation, each of its resources a property, and it has neither signals nor a manual.
+
+    Args:
+        params: How the server is reached: `StdioServerParams` or `StreamableHttpServerParams` of
+            `coag.mcp` or of AutoGen.
+        name: How it is called; unique within an agent.
+        bounds: How long is waited, and how often it is started; None for the defaults.
+
+    Raises:
+        ConfigurationError: The server is reached by another transport.
+    """
+
+    def __init__(self, params: object, name: str, *, bounds: McpBounds | None = None) -> None:
+        self.name = name
+        self._client = McpClient(
+            supported(params), bounds=bounds or _BOUNDS, on_notice=self._noticed
+        )
+        self._plain: PlainServer | None = None
+        self._is_known = False
+        """Whether it is known if the server is enhanced."""
+        self._focus: frozenset[str] = frozenset()
+        self._hint: Hint | None = None
+        self._keeper: asyncio.Task[None] | None = None
+
+    # ---- What is read ----
+
+    async def catalogue(self) -> Sequence[ToolDescription]:
+        """The tools that the server has now.
+
+        Raises:
+            ToolConnectionError: It cannot be asked, or its answer cannot be used.
+        """
+        async with self._translated():
+            enhanced = await self._read(_catalogue)
+            self._is_known = True
+            if enhanced is not None:
+                self._plain = None
+                return _value(Catalogue, enhanced).tools
+            if self._plain is None:
+                self._plain = PlainServer(self.name)
+            return (await self._read(self._plain.describe),)
+
+    async def manual(self, tool: str) -> str:
+        """The manual of a tool (Markdown).
+
+        Raises:
+            ToolConnectionError: There is none, or the server cannot be asked.
+        """
+        async with self._translated():
+            if await self._plain_server() is not None:
+                raise ToolConnectionError(self.name, f"{tool!r} has no manual.")
+            return await self._text(manual_uri(tool))
+
+    async def read_properties(self, tool: str) -> PropertyReading:
+        """The observable properties of a tool now.
+
+        Raises:
+            ToolConnectionError: There is no such tool, or the server cannot be asked.
+        """
+        async with self._translated():
+            if plain := await self._plain_server():
+                return await self._read(plain.properties)
+            return _value(PropertyReading, await self._text(properties_uri(tool)))
+
+    async def read_signals(self, tool: str, after: str | None, limit: int = PAGE) -> SignalPage:
+        """The signals after a cursor, the oldest first.
+
+        Raises:
+            ToolConnectionError: There is no such tool or cursor, or the server cannot be asked.
+        """
+        async with self._translated():
+            if plain := await self._plain_server():
+                return SignalPage(cursor=plain.cursor)
+            page = _value(SignalPage, await self._text(signals_uri(tool, after)))
+        if len(page.events) <= limit:
+            return page
+        events = page.events[:limit]
+        return SignalPage(events=events, cursor=events[-1].cursor, truncated=page.truncated)
+
+    async def became_of(self, tool: str, key: str) -> Reconciliation:
+        """What became of a call with this key, as far as the tool knows.
+
+        Raises:
+            ToolConnectionError: There is no such tool, or the server cannot be asked.
+        """
+        async with self._translated():
+            if await self._plain_server() is not None:
+                return "unknown"
+            return _value(CallStatus, await self._text(call_uri(tool, key))).status
+
+    # ---- What is done ----
+
+    async def invoke(
+        self, tool: str, operation: str, arguments: Mapping[str, Any], key: str
+    ) -> Acknowledgement:
+        """Starts an operation, at most once for one key.
+
+        Raises:
+            ToolConnectionError: Nobody answered; `may_have_happened` says whether it may have been
+                started.
+        """
+        async with self._translated():
+            plain = await self._plain_server()
+            name = plain.own_name(operation) if plain else call_name(tool, operation)
+            answer = await self._client.request(
+                lambda session: session.call_tool(name, arguments, {KEY_META: key})
+            )
+            self._client.succeeded()
+            if plain:
+                return plain.acknowledgement(answer)
+            return self._acknowledgement(name, answer)
+
+    def _acknowledgement(self, name: str, answer: Mapping[str, Any]) -> Acknowledgement:
+        """What an enhanced tool answered."""
+        data: Any = answer.get("structuredContent") or {}
+        texts = (part.get("text", "") for part in answer.get("content", ()))
+        said = " ".join(texts)[:500]
+        if "accepted" not in data:
+            open_end = bool(data.get("mayHaveHappened")) or not answer.get("isError")
+            problem = f"{name!r} was not acknowledged: {said or 'it answered nothing'}"
+            raise ToolConnectionError(self.name, problem, may_have_happened=open_end)
+        try:
+            return Acknowledgement.model_validate(data)
+        except ValidationError as error:
+            problem = f"{name!r} gave an acknowledgement that cannot be read: {error}"
+            raise ToolConnectionError(self.name, problem, may_have_happened=True) from error
+
+    # ---- What is watched ----
+
+    async def focus(self, tools: AbstractSet[str]) -> None:
+        """From now on hints are wanted for these tools, and for no others.
+
+        Raises:
+            ToolConnectionError: The server cannot be told now; it will be, when it can.
+        """
+        self._focus = frozenset(tools)
+        if self._focus and (self._keeper is None or self._keeper.done()):
+            self._keeper = asyncio.create_task(self._keep(), name=f"coag.mcp.{self.name}")
+        if not self._focus:
+            await self._stop_keeping()
+        async with self._translated():
+            await self._watch()
+
+    def on_hint(self, hint: Hint) -> None:
+        """Sets who is called when something may be new."""
+        self._hint = hint
+
+    async def close(self) -> None:
+        """Ends the connection; the server stays, unless it was started by it."""
+        await self._stop_keeping()
+        await self._client.close()
+
+    async def _stop_keeping(self) -> None:
+        if self._keeper is not None:
+            await end_task(self._keeper)
+            self._keeper = None
+
+    async def _keep(self) -> None:
+        """Makes the connection again whenever it ends, for as long as tools are in focus."""
+        pause, longest = _BACKOFF_SECONDS
+        while True:
+            try:
+                connection = await self._client.connection()
+                await self._watch()
+            except (
+                ToolConnectionError,
+                McpServerError,
+                McpRefusedError,
+                ConfigurationError,
+            ) as error:
+                _LOG.debug("The tools of %r cannot be watched now: %s", self.name, error)
+                await asyncio.sleep(pause)
+                pause = min(2 * pause, longest)
+                continue
+            pause = _BACKOFF_SECONDS[0]
+            self._tell(None)
+            await connection.over()
+
+    async def _watch(self) -> None:
+        """Has the server say when what is in focus is new, where it can."""
+        plain = await self._plain_server()
+        uris = (
+            plain.uris
+            if plain and self.name in self._focus
+            else frozenset(map(properties_uri, self._focus))
+            if not plain
+            else frozenset[str]()
+        )
+
+        async def watch(session: McpSession) -> None:
+            if session.tells_updates:
+                await session.watch(uris)
+
+        await self._client.request(watch, _READ_SECONDS)
+
+    def _noticed(self, notice: McpNotice) -> None:
+        if notice.kind == "updated" and self._plain is None:
+            place = place_of(notice.uri or "")
+            self._tell(place[0] if place else None)
+        elif notice.kind == "updated":
+            self._tell(self.name)
+        elif notice.kind in ("tools", "missed"):
+            self._tell(None)
+
+    def _tell(self, tool: str | None) -> None:
+        if self._hint is not None and (tool is None or tool in self._focus):
+            self._hint(tool)
+
+    # ---- How it is asked ----
+
+    async def _plain_server(self) -> PlainServer | None:
+        """What is known of a server that is not enhanced; None of one that is."""
+        if not self._is_known:
+            await self.catalogue()
+        return self._plain
+
+    async def _text(self, uri: str) -> str:
+        return (await self._read(lambda session: session.read_resource(uri))).text
+
+    async def _read(self, ask: Callable[[McpSession], Awaitable[ResultT]]) -> ResultT:
+        """What is read: asked again if the connection broke meanwhile, since nothing is done."""
+        try:
+            read = await self._client.request(ask, _READ_SECONDS)
+        except McpServerError as error:
+            if not error.may_have_happened:
+                raise
+            read = await self._client.request(ask, _READ_SECONDS)
+        self._client.succeeded()
+        return read
+
+    @asynccontextmanager
+    async def _translated(self) -> AsyncGenerator[None]:
+        try:
+            yield
+        except (McpServerError, ConfigurationError) as error:
+            may = isinstance(error, McpServerError) and error.may_have_happened
+            raise ToolConnectionError(self.name, str(error), may_have_happened=may) from error
+        except McpRefusedError as error:
+            raise ToolConnectionError(
+                self.name, str(error), may_have_happened=not error.understood
+            ) from error
+        except ValidationError as error:
+            raise ToolConnectionError(self.name, f"gave what cannot be read: {error}") from error
+
+
+async def _catalogue(session: McpSession) -> str | None:
+    """The catalogue of an enhanced server; None of another."""
+    if not session.has_resources:
+        return None
+    try:
+        return (await session.read_resource(CATALOGUE_URI)).text
+    except McpRefusedError as error:
+        if not error.understood:
+            raise
+        return None
+
+
+def _value(kind: type[ValueT], text: str) -> ValueT:
+    return kind.model_validate_json(text)
