@@ -200,15 +200,37 @@ class CoagAgent(ReadableAgent, BaseChatAgent, Component[CoagAgentConfig]):
         """
         folder = run_folder if isinstance(run_folder, RunFolder) else RunFolder(Path(run_folder))
         agent = await build_for_resume(folder, cls, trust)
+        await agent.continue_run(folder)
+        return agent
+
+    def begin_run(self) -> RunFolder | None:
+        """Opens the run before its first turn; its folder, or None where it is kept in RAM.
+
+        Raises:
+            TraceError: The run's folder cannot be written to.
+        """
+        self._runs.open()
+        return self.run_folder
+
+    async def continue_run(self, folder: RunFolder) -> None:
+        """Continues a run in this agent, which has taken no turn yet; see `resume`."""
         recovered = recover_state(folder.trace_path)
         recovered.change = lambda mind: refuse_missing_rules(mind, recovered.rules, folder.path)
-        agent._runs.attach(folder)
+        self._runs.attach(folder)
         try:
-            await agent.restore(recovered)
+            await self.restore(recovered)
         except BaseException:
-            agent._runs.release()
+            self._runs.release()
             raise
-        return agent
+
+    async def leave_run(self) -> None:
+        """Lets go of the run's folder without ending the run, so that it can be continued.
+
+        Raises:
+            TurnInProgressError: A turn is in progress.
+        """
+        await self._turns.end_abandoned()
+        self._runs.release()
 
     async def restore(self, recovered: RecoveredState, parent: Parent | None = None) -> None:
         """Continues where a trace says that a run stopped; for `resume` and for forks.

@@ -424,6 +424,8 @@ class ToolRunner:
         """What the tool itself can find out about a call of unknown outcome; see `tool`."""
         ask: Any = effects_of(self._by_name.get(action.action)).reconcile
         if ask is None:
+            ask = getattr(self.listing.home(action.action), "reconcile", None)
+        if ask is None:
             return "unknown"
         if inspect.iscoroutinefunction(ask):
             return await ask(action)

@@ -15,6 +15,7 @@ from .dialogue import named_images
 from .prompt_budgets import READ_MORE, WINDOW, Budgets, MemoryLimits, name_of, shortened
 from .prompts import DATA_RULE, PhaseMaterial, Rendering
 from .sections import fitting, render_section, wrap_as_data
+from .situated import SituatedContext, SituatedState, ToolState
 from .states import AssistantState, check_public, dump_state, own_copy
 from .working_memory import (
     CognitiveState,
@@ -52,6 +53,9 @@ __all__ = [
     "PhaseMaterial",
     "DATA_RULE",
     "AssistantState",
+    "SituatedContext",
+    "SituatedState",
+    "ToolState",
     "dump_state",
     "own_copy",
     "render_section",

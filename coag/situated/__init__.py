@@ -33,6 +33,8 @@ from .records import (
     SignalPage,
     SignalRecord,
     ToolDescription,
+    call_name,
+    parts_of,
 )
 from .serving import serve_http, serve_stdio
 from .signal_log import SignalLog
@@ -75,10 +77,12 @@ __all__ = [
     "VirtualClock",
     "Wait",
     "Workspace",
+    "call_name",
     "internal_operation",
     "observable",
     "operation",
     "parse_manual",
+    "parts_of",
     "render_manual",
     "serve_http",
     "serve_stdio",

@@ -1,0 +1,248 @@
+"""The agents behind activities: one for each, rebuilt from its run where it was let go.
+
+An activity is a run. Its agent holds its working memory while it is live; of those that wait, only
+the ones used last stay in memory, the others are rebuilt from their run folder when they are woken.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import AsyncGenerator, Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from autogen_agentchat.base import Response
+from autogen_agentchat.messages import BaseAgentEvent, BaseChatMessage, TextMessage
+from autogen_core import CancellationToken
+
+from coag.context import WorkingMemory
+from coag.schema import Event, MemoryKind, Provenance, Trust, one_line
+from coag.situated import Activity, ActivityEnd, ActivityStore, SituatedModule, Step
+from coag.tracing import RunFolder
+
+from .agent import CoagAgent
+
+Shown = BaseAgentEvent | BaseChatMessage
+EXPERIENCE = "experience"
+"""The type of the record that an ended activity leaves in long-term memory."""
+EXPERIENCE_CHARACTERS = 2_000
+_CALL_CHARACTERS = 160
+_FAILING = ("impasses", "budget", "actions", "error", "cancelled")
+"""Reasons of a turn's end that end the activity, too."""
+
+
+@dataclass(slots=True)
+class LiveActivity:
+    """An activity's agent, and the turn that it is in."""
+
+    agent: CoagAgent
+    module: SituatedModule
+    token: CancellationToken = field(default_factory=CancellationToken)
+    stream: AsyncGenerator[Shown | Response, None] | None = None
+    cycle: int = 0
+    """The last cycle that was seen to its end."""
+
+    @property
+    def memory(self) -> WorkingMemory:
+        """The activity's working memory now."""
+        return self.agent.context.working_memory
+
+    async def to_the_next(self, goal: Activity, show: Callable[[Shown], None]) -> Response | None:
+        """Runs to the end of the next cycle (None), or of the turn (its response)."""
+        if self.stream is None:
+            messages = [] if self.memory.goal or self.agent.in_turn else [goal_message(goal)]
+            self.token = CancellationToken()
+            self.stream = self.agent.on_messages_stream(messages, self.token)
+        async for item in self.stream:
+            if isinstance(item, Response):
+                self.stream = None
+                return item
+            show(item)
+            if not self.memory.in_cycle and self.memory.cycle != self.cycle:
+                self.cycle = self.memory.cycle
+                return None
+        raise AssertionError("A turn always ends with a response.")
+
+    async def let_go(self) -> None:
+        """Ends the turn, if there is one; the run stays open."""
+        if self.stream is not None:
+            await self.stream.aclose()
+            self.stream = None
+        await self.agent.leave_run()
+
+
+def goal_message(activity: Activity) -> TextMessage:
+    """What sets the goal: the words of the user, or of somebody who is trusted less."""
+    by_user = activity.trust is Trust.USER
+    return TextMessage(content=activity.goal, source="user" if by_user else activity.source)
+
+
+MakeAgent = Callable[[Activity], tuple[CoagAgent, SituatedModule]]
+
+
+class ActivityMinds:
+    """Steps activities: each with an agent of its own, one cycle at a time.
+
+    Args:
+        make: Makes an activity's agent, with its module.
+        store: Where activities are kept.
+        runs: The folder of the run folders; None if runs are kept in RAM, and all agents with them.
+        live: How many agents are kept in memory, where runs are on disk.
+        show: Gets what an activity's turn shows on the way.
+    """
+
+    def __init__(
+        self,
+        make: MakeAgent,
+        store: ActivityStore,
+        *,
+        runs: Path | None,
+        live: int,
+        show: Callable[[str, Shown], None],
+    ) -> None:
+        self._make = make
+        self._store = store
+        self._runs = runs
+        self._most = live
+        self._show = show
+        self._live: OrderedDict[str, LiveActivity] = OrderedDict()
+        self._stepping: set[str] = set()
+        self.states: dict[str, Mapping[str, Any]] = {}
+        """Saved states of agents that are not made yet, by activity."""
+
+    async def step(self, activity: Activity) -> Step:
+        """One cycle of an activity, and whether it waits or ends by it."""
+        self._stepping.add(activity.id)
+        try:
+            live = await self._of(activity)
+            before = live.memory.spent.usage.tokens
+            response = None
+            try:
+                response = await live.to_the_next(
+                    activity, lambda event: self._show(activity.id, event)
+                )
+            except BaseException:
+                live.stream = None  # a turn that raised has ended
+                raise
+            tokens = max(0, live.memory.spent.usage.tokens - before)
+            step = Step(tokens=tokens) if response is None else _after_turn(live, response, tokens)
+            if step.end is not None:
+                await _remember(activity, step, live)
+            return step
+        finally:
+            self._stepping.discard(activity.id)
+            await self._let_some_go()
+
+    async def release(self, activity_id: str) -> None:
+        """Lets go of an activity's agent; the run of one that is over is ended."""
+        live = self._live.pop(activity_id, None)
+        if live is None:
+            return
+        await live.let_go()
+        activity = self._store.get(activity_id)
+        if activity is not None and activity.over:
+            await live.agent.close()
+
+    async def close(self) -> None:
+        """Lets go of all agents; their runs can be continued."""
+        for activity_id in list(self._live):
+            await self.release(activity_id)
+
+    async def save_state(self) -> dict[str, Mapping[str, Any]]:
+        """The states of the live agents by activity."""
+        return {
+            **self.states,
+            **{name: await live.agent.save_state() for name, live in self._live.items()},
+        }
+
+    async def _of(self, activity: Activity) -> LiveActivity:
+        live = self._live.get(activity.id)
+        if live is None:
+            live = self._live[activity.id] = await self._build(activity)
+        self._live.move_to_end(activity.id)
+        return live
+
+    async def _build(self, activity: Activity) -> LiveActivity:
+        agent, module = self._make(activity)
+        if self._runs is not None and activity.run is not None:
+            await agent.continue_run(RunFolder(self._runs / activity.run))
+        elif (state := self.states.pop(activity.id, None)) is not None:
+            await agent.load_state(state)
+        live = LiveActivity(agent, module)
+        if not live.memory.in_cycle:
+            live.cycle = live.memory.cycle
+        if activity.run is None and (folder := agent.begin_run()) is not None:
+            # Kept before anything acts: after a crash the activity finds its run by this name.
+            self._store.name_run(activity.id, folder.path.name)
+        return live
+
+    async def _let_some_go(self) -> None:
+        """Keeps the number of live agents bounded; those in a turn stay."""
+        if self._runs is None:
+            return
+        idle = [
+            name
+            for name, live in self._live.items()
+            if live.stream is None and name not in self._stepping
+        ]
+        for name in idle[: max(0, len(self._live) - self._most)]:
+            await self.release(name)
+
+
+def _after_turn(live: LiveActivity, response: Response, tokens: int) -> Step:
+    """What the end of a turn means for the activity."""
+    module, message = live.module, response.chat_message
+    text, reason = message.to_text(), message.metadata.get("ended_by", "respond")
+    wait, module.pending = module.pending, None
+    abandoned, module.abandoned = module.abandoned, None
+    if abandoned is not None:
+        return Step(end=ActivityEnd.FAILED, result=abandoned, tokens=tokens)
+    if reason == "suspended" and wait is not None:
+        return Step(wait=wait, tokens=tokens)
+    if reason == "respond":
+        return Step(end=ActivityEnd.DONE, result=text, tokens=tokens)
+    if reason in _FAILING:
+        return Step(end=ActivityEnd.FAILED, result=text, tokens=tokens)
+    return Step(tokens=tokens)  # the bound of a turn, not of the activity: its next turn goes on
+
+
+# ---- What an ended activity leaves: an experience that later ones recall (thesis, 5.2.3) ----
+
+
+async def _remember(activity: Activity, step: Step, live: LiveActivity) -> None:
+    memory, taint = live.memory, live.memory.tainted_by
+    done = step.end is ActivityEnd.DONE
+    trust = Trust.UNTRUSTED if taint is not None else activity.trust
+    await live.agent.long_term_memory.remember(
+        MemoryKind.EPISODIC,
+        experience_text(activity.goal, step, memory),
+        provenance=Provenance(
+            run=activity.run or activity.id,
+            activity=activity.id,
+            cycle=memory.cycle,
+            source=activity.agent,
+            source_kind="agent",
+            trust=trust,
+            shown=() if taint is None else taint.sources,
+        ),
+        type=EXPERIENCE,
+        metadata={"succeeded": done, "steps": activity.steps + 1},
+        event=Event(
+            episode=activity.id,
+            situation=one_line(activity.goal, 200),
+            outcome=one_line(step.result, 200),
+        ),
+    )
+
+
+def experience_text(goal: str, step: Step, memory: WorkingMemory) -> str:
+    """The goal, how it ended, and what was done in order, by rules."""
+    done = step.end is ActivityEnd.DONE
+    ended = "succeeded" if done else "failed"
+    lines = [f"Goal: {one_line(goal, 300)}", f"It {ended}: {one_line(step.result, 300)}"]
+    lines.append("What was done, in order:" if done else "What was tried, in order:")
+    for past in memory.deeds:
+        call = one_line(f"{past.action} {past.arguments or ''}", _CALL_CHARACTERS)
+        lines.append(f"- {call}: {past.status.value}, {one_line(past.result, _CALL_CHARACTERS)}")
+    return "\n".join(lines)[:EXPERIENCE_CHARACTERS]
