@@ -120,6 +120,14 @@ class _Commands(LazyGroup):
             "Shows runs live: phase, tokens, cost, last decision, vetoes.",
         ),
         "memory": ("coag.cli.memory:app", "Reads and corrects what an agent remembers."),
+        "run": (
+            "coag.cli.run:run",
+            "Runs a situated agent until it is stopped.",
+        ),
+        "activities": (
+            "coag.cli.activities:app",
+            "Shows and steers what a situated agent pursues.",
+        ),
     }
 
 

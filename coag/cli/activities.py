@@ -1,0 +1,140 @@
+"""`coag activities`: what a situated agent pursues, and what it waits for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, ClassVar
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from coag._util.text import cleaned, one_line
+from coag.errors import ConfigurationError, UnknownNameError
+from coag.situated import Activity, ActivityState, ActivityStore
+
+from .app import LazyGroup
+from .options import AsJson
+from .output import screen, show, write_json
+
+STORE = "activities.sqlite"
+_SHORT = 60
+"""Characters of a goal that the table shows."""
+
+Folder = Annotated[Path, typer.Argument(help="The agent's folder: what it was given as `folder`.")]
+ActivityId = Annotated[str, typer.Argument(metavar="ID", help="The activity's id.")]
+OnlyOpen = Annotated[bool, typer.Option("--open", help="Only those that have not ended.")]
+Reason = Annotated[str, typer.Option(help="Why; it becomes the activity's result.")]
+
+
+class _Activities(LazyGroup):
+    lazy: ClassVar = {
+        "ls": (f"{__name__}:ls", "Lists an agent's activities: state, wait, deadline, goal."),
+        "show": (f"{__name__}:show_one", "Shows one activity, and what is in its inbox."),
+        "cancel": (f"{__name__}:cancel", "Asks the agent to end an activity."),
+        "wake": (f"{__name__}:wake", "Asks the agent to wake an activity before its time."),
+    }
+
+
+app = typer.Typer(
+    cls=_Activities,
+    help="Shows and steers what a situated agent pursues, while it runs or not.",
+    no_args_is_help=True,
+)
+
+
+def ls(folder: Folder, only_open: OnlyOpen = False, as_json: AsJson = False) -> None:
+    """Lists an agent's activities: state, wait, deadline, goal."""
+    store = _opened(folder)
+    activities = [one for one in store.find() if not (only_open and one.over)]
+    store.close()
+    if as_json:
+        write_json(*(one.model_dump_json() for one in activities))
+        return
+    table = Table("id", "state", "steps", "tokens", "waits for", "until", "goal", box=None)
+    for one in activities:
+        table.add_row(*map(cleaned, _cells(one)))
+    screen().print(table)
+
+
+def _cells(activity: Activity) -> tuple[str, ...]:
+    wait, until = activity.wait, ""
+    if wait is not None and wait.deadline is not None:
+        until = f"{wait.deadline:%Y-%m-%d %H:%M:%S}"
+    return (
+        activity.id,
+        str(activity.end or activity.state),
+        f"{activity.steps:,}",
+        f"{activity.tokens:,}",
+        str(wait.condition) if wait else "",
+        until,
+        one_line(activity.goal, _SHORT),
+    )
+
+
+def show_one(folder: Folder, activity_id: ActivityId, as_json: AsJson = False) -> None:
+    """Shows one activity, and what is in its inbox."""
+    store = _opened(folder)
+    activity = _found(store, activity_id)
+    inbox = store.inbox(activity_id)
+    store.close()
+    if as_json:
+        write_json(activity.model_dump_json(), *(one.percept.model_dump_json() for one in inbox))
+        return
+    facts = {
+        "goal": f"{activity.goal} (set by {activity.source})",
+        "state": str(activity.end or activity.state),
+        "waits for": str(activity.wait.condition) if activity.wait else "",
+        "result": activity.result,
+        "run": f"{folder / 'runs' / activity.run}" if activity.run else "",
+        "used": f"{activity.steps:,} steps, {activity.tokens:,} tokens",
+    }
+    show(Text(cleaned(f"{name:10}{value}")) for name, value in facts.items() if value)
+    show(
+        Text(cleaned(f"  not perceived yet: {one.percept.source}: {one.percept.content}"))
+        for one in inbox
+    )
+
+
+def cancel(folder: Folder, activity_id: ActivityId, reason: Reason = "It was cancelled.") -> None:
+    """Asks the agent to end an activity.
+
+    The agent does so when it runs: at once, or when it is started next.
+    """
+    _ask(folder, activity_id, "cancel", reason)
+
+
+def wake(folder: Folder, activity_id: ActivityId) -> None:
+    """Asks the agent to wake an activity before its time."""
+    _ask(folder, activity_id, "wake")
+
+
+def _ask(folder: Path, activity_id: str, what: str, reason: str = "") -> None:
+    store = _opened(folder)
+    activity = _found(store, activity_id)
+    if activity.over:
+        raise ConfigurationError(f"Activity {activity_id!r} has ended: {activity.end}.")
+    if what == "wake" and activity.state is not ActivityState.BLOCKED:
+        raise ConfigurationError(f"Activity {activity_id!r} waits for nothing: {activity.state}.")
+    store.request(activity_id, "wake" if what == "wake" else "cancel", reason)
+    store.close()
+    show([f"Asked to {what} {activity_id}."])
+
+
+def _opened(folder: Path) -> ActivityStore:
+    path = folder / STORE
+    if not path.is_file():
+        raise ConfigurationError(
+            f"There are no activities in {str(folder)!r}: it has no {STORE!r}. Give the folder "
+            "that the agent was given as `folder`."
+        )
+    return ActivityStore(path, owner=False)
+
+
+def _found(store: ActivityStore, activity_id: str) -> Activity:
+    activity = store.get(activity_id)
+    if activity is None:
+        known = [one.id for one in store.find()]
+        store.close()
+        raise UnknownNameError("activity", activity_id, known[-20:])
+    return activity
