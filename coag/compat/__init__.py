@@ -1,7 +1,8 @@
 """Parts that also serve stock AutoGen agents, and that `CoagAgent` itself is made of.
 
 `ToolRunner` runs AutoGen tools and workbenches so that whatever they do ends in a result.
-`ConstrainedWorkbench` puts the guard of `CoagAgent` around any tools.
+`ConstrainedWorkbench` puts the guard of `CoagAgent` around any tools. `EnhancedToolWorkbench` gives
+stock agents tools that change by themselves, with a wait.
 `AutoGenMemory` is our long-term memory behind AutoGen's `Memory`.
 `ResilientClient` makes the answers of any model client reliable. `record` writes the run of any
 chat agent down as ours are: `RecordingClient` and `RecordingWorkbench` write its model and its
@@ -31,6 +32,7 @@ from .components import (
     workbench_component,
 )
 from .constrained_workbench import ConstrainedWorkbench
+from .enhanced_tools import EnhancedToolWorkbench, OperationsWorkbench
 from .exchanges import UNREADABLE, ended_as, status_of
 from .guarded_calls import GuardedResult
 from .recorder import Recorder, ToolAttempt
@@ -53,6 +55,8 @@ from .tool_runner import RESERVED, ToolRunner, read_result
 from .tools import Tool, ToolEffects, tool
 
 __all__ = [
+    "EnhancedToolWorkbench",
+    "OperationsWorkbench",
     "ToolRunner",
     "Tool",
     "tool",

@@ -181,8 +181,8 @@ _READERS: Mapping[str, tuple[str, type[_Named]]] = {
     READ_PROPERTIES: ("The observable properties of a tool now.", _Named),
     READ_SIGNALS: ("The signals that a tool has emitted, after a cursor.", _After),
     WAIT: (
-        f"Waits until a tool emits a signal, for at most {MOST_SECONDS:g} seconds. Give the cursor "
-        "of the acknowledgement or of the last reading as `after`, so that nothing is missed.",
+        f"Waits until a tool emits a signal, for at most {MOST_SECONDS:g} seconds. Signals since "
+        "your last operation of this tool count, or those after the cursor that you give.",
         _Waiting,
     ),
 }
@@ -199,6 +199,8 @@ class EnhancedToolWorkbench(OperationsWorkbench):
         super().__init__(self._all_tools, self._run, self._asked)
         self._connections = tuple(connections)
         self._homes: dict[str, ToolConnection] = {}
+        self._acknowledged: dict[str, str] = {}
+        """The cursor of the last acknowledgement of each tool."""
         self._news = asyncio.Event()
         for connection in self._connections:
             connection.on_hint(lambda tool: self._news.set())
@@ -226,8 +228,8 @@ class EnhancedToolWorkbench(OperationsWorkbench):
         self, tool: str, operation: str, arguments: Mapping[str, Any], key: str
     ) -> Acknowledgement:
         answer = await (await self._home(tool)).invoke(tool, operation, arguments, key)
-        cursor = f"(cursor {answer.cursor})"
-        return answer.model_copy(update={"message": f"{answer.message} {cursor}".strip()})
+        self._acknowledged[tool] = answer.cursor
+        return answer
 
     async def _asked(self, tool: str, key: str) -> Reconciliation:
         return await (await self._home(tool)).became_of(tool, key)
@@ -277,8 +279,12 @@ class EnhancedToolWorkbench(OperationsWorkbench):
         return (await home.read_properties(given.tool)).model_dump_json(by_alias=True)
 
     async def _wait(self, home: ToolConnection, given: _Waiting) -> str:
-        """The first such signal after the cursor, or that there was none in time."""
-        cursor = given.after or (await home.read_properties(given.tool)).cursor
+        """The first such signal after the cursor, or that there was none in time.
+
+        Without a cursor: after the last acknowledgement that this workbench had of the tool.
+        """
+        cursor = given.after or self._acknowledged.get(given.tool)
+        cursor = cursor or (await home.read_properties(given.tool)).cursor
         condition = OnSignal(tool=given.tool, name=given.signal)
         seconds = min(max(given.timeout_seconds, 0.0), MOST_SECONDS)
         look = partial(self._look, home, condition)

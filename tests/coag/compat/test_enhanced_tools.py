@@ -1,0 +1,165 @@
+"""Enhanced tools for stock agents: operations, reading, and a bounded wait."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from typing import Literal
+
+import pytest
+from autogen_agentchat.agents import AssistantAgent
+from autogen_core import CancellationToken, FunctionCall
+
+from coag import ScriptedModel
+from coag.compat import EnhancedToolWorkbench
+from coag.models import scripted_answers
+from coag.schema import UnsettledAction
+from coag.situated import (
+    EnhancedTool,
+    InProcessConnection,
+    Workspace,
+    internal_operation,
+    observable,
+    operation,
+    signal,
+)
+
+
+class Kettle(EnhancedTool):
+    """Boils water."""
+
+    protocol = "Wait for `kettle.boiled` before you pour."
+    status = observable(Literal["OFF", "HEATING", "HOT"], "OFF", description="What it does.")
+    boiled = signal("kettle.boiled", "The water is hot.", payload={"celsius": int})
+
+    @operation(
+        preconditions="`status` is `OFF`",
+        check=lambda kettle: kettle.status == "OFF",
+        completed_by="kettle.boiled",
+    )
+    async def switch_on(self) -> str:
+        """Starts heating."""
+        self.status = "HEATING"
+        self.heat()
+        return "Heating."
+
+    @internal_operation
+    async def heat(self) -> None:
+        await self.sleep(0.01)
+        self.status = "HOT"
+        self.boiled.emit(celsius=100)
+
+
+@pytest.fixture
+async def bench() -> AsyncIterator[EnhancedToolWorkbench]:
+    """The operations of one kettle, and the ways to read and to wait."""
+    workspace = Workspace()
+    workspace.add(Kettle("kettle"))
+    yield EnhancedToolWorkbench([InProcessConnection(workspace)])
+    await workspace.close()
+
+
+async def test_operations_are_offered_beside_reading_and_waiting(
+    bench: EnhancedToolWorkbench,
+) -> None:
+    names = [schema["name"] for schema in await bench.list_tools()]
+
+    assert names == [
+        "read_manual",
+        "read_properties",
+        "read_signals",
+        "wait_for_signal",
+        "kettle__switch_on",
+    ]
+
+
+async def test_an_operation_is_acknowledged_and_its_signal_waited_for(
+    bench: EnhancedToolWorkbench,
+) -> None:
+    started = await bench.call_tool("kettle__switch_on", {}, call_id="call-1")
+    waited = await bench.call_tool("wait_for_signal", {"tool": "kettle", "signal": "kettle.boiled"})
+
+    assert started.to_text() == "Heating."
+    assert json.loads(waited.to_text())["data"] == {"celsius": 100}
+    assert json.loads(waited.to_text())["cause"] == "call-1"
+
+
+async def test_a_refused_operation_is_an_error_that_says_why(bench: EnhancedToolWorkbench) -> None:
+    await bench.call_tool("kettle__switch_on", {}, call_id="call-1")
+
+    again = await bench.call_tool("kettle__switch_on", {}, call_id="call-2")
+
+    assert again.is_error
+    assert "`status` is `OFF`" in again.to_text()
+
+
+async def test_the_same_call_is_run_once_and_can_be_asked_about(
+    bench: EnhancedToolWorkbench,
+) -> None:
+    first = await bench.call_tool("kettle__switch_on", {}, call_id="call-1")
+    second = await bench.call_tool("kettle__switch_on", {}, call_id="call-1")
+
+    def asked(key: str) -> UnsettledAction:
+        return UnsettledAction(intent_id=key, action="kettle__switch_on", arguments={}, cycle=1)
+
+    assert second.to_text() == first.to_text()
+    assert await bench.reconcile(asked("call-1")) == "happened"
+    assert await bench.reconcile(asked("call-9")) == "did_not_happen"
+
+
+async def test_a_wait_ends_in_time_and_says_how_to_wait_again(
+    bench: EnhancedToolWorkbench,
+) -> None:
+    arguments = {"tool": "kettle", "signal": "kettle.boiled", "timeout_seconds": 0.01}
+
+    waited = await bench.call_tool("wait_for_signal", arguments)
+
+    assert not waited.is_error
+    assert waited.to_text().startswith("No signal 'kettle.boiled' of 'kettle' within 0.01 s.")
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "problem"),
+    [
+        ("read_manual", {"tool": "oven"}, "There is no tool 'oven'. There are: kettle."),
+        ("read_manual", {}, "'tool' is a required property"),
+        ("oven__heat", {}, "There is no tool 'oven'"),
+        ("heat", {}, "There is no operation 'heat'."),
+    ],
+)
+async def test_what_is_wrong_is_an_error_that_says_what_there_is(
+    bench: EnhancedToolWorkbench, name: str, arguments: dict[str, str], problem: str
+) -> None:
+    result = await bench.call_tool(name, arguments)
+
+    assert result.is_error
+    assert problem in result.to_text()
+
+
+async def test_a_cancelled_token_ends_a_wait(bench: EnhancedToolWorkbench) -> None:
+    token = CancellationToken()
+    arguments = {"tool": "kettle", "signal": "kettle.boiled"}
+    waiting = asyncio.create_task(bench.call_tool("wait_for_signal", arguments, token))
+    await asyncio.sleep(0)
+
+    token.cancel()
+
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+
+
+async def test_a_stock_agent_boils_water_in_one_wait(bench: EnhancedToolWorkbench) -> None:
+    wait = '{"tool": "kettle", "signal": "kettle.boiled"}'
+    answers = scripted_answers(
+        [
+            [FunctionCall(id="1", name="kettle__switch_on", arguments="{}")],
+            [FunctionCall(id="2", name="wait_for_signal", arguments=wait)],
+            "It is hot.",
+        ]
+    )
+    agent = AssistantAgent("cook", ScriptedModel(answers), workbench=bench, max_tool_iterations=4)
+
+    result = await agent.run(task="Boil water.")
+
+    assert result.messages[-1].to_text() == "It is hot."
