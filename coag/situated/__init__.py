@@ -21,6 +21,7 @@ from .activities import (
 )
 from .clocks import ScaledClock, ToolClock, VirtualClock
 from .connection import ToolConnection, ToolConnectionError
+from .listeners import SchedulerStoppedError
 from .manual import Manual, parse_manual, render_manual
 from .mcp_connection import McpToolConnection
 from .operations import OperationFailedError, OperationRefusedError, operation
@@ -36,8 +37,10 @@ from .records import (
     call_name,
     parts_of,
 )
+from .scheduler import ActivityScheduler
 from .serving import serve_http, serve_stdio
 from .signal_log import SignalLog
+from .steps import ActivityMind
 from .store import ActivityStore, Delivery
 from .store_file import ActivityStoreError
 from .tool import EnhancedTool, internal_operation, observable, signal
@@ -48,6 +51,8 @@ __all__ = [
     "Activity",
     "ActivityBudget",
     "ActivityEnd",
+    "ActivityMind",
+    "ActivityScheduler",
     "ActivityState",
     "ActivityStore",
     "ActivityStoreError",
@@ -65,6 +70,7 @@ __all__ = [
     "PropertyReading",
     "OperationRefusedError",
     "ScaledClock",
+    "SchedulerStoppedError",
     "SignalDescription",
     "SignalLog",
     "SignalPage",

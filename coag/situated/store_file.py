@@ -39,7 +39,6 @@ CREATE TABLE activities (
     body TEXT NOT NULL
 );
 CREATE INDEX activities_by_state ON activities (state, place);
-CREATE INDEX activities_by_awaited ON activities (awaited) WHERE awaited IS NOT NULL;
 CREATE TABLE inbox (
     number INTEGER PRIMARY KEY AUTOINCREMENT,
     activity TEXT NOT NULL,

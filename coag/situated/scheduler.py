@@ -1,0 +1,338 @@
+"""Who runs when: a scheduler takes activities one step at a time and lets the blocked ones sleep.
+
+A blocked activity costs no task, no timer and no model call: it is an entry in an index. One timer
+serves all deadlines. Each change of an activity is stored before anything else happens, so that a
+killed process goes on where it was.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+from collections.abc import Callable, Iterable, Sequence
+
+from coag.schema import Clock, SystemClock
+
+from .activities import Activity, ActivityEnd, ActivityState, Step, Wait
+from .listeners import Listeners, SchedulerStoppedError
+from .queues import Parked, ReadyQueue, WaitIndex
+from .steps import ActivityMind, Pause, StepRunner
+from .store import ActivityStore
+from .store_file import ActivityStoreError
+from .transitions import Transitions
+
+_LOOK_AGAIN = 1.0
+"""Seconds after which the clock is looked at at the latest: it may have been set."""
+
+
+class ActivityScheduler:
+    """Runs the activities of a store, one step at a time each, several at once.
+
+    Args:
+        store: Where they are; this process owns it.
+        mind: Does their steps.
+        clock: The time of day for deadlines.
+        workers: How many steps run at the same time, at most.
+        tries: How many times in a row a step may raise before its activity ends as failed.
+        pause: Seconds before the second try; each further pause is twice as long.
+        grace: Seconds that running steps have to end when the scheduler stops, and again when
+            they have been cancelled.
+    """
+
+    def __init__(
+        self,
+        store: ActivityStore,
+        mind: ActivityMind,
+        *,
+        clock: Clock | None = None,
+        workers: int = 4,
+        tries: int = 3,
+        pause: float = 1.0,
+        grace: float = 10.0,
+    ) -> None:
+        if workers < 1 or tries < 1:
+            raise ValueError(f"workers and tries are at least 1, not {workers} and {tries}.")
+        self._store = store
+        self._mind = mind
+        self._clock = clock or SystemClock()
+        self._steps = StepRunner(mind, tries, pause)
+        self._workers = workers
+        self._grace = grace
+        self._ready = ReadyQueue()
+        self._waits = WaitIndex()
+        self._running: dict[str, asyncio.Task[None]] = {}
+        self._resting: dict[str, asyncio.TimerHandle] = {}
+        self._releases: dict[str, asyncio.Task[None]] = {}
+        self._listeners = Listeners()
+        self._to = Transitions(store, self._clock, self._listeners)
+        self._timer: asyncio.TimerHandle | None = None
+        self._active = False
+        self._failure: ActivityStoreError | None = None
+
+    # ---- Start and stop ----
+
+    async def start(self) -> None:
+        """Goes on with what is stored: ready ones run, and deadlines that passed meanwhile fire."""
+        for one in self._store.waiting():
+            self._waits.add(one.activity, Parked(one.priority, one.awaited, one.deadline))
+        for activity, priority in self._store.ready():
+            self._ready.push(activity, priority)
+        self._active = True
+        self.arrived(self._store.with_inbox())
+        self.look()
+        self._start_steps()
+
+    async def stop(self) -> None:
+        """Starts no more steps, and waits until the running ones have ended or were cancelled.
+
+        Raises:
+            ActivityStoreError: The store had failed, so that no steps were run any more.
+        """
+        self._active = False
+        for timer in (self._timer, *self._resting.values()):
+            if timer is not None:
+                timer.cancel()
+        self._resting.clear()
+        await _all_of(self._running.values(), self._grace)
+        for task in self._running.values():
+            task.cancel()
+        await _all_of(self._running.values(), self._grace)
+        await _all_of(self._releases.values(), self._grace)
+        self._listeners.close(self._failure or SchedulerStoppedError())
+        if self._failure is not None:
+            raise self._failure
+
+    # ---- What others ask for ----
+
+    def add(self, activity: Activity) -> None:
+        """Takes in a new activity, which is ready.
+
+        Raises:
+            ValueError: It is not ready, or there is one with its id.
+        """
+        if activity.state is not ActivityState.READY:
+            raise ValueError(f"A new activity is ready, not {activity.state.value!r}.")
+        self._store.add(activity)
+        self._listeners.changed(activity)
+        self._enqueue(activity.id, activity.priority)
+
+    def arrived(self, activity_ids: Iterable[str]) -> None:
+        """Something has come into these inboxes: those whose wait it ends become ready."""
+        woken: list[str] = []
+        for one in dict.fromkeys(activity_ids):
+            parked = self._waits.get(one)
+            if parked is not None and self._to.is_met(one, parked):
+                woken.append(one)
+        self._wake(woken)
+
+    def wake(self, activity_id: str) -> None:
+        """Makes a blocked activity ready without what it waits for; others stay as they are."""
+        if self._waits.get(activity_id) is not None:
+            self._wake([activity_id])
+
+    async def cancel(self, activity_id: str, reason: str) -> None:
+        """Ends an activity as cancelled; a step that runs is cancelled, and waited for.
+
+        One that has ended stays as it is.
+
+        Raises:
+            ValueError: There is no such activity.
+        """
+        self._cancel(self._to.known(activity_id), reason)
+        await _all_of(filter(None, [self._running.get(activity_id)]), self._grace)
+        await _all_of(filter(None, [self._releases.get(activity_id)]), self._grace)
+
+    async def ended(self, activity_id: str) -> Activity:
+        """The activity, once it has terminated.
+
+        Raises:
+            ValueError: There is no such activity.
+            SchedulerStoppedError: The scheduler stopped before.
+        """
+        activity = self._to.known(activity_id)
+        if activity.over:
+            return activity
+        return await self._listeners.end_of(activity_id)
+
+    def watch(self, callback: Callable[[Activity], None]) -> Callable[[], None]:
+        """Calls back with each activity that has changed, until what is returned is called."""
+        return self._listeners.watch(callback)
+
+    def look(self) -> None:
+        """Fires the deadlines that have passed, and sees to what other processes ask for.
+
+        This happens by itself, at least every second.
+        """
+        if late := self._waits.due(self._clock.now().timestamp()):
+            self._to.time_out(late)
+            self._enqueue_woken(late)
+        for request in self._store.requests():
+            activity = self._store.get(request.activity)
+            if request.what == "wake":
+                self.wake(request.activity)
+            elif activity is not None:
+                self._cancel(activity, request.reason or "Cancelled by another process.")
+            if request.what == "wake" or request.activity not in self._running:
+                self._store.settle(request.number)  # else when its step has ended
+        self._set_timer()
+
+    # ---- One step ----
+
+    def _enqueue(self, activity_id: str, priority: int) -> None:
+        self._resting.pop(activity_id, None)
+        if self._active:
+            self._ready.push(activity_id, priority)
+            self._start_steps()
+
+    def _start_steps(self) -> None:
+        while self._active and self._ready and len(self._running) < self._workers:
+            one = self._ready.pop()
+            task = asyncio.create_task(self._work(one), name=f"activity {one}")
+            self._running[one] = task
+            task.add_done_callback(functools.partial(self._never_began, one))
+
+    def _never_began(self, activity_id: str, task: asyncio.Task[None]) -> None:
+        """Sees to a step that was cancelled before its task had its first turn."""
+        if self._running.get(activity_id) is task:
+            del self._running[activity_id]
+            if (end := self._steps.cancelled(activity_id)) is not None:
+                self._finish(self._to.known(activity_id), ActivityEnd.CANCELLED, end.result)
+            self._start_steps()
+
+    async def _work(self, activity_id: str) -> None:
+        again: Activity | None = None
+        try:
+            again = await self._step(self._to.known(activity_id))
+        except ActivityStoreError as error:  # nothing can be kept any more
+            self._break(error)
+        finally:
+            del self._running[activity_id]
+            if again is not None:
+                self._enqueue(activity_id, again.priority)
+            self._start_steps()
+
+    async def _step(self, activity: Activity) -> Activity | None:
+        """Does one step, and gives the activity if it is ready for its next one."""
+        if spent := _spent(activity):
+            return self._finish(activity, ActivityEnd.FAILED, spent)
+        activity = self._to.to(ActivityState.RUNNING, activity)
+        try:
+            done = await self._steps.do(activity)
+        except asyncio.CancelledError:
+            self._to.to(ActivityState.READY, self._to.known(activity.id))
+            raise
+        return self._take(self._to.known(activity.id), done)
+
+    def _take(self, activity: Activity, done: Step | Pause) -> Activity | None:
+        """Stores what came of a step: an end, a wait, a pause, or the next step."""
+        activity = activity.model_copy(update={"steps": activity.steps + 1})
+        if isinstance(done, Pause):
+            self._to.to(ActivityState.READY, activity)
+            self._rest(activity, done.seconds)
+            return None
+        used = {"tokens": activity.tokens + done.tokens, "run": done.run or activity.run}
+        activity = activity.model_copy(update=used)
+        if done.end is not None:
+            return self._finish(activity, done.end, done.result)
+        if spent := _spent(activity):
+            return self._finish(activity, ActivityEnd.FAILED, spent)
+        if done.wait is not None:
+            return self._suspend(activity, done.wait)
+        return self._to.to(ActivityState.READY, activity)
+
+    def _rest(self, activity: Activity, seconds: float) -> None:
+        if self._active:
+            self._resting[activity.id] = asyncio.get_running_loop().call_later(
+                seconds, self._enqueue, activity.id, activity.priority
+            )
+
+    def _suspend(self, activity: Activity, wait: Wait) -> Activity | None:
+        """Blocks an activity, unless what it waits for is there: nothing comes in between."""
+        if (parked := self._to.block(activity, wait)) is None:
+            return activity
+        self._waits.add(activity.id, parked)
+        self._set_timer()
+        return None
+
+    # ---- Waking and ending ----
+
+    def _wake(self, activity_ids: Sequence[str]) -> None:
+        if activity_ids:
+            self._to.wake(activity_ids)
+            self._enqueue_woken(activity_ids)
+
+    def _enqueue_woken(self, activity_ids: Sequence[str]) -> None:
+        for one in activity_ids:
+            if (parked := self._waits.remove(one)) is not None:
+                self._enqueue(one, parked.priority)
+
+    def _cancel(self, activity: Activity, reason: str) -> None:
+        if (task := self._running.get(activity.id)) is not None:
+            self._steps.cancel(activity.id, reason, task)
+        elif not activity.over:
+            self._finish(activity, ActivityEnd.CANCELLED, reason)
+
+    def _finish(self, activity: Activity, end: ActivityEnd, result: str) -> None:
+        """Ends an activity, and tells its parent and those that wait for it."""
+        waiters = self._waits.waiters(activity.id)
+        over = self._to.finish(activity, end, result, waiters)
+        self._steps.forget(activity.id)
+        self._ready.remove(activity.id)
+        self._waits.remove(activity.id)
+        if (timer := self._resting.pop(activity.id, None)) is not None:
+            timer.cancel()
+        self._enqueue_woken(waiters)
+        self._listeners.ended(over)
+        task = asyncio.create_task(self._release(activity.id), name=f"release {activity.id}")
+        self._releases[activity.id] = task
+
+    async def _release(self, activity_id: str) -> None:
+        try:
+            await self._mind.release(activity_id)
+        except Exception as error:  # the mind is foreign code, and the activity is over
+            self._report(f"activity {activity_id!r} could not be released", error)
+        finally:
+            del self._releases[activity_id]
+
+    def _break(self, error: ActivityStoreError) -> None:
+        """Runs no more steps: what comes of them could not be stored."""
+        self._active = False
+        self._failure = error
+        self._listeners.close(error)
+        self._report("the store of activities failed, so that no steps are run any more", error)
+
+    def _report(self, message: str, error: Exception) -> None:
+        context = {"message": f"Activities: {message}", "exception": error}
+        asyncio.get_running_loop().call_exception_handler(context)
+
+    def _set_timer(self) -> None:
+        """Looks at the clock again at the next deadline, and at least every second."""
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._active:
+            deadline = self._waits.next_deadline()
+            left = _LOOK_AGAIN if deadline is None else deadline - self._clock.now().timestamp()
+            pause = min(max(left, 0.0), _LOOK_AGAIN)
+            self._timer = asyncio.get_running_loop().call_later(pause, self._look_again)
+
+    def _look_again(self) -> None:
+        try:
+            self.look()
+        except ActivityStoreError as error:
+            self._break(error)
+
+
+async def _all_of(tasks: Iterable[asyncio.Task[None]], seconds: float) -> None:
+    """Waits until these tasks have ended, however they end, but not longer."""
+    if waited := set(tasks):
+        await asyncio.wait(waited, timeout=seconds)
+
+
+def _spent(activity: Activity) -> str:
+    """Which bound of its budget an activity has reached; empty if none."""
+    budget = activity.budget
+    if budget.steps is not None and activity.steps >= budget.steps:
+        return f"It has used the {budget.steps:,} steps of its budget."
+    if budget.tokens is not None and activity.tokens >= budget.tokens:
+        return f"It has used {activity.tokens:,} tokens; its budget is {budget.tokens:,}."
+    return ""

@@ -1,0 +1,97 @@
+"""One step of an activity: what it comes to, also when it raises or is cancelled."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import NamedTuple, Protocol
+
+from coag.schema import one_line
+
+from .activities import Activity, ActivityEnd, Step
+
+_SHOWN = 2_000
+"""Characters of an error that are kept."""
+
+
+class ActivityMind(Protocol):
+    """What pursues activities: it does one step of one when it is asked to."""
+
+    async def step(self, activity: Activity) -> Step:
+        """Does one step: at most one external action. What it perceives leaves the inbox."""
+        ...
+
+    async def release(self, activity_id: str) -> None:
+        """Lets go of an activity that has ended."""
+        ...
+
+
+class Pause(NamedTuple):
+    """A step raised, and is tried again."""
+
+    seconds: float
+
+
+class StepRunner:
+    """Does steps of activities by a mind, and turns errors and cancellation into what they mean.
+
+    Args:
+        mind: Does the steps.
+        tries: How many times in a row a step of an activity may raise before the activity fails.
+        pause: Seconds before the second try; each further pause is twice as long.
+    """
+
+    def __init__(self, mind: ActivityMind, tries: int, pause: float) -> None:
+        self._mind = mind
+        self._tries = tries
+        self._pause = pause
+        self._failures: dict[str, int] = {}
+        self._cancelled: dict[str, str] = {}
+
+    def cancel(self, activity_id: str, reason: str, task: asyncio.Task[None]) -> None:
+        """Cancels the step that a task does, once; the activity ends with the reason."""
+        if activity_id not in self._cancelled:
+            self._cancelled[activity_id] = reason
+            task.cancel()
+
+    def cancelled(self, activity_id: str) -> Step | None:
+        """The end of an activity whose step was cancelled for good; given once."""
+        reason = self._cancelled.pop(activity_id, None)
+        return None if reason is None else Step(end=ActivityEnd.CANCELLED, result=reason)
+
+    async def do(self, activity: Activity) -> Step | Pause:
+        """Does one step.
+
+        Raises:
+            asyncio.CancelledError: The task was cancelled, and the activity was not.
+        """
+        try:
+            step = await self._mind.step(activity)
+        except asyncio.CancelledError as error:
+            if (end := self.cancelled(activity.id)) is not None:
+                return end
+            if _is_cancelled():
+                raise
+            return self._failed(activity.id, error)  # nobody cancelled: a fault of the mind
+        except Exception as error:  # the mind and its model are foreign code
+            return self.cancelled(activity.id) or self._failed(activity.id, error)
+        self._failures.pop(activity.id, None)
+        end = self.cancelled(activity.id)  # it was cancelled, and went on all the same
+        return end if end is not None and step.end is None else step
+
+    def forget(self, activity_id: str) -> None:
+        """An activity is over."""
+        self._failures.pop(activity_id, None)
+
+    def _failed(self, activity_id: str, error: BaseException) -> Step | Pause:
+        count = self._failures[activity_id] = self._failures.get(activity_id, 0) + 1
+        if count < self._tries:
+            return Pause(self._pause * 2 ** (count - 1))
+        said = one_line(f"{type(error).__name__}: {error}", _SHOWN)
+        times = "once" if count == 1 else f"{count} times in a row"
+        return Step(end=ActivityEnd.FAILED, result=f"A step failed {times}: {said}")
+
+
+def _is_cancelled() -> bool:
+    """Whether somebody cancelled the task that runs."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
