@@ -7,6 +7,7 @@ value is made when it is asked for.
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 import sqlite3
@@ -150,6 +151,13 @@ class ActivityStore:
                 raise ValueError(f"There is an activity {activity.id!r} already.") from error
             self.save(activity)
 
+    def new_id(self) -> str:
+        """An id that no activity has; whoever asks adds the activity before the next asks."""
+        rows = self._rows("SELECT coalesce(max(place), 0) FROM activities")
+        numbers = itertools.count(next(rows)[0] + 1)
+        names = (f"activity-{number:06}" for number in numbers)
+        return next(name for name in names if self.get(name) is None)
+
     def get(self, activity_id: str) -> Activity | None:
         """The activity with this id; None where there is none."""
         rows = self._rows(f"{_ACTIVITY} WHERE id = ?", activity_id)
@@ -186,6 +194,14 @@ class ActivityStore:
             if activity.over:
                 for table in ("inbox", "delivered", "focus"):
                     db.execute(f"DELETE FROM {table} WHERE activity = ?", (activity.id,))
+
+    def name_run(self, activity_id: str, run: str) -> None:
+        """Notes the run folder of an activity, as soon as there is one."""
+        with self._writing() as db:
+            db.execute(
+                "UPDATE activities SET body = json_set(body, '$.run', ?) WHERE id = ?",
+                (run, activity_id),
+            )
 
     def wake(self, activity_ids: Iterable[str], now: datetime) -> None:
         """Makes blocked activities ready; what they waited for is forgotten."""
@@ -230,7 +246,8 @@ class ActivityStore:
     def deliver(self, tool: str | None, cursor: str | None, deliveries: Iterable[Delivery]) -> None:
         """Puts percepts into inboxes, and notes how far the log of a tool was read.
 
-        What was delivered before, or goes to an activity that has terminated, is left out.
+        What was delivered before, or goes to an activity that has terminated, is left out. An
+        inbox may belong to no activity, e.g. to what sets goals when a signal comes.
 
         Args:
             tool: The tool that was read; None where the percepts come from none.
@@ -249,8 +266,8 @@ class ActivityStore:
 
     def _deliver(self, db: sqlite3.Connection, delivery: Delivery, text: str) -> None:
         activity, percept, replaces = delivery
-        alive = "SELECT 1 FROM activities WHERE id = ? AND state <> 'terminated'"
-        if db.execute(alive, (activity,)).fetchone() is None:
+        over = "SELECT 1 FROM activities WHERE id = ? AND state = 'terminated'"
+        if db.execute(over, (activity,)).fetchone():
             return
         stream, numbered, number = _stream(percept)
         self._last_number += 1
