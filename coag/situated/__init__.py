@@ -25,6 +25,8 @@ from .listeners import SchedulerStoppedError
 from .manual import Manual, parse_manual, render_manual
 from .mcp_connection import McpToolConnection
 from .operations import OperationFailedError, OperationRefusedError, operation
+from .perception import Perception
+from .pulling import PerceptionSettings
 from .records import (
     Acknowledgement,
     OperationDescription,
@@ -44,6 +46,7 @@ from .steps import ActivityMind
 from .store import ActivityStore, Delivery
 from .store_file import ActivityStoreError
 from .tool import EnhancedTool, internal_operation, observable, signal
+from .trust import ToolRefusedError
 from .workspace import InProcessConnection, Workspace
 
 __all__ = [
@@ -66,6 +69,8 @@ __all__ = [
     "OnSignal",
     "OperationDescription",
     "OperationFailedError",
+    "Perception",
+    "PerceptionSettings",
     "PropertyDescription",
     "PropertyReading",
     "OperationRefusedError",
@@ -80,6 +85,7 @@ __all__ = [
     "ToolConnection",
     "ToolConnectionError",
     "ToolDescription",
+    "ToolRefusedError",
     "VirtualClock",
     "Wait",
     "Workspace",

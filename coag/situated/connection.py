@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
+from coag._util.timeouts import describe_error
 from coag.errors import CoagError
 from coag.schema import Reconciliation
 
 from .records import Acknowledgement, PropertyReading, SignalPage, ToolDescription
 
+T = TypeVar("T")
 Hint = Callable[[str | None], None]
 """Called with the id of a tool that may have something new; None where that may be any: the
 connection was made again. It returns at once and must not wait."""
@@ -83,3 +85,26 @@ class ToolConnection(Protocol):
     async def close(self) -> None:
         """Ends the connection; the server stays."""
         ...
+
+
+async def ask(
+    server: str, call: Callable[[], Awaitable[T]], *, may_have_happened: bool = False
+) -> T:
+    """Awaits a call of a connection, which is foreign code and may raise anything.
+
+    Args:
+        server: How the server is called.
+        call: The call.
+        may_have_happened: Whether what is asked for may have been done where it raises.
+
+    Raises:
+        ToolConnectionError: The call raised.
+    """
+    try:
+        return await call()
+    except ToolConnectionError:
+        raise
+    except Exception as error:  # foreign code
+        raise ToolConnectionError(
+            server, describe_error(error), may_have_happened=may_have_happened
+        ) from error

@@ -1,0 +1,329 @@
+"""What an agent perceives of its tools: one for each agent, over all its servers.
+
+A tool is *in focus* of the activities that perceive it. A tool in focus is read when its server
+hints at something new, and every few seconds anyway; what is new goes into the inboxes of those
+activities. Ids of tools are unique within an agent: a second server with the same id is refused.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from typing import Any
+
+from coag.errors import ConfigurationError, UnknownNameError
+from coag.schema import Clock, Reconciliation, SystemClock
+
+from .catalogue import ToolCatalogue
+from .connection import ToolConnection, ToolConnectionError, ask
+from .delivering import InboxWriter, Selection
+from .manual import Manual
+from .pulling import PerceptionSettings, ServerPuller
+from .records import Acknowledgement, PropertyReading, ToolDescription
+from .store import ActivityStore
+from .trust import ToolRefusedError
+
+
+class Perception:
+    """Tools as an agent perceives and uses them.
+
+    Args:
+        connections: The servers; the tools of the first ones win where ids are the same.
+        store: Focus, cursors, inboxes and pins; this process owns it.
+        arrived: Called with the ids of the activities that something has arrived for.
+        clock: Gives the time of percepts.
+        settings: How tools are read.
+
+    Raises:
+        ConfigurationError: Two servers have the same name.
+    """
+
+    def __init__(
+        self,
+        connections: Iterable[ToolConnection],
+        store: ActivityStore,
+        *,
+        arrived: Callable[[Iterable[str]], None],
+        clock: Clock | None = None,
+        settings: PerceptionSettings | None = None,
+    ) -> None:
+        self.settings = settings or PerceptionSettings()
+        self._store = store
+        connections = tuple(connections)
+        servers = {one.name: one for one in connections}
+        self._catalogue = ToolCatalogue(servers, store, max_age=self.settings.catalogue_seconds)
+        self._focus = {tool: dict(wanted) for tool, wanted in store.focuses().items()}
+        self._inboxes = InboxWriter(
+            store,
+            clock=clock or SystemClock(),
+            focus=self._selection,
+            describe=self.known,
+            arrived=arrived,
+            limit=self.settings.unperceived_limit,
+        )
+        self._servers: dict[str, ServerPuller] = {}
+        for connection in connections:
+            self._take_in(connection)
+        self._acknowledged: dict[tuple[str, str], str] = {}
+        self._told_changed: set[str] = set()
+        self._tasks: list[asyncio.Task[None]] = []
+
+    def _take_in(self, connection: ToolConnection) -> None:
+        name = connection.name
+        if name in self._servers:
+            raise ConfigurationError(f"Two servers are called {name!r}: give each its own name.")
+        puller = ServerPuller(connection, self._store, self._inboxes, self.settings)
+        self._servers[name] = puller
+        connection.on_hint(lambda tool: self._hinted(puller, tool))
+
+    # ---- Start and stop ----
+
+    async def start(self) -> None:
+        """Reads the catalogue and goes on with what is in focus."""
+        await self._catalogue.refresh()
+        self._tell_changed()
+        for tool in self._focus:
+            if (server := self._server(tool)) is not None:
+                server.focused.add(tool)
+        for server in self._servers.values():
+            await self._subscribe(server)
+            server.mark_all()
+            self._tasks.append(asyncio.create_task(server.run(), name=server.connection.name))
+        self._tasks.append(asyncio.create_task(self._keep_up(), name="catalogue"))
+
+    async def stop(self) -> None:
+        """Ends the reading and the connections; focus and inboxes stay as they are.
+
+        Raises:
+            ActivityStoreError: The store had failed, so that reading had ended before.
+        """
+        tasks, self._tasks = self._tasks, []
+        for task in tasks:
+            task.cancel()
+        ended = await asyncio.gather(*tasks, return_exceptions=True)
+        for server in self._servers.values():
+            await server.connection.close()
+        for error in ended:
+            if isinstance(error, Exception):
+                raise error
+
+    # ---- What there is ----
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """Which servers did not answer, and which of their tools were refused, and why."""
+        return self._catalogue.problems
+
+    async def catalogue(self) -> Mapping[str, ToolDescription]:
+        """The tools that there are, by their ids; those in quarantine are left out."""
+        return await self._catalogue.tools()
+
+    def known(self, tool: str) -> ToolDescription | None:
+        """What a tool declares, as it was last read; None for one that is not known."""
+        return self._catalogue.known(tool)
+
+    def changed(self, tool: str) -> str | None:
+        """What of a tool has changed since it was accepted, so that it is in quarantine."""
+        return self._catalogue.changed(tool)
+
+    async def manual(self, tool: str) -> Manual:
+        """The manual of a tool; its text may be shown as it is.
+
+        Raises:
+            UnknownNameError: There is no such tool.
+            ToolRefusedError: It is in quarantine, its manual cannot be read as one, or it has
+                none.
+            ToolConnectionError: Its server did not answer.
+        """
+        return await self._catalogue.manual(tool)
+
+    def manual_read(self, tool: str) -> Manual | None:
+        """The manual of a tool as it was last read; None if it was not, or is in quarantine."""
+        return self._catalogue.manual_read(tool)
+
+    async def approve(self, tool: str) -> None:
+        """Accepts a tool's description and manual as they are now; for a person who has read them.
+
+        Raises:
+            UnknownNameError: There is no such tool.
+        """
+        await self._catalogue.approve(tool)
+        self._told_changed.discard(tool)
+
+    # ---- Focus ----
+
+    async def focus(
+        self, activity_id: str, tool: str, signals: Iterable[str] | None = None
+    ) -> PropertyReading:
+        """Has an activity perceive a tool from now on, and gives its properties now.
+
+        Args:
+            activity_id: The activity.
+            tool: The tool.
+            signals: The signals that it wants; None for all. Those that it had before go.
+
+        Raises:
+            UnknownNameError: There is no such tool.
+            ToolRefusedError: It is in quarantine.
+            ToolConnectionError: Its server did not answer; the focus stays as it was.
+        """
+        server = self._servers[await self._catalogue.check(tool)]
+        wanted = None if signals is None else frozenset(signals)
+        async with server.focusing:
+            first = not self._focus.get(tool)
+            before = activity_id in self._focus.get(tool, {})
+            self._focus.setdefault(tool, {})[activity_id] = wanted
+            server.focused.add(tool)
+            try:
+                await server.subscribe()
+                await server.pull(tool, from_end=first)
+            except BaseException:
+                if not before:
+                    self._leave(activity_id, tool)
+                raise
+            self._store.focus(activity_id, tool, wanted)
+            self._inboxes.introduce(activity_id, tool)
+        reading = self.reading(tool)
+        if reading is None:
+            raise ToolRefusedError(tool, "it left the focus while it was read.")
+        return reading
+
+    async def unfocus(self, activity_id: str, tool: str) -> None:
+        """Ends that an activity perceives a tool; nothing happens if it does not."""
+        if activity_id in self._focus.get(tool, {}):
+            self._leave(activity_id, tool)
+            self._store.unfocus(activity_id, tool)
+            if (server := self._server(tool)) is not None:
+                await self._subscribe(server)
+
+    def focused(self, activity_id: str) -> Mapping[str, frozenset[str] | None]:
+        """The tools that an activity perceives, and which of their signals: None for all."""
+        tools = self._focus.items()
+        return {tool: wanted[activity_id] for tool, wanted in tools if activity_id in wanted}
+
+    async def release(self, activity_id: str) -> None:
+        """Lets go of an activity that has ended."""
+        for tool in self.focused(activity_id):
+            await self.unfocus(activity_id, tool)
+        for known in [one for one in self._acknowledged if one[0] == activity_id]:
+            del self._acknowledged[known]
+
+    def expect(self, tool: str) -> None:
+        """Has a tool read often, also without hints: something begins to wait for it."""
+        if (server := self._server(tool)) is not None and tool in server.focused:
+            server.expect(tool)
+
+    def reading(self, tool: str) -> PropertyReading | None:
+        """The newest properties of a tool in focus that were delivered."""
+        return self._inboxes.reading(tool)
+
+    # ---- Acting ----
+
+    async def invoke(
+        self,
+        tool: str,
+        operation: str,
+        arguments: Mapping[str, Any],
+        key: str,
+        *,
+        activity_id: str | None = None,
+    ) -> Acknowledgement:
+        """Starts an operation, at most once for one key.
+
+        Where the tool is in focus, the properties that the operation has changed are delivered
+        before the answer is given, or `own_write_seconds` have passed.
+
+        Args:
+            tool: The tool.
+            operation: One of its operations.
+            arguments: Its arguments.
+            key: The id of the intent.
+            activity_id: For whom; its waits then count from the acknowledgement.
+
+        Raises:
+            UnknownNameError: There is no such tool or operation.
+            ToolRefusedError: It is in quarantine.
+            ToolConnectionError: Nobody answered; says whether it may have been started.
+        """
+        server = self._servers[await self._catalogue.check(tool)]
+        known = self.known(tool)
+        declared = [one.name for one in known.operations] if known else []
+        if operation not in declared:
+            raise UnknownNameError(f"operation of tool {tool!r}", operation, declared)
+        done = await ask(
+            server.connection.name,
+            lambda: server.connection.invoke(tool, operation, arguments, key),
+            may_have_happened=True,
+        )
+        if done.accepted and activity_id is not None:
+            self._acknowledged[activity_id, tool] = done.cursor
+        if done.accepted and tool in server.focused:
+            server.mark(tool)
+            seconds = self.settings.own_write_seconds
+            await self._inboxes.at_least(tool, done.epoch, done.rev, seconds)
+        return done
+
+    def acknowledged(self, activity_id: str, tool: str) -> str | None:
+        """The cursor of the last operation that was accepted for an activity."""
+        return self._acknowledged.get((activity_id, tool))
+
+    async def became_of(self, tool: str, key: str) -> Reconciliation:
+        """What became of a call with this key.
+
+        Raises:
+            UnknownNameError: There is no such tool.
+            ToolConnectionError: Its server did not answer.
+        """
+        server = self._server(tool) or self._servers[await self._catalogue.check(tool)]
+        name = server.connection.name
+        return await ask(name, lambda: server.connection.became_of(tool, key))
+
+    # ---- Inside ----
+
+    def _hinted(self, server: ServerPuller, tool: str | None) -> None:
+        if tool is not None:
+            server.mark(tool)
+            return
+        self._catalogue.stale.set()
+        server.mark_all()
+
+    def _selection(self, tool: str) -> Selection:
+        return self._focus.get(tool, {})
+
+    def _leave(self, activity_id: str, tool: str) -> None:
+        wanted = self._focus.get(tool, {})
+        wanted.pop(activity_id, None)
+        server = self._server(tool)
+        if not wanted:
+            self._focus.pop(tool, None)
+            if server is not None:
+                server.leave(tool)
+        self._inboxes.leave(activity_id, tool)
+
+    async def _subscribe(self, server: ServerPuller) -> None:
+        # A server that does not answer is told again when the connection is made again.
+        with suppress(ToolConnectionError):
+            await server.subscribe()
+
+    def _server(self, tool: str) -> ServerPuller | None:
+        name = self._catalogue.server(tool)
+        return None if name is None else self._servers[name]
+
+    async def _keep_up(self) -> None:
+        """Reads catalogue and manuals again when a server says that they may have changed."""
+        limit = self.settings.reconcile_limit
+        while True:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(limit if self._catalogue.incomplete else None):
+                    await self._catalogue.stale.wait()
+            await self._catalogue.refresh()
+            self._tell_changed()
+
+    def _tell_changed(self) -> None:
+        """Tells the activities that perceive a tool that it is in quarantine, once."""
+        for tool in self._focus:
+            if (what := self.changed(tool)) is not None and tool not in self._told_changed:
+                self._told_changed.add(tool)
+                text = f"The {what} of {tool} changed. It is not used until a person approves."
+                self._inboxes.tell(tool, "changed", text)
