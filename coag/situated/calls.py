@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from itertools import islice
 from typing import NamedTuple
 
 from coag.schema import Reconciliation
@@ -42,7 +43,7 @@ class CallBook:
 
         Args:
             key: Names the call; None for one that is not remembered.
-            what: The operation and its arguments, as text.
+            what: What the same call has in common, and no other: its operation and arguments.
             run: Runs it.
 
         Raises:
@@ -51,8 +52,8 @@ class CallBook:
         if key is not None and (known := self._calls.get(key)) is not None:
             if known.what != what:
                 raise OperationRefusedError(
-                    f"key {key!r} was used for another call: {known.what}. Give each call a key "
-                    "of its own."
+                    f"key {key!r} was used for another operation or other arguments; give each "
+                    "call a key of its own"
                 )
             answer = await asyncio.shield(known.task)
             return answer.model_copy(update={"repeated": True})
@@ -88,9 +89,12 @@ class CallBook:
         if not task.cancelled():
             task.exception()  # looked at, so that asyncio does not report it: who called has it
         over = len(self._calls) - self._keep
-        for key in [key for key, call in self._calls.items() if call.task.done()][: max(over, 0)]:
-            del self._calls[key]
-            self._forgotten = True
+        if over > 0:  # only calls that run can stand before those that have ended
+            for key in list(islice(self._calls, over + len(self._running))):
+                if over > 0 and self._calls[key].task.done():
+                    del self._calls[key]
+                    over -= 1
+                    self._forgotten = True
 
 
 async def _awaited(run: Callable[[], Awaitable[Acknowledgement]]) -> Acknowledgement:

@@ -195,7 +195,7 @@ class observable(Generic[T]):
         tool.state.assign(self.name, checked)
 
 
-class ToolState:
+class PropertyValues:
     """The values of a tool's properties, and how often they have changed.
 
     Args:
@@ -337,7 +337,7 @@ class EnhancedTool:
                 f"A tool cannot be called {self.id!r}: take words of letters and digits joined "
                 "by single underscores, as in 'relief_valve'."
             )
-        self.state = ToolState(
+        self.state = PropertyValues(
             {name: one.initial for name, one in self.declared.properties.items()}
         )
 

@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 
 from coag._util.timeouts import describe_error, end_task
 from coag.errors import ConfigurationError, StateError, UnknownNameError
-from coag.schema import Reconciliation
+from coag.schema import Reconciliation, content_id
 
 from .calls import KEYS, CallBook
 from .clocks import ScaledClock, ToolClock
@@ -208,7 +208,7 @@ class Workspace:
         declared = hosted.tool.declared.operations
         if operation not in declared:
             raise UnknownNameError(f"operation of tool {tool!r}", operation, declared)
-        what = f"{operation}({json.dumps(arguments, sort_keys=True, default=repr)})"
+        what = content_id(operation, json.dumps(arguments, sort_keys=True, default=repr))
         try:
             return await hosted.calls.once(
                 key, what, lambda: hosted.run(declared[operation], arguments, key)

@@ -1,3 +1,4 @@
+import asyncio
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,7 +11,15 @@ from case_study.situated import (
     water_hammer_truth,
 )
 from case_study.situated.water_hammer import ACCESS_CODE
-from coag.situated import Acknowledgement, VirtualClock, Workspace, parse_manual
+from coag.mcp import StreamableHttpServerParams
+from coag.situated import (
+    Acknowledgement,
+    McpToolConnection,
+    VirtualClock,
+    Workspace,
+    parse_manual,
+    serve_http,
+)
 
 FLUSH = "button_1"
 
@@ -148,6 +157,30 @@ def test_every_tool_has_a_manual_with_a_protocol_of_its_own(workspace: Workspace
 
         assert manual.description == tool
         assert manual.protocol.count("\n") >= 1
+
+
+async def test_a_served_plant_is_stabilized_over_mcp() -> None:
+    workspace, told = make_water_hammer(3, speed=100), asyncio.Event()
+
+    async def has_signalled(name: str, tool: str) -> None:
+        while name not in [one.name for one in (await plant.read_signals(tool, None)).events]:
+            await told.wait()
+            told.clear()
+
+    async with asyncio.timeout(30), serve_http(workspace) as address:
+        plant = McpToolConnection(StreamableHttpServerParams(url=address), name="plant")
+        plant.on_hint(lambda _: told.set())
+        await plant.focus({"hydraulic_control", "reactor_core"})
+        await plant.invoke("security_terminal", "login", {"access_code": ACCESS_CODE}, "k1")
+        await plant.invoke("hydraulic_control", "power_on_pump", {}, "k2")
+        await has_signalled("pump.pressure_nominal", "hydraulic_control")
+        await plant.invoke("hydraulic_control", "open_valve", {}, "k3")
+        await plant.invoke("reactor_core", FLUSH, {}, "k4")
+        await has_signalled("core.stabilized", "reactor_core")
+        await plant.close()
+
+    assert water_hammer_truth(workspace).success
+    await workspace.close()
 
 
 # ---- Even/Odd ----

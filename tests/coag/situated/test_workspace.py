@@ -218,7 +218,7 @@ async def test_a_key_of_another_call_is_refused() -> None:
     ack = await workspace.invoke("counter", "increment", {"json": 2}, "k1")
 
     assert not ack.accepted
-    assert "key 'k1' was used for another call: increment" in ack.message
+    assert "key 'k1' was used for another operation or other arguments" in ack.message
     assert counter.value == 2
 
 
@@ -231,6 +231,22 @@ async def test_what_became_of_a_call_is_unknown_once_calls_were_forgotten() -> N
 
     known = [workspace.became_of("counter", key).status for key in ("k0", "k1", "k2", "never")]
     assert known == ["unknown", "happened", "happened", "unknown"]
+
+
+async def test_calls_that_still_run_are_not_forgotten() -> None:
+    workspace = workspace_of(gate := Gate(), keep_keys=1)
+    calls = [
+        asyncio.create_task(workspace.invoke("gate", "open", {}, f"k{number}"))
+        for number in range(3)
+    ]
+    await gate.entered.wait()
+    gate.let.set()
+    await asyncio.gather(*calls)
+
+    again = await workspace.invoke("gate", "open", {}, "k2")
+
+    assert (again.repeated, gate.runs) == (True, 3)
+    assert workspace.became_of("gate", "k0").status == "unknown"
 
 
 async def test_calls_without_a_key_are_separate() -> None:
