@@ -137,12 +137,13 @@ class Workspace:
         return self._hosted(tool).tool
 
     async def close(self) -> None:
-        """Removes all tools and waits until what they run has ended; then none can be added."""
+        """Lets calls that have begun end, then removes all tools; nothing new can begin."""
         self._closed = True
         hosted = list(self._tools.values())
-        for one in hosted:
-            self.remove(one.tool.id)
-        await asyncio.gather(*self._leaving, *(one.calls.close(self._seconds) for one in hosted))
+        await asyncio.gather(*(one.calls.close(self._seconds) for one in hosted))
+        for tool in list(self._tools):
+            self.remove(tool)
+        await asyncio.gather(*self._leaving)
 
     # ---- What is read ----
 
@@ -203,7 +204,10 @@ class Workspace:
         Raises:
             UnknownNameError: There is no such tool or operation.
             OperationFailedError: The operation raised, or was not acknowledged in time.
+            StateError: The workspace is closed.
         """
+        if self._closed:
+            raise StateError(f"The workspace is closed: {operation!r} cannot be started.")
         hosted = self._hosted(tool)
         declared = hosted.tool.declared.operations
         if operation not in declared:
@@ -431,7 +435,7 @@ class InProcessConnection:
             return await self._workspace.invoke(tool, operation, arguments, key)
         except OperationFailedError as error:
             raise ToolConnectionError(self.name, str(error), may_have_happened=True) from error
-        except UnknownNameError as error:
+        except (UnknownNameError, StateError) as error:
             raise ToolConnectionError(self.name, str(error)) from error
 
     async def became_of(self, tool: str, key: str) -> Reconciliation:

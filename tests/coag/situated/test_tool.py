@@ -182,6 +182,8 @@ def test_a_property_that_cannot_have_its_first_value_is_refused() -> None:
 def test_a_type_that_json_cannot_express_is_refused() -> None:
     with pytest.raises(ConfigurationError, match="has no JSON Schema"):
         observable(asyncio.Event, None)
+    with pytest.raises(ConfigurationError, match="has no JSON Schema"):
+        signal("pump.done", payload={"event": asyncio.Event})
 
 
 @pytest.mark.parametrize("name", ["", "pump pressure", ".x", "pump..x", "1pump"])

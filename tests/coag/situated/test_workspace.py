@@ -443,6 +443,8 @@ async def test_closing_finishes_calls_and_ends_all_tasks() -> None:
     assert asyncio.all_tasks() == before
     with pytest.raises(StateError, match="closed"):
         workspace.add(Pump())
+    with pytest.raises(ToolConnectionError, match="closed"):
+        await InProcessConnection(workspace).invoke("gate", "open", {}, "k2")
 
 
 async def test_closing_does_not_wait_for_a_call_for_ever() -> None:
