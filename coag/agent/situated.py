@@ -26,12 +26,12 @@ from coag.situated import (
     ActivityScheduler,
     ActivityStore,
     OnSignal,
-    Perception,
-    PerceptionSettings,
     SignalRecord,
     SituatedModule,
     SituatedSettings,
     ToolConnection,
+    ToolPerception,
+    ToolPerceptionSettings,
 )
 
 from .agent import CoagAgent
@@ -124,7 +124,7 @@ class SituatedAgent(BaseChatAgent):
         workers: int = 4,
         live: int = 32,
         budget: ActivityBudget | None = None,
-        perception: PerceptionSettings | None = None,
+        perception: ToolPerceptionSettings | None = None,
         situated: SituatedSettings | None = None,
         description: str = DESCRIPTION,
         **arguments: Any,
@@ -155,12 +155,12 @@ class SituatedAgent(BaseChatAgent):
         self.scheduler = ActivityScheduler(
             self.store, self.minds, clock=self.clock, workers=workers
         )
-        self.perception = Perception(
+        self.perception = ToolPerception(
             self._servers,
             self.store,
             clock=self.clock,
             arrived=self._arrived,
-            settings=perception or PerceptionSettings(),
+            settings=perception or ToolPerceptionSettings(),
         )
         self._running = False
         self._timers: list[asyncio.Task[None]] = []

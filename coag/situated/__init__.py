@@ -25,8 +25,8 @@ from .listeners import SchedulerStoppedError
 from .manual import Manual, parse_manual, render_manual
 from .mcp_connection import McpToolConnection
 from .operations import OperationFailedError, OperationRefusedError, operation
-from .perception import Perception
-from .pulling import PerceptionSettings
+from .perception import ToolPerception
+from .pulling import ToolPerceptionSettings
 from .records import (
     Acknowledgement,
     OperationDescription,
@@ -69,8 +69,8 @@ __all__ = [
     "OnSignal",
     "OperationDescription",
     "OperationFailedError",
-    "Perception",
-    "PerceptionSettings",
+    "ToolPerception",
+    "ToolPerceptionSettings",
     "PropertyDescription",
     "PropertyReading",
     "OperationRefusedError",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TypeAlias
@@ -12,7 +12,7 @@ from typing import TypeAlias
 from coag.schema import Clock, Percept, PerceptKind
 
 from .activities import OnSignal
-from .percepts import cut_reading, gap_percept, property_percept, signal_percept
+from .percepts import FLOOD, cut_reading, gap_percept, property_percept, signal_percept
 from .records import Cursor, PropertyReading, SignalPage, SignalRecord, ToolDescription
 from .store import ActivityStore, Delivery
 from .trust import safe_text
@@ -52,7 +52,7 @@ class InboxWriter:
         clock: Clock,
         focus: Callable[[str], Selection],
         describe: Callable[[str], ToolDescription | None],
-        arrived: Callable[[Iterable[str]], None],
+        arrived: Callable[[Sequence[str]], None],
         limit: int,
     ) -> None:
         self._store = store
@@ -138,7 +138,7 @@ class InboxWriter:
             state.reading = reading
         state.delivered.set()
         if deliveries:
-            self._arrived(dict.fromkeys(one.activity for one in deliveries))
+            self._arrived(list(dict.fromkeys(one.activity for one in deliveries)))
         return bool(deliveries)
 
     def tell(self, tool: str, reason: str, text: str) -> None:
@@ -188,9 +188,9 @@ class InboxWriter:
     def _flood_gap(self, tool: str, first: Percept) -> Percept:
         return gap_percept(
             tool,
-            f"flood-{self._next_number()}",
+            f"{FLOOD}-{self._next_number()}",
             self._clock.now(),
-            "flood",
+            FLOOD,
             f"{tool} has emitted more than {self._limit} signals that were not perceived yet; "
             "those that came then were left out. Its properties say how things stand.",
             first=first.id,
@@ -229,4 +229,4 @@ def _meets(percept: Percept, tool: str, condition: object) -> bool:
 
 
 def _is_flood(percept: Percept) -> bool:
-    return percept.kind is PerceptKind.GAP and percept.data.get("reason") == "flood"
+    return percept.kind is PerceptKind.GAP and percept.data.get("reason") == FLOOD

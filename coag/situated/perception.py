@@ -8,7 +8,7 @@ activities. Ids of tools are unique within an agent: a second server with the sa
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -19,13 +19,13 @@ from .catalogue import ToolCatalogue
 from .connection import ToolConnection, ToolConnectionError, ask
 from .delivering import InboxWriter, Selection
 from .manual import Manual
-from .pulling import PerceptionSettings, ServerPuller
+from .pulling import ServerPuller, ToolPerceptionSettings
 from .records import Acknowledgement, PropertyReading, ToolDescription
 from .store import ActivityStore
 from .trust import ToolRefusedError
 
 
-class Perception:
+class ToolPerception:
     """Tools as an agent perceives and uses them.
 
     Args:
@@ -44,11 +44,11 @@ class Perception:
         connections: Iterable[ToolConnection],
         store: ActivityStore,
         *,
-        arrived: Callable[[Iterable[str]], None],
+        arrived: Callable[[Sequence[str]], None],
         clock: Clock | None = None,
-        settings: PerceptionSettings | None = None,
+        settings: ToolPerceptionSettings | None = None,
     ) -> None:
-        self.settings = settings or PerceptionSettings()
+        self.settings = settings or ToolPerceptionSettings()
         self._store = store
         connections = tuple(connections)
         servers = {one.name: one for one in connections}
@@ -128,14 +128,7 @@ class Perception:
         return self._catalogue.changed(tool)
 
     async def manual(self, tool: str) -> Manual:
-        """The manual of a tool; its text may be shown as it is.
-
-        Raises:
-            UnknownNameError: There is no such tool.
-            ToolRefusedError: It is in quarantine, its manual cannot be read as one, or it has
-                none.
-            ToolConnectionError: Its server did not answer.
-        """
+        """The manual of a tool; see `ToolCatalogue.manual`."""
         return await self._catalogue.manual(tool)
 
     def manual_read(self, tool: str) -> Manual | None:
@@ -221,13 +214,7 @@ class Perception:
     # ---- Acting ----
 
     async def invoke(
-        self,
-        tool: str,
-        operation: str,
-        arguments: Mapping[str, Any],
-        key: str,
-        *,
-        activity_id: str | None = None,
+        self, activity_id: str, tool: str, operation: str, arguments: Mapping[str, Any], key: str
     ) -> Acknowledgement:
         """Starts an operation, at most once for one key.
 
@@ -235,11 +222,11 @@ class Perception:
         before the answer is given, or `own_write_seconds` have passed.
 
         Args:
+            activity_id: For whom; its waits then count from the acknowledgement.
             tool: The tool.
             operation: One of its operations.
             arguments: Its arguments.
             key: The id of the intent.
-            activity_id: For whom; its waits then count from the acknowledgement.
 
         Raises:
             UnknownNameError: There is no such tool or operation.
@@ -256,7 +243,7 @@ class Perception:
             lambda: server.connection.invoke(tool, operation, arguments, key),
             may_have_happened=True,
         )
-        if done.accepted and activity_id is not None:
+        if done.accepted:
             self._acknowledged[activity_id, tool] = done.cursor
         if done.accepted and tool in server.focused:
             server.mark(tool)

@@ -19,6 +19,8 @@ VALUE_CHARACTERS = 400
 """Of one value in it."""
 RECORD_CHARACTERS = 16_000
 """Of JSON that a percept carries; larger values are left out and named."""
+FLOOD = "flood"
+"""The reason of a gap for signals beyond what an inbox takes."""
 _FIELD_CHARACTERS = 4_000
 _FIELDS = 200
 _NAME_CHARACTERS = 100

@@ -26,7 +26,7 @@ _READINGS = 3
 """How often properties are read again to be as new as the signals."""
 
 
-class PerceptionSettings(Value):
+class ToolPerceptionSettings(Value):
     """How tools are read."""
 
     reconcile_seconds: float = Field(default=2.0, gt=0)
@@ -76,7 +76,7 @@ class ServerPuller:
         connection: ToolConnection,
         store: ActivityStore,
         inboxes: InboxWriter,
-        settings: PerceptionSettings,
+        settings: ToolPerceptionSettings,
     ) -> None:
         self.connection = connection
         self.focused: set[str] = set()

@@ -10,6 +10,7 @@ from coag._util.text import clip
 from coag.schema import Percept, PerceptKind, Trust, one_line
 
 from .activities import Activity, OnActivity, OnProperty, OnSignal, Wait
+from .percepts import FLOOD
 from .records import PropertyReading, SignalRecord
 
 _SHOWN = 2_000
@@ -20,7 +21,9 @@ def ends_wait(wait: Wait, percept: Percept) -> bool:
     """Whether a percept wakes the activity that waits so.
 
     What is waited for does; a gap in what its tool said, since it may have been in there; and all
-    that concerns the activity itself: a message, a time-out, what became of an action.
+    that concerns the activity itself: a message, a time-out, what became of an action. An
+    erroneous signal does not, and neither does a gap where a tool emits too many signals: one that
+    is waited for is delivered all the same.
     """
     condition = wait.condition
     try:
@@ -30,6 +33,7 @@ def ends_wait(wait: Wait, percept: Percept) -> bool:
                     return percept.source == condition.activity
                 return (
                     isinstance(condition, OnSignal)
+                    and not percept.is_error
                     and percept.source == condition.tool
                     and condition.met_by(SignalRecord.model_validate(percept.data))
                 )
@@ -40,7 +44,9 @@ def ends_wait(wait: Wait, percept: Percept) -> bool:
                     and condition.met_by(PropertyReading.model_validate(percept.data).properties)
                 )
             case PerceptKind.GAP:
-                return not isinstance(condition, OnActivity) and percept.source == condition.tool
+                if isinstance(condition, OnActivity) or percept.data.get("reason") == FLOOD:
+                    return False
+                return percept.source == condition.tool
             case _:
                 return True
     except ValidationError:  # nobody can say what it is: the activity looks at it itself
