@@ -18,7 +18,7 @@ from .parameters import (
     label,
     supported,
 )
-from .server import McpOffer, McpServing, NoSuchResourceError, ToolAnswer, http_server
+from .server import McpAnswer, McpOffer, McpServing, NoSuchResourceError, http_server
 from .session import (
     McpNotice,
     McpRefusedError,
@@ -53,7 +53,7 @@ __all__ = [
     "McpRefusedError",
     "McpOffer",
     "McpServing",
-    "ToolAnswer",
+    "McpAnswer",
     "NoSuchResourceError",
     "http_server",
     "sdk",

@@ -22,7 +22,7 @@ class NoSuchResourceError(Exception):
     """There is nothing to be read at an address."""
 
 
-class ToolAnswer(NamedTuple):
+class McpAnswer(NamedTuple):
     """What a tool says when it was called."""
 
     text: str
@@ -52,7 +52,7 @@ class McpOffer(Protocol):
 
     async def call(
         self, name: str, arguments: Mapping[str, Any], meta: Mapping[str, Any]
-    ) -> ToolAnswer:
+    ) -> McpAnswer:
         """Calls a tool; whatever happens is an answer."""
         ...
 
@@ -149,7 +149,7 @@ _LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 _STOP_SECONDS = 2
 
 
-class _Uvicorn(uvicorn.Server):
+class _UvicornWithoutSignals(uvicorn.Server):
     """A server that leaves signals to the program that it runs in."""
 
     @contextmanager
@@ -197,7 +197,7 @@ async def http_server(
             server_header=False,
             timeout_graceful_shutdown=_STOP_SECONDS,
         )
-        server = _Uvicorn(config)
+        server = _UvicornWithoutSignals(config)
         running = asyncio.create_task(server.serve(sockets=[listening]))
         try:
             yield f"http://{f'[{host}]' if ':' in host else host}:{port}/mcp"

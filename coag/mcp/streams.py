@@ -1,11 +1,13 @@
-"""The stream by which a server over HTTP tells things: whether it is still open.
+"""What becomes of the streams of a server over HTTP, which the mcp package keeps to itself.
 
-The mcp package opens it again when it ends, gives up after two failures, and says nothing.
+It waits for ever for an answer whose stream broke. It opens the stream of notices again when that
+ends, gives up after two failures, and says nothing.
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Callable
 from typing import Any, Protocol
 
@@ -13,8 +15,10 @@ from .session import McpNotice, OnNotice
 
 _REOPEN_SECONDS = 2.5
 """Time in which the mcp package opens a stream again, if it does; it waits a second before."""
+_ANSWER_SECONDS = 1.0
+"""Time for an answer to get from its stream to who waits for it."""
 _NO_STREAM = 405
-"""Status of a server that has none."""
+"""Status of a server that has no stream of notices."""
 
 
 class _Bytes(Protocol):
@@ -23,52 +27,69 @@ class _Bytes(Protocol):
 
 
 class _Watched:
-    """The bytes of a stream, and a call when they end."""
+    """The bytes of a stream, and a call when they end: whether they broke off."""
 
-    def __init__(self, stream: _Bytes, ended: Callable[[], None]) -> None:
+    def __init__(self, stream: _Bytes, ended: Callable[[bool], None]) -> None:
         self._stream = stream
         self._ended = ended
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
+        broke = False
         try:
             async for part in self._stream:
                 yield part
+        except Exception:
+            broke = True
+            raise
         finally:
-            self._ended()
+            self._ended(broke)
 
     async def aclose(self) -> None:
         await self._stream.aclose()
 
 
 class StreamWatch:
-    """Tells of the stream of notices what became of it.
+    """Tells of the stream of notices what became of it, and of requests that get no answer.
+
+    The stream is `missed` whenever it opens, since what was told before is lost, and `deaf` when
+    it ended and did not open again in time.
 
     Args:
         on_notice: Called with `missed` and `deaf`.
         byte_stream: The HTTP client's class of asynchronous byte streams.
-
-    It is `missed` whenever it opens, since what was told before is lost, and `deaf` when it ended
-    and did not open again in time.
     """
 
     def __init__(self, on_notice: OnNotice, byte_stream: type[Any]) -> None:
+        self.on_lost: Callable[[Any], None] | None = None
+        """Called with the number of a request whose answer does not come any more."""
         self._on_notice = on_notice
         self._stream_type = type("_WatchedStream", (_Watched, byte_stream), {})
         self._giving_up: asyncio.TimerHandle | None = None
 
     async def answered(self, response: Any) -> None:
         """An event hook for responses of an HTTP client (httpx or httpx2)."""
-        if response.request.method != "GET" or response.status_code == _NO_STREAM:
+        request = response.request
+        if request.method == "POST" and response.is_success:
+            number = json.loads(await request.aread()).get("id")
+            if number is not None:
+                response.stream = self._stream_type(
+                    response.stream, lambda broke: self._answer_ended(number, broke)
+                )
+        if request.method != "GET" or response.status_code == _NO_STREAM:
             return
         if not response.is_success:
-            self.ended()
+            self._notices_ended()
             return
         self.close()
-        response.stream = self._stream_type(response.stream, self.ended)
+        response.stream = self._stream_type(response.stream, lambda _: self._notices_ended())
         self._on_notice(McpNotice("missed"))
 
-    def ended(self) -> None:
-        """Counts from now, if it is not counted already."""
+    def _answer_ended(self, number: Any, broke: bool) -> None:
+        if self.on_lost is not None:
+            delay = 0.0 if broke else _ANSWER_SECONDS
+            asyncio.get_running_loop().call_later(delay, self.on_lost, number)
+
+    def _notices_ended(self) -> None:
         if self._giving_up is None:
             loop = asyncio.get_running_loop()
             deaf = McpNotice("deaf")

@@ -32,7 +32,7 @@ from starlette.types import ASGIApp
 from coag._util.json_schemas import value_fault
 
 from .parameters import ServerParams, StdioServerParams, StreamableHttpServerParams
-from .server import TOOLS_CHANGED, McpOffer, NoSuchResourceError, Outbox, ToolAnswer
+from .server import TOOLS_CHANGED, McpAnswer, McpOffer, NoSuchResourceError, Outbox
 from .session import (
     MESSAGE_CHARACTERS,
     LostError,
@@ -80,6 +80,8 @@ class _Session:
         self.has_resources = has.resources is not None
         self.tells_updates = bool(has.resources and has.resources.subscribe)
         self._watched: frozenset[str] = frozenset()
+        self._waiting: dict[int, asyncio.Task[Any]] = {}
+        self._lost: set[int] = set()
         self._cancelling: set[asyncio.Task[None]] = set()
 
     async def page_of_tools(self, cursor: str | None) -> tuple[list[McpTool], str | None]:
@@ -148,16 +150,30 @@ class _Session:
 
     async def _asked(self, ask: Callable[[], Awaitable[ResultT]]) -> ResultT:
         """The answer; one that is not waited for any more is cancelled at the server."""
-        number: int | None = getattr(self._session, "_request_id", None)
+        number: int = getattr(self._session, "_request_id", -1)
+        task = asyncio.current_task()
+        assert task is not None
+        self._waiting[number] = task
         try:
             with _translated():
                 return await ask()
         except asyncio.CancelledError:
-            if number is not None:
-                cancelling = asyncio.create_task(self._cancel(number))
-                self._cancelling.add(cancelling)
-                cancelling.add_done_callback(self._cancelling.discard)
+            if number in self._lost:
+                task.uncancel()
+                raise LostError from None
+            cancelling = asyncio.create_task(self._cancel(number))
+            self._cancelling.add(cancelling)
+            cancelling.add_done_callback(self._cancelling.discard)
             raise
+        finally:
+            self._lost.discard(number)
+            self._waiting.pop(number, None)
+
+    def lost(self, number: int) -> None:
+        """Ends the wait for an answer that does not come any more."""
+        if (task := self._waiting.get(number)) is not None:
+            self._lost.add(number)
+            task.cancel()
 
     async def _cancel(self, number: int) -> None:
         params = mcp_types.CancelledNotificationParams(requestId=number, reason="given up")
@@ -225,8 +241,10 @@ async def open_session(
             on_notice(notice)
 
     async with AsyncExitStack() as stack:
+        watch = StreamWatch(on_notice, httpx.AsyncByteStream)
+        stack.callback(watch.close)
         over_http = isinstance(params, StreamableHttpServerParams)
-        opening = _http(params, on_notice) if over_http else _stdio(params, stderr)
+        opening = _http(params, watch) if over_http else _stdio(params, stderr)
         streams = await stack.enter_async_context(opening)
         session = _BoundedSession(
             streams[0],
@@ -237,6 +255,7 @@ async def open_session(
         await stack.enter_async_context(session)
         await session.initialize()
         ours = _Session(session)
+        watch.on_lost = ours.lost
         stack.callback(ours.close)
         yield ours
 
@@ -258,11 +277,10 @@ def _stdio(params: StdioServerParams, stderr: TextIO) -> Any:
 
 
 @asynccontextmanager
-async def _http(params: StreamableHttpServerParams, on_notice: OnNotice) -> AsyncGenerator[Any]:
+async def _http(params: StreamableHttpServerParams, watch: StreamWatch) -> AsyncGenerator[Any]:
     """The streams to a server over HTTP, by what this version of the mcp package has for it."""
     settings: dict[str, Any] = {"terminate_on_close": params.terminate_on_close}
     timeout = httpx.Timeout(params.timeout, read=params.sse_read_timeout)
-    watch = StreamWatch(on_notice, httpx.AsyncByteStream)
 
     def client_of(
         headers: dict[str, Any] | None, timeout: httpx.Timeout, auth: httpx.Auth | None = None
@@ -271,20 +289,17 @@ async def _http(params: StreamableHttpServerParams, on_notice: OnNotice) -> Asyn
         client.event_hooks = {"response": [watch.answered]}
         return client
 
-    try:
-        newer: Any = getattr(streamable_http, "streamable_http_client", None)
-        if newer is None:  # before 1.24; later versions call the other one deprecated
-            older: Any = getattr(streamable_http, "streamablehttp_client")  # noqa: B009 - see above
-            settings |= {"timeout": params.timeout, "sse_read_timeout": params.sse_read_timeout}
-            settings["httpx_client_factory"] = client_of
-            async with older(params.url, params.headers, **settings) as streams:
-                yield streams
-            return
-        client = client_of(params.headers, timeout)
-        async with client, newer(params.url, http_client=client, **settings) as streams:
+    newer: Any = getattr(streamable_http, "streamable_http_client", None)
+    if newer is None:  # before 1.24; later versions call the other one deprecated
+        older: Any = getattr(streamable_http, "streamablehttp_client")  # noqa: B009 - see above
+        settings |= {"timeout": params.timeout, "sse_read_timeout": params.sse_read_timeout}
+        settings["httpx_client_factory"] = client_of
+        async with older(params.url, params.headers, **settings) as streams:
             yield streams
-    finally:
-        watch.close()
+        return
+    client = client_of(params.headers, timeout)
+    async with client, newer(params.url, http_client=client, **settings) as streams:
+        yield streams
 
 
 # ---- A server ----
@@ -425,7 +440,7 @@ class _Serving:
         return mcp_types.ServerResult(mcp_types.EmptyResult())
 
 
-def _result(answer: ToolAnswer) -> mcp_types.CallToolResult:
+def _result(answer: McpAnswer) -> mcp_types.CallToolResult:
     return mcp_types.CallToolResult(
         content=[mcp_types.TextContent(type="text", text=answer.text)],
         structuredContent=answer.data,

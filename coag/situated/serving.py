@@ -15,12 +15,12 @@ from typing import Any
 
 from coag.errors import UnknownNameError
 from coag.mcp import (
+    McpAnswer,
     McpResource,
     McpServing,
     McpText,
     McpTool,
     NoSuchResourceError,
-    ToolAnswer,
     http_server,
     sdk,
 )
@@ -94,7 +94,7 @@ async def serve_http(
 
 @asynccontextmanager
 async def _serving(workspace: Workspace, name: str) -> AsyncGenerator[McpServing]:
-    serving = sdk().make_server(_Offer(workspace, name))
+    serving = sdk().make_server(_WorkspaceOffer(workspace, name))
 
     def told(tool: str | None) -> None:
         if tool is None:
@@ -111,7 +111,7 @@ async def _serving(workspace: Workspace, name: str) -> AsyncGenerator[McpServing
         unsubscribe()
 
 
-class _Offer:
+class _WorkspaceOffer:
     """What a workspace offers (`McpOffer`)."""
 
     version = "1"
@@ -161,7 +161,7 @@ class _Offer:
 
     async def call(
         self, name: str, arguments: Mapping[str, Any], meta: Mapping[str, Any]
-    ) -> ToolAnswer:
+    ) -> McpAnswer:
         """Starts an operation."""
         tool, operation = parts_of(name) or ("", name)
         key = meta.get(KEY_META)
@@ -170,14 +170,14 @@ class _Offer:
                 tool, operation, arguments, key if isinstance(key, str) else None
             )
         except UnknownNameError as error:
-            return ToolAnswer(str(error), is_error=True)
+            return McpAnswer(str(error), is_error=True)
         except OperationFailedError as error:
-            return ToolAnswer(str(error), {"mayHaveHappened": True}, is_error=True)
+            return McpAnswer(str(error), {"mayHaveHappened": True}, is_error=True)
         data = _as_json(done)
         text = done.message or ("Accepted." if done.accepted else "Refused.")
         if done.data is not None:
             text += f"\n{json.dumps(data['data'], ensure_ascii=False)}"
-        return ToolAnswer(text, data, is_error=not done.accepted)
+        return McpAnswer(text, data, is_error=not done.accepted)
 
     async def read(self, uri: str) -> McpText:
         """What is at an address."""

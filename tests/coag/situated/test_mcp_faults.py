@@ -1,0 +1,104 @@
+"""No signal is lost, whatever happens to the connection: 1,000 signals, read by cursor."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+from urllib.parse import urlsplit
+
+import pytest
+from kits.fault_proxy import FaultProxy, fault_proxy
+from kits.tickers import Reader, ticking
+
+from coag.mcp import StreamableHttpServerParams
+from coag.situated import McpToolConnection, serve_http
+
+SIGNALS = 1000
+
+Fault = Callable[[FaultProxy, asyncio.AbstractEventLoop], None]
+
+
+def late_stream(proxy: FaultProxy, loop: asyncio.AbstractEventLoop) -> None:
+    proxy.get_delay = 0.3
+
+
+def cut(seconds: float, *at: float) -> Fault:
+    def fault(proxy: FaultProxy, loop: asyncio.AbstractEventLoop) -> None:
+        for start in at:
+            loop.call_later(start, proxy.cut, seconds)
+
+    return fault
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        pytest.param(late_stream, id="late stream"),
+        pytest.param(cut(0.3, 0.4), id="cut of 0.3 s"),
+        pytest.param(cut(0.3, 0.3, 1.0), id="two cuts of 0.3 s"),
+        pytest.param(cut(1.5, 0.3), id="cut of 1.5 s"),
+        pytest.param(cut(0.3, 0.2, 0.9, 1.6, 2.3, 3.0), id="five cuts", marks=pytest.mark.long),
+        pytest.param(cut(6.0, 0.3), id="cut of 6 s", marks=pytest.mark.long),
+    ],
+)
+async def test_no_signal_is_lost_when_the_connection_breaks(fault: Fault) -> None:
+    async with asyncio.timeout(30), serve_http(ticking()) as address, fault_proxy(address) as proxy:
+        connection = McpToolConnection(StreamableHttpServerParams(url=proxy.address), "there")
+        reader = Reader(connection)
+        fault(proxy, asyncio.get_running_loop())
+        await connection.focus({"ticker"})
+        await connection.invoke("ticker", "start", {"count": SIGNALS}, "once")
+        await reader.until(SIGNALS)
+        assert reader.numbers == list(range(1, SIGNALS + 1))
+        await connection.close()
+
+
+async def test_a_server_that_is_started_again_is_found_and_watched_again() -> None:
+    workspace = ticking()
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    async with asyncio.timeout(30), AsyncExitStack() as first:
+        address = await first.enter_async_context(serve_http(workspace, port=port))
+        connection = McpToolConnection(StreamableHttpServerParams(url=address), "there")
+        reader = Reader(connection, seconds=30)  # only hints have it read
+        await connection.focus({"ticker"})
+        await connection.invoke("ticker", "start", {"count": SIGNALS // 2}, "first")
+        await reader.until(SIGNALS // 2)
+        await first.aclose()
+        async with serve_http(workspace, port=urlsplit(address).port or 0):
+            await connection.invoke("ticker", "start", {"count": SIGNALS // 2}, "second")
+            await reader.until(SIGNALS)
+            assert reader.numbers == list(range(1, SIGNALS + 1))
+            assert await connection.became_of("ticker", "first") == "happened"
+            await connection.close()
+
+
+async def test_a_stream_that_breaks_for_good_is_replaced_without_any_call() -> None:
+    workspace = ticking()
+    async with asyncio.timeout(30), serve_http(workspace) as address, fault_proxy(address) as proxy:
+        connection = McpToolConnection(StreamableHttpServerParams(url=proxy.address), "there")
+        reader = Reader(connection, seconds=30)  # only hints have it read
+        await connection.focus({"ticker"})
+        proxy.cut(1.5)  # the mcp package gives up meanwhile
+        await workspace.invoke("ticker", "start", {"count": 1})
+        await reader.until(1)
+        await connection.close()
+
+
+async def test_a_subscriber_that_reads_nothing_holds_nobody_up() -> None:
+    async with asyncio.timeout(30), serve_http(ticking()) as address, fault_proxy(address) as proxy:
+        slow = McpToolConnection(StreamableHttpServerParams(url=proxy.address), "slow")
+        fast = McpToolConnection(StreamableHttpServerParams(url=address), "fast")
+        reader = Reader(fast, seconds=30)
+        await slow.focus({"ticker"})
+        await fast.focus({"ticker"})
+        proxy.flows.clear()
+        await fast.invoke("ticker", "start", {"count": SIGNALS, "pause": 0}, "once")
+        await reader.until(SIGNALS)
+        assert reader.numbers == list(range(1, SIGNALS + 1))
+        proxy.flows.set()
+        assert (await slow.read_properties("ticker")).properties == {"last": SIGNALS}
+        await slow.close()
+        await fast.close()
