@@ -9,7 +9,8 @@ from contextlib import asynccontextmanager, contextmanager
 from typing import Any, NamedTuple, Protocol
 
 import uvicorn
-from starlette.types import ASGIApp
+from starlette.responses import Response
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from coag.errors import ConfigurationError
 
@@ -147,6 +148,7 @@ class Outbox:
 
 _LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 _STOP_SECONDS = 2
+_PATH = "/mcp"
 
 
 class _UvicornWithoutSignals(uvicorn.Server):
@@ -188,7 +190,27 @@ async def http_server(
         raise McpServerError(f"{host}:{port}", f"cannot listen: {error}") from error
     port = listening.getsockname()[1]
     names = [f"{name}:*" for name in _LOOPBACK] + list(hosts)
-    async with serving.http_app(names, "/mcp") as app:
+    started: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    stopping = asyncio.Event()
+    running = asyncio.create_task(_run(serving, listening, names, started, stopping))
+    try:
+        await asyncio.wait({started, running}, return_when=asyncio.FIRST_COMPLETED)
+        yield f"http://{f'[{host}]' if ':' in host else host}:{port}{_PATH}"
+    finally:
+        stopping.set()
+        await running
+        listening.close()
+
+
+async def _run(
+    serving: McpServing,
+    listening: socket.socket,
+    names: Sequence[str],
+    started: asyncio.Future[None],
+    stopping: asyncio.Event,
+) -> None:
+    # The scopes of anyio in there must be entered and left by one and the same task.
+    async with serving.http_app(names, _PATH) as app:
         config = uvicorn.Config(
             app,
             log_level="critical",
@@ -198,10 +220,18 @@ async def http_server(
             timeout_graceful_shutdown=_STOP_SECONDS,
         )
         server = _UvicornWithoutSignals(config)
-        running = asyncio.create_task(server.serve(sockets=[listening]))
-        try:
-            yield f"http://{f'[{host}]' if ':' in host else host}:{port}/mcp"
-        finally:
-            server.should_exit = server.force_exit = True
-            await running
-            listening.close()
+        serve = asyncio.create_task(server.serve(sockets=[listening]))
+        started.set_result(None)
+        await stopping.wait()
+        server.should_exit = server.force_exit = True
+        await serve
+
+
+def one_path(path: str, app: ASGIApp) -> ASGIApp:
+    """An application that answers at one path only."""
+
+    async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+        found = scope["type"] == "http" and scope["path"].rstrip("/") == path
+        await (app if found else Response(status_code=404))(scope, receive, send)
+
+    return answer

@@ -25,14 +25,12 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
 from mcp.shared._httpx_utils import create_mcp_http_client
 from pydantic import AnyUrl
-from starlette.applications import Starlette
-from starlette.routing import Mount
 from starlette.types import ASGIApp
 
 from coag._util.json_schemas import value_fault
 
 from .parameters import ServerParams, StdioServerParams, StreamableHttpServerParams
-from .server import TOOLS_CHANGED, McpAnswer, McpOffer, NoSuchResourceError, Outbox
+from .server import TOOLS_CHANGED, McpAnswer, McpOffer, NoSuchResourceError, Outbox, one_path
 from .session import (
     MESSAGE_CHARACTERS,
     LostError,
@@ -347,7 +345,7 @@ class _Serving:
         safe = TransportSecuritySettings(allowed_hosts=list(hosts), allowed_origins=origins)
         manager = StreamableHTTPSessionManager(self._server, security_settings=safe)
         async with manager.run():
-            yield Starlette(routes=[Mount(path, app=manager.handle_request)])
+            yield one_path(path, manager.handle_request)
 
     @asynccontextmanager
     async def _session_lifespan(self, server: object) -> AsyncGenerator[Outbox]:

@@ -19,7 +19,7 @@ from .serving import serve_http, serve_stdio
 from .workspace import Workspace
 
 
-async def _made(place: str) -> Workspace:
+async def made(place: str) -> Workspace:
     """The workspace that a function returns."""
     module, colon, function = place.partition(":")
     if not (module and colon and function):
@@ -35,7 +35,7 @@ async def _made(place: str) -> Workspace:
 
 
 async def _serve(options: argparse.Namespace) -> None:
-    workspace = await _made(options.function)
+    workspace = await made(options.function)
     try:
         if options.http is None:
             await serve_stdio(workspace, name=options.function)
