@@ -1,6 +1,6 @@
 """Tools of MCP servers, pinned.
 
-AutoGen's `McpWorkbench` speaks the protocol; this module bounds it, survives it and compares it:
+What AutoGen's `McpWorkbench` does, over either major of the mcp package, and:
 
 - a server is started when it is needed, and again, a bounded number of times, when it has ended;
 - a call that is cancelled, late or lost says whether it may have happened;
@@ -16,27 +16,27 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Self
 
-from autogen_core import CancellationToken, ComponentModel, trace_tool_span
+from autogen_core import CancellationToken, Component, ComponentModel, trace_tool_span
 from autogen_core.models import ChatCompletionClient
-from autogen_core.tools import ToolOverride, ToolSchema
+from autogen_core.tools import ToolOverride, ToolSchema, Workbench
 from pydantic import BaseModel, ConfigDict, Field
 
 from coag.errors import ConfigurationError, UnknownNameError
-
-from .guarded_calls import result_when_cancelled
-
-# isort: split - it checks that the mcp package can be used, before AutoGen imports it
-from .mcp_session import McpServerError, RefusedError, ServerParams, dumpable
-
-# isort: split
-from autogen_ext.tools.mcp import (
-    McpServerParams,
-    McpWorkbench,
+from coag.mcp import (
+    McpClient,
+    McpNotice,
+    McpRefusedError,
+    McpServerError,
+    ServerParams,
     StdioServerParams,
     StreamableHttpServerParams,
+    dumpable,
+    sdk,
+    supported,
 )
 
-from .mcp_server import McpServer
+from .guarded_calls import result_when_cancelled
+from .mcp_sampling import sampler
 from .mcp_tools import (
     McpLimits,
     McpToolResult,
@@ -62,6 +62,7 @@ __all__ = [
 ]
 
 _LOG = logging.getLogger(__name__)
+sdk()  # says at import whether the mcp package can be used
 
 
 class PinnedMcpConfig(BaseModel):
@@ -83,14 +84,16 @@ class PinnedMcpConfig(BaseModel):
     """The client that answers the server's requests for sampling."""
 
 
-class PinnedMcpWorkbench(McpWorkbench):
+class PinnedMcpWorkbench(Workbench, Component[PinnedMcpConfig]):
     """The tools of an MCP server, for `CoagAgent` and `AssistantAgent` alike.
 
     The server is started at the first listing or call, by `start()`, or by `async with`, and ends
-    with `stop()` or with the event loop. Prompts and resources are asked for as of `McpWorkbench`.
+    with `stop()` or with the event loop. Prompts and resources are asked for as of `McpWorkbench`,
+    and are what the mcp package makes of them.
 
     Args:
-        server: How the server is reached, or a `McpWorkbench` whose settings are taken over.
+        server: How the server is reached, by parameters of ours or of AutoGen, or AutoGen's
+            `McpWorkbench`, whose settings are taken over.
             `${NAME}` in arguments, `env`, `url` and `headers` refers to an environment variable.
         pins: File in which trusted definitions are kept; None keeps them in memory.
         trust_first_use: Whether what the server offers first is trusted without approval.
@@ -106,11 +109,11 @@ class PinnedMcpWorkbench(McpWorkbench):
     """
 
     component_provider_override = "coag.compat.mcp.PinnedMcpWorkbench"
-    component_config_schema = PinnedMcpConfig  # pyright: ignore[reportAssignmentType] - our own
+    component_config_schema = PinnedMcpConfig
 
     def __init__(
         self,
-        server: McpServerParams | McpWorkbench,
+        server: object,
         *,
         pins: str | Path | None = None,
         trust_first_use: bool = True,
@@ -118,19 +121,36 @@ class PinnedMcpWorkbench(McpWorkbench):
         tool_overrides: Mapping[str, ToolOverride] | None = None,
         model_client: ChatCompletionClient | None = None,
     ) -> None:
-        if isinstance(server, McpWorkbench):
-            tool_overrides = server._tool_overrides if tool_overrides is None else tool_overrides
-            model_client = model_client or server._model_client
-            server = server.server_params
-        params = _supported(server)
-        super().__init__(params, dict(tool_overrides or {}), model_client)
-        self._params = params
-        self._limits = limits or _limits_of(params)
+        if isinstance(server, Workbench):
+            stock: Any = server
+            if tool_overrides is None:
+                tool_overrides = getattr(stock, "_tool_overrides", None)
+            model_client = model_client or getattr(stock, "_model_client", None)
+            server = getattr(stock, "server_params", server)
+        self._params = supported(server)
+        self._tool_overrides = dict(tool_overrides or {})
+        own_names = {override.name or own: own for own, override in self._tool_overrides.items()}
+        if len(own_names) < len(self._tool_overrides):
+            raise ValueError(f"Two tools are given the same name in {tool_overrides!r}.")
+        self._own_names = own_names
+        self._model_client = model_client
+        self._limits = limits or _limits_of(self._params)
         self._board = PinBoard(Path(pins) if pins else None, trust_first_use=trust_first_use)
-        self._server = McpServer(params, limits=self._limits, model_client=model_client)
-        self._actor = self._server  # which is what McpWorkbench asks for prompts and resources
+        self._changed = True
+        """Whether the server may have other tools than when they were listed last."""
+        self._client = McpClient(
+            self._params,
+            bounds=self._limits,
+            on_notice=self._noticed,
+            sampler=sampler(model_client) if model_client else None,
+        )
         self._offer: ToolOffer | None = None
         """What was found at the last listing; None before the first."""
+
+    @property
+    def server_params(self) -> ServerParams:
+        """How the server is reached."""
+        return self._params
 
     @property
     def quarantined(self) -> Mapping[str, QuarantinedTool]:
@@ -186,7 +206,7 @@ class PinnedMcpWorkbench(McpWorkbench):
             ConfigurationError: An environment variable is missing, or the pins cannot be used.
         """
         offer = self._offer
-        if offer is None or not self._server.busy:
+        if offer is None or not self._client.busy:
             try:
                 offer = await self._listed()
             except McpServerError as error:
@@ -220,17 +240,40 @@ class PinnedMcpWorkbench(McpWorkbench):
             McpServerError: It cannot be started.
             ConfigurationError: An environment variable is missing, or the pins cannot be used.
         """
-        await self._server.initialize()
+        await self._client.start()
         await self._listed()
 
     async def stop(self) -> None:
         """Ends the server, if it runs."""
-        await self._server.close()
+        await self._client.close()
 
     async def reset(self) -> None:
         """Starts the server again; what is pinned stays."""
         await self.stop()
         await self.start()
+
+    async def list_prompts(self) -> Any:
+        """The server's prompts, as the mcp package has them."""
+        return await self._other("list_prompts")
+
+    async def get_prompt(self, name: str, arguments: dict[str, str] | None = None) -> Any:
+        """A prompt, filled in."""
+        return await self._other("get_prompt", name=name, arguments=arguments)
+
+    async def list_resources(self) -> Any:
+        """The server's resources."""
+        return await self._other("list_resources")
+
+    async def list_resource_templates(self) -> Any:
+        """Forms of addresses of the server's resources."""
+        return await self._other("list_resource_templates")
+
+    async def read_resource(self, uri: str) -> Any:
+        """What a resource is now."""
+        return await self._other("read_resource", uri=uri)
+
+    async def _other(self, method: str, **arguments: Any) -> Any:
+        return await self._client.request(lambda session: session.other(method, arguments))
 
     async def save_state(self) -> Mapping[str, Any]:
         """The pins, where no file keeps them."""
@@ -244,7 +287,10 @@ class PinnedMcpWorkbench(McpWorkbench):
         """
         self._board.load_state(state)
 
-    def _to_config(self) -> PinnedMcpConfig:  # pyright: ignore[reportIncompatibleMethodOverride] - ours
+    def _noticed(self, notice: McpNotice) -> None:
+        self._changed = self._changed or notice.kind in ("tools", "opened")
+
+    def _to_config(self) -> PinnedMcpConfig:
         client, path = self._model_client, self._board.path
         return PinnedMcpConfig(
             server_params=dumpable(self._params),
@@ -256,7 +302,7 @@ class PinnedMcpWorkbench(McpWorkbench):
         )
 
     @classmethod
-    def _from_config(cls, config: PinnedMcpConfig) -> Self:  # pyright: ignore[reportIncompatibleMethodOverride] - ours
+    def _from_config(cls, config: PinnedMcpConfig) -> Self:
         client = config.model_client
         return cls(
             config.server_params,
@@ -269,19 +315,19 @@ class PinnedMcpWorkbench(McpWorkbench):
 
     async def _listed(self) -> ToolOffer:
         """What the server offers now, judged by the pins."""
-        await self._server.connection()
-        self._server.changed = False  # a change that comes during the listing counts
+        await self._client.connection()
+        self._changed = False  # a change that comes during the listing counts
         definitions: list[ToolDefinition] = []
         cursor: str | None = None
         for _ in range(self._limits.tools):
             try:
-                page, cursor = await self._server.request(
+                page, cursor = await self._client.request(
                     lambda session, cursor=cursor: session.page_of_tools(cursor)
                 )
-            except RefusedError as error:
+            except McpRefusedError as error:
                 problem = f"did not list its tools: {error}"
-                raise McpServerError(self._server.label, problem) from error
-            definitions += page
+                raise McpServerError(self._client.label, problem) from error
+            definitions += [ToolDefinition.of(*tool) for tool in page]
             if cursor is None or len(definitions) > self._limits.tools:
                 break
         tools, left_out = fitting(definitions, self._limits)
@@ -289,7 +335,7 @@ class PinnedMcpWorkbench(McpWorkbench):
         for name in held.keys() - self.quarantined.keys():
             changed = held[name].changed
             _LOG.warning(
-                "MCP server %r: tool %r is quarantined: %s.", self._server.label, name, changed
+                "MCP server %r: tool %r is quarantined: %s.", self._client.label, name, changed
             )
         self._offer = make_offer(tools, held, self._tool_overrides, self._limits, left_out)
         return self._offer
@@ -297,28 +343,27 @@ class PinnedMcpWorkbench(McpWorkbench):
     async def _called(self, name: str, arguments: dict[str, Any]) -> McpToolResult:
         """Calls a tool, if it is trusted; every failure is a result."""
         try:
-            await self._server.connection()
+            await self._client.connection()
             offer = self._offer
-            if offer is None or (self._server.changed and not self._server.busy):
+            if offer is None or (self._changed and not self._client.busy):
                 offer = await self._listed()
             own = offer.own_names.get(name)
             if own is None:
                 return failed_result(name, self._refusal(offer, name))
-            raw = await self._server.request(lambda session: session.call_tool(own, arguments))
+            raw = await self._client.request(lambda session: session.call_tool(own, arguments))
         except McpServerError as error:
             return failed_result(name, str(error), may_have_happened=error.may_have_happened)
         except ConfigurationError as error:
             return failed_result(name, f"{error} Nothing was done.")
-        except RefusedError as error:
+        except McpRefusedError as error:
             text = f"The server did not accept {name}, or its answer is no MCP: {error}"
             return failed_result(name, text, may_have_happened=not error.understood)
-        self._server.succeeded()
+        self._client.succeeded()
         return mcp_result(name, raw, self._limits)
 
     def _refusal(self, offer: ToolOffer, name: str) -> str:
         """Why a tool that is not offered cannot be called; nothing that the server says of it."""
-        own_names = {override.name or own: own for own, override in self._tool_overrides.items()}
-        held = offer.quarantined.get(own_names.get(name, name))
+        held = offer.quarantined.get(self._own_names.get(name, name))
         if held is None:
             return f"There is no tool {name!r}. Nothing was done."
         return (
@@ -326,15 +371,6 @@ class PinnedMcpWorkbench(McpWorkbench):
             f"`quarantined[{held.name!r}].diff` of the workbench, and then "
             f"`await approve({held.name!r})`."
         )
-
-
-def _supported(params: object) -> ServerParams:
-    if isinstance(params, StdioServerParams | StreamableHttpServerParams):
-        return params
-    raise ConfigurationError(
-        f"{type(params).__name__} is no server that can be used here: give StdioServerParams, "
-        "StreamableHttpServerParams (which took the place of SSE), or a McpWorkbench with them."
-    )
 
 
 def _limits_of(params: ServerParams) -> McpLimits:

@@ -114,6 +114,7 @@ class McpClient:
             open_session = sdk().open_session
             return open_session(params, stderr=tail.file, on_notice=told, sampler=self._sampler)
 
+        told(McpNotice("opened"))
         over_http = isinstance(params, StreamableHttpServerParams)
         made.append(McpConnection(self.label, opening, self._bounds, pulse=over_http))
         return made[0]

@@ -34,7 +34,7 @@ def mcp_major() -> int:
     try:
         found = version("mcp")
     except PackageNotFoundError:
-        raise ConfigurationError(f"MCP servers need the package mcp. {_ADVICE}") from None
+        raise ConfigurationError(f"Tools of MCP servers need the package mcp. {_ADVICE}") from None
     numbers = tuple(map(int, re.findall(r"\d+", found)[:3]))
     if numbers < _LOWEST.get(numbers[0], (99,)):
         raise ConfigurationError(f"mcp {found} is installed and cannot be used. {_ADVICE}")

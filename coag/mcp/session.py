@@ -82,9 +82,10 @@ class McpText(NamedTuple):
 class McpNotice(NamedTuple):
     """What a server told, or what became of the stream by which it tells."""
 
-    kind: Literal["updated", "tools", "log", "progress", "missed", "deaf"]
-    """`updated`: a resource may be new; `tools`: the list of tools is; `missed`: notices may have
-    been lost; `deaf`: none will come any more."""
+    kind: Literal["opened", "updated", "tools", "log", "progress", "missed", "deaf"]
+    """`opened`: this is another session, which knows nothing of the one before; `updated`: a
+    resource may be new; `tools`: the list of tools is; `missed`: notices may have been lost;
+    `deaf`: none will come any more."""
     uri: str | None = None
     """With `updated`: which resource."""
     data: Any = None

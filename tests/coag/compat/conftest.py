@@ -3,10 +3,10 @@
 import pytest
 from kits.mcp_client import in_this_process
 
-from coag.compat import mcp_session
+from coag.mcp import v1
 
 
 @pytest.fixture
 def in_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """Runs servers on stdio within this process."""
-    monkeypatch.setattr(mcp_session, "stdio_client", in_this_process)
+    monkeypatch.setattr(v1, "stdio_client", in_this_process)

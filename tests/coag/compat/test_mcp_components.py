@@ -183,10 +183,10 @@ EXAMPLE = Path(__file__).parents[3] / "examples" / "mcp_tools.py"
 def test_without_the_mcp_package_the_extra_is_named(tmp_path: Path, imports: str) -> None:
     error = imported(tmp_path, WITHOUT_MCP, imports)
     assert error.startswith("coag.errors.ConfigurationError: Tools of MCP servers need the package")
-    assert 'mcp>=1.21.2,<2. Run: pip install "coag[mcp]"' in error
+    assert 'mcp>=1.21.2,<3. Run: pip install "coag[mcp]"' in error
 
 
-def test_mcp_2_which_autogen_cannot_import_is_named(tmp_path: Path) -> None:
+def test_an_mcp_package_that_cannot_be_imported_is_named(tmp_path: Path) -> None:
     other_mcp(tmp_path, "2.3.0")
     (tmp_path / "mcp").mkdir()
     (tmp_path / "mcp" / "__init__.py").touch()
