@@ -67,7 +67,7 @@ class ActivityScheduler:
         self._to = Transitions(store, self._clock, self._listeners)
         self._timer: asyncio.TimerHandle | None = None
         self._active = False
-        self._failure: ActivityStoreError | None = None
+        self._failure: Exception | None = None
 
     # ---- Start and stop ----
 
@@ -86,7 +86,8 @@ class ActivityScheduler:
         """Starts no more steps, and waits until the running ones have ended or were cancelled.
 
         Raises:
-            ActivityStoreError: The store had failed, so that no steps were run any more.
+            ActivityStoreError: The store had failed, so that no steps were run any more; any
+                other error than this is a fault of the scheduler.
         """
         self._active = False
         for timer in (self._timer, *self._resting.values()):
@@ -203,7 +204,7 @@ class ActivityScheduler:
         again: Activity | None = None
         try:
             again = await self._step(self._to.known(activity_id))
-        except ActivityStoreError as error:  # nothing can be kept any more
+        except Exception as error:  # the store, or a fault of ours: nothing can be kept any more
             self._break(error)
         finally:
             del self._running[activity_id]
@@ -290,16 +291,16 @@ class ActivityScheduler:
         try:
             await self._mind.release(activity_id)
         except Exception as error:  # the mind is foreign code, and the activity is over
-            self._report(f"activity {activity_id!r} could not be released", error)
+            self._report(f"{activity_id!r} could not be released", error)
         finally:
             del self._releases[activity_id]
 
-    def _break(self, error: ActivityStoreError) -> None:
+    def _break(self, error: Exception) -> None:
         """Runs no more steps: what comes of them could not be stored."""
         self._active = False
         self._failure = error
         self._listeners.close(error)
-        self._report("the store of activities failed, so that no steps are run any more", error)
+        self._report("what comes of steps cannot be kept; no steps are run any more", error)
 
     def _report(self, message: str, error: Exception) -> None:
         context = {"message": f"Activities: {message}", "exception": error}

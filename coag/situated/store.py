@@ -27,6 +27,9 @@ from .store_file import ActivityStoreError, StoreFile
 
 _REMEMBERED = 1_000
 """For each activity: the numbered streams, and as many single ids, whose delivery is known."""
+_TIDIED = 61
+"""After so many deliveries what is known too much of one activity is removed: it is not cheap. A
+prime, so that no rotation of activities passes over one."""
 _NUMBERED = re.compile(r"(.*[/-])(\d{1,18})")
 """The id of a percept of a tool: its stream, and its number in it."""
 _STREAMS = frozenset({PerceptKind.SIGNAL, PerceptKind.PROPERTY_CHANGE, PerceptKind.GAP})
@@ -93,7 +96,7 @@ class ActivityStore:
     Deliveries are known by the ids of their percepts: what was delivered to an activity is not
     delivered to it again, also after it was perceived. Signals, property readings and gaps of a
     tool come in the order of its log, so that the highest number of each epoch is enough; of
-    other percepts the last 1,000 ids are known.
+    other percepts the last 1,000 ids are known at least.
 
     Args:
         path: The file, made where there is none; None for a store in RAM.
@@ -274,7 +277,8 @@ class ActivityStore:
         new = db.execute(_DELIVERED, (activity, stream, numbered, number, self._last_number))
         if not new.rowcount:
             return
-        db.execute(_FORGOTTEN, (activity, numbered, _REMEMBERED))
+        if self._last_number % _TIDIED == 0:
+            db.execute(_FORGOTTEN, (activity, numbered, _REMEMBERED))
         if replaces:
             db.execute(
                 "DELETE FROM inbox WHERE activity = ? AND kind = ? AND source = ?",

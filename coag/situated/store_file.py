@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import IO
 
 from coag._util.locks import LockHeldError, lock_file
+from coag._util.text import one_line
 from coag.errors import CoagError
 
 _APPLICATION = 0x636F6131  # "coa1"
@@ -149,8 +150,9 @@ class StoreFile:
         (sound,) = self.db.execute("PRAGMA quick_check(1)").fetchone()
         if sound != "ok":
             raise ActivityStoreError(
-                f"The store of activities {str(self.path)!r} is damaged: {sound}. It was left "
-                "as it is: put a copy in its place, or save what `sqlite3 FILE .recover` finds."
+                f"The store of activities {str(self.path)!r} is damaged: {one_line(sound)}. It was "
+                "left as it is: put a copy in its place, or save what can be read by `sqlite3 FILE "
+                "'.recover'`."
             )
 
     def _refuse_others(self, mark: int, form: int) -> None:
