@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager
-from typing import Any, NamedTuple, Protocol
-
-import uvicorn
-from starlette.responses import Response
-from starlette.types import ASGIApp, Receive, Scope, Send
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager, nullcontext
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from coag.errors import ConfigurationError
 
 from .session import McpResource, McpServerError, McpText, McpTool
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Receive, Scope, Send
 
 # ---- What a server offers ----
 
@@ -126,14 +125,15 @@ class Outbox:
     def start(self, send: Callable[[str], Awaitable[None]]) -> None:
         """Sends from now on what waits, one after the other; a second start changes nothing."""
         if self._sending is None:
-            self._sending = asyncio.create_task(self._empty(send))
+            self._sending = asyncio.create_task(self.empty(send))
 
     def close(self) -> None:
         """Sends no more."""
         if self._sending is not None:
             self._sending.cancel()
 
-    async def _empty(self, send: Callable[[str], Awaitable[None]]) -> None:
+    async def empty(self, send: Callable[[str], Awaitable[None]]) -> None:
+        """The same for as long as this runs."""
         while True:
             await self._filled.wait()
             self._filled.clear()
@@ -149,14 +149,6 @@ class Outbox:
 _LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 _STOP_SECONDS = 2
 _PATH = "/mcp"
-
-
-class _UvicornWithoutSignals(uvicorn.Server):
-    """A server that leaves signals to the program that it runs in."""
-
-    @contextmanager
-    def capture_signals(self) -> Generator[None]:
-        yield
 
 
 @asynccontextmanager
@@ -209,6 +201,8 @@ async def _run(
     started: asyncio.Future[None],
     stopping: asyncio.Event,
 ) -> None:
+    import uvicorn
+
     # The scopes of anyio in there must be entered and left by one and the same task.
     async with serving.http_app(names, _PATH) as app:
         config = uvicorn.Config(
@@ -219,7 +213,8 @@ async def _run(
             server_header=False,
             timeout_graceful_shutdown=_STOP_SECONDS,
         )
-        server = _UvicornWithoutSignals(config)
+        server = uvicorn.Server(config)
+        setattr(server, "capture_signals", nullcontext)  # noqa: B010 - signals are the program's
         serve = asyncio.create_task(server.serve(sockets=[listening]))
         started.set_result(None)
         await stopping.wait()
@@ -231,6 +226,8 @@ def one_path(path: str, app: ASGIApp) -> ASGIApp:
     """An application that answers at one path only."""
 
     async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+        from starlette.responses import Response
+
         found = scope["type"] == "http" and scope["path"].rstrip("/") == path
         await (app if found else Response(status_code=404))(scope, receive, send)
 
