@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager, nullcontext
+from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from coag.errors import ConfigurationError
@@ -125,15 +125,19 @@ class Outbox:
     def start(self, send: Callable[[str], Awaitable[None]]) -> None:
         """Sends from now on what waits, one after the other; a second start changes nothing."""
         if self._sending is None:
-            self._sending = asyncio.create_task(self.empty(send))
+            self._sending = asyncio.create_task(self._empty(send))
 
     def close(self) -> None:
         """Sends no more."""
         if self._sending is not None:
             self._sending.cancel()
 
-    async def empty(self, send: Callable[[str], Awaitable[None]]) -> None:
-        """The same for as long as this runs."""
+    async def closed(self) -> None:
+        """Returns when nothing is sent any more."""
+        if self._sending is not None:
+            await asyncio.wait({self._sending})
+
+    async def _empty(self, send: Callable[[str], Awaitable[None]]) -> None:
         while True:
             await self._filled.wait()
             self._filled.clear()
@@ -147,7 +151,7 @@ class Outbox:
 
 
 _LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
-_STOP_SECONDS = 2
+_STOP_SECONDS = 1
 _PATH = "/mcp"
 
 
@@ -204,7 +208,8 @@ async def _run(
     import uvicorn
 
     # The scopes of anyio in there must be entered and left by one and the same task.
-    async with serving.http_app(names, _PATH) as app:
+    async with AsyncExitStack() as stack:
+        app = await stack.enter_async_context(serving.http_app(names, _PATH))
         config = uvicorn.Config(
             app,
             log_level="critical",
@@ -218,7 +223,8 @@ async def _run(
         serve = asyncio.create_task(server.serve(sockets=[listening]))
         started.set_result(None)
         await stopping.wait()
-        server.should_exit = server.force_exit = True
+        server.should_exit = True
+        await stack.aclose()  # which ends the streams that it would wait for
         await serve
 
 

@@ -360,7 +360,11 @@ class _Serving:
         safe = TransportSecuritySettings(allowed_hosts=list(hosts), allowed_origins=origins)
         manager = StreamableHTTPSessionManager(self._server, security_settings=safe)
         async with manager.run():
-            yield one_path(path, manager.handle_request)
+            try:
+                yield one_path(path, manager.handle_request)
+            finally:
+                for outbox in self._outboxes:
+                    outbox.close()
 
     async def _list_tools(self, context: _Context, given: Any) -> mcp_types.ListToolsResult:
         tools = [
@@ -425,7 +429,7 @@ class _Serving:
     async def _listen(
         self, context: _Context, given: mcp_types.SubscriptionsListenRequestParams
     ) -> mcp_types.SubscriptionsListenResult:
-        """A stream of notices, until the client ends it: this is cancelled then."""
+        """A stream of notices, until the client ends it, by cancelling this, or the server."""
         number, wanted = context.request_id, given.notifications
         if number is None or len(self._outboxes) >= _LISTENERS:
             raise MCPError(mcp_types.INTERNAL_ERROR, "No more streams of notices can be held.")
@@ -446,8 +450,10 @@ class _Serving:
                 mcp_types.SubscriptionsAcknowledgedNotification(params=honored),
                 related_request_id=number,
             )
-            await outbox.empty(send)
+            outbox.start(send)
+            await outbox.closed()
         finally:
+            outbox.close()
             self._outboxes.discard(outbox)
         return mcp_types.SubscriptionsListenResult(_meta=meta)
 
