@@ -7,24 +7,35 @@ import hashlib
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from autogen_agentchat.agents import BaseChatAgent
 from autogen_agentchat.base import Response
 from autogen_agentchat.messages import BaseChatMessage, TextMessage
-from autogen_core import CancellationToken
+from autogen_core import CancellationToken, Component
 from autogen_core.models import ChatCompletionClient
+from pydantic import BaseModel, ConfigDict, Field
 
 from coag.compat import OperationsWorkbench
 from coag.context import CoagContext, SituatedContext
 from coag.errors import ConfigurationError, UnknownNameError
+from coag.mcp import StdioServerParams, StreamableHttpServerParams, dumpable
 from coag.memory import LongTermMemory
-from coag.schema import CognitiveModule, Moment, SystemClock, Trust, Value
+from coag.schema import (
+    CognitiveModule,
+    Moment,
+    SystemClock,
+    Trust,
+    Value,
+    from_import_name,
+    import_name,
+)
 from coag.situated import (
     Activity,
     ActivityBudget,
     ActivityScheduler,
     ActivityStore,
+    McpToolConnection,
     OnSignal,
     SignalRecord,
     SituatedModule,
@@ -38,6 +49,7 @@ from .agent import CoagAgent
 from .arguments import AgentArguments, MemoryArgument
 from .memories import open_memory
 from .minds import ActivityMinds, Shown
+from .serialize import CoagAgentConfig, from_config, to_config
 
 STORE = "activities.sqlite"
 """The file of an agent's activities, in its folder."""
@@ -45,7 +57,6 @@ RUNS = "runs"
 """The folder of its activities' runs, in its folder."""
 _STANDING = "goals"
 """The id under which perception delivers the signals that set goals."""
-_STATE = "SituatedAgentState"
 DESCRIPTION = "An agent that works with tools that change by themselves, and waits for them."
 SYSTEM_MESSAGE = (
     "You pursue one goal with tools that have a state of their own. Mount a tool's manual before "
@@ -79,7 +90,36 @@ class TimedGoal(Value):
     priority: int = 0
 
 
-class SituatedAgent(BaseChatAgent):
+class ServerConfig(BaseModel):
+    """An MCP server of tools, as a component writes it down."""
+
+    name: str
+    params: StdioServerParams | StreamableHttpServerParams = Field(discriminator="type")
+
+
+class SituatedAgentConfig(BaseModel):
+    """The declarative form of a `SituatedAgent`: what `coag run` reads."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    agent: CoagAgentConfig
+    """What the agents of its activities are given: name, model, memory, constraints ..."""
+    servers: list[ServerConfig]
+    folder: str | None = None
+    answer: Literal["end", "id"] = "end"
+    goals: list[SignalGoal | TimedGoal] = []
+    context: str | None = None
+    """Import name of what makes the contexts of activities."""
+    modules: str | None = None
+    """Import name of what makes their further modules."""
+    workers: int = 4
+    live: int = 32
+    budget: ActivityBudget = ActivityBudget()
+    perception: PerceptionSettings = PerceptionSettings()
+    situated: SituatedSettings = SituatedSettings()
+
+
+class SituatedAgent(BaseChatAgent, Component[SituatedAgentConfig]):
     """A chat agent whose goals are activities that wait at no cost.
 
     Each goal is pursued by a `CoagAgent` of its own, cycle by cycle, beside the others. It waits by
@@ -108,6 +148,10 @@ class SituatedAgent(BaseChatAgent):
     Raises:
         ConfigurationError: Arguments that cannot work together; the message says which.
     """
+
+    component_type = "agent"
+    component_config_schema = SituatedAgentConfig
+    component_provider_override = "coag.SituatedAgent"
 
     def __init__(  # noqa: PLR0913 - what there is to say of such an agent
         self,
@@ -143,6 +187,7 @@ class SituatedAgent(BaseChatAgent):
         _check(self._arguments, goals)
         self.memory: LongTermMemory = open_memory(memory, scope=name, clock=self.clock)
         """What all activities remember."""
+        self._memory_argument = memory
         self._owns_memory = self.memory is not memory
         path = None if self._folder is None else self._folder / STORE
         runs = None if self._folder is None else self._folder / RUNS
@@ -162,6 +207,16 @@ class SituatedAgent(BaseChatAgent):
             arrived=self._arrived,
             settings=perception or ToolPerceptionSettings(),
         )
+        self._given = {
+            "folder": None if folder is None else str(folder),
+            "answer": answer,
+            "goals": list(goals),
+            "workers": workers,
+            "live": live,
+            "budget": self._budget,
+            "perception": perception or PerceptionSettings(),
+            "situated": self._situated,
+        }
         self._running = False
         self._timers: list[asyncio.Task[None]] = []
 
@@ -265,6 +320,10 @@ class SituatedAgent(BaseChatAgent):
             known = [one.id for one in self.store.find()]
             raise UnknownNameError("activity", activity_id, known[:20])
         return activity
+
+    def open_activities(self) -> list[Activity]:
+        """The activities that have not ended, but for the one that sets goals."""
+        return [one for one in self.store.find() if not one.over and one.id != _STANDING]
 
     def _make_agent(self, activity: Activity) -> tuple[CoagAgent, SituatedModule]:
         module = SituatedModule(
@@ -415,6 +474,48 @@ class SituatedAgent(BaseChatAgent):
         for activity in self.store.find():
             if not activity.over:
                 await self.scheduler.cancel(activity.id, "The agent was reset.")
+
+    # ---- as an AutoGen component ----
+
+    def _to_config(self) -> SituatedAgentConfig:
+        arguments = {**self._arguments, "description": self.description}
+        if self._memory_argument is not None:
+            arguments["memory"] = self._memory_argument
+        context, modules = self._make_context, self._make_modules
+        return SituatedAgentConfig(
+            agent=to_config(AgentArguments(**arguments).keywords()),
+            servers=[_written(server) for server in self._servers],
+            context=None if context is SituatedContext else import_name(context),
+            modules=None if modules is tuple else import_name(modules),
+            **self._given,
+        )
+
+    @classmethod
+    def _from_config(cls, config: SituatedAgentConfig) -> Self:
+        arguments = from_config(config.agent)
+        for name in ("events", "recipe", "logs"):
+            arguments.pop(name, None)
+        given = {name: getattr(config, name) for name in _PLAIN}
+        return cls(
+            servers=[McpToolConnection(one.params, one.name) for one in config.servers],
+            context=from_import_name(config.context) if config.context else SituatedContext,
+            modules=from_import_name(config.modules) if config.modules else tuple,
+            **given,
+            **arguments,
+        )
+
+
+_PLAIN = ("folder", "answer", "goals", "workers", "live", "budget", "perception", "situated")
+"""Fields of the component that are arguments as they are."""
+
+
+def _written(server: ToolConnection) -> ServerConfig:
+    if not isinstance(server, McpToolConnection):
+        raise ConfigurationError(
+            f"The server {server.name!r} is in this process and cannot be written down. Serve its "
+            "workspace by MCP, and give a McpToolConnection."
+        )
+    return ServerConfig(name=server.name, params=dumpable(server.params))
 
 
 def _check(arguments: Mapping[str, Any], goals: Sequence[SignalGoal | TimedGoal]) -> None:

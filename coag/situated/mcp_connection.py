@@ -78,9 +78,9 @@ class McpToolConnection:
 
     def __init__(self, params: object, name: str, *, bounds: McpBounds | None = None) -> None:
         self.name = name
-        self._client = McpClient(
-            supported(params), bounds=bounds or _BOUNDS, on_notice=self._noticed
-        )
+        self.params = supported(params)
+        """How the server is reached."""
+        self._client = McpClient(self.params, bounds=bounds or _BOUNDS, on_notice=self._noticed)
         self._plain: PlainServer | None = None
         self._is_known = False
         """Whether it is known if the server is enhanced."""

@@ -1,0 +1,81 @@
+"""`coag run`: an agent that lives beside its tools, until it is stopped."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from coag._util.text import cleaned, one_line
+from coag.agent import SituatedAgent
+from coag.errors import ConfigurationError
+from coag.situated import Activity
+
+from .output import DIM, say, write_json
+
+_SHORT = 100
+
+AgentFile = Annotated[
+    Path,
+    typer.Argument(
+        metavar="AGENT.json",
+        help="The agent's component: what `SituatedAgent.dump_component()` gave, as JSON.",
+    ),
+]
+Goals = Annotated[
+    list[str] | None,
+    typer.Option("--goal", metavar="TEXT", help="A goal to begin with; may be repeated."),
+]
+UntilDone = Annotated[
+    bool, typer.Option("--until-done", help="End when no activity is left that has not ended.")
+]
+
+
+def run(agent: AgentFile, goal: Goals = None, until_done: UntilDone = False) -> None:
+    """Runs a situated agent until it is stopped.
+
+    What it pursues is in its folder: start it again, and its activities continue. Ctrl-C or
+    SIGTERM ends it: steps that run are finished first. `coag activities` shows and steers it
+    meanwhile, from another terminal. Each activity that ends is printed as a line of JSON.
+    """
+    asyncio.run(_run(_loaded(agent), goal or [], until_done=until_done))
+
+
+def _loaded(path: Path) -> SituatedAgent:
+    try:
+        component = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigurationError(f"{str(path)!r} cannot be read: {error}") from error
+    except ValueError as error:
+        raise ConfigurationError(f"{str(path)!r} is no JSON: {error}") from error
+    return SituatedAgent.load_component(component)
+
+
+async def _run(agent: SituatedAgent, goals: list[str], *, until_done: bool) -> None:
+    stopped = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for one in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(one, stopped.set)
+
+    def changed(activity: Activity) -> None:
+        state = activity.end or activity.state
+        waits = f" for {activity.wait.condition}" if activity.wait else ""
+        say(cleaned(f"{activity.id}: {state}{waits}  {one_line(activity.goal, _SHORT)}"), DIM)
+        if activity.over:
+            write_json(activity.model_dump_json())
+        if until_done and not agent.open_activities():
+            stopped.set()
+
+    async with agent:
+        stop = agent.scheduler.watch(changed)
+        for text in goals:
+            agent.add_goal(text)
+        if until_done and not agent.open_activities():
+            stopped.set()
+        await stopped.wait()
+        stop()
+        say("Stopping: steps that run are finished first.", DIM)
