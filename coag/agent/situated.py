@@ -115,7 +115,7 @@ class SituatedAgentConfig(BaseModel):
     workers: int = 4
     live: int = 32
     budget: ActivityBudget = ActivityBudget()
-    perception: PerceptionSettings = PerceptionSettings()
+    perception: ToolPerceptionSettings = ToolPerceptionSettings()
     situated: SituatedSettings = SituatedSettings()
 
 
@@ -214,7 +214,7 @@ class SituatedAgent(BaseChatAgent, Component[SituatedAgentConfig]):
             "workers": workers,
             "live": live,
             "budget": self._budget,
-            "perception": perception or PerceptionSettings(),
+            "perception": perception or ToolPerceptionSettings(),
             "situated": self._situated,
         }
         self._running = False
@@ -250,8 +250,6 @@ class SituatedAgent(BaseChatAgent, Component[SituatedAgentConfig]):
             await self.scheduler.stop()
             await self.perception.stop()
         await self.minds.close()
-        for server in self._servers:
-            await server.close()
         if self._owns_memory:
             await self.memory.close()
         self.store.close()

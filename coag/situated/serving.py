@@ -111,6 +111,19 @@ async def _serving(workspace: Workspace, name: str) -> AsyncGenerator[McpServing
         unsubscribe()
 
 
+_BY_TOOL = {
+    "type": "object",
+    "properties": {"tool": {"type": "string", "description": "The tool's id."}},
+    "required": ["tool"],
+    "additionalProperties": False,
+}
+_READERS = {
+    "read_manual": ("The manual of a tool: read it before you use the tool.", manual_uri),
+    "read_properties": ("The observable properties of a tool now.", properties_uri),
+}
+"""Tools for clients that show their models tools alone: what they read is a resource, too."""
+
+
 class _WorkspaceOffer:
     """What a workspace offers (`McpOffer`)."""
 
@@ -122,8 +135,11 @@ class _WorkspaceOffer:
         self._workspace = workspace
 
     def tools(self) -> list[McpTool]:
-        """One for each operation of each tool."""
-        tools: list[McpTool] = []
+        """One for each operation of each tool, and those that read."""
+        tools = [
+            McpTool(name, described, _BY_TOOL, {"read_only": True})
+            for name, (described, _) in _READERS.items()
+        ]
         for tool in self._workspace.catalogue():
             for one in tool.operations:
                 words = (
@@ -162,7 +178,12 @@ class _WorkspaceOffer:
     async def call(
         self, name: str, arguments: Mapping[str, Any], meta: Mapping[str, Any]
     ) -> McpAnswer:
-        """Starts an operation."""
+        """Starts an operation, or reads."""
+        if name in _READERS:
+            try:
+                return McpAnswer((await self.read(_READERS[name][1](str(arguments.get("tool", ""))))).text)
+            except NoSuchResourceError as error:
+                return McpAnswer(str(error), is_error=True)
         tool, operation = parts_of(name) or ("", name)
         key = meta.get(KEY_META)
         try:
