@@ -42,8 +42,9 @@ class View:
         return max((one for one in order if one in values), key=order.index, default=order[0])
 
     def highest(self, name: str) -> int:
-        """The largest number that a property was seen to have; 0 if none."""
-        return max(map(int, re.findall(rf'\b{name}"?[=:] ?(\d+)', self.text)), default=0)
+        """The largest number that a property was seen to have, or a refusal says; 0 if none."""
+        found = re.findall(rf"""\b{name}(?:"?[=:]|' is) ?(\d+)""", self.text)
+        return max(map(int, found), default=0)
 
     def has_read(self, tool: str) -> bool:
         """Whether the manual of a tool can be read in the messages."""
@@ -68,14 +69,18 @@ class View:
 
 def operate_plant(view: View, *, hasty: bool = False) -> Decision:
     """What to do next in Water Hammer."""
-    hydraulics, core = "hydraulic_control", "reactor_core"
-    for tool in ("employee_handbook", "security_terminal", hydraulics, core):
-        if not view.has_read(tool):
-            return view.learn(tool)
+    unread = [tool for tool in _MANUALS if not view.has_read(tool)]
+    if unread:
+        return view.learn(unread[0])
     if "locked out" in view.text and "CRITICAL FAILURE" in view.text:
         return "The system is locked out; the core cannot be saved."
     if "Access granted" not in view.text and view.furthest("access_level", _ACCESS) == "NONE":
         return call_name("security_terminal", "login"), {"access_code": ACCESS_CODE}
+    return _flush(view, hasty=hasty)
+
+
+def _flush(view: View, *, hasty: bool) -> Decision:
+    hydraulics, core = "hydraulic_control", "reactor_core"
     pump = view.furthest("pump_status", _PUMP)
     if pump == "OFF" and "The pump has started" not in view.text:
         return call_name(hydraulics, "power_on_pump"), {}
@@ -92,6 +97,7 @@ def operate_plant(view: View, *, hasty: bool = False) -> Decision:
     return "The flush is done: the core is STABLE, below 500 °C."
 
 
+_MANUALS = ("employee_handbook", "security_terminal", "hydraulic_control", "reactor_core")
 _ACCESS = ("NONE", "ADMIN")
 _PUMP = ("OFF", "RAMPING", "NOMINAL")
 _VALVE = ("CLOSED", "OPEN")
@@ -136,6 +142,8 @@ def scripted_mind(decide: Decide, *, seconds: float = 0.0) -> ScriptedModel:
         if isinstance(decision, str):
             return decision
         name, arguments = decision
-        return [FunctionCall(id=f"call-{request.number}", name=name, arguments=json.dumps(arguments))]
+        return [
+            FunctionCall(id=f"call-{request.number}", name=name, arguments=json.dumps(arguments))
+        ]
 
     return ScriptedModel(think)

@@ -253,9 +253,13 @@ class EnhancedToolWorkbench(OperationsWorkbench):
         cancellation_token: CancellationToken | None = None,
         call_id: str | None = None,
     ) -> ToolResult:
-        """Runs an operation, or reads, or waits."""
+        """Runs an operation, or reads, or waits.
+
+        A model's ids of its calls come again, so that they are no keys: each call has its own.
+        """
+        del call_id
         if name not in _READERS:
-            return await super().call_tool(name, arguments, cancellation_token, call_id)
+            return await super().call_tool(name, arguments, cancellation_token)
         kind = _READERS[name][1]
         if fault := value_fault(dict(arguments or {}), json.dumps(kind.model_json_schema())):
             return as_result(name, f"{name}: {fault}", is_error=True)

@@ -181,7 +181,9 @@ class _WorkspaceOffer:
         """Starts an operation, or reads."""
         if name in _READERS:
             try:
-                return McpAnswer((await self.read(_READERS[name][1](str(arguments.get("tool", ""))))).text)
+                return McpAnswer(
+                    (await self.read(_READERS[name][1](str(arguments.get("tool", ""))))).text
+                )
             except NoSuchResourceError as error:
                 return McpAnswer(str(error), is_error=True)
         tool, operation = parts_of(name) or ("", name)

@@ -1,0 +1,162 @@
+"""One run of a demonstrator: who plays, what it came to, and what it cost."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import Literal
+
+from autogen_core.models import ChatCompletionClient
+
+from coag.errors import ConfigurationError
+from coag.models import open_model
+from coag.schema import Value
+from coag.situated import Workspace, serve_http
+
+from .agents import Player, Usage, play
+from .even_odd import EVEN_GOAL, ODD_GOAL, Parity, even_odd_truth, make_even_odd
+from .minds import MINDS, Decide, count_in_turn, operate_plant, scripted_mind
+from .truth import GroundTruth
+from .water_hammer import WATER_HAMMER_GOAL, make_water_hammer, water_hammer_truth
+
+Demonstrator = Literal["water-hammer", "even-odd"]
+DEMONSTRATORS: tuple[Demonstrator, ...] = ("water-hammer", "even-odd")
+SCRIPTED_SPEED = 20.0
+"""How many times faster than the machine's clock a plant runs for scripted minds."""
+STEPS = 200
+SECONDS = 600.0
+"""Within which a run has to end, in the machine's time."""
+
+
+class DemonstratorResult(Value):
+    """What came of one run."""
+
+    demonstrator: Demonstrator
+    agent: str
+    model: str
+    scripted: bool
+    """True for a scripted mind: the result says nothing about language models."""
+    seed: int
+    success: bool
+    lockouts: int
+    wrong_increments: int
+    reason: str = ""
+    """What went wrong; empty if nothing did."""
+    model_calls: int
+    calls_while_blocked: int
+    """Model calls while there was nothing to do but wait."""
+    prompt_tokens: int
+    completion_tokens: int
+    seconds: float
+    """In the machine's time."""
+    answers: tuple[str, ...] = ()
+
+
+async def run_demonstrator(
+    demonstrator: Demonstrator,
+    agent: str,
+    model: str,
+    *,
+    seed: int = 0,
+    speed: float | None = None,
+    folder: Path | None = None,
+    seconds: float = SECONDS,
+) -> DemonstratorResult:
+    """Serves the demonstrator, has the agent play, and looks at what really happened.
+
+    Args:
+        demonstrator: `water-hammer` or `even-odd`.
+        agent: `situated`, `waiting` or `polling`.
+        model: `scripted:careful`, `scripted:hasty`, or the spec of a model.
+        seed: Decides how long the plant takes.
+        speed: How many times faster than the machine's clock it runs; by default 20 for scripted
+            minds, of which an answer takes a second of the plant, and 1 for models.
+        folder: Where a situated agent keeps its activities; None for RAM.
+        seconds: Within which the run has to end.
+
+    Raises:
+        ConfigurationError: There is no such demonstrator, agent, mind or model.
+    """
+    scripted = model.startswith("scripted:")
+    speed = speed or (SCRIPTED_SPEED if scripted else 1.0)
+    usages: list[Usage] = []
+    workspace, truth = _made(demonstrator, seed, speed)
+
+    async def one(name: str, goal: str, decide: Decide) -> str:
+        usage = Usage()
+        usages.append(usage)
+        player = Player(
+            name=name,
+            model=_opened(model, decide, speed),
+            address=address,
+            steps=STEPS,
+            folder=None if folder is None else folder / name,
+            usage=usage,
+        )
+        try:
+            async with asyncio.timeout(seconds):
+                return await play(agent, player, goal)
+        except TimeoutError:
+            return f"It did not end within {seconds:g} s."
+
+    started = time.monotonic()
+    try:
+        async with serve_http(workspace, name=demonstrator) as address:
+            answers = await asyncio.gather(
+                *(one(*player) for player in _players(demonstrator, model))
+            )
+            happened = truth()
+    finally:
+        await workspace.close()
+    return DemonstratorResult(
+        demonstrator=demonstrator,
+        agent=agent,
+        model=model,
+        scripted=scripted,
+        seed=seed,
+        **happened.model_dump(),
+        model_calls=sum(one.model_calls for one in usages),
+        calls_while_blocked=sum(one.calls_while_blocked for one in usages),
+        prompt_tokens=sum(one.prompt_tokens for one in usages),
+        completion_tokens=sum(one.completion_tokens for one in usages),
+        seconds=round(time.monotonic() - started, 3),
+        answers=tuple(answers),
+    )
+
+
+def _made(demonstrator: str, seed: int, speed: float) -> tuple[Workspace, partial[GroundTruth]]:
+    if demonstrator == "water-hammer":
+        workspace = make_water_hammer(seed, speed=speed)
+        return workspace, partial(water_hammer_truth, workspace)
+    if demonstrator == "even-odd":
+        workspace = make_even_odd(speed=speed)
+        return workspace, partial(even_odd_truth, workspace)
+    raise ConfigurationError(
+        f"There is no demonstrator {demonstrator!r}. There are: {', '.join(DEMONSTRATORS)}."
+    )
+
+
+def _players(demonstrator: Demonstrator, model: str) -> list[tuple[str, str, Decide]]:
+    """The agents of a demonstrator: name, goal, and the scripted mind."""
+    mind = model.removeprefix("scripted:")
+    if model.startswith("scripted:") and mind not in MINDS:
+        raise ConfigurationError(
+            f"There is no scripted mind {mind!r} for {demonstrator}. There are: {', '.join(MINDS)}."
+        )
+    hasty = mind == "hasty"
+    if demonstrator == "water-hammer":
+        return [("operator", WATER_HAMMER_GOAL, partial(operate_plant, hasty=hasty))]
+    goals: Mapping[Parity, str] = {"ODD": ODD_GOAL, "EVEN": EVEN_GOAL}
+    return [
+        (parity.lower(), goal, partial(count_in_turn, parity=parity, hasty=hasty))
+        for parity, goal in goals.items()
+    ]
+
+
+def _opened(model: str, decide: Decide, speed: float) -> ChatCompletionClient:
+    if model.startswith("scripted:"):
+        return scripted_mind(decide, seconds=1.0 / speed)
+    return open_model(model)
