@@ -39,6 +39,7 @@ from case_study.runner import (
     resumable,
     run_case,
 )
+from case_study.situated import DEMONSTRATORS, run_demonstrator
 from case_study.temperaments import SCRIPTED, SCRIPTS, is_scripted
 from coag.cli import as_typed, coag_command
 from coag.errors import CoagError, ConfigurationError
@@ -79,7 +80,9 @@ def case_study(*, version: _Version = False) -> None:
     """A CoAG agent and a plain one in the Dynamic Vacuum World."""
 
 
-_Scenario = Annotated[str | None, Argument(help=f"One of: {', '.join(SCENARIOS)}.")]
+_Scenario = Annotated[
+    str | None, Argument(help=f"One of: {', '.join((*SCENARIOS, *DEMONSTRATORS))}.")
+]
 _Agent = Annotated[str, Option(help=f"coag or baseline, or a contender: {', '.join(CONTENDERS)}.")]
 _Episodes = Annotated[
     int | None,
@@ -150,7 +153,18 @@ def run(  # noqa: PLR0913 - options of a command
     pace: _Pace = None,
     port: _Port = None,
 ) -> None:
-    """Run one agent through one scenario, or continue a case that was interrupted."""
+    """Run one agent through one scenario, or continue a case that was interrupted.
+
+    Water Hammer and Even/Odd, the demonstrators of situated agents, are run once: by an agent that
+    is situated (the default), waiting or polling.
+    """
+    if scenario in DEMONSTRATORS:
+        vacuum = {"episodes": episodes, "resume": resume, "delivery": delivery, "world": world}
+        vacuum |= {"without_constraint": without_constraint, "max_actions": max_actions}
+        vacuum |= {"without_memory": without_memory or None, "depth": depth, "show": show or None}
+        _refuse(vacuum, f"not for {scenario}")
+        _demonstrate(scenario, agent, model, seed, logs, as_json=as_json)
+        return
     if resume is not None:
         folder = CaseFolder.existing(resume, logs)
         request = folder.request()
@@ -180,6 +194,28 @@ def run(  # noqa: PLR0913 - options of a command
         _refuse({"port": port}, "the world is served elsewhere: --world")
     folder = folder or CaseFolder.create(logs, checked(request))
     _play(folder, _shown(request, pace, port) if show else None, as_json=as_json)
+
+
+def _demonstrate(
+    scenario: str, agent: str, model: str, seed: int, logs: Path, *, as_json: bool
+) -> None:
+    """Runs a demonstrator of situated agents, and prints what came of it."""
+    agent = "situated" if agent == "coag" else agent
+    model = "scripted:careful" if model == "scripted:sound" else model
+    folder = logs / new_run_id(SystemClock().now(), f"{scenario}-{agent}")
+    result = asyncio.run(run_demonstrator(scenario, agent, model, seed=seed, folder=folder))
+    if as_json:
+        typer.echo(result.model_dump_json())
+        return
+    _print_lines(
+        f"{scenario}, {agent}, {model}, seed {seed}: {'success' if result.success else 'failure'}",
+        *([result.reason] if result.reason else []),
+        f"{result.model_calls} model calls, {result.calls_while_blocked} while nothing was to do "
+        f"but wait; {result.prompt_tokens + result.completion_tokens:,} tokens, "
+        f"{result.seconds:.1f} s",
+        *(f"{answer}" for answer in result.answers),
+        *([f"Activities: {as_typed(folder)}"] if folder.is_dir() else []),
+    )
 
 
 def _refuse(options: Mapping[str, object], reason: str) -> None:

@@ -14,7 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from coag.agent import CoagAgent
+    from coag.agent import CoagAgent, SituatedAgent
     from coag.awareness import Awareness
     from coag.compat import tool
     from coag.context import CoagContext, Rendering, WorkingMemory
@@ -29,6 +29,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "CoagAgent": "coag.agent",
+    "SituatedAgent": "coag.agent",
     "Awareness": "coag.awareness",
     "tool": "coag.compat",
     "rule": "coag.cycle",
@@ -53,6 +54,7 @@ _HOMES = {
 
 __all__ = [  # pyright: ignore[reportUnsupportedDunderAll] - loaded on first use
     "CoagAgent",
+    "SituatedAgent",
     "Awareness",
     "tool",
     "rule",

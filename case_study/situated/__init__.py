@@ -10,10 +10,13 @@ it exceeds 5.
 """
 
 from .even_odd import EVEN_GOAL, ODD_GOAL, SharedCounter, even_odd_truth, make_even_odd
+from .running import DEMONSTRATORS, DemonstratorResult, run_demonstrator
 from .truth import GroundTruth
 from .water_hammer import WATER_HAMMER_GOAL, make_water_hammer, water_hammer_truth
 
 __all__ = [
+    "DEMONSTRATORS",
+    "DemonstratorResult",
     "EVEN_GOAL",
     "GroundTruth",
     "ODD_GOAL",
@@ -22,5 +25,6 @@ __all__ = [
     "even_odd_truth",
     "make_even_odd",
     "make_water_hammer",
+    "run_demonstrator",
     "water_hammer_truth",
 ]

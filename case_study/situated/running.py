@@ -7,7 +7,6 @@ import time
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import Literal
 
 from autogen_core.models import ChatCompletionClient
 
@@ -22,8 +21,7 @@ from .minds import MINDS, Decide, count_in_turn, operate_plant, scripted_mind
 from .truth import GroundTruth
 from .water_hammer import WATER_HAMMER_GOAL, make_water_hammer, water_hammer_truth
 
-Demonstrator = Literal["water-hammer", "even-odd"]
-DEMONSTRATORS: tuple[Demonstrator, ...] = ("water-hammer", "even-odd")
+DEMONSTRATORS = ("water-hammer", "even-odd")
 SCRIPTED_SPEED = 20.0
 """How many times faster than the machine's clock a plant runs for scripted minds."""
 STEPS = 200
@@ -34,7 +32,7 @@ SECONDS = 600.0
 class DemonstratorResult(Value):
     """What came of one run."""
 
-    demonstrator: Demonstrator
+    demonstrator: str
     agent: str
     model: str
     scripted: bool
@@ -56,7 +54,7 @@ class DemonstratorResult(Value):
 
 
 async def run_demonstrator(
-    demonstrator: Demonstrator,
+    demonstrator: str,
     agent: str,
     model: str,
     *,
@@ -139,7 +137,7 @@ def _made(demonstrator: str, seed: int, speed: float) -> tuple[Workspace, partia
     )
 
 
-def _players(demonstrator: Demonstrator, model: str) -> list[tuple[str, str, Decide]]:
+def _players(demonstrator: str, model: str) -> list[tuple[str, str, Decide]]:
     """The agents of a demonstrator: name, goal, and the scripted mind."""
     mind = model.removeprefix("scripted:")
     if model.startswith("scripted:") and mind not in MINDS:
