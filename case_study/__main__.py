@@ -39,7 +39,7 @@ from case_study.runner import (
     resumable,
     run_case,
 )
-from case_study.situated import DEMONSTRATORS, run_demonstrator
+from case_study.situated import DEMONSTRATORS, compare_agents, run_demonstrator
 from case_study.temperaments import SCRIPTED, SCRIPTS, is_scripted
 from coag.cli import as_typed, coag_command
 from coag.errors import CoagError, ConfigurationError
@@ -260,6 +260,30 @@ def _play(folder: CaseFolder, showing: Showing | None, *, as_json: bool) -> None
     _print_results([result])
     looks = [f"Episode {number}: {command}" for number, command in _looks(folder)]
     _print_lines(f"Case: {as_typed(folder.path)}", *looks)
+
+
+@app.command()
+def situated(
+    model: Annotated[
+        str, Option(help="scripted:careful, scripted:hasty, or a model spec.")
+    ] = "scripted:careful",
+    seeds: Annotated[int, Option(min=1, help="Runs of each agent, with seeds from 0.")] = 20,
+    as_json: _Json = False,
+) -> None:
+    """Compare agents that poll, wait, or have activities, on Water Hammer and Even/Odd."""
+    tables = asyncio.run(
+        compare_agents(
+            model,
+            range(seeds),
+            done=lambda one: typer.echo(
+                f"{one.demonstrator} {one.agent} seed {one.seed}: "
+                f"{'success' if one.success else 'failure'}, {one.model_calls} calls",
+                err=True,
+            ),
+        )
+    )
+    for table in tables:
+        typer.echo(table.model_dump_json() if as_json else f"{table.markdown()}\n")
 
 
 @app.command()

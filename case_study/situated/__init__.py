@@ -9,6 +9,7 @@ it exceeds 5.
 `water_hammer_truth` and `even_odd_truth` say what really happened in it.
 """
 
+from .comparing import DemonstratorTable, compare_agents
 from .even_odd import EVEN_GOAL, ODD_GOAL, SharedCounter, even_odd_truth, make_even_odd
 from .running import DEMONSTRATORS, DemonstratorResult, run_demonstrator
 from .truth import GroundTruth
@@ -17,11 +18,13 @@ from .water_hammer import WATER_HAMMER_GOAL, make_water_hammer, water_hammer_tru
 __all__ = [
     "DEMONSTRATORS",
     "DemonstratorResult",
+    "DemonstratorTable",
     "EVEN_GOAL",
     "GroundTruth",
     "ODD_GOAL",
     "SharedCounter",
     "WATER_HAMMER_GOAL",
+    "compare_agents",
     "even_odd_truth",
     "make_even_odd",
     "make_water_hammer",

@@ -52,6 +52,11 @@ class DemonstratorResult(Value):
     """In the machine's time."""
     answers: tuple[str, ...] = ()
 
+    @property
+    def tokens(self) -> int:
+        """Prompt and completion tokens together."""
+        return self.prompt_tokens + self.completion_tokens
+
 
 async def run_demonstrator(
     demonstrator: str,
