@@ -1,6 +1,6 @@
 """`CoagAgent`: the deliberating agent behind AutoGen's API, and the one place of wiring.
 
-`SituatedAgent` (`situated.py`, `minds.py`) pursues goals as activities, each with an agent of its own.
+`SituatedAgent` (`situated.py`, `minds.py`) pursues goals as activities, each with its own agent.
 `agent.py` is the agent and its turn; `arguments.py` lists what it is given, `build.py` wires its
 parts, `events.py` maps outcomes to AutoGen's events. `serialize.py` writes it down, `runs.py` keeps
 its run folder, and `resume.py` and `rebuild.py` bring it back from one.

@@ -202,7 +202,7 @@ def _after_turn(live: LiveActivity, response: Response, tokens: int) -> Step:
         return Step(wait=wait, tokens=tokens)
     if reason == "respond":
         return Step(end=ActivityEnd.DONE, result=text, tokens=tokens)
-    if reason in _FAILING:
+    if reason in _FAILING and not (reason == "impasses" and module.was_preempted):
         return Step(end=ActivityEnd.FAILED, result=text, tokens=tokens)
     return Step(tokens=tokens)  # the bound of a turn, not of the activity: its next turn goes on
 

@@ -182,7 +182,7 @@ class SituatedAgent(BaseChatAgent, Component[SituatedAgentConfig]):
         self._make_context, self._make_modules = context, modules
         self._budget = budget or ActivityBudget()
         self._situated = situated or SituatedSettings()
-        self._arguments = {"system_message": SYSTEM_MESSAGE, **arguments}
+        self._arguments: dict[str, Any] = {"system_message": SYSTEM_MESSAGE, **arguments}
         self._arguments |= {"name": name, "model_client": model_client, "events": "phases"}
         _check(self._arguments, goals)
         self.memory: LongTermMemory = open_memory(memory, scope=name, clock=self.clock)
@@ -207,7 +207,7 @@ class SituatedAgent(BaseChatAgent, Component[SituatedAgentConfig]):
             arrived=self._arrived,
             settings=perception or ToolPerceptionSettings(),
         )
-        self._given = {
+        self._given: dict[str, Any] = {
             "folder": None if folder is None else str(folder),
             "answer": answer,
             "goals": list(goals),

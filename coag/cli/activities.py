@@ -37,10 +37,20 @@ class _Activities(LazyGroup):
 
 
 app = typer.Typer(
+    name="activities",
     cls=_Activities,
-    help="Shows and steers what a situated agent pursues, while it runs or not.",
     no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
 )
+
+
+@app.callback()
+def activities() -> None:
+    """Shows and steers what a situated agent pursues, while it runs or not.
+
+    Example: coag activities ls ~/keeper --open
+    """
 
 
 def ls(folder: Folder, only_open: OnlyOpen = False, as_json: AsJson = False) -> None:

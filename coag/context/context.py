@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping, S
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import dropwhile
-from typing import Any, Generic
+from typing import Any, ClassVar, Generic
 
 from autogen_core.model_context import ChatCompletionContext
 from autogen_core.models import FunctionExecutionResultMessage, LLMMessage
@@ -295,6 +295,8 @@ class CoagContext(MemoryOwner[StateT], ContextComponent, Generic[StateT]):
     """
 
     component_provider_override = "coag.CoagContext"
+    default_budgets: ClassVar[Budgets] = Budgets()
+    """The budgets where none are given."""
 
     def __init__(
         self,
@@ -309,7 +311,7 @@ class CoagContext(MemoryOwner[StateT], ContextComponent, Generic[StateT]):
     ) -> None:
         super().__init__()
         self.rendering = Rendering(rendering)
-        self.budgets = budgets or Budgets()
+        self.budgets = budgets or self.default_budgets
         self.clock: Clock = clock or SystemClock()
         self.ids = ids or CountingIds()
         self.agent_name = ""

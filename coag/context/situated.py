@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any, TypeVar, cast
+from typing import Any, ClassVar, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -12,6 +12,7 @@ from coag.schema import Percept, PerceptKind
 from coag.situated import PropertyReading
 
 from .context import CoagContext
+from .prompt_budgets import Budgets
 
 
 class ToolState(BaseModel):
@@ -46,6 +47,9 @@ class SituatedContext(CoagContext[SituatedStateT]):
     Subclass it for a domain: give a state that derives from `SituatedState`, and the hooks that
     the domain needs; `_update_state_from_percept` gets signals, too.
     """
+
+    default_budgets: ClassVar[Budgets] = Budgets(module=8_000)
+    """With room for manuals, which are shown whole."""
 
     @property
     def perceptual_state_schema(self) -> type[SituatedStateT]:

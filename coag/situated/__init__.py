@@ -24,6 +24,7 @@ from .connection import ToolConnection, ToolConnectionError
 from .listeners import SchedulerStoppedError
 from .manual import Manual, parse_manual, render_manual
 from .mcp_connection import McpToolConnection
+from .module import SituatedModule, SituatedSettings
 from .operations import OperationFailedError, OperationRefusedError, operation
 from .perception import ToolPerception
 from .pulling import ToolPerceptionSettings
@@ -80,6 +81,8 @@ __all__ = [
     "SignalLog",
     "SignalPage",
     "SignalRecord",
+    "SituatedModule",
+    "SituatedSettings",
     "Step",
     "ToolClock",
     "ToolConnection",
