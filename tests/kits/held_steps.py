@@ -22,7 +22,12 @@ from coag.situated import (
 
 def an_activity(name: str = "a", **changes: Any) -> Activity:
     """An activity that is ready."""
-    values = {"agent": "agent", "goal": f"goal of {name}", "created": NOW, "updated": NOW}
+    values: dict[str, Any] = {
+        "agent": "agent",
+        "goal": f"goal of {name}",
+        "created": NOW,
+        "updated": NOW,
+    }
     return Activity(id=name, **{**values, **changes})
 
 
