@@ -70,6 +70,7 @@ class Player:
     """How an agent is put to a task."""
 
     name: str
+    goal: str
     model: ChatCompletionClient
     address: str
     """The MCP server of the tools."""
@@ -80,18 +81,18 @@ class Player:
     usage: Usage = field(default_factory=Usage)
 
 
-async def play(agent: str, player: Player, goal: str) -> str:
-    """Has an agent of a kind pursue a goal; gives its last words.
+async def play(agent: str, player: Player) -> str:
+    """Has an agent of a kind pursue its goal; gives its last words.
 
     Raises:
         ConfigurationError: There is no such kind.
     """
     if agent not in _PLAYS:
         raise ConfigurationError(f"There is no agent {agent!r}. There are: {', '.join(AGENTS)}.")
-    return await _PLAYS[agent](player, goal)
+    return await _PLAYS[agent](player)
 
 
-async def _play_situated(player: Player, goal: str) -> str:
+async def _play_situated(player: Player) -> str:
     server = McpToolConnection(_params(player.address), "plant")
     async with SituatedAgent(
         player.name,
@@ -105,29 +106,29 @@ async def _play_situated(player: Player, goal: str) -> str:
         player.usage.blocked = lambda: all(
             one.state is ActivityState.BLOCKED for one in agent.open_activities()
         )
-        activity = agent.add_goal(goal)
+        activity = agent.add_goal(player.goal)
         return (await agent.ended(activity.id)).result
 
 
-async def _play_waiting(player: Player, goal: str) -> str:
+async def _play_waiting(player: Player) -> str:
     bench = EnhancedToolWorkbench([McpToolConnection(_params(player.address), "plant")])
     async with bench:
-        return await _play_stock(player, bench, goal)
+        return await _play_stock(player, bench)
 
 
-async def _play_polling(player: Player, goal: str) -> str:
+async def _play_polling(player: Player) -> str:
     async with _autogen_workbench(player.address) as bench:
-        return await _play_stock(player, bench, goal)
+        return await _play_stock(player, bench)
 
 
-async def _play_stock(player: Player, bench: Any, goal: str) -> str:
+async def _play_stock(player: Player, bench: Any) -> str:
     agent = AssistantAgent(
         player.name,
         CountingClient(player.model, player.usage),
         workbench=bench,
         max_tool_iterations=player.steps,
     )
-    result = await agent.run(task=goal)
+    result = await agent.run(task=player.goal)
     player.usage.calls_while_blocked = _repeated_looks(result)
     return result.messages[-1].to_text()
 

@@ -15,7 +15,7 @@ from coag.models import open_model
 from coag.schema import Value
 from coag.situated import Workspace, serve_http
 
-from .agents import Player, Usage, play
+from .agents import Player, play
 from .even_odd import EVEN_GOAL, ODD_GOAL, Parity, even_odd_truth, make_even_odd
 from .minds import MINDS, Decide, count_in_turn, operate_plant, scripted_mind
 from .truth import GroundTruth
@@ -85,35 +85,26 @@ async def run_demonstrator(
     """
     scripted = model.startswith("scripted:")
     speed = speed or (SCRIPTED_SPEED if scripted else 1.0)
-    usages: list[Usage] = []
     workspace, truth = _made(demonstrator, seed, speed)
-
-    async def one(name: str, goal: str, decide: Decide) -> str:
-        usage = Usage()
-        usages.append(usage)
-        player = Player(
-            name=name,
-            model=_opened(model, decide, speed),
-            address=address,
-            steps=STEPS,
-            folder=None if folder is None else folder / name,
-            usage=usage,
-        )
-        try:
-            async with asyncio.timeout(seconds):
-                return await play(agent, player, goal)
-        except TimeoutError:
-            return f"It did not end within {seconds:g} s."
-
     started = time.monotonic()
     try:
         async with serve_http(workspace, name=demonstrator) as address:
-            answers = await asyncio.gather(
-                *(one(*player) for player in _players(demonstrator, model))
-            )
+            players = [
+                Player(
+                    name=name,
+                    goal=goal,
+                    model=_opened(model, decide, speed),
+                    address=address,
+                    steps=STEPS,
+                    folder=None if folder is None else folder / name,
+                )
+                for name, goal, decide in _players(demonstrator, model)
+            ]
+            answers = await asyncio.gather(*(_in_time(agent, one, seconds) for one in players))
             happened = truth()
     finally:
         await workspace.close()
+    used = [one.usage for one in players]
     return DemonstratorResult(
         demonstrator=demonstrator,
         agent=agent,
@@ -121,13 +112,21 @@ async def run_demonstrator(
         scripted=scripted,
         seed=seed,
         **happened.model_dump(),
-        model_calls=sum(one.model_calls for one in usages),
-        calls_while_blocked=sum(one.calls_while_blocked for one in usages),
-        prompt_tokens=sum(one.prompt_tokens for one in usages),
-        completion_tokens=sum(one.completion_tokens for one in usages),
+        model_calls=sum(one.model_calls for one in used),
+        calls_while_blocked=sum(one.calls_while_blocked for one in used),
+        prompt_tokens=sum(one.prompt_tokens for one in used),
+        completion_tokens=sum(one.completion_tokens for one in used),
         seconds=round(time.monotonic() - started, 3),
         answers=tuple(answers),
     )
+
+
+async def _in_time(agent: str, player: Player, seconds: float) -> str:
+    try:
+        async with asyncio.timeout(seconds):
+            return await play(agent, player)
+    except TimeoutError:
+        return f"It did not end within {seconds:g} s."
 
 
 def _made(demonstrator: str, seed: int, speed: float) -> tuple[Workspace, partial[GroundTruth]]:

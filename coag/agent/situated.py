@@ -476,7 +476,7 @@ class SituatedAgent(BaseChatAgent, Component[SituatedAgentConfig]):
     # ---- as an AutoGen component ----
 
     def _to_config(self) -> SituatedAgentConfig:
-        arguments = {**self._arguments, "description": self.description}
+        arguments: dict[str, Any] = {**self._arguments, "description": self.description}
         if self._memory_argument is not None:
             arguments["memory"] = self._memory_argument
         context, modules = self._make_context, self._make_modules

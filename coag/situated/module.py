@@ -68,11 +68,11 @@ class SituatedSettings(Value):
 # ---- What the actions take ----
 
 
-class _Arguments(BaseModel):
+class _Given(BaseModel):
     model_config = {"extra": "forbid"}
 
 
-class _ByTool(_Arguments):
+class _ByTool(_Given):
     tool: str = Field(description="The tool's id.")
 
 
@@ -95,11 +95,11 @@ class _WaitForProperty(_ByTool):
     timeout_seconds: float | None = Field(default=None, gt=0, description="The longest wait.")
 
 
-class _Plan(_Arguments):
+class _Plan(_Given):
     plan: str = Field(description="The steps that are left, in order.", max_length=_PLAN_CHARACTERS)
 
 
-class _Reason(_Arguments):
+class _Reason(_Given):
     reason: str = Field(description="Why the goal cannot be reached.", min_length=1)
 
 
@@ -108,8 +108,8 @@ _MOUNT, _UNMOUNT = "mount_manual", "unmount_manual"
 _FOCUS, _UNFOCUS = "focus", "unfocus"
 WAIT_FOR_SIGNAL, WAIT_FOR_PROPERTY = "wait_for_signal", "wait_for_property"
 _PLAN, ABANDON = "set_plan", "abandon"
-_ACTIONS: Mapping[str, tuple[str, type[_Arguments]]] = {
-    _LIST: ("Lists the tools that there are, and what each is for.", _Arguments),
+_ACTIONS: Mapping[str, tuple[str, type[_Given]]] = {
+    _LIST: ("Lists the tools that there are, and what each is for.", _Given),
     _MOUNT: (
         "Reads a tool's manual into your working memory; needed before you use the tool.",
         _ByTool,
@@ -148,7 +148,7 @@ class _Seen(Value):
     record: SignalRecord
 
 
-class ModuleState(Value):
+class SituatedModuleState(Value):
     """What the module knows, as it is saved."""
 
     mounted: tuple[str, ...] = ()
@@ -232,7 +232,7 @@ class SituatedModule:
         self._store = store
         self._clock = clock or SystemClock()
         self._settings = settings or SituatedSettings()
-        self._state = ModuleState()
+        self._state = SituatedModuleState()
         self._manuals: dict[str, Manual] = {}
         self._perceived: dict[str, None] = {}
         """Percepts that are in the trace, perhaps not on the disk yet: they are in the inbox."""
@@ -351,7 +351,7 @@ class SituatedModule:
             text = str(error)
         return ActionResult(content=text, is_error=True)
 
-    async def _list_tools(self, given: _Arguments) -> ActionResult:
+    async def _list_tools(self, given: _Given) -> ActionResult:
         del given
         tools = await self._perception.catalogue()
         lines = [_catalogue_line(one, one.id in self._state.mounted) for one in tools.values()]
@@ -543,11 +543,11 @@ class SituatedModule:
 
     def load_state(self, state: Mapping[str, Any]) -> None:
         """Continues from a saved state."""
-        self._state = ModuleState.model_validate(state)
+        self._state = SituatedModuleState.model_validate(state)
 
     def reset_state(self) -> None:
         """Forgets manuals, plan and waits."""
-        self._state = ModuleState()
+        self._state = SituatedModuleState()
 
     def _change(self, **changes: Any) -> None:
         self._state = self._state.model_copy(update=changes)

@@ -1,0 +1,113 @@
+"""Water Hammer and Even/Odd, played by agents that poll, wait, or have activities."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from case_study.situated import DemonstratorTable, compare_agents, run_demonstrator
+from coag.errors import ConfigurationError
+from coag.proof import Violation, verify
+
+pytestmark = pytest.mark.filterwarnings("ignore:Use `streamable_http_client`:DeprecationWarning")
+"""AutoGen's McpWorkbench calls what mcp has deprecated."""
+CAREFUL, HASTY = "scripted:careful", "scripted:hasty"
+FAST = 200.0
+
+
+@pytest.mark.parametrize("demonstrator", ["water-hammer", "even-odd"])
+async def test_a_careful_mind_succeeds_whatever_its_agent_can_do(demonstrator: str) -> None:
+    agents = ("situated", "waiting", "polling")
+    tables = await compare_agents(CAREFUL, [1], demonstrators=[demonstrator], speed=FAST)
+
+    (table,) = tables
+    by_agent = {one.agent: one for one in table.results}
+    assert tuple(by_agent) == agents
+    assert all(one.success for one in table.results), table.results
+    assert by_agent["situated"].calls_while_blocked == 0
+    assert by_agent["situated"].model_calls < by_agent["polling"].model_calls
+
+
+async def test_a_mind_that_does_not_wait_locks_the_plant() -> None:
+    result = await run_demonstrator("water-hammer", "situated", HASTY, speed=FAST)
+
+    assert not result.success
+    assert result.lockouts == 1
+    assert "Water hammer" in result.reason
+
+
+async def test_the_runs_of_a_situated_agent_are_kept_and_verified(tmp_path: Path) -> None:
+    result = await run_demonstrator("even-odd", "situated", CAREFUL, speed=FAST, folder=tmp_path)
+
+    assert result.success
+    assert problems_of_runs(tmp_path) == [[], []]
+
+
+async def test_what_does_not_exist_is_refused_with_what_there_is() -> None:
+    with pytest.raises(ConfigurationError, match="There are: water-hammer, even-odd"):
+        await run_demonstrator("fire", "situated", CAREFUL)
+    with pytest.raises(ConfigurationError, match="There are: careful, hasty"):
+        await run_demonstrator("even-odd", "situated", "scripted:brave")
+    with pytest.raises(ConfigurationError, match="There are: situated, waiting, polling"):
+        await run_demonstrator("even-odd", "asking", CAREFUL)
+
+
+async def test_a_run_that_takes_too_long_ends_and_says_so() -> None:
+    result = await run_demonstrator("water-hammer", "polling", CAREFUL, speed=0.01, seconds=0.2)
+
+    assert not result.success
+    assert result.answers == ("It did not end within 0.2 s.",)
+
+
+def test_the_command_prints_one_json_object(
+    command: Callable[..., int], capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    words = ("run", "even-odd", "--agent", "waiting", "--seed", "1", "--json")
+
+    assert command(*words, "--logs", str(tmp_path)) == 0
+
+    printed = json.loads(capsys.readouterr().out)
+    assert printed["success"] is True
+    assert {"lockouts", "wrong_increments", "model_calls", "calls_while_blocked"} <= set(printed)
+    assert command("run", "even-odd", "--depth", "full") == 2
+    assert "--depth: not for even-odd" in capsys.readouterr().err
+
+
+def problems_of_runs(folder: Path) -> list[list[Violation]]:
+    """What is wrong with each run of the agents in a folder."""
+    return [verify(run) for run in sorted(folder.glob("*/runs/*"))]
+
+
+def table_of(*lines: tuple[str, int, int]) -> DemonstratorTable:
+    """A table of runs: agent, seed, model calls."""
+    body = {
+        "demonstrator": "even-odd",
+        "model": CAREFUL,
+        "scripted": True,
+        "success": True,
+        "lockouts": 0,
+        "wrong_increments": 0,
+        "calls_while_blocked": 0,
+        "prompt_tokens": 1,
+        "completion_tokens": 1,
+        "seconds": 1.0,
+    }
+    results = [
+        {**body, "agent": agent, "seed": seed, "model_calls": calls} for agent, seed, calls in lines
+    ]
+    fields = {"demonstrator": "even-odd", "model": CAREFUL, "scripted": True, "results": results}
+    return DemonstratorTable.model_validate(fields)
+
+
+def test_the_table_compares_pair_by_pair_with_intervals() -> None:
+    lines = [("polling", n, 10 + n) for n in range(6)] + [("situated", n, 5 + n) for n in range(6)]
+    table = table_of(*lines)
+
+    compared = table.against_polling("situated", "model_calls")
+
+    assert (compared.difference, compared.pairs) == (-5.0, 6)
+    assert "| model calls | 7.50 (-5.00 to -5.00) | 12.50 |" in table.markdown()
+    assert "a scripted mind" in table.markdown()
