@@ -72,22 +72,31 @@ class McpClient:
             ConfigurationError: An environment variable is missing.
         """
         self._forget_another_loop()
-        async with self._one_at_a_time:
-            now = self._connection
-            if now is not None and now.suspect and not now.gone and not now.requests:
-                now.gone = not await now.answers()
-                self._last_problem = "it gave no sign of life after a call was given up"
-            if now is not None and now.gone:
+        while True:
+            async with self._one_at_a_time:
+                now = await self._usable()
+                is_new = now is None
+                if now is None:
+                    now = self._connection = self._start()
+            try:
+                await now.opened()
+            except McpServerError as error:
+                self._last_problem = str(error)
                 self._drop(now)
-                now = None
-            if now is None:
-                now = self._connection = self._start()
-        try:
-            await now.opened()
-        except McpServerError as error:
-            self._last_problem = str(error)
+                if is_new:
+                    raise
+                continue  # it began before this was asked for: by now the server may be there
+            return now
+
+    async def _usable(self) -> McpConnection | None:
+        """The connection that there is, if nothing speaks against it."""
+        now = self._connection
+        if now is not None and now.suspect and not now.gone and not now.requests:
+            now.gone = not await now.answers()
+            self._last_problem = "it gave no sign of life after a call was given up"
+        if now is not None and now.gone:
             self._drop(now)
-            raise
+            return None
         return now
 
     def _start(self) -> McpConnection:

@@ -13,8 +13,8 @@ from .server import MakeServer
 from .session import OpenSession
 
 MCP_BOUND = "mcp>=1.21.2,<3"
-"""Older ones fail with today's pydantic; 2.0 to 2.2 were not tried."""
-_LOWEST = {1: (1, 21, 2), 2: (2, 3, 0)}
+"""Older ones fail with today's pydantic; 3.0 is not tried."""
+_LOWEST, _TOO_HIGH = (1, 21, 2), (3,)
 _ADVICE = f'Versions that work: {MCP_BOUND}. Run: pip install "coag[mcp]"'
 
 
@@ -36,7 +36,7 @@ def mcp_major() -> int:
     except PackageNotFoundError:
         raise ConfigurationError(f"Tools of MCP servers need the package mcp. {_ADVICE}") from None
     numbers = tuple(map(int, re.findall(r"\d+", found)[:3]))
-    if numbers < _LOWEST.get(numbers[0], (99,)):
+    if not _LOWEST <= numbers < _TOO_HIGH:
         raise ConfigurationError(f"mcp {found} is installed and cannot be used. {_ADVICE}")
     return numbers[0]
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncGenerator, Awaitable, Generator, Mapping, Sequence, Set
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
 import anyio
@@ -71,9 +71,10 @@ class _Session:
         self.has_tools = has.tools is not None
         self.has_resources = has.resources is not None
         self.tells_updates = bool(has.resources and has.resources.subscribe)
+        self.tells_tools = bool(has.tools and has.tools.list_changed)
         self._is_modern = client.protocol_version in MODERN_PROTOCOL_VERSIONS
         self._schemas: dict[str, str] = {}
-        self._watched: frozenset[str] = frozenset()
+        self._watched: frozenset[str] | None = None
         self._listening: asyncio.Task[None] | None = None
         setattr(client.session, "validate_tool_result", self._check)  # noqa: B010 - a method
 
@@ -148,14 +149,15 @@ class _Session:
 
     async def _subscribe(self, uris: frozenset[str]) -> None:
         """The same with a server of the older protocol."""
-        for uri in self._watched - uris:
+        self._watched = watched = self._watched or frozenset()
+        for uri in watched - uris:
             old = mcp_types.UnsubscribeRequestParams(uri=uri)
             await self._sent(mcp_types.UnsubscribeRequest(params=old))
-            self._watched -= {uri}
-        for uri in uris - self._watched:
+            self._watched = self._watched - {uri}
+        for uri in uris - watched:
             new = mcp_types.SubscribeRequestParams(uri=uri)
             await self._sent(mcp_types.SubscribeRequest(params=new))
-            self._watched |= {uri}
+            self._watched = self._watched | {uri}
 
     async def _sent(self, request: Any) -> None:
         await _asked(self._client.session.send_request(request, mcp_types.EmptyResult))
@@ -293,6 +295,9 @@ async def open_session(
         await stack.enter_async_context(client)
         session = _Session(client, on_notice)
         stack.push_async_callback(session.close)
+        if session.tells_tools:  # without a stream, nothing is told of them
+            with suppress(NotSentError, LostError, McpRefusedError):
+                await session.watch(frozenset())
         yield session
 
 

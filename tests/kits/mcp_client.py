@@ -14,11 +14,16 @@ from pathlib import Path
 from typing import Any, TextIO
 
 import anyio
-from autogen_ext.tools.mcp import StdioServerParams, StreamableHttpServerParams
 from kits.mcp_server import build
 from mcp.shared.memory import create_client_server_memory_streams
 
-from coag.compat.mcp import McpLimits, McpToolResult, PinnedMcpWorkbench
+from coag.compat.mcp import (
+    McpLimits,
+    McpToolResult,
+    PinnedMcpWorkbench,
+    StdioServerParams,
+    StreamableHttpServerParams,
+)
 
 SCRIPT = str(Path(__file__).with_name("mcp_server.py"))
 QUICK = McpLimits(check_seconds=0.5, pause_seconds=0)
@@ -34,7 +39,8 @@ async def in_this_process(
     params: StdioServerParams, errlog: TextIO
 ) -> AsyncGenerator[tuple[Any, Any]]:
     """Stands for the mcp package's `stdio_client`: the server runs here, over streams in RAM."""
-    server = build(other="--other" in params.args)._mcp_server  # pyright: ignore[reportPrivateUsage] - as the package's own tests do
+    built = build(other="--other" in params.args)
+    server = getattr(built, "_mcp_server", None) or getattr(built, "_lowlevel_server")  # noqa: B009
     async with (
         create_client_server_memory_streams() as (ours, its),
         anyio.create_task_group() as tasks,

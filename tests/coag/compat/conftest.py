@@ -3,10 +3,10 @@
 import pytest
 from kits.mcp_client import in_this_process
 
-from coag.mcp import v1
+from coag.mcp import sdk
 
 
 @pytest.fixture
 def in_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """Runs servers on stdio within this process."""
-    monkeypatch.setattr(v1, "stdio_client", in_this_process)
+    monkeypatch.setattr(sdk(), "stdio_client", in_this_process)

@@ -10,10 +10,14 @@ from typing import Any, cast
 import pytest
 from autogen_core import CancellationToken
 from autogen_core.tools import ImageResultContent, ToolOverride
-from autogen_ext.tools.mcp import McpWorkbench, StdioServerParams
 from kits.mcp_client import QUICK, on_stdio, until_running
 
-from coag.compat.mcp import McpLimits, McpServerError, PinnedMcpWorkbench
+from coag.compat.mcp import (
+    McpLimits,
+    McpServerError,
+    PinnedMcpWorkbench,
+    StdioServerParams,
+)
 from coag.errors import ConfigurationError
 
 
@@ -53,7 +57,7 @@ async def test_tools_that_fail_or_do_not_exist_are_errors_that_leave_nothing_ope
     failing = await bench.call_tool("fail")
     absent = await bench.call_tool("fly")
     wrong = await bench.call_tool("add", {"a": "x"})
-    assert "no such thing" in failing.to_text()
+    assert "Error executing tool fail" in failing.to_text()
     assert "There is no tool 'fly'" in absent.to_text()
     assert [r.is_error for r in (failing, absent, wrong)] == [True] * 3
     assert [r.may_have_happened for r in (failing, absent, wrong)] == [False] * 3
@@ -125,13 +129,15 @@ async def test_prompts_and_resources_are_asked_for_as_of_autogens_workbench(
     assert [prompt.name for prompt in (await bench.list_prompts()).prompts] == ["greet"]
     assert "Greet Ann." in (await bench.get_prompt("greet", {"name": "Ann"})).model_dump_json()
     assert len((await bench.list_resources()).resources) == 1
-    assert (await bench.list_resource_templates()).resourceTemplates == []
+    assert "'greet'" not in str(await bench.list_resource_templates())
     assert "buy milk" in (await bench.read_resource("memo://today")).model_dump_json()
 
 
 async def test_settings_of_a_given_workbench_are_taken_over(in_process: None) -> None:
+    autogen_mcp = pytest.importorskip("autogen_ext.tools.mcp", exc_type=ImportError)
     overrides = {"add": ToolOverride(name="sum", description="Sums.")}
-    async with PinnedMcpWorkbench(McpWorkbench(on_stdio(), overrides)) as workbench:
+    params = autogen_mcp.StdioServerParams.model_validate(on_stdio().model_dump())
+    async with PinnedMcpWorkbench(autogen_mcp.McpWorkbench(params, overrides)) as workbench:
         described = {s["name"]: s.get("description") for s in await workbench.list_tools()}
         assert described["sum"] == "Sums."
         assert "add" not in described

@@ -9,17 +9,15 @@ from typing import Any
 import pytest
 from autogen_core import ComponentModel
 from autogen_core.tools import ToolOverride, Workbench
-from autogen_ext.tools.mcp import (
-    McpServerParams,
-    McpWorkbench,
-    SseServerParams,
-    StdioServerParams,
-    StreamableHttpServerParams,
-)
 from kits.mcp_client import on_stdio
 
 from coag.compat import ConstrainedWorkbench
-from coag.compat.mcp import McpLimits, PinnedMcpWorkbench
+from coag.compat.mcp import (
+    McpLimits,
+    PinnedMcpWorkbench,
+    StdioServerParams,
+    StreamableHttpServerParams,
+)
 from coag.errors import ConfigurationError
 
 SECRET = "correct-horse-battery"
@@ -46,7 +44,9 @@ def test_a_workbench_goes_through_a_component_and_back() -> None:
 
 def test_a_stock_workbench_with_the_shells_directory_can_be_written_down() -> None:
     variables = {"PATH": "/bin", "PWD": "/srv/agents", "HOME": "/srv/ann"}
-    stock = McpWorkbench(StdioServerParams(command="x", env=variables))
+    autogen_mcp = pytest.importorskip("autogen_ext.tools.mcp", exc_type=ImportError)
+    params = autogen_mcp.StdioServerParams(command="x", env=variables)
+    stock = autogen_mcp.McpWorkbench(params)
     component = ConstrainedWorkbench(stock).dump_component()
     assert "/srv/agents" in component.model_dump_json()
 
@@ -64,7 +64,7 @@ def test_a_stock_workbench_with_the_shells_directory_can_be_written_down() -> No
     ],
 )
 def test_values_of_variables_and_headers_are_dumped_as_references(
-    params: McpServerParams, reference: str
+    params: Any, reference: str
 ) -> None:
     dumped = str(described(PinnedMcpWorkbench(params)))
     assert SECRET not in dumped
@@ -85,7 +85,7 @@ def test_values_of_variables_and_headers_are_dumped_as_references(
     ],
 )
 def test_a_secret_in_an_argument_or_address_is_not_dumped_but_refused(
-    params: McpServerParams,
+    params: Any,
 ) -> None:
     with pytest.raises(ConfigurationError, match="cannot be dumped") as caught:
         PinnedMcpWorkbench(params).dump_component()
@@ -109,7 +109,7 @@ def test_the_value_of_a_secret_variable_is_not_dumped_as_an_argument(
         StreamableHttpServerParams(url="http://x:80/mcp?key=${KEY}&${MORE}"),
     ],
 )
-def test_references_in_arguments_and_addresses_are_dumped(params: McpServerParams) -> None:
+def test_references_in_arguments_and_addresses_are_dumped(params: Any) -> None:
     loaded = PinnedMcpWorkbench.load_component(PinnedMcpWorkbench(params).dump_component())
     assert described(loaded) == described(PinnedMcpWorkbench(params))
 
@@ -138,8 +138,16 @@ def test_a_read_timeout_that_was_given_is_the_time_of_a_call() -> None:
 
 
 def test_another_transport_is_refused() -> None:
+    autogen_mcp = pytest.importorskip("autogen_ext.tools.mcp", exc_type=ImportError)
     with pytest.raises(ConfigurationError, match="SseServerParams is no server"):
-        PinnedMcpWorkbench(SseServerParams(url="http://x/"))
+        PinnedMcpWorkbench(autogen_mcp.SseServerParams(url="http://x/"))
+
+
+def test_parameters_of_autogen_are_taken_as_they_are() -> None:
+    autogen_mcp = pytest.importorskip("autogen_ext.tools.mcp", exc_type=ImportError)
+    fields: dict[str, Any] = {"command": "x", "args": ["y"], "env": {"A": "${B}"}}
+    theirs = PinnedMcpWorkbench(autogen_mcp.StdioServerParams(**fields))
+    assert described(theirs) == described(PinnedMcpWorkbench(StdioServerParams(**fields)))
 
 
 IMPORTS = "import coag.compat\nimport coag.compat.mcp"

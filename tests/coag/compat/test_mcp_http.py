@@ -4,10 +4,9 @@ from pathlib import Path
 
 import pytest
 from autogen_core import CancellationToken
-from autogen_ext.tools.mcp import StreamableHttpServerParams
 from kits.mcp_client import QUICK, over_http, until_running
 
-from coag.compat.mcp import PinnedMcpWorkbench
+from coag.compat.mcp import PinnedMcpWorkbench, StreamableHttpServerParams
 
 pytestmark = pytest.mark.slow  # each test starts a server
 
