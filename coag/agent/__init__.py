@@ -1,6 +1,7 @@
 """`CoagAgent`: the deliberating agent behind AutoGen's API, and the one place of wiring.
 
-`SituatedAgent` (`situated.py`, `minds.py`) pursues goals as activities, each with its own agent.
+`SituatedAgent` (`situated.py`, `minds.py`, `goals.py`) pursues goals as activities, each with an
+agent of its own.
 `agent.py` is the agent and its turn; `arguments.py` lists what it is given, `build.py` wires its
 parts, `events.py` maps outcomes to AutoGen's events. `serialize.py` writes it down, `runs.py` keeps
 its run folder, and `resume.py` and `rebuild.py` bring it back from one.
@@ -12,12 +13,13 @@ from .agent import CoagAgent
 from .arguments import SYSTEM_MESSAGE, AgentArguments, MemoryArgument
 from .build import Mind
 from .events import PHASE_LISTENER
+from .goals import SignalGoal, TimedGoal
 from .rebuild import ReplayDoubles, build_again, rebuild, staged, twin
 from .recipes import load_factory, takes_rebuild
 from .replay_model import ReplayAnswers
 from .resume import RecoveredState, reading_trace, recover_state, restore
 from .serialize import CoagAgentConfig
-from .situated import SignalGoal, SituatedAgent, SituatedAgentConfig, TimedGoal
+from .situated import SituatedAgent, SituatedAgentConfig
 
 __all__ = [
     "CoagAgent",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -18,15 +17,14 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from coag.compat import OperationsWorkbench
 from coag.context import CoagContext, SituatedContext
-from coag.errors import ConfigurationError, UnknownNameError
+from coag.errors import ConfigurationError, StateError, UnknownNameError
 from coag.mcp import StdioServerParams, StreamableHttpServerParams, dumpable
 from coag.memory import LongTermMemory
 from coag.schema import (
+    Clock,
     CognitiveModule,
-    Moment,
     SystemClock,
     Trust,
-    Value,
     from_import_name,
     import_name,
 )
@@ -36,8 +34,6 @@ from coag.situated import (
     ActivityScheduler,
     ActivityStore,
     McpToolConnection,
-    OnSignal,
-    SignalRecord,
     SituatedModule,
     SituatedSettings,
     ToolConnection,
@@ -47,6 +43,7 @@ from coag.situated import (
 
 from .agent import CoagAgent
 from .arguments import AgentArguments, MemoryArgument
+from .goals import STANDING, GoalSetter, SignalGoal, TimedGoal, check_goals
 from .memories import open_memory
 from .minds import ActivityMinds, Shown
 from .serialize import CoagAgentConfig, from_config, to_config
@@ -55,8 +52,6 @@ STORE = "activities.sqlite"
 """The file of an agent's activities, in its folder."""
 RUNS = "runs"
 """The folder of its activities' runs, in its folder."""
-_STANDING = "goals"
-"""The id under which perception delivers the signals that set goals."""
 DESCRIPTION = "An agent that works with tools that change by themselves, and waits for them."
 SYSTEM_MESSAGE = (
     "You pursue one goal with tools that have a state of their own. Mount a tool's manual before "
@@ -64,30 +59,6 @@ SYSTEM_MESSAGE = (
     "manual names; waiting costs nothing. Answer with `respond` once the goal is reached and you "
     "have seen that it is; give up with `abandon` if it cannot be reached."
 )
-
-
-class SignalGoal(Value):
-    """A goal that a signal sets: one activity for each such signal."""
-
-    name: str
-    """Unique within the agent."""
-    on: OnSignal
-    goal: str
-    """What to do; `{data}` stands for the payload, as quoted JSON."""
-    priority: int = 0
-
-
-class TimedGoal(Value):
-    """A goal that the clock sets."""
-
-    name: str
-    """Unique within the agent."""
-    goal: str
-    every: float
-    """Seconds. Of times that passed while the agent was not running, only the last counts."""
-    start: Moment
-    """The first time."""
-    priority: int = 0
 
 
 class ServerConfig(BaseModel):
@@ -143,6 +114,7 @@ class SituatedAgent(BaseChatAgent, Component[SituatedAgentConfig]):
         perception: How tools are read.
         situated: How activities wait, and what their prompts show.
         description: For teams.
+        clock: Gives the time of deadlines and of goals that the clock sets.
         arguments: Further arguments of `CoagAgent`, e.g. `constraints`, `approval`, `bounds`.
 
     Raises:
@@ -171,14 +143,14 @@ class SituatedAgent(BaseChatAgent, Component[SituatedAgentConfig]):
         perception: ToolPerceptionSettings | None = None,
         situated: SituatedSettings | None = None,
         description: str = DESCRIPTION,
+        clock: Clock | None = None,
         **arguments: Any,
     ) -> None:
         super().__init__(name, description)
-        self.clock = SystemClock()
+        self.clock: Clock = clock or SystemClock()
         self._servers = tuple(servers)
         self._folder = None if folder is None else Path(folder)
         self._answer = answer
-        self._goals = tuple(goals)
         self._make_context, self._make_modules = context, modules
         self._budget = budget or ActivityBudget()
         self._situated = situated or SituatedSettings()
@@ -206,7 +178,9 @@ class SituatedAgent(BaseChatAgent, Component[SituatedAgentConfig]):
             clock=self.clock,
             arrived=self._arrived,
             settings=perception or ToolPerceptionSettings(),
+            unbounded=frozenset({STANDING}),
         )
+        self._goals = GoalSetter(goals, self.add_goal, self.perception, self.store, self.clock)
         self._given: dict[str, Any] = {
             "folder": None if folder is None else str(folder),
             "answer": answer,
@@ -217,8 +191,7 @@ class SituatedAgent(BaseChatAgent, Component[SituatedAgentConfig]):
             "perception": perception or ToolPerceptionSettings(),
             "situated": self._situated,
         }
-        self._running = False
-        self._timers: list[asyncio.Task[None]] = []
+        self._running = self._closed = False
 
     # ---- its life ----
 
@@ -226,33 +199,39 @@ class SituatedAgent(BaseChatAgent, Component[SituatedAgentConfig]):
         """Starts what is not running: perception, scheduler, and the goals that the clock sets.
 
         Activities of the folder continue.
+
+        Raises:
+            StateError: The agent was closed.
+            UnknownNameError: A goal names a tool that its server does not have.
         """
+        if self._closed:
+            raise StateError(f"The agent {self.name!r} was closed: make one with its folder.")
         if self._running:
             return
         self._running = True
-        await self.perception.start()
-        for goal in self._goals:
-            if isinstance(goal, SignalGoal):
-                await self.perception.focus(_STANDING, goal.on.tool, None)
-            else:
-                self._timers.append(asyncio.create_task(self._keep_time(goal)))
-        await self.scheduler.start()
-        self._arrived([_STANDING])
+        try:
+            await self.perception.start()
+            await self._goals.start()
+            await self.scheduler.start()
+        except BaseException:
+            await self._stop()
+            raise
 
     async def close(self) -> None:
         """Lets running steps end, lets go of everything, and closes the connections."""
-        for timer in self._timers:
-            timer.cancel()
-        await asyncio.gather(*self._timers, return_exceptions=True)
-        self._timers.clear()
-        if self._running:
-            self._running = False
-            await self.scheduler.stop()
-            await self.perception.stop()
+        self._closed = True
+        await self._stop()
         await self.minds.close()
         if self._owns_memory:
             await self.memory.close()
         self.store.close()
+
+    async def _stop(self) -> None:
+        if self._running:
+            self._running = False
+            await self._goals.stop()
+            await self.scheduler.stop()
+            await self.perception.stop()
 
     async def __aenter__(self) -> SituatedAgent:
         await self.start()
@@ -320,8 +299,8 @@ class SituatedAgent(BaseChatAgent, Component[SituatedAgentConfig]):
         return activity
 
     def open_activities(self) -> list[Activity]:
-        """The activities that have not ended, but for the one that sets goals."""
-        return [one for one in self.store.find() if not one.over and one.id != _STANDING]
+        """The activities that have not ended."""
+        return [one for one in self.store.find() if not one.over]
 
     def _make_agent(self, activity: Activity) -> tuple[CoagAgent, SituatedModule]:
         module = SituatedModule(
@@ -346,47 +325,9 @@ class SituatedAgent(BaseChatAgent, Component[SituatedAgentConfig]):
 
     def _arrived(self, activity_ids: Sequence[str]) -> None:
         """Passes on what has arrived: to activities, or as new goals."""
-        if _STANDING in activity_ids:
-            self._set_goals()
-        self.scheduler.arrived([one for one in activity_ids if one != _STANDING])
-
-    def _set_goals(self) -> None:
-        for entry in self.store.inbox(_STANDING):
-            percept = entry.percept
-            for goal in self._goals:
-                if isinstance(goal, SignalGoal) and goal.on.tool == percept.source:
-                    self._set_goal(goal, percept.data)
-            self.store.forget(_STANDING, [percept.id])
-
-    def _set_goal(self, goal: SignalGoal, data: Any) -> None:
-        """The activity's id follows from the signal's, so that a signal sets a goal once."""
-        try:
-            signal = SignalRecord.model_validate(data)
-        except ValueError:  # a reading of properties, or a gap: no signal
-            return
-        if goal.on.met_by(signal):
-            named = hashlib.sha256(f"{goal.name} {signal.event_id}".encode()).hexdigest()[:12]
-            self.add_goal(
-                goal.goal.replace("{data}", signal.model_dump_json(include={"name", "data"})),
-                source=f"signal:{goal.on.tool}/{signal.name}",
-                trust=Trust.UNTRUSTED if "{data}" in goal.goal else Trust.USER,
-                priority=goal.priority,
-                activity_id=f"{goal.name}-{named}",
-            )
-
-    async def _keep_time(self, goal: TimedGoal) -> None:
-        """Sets the goal at each of its times; the number of the time names the activity."""
-        while True:
-            passed = (self.clock.now() - goal.start).total_seconds()
-            number = int(passed // goal.every)
-            if number >= 0:
-                self.add_goal(
-                    goal.goal,
-                    source="timer",
-                    priority=goal.priority,
-                    activity_id=f"{goal.name}-{number}",
-                )
-            await asyncio.sleep((number + 1) * goal.every - passed)
+        if STANDING in activity_ids:
+            self._goals.look()
+        self.scheduler.arrived([one for one in activity_ids if one != STANDING])
 
     # ---- as a chat agent ----
 
@@ -525,6 +466,4 @@ def _check(arguments: Mapping[str, Any], goals: Sequence[SignalGoal | TimedGoal]
             "contexts as context=, a folder as folder=."
         )
     AgentArguments(**arguments)
-    names = [goal.name for goal in goals]
-    if doubled := sorted({name for name in names if names.count(name) > 1}):
-        raise ConfigurationError(f"goals= has names twice: {', '.join(doubled)}.")
+    check_goals(goals)

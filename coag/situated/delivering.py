@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TypeAlias
@@ -43,6 +44,7 @@ class InboxWriter:
         arrived: Called with the activities that something was delivered to.
         limit: Signals of one tool that wait in an inbox at most. Of more only one that the
             activity waits for is delivered; a gap stands for the others.
+        unbounded: Inboxes without that limit.
     """
 
     def __init__(
@@ -54,6 +56,7 @@ class InboxWriter:
         describe: Callable[[str], ToolDescription | None],
         arrived: Callable[[Sequence[str]], None],
         limit: int,
+        unbounded: AbstractSet[str] = frozenset(),
     ) -> None:
         self._store = store
         self._clock = clock
@@ -61,6 +64,7 @@ class InboxWriter:
         self._describe = describe
         self._arrived = arrived
         self._limit = limit
+        self._unbounded = unbounded
         self._tools: defaultdict[str, _Tool] = defaultdict(_Tool)
         self._stamp = 0
 
@@ -152,6 +156,8 @@ class InboxWriter:
 
     def _within(self, activity: str, tool: str, signals: list[Percept]) -> list[Percept]:
         """The signals that an inbox has room for; a gap for the others, once."""
+        if activity in self._unbounded:
+            return signals
         unperceived = self._tools[tool].unperceived
         unperceived[activity] = unperceived.get(activity, 0) + len(signals)
         if unperceived[activity] <= self._limit:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from typing import Any
 
@@ -34,6 +35,7 @@ class ToolPerception:
         arrived: Called with the ids of the activities that something has arrived for.
         clock: Gives the time of percepts.
         settings: How tools are read.
+        unbounded: Inboxes into which all signals go, however many they are.
 
     Raises:
         ConfigurationError: Two servers have the same name.
@@ -47,6 +49,7 @@ class ToolPerception:
         arrived: Callable[[Sequence[str]], None],
         clock: Clock | None = None,
         settings: ToolPerceptionSettings | None = None,
+        unbounded: AbstractSet[str] = frozenset(),
     ) -> None:
         self.settings = settings or ToolPerceptionSettings()
         self._store = store
@@ -61,6 +64,7 @@ class ToolPerception:
             describe=self.known,
             arrived=arrived,
             limit=self.settings.unperceived_limit,
+            unbounded=unbounded,
         )
         self._servers: dict[str, ServerPuller] = {}
         for connection in connections:

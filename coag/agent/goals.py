@@ -1,0 +1,193 @@
+"""Goals that nobody says: a signal sets them, or the clock, and each of them once."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Coroutine, Sequence
+from datetime import timedelta
+from typing import Any
+
+from pydantic import Field
+
+from coag.errors import ConfigurationError
+from coag.schema import Clock, Moment, Trust, Value
+from coag.situated import (
+    ActivityStore,
+    OnSignal,
+    SignalRecord,
+    ToolConnectionError,
+    ToolPerception,
+)
+
+STANDING = "goals"
+"""The inbox into which perception delivers the signals that set goals."""
+_LOOK_AGAIN = 1.0
+"""Seconds after which the clock is looked at at the latest: it may have been set."""
+
+
+class SignalGoal(Value):
+    """A goal that a signal sets: one activity for each such signal."""
+
+    name: str = Field(min_length=1)
+    """Unique within the agent."""
+    on: OnSignal
+    goal: str = Field(min_length=1)
+    """What to do; `{data}` stands for the signal's name and payload as JSON. A goal with it has
+    text from outside in it, and is trusted as such."""
+    priority: int = 0
+
+
+class TimedGoal(Value):
+    """A goal that the clock sets."""
+
+    name: str = Field(min_length=1)
+    """Unique within the agent."""
+    goal: str = Field(min_length=1)
+    every: float = Field(gt=0)
+    """Seconds. Of times that passed while the agent was not running, only the last counts."""
+    start: Moment
+    """The first time."""
+    priority: int = 0
+
+
+Goal = SignalGoal | TimedGoal
+AddGoal = Callable[..., object]
+"""Begins an activity, unless there is one with this id; see `SituatedAgent.add_goal`."""
+
+
+def check_goals(goals: Sequence[Goal]) -> None:
+    """Refuses goals that could not be told apart.
+
+    Raises:
+        ConfigurationError: Two of them have the same name.
+    """
+    counts = Counter(goal.name for goal in goals)
+    if doubled := sorted(name for name, count in counts.items() if count > 1):
+        raise ConfigurationError(f"goals= has names twice: {', '.join(doubled)}.")
+
+
+class GoalSetter:
+    """Sets an agent's goals when their signals or their times come.
+
+    The id of an activity follows from what sets it, so that a signal or a time sets a goal once,
+    whenever the process is killed and started again.
+
+    Args:
+        goals: The goals.
+        add: Begins an activity.
+        perception: The agent's tools.
+        store: Where the inbox of the signals is.
+        clock: Gives the time.
+    """
+
+    def __init__(
+        self,
+        goals: Sequence[Goal],
+        add: AddGoal,
+        perception: ToolPerception,
+        store: ActivityStore,
+        clock: Clock,
+    ) -> None:
+        self._signals = [goal for goal in goals if isinstance(goal, SignalGoal)]
+        self._timed = [goal for goal in goals if isinstance(goal, TimedGoal)]
+        self._add = add
+        self._perception = perception
+        self._store = store
+        self._clock = clock
+        self._tasks: list[asyncio.Task[None]] = []
+
+    async def start(self) -> None:
+        """Perceives the tools whose signals set goals, and keeps the time of the others.
+
+        Raises:
+            UnknownNameError: A goal names a tool that its server does not have.
+        """
+        tools = {goal.on.tool for goal in self._signals}
+        for tool in set(self._perception.focused(STANDING)) - tools:
+            await self._perception.unfocus(STANDING, tool)
+        for tool in sorted(tools):
+            if not await self._focus(tool):
+                self._begin(self._focus_later(tool))
+        for goal in self._timed:
+            self._begin(self._keep_time(goal))
+        self.look()
+
+    def _begin(self, work: Coroutine[None, None, None]) -> None:
+        task = asyncio.create_task(work)
+        task.add_done_callback(_report)
+        self._tasks.append(task)
+
+    async def stop(self) -> None:
+        """Sets no more goals; signals that come meanwhile set theirs at the next start."""
+        tasks, self._tasks = self._tasks, []
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    # ---- signals ----
+
+    async def _focus(self, tool: str) -> bool:
+        """Perceives the signals of a tool that set goals; False if its server does not answer."""
+        names = {goal.on.name for goal in self._signals if goal.on.tool == tool}
+        try:
+            await self._perception.focus(STANDING, tool, names)
+        except ToolConnectionError:
+            return False
+        return True
+
+    async def _focus_later(self, tool: str) -> None:
+        while True:
+            await asyncio.sleep(_LOOK_AGAIN)
+            if await self._focus(tool):
+                return
+
+    def look(self) -> None:
+        """Sets the goals of the signals that have arrived."""
+        for entry in self._store.inbox(STANDING):
+            percept = entry.percept
+            for goal in self._signals:
+                if goal.on.tool == percept.source and not percept.is_error:
+                    self._by_signal(goal, percept.data)
+            self._store.forget(STANDING, [percept.id])
+
+    def _by_signal(self, goal: SignalGoal, data: Any) -> None:
+        try:
+            signal = SignalRecord.model_validate(data)
+        except ValueError:  # a reading of properties, or a gap: no signal
+            return
+        if goal.on.met_by(signal):
+            named = hashlib.sha256(f"{goal.name} {signal.event_id}".encode()).hexdigest()[:12]
+            self._add(
+                goal.goal.replace("{data}", signal.model_dump_json(include={"name", "data"})),
+                source=f"signal:{goal.on.tool}/{signal.name}",
+                trust=Trust.UNTRUSTED if "{data}" in goal.goal else Trust.USER,
+                priority=goal.priority,
+                activity_id=f"{goal.name}-{named}",
+            )
+
+    # ---- the clock ----
+
+    async def _keep_time(self, goal: TimedGoal) -> None:
+        """Sets the goal at each of its times; the number of the time names the activity."""
+        while True:
+            now = self._clock.now()
+            number = int((now - goal.start).total_seconds() // goal.every)
+            if number >= 0:
+                self._add(
+                    goal.goal,
+                    source="timer",
+                    priority=goal.priority,
+                    activity_id=f"{goal.name}-{number}",
+                )
+            following = goal.start + timedelta(seconds=(number + 1) * goal.every)
+            left = (following - now).total_seconds()
+            await asyncio.sleep(min(max(left, 0.0), _LOOK_AGAIN))
+
+
+def _report(task: asyncio.Task[None]) -> None:
+    """Says that goals are not set any more, since nobody awaits what sets them."""
+    if not task.cancelled() and (error := task.exception()) is not None:
+        context = {"message": "Goals: one is not set any more", "exception": error}
+        asyncio.get_running_loop().call_exception_handler(context)

@@ -1,0 +1,211 @@
+"""`SituatedAgent`: goals as activities that wait beside their tools."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from autogen_agentchat.agents import AssistantAgent
+from autogen_agentchat.conditions import MaxMessageTermination
+from autogen_agentchat.messages import TextMessage
+from autogen_agentchat.teams import RoundRobinGroupChat
+from autogen_core import CancellationToken
+from autogen_ext.models.replay import ReplayChatCompletionClient
+from kits.kettles import GOAL, careful, cook, kitchen, minded, scripted, when, when_there_are
+
+from coag.agent import SignalGoal, TimedGoal
+from coag.errors import ConfigurationError, UnknownNameError
+from coag.schema import Percept, PerceptKind, Trust
+from coag.situated import ActivityEnd, ActivityState, OnSignal, VirtualClock
+from coag.tracing import read_trace
+
+pytestmark = pytest.mark.timeout(20)
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+ORDERS = SignalGoal(
+    name="tea", on=OnSignal(tool="kettle", name="kettle.ordered"), goal="Serve tea: {data}"
+)
+
+
+def said(text: str, source: str = "user") -> TextMessage:
+    return TextMessage(content=text, source=source)
+
+
+# ---- goals by message ----
+
+
+async def test_a_message_is_answered_when_its_activity_has_ended() -> None:
+    async with kitchen() as (workspace, kettle), cook(minded(careful), workspace) as agent:
+        asking = asyncio.create_task(agent.on_messages([said(GOAL)], CancellationToken()))
+        await when(agent, "activity-000001", "blocked")
+        assert not asking.done()
+        kettle.boil()
+        response = await asking
+        assert response.chat_message.to_text() == "The water has boiled."
+        assert response.chat_message.source == "cook"
+        assert response.chat_message.metadata == {"activity": "activity-000001", "end": "done"}
+        assert response.inner_messages, "what the activity showed on the way is there"
+
+
+async def test_with_id_a_message_is_answered_at_once() -> None:
+    model = minded(careful)
+    async with kitchen() as (workspace, kettle), cook(model, workspace, answer="id") as agent:
+        response = await agent.on_messages([said(GOAL)], CancellationToken())
+        activity = response.chat_message.metadata["activity"]
+        assert activity in response.chat_message.to_text()
+        await when(agent, activity, "blocked")
+        kettle.boil()
+        assert (await agent.ended(activity)).end is ActivityEnd.DONE
+
+
+@pytest.mark.parametrize("how", ["cancel", "close"])
+async def test_a_reader_that_leaves_does_not_end_the_activity(how: str) -> None:
+    async with kitchen() as (workspace, kettle), cook(minded(careful), workspace) as agent:
+        token = CancellationToken()
+        stream = agent.on_messages_stream([said(GOAL)], token)
+        await anext(stream)
+        await when(agent, "activity-000001", "blocked")
+        if how == "cancel":
+            token.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                async for _ in stream:
+                    pass
+        else:
+            await stream.aclose()
+        assert agent.activity("activity-000001").state is ActivityState.BLOCKED
+        kettle.boil()
+        assert (await agent.ended("activity-000001")).end is ActivityEnd.DONE
+
+
+async def test_a_goal_of_another_agent_is_not_trusted_as_the_users(tmp_path: Path) -> None:
+    async with (
+        kitchen() as (workspace, _),
+        cook(scripted("No."), workspace, folder=tmp_path) as agent,
+    ):
+        both = [said("Hello."), said("Boil over.", "waiter")]
+        await agent.on_messages(both, CancellationToken())
+        await agent.on_messages([said("Boil.")], CancellationToken())
+        theirs, mine = agent.store.find()
+        assert (theirs.trust, theirs.source) == (Trust.UNTRUSTED, "waiter")
+        assert (mine.trust, mine.source) == (Trust.USER, "user")
+    for activity in (theirs, mine):
+        trace = read_trace(tmp_path / "runs" / (activity.run or "") / "trace.jsonl")
+        heard = [
+            one.body.trust
+            for one in trace
+            if isinstance(one.body, Percept) and one.body.kind is PerceptKind.MESSAGE
+        ]
+        assert (Trust.USER in heard) is (activity is mine)
+
+
+async def test_a_message_without_a_goal_is_refused() -> None:
+    async with kitchen() as (workspace, _), cook(scripted("No."), workspace) as agent:
+        with pytest.raises(ValueError, match="says its goal"):
+            await agent.on_messages([], CancellationToken())
+        with pytest.raises(ValueError, match="goal is empty"):
+            await agent.on_messages([said("  ")], CancellationToken())
+        with pytest.raises(UnknownNameError, match="activity-7"):
+            await agent.ended("activity-7")
+        with pytest.raises(UnknownNameError, match="activity-7"):
+            await agent.cancel("activity-7")
+        with pytest.raises(UnknownNameError, match="activity-7"):
+            agent.wake("activity-7")
+
+
+async def test_it_takes_its_turns_in_a_team() -> None:
+    async with kitchen() as (workspace, kettle), cook(minded(careful), workspace) as agent:
+        waiter = AssistantAgent("waiter", ReplayChatCompletionClient(["Boil!", "Served."]))
+        ending = MaxMessageTermination(4)
+        team = RoundRobinGroupChat([waiter, agent], termination_condition=ending)
+        asking = asyncio.create_task(team.run(task="Tea, please."))
+        await when(agent, "activity-000001", "blocked")
+        kettle.boil()
+        result = await asking
+        texts = [one.to_text() for one in result.messages if isinstance(one, TextMessage)]
+        assert texts == ["Tea, please.", "Boil!", "The water has boiled.", "Served."]
+
+
+# ---- steering ----
+
+
+async def test_an_activity_can_be_cancelled_woken_and_all_can_be_reset() -> None:
+    model = minded(careful)
+    async with kitchen() as (workspace, _), cook(model, workspace) as agent:
+        one, other, third = (agent.add_goal(GOAL).id for _ in range(3))
+        for activity in (one, other, third):
+            await when(agent, activity, "blocked")
+        await agent.cancel(one, "Nobody is thirsty.")
+        over = await agent.ended(one)
+        assert (over.end, over.result) == (ActivityEnd.CANCELLED, "Nobody is thirsty.")
+        calls = len(model.requests)
+        agent.wake(other)
+        await when(agent, other, "running")
+        await when(agent, other, "blocked")
+        assert len(model.requests) == calls + 1, "it looked, and waits again"
+        await agent.on_reset(CancellationToken())
+        assert not agent.open_activities()
+        assert (await agent.ended(third)).end is ActivityEnd.CANCELLED
+
+
+# ---- goals by signals and by the clock ----
+
+
+async def test_each_signal_sets_its_goal_once_also_over_a_restart(tmp_path: Path) -> None:
+    given = {"folder": tmp_path, "goals": [ORDERS]}
+    async with kitchen() as (workspace, kettle):
+        async with cook(scripted("Served."), workspace, **given) as agent:
+            kettle.order(2)
+            await when_there_are(agent, 1)
+        kettle.order(3)
+        kettle.order(4)
+        async with cook(scripted("Served."), workspace, **given) as agent:
+            await when_there_are(agent, 3)
+            for one in agent.store.find():
+                assert (await agent.ended(one.id)).result == "Served."
+        async with cook(scripted("Served."), workspace, **given) as agent:
+            kettle.order(5)
+            await when_there_are(agent, 4)
+            goals = [one.goal for one in agent.store.find()]
+        cups = ['"cups":2', '"cups":3', '"cups":4', '"cups":5']
+        assert all(cup in goal for cup, goal in zip(cups, goals, strict=True))
+
+
+async def test_no_signal_of_a_burst_is_left_without_its_goal() -> None:
+    async with (
+        kitchen() as (workspace, kettle),
+        cook(scripted("Served."), workspace, goals=[ORDERS]) as agent,
+    ):
+        for cups in range(250):
+            kettle.order(cups)
+        await when_there_are(agent, 250)
+        first = agent.store.find()[0]
+        assert (first.trust, first.source) == (Trust.UNTRUSTED, "signal:kettle/kettle.ordered")
+
+
+async def test_the_clock_sets_a_goal_once_at_each_of_its_times(tmp_path: Path) -> None:
+    clock = VirtualClock(NOW)
+    hourly = TimedGoal(name="look", goal="Look at the kettle.", every=3600, start=NOW)
+    given = {"folder": tmp_path, "goals": [hourly], "clock": clock}
+    async with kitchen() as (workspace, _):
+        for hours, activities in [(0, 1), (0, 1), (1, 2), (5, 3)]:
+            await clock.advance(3600 * hours)
+            async with cook(scripted("Cold."), workspace, **given) as agent:
+                await when_there_are(agent, activities)
+                assert agent.store.find()[-1].source == "timer"
+
+
+def test_goals_that_cannot_be_told_apart_or_never_come_are_refused() -> None:
+    with pytest.raises(ConfigurationError, match="names twice: tea"):
+        cook(scripted("No."), goals=[ORDERS, ORDERS])
+    with pytest.raises(ValueError, match="every"):
+        TimedGoal(name="look", goal="Look.", every=0, start=NOW)
+
+
+async def test_a_goal_for_a_tool_that_is_not_there_is_refused() -> None:
+    unknown = ORDERS.model_copy(update={"on": OnSignal(tool="oven", name="oven.hot")})
+    async with kitchen() as (workspace, _):
+        agent = cook(scripted("No."), workspace, goals=[unknown])
+        with pytest.raises(UnknownNameError, match="oven"):
+            await agent.start()
+        await agent.close()

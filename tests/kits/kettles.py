@@ -1,0 +1,143 @@
+"""A kettle as an enhanced tool, minds that boil water with it, and an agent beside it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import asynccontextmanager
+from typing import Any, Literal
+
+from autogen_core import FunctionCall
+
+from coag.agent import SituatedAgent
+from coag.models import ScriptedModel, ScriptedReply, ScriptedRequest
+from coag.situated import (
+    Activity,
+    EnhancedTool,
+    InProcessConnection,
+    ToolConnection,
+    Workspace,
+    observable,
+    operation,
+    signal,
+)
+
+GOAL = "Boil the water."
+Decision = tuple[str, Mapping[str, Any]] | str
+"""An action and its arguments, or the answer."""
+Decide = Callable[[str], Decision]
+"""The next decision, by the text that the model sees."""
+
+
+class Kettle(EnhancedTool):
+    """Boils water."""
+
+    protocol = "Switch it on, then wait for `kettle.boiled`."
+
+    status = observable(Literal["COLD", "HEATING", "HOT"], "COLD")
+    starts = observable(int, 0, description="How often it was switched on.")
+    boiled = signal("kettle.boiled", "The water boils.", payload={"starts": int})
+    ordered = signal("kettle.ordered", "Somebody wants tea.", payload={"cups": int})
+
+    @operation(latency=60.0, completed_by="kettle.boiled", effects="`status` becomes `HEATING`")
+    def switch_on(self) -> str:
+        """Switches the kettle on."""
+        self.status = "HEATING"
+        self.starts += 1
+        return "It heats."
+
+    def boil(self) -> None:
+        """What the water does in its time."""
+        self.status = "HOT"
+        self.boiled.emit(starts=self.starts)
+
+    def order(self, cups: int) -> None:
+        """What somebody at the counter does."""
+        self.ordered.emit(cups=cups)
+
+
+def careful(text: str) -> Decision:
+    """Reads the manual, switches on once, waits, answers."""
+    if "**Tool ID:** `kettle`" not in text:
+        return "mount_manual", {"tool": "kettle"}
+    seen = re.findall(r'status"?[:=] ?"(\w+)"', text)
+    if "HOT" in seen:
+        return "The water has boiled."
+    if "HEATING" not in seen:
+        return "kettle__switch_on", {}
+    return "wait_for_signal", {"tool": "kettle", "signal": "kettle.boiled"}
+
+
+def minded(decide: Decide, *, slow: asyncio.Event | None = None) -> ScriptedModel:
+    """A model that decides like this; with `slow`, once the event is set."""
+
+    async def think(request: ScriptedRequest) -> ScriptedReply:
+        if slow is not None:
+            await slow.wait()
+        decision = decide(request.text)
+        if isinstance(decision, str):
+            return decision
+        name, arguments = decision
+        call = FunctionCall(id=f"c{request.number}", name=name, arguments=json.dumps(arguments))
+        return [call]
+
+    return ScriptedModel(think)
+
+
+def scripted(*decisions: Decision) -> ScriptedModel:
+    """A model that decides so, one after the other; the last for ever."""
+    left = list(decisions)
+    return minded(lambda text: left.pop(0) if len(left) > 1 else left[0])
+
+
+@asynccontextmanager
+async def kitchen() -> AsyncGenerator[tuple[Workspace, Kettle]]:
+    """A workspace with a kettle."""
+    workspace, kettle = Workspace(), Kettle("kettle")
+    workspace.add(kettle)
+    try:
+        yield workspace, kettle
+    finally:
+        await workspace.close()
+
+
+def cook(model: ScriptedModel, *servers: ToolConnection | Workspace, **given: Any) -> SituatedAgent:
+    """An agent in the kitchen, which asks its model once a cycle."""
+    connections = [
+        InProcessConnection(one) if isinstance(one, Workspace) else one for one in servers
+    ]
+    return SituatedAgent(
+        "cook", model, connections, **{"depth": "compact", "proposal": "native", **given}
+    )
+
+
+async def when(agent: SituatedAgent, activity: str, state: str) -> None:
+    """Waits until an activity is there, and in a state."""
+    reached = asyncio.Event()
+
+    def look(_: object) -> None:
+        found = agent.store.get(activity)
+        if found is not None and found.state == state:
+            reached.set()
+
+    stop = agent.scheduler.watch(look)
+    look(None)
+    await reached.wait()
+    stop()
+
+
+async def when_there_are(agent: SituatedAgent, number: int) -> list[Activity]:
+    """Waits until there are so many activities."""
+    enough = asyncio.Event()
+
+    def look(_: object) -> None:
+        if len(agent.store.find()) >= number:
+            enough.set()
+
+    stop = agent.scheduler.watch(look)
+    look(None)
+    await enough.wait()
+    stop()
+    return agent.store.find()
