@@ -24,7 +24,8 @@ from .connection import ToolConnection, ToolConnectionError
 from .listeners import SchedulerStoppedError
 from .manual import Manual, parse_manual, render_manual
 from .mcp_connection import McpToolConnection
-from .module import SituatedModule, SituatedSettings
+from .module import SituatedModule
+from .module_actions import SituatedSettings
 from .operations import OperationFailedError, OperationRefusedError, operation
 from .perception import ToolPerception
 from .pulling import ToolPerceptionSettings

@@ -1,0 +1,298 @@
+"""The actions of an activity beside operations: manuals, focus, waits, the plan, giving up."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from pydantic import Field
+
+from coag.errors import CoagError, ConfigurationError, UnknownNameError
+from coag.schema import (
+    ActionCall,
+    ActionResult,
+    ActionSpec,
+    Clock,
+    Failure,
+    Percept,
+    PerceptKind,
+    Value,
+    one_line,
+)
+
+from .activities import Wait
+from .connection import ToolConnectionError
+from .delivering import epoch_of, number_of
+from .module_state import SituatedMemory
+from .perception import ToolPerception
+from .percepts import shown_value, shown_values
+from .records import SignalRecord, ToolDescription
+from .sections import catalogue_text, ranked
+from .waits import (
+    WAIT_FOR_PROPERTY,
+    WAIT_FOR_SIGNAL,
+    AskedWait,
+    PropertyWait,
+    SignalWait,
+    asked_wait,
+    check_wait,
+    wait_of,
+)
+
+
+class SituatedSettings(Value):
+    """How an activity waits, and what its prompts show."""
+
+    explicit_focus: bool = False
+    """Whether tools come into focus by `focus` only, not by mounting a manual or by waiting."""
+    wait_seconds: float | None = Field(default=300.0, gt=0)
+    """The deadline of a wait for which neither the model nor the manual says one; None for none."""
+    latency_factor: float = Field(default=3.0, ge=1)
+    """By how much the latency in a manual is multiplied for a deadline."""
+    preemptions: int = Field(default=3, ge=0)
+    """Cycles in a row that signals may end that came while they went on."""
+    budget: int = Field(default=4_000, gt=0)
+    """Tokens of the section at most; the agent's own limit for modules holds, too."""
+
+
+_TOOL: Mapping[str, Any] = {"type": "string", "description": "The tool's id."}
+
+
+def _spec(
+    name: str, description: str, required: Sequence[str] = (), **properties: Mapping[str, Any]
+) -> ActionSpec:
+    parameters: dict[str, Any] = {
+        "type": "object",
+        "properties": properties,
+        "required": list(required),
+        "additionalProperties": False,
+    }
+    return ActionSpec(
+        name=name, description=description, parameters=parameters, internal=True, repeatable=True
+    )
+
+
+def _wait_spec(name: str, kind: type[AskedWait]) -> ActionSpec:
+    schema = kind.model_json_schema()
+    description = schema.pop("description")
+    return ActionSpec(
+        name=name, description=description, parameters=schema, internal=True, repeatable=True
+    )
+
+
+_SIGNALS: Mapping[str, Any] = {
+    "type": "array",
+    "items": {"type": "string"},
+    "description": "The signals that are wanted; all if left out.",
+}
+SPECS: tuple[ActionSpec, ...] = (
+    _spec("list_tools", "Lists the tools that there are, those that fit the goal best first."),
+    _spec("mount_manual", "Mounts a tool's manual: needed to use the tool.", ["tool"], tool=_TOOL),
+    _spec("unmount_manual", "Unmounts a manual that is no longer needed.", ["tool"], tool=_TOOL),
+    _spec("focus", "Perceives a tool from now on.", ["tool"], tool=_TOOL, signals=dict(_SIGNALS)),
+    _spec("unfocus", "Perceives a tool no longer.", ["tool"], tool=_TOOL),
+    _wait_spec(WAIT_FOR_SIGNAL, SignalWait),
+    _wait_spec(WAIT_FOR_PROPERTY, PropertyWait),
+    _spec("set_plan", "Replaces the plan.", ["plan"], plan={"type": "string"}),
+    _spec(
+        "abandon", "Gives the goal up: it cannot be reached.", ["reason"], reason={"type": "string"}
+    ),
+)
+"""The actions of the module."""
+
+
+class _CallSituation(NamedTuple):
+    """What an action is run with."""
+
+    given: Mapping[str, Any]
+    state: SituatedMemory
+    goal: str
+    fresh: Sequence[Percept]
+    """Signals that have arrived and are not perceived."""
+
+
+class ActivityActions:
+    """Checks and runs the actions of one activity; what they change the module takes over later.
+
+    Args:
+        activity_id: The activity.
+        perception: The tools.
+        clock: Gives the time in results.
+        settings: How it waits.
+    """
+
+    def __init__(
+        self,
+        activity_id: str,
+        perception: ToolPerception,
+        clock: Clock,
+        settings: SituatedSettings,
+    ) -> None:
+        self._activity = activity_id
+        self._perception = perception
+        self._clock = clock
+        self._settings = settings
+        self._run: Mapping[str, Callable[[_CallSituation], Awaitable[ActionResult]]] = {
+            "list_tools": self._list_tools,
+            "mount_manual": self._mount,
+            "unmount_manual": self._unmount,
+            "focus": self._focus,
+            "unfocus": self._unfocus,
+            "set_plan": self._set_plan,
+            "abandon": self._abandon,
+        }
+
+    async def run(
+        self, call: ActionCall, state: SituatedMemory, goal: str, fresh: Sequence[Percept]
+    ) -> ActionResult:
+        """Runs one; what is wrong is in its result.
+
+        Args:
+            call: The action.
+            state: What the module remembers.
+            goal: The activity's goal.
+            fresh: What has arrived and is not perceived.
+        """
+        now = _CallSituation(call.arguments, state, goal, fresh)
+        try:
+            asked = asked_wait(call.action, call.arguments)
+            if asked is not None:
+                return await self._wait(asked, now)
+            if call.action not in self._run:
+                raise UnknownNameError("action", call.action, self._run)
+            return await self._run[call.action](now)
+        except CoagError as error:
+            lost = isinstance(error, ToolConnectionError)
+            failure = Failure.TRANSIENT if lost else Failure.DETERMINISTIC
+            return ActionResult(content=str(error), is_error=True, failure=failure)
+
+    async def _list_tools(self, now: _CallSituation) -> ActionResult:
+        tools = (await self._perception.catalogue()).values()
+        text = catalogue_text(ranked(tools, now.goal), now.state)
+        problems = "".join(f"\n{one}" for one in self._perception.problems)
+        return ActionResult(content=(text or "There are no tools.") + problems)
+
+    async def _mount(self, now: _CallSituation) -> ActionResult:
+        tool = str(now.given.get("tool", ""))
+        await self._perception.manual(tool)
+        text = f"The manual of {tool} is mounted."
+        if not self._settings.explicit_focus and tool not in self._focused():
+            reading = await self._perception.focus(self._activity, tool)
+            text += f" It is in focus. Now: {shown_values(reading.properties)}."
+        return ActionResult(content=text)
+
+    async def _unmount(self, now: _CallSituation) -> ActionResult:
+        tool = str(now.given.get("tool", ""))
+        if tool not in now.state.mounted:
+            raise UnknownNameError("mounted manual", tool, now.state.mounted)
+        return ActionResult(content=f"The manual of {tool} is unmounted.")
+
+    async def _focus(self, now: _CallSituation) -> ActionResult:
+        tool, signals = str(now.given.get("tool", "")), now.given.get("signals")
+        if signals is not None:
+            known = await self._known(tool)
+            declared = [one.name for one in known.signals]
+            for name in signals:
+                if name not in declared:
+                    raise UnknownNameError(f"signal of tool {tool!r}", str(name), declared)
+        reading = await self._perception.focus(self._activity, tool, signals)
+        text = f"{tool} is in focus. Now: {shown_values(reading.properties)}."
+        return ActionResult(content=text)
+
+    async def _unfocus(self, now: _CallSituation) -> ActionResult:
+        tool = str(now.given.get("tool", ""))
+        if tool not in self._focused():
+            raise UnknownNameError("tool in focus", tool, self._focused())
+        await self._perception.unfocus(self._activity, tool)
+        return ActionResult(content=f"{tool} is no longer in focus.")
+
+    async def _set_plan(self, now: _CallSituation) -> ActionResult:
+        plan = str(now.given.get("plan", "")).strip()
+        return ActionResult(content="The plan is replaced." if plan else "There is no plan now.")
+
+    async def _abandon(self, now: _CallSituation) -> ActionResult:
+        reason = str(now.given.get("reason", "")).strip()
+        if not reason:
+            raise ConfigurationError("abandon needs a reason: say why the goal cannot be reached.")
+        return ActionResult(content=reason, ends_turn=True)
+
+    async def _wait(self, asked: AskedWait, now: _CallSituation) -> ActionResult:
+        tool = asked.tool
+        check_wait(asked, await self._known(tool))
+        await self._perceive_for(asked)
+        if (there := self._already(asked, now)) is not None:
+            return ActionResult(content=there)
+        wait = self.wait_of(asked, self._clock.now())
+        self._perception.expect(tool)
+        until = f" until {wait.deadline:%Y-%m-%d %H:%M:%S}" if wait.deadline else ""
+        return ActionResult(
+            content=f"Waiting for {one_line(str(wait.condition))}{until}.", suspends=True
+        )
+
+    async def _perceive_for(self, asked: AskedWait) -> None:
+        """Has the tool in focus, with the signal that is waited for."""
+        focused = self._focused()
+        if asked.tool not in focused and self._settings.explicit_focus:
+            raise ConfigurationError(
+                f"Tool {asked.tool!r} is not in focus, so nothing of it would be perceived: "
+                f"focus(tool={asked.tool!r}) first."
+            )
+        wanted = focused.get(asked.tool)
+        missing = (
+            isinstance(asked, SignalWait) and wanted is not None and asked.signal not in wanted
+        )
+        if asked.tool not in focused or missing:
+            more = {asked.signal} if isinstance(asked, SignalWait) else set[str]()
+            signals = None if wanted is None else wanted | more
+            await self._perception.focus(self._activity, asked.tool, signals)
+
+    def _already(self, asked: AskedWait, now: _CallSituation) -> str | None:
+        """That what is waited for is there, in words; None if it is not."""
+        if isinstance(asked, PropertyWait):
+            reading = self._perception.reading(asked.tool)
+            if reading is None or not asked.condition().met_by(reading.properties):
+                return None
+            value = shown_value(reading.properties[asked.property])
+            return f"Property {asked.property} of {asked.tool} is {value} already."
+        met = now.state.meeting(asked.condition())
+        record = met.record if met is not None else self._unperceived(asked, now.fresh)
+        if record is None:
+            return None
+        data = f": {shown_values(record.data)}" if record.data else ""
+        return f"Signal {asked.signal} of {asked.tool} has come already{data}."
+
+    def _unperceived(self, asked: SignalWait, fresh: Sequence[Percept]) -> SignalRecord | None:
+        """A signal in the inbox that ends the wait, emitted since the last operation."""
+        since = self._perception.acknowledged(self._activity, asked.tool)
+        for percept in fresh:
+            if percept.kind is not PerceptKind.SIGNAL or percept.source != asked.tool:
+                continue
+            record = SignalRecord.model_validate(percept.data)
+            before = since is not None and epoch_of(record.cursor) == epoch_of(since)
+            if before and number_of(record.cursor) <= number_of(since or ""):
+                continue
+            if asked.condition().met_by(record):
+                return record
+        return None
+
+    async def _known(self, tool: str) -> ToolDescription:
+        tools = await self._perception.catalogue()
+        if tool in tools:
+            return tools[tool]
+        if self._perception.known(tool) is not None:
+            await self._perception.manual(tool)  # says why it is in quarantine
+        raise UnknownNameError("tool", tool, tools)
+
+    def wait_of(self, asked: AskedWait, since: datetime) -> Wait:
+        """The wait that is asked for, with its deadline."""
+        return wait_of(
+            asked,
+            self._perception.known(asked.tool),
+            since,
+            factor=self._settings.latency_factor,
+            seconds=self._settings.wait_seconds,
+        )
+
+    def _focused(self) -> Mapping[str, frozenset[str] | None]:
+        return self._perception.focused(self._activity)
