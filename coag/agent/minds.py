@@ -7,10 +7,9 @@ the ones used last stay in memory, the others are rebuilt from their run folder 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from autogen_agentchat.base import Response
 from autogen_agentchat.messages import BaseAgentEvent, BaseChatMessage, TextMessage
@@ -42,6 +41,8 @@ class LiveActivity:
     stream: AsyncGenerator[Shown | Response, None] | None = None
     cycle: int = 0
     """The last cycle that was seen to its end."""
+    remembered: bool = False
+    """Whether it has left its experience."""
 
     @property
     def memory(self) -> WorkingMemory:
@@ -108,8 +109,6 @@ class ActivityMinds:
         self._show = show
         self._live: OrderedDict[str, LiveActivity] = OrderedDict()
         self._stepping: set[str] = set()
-        self.states: dict[str, Mapping[str, Any]] = {}
-        """Saved states of agents that are not made yet, by activity."""
 
     async def step(self, activity: Activity) -> Step:
         """One cycle of an activity, and whether it waits or ends by it."""
@@ -129,6 +128,7 @@ class ActivityMinds:
             step = Step(tokens=tokens) if response is None else _after_turn(live, response, tokens)
             if step.end is not None:
                 await _remember(activity, step, live)
+                live.remembered = True
             return step
         finally:
             self._stepping.discard(activity.id)
@@ -142,19 +142,14 @@ class ActivityMinds:
         await live.let_go()
         activity = self._store.get(activity_id)
         if activity is not None and activity.over:
+            if activity.end is ActivityEnd.FAILED and not live.remembered:  # e.g. by its budget
+                await _remember(activity, Step(end=activity.end, result=activity.result), live)
             await live.agent.close()
 
     async def close(self) -> None:
         """Lets go of all agents; their runs can be continued."""
         for activity_id in list(self._live):
             await self.release(activity_id)
-
-    async def save_state(self) -> dict[str, Mapping[str, Any]]:
-        """The states of the live agents by activity."""
-        return {
-            **self.states,
-            **{name: await live.agent.save_state() for name, live in self._live.items()},
-        }
 
     async def _of(self, activity: Activity) -> LiveActivity:
         live = self._live.get(activity.id)
@@ -167,8 +162,6 @@ class ActivityMinds:
         agent, module = self._make(activity)
         if self._runs is not None and activity.run is not None:
             await agent.continue_run(RunFolder(self._runs / activity.run))
-        elif (state := self.states.pop(activity.id, None)) is not None:
-            await agent.load_state(state)
         live = LiveActivity(agent, module)
         if not live.memory.in_cycle:
             live.cycle = live.memory.cycle

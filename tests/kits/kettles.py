@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, Literal
 
@@ -70,20 +70,32 @@ def careful(text: str) -> Decision:
     return "wait_for_signal", {"tool": "kettle", "signal": "kettle.boiled"}
 
 
-def minded(decide: Decide, *, slow: asyncio.Event | None = None) -> ScriptedModel:
-    """A model that decides like this; with `slow`, once the event is set."""
+async def at_once(text: str) -> None:
+    """Nothing happens while the model thinks."""
+
+
+def minded(decide: Decide, meanwhile: Callable[[str], Awaitable[None]] = at_once) -> ScriptedModel:
+    """A model that decides like this; what happens while it thinks is given."""
 
     async def think(request: ScriptedRequest) -> ScriptedReply:
-        if slow is not None:
-            await slow.wait()
         decision = decide(request.text)
-        if isinstance(decision, str):
-            return decision
-        name, arguments = decision
-        call = FunctionCall(id=f"c{request.number}", name=name, arguments=json.dumps(arguments))
-        return [call]
+        await meanwhile(request.text)
+        return as_reply(decision, request)
 
     return ScriptedModel(think)
+
+
+def as_reply(decision: Decision, request: ScriptedRequest) -> ScriptedReply:
+    """A decision as the answer of a model."""
+    if isinstance(decision, str):
+        return decision
+    name, arguments = decision
+    return [FunctionCall(id=f"c{request.number}", name=name, arguments=json.dumps(arguments))]
+
+
+def think_carefully(request: ScriptedRequest) -> ScriptedReply:
+    """`careful` as a script that a component can name."""
+    return as_reply(careful(request.text), request)
 
 
 def scripted(*decisions: Decision) -> ScriptedModel:
@@ -108,9 +120,8 @@ def cook(model: ScriptedModel, *servers: ToolConnection | Workspace, **given: An
     connections = [
         InProcessConnection(one) if isinstance(one, Workspace) else one for one in servers
     ]
-    return SituatedAgent(
-        "cook", model, connections, **{"depth": "compact", "proposal": "native", **given}
-    )
+    arguments: dict[str, Any] = {"depth": "compact", "proposal": "native", **given}
+    return SituatedAgent("cook", model, connections, **arguments)
 
 
 async def when(agent: SituatedAgent, activity: str, state: str) -> None:

@@ -138,11 +138,11 @@ async def test_an_activity_can_be_cancelled_woken_and_all_can_be_reset() -> None
         await agent.cancel(one, "Nobody is thirsty.")
         over = await agent.ended(one)
         assert (over.end, over.result) == (ActivityEnd.CANCELLED, "Nobody is thirsty.")
-        calls = len(model.requests)
+        calls = model.calls
         agent.wake(other)
         await when(agent, other, "running")
         await when(agent, other, "blocked")
-        assert len(model.requests) == calls + 1, "it looked, and waits again"
+        assert model.calls == calls + 1, "it looked, and waits again"
         await agent.on_reset(CancellationToken())
         assert not agent.open_activities()
         assert (await agent.ended(third)).end is ActivityEnd.CANCELLED
