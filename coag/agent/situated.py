@@ -29,6 +29,8 @@ from coag.schema import (
     import_name,
 )
 from coag.situated import (
+    RUNS_NAME,
+    STORE_NAME,
     Activity,
     ActivityBudget,
     ActivityScheduler,
@@ -48,10 +50,6 @@ from .memories import open_memory
 from .minds import ActivityMinds, Shown
 from .serialize import CoagAgentConfig, from_config, to_config
 
-STORE = "activities.sqlite"
-"""The file of an agent's activities, in its folder."""
-RUNS = "runs"
-"""The folder of its activities' runs, in its folder."""
 DESCRIPTION = "An agent that works with tools that change by themselves, and waits for them."
 SYSTEM_MESSAGE = (
     "You pursue one goal with tools that have a state of their own. Mount a tool's manual before "
@@ -161,8 +159,8 @@ class SituatedAgent(BaseChatAgent, Component[SituatedAgentConfig]):
         """What all activities remember."""
         self._memory_argument = memory
         self._owns_memory = self.memory is not memory
-        path = None if self._folder is None else self._folder / STORE
-        runs = None if self._folder is None else self._folder / RUNS
+        path = None if self._folder is None else self._folder / STORE_NAME
+        runs = None if self._folder is None else self._folder / RUNS_NAME
         self.store = ActivityStore(path)
         """The activities, and what they wait for."""
         self._listeners: dict[str, list[asyncio.Queue[Shown | None]]] = {}
@@ -317,7 +315,7 @@ class SituatedAgent(BaseChatAgent, Component[SituatedAgentConfig]):
             model_context=self._make_context(),
             modules=[module, *self._make_modules()],
             memory=self.memory,
-            logs=None if self._folder is None else self._folder / RUNS,
+            logs=None if self._folder is None else self._folder / RUNS_NAME,
         )
         return agent, module
 

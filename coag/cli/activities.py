@@ -11,13 +11,12 @@ from rich.text import Text
 
 from coag._util.text import cleaned, one_line
 from coag.errors import ConfigurationError, UnknownNameError
-from coag.situated import Activity, ActivityState, ActivityStore
+from coag.situated import STORE_NAME, Activity, ActivityState, ActivityStore
 
 from .app import LazyGroup
 from .options import AsJson
 from .output import screen, show, write_json
 
-STORE = "activities.sqlite"
 _SHORT = 60
 """Characters of a goal that the table shows."""
 
@@ -132,11 +131,11 @@ def _ask(folder: Path, activity_id: str, what: str, reason: str = "") -> None:
 
 
 def _opened(folder: Path) -> ActivityStore:
-    path = folder / STORE
+    path = folder / STORE_NAME
     if not path.is_file():
         raise ConfigurationError(
-            f"There are no activities in {str(folder)!r}: it has no {STORE!r}. Give the folder "
-            "that the agent was given as `folder`."
+            f"There are no activities in {str(folder)!r}: it has no {STORE_NAME!r}. Give the "
+            "folder that the agent was given as `folder`."
         )
     return ActivityStore(path, owner=False)
 

@@ -1,4 +1,4 @@
-"""Following a run while it is recorded, by server-sent events."""
+"""Following a run while it is recorded, and activities, by server-sent events."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ from dataclasses import replace
 from typing import TypeVar
 
 from sse_starlette import EventSourceResponse, ServerSentEvent
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
 from coag.errors import CoagError
 
+from .activities import NO_ACTIVITIES
 from .pages import Pages
 from .run_cache import RunCache
 from .views import CheckProgress, CycleRow, Findings
@@ -22,6 +24,8 @@ MOST = 64
 """Streams of events at a time."""
 _LOOK = 0.1
 """Seconds between two looks at a trace."""
+_SLOWLY = 0.5
+"""The same for activities: all of them are read where one has changed."""
 _AT_ONCE = 50
 """Rows that one event brings at most."""
 _STRIP = 400
@@ -50,15 +54,26 @@ class Followers:
         """What happens in a run from now on: HTML that replaces elements of its page."""
         cache, key = self._cache, str(request.path_params["run"])
         await cache.soon(lambda: cache.library.card(key))
-        if self._open >= MOST:
-            text = f"{MOST} pages follow runs already, and no more are served. Close some of them."
-            return PlainTextResponse(text, 503, headers={"Retry-After": str(_LATER)})
         rows = request.query_params.get("rows", "0")
         if request.query_params.get("only") == "checks":
             stream = self._checks(request, key)
         else:
             known = int(rows) if rows.isdecimal() and len(rows) < 10 else 0
             stream = self._run(request, _FollowedRun(cache, self._pages, key, known))
+        return self._answer(stream)
+
+    async def activities(self, request: Request) -> Response:
+        """A page of the activities again, whenever one has changed."""
+        page = request.query_params.get("page", "1")
+        number = int(page) if page.isdecimal() and len(page) < 10 else 1
+        if not self._cache.has_activities:
+            raise HTTPException(404, NO_ACTIVITIES)
+        return self._answer(self._activities(request, number))
+
+    def _answer(self, stream: AsyncGenerator[ServerSentEvent]) -> Response:
+        if self._open >= MOST:
+            text = f"{MOST} pages are followed already, and no more are served. Close some of them."
+            return PlainTextResponse(text, 503, headers={"Retry-After": str(_LATER)})
         return EventSourceResponse(self._counted(stream), ping=15)
 
     async def _counted(
@@ -74,7 +89,9 @@ class Followers:
         finally:
             self._open -= 1
 
-    async def _looks(self, request: Request, look: Callable[[], _T]) -> AsyncGenerator[_T]:
+    async def _looks(
+        self, request: Request, look: Callable[[], _T], pause: float = _LOOK
+    ) -> AsyncGenerator[_T]:
         """What a function gives, again and again; its error only if that lasts.
 
         Ends when the reader leaves, and when the application ends.
@@ -89,7 +106,7 @@ class Followers:
                 failed_at = now if failed_at is None else failed_at
                 if now - failed_at >= _PATIENCE:
                     raise
-            await asyncio.sleep(_LOOK)
+            await asyncio.sleep(pause)
 
     async def _run(self, request: Request, run: _FollowedRun) -> AsyncGenerator[ServerSentEvent]:
         """Ends when the run has ended and is checked."""
@@ -104,6 +121,16 @@ class Followers:
                 if run.done:
                     yield ServerSentEvent("", event="end")
                     return
+
+    async def _activities(self, request: Request, number: int) -> AsyncGenerator[ServerSentEvent]:
+        last = None
+        looks = self._looks(request, lambda: self._cache.activities(number), _SLOWLY)
+        async with aclosing(looks):
+            async for view in looks:
+                if view != last:
+                    last = view
+                    news = self._pages.fragment("activities", view=view)
+                    yield ServerSentEvent(news, event="fragment")
 
     async def _checks(self, request: Request, key: str) -> AsyncGenerator[ServerSentEvent]:
         """How far the checks of a run are; its page is loaded again when they found something."""

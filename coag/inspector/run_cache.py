@@ -18,6 +18,7 @@ from coag.proof import DomainKnowledge
 from coag.schema import escaped_json
 from coag.tracing import RecordKind, TraceIndex
 
+from .activities import ActivityPage, ActivityReader
 from .awareness import AwarenessReader, is_aware
 from .checks import Checks, phase_of
 from .compare import RunComparison, compare
@@ -49,6 +50,7 @@ class RunCache:
 
     def __init__(self, logs: Path, *, domain: DomainKnowledge | None = None) -> None:
         self.library = Library(logs)
+        self._activities = ActivityReader(logs)
         self._checks = Checks(domain=domain)
         self._closing = threading.Event()
         self._making = 0
@@ -130,6 +132,18 @@ class RunCache:
             return await asyncio.to_thread(make)
         finally:
             self._making -= 1
+
+    # ---- activities ----
+
+    @property
+    def has_activities(self) -> bool:
+        """Whether the runs are those of a situated agent, which keeps its activities beside."""
+        return self._activities.there
+
+    def activities(self, page: int) -> ActivityPage:
+        """A page of the agent's activities, as they are now."""
+        keys = {card.folder: card.key for card in self.library.cards()}
+        return self._activities.page(page, keys)
 
     # ---- what is known of a run ----
 

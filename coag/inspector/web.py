@@ -27,6 +27,7 @@ from coag.errors import CoagError, UnknownNameError
 from coag.proof import DomainKnowledge
 from coag.serving import SafeHeaders, Served, allowed_hosts, listen, serve_until_stopped, url_of
 
+from .activities import NO_ACTIVITIES
 from .awareness import NOT_AWARE
 from .beliefs import read_beliefs
 from .live import Followers
@@ -57,7 +58,13 @@ class _Site:
     def runs(self, page: int, **filters: str) -> str:
         """The runs there are."""
         runs = self.cache.library.listing(Filters(page=page), **filters)
-        return self.pages.render("runs", runs=runs)
+        return self.pages.render("runs", runs=runs, activities=self.cache.has_activities)
+
+    def activities(self, page: int) -> str:
+        """What a situated agent pursues, and what it waits for."""
+        if not self.cache.has_activities:
+            raise HTTPException(404, NO_ACTIVITIES)
+        return self.pages.render("activities", view=self.cache.activities(page))
 
     def run(self, key: str, first: int) -> str:
         """One run, with a page of its timeline."""
@@ -218,6 +225,7 @@ def _value(request: Request, name: str) -> Any:
 def create_app(cache: RunCache, *, host: str = "127.0.0.1") -> ASGIApp:
     """The application that shows runs."""
     site = _Site(cache)
+    followers = Followers(cache, site.pages)
     page = site.route
 
     @asynccontextmanager
@@ -229,6 +237,8 @@ def create_app(cache: RunCache, *, host: str = "127.0.0.1") -> ASGIApp:
         routes=[
             Route("/", site.listed),
             Route("/compare", site.listed),
+            page("/activities", site.activities, "page=1"),
+            Route("/activities/events", followers.activities),
             Route("/static/{name}", _static),
             page("/runs/{run}", site.run, "run", "from=0"),
             page("/runs/{run}/cycles/{number}", site.cycle, "run", "number"),
@@ -240,7 +250,7 @@ def create_app(cache: RunCache, *, host: str = "127.0.0.1") -> ASGIApp:
             page("/runs/{run}/procedures", site.procedures, "run"),
             page("/runs/{run}/findings", site.findings, "run"),
             Route("/runs/{run}/records/{number}", site.recorded),
-            Route("/runs/{run}/events", Followers(cache, site.pages).events),
+            Route("/runs/{run}/events", followers.events),
         ],
         middleware=[
             Middleware(TrustedHostMiddleware, allowed_hosts=list(allowed_hosts(host))),

@@ -45,7 +45,7 @@ from .scheduler import ActivityScheduler
 from .serving import serve_http, serve_stdio
 from .signal_log import SignalLog
 from .steps import ActivityMind
-from .store import ActivityStore, Delivery
+from .store import RUNS_NAME, STORE_NAME, ActivityStore, Delivery
 from .store_file import ActivityStoreError
 from .tool import EnhancedTool, internal_operation, observable, signal
 from .trust import ToolRefusedError
@@ -73,9 +73,11 @@ __all__ = [
     "OperationFailedError",
     "ToolPerception",
     "ToolPerceptionSettings",
+    "RUNS_NAME",
     "PropertyDescription",
     "PropertyReading",
     "OperationRefusedError",
+    "STORE_NAME",
     "ScaledClock",
     "SchedulerStoppedError",
     "SignalDescription",

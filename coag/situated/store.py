@@ -25,6 +25,10 @@ from coag.schema import Percept, PerceptKind, Value, one_line
 from .activities import Activity, ActivityState, InboxEntry, OnActivity, Wait
 from .store_file import ActivityStoreError, StoreFile
 
+STORE_NAME = "activities.sqlite"
+"""The file of an agent's activities, in its folder."""
+RUNS_NAME = "runs"
+"""The folder of its activities' runs, beside that file."""
 _REMEMBERED = 1_000
 """For each activity: the numbered streams, and as many single ids, whose delivery is known."""
 _TIDIED = 61

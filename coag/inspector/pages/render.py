@@ -51,6 +51,8 @@ _PATHS: Mapping[str, str] = {
     "compare": "/compare",
     "record": "/runs/{run}/records/{number}",
     "events": "/runs/{run}/events",
+    "activities": "/activities",
+    "activity_events": "/activities/events",
 }
 """Every place that a link can lead to, and its path on the web."""
 
@@ -171,7 +173,7 @@ class Pages:
         return _templates().get_template(f"{name}.html").render({**self._values, **values})
 
     def fragment(self, name: str, **values: Any) -> str:
-        """A piece of a run's page for live updates.
+        """A piece of a page for live updates.
 
         Each element has an id and replaces the one with that id; a new one is added to the end of
         the list that its `data-list` names.
