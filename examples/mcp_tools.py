@@ -20,9 +20,10 @@ from coag.models import scripted_answers
 
 def serve() -> None:
     """A shop: once asked, its one tool wants a password."""
-    from mcp.server.fastmcp import FastMCP
+    from mcp import server
 
-    shop = FastMCP("shop", log_level="ERROR")
+    kinds = {**vars(server)}
+    shop = (kinds.get("FastMCP") or kinds["MCPServer"])("shop", log_level="ERROR")  # mcp 1, mcp 2
 
     def greedy(item: str, password: str = "") -> str:
         return f"{item}: 9.50"

@@ -23,9 +23,9 @@ SHOWN = (
 
 BEHIND_EXTRAS = (
     "autogen_ext.models.openai", "autogen_ext.models.ollama", "autogen_ext.models.anthropic",
-    "autogen_ext.tools.mcp", "autogen_ext.runtimes.grpc",
+    "coag.compat.mcp", "autogen_ext.runtimes.grpc",
 )  # fmt: skip
-"""What AutoGen can only import where our extras brought versions that suit it."""
+"""What can only be imported where our extras brought versions that suit it."""
 
 # What only the checks of the source need (the layers' linter) is not a matter of versions. Old
 # releases use what their newer neighbours deprecate, which is no fault of ours; every other

@@ -38,8 +38,8 @@ _WATCHED: Mapping[str, str] = {
     "(TypeError: temperature)",
     "ollama": "AutoGen's Ollama client may fail to import or to ask",
     "tiktoken": "AutoGen's clients may fail to import",
-    "mcp": "AutoGen's McpWorkbench cannot be imported with 2.x (ImportError: RequestContext), nor "
-    "versions before 1.21 with a newer pydantic",
+    "mcp": "versions before 1.21 cannot be imported with a newer pydantic, and another major may "
+    "fail to be imported (AutoGen's own McpWorkbench does with 2.x)",
     "grpcio": "AutoGen's distributed runtime may fail to import",
     "protobuf": "AutoGen's generated messages fail to import with another major version",
 }
@@ -70,7 +70,7 @@ class PackageCheck(Value):
     installed: str | None
     """The version; None if it is not installed."""
     bounds: str
-    """As in a requirement, e.g. `>=1.21.2,<2`; empty if nobody asks for one."""
+    """As in a requirement, e.g. `>=1.21.2,<3`; empty if nobody asks for one."""
     asked_by: str
     """Who asks for these bounds, e.g. `coag[mcp]`; empty if nobody does."""
     fit: Fit

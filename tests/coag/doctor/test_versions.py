@@ -12,8 +12,8 @@ OURS = (
     "autogen-core<0.8,>=0.7.5",
     "chromadb<2,>=1.5.9",
     'anthropic<1,>=0.48; extra == "all"',
-    'mcp<2,>=1.21.2; extra == "all"',
-    'mcp<2,>=1.21.2; extra == "mcp"',
+    'mcp<3,>=1.21.2; extra == "all"',
+    'mcp<3,>=1.21.2; extra == "mcp"',
     'anthropic<1,>=0.48; extra == "anthropic"',
     'ollama<2,>=1; extra == "ollama"',
     "ollama<2,>=1",
@@ -53,8 +53,9 @@ def of(report: VersionReport, name: str) -> PackageCheck:
     [
         ("mcp", "1.30.0", Fit.FITS, Grade.GOOD, "coag[mcp]", ""),  # ours count before AutoGen's
         ("protobuf", "5.29.6", Fit.FITS, Grade.GOOD, "autogen-core", ""),
-        ("mcp", "2.3.0", Fit.UNFIT, Grade.BAD, "coag[mcp]", "RequestContext"),
-        ("mcp", "1.11.0", Fit.UNFIT, Grade.BAD, "coag[mcp]", "pip install 'mcp>=1.21.2,<2'"),
+        ("mcp", "2.3.0", Fit.FITS, Grade.GOOD, "coag[mcp]", ""),
+        ("mcp", "3.0.0", Fit.UNFIT, Grade.BAD, "coag[mcp]", "another major may fail"),
+        ("mcp", "1.11.0", Fit.UNFIT, Grade.BAD, "coag[mcp]", "pip install 'mcp>=1.21.2,<3'"),
         ("anthropic", "2.0.1", Fit.UNFIT, Grade.BAD, "coag[anthropic]", "TypeError: temperature"),
         ("chromadb", "2.0.0", Fit.UNFIT, Grade.BAD, "coag", "pip install 'chromadb>=1.5.9,<2'"),
         ("grpcio", "1.85.1", Fit.UNTRIED, Grade.POOR, "autogen-ext[grpc]", "asks for"),
