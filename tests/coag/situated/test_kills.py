@@ -1,0 +1,90 @@
+"""Agent, server or both are killed at any moment while activities wait and act.
+
+`COAG_KILLS=1000 python -m pytest -m long tests/coag/situated/test_kills.py` kills as often.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import socket
+import subprocess
+import sys
+import threading
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from kits.killed_activities import ORDERS, STORE, made
+
+from coag.situated import ActivityEnd, ActivityStore
+
+TESTS = Path(__file__).parents[2]
+KILLS = int(os.environ.get("COAG_KILLS", "300"))
+
+
+class Stage:
+    """The agent and the server, which can be started and killed."""
+
+    def __init__(self, folder: Path) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = free.getsockname()[1]
+        command = [sys.executable, "-m", "kits.killed_activities", str(folder), str(port)]
+        with (folder / "stderr.txt").open("w") as errors:
+            self._parent = subprocess.Popen(
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                text=True,
+                cwd=TESTS,
+            )
+
+    def does(self, command: str) -> None:
+        assert self._parent.stdin is not None
+        assert self._parent.stdout is not None
+        self._parent.stdin.write(f"{command}\n")
+        self._parent.stdin.flush()
+        assert self._parent.stdout.readline() == f"{command}\n"
+
+    def close(self) -> None:
+        self._parent.communicate(timeout=10)
+
+
+def kill_and_look(folder: Path, kills: int, seed: int) -> None:
+    dice = random.Random(seed)
+    stage = Stage(folder)
+    stage.does("start server")
+    stage.does("start agent 6")
+    for _ in range(kills):
+        threading.Event().wait(dice.random() * dice.choice([0.1, 0.4, 0.8]))
+        whom = dice.choice([["agent"], ["agent"], ["server"], ["agent", "server"]])
+        for one in whom:
+            stage.does(f"kill {one}")
+        for one in reversed(whom):
+            stage.does(f"start {one}{' 6' if one == 'agent' else ''}")
+    stage.does("kill agent")
+    stage.does("start agent 0")
+    stage.does("wait agent")
+    stage.does("kill server")
+    stage.close()
+    store = ActivityStore(folder / STORE)
+    activities = store.find()
+    store.close()
+    assert activities
+    assert [(one.id, one.result) for one in activities if one.end is not ActivityEnd.DONE] == []
+    counts = Counter(made(folder))
+    assert counts == {f"{one.id}/{n}": 1 for one in activities for n in range(ORDERS)}
+
+
+@pytest.mark.slow
+def test_nothing_is_lost_and_nothing_is_done_twice_when_processes_are_killed(
+    tmp_path: Path,
+) -> None:
+    kill_and_look(tmp_path, kills=10, seed=1)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(1_800)
+def test_nothing_is_lost_and_nothing_is_done_twice_by_many_kills(tmp_path: Path) -> None:
+    kill_and_look(tmp_path, KILLS, seed=2)

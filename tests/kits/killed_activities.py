@@ -1,0 +1,211 @@
+"""An agent and the server of its tool, started and killed at any moment, and what they leave.
+
+`python -m kits.killed_activities FOLDER PORT` reads commands from its input and answers each with
+a line: `start server`, `start agent OPEN`, `kill server`, `kill agent`, `wait agent`. Both are
+forked off it, so that a start takes no imports.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal as signals
+import sys
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+
+from coag._util.files import AtomicFile
+from coag.mcp import StreamableHttpServerParams, sdk
+from coag.schema import SystemClock
+from coag.situated import (
+    Activity,
+    ActivityEnd,
+    ActivityScheduler,
+    ActivityState,
+    ActivityStore,
+    EnhancedTool,
+    McpToolConnection,
+    OnSignal,
+    Step,
+    ToolConnectionError,
+    ToolPerception,
+    Wait,
+    Workspace,
+    internal_operation,
+    observable,
+    operation,
+    serve_http,
+    signal,
+)
+
+ORDERS = 3
+"""How many pieces an activity has made, one after the other."""
+LEDGER = "made.txt"
+STORE = "activities.db"
+
+
+def made(folder: Path) -> list[str]:
+    """The orders for which the press has run, as often as it did."""
+    ledger = folder / LEDGER
+    return ledger.read_text(encoding="utf-8").split() if ledger.exists() else []
+
+
+class Press(EnhancedTool):
+    """Makes one piece for each order.
+
+    What it has made survives its server: it lies in a file that only grows.
+    """
+
+    protocol = "Order a piece, and wait for `press.made`."
+    made = observable(list[str], [], description="The orders that are done.")
+    done = signal("press.made", "A piece is made.", payload={"order": str})
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__()
+        self.folder = folder
+        self.made = made(folder)
+
+    @operation(latency=1.0, completed_by="press.made")
+    def make(self, order: str) -> str:
+        """Makes a piece.
+
+        Args:
+            order: For which order.
+        """
+        with (self.folder / LEDGER).open("a", encoding="utf-8") as ledger:
+            ledger.write(f"{order}\n")
+        self.made = [*self.made, order]
+        self.cool(order)
+        return "It is being made."
+
+    @internal_operation
+    async def cool(self, order: str) -> None:
+        await self.sleep(0.02)
+        self.done.emit(order=order)
+
+
+async def serve(folder: Path, port: int) -> None:
+    """Serves the press until the process ends."""
+    workspace = Workspace()
+    workspace.add(Press(folder))
+    async with serve_http(workspace, port=port):
+        await asyncio.Event().wait()
+
+
+class Orderer:
+    """A scripted `ActivityMind`: it orders piece after piece, and writes down before it acts."""
+
+    def __init__(self, folder: Path, perception: ToolPerception, store: ActivityStore) -> None:
+        self.folder = folder
+        self.perception = perception
+        self.store = store
+
+    async def step(self, activity: Activity) -> Step:
+        """Looks at what is made; then orders a piece, or waits for it."""
+        inbox = [entry.percept for entry in self.store.inbox(activity.id)]
+        self.store.forget(activity.id, [percept.id for percept in inbox])
+        now = SystemClock().now()
+        try:
+            reading = await self.perception.focus(activity.id, "press")
+            number = sum(f"{activity.id}/{n}" in reading.properties["made"] for n in range(ORDERS))
+            if number == ORDERS:
+                return Step(end=ActivityEnd.DONE)
+            order = f"{activity.id}/{number}"
+            if self._intended(activity.id) != order:
+                self._intend(activity.id, order)
+            elif await self.perception.became_of("press", order) == "happened":
+                return self._wait(order, 1.0)
+            elif order in (await self.perception.focus(activity.id, "press")).properties["made"]:
+                return Step()  # it was made after the first look
+            await self.perception.invoke(activity.id, "press", "make", {"order": order}, order)
+        except ToolConnectionError:  # the server is dead, and comes back
+            return Step(
+                wait=Wait(
+                    condition=OnSignal(tool="press", name="press.made"),
+                    since=now,
+                    deadline=now + timedelta(seconds=0.2),
+                )
+            )
+        return self._wait(order, 1.0)
+
+    async def release(self, activity_id: str) -> None:
+        """Lets go of the press."""
+        await self.perception.release(activity_id)
+
+    def _wait(self, order: str, seconds: float) -> Step:
+        now = SystemClock().now()
+        condition = OnSignal(tool="press", name="press.made", where={"order": order})
+        return Step(
+            wait=Wait(condition=condition, since=now, deadline=now + timedelta(seconds=seconds))
+        )
+
+    def _intended(self, activity_id: str) -> str | None:
+        file = self.folder / f"{activity_id}.json"
+        return json.loads(file.read_bytes()) if file.exists() else None
+
+    def _intend(self, activity_id: str, order: str) -> None:
+        with AtomicFile(self.folder / f"{activity_id}.json", durable=False) as file:
+            file.draft.write(json.dumps(order).encode())
+
+
+async def act(folder: Path, port: int, opens: int) -> None:
+    """Pursues the activities of a store until all have ended; keeps so many open if not 0."""
+    store = ActivityStore(folder / STORE)
+    server = StreamableHttpServerParams(url=f"http://127.0.0.1:{port}/mcp")
+    plant = McpToolConnection(server, "plant")
+    perception = ToolPerception([plant], store, arrived=lambda ids: scheduler.arrived(ids))  # noqa: PLW0108 - made below
+    mind = Orderer(folder, perception, store)
+    scheduler = ActivityScheduler(store, mind)
+    await perception.start()
+    await scheduler.start()
+    states = [one for one in ActivityState if one is not ActivityState.TERMINATED]
+    ended = asyncio.Event()
+    scheduler.watch(lambda activity: ended.set() if activity.over else None)
+    while opens or store.find(*states):
+        for _ in range(opens - len(store.find(*states))):
+            now = SystemClock().now()
+            goal = f"{ORDERS} pieces"
+            scheduler.add(
+                Activity(id=store.new_id(), agent="a", goal=goal, created=now, updated=now)
+            )
+        await ended.wait()
+        ended.clear()
+    await scheduler.stop()
+    await perception.stop()
+    store.close()
+
+
+def _fork(work: Callable[[], None]) -> int:
+    if (child := os.fork()) == 0:
+        try:
+            work()
+        finally:
+            sys.stderr.flush()
+            os._exit(0)
+    return child
+
+
+def main() -> None:
+    """Does what its input says."""
+    folder, port = Path(sys.argv[1]), int(sys.argv[2])
+    sdk()  # imported once
+    running: dict[str, int] = {}
+    for line in sys.stdin:
+        what, who, *rest = line.split()
+        if what == "start" and who == "server":
+            running[who] = _fork(lambda: asyncio.run(serve(folder, port)))
+        elif what == "start":
+            opens = int(rest[0])
+            running[who] = _fork(lambda opens=opens: asyncio.run(act(folder, port, opens)))
+        else:
+            if what == "kill":
+                os.kill(running[who], signals.SIGKILL)
+            os.waitpid(running.pop(who), 0)
+        sys.stdout.write(f"{line.strip()}\n")
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()
