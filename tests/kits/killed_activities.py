@@ -59,13 +59,24 @@ class Press(EnhancedTool):
     """
 
     protocol = "Order a piece, and wait for `press.made`."
-    made = observable(list[str], [], description="The orders that are done.")
+    made: observable[dict[str, int]] = observable(
+        dict[str, int], {}, description="Pieces for each activity, the last 100 that had any."
+    )
     done = signal("press.made", "A piece is made.", payload={"order": str})
 
     def __init__(self, folder: Path) -> None:
         super().__init__()
         self.folder = folder
-        self.made = made(folder)
+        self.made = {}
+        for order in made(folder):
+            self._count(order)
+
+    def _count(self, order: str) -> None:
+        """Notes a piece; what is observed of a tool is bounded, as long as the ledger may get."""
+        activity = order.partition("/")[0]
+        others = {name: count for name, count in self.made.items() if name != activity}
+        newest = list(others.items())[-99:]
+        self.made = dict([*newest, (activity, self.made.get(activity, 0) + 1)])
 
     @operation(latency=1.0, completed_by="press.made")
     def make(self, order: str) -> str:
@@ -76,7 +87,7 @@ class Press(EnhancedTool):
         """
         with (self.folder / LEDGER).open("a", encoding="utf-8") as ledger:
             ledger.write(f"{order}\n")
-        self.made = [*self.made, order]
+        self._count(order)
         self.cool(order)
         return "It is being made."
 
@@ -108,8 +119,7 @@ class Orderer:
         self.store.forget(activity.id, [percept.id for percept in inbox])
         now = SystemClock().now()
         try:
-            reading = await self.perception.focus(activity.id, "press")
-            number = sum(f"{activity.id}/{n}" in reading.properties["made"] for n in range(ORDERS))
+            number = await self._made(activity.id)
             if number == ORDERS:
                 return Step(end=ActivityEnd.DONE)
             order = f"{activity.id}/{number}"
@@ -117,7 +127,7 @@ class Orderer:
                 self._intend(activity.id, order)
             elif await self.perception.became_of("press", order) == "happened":
                 return self._wait(order, 1.0)
-            elif order in (await self.perception.focus(activity.id, "press")).properties["made"]:
+            elif await self._made(activity.id) > number:
                 return Step()  # it was made after the first look
             await self.perception.invoke(activity.id, "press", "make", {"order": order}, order)
         except ToolConnectionError:  # the server is dead, and comes back
@@ -133,6 +143,11 @@ class Orderer:
     async def release(self, activity_id: str) -> None:
         """Lets go of the press."""
         await self.perception.release(activity_id)
+
+    async def _made(self, activity_id: str) -> int:
+        """How many pieces are made; to focus again reads the press again."""
+        reading = await self.perception.focus(activity_id, "press")
+        return reading.properties["made"].get(activity_id, 0)
 
     def _wait(self, order: str, seconds: float) -> Step:
         now = SystemClock().now()

