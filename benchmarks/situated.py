@@ -35,6 +35,7 @@ from coag.mcp import StreamableHttpServerParams
 from coag.schema import Percept, PerceptKind, SystemClock, Trust
 from coag.situated import (
     Activity,
+    ActivityBudget,
     ActivityScheduler,
     ActivityState,
     ActivityStore,
@@ -58,6 +59,7 @@ from coag.situated import (
 MANY = 1_000
 """How many wake on one signal."""
 SECONDS = 120.0
+ENDLESS = ActivityBudget(steps=None)
 Figures = dict[str, float]
 
 
@@ -105,6 +107,7 @@ def _fill(path: Path, count: int) -> None:
                     updated=now,
                     state=ActivityState.BLOCKED,
                     wait=_wait(now),
+                    budget=ENDLESS,
                 )
             )
     store.close()
@@ -273,7 +276,9 @@ async def _listening(
         await scheduler.start()
         now = SystemClock().now()
         await perception.focus("a", "ticker")
-        scheduler.add(Activity(id="a", agent="a", goal="listen", created=now, updated=now))
+        scheduler.add(
+            Activity(id="a", agent="a", goal="hear", created=now, updated=now, budget=ENDLESS)
+        )
         await mind.began.get()
         figures = await work(mind)
         await scheduler.stop()
