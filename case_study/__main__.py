@@ -155,14 +155,13 @@ def run(  # noqa: PLR0913 - options of a command
 ) -> None:
     """Run one agent through one scenario, or continue a case that was interrupted.
 
-    Water Hammer and Even/Odd, the demonstrators of situated agents, are run once: by an agent that
-    is situated (the default), waiting or polling.
+    Agents of water-hammer and even-odd are situated (the default), waiting or polling.
     """
     if scenario in DEMONSTRATORS:
-        vacuum = {"episodes": episodes, "resume": resume, "delivery": delivery, "world": world}
-        vacuum |= {"without_constraint": without_constraint, "max_actions": max_actions}
-        vacuum |= {"without_memory": without_memory or None, "depth": depth, "show": show or None}
-        _refuse(vacuum, f"not for {scenario}")
+        other = {"episodes": episodes, "resume": resume, "delivery": delivery, "world": world}
+        other |= {"without_constraint": without_constraint, "max_actions": max_actions}
+        flags = {"without_memory": without_memory or None, "depth": depth, "show": show or None}
+        _refuse(other | flags, f"not for {scenario}")
         _demonstrate(scenario, agent, model, seed, logs, as_json=as_json)
         return
     if resume is not None:

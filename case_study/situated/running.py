@@ -104,7 +104,6 @@ async def run_demonstrator(
             happened = truth()
     finally:
         await workspace.close()
-    used = [one.usage for one in players]
     return DemonstratorResult(
         demonstrator=demonstrator,
         agent=agent,
@@ -112,10 +111,10 @@ async def run_demonstrator(
         scripted=scripted,
         seed=seed,
         **happened.model_dump(),
-        model_calls=sum(one.model_calls for one in used),
-        calls_while_blocked=sum(one.calls_while_blocked for one in used),
-        prompt_tokens=sum(one.prompt_tokens for one in used),
-        completion_tokens=sum(one.completion_tokens for one in used),
+        model_calls=sum(one.usage.model_calls for one in players),
+        calls_while_blocked=sum(one.usage.calls_while_blocked for one in players),
+        prompt_tokens=sum(one.usage.prompt_tokens for one in players),
+        completion_tokens=sum(one.usage.completion_tokens for one in players),
         seconds=round(time.monotonic() - started, 3),
         answers=tuple(answers),
     )

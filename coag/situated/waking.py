@@ -44,7 +44,8 @@ def ends_wait(wait: Wait, percept: Percept) -> bool:
                     and condition.met_by(PropertyReading.model_validate(percept.data).properties)
                 )
             case PerceptKind.GAP:
-                if isinstance(condition, OnActivity) or percept.data.get("reason") == FLOOD:
+                flood = isinstance(percept.data, dict) and percept.data.get("reason") == FLOOD  # pyright: ignore[reportUnknownMemberType] - JSON
+                if isinstance(condition, OnActivity) or flood:
                     return False
                 return percept.source == condition.tool
             case _:
