@@ -32,7 +32,7 @@ async def test_a_careful_mind_succeeds_whatever_its_agent_can_do(demonstrator: s
 
 
 async def test_a_mind_that_does_not_wait_locks_the_plant() -> None:
-    result = await run_demonstrator("water-hammer", "situated", HASTY, speed=FAST)
+    result = await run_demonstrator("water-hammer", "situated", HASTY)
 
     assert not result.success
     assert result.lockouts == 1
