@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from autogen_agentchat.agents import AssistantAgent
 from autogen_agentchat.base import TaskResult
@@ -76,6 +76,8 @@ class Player:
     """The MCP server of the tools."""
     steps: int
     """Model calls that it may make, at most."""
+    proposal: Literal["native", "json"] = "native"
+    """How a situated agent's model proposes: by tool calls, or as JSON in a grammar."""
     folder: Path | None = None
     """Where a situated agent keeps its activities and runs."""
     usage: Usage = field(default_factory=Usage)
@@ -101,7 +103,7 @@ async def _play_situated(player: Player) -> str:
         folder=player.folder,
         budget=ActivityBudget(steps=player.steps),
         depth="compact",
-        proposal="native",
+        proposal=player.proposal,
     ) as agent:
         player.usage.blocked = lambda: all(
             one.state is ActivityState.BLOCKED for one in agent.open_activities()

@@ -96,6 +96,7 @@ async def run_demonstrator(
                     model=_opened(model, decide, speed),
                     address=address,
                     steps=STEPS,
+                    proposal="native" if scripted else "json",
                     folder=None if folder is None else folder / name,
                 )
                 for name, goal, decide in _players(demonstrator, model)

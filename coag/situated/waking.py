@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -44,8 +45,8 @@ def ends_wait(wait: Wait, percept: Percept) -> bool:
                     and condition.met_by(PropertyReading.model_validate(percept.data).properties)
                 )
             case PerceptKind.GAP:
-                flood = isinstance(percept.data, dict) and percept.data.get("reason") == FLOOD  # pyright: ignore[reportUnknownMemberType] - JSON
-                if isinstance(condition, OnActivity) or flood:
+                data: Any = percept.data or {}
+                if isinstance(condition, OnActivity) or data.get("reason") == FLOOD:
                     return False
                 return percept.source == condition.tool
             case _:
