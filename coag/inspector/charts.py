@@ -27,7 +27,7 @@ from .views import CycleRow, Lane, LaneSpan, ModuleHistory, StateSeries
 from .why import Edge, Node, NodeSort, WhyGraph
 
 
-class _Ink(StrEnum):
+class Ink(StrEnum):
     """The colours of the page."""
 
     TEXT = "currentColor"
@@ -79,17 +79,17 @@ class _Plot:
         left, _, width, _ = self.area
         for value, name in marks.items():
             y = self.y(value)
-            self.picture.line(((left, y), (left + width, y)), _Ink.GRID, stroke_opacity=0.25)
-            self.picture.text((left - 6, y + 4), name, _Ink.QUIET, text_anchor="end")
+            self.picture.line(((left, y), (left + width, y)), Ink.GRID, stroke_opacity=0.25)
+            self.picture.text((left - 6, y + 4), name, Ink.QUIET, text_anchor="end")
 
     def mark_bottom(self, marks: Mapping[float, str]) -> None:
         """A line at the bottom, with names below it."""
         left, top, width, height = self.area
         low = top + height
-        self.picture.line(((left, low), (left + width, low)), _Ink.QUIET, stroke_width=0.8)
+        self.picture.line(((left, low), (left + width, low)), Ink.QUIET, stroke_width=0.8)
         for value, name in marks.items():
-            self.picture.text((self.x(value), low + 16), name, _Ink.QUIET, text_anchor="middle")
-        self.picture.text((left - 6, low + 16), "cycle", _Ink.QUIET, text_anchor="end")
+            self.picture.text((self.x(value), low + 16), name, Ink.QUIET, text_anchor="middle")
+        self.picture.text((left - 6, low + 16), "cycle", Ink.QUIET, text_anchor="end")
 
     def draw(
         self, xs: Sequence[float], ys: Sequence[float], ink: str, *, steps: bool, **look: Any
@@ -154,13 +154,13 @@ def _add_legend(picture: SvgPicture, keys: Mapping[str, tuple[str, str]], left: 
         else:
             look = _TRUE if sort == "dashes" else {"stroke_width": 2}
             picture.line(((left, 11), (left + 22, 11)), ink, **look)
-        picture.text((left + 28, 15), name, _Ink.TEXT)
+        picture.text((left + 28, 15), name, Ink.TEXT)
         left += 46 + width_of(name)
 
 
 def _add_crosses(picture: SvgPicture, places: Sequence[Point]) -> None:
     d = "".join(f"M{brief(x - 4)} {brief(y - 4)}l8 8m0 -8l-8 8" for x, y in places)
-    picture.add("path", d=d, stroke=_Ink.WRONG, stroke_width=2, fill="none")
+    picture.add("path", d=d, stroke=Ink.WRONG, stroke_width=2, fill="none")
 
 
 # ---- One field over the cycles: what was believed, and what was true ----
@@ -201,18 +201,18 @@ def belief_svg(track: BeliefTrack, prefix: str) -> str:
     height = _LEGEND + max(1, len(lines)) * (_HIGH + _BETWEEN) - _BETWEEN + _BELOW
     title = f"{track.path} over the cycles"
     picture = SvgPicture((_WIDTH, height), title, _beliefs_in_words(track), prefix)
-    keys = {"believed": (_Ink.BELIEF, "line")}
-    keys |= {"true": (_Ink.TRUTH, "dashes")} if track.true_path else {}
-    keys |= {"they differ": (_Ink.WRONG, "cross")} if track.wrong else {}
+    keys = {"believed": (Ink.BELIEF, "line")}
+    keys |= {"true": (Ink.TRUTH, "dashes")} if track.true_path else {}
+    keys |= {"they differ": (Ink.WRONG, "cross")} if track.wrong else {}
     _add_legend(picture, keys, left)
     if not lines:
-        picture.text((left, height / 2), _NOTHING, _Ink.QUIET)
+        picture.text((left, height / 2), _NOTHING, Ink.QUIET)
     for part, line in enumerate(lines):
         top = _LEGEND + 6 + part * (_HIGH + _BETWEEN)
         _draw_belief(picture, line, (left, top), last=part == len(lines) - 1)
         if len(lines) > 1:
             place = (_WIDTH - _RIGHT, top - 4)
-            picture.text(place, f"[{part}]", _Ink.QUIET, text_anchor="end")
+            picture.text(place, f"[{part}]", Ink.QUIET, text_anchor="end")
     return str(picture)
 
 
@@ -235,9 +235,9 @@ def _draw_belief(picture: SvgPicture, line: _Line, place: Point, *, last: bool) 
     for start, *_, stop in wrong:
         x, wide = plot.x(start - 0.5), plot.x(stop + 0.5) - plot.x(start - 0.5)
         box = {"x": x, "y": area[1], "width": wide, "height": area[3]}
-        picture.add("rect", None, **box, fill=_Ink.WRONG, fill_opacity=0.12)
-    plot.draw(line.cycles, line.true, _Ink.TRUTH, steps=line.steps, **_TRUE)
-    plot.draw(line.cycles, line.believed, _Ink.BELIEF, steps=line.steps, stroke_width=1.8)
+        picture.add("rect", None, **box, fill=Ink.WRONG, fill_opacity=0.12)
+    plot.draw(line.cycles, line.true, Ink.TRUTH, steps=line.steps, **_TRUE)
+    plot.draw(line.cycles, line.believed, Ink.BELIEF, steps=line.steps, stroke_width=1.8)
     few = len(line.cycles) <= _DOTS
     believed = {
         cycle: (plot.x(cycle), plot.y(value))
@@ -245,7 +245,7 @@ def _draw_belief(picture: SvgPicture, line: _Line, place: Point, *, last: bool) 
         if math.isfinite(value)
     }
     for x, y in believed.values() if few else ():
-        picture.add("circle", cx=x, cy=y, r=2.5, fill=_Ink.BELIEF)
+        picture.add("circle", cx=x, cy=y, r=2.5, fill=Ink.BELIEF)
     crossed = [cycle for stretch in wrong for cycle in (stretch if few else stretch[:1])]
     _add_crosses(picture, [believed[cycle] for cycle in dict.fromkeys(crossed[:_MARKED])])
 
@@ -334,9 +334,9 @@ _HEIGHT = 170.0
 _PLACES = 160
 """Places of a long run; each shows the mean of a few cycles."""
 _LAYERS = {
-    "prompt, from the cache": _Ink.CACHED,
-    "prompt": _Ink.PROMPT,
-    "completion": _Ink.COMPLETION,
+    "prompt, from the cache": Ink.CACHED,
+    "prompt": Ink.PROMPT,
+    "completion": Ink.COMPLETION,
 }
 
 
@@ -348,7 +348,7 @@ def cost_svg(rows: Sequence[CycleRow], prefix: str) -> str:
     picture = SvgPicture((_WIDTH, _HEIGHT), title, _cost_in_words(rows), prefix)
     _add_legend(picture, {name: (ink, "area") for name, ink in _LAYERS.items()}, _LEFT - 8)
     if not groups:
-        picture.text((_LEFT, _HEIGHT / 2), _NOTHING, _Ink.QUIET)
+        picture.text((_LEFT, _HEIGHT / 2), _NOTHING, Ink.QUIET)
         return str(picture)
     sums = [list(accumulate(_tokens(group), initial=0.0)) for group in groups]
     most = max(1.0, *(each[-1] for each in sums)) * 1.05
@@ -401,7 +401,7 @@ _LANE_HEADS = {
     "transition": ("What happened", "full: kept for good · hollow: only the latest are kept"),
     "attention": ("Attention", "the higher a bar the more urgent · outlined: suppressed"),
 }
-_ATTENTION_INKS = {"threat": _Ink.WRONG, "opportunity": _Ink.GOOD, "anomaly": _Ink.TRUTH}
+_ATTENTION_INKS = {"threat": Ink.WRONG, "opportunity": Ink.GOOD, "anomaly": Ink.TRUTH}
 
 
 def history_svg(
@@ -417,7 +417,7 @@ def history_svg(
     role = "group" if any(marked.values()) else "img"
     picture = SvgPicture((_WIDE, max(height, 60)), title, _history_in_words(history), prefix, role)
     if not history.cycles:
-        picture.text((2, 30), _NOTHING, _Ink.QUIET)
+        picture.text((2, 30), _NOTHING, Ink.QUIET)
         return str(picture)
     area = (_NAMES, 26, _WIDE - _NAMES - 14, height - 26)
     plot = _Plot(picture, area, (-0.5, len(history.cycles) - 0.5), (0, 1))
@@ -444,27 +444,27 @@ def _draw_cycles(
 ) -> None:
     """Numbers of cycles, each a link to its page, and a band at the one that is shown."""
     picture = plot.picture
-    picture.text((_NAMES - 10, 14), "cycle", _Ink.QUIET, text_anchor="end")
+    picture.text((_NAMES - 10, 14), "cycle", Ink.QUIET, text_anchor="end")
     for cycle in filter(places.__contains__, marked):
         within = picture.add("a", href=marked[cycle]) if marked[cycle] else None
-        ink, weight = (_Ink.TEXT, "600") if cycle == shown else (_Ink.QUIET, "")
+        ink, weight = (Ink.TEXT, "600") if cycle == shown else (Ink.QUIET, "")
         at = (plot.x(places[cycle]), 14)
         picture.text(at, str(cycle), ink, within, text_anchor="middle", font_weight=weight)
     if shown in places:
         _, top, width, height = plot.area
         wide = max(width / len(places), 3.0)
         box = {"x": plot.x(places[shown]) - wide / 2, "y": top - 4, "width": wide}
-        picture.add("rect", None, **box, height=height, fill=_Ink.BELIEF, fill_opacity=0.13)
+        picture.add("rect", None, **box, height=height, fill=Ink.BELIEF, fill_opacity=0.13)
 
 
 def _draw_head(picture: SvgPicture, title: str, note: str, top: float) -> None:
-    picture.text((2, top + 18), title, _Ink.TEXT, font_size=13, font_weight="600")
-    picture.text((_NAMES, top + 18), note, _Ink.QUIET, font_size=11)
-    picture.line(((2, top + 2), (_WIDE - 2, top + 2)), _Ink.GRID, stroke_opacity=0.4)
+    picture.text((2, top + 18), title, Ink.TEXT, font_size=13, font_weight="600")
+    picture.text((_NAMES, top + 18), note, Ink.QUIET, font_size=11)
+    picture.line(((2, top + 2), (_WIDE - 2, top + 2)), Ink.GRID, stroke_opacity=0.4)
 
 
 def _draw_name(picture: SvgPicture, text: str, top: float) -> None:
-    picture.text((8, top + 13), _wrapped(text, _NAMES - 16, 1)[0], _Ink.TEXT)
+    picture.text((8, top + 13), _wrapped(text, _NAMES - 16, 1)[0], Ink.TEXT)
 
 
 def _draw_lane(plot: _Plot, lane: Lane, places: Mapping[int, int], top: float) -> None:
@@ -484,18 +484,18 @@ def _draw_lane(plot: _Plot, lane: Lane, places: Mapping[int, int], top: float) -
 def _span_look(lane: Lane, span: LaneSpan) -> tuple[float, dict[str, Any]]:
     """How high a span is, and its presentation attributes."""
     if lane.kind == "attention":
-        ink = _ATTENTION_INKS.get(lane.label.partition(":")[0], _Ink.BELIEF)
+        ink = _ATTENTION_INKS.get(lane.label.partition(":")[0], Ink.BELIEF)
         high = 3 + 10 * min(max(span.weight, 0.0), 1.0)
         return high, _outlined(ink) if span.state == "suppressed" else {"fill": ink}
     if lane.kind == "transition":
-        ink = _Ink.WRONG if lane.label in ("failure", "reversal") else _Ink.BELIEF
+        ink = Ink.WRONG if lane.label in ("failure", "reversal") else Ink.BELIEF
         return 8, {"fill": ink} if span.strong else {"fill": "none", "stroke": ink}
     if span.state == "blocked":
-        return 8, _outlined(_Ink.WRONG)
+        return 8, _outlined(Ink.WRONG)
     if span.state in ("deferred", "completed", "abandoned"):
-        ink = _Ink.GOOD if span.state == "completed" else _Ink.QUIET
+        ink = Ink.GOOD if span.state == "completed" else Ink.QUIET
         return 2, {"fill": ink, "fill_opacity": 0.6}
-    return 11 if span.strong else 5, {"fill": _Ink.BELIEF}
+    return 11 if span.strong else 5, {"fill": Ink.BELIEF}
 
 
 def _outlined(ink: str) -> dict[str, Any]:
@@ -518,9 +518,9 @@ def _draw_series(plot: _Plot, series: StateSeries, top: float) -> None:
     left, _, width, _ = plot.area
     area = (left, top + 3, width, _SERIES - 11)
     low = top + _SERIES - 8
-    plot.picture.line(((left, low), (left + width, low)), _Ink.GRID, stroke_width=0.7)
+    plot.picture.line(((left, low), (left + width, low)), Ink.GRID, stroke_width=0.7)
     lane = _Plot(plot.picture, area, plot.xs, (least, most))
-    lane.draw(range(len(values)), values, _Ink.BELIEF, steps=True, stroke_width=1.8)
+    lane.draw(range(len(values)), values, Ink.BELIEF, steps=True, stroke_width=1.8)
 
 
 def _history_in_words(history: ModuleHistory) -> str:
@@ -583,9 +583,9 @@ def why_svg(graph: WhyGraph, prefix: str, leads: Callable[[str], str]) -> str:
         "group" if any(links.values()) else "img",
     )
     if not boxes:
-        picture.text((2, _TOP), "Nothing was decided yet.", _Ink.QUIET)
+        picture.text((2, _TOP), "Nothing was decided yet.", Ink.QUIET)
     for title, column in columns.items():
-        picture.text((column[0].left, 14), title, _Ink.QUIET)
+        picture.text((column[0].left, 14), title, Ink.QUIET)
     arriving: Counter[str] = Counter()
     for edge in sorted(graph.edges, key=lambda one: one.good is True):
         source, target = boxes.get(edge.source), boxes.get(edge.target)
@@ -641,18 +641,18 @@ def _draw_node(picture: SvgPicture, box: _NodeBox, within: Element | None) -> No
     width = 2 if node.good else 1.5
     place = {"x": box.left, "y": box.top, "width": _NODE, "height": box.height, "rx": 6}
     line = {"stroke": ink, "stroke_width": width, "stroke_dasharray": dashes}
-    picture.add("rect", group, **place, fill=_Ink.PAPER, **line)
+    picture.add("rect", group, **place, fill=Ink.PAPER, **line)
     picture.text((box.left + 10, box.top + 19), _heading(node), ink, group, font_size=10)
     if node.note:
         end = (box.left + _NODE - 10, box.top + 19)
         note = svg_label(node.note, 18)
-        picture.text(end, note, _Ink.TEXT, group, font_size=10, text_anchor="end")
+        picture.text(end, note, Ink.TEXT, group, font_size=10, text_anchor="end")
     for row, text in enumerate(box.lines):
-        picture.text((box.left + 10, box.top + 37 + row * 15), text, _Ink.TEXT, group)
+        picture.text((box.left + 10, box.top + 37 + row * 15), text, Ink.TEXT, group)
 
 
 def _ink_of(good: bool | None) -> str:
-    return _Ink.QUIET if good is None else _Ink.GOOD if good else _Ink.BAD
+    return Ink.QUIET if good is None else Ink.GOOD if good else Ink.BAD
 
 
 def _heading(node: Node) -> str:
@@ -678,5 +678,5 @@ def _draw_edge(picture: SvgPicture, edge: Edge, start: Point, end: Point, share:
         x, y = x + (to_x - x) * share, y + (to_y - y) * smooth
         wide = width_of(text, 10) + 6
         box = {"x": x - wide / 2, "y": y - 7, "width": wide, "height": 14, "rx": 3}
-        picture.add("rect", None, **box, fill=_Ink.PAPER)
-        picture.text((x, y + 3.5), text, _Ink.TEXT, font_size=10, text_anchor="middle")
+        picture.add("rect", None, **box, fill=Ink.PAPER)
+        picture.text((x, y + 3.5), text, Ink.TEXT, font_size=10, text_anchor="middle")

@@ -194,6 +194,8 @@ class _FollowedRun:
         self._looks += 1
         if self._changed and (self._looks % _PLOT == 0 or not card.is_open):
             self._changed = False
+            if tools := run.tools():
+                pieces.append(self._fragment("tools", tools=tools))
             if self._rows <= _STRIP:
                 pieces.append(self._fragment("cost", rows=run.rows(0, self._rows)))
         return "".join([*pieces, *self._new_findings()])

@@ -40,8 +40,18 @@ from coag.tracing import (
 
 from .prompts import call_views
 from .texts import LINE, call_in_a_line, changes, fields_in_a_line, in_a_line, object_of
+from .tool_history import read_tools
 from .trace_scan import CycleSpan, TraceScan, bodies, environment_at, snapshot_at
-from .views import CallView, CycleRow, CycleView, PhaseView, RejectedRow, RunCard, RunPage
+from .views import (
+    CallView,
+    CycleRow,
+    CycleView,
+    PhaseView,
+    RejectedRow,
+    RunCard,
+    RunPage,
+    ToolHistory,
+)
 
 _T = TypeVar("_T")
 
@@ -314,6 +324,8 @@ class OpenRun:
         self._lock = RLock()
         self._rows: dict[int, CycleRow] = {}
         """By position; never the last one's, which may change."""
+        self._tools: tuple[TraceIndex | None, int, ToolHistory] = (None, 0, ToolHistory())
+        """Its tools over time, with the index and its lines of which they were read."""
         self._scan = TraceScan(folder, self._rows.clear)
 
     @property
@@ -357,11 +369,20 @@ class OpenRun:
                 rows=self._page(first, size),
                 first=first,
                 of=of,
+                tools=self.tools(),
                 page_size=size,
                 scanned=self._scan.share,
                 troubles=self._scan.troubles(is_open=card.is_open),
                 strip=self._page(0, of) if self._scan.whole and of <= _STRIP else (),
             )
+
+    def tools(self) -> ToolHistory:
+        """Its tools over time, as far as it was scanned."""
+        with self._lock:
+            known, lines, _ = self._tools
+            if known is not self.index or lines != self.index.lines:
+                self._tools = (self.index, self.index.lines, read_tools(self.index))
+            return self._tools[2]
 
     def rows(self, first: int, count: int) -> tuple[CycleRow, ...]:
         """Some rows, by position from 0; fewer where the run has not as many."""

@@ -250,6 +250,61 @@ class CycleView:
     unreadable: tuple[str, ...] = ()
 
 
+# ---- The tools of a situated agent over time ----
+
+
+class ToolEventSort(StrEnum):
+    """What happened with a tool."""
+
+    PROPERTIES = "properties"
+    SIGNAL = "signal"
+    WAIT = "wait"
+    TIME_OUT = "time-out"
+    GAP = "gap"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolEvent:
+    """Something that an agent perceived of a tool, or that it waited for the tool."""
+
+    sort: ToolEventSort
+    tool: str
+    """Of what concerns no tool: the activity, or the action that waited."""
+    at: datetime
+    cycle: int
+    name: str = ""
+    """A signal's name, or a gap's reason."""
+    text: str = ""
+    until: datetime | None = None
+    """When a wait ended; None if it had not when the trace ended."""
+    is_error: bool = False
+    properties: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolRow:
+    """One tool over time."""
+
+    tool: str
+    properties: Mapping[str, tuple[tuple[datetime, Any], ...]]
+    """Each property: when it was another value than before, and the value."""
+    events: tuple[ToolEvent, ...]
+    """All but its properties."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolHistory:
+    """The tools of a situated agent over time; no rows for a run of another agent."""
+
+    rows: tuple[ToolRow, ...] = ()
+    rows_of: int = 0
+    events: tuple[ToolEvent, ...] = ()
+    """The last ones of all, in order; of properties what changed."""
+    events_of: int = 0
+    left_out: int = 0
+    """Percepts at the beginning of a long run that were not looked at."""
+
+
 # ---- Runs: in a list, and one as a whole ----
 
 
@@ -326,6 +381,8 @@ class RunList:
     kinds: tuple[str, ...] = ()
     models: tuple[str, ...] = ()
     agents: tuple[str, ...] = ()
+    activities: bool = False
+    """Whether there is a page of the activities of the agent whose runs they are."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -338,6 +395,7 @@ class RunPage:
     first: int
     of: int
     """How many rows the whole run has, as far as it was scanned."""
+    tools: ToolHistory = field(default_factory=ToolHistory)
     page_size: int
     scanned: float = 1.0
     """Share of the trace that was scanned: under 1, `of` will grow."""

@@ -58,7 +58,8 @@ class _Site:
     def runs(self, page: int, **filters: str) -> str:
         """The runs there are."""
         runs = self.cache.library.listing(Filters(page=page), **filters)
-        return self.pages.render("runs", runs=runs, activities=self.cache.has_activities)
+        runs = replace(runs, activities=self.cache.has_activities)
+        return self.pages.render("runs", runs=runs)
 
     def activities(self, page: int) -> str:
         """What a situated agent pursues, and what it waits for."""

@@ -18,6 +18,7 @@ from markupsafe import Markup, escape
 from coag._util.text import UNSEEN, clip
 from coag.inspector.charts import belief_svg, cost_svg, history_svg, why_svg
 from coag.inspector.texts import bounded, named_values, value_in_a_line
+from coag.inspector.tool_chart import tools_svg
 from coag.inspector.views import (
     AwarenessView,
     CallView,
@@ -297,7 +298,10 @@ def _drawn(draw: Callable[..., str]) -> Callable[..., Markup]:
 
 FILTERS: Mapping[str, Callable[..., Any]] = {
     "v": visible,
-    **{draw.__name__: _drawn(draw) for draw in (belief_svg, cost_svg, history_svg, why_svg)},
+    **{
+        draw.__name__: _drawn(draw)
+        for draw in (belief_svg, cost_svg, history_svg, tools_svg, why_svg)
+    },
     **{
         each.__name__: each
         for each in (
