@@ -36,6 +36,7 @@ from coag.situated import (
     Step,
     Wait,
 )
+from coag.situated.percepts import FLOOD
 from coag.situated.queues import Parked, ReadyQueue, WaitIndex
 
 
@@ -156,6 +157,9 @@ NOT_ENDING: list[tuple[Wait, Percept]] = [
     (a_wait(), a_signal(1, tool="valve")),
     (a_wait(), reading(6)),
     (a_wait(), a_percept(PerceptKind.GAP, "valve/e1/gap-1", "valve")),
+    (a_wait(), a_percept(PerceptKind.GAP, "pump/e1/gap-1", data={"reason": FLOOD})),
+    (a_wait(), a_signal(1).model_copy(update={"is_error": True})),
+    (Wait(condition=HIGH, since=NOW), a_signal(1)),
     (Wait(condition=HIGH, since=NOW), reading(5)),
     (Wait(condition=HIGH, since=NOW), reading(6, "valve")),
     (Wait(condition=OnActivity(activity="other"), since=NOW), a_signal(1)),
