@@ -182,7 +182,8 @@ _READERS: Mapping[str, tuple[str, type[_Named]]] = {
     READ_SIGNALS: ("The signals that a tool has emitted, after a cursor.", _After),
     WAIT: (
         f"Waits until a tool emits a signal, for at most {MOST_SECONDS:g} seconds. Signals since "
-        "your last operation of this tool count, or those after the cursor that you give.",
+        "your last operation of this tool count, or since you read its properties where you have "
+        "used none, or those after the cursor that you give.",
         _Waiting,
     ),
 }
@@ -200,7 +201,9 @@ class EnhancedToolWorkbench(OperationsWorkbench):
         self._connections = tuple(connections)
         self._homes: dict[str, ToolConnection] = {}
         self._acknowledged: dict[str, str] = {}
-        """The cursor of the last acknowledgement of each tool."""
+        """The cursor of the last acknowledgement of each tool, or of the signal of a later wait."""
+        self._read_at: dict[str, str] = {}
+        """The cursor of the last reading of each tool: a signal after it is news."""
         self._news = asyncio.Event()
         for connection in self._connections:
             connection.on_hint(lambda tool: self._news.set())
@@ -280,15 +283,19 @@ class EnhancedToolWorkbench(OperationsWorkbench):
             return page.model_dump_json(by_alias=True)
         if name == READ_MANUAL:
             return await home.manual(given.tool)
-        return (await home.read_properties(given.tool)).model_dump_json(by_alias=True)
+        reading = await home.read_properties(given.tool)
+        self._read_at[given.tool] = reading.cursor
+        return reading.model_dump_json(by_alias=True)
 
     async def _wait(self, home: ToolConnection, given: _Waiting) -> str:
         """The first such signal after the cursor, or that there was none in time.
 
-        Without a cursor: after the last acknowledgement that this workbench had of the tool.
+        Without a cursor: after the last acknowledgement that this workbench had of the tool, or
+        the signal that ended a wait since, else after the last reading.
         """
-        cursor = given.after or self._acknowledged.get(given.tool)
-        cursor = cursor or (await home.read_properties(given.tool)).cursor
+        cursor = given.after or self._acknowledged.get(given.tool) or self._read_at.get(given.tool)
+        if cursor is None:
+            cursor = self._read_at[given.tool] = (await home.read_properties(given.tool)).cursor
         condition = OnSignal(tool=given.tool, name=given.signal)
         seconds = min(max(given.timeout_seconds, 0.0), MOST_SECONDS)
         look = partial(self._look, home, condition)
@@ -298,6 +305,7 @@ class EnhancedToolWorkbench(OperationsWorkbench):
                     self._news.clear()
                     found, cursor = await look(cursor)
                     if found is not None:
+                        self._acknowledged[given.tool] = cursor
                         return found
                     try:
                         await asyncio.wait_for(self._news.wait(), _LOOK_SECONDS)
@@ -314,7 +322,8 @@ class EnhancedToolWorkbench(OperationsWorkbench):
     ) -> tuple[str | None, str]:
         page = await home.read_signals(condition.tool, cursor)
         if page.truncated:
-            return "Signals may be missing: the tool was restarted. Read its properties.", cursor
+            text = "Signals may be missing: the tool was restarted. Read its properties."
+            return text, page.cursor
         for record in page.events:
             if condition.met_by(record):
                 return record.model_dump_json(by_alias=True), record.cursor

@@ -85,6 +85,23 @@ async def test_an_operation_is_acknowledged_and_its_signal_waited_for(
     assert json.loads(waited.to_text())["data"] == {"celsius": 100}
 
 
+async def test_a_signal_between_a_reading_and_a_wait_ends_one_wait() -> None:
+    workspace = Workspace()
+    workspace.add(Kettle("kettle"))
+    mine, others = (EnhancedToolWorkbench([InProcessConnection(workspace)]) for _ in range(2))
+    wait = {"tool": "kettle", "signal": "kettle.boiled"}
+    await mine.call_tool("read_properties", {"tool": "kettle"})
+    await others.call_tool("kettle__switch_on", {})
+    await others.call_tool("wait_for_signal", wait)
+
+    waited = await mine.call_tool("wait_for_signal", wait)
+    again = await mine.call_tool("wait_for_signal", {**wait, "timeout_seconds": 0.01})
+
+    assert json.loads(waited.to_text())["data"] == {"celsius": 100}
+    assert again.to_text().startswith("No signal")
+    await workspace.close()
+
+
 async def test_a_refused_operation_is_an_error_that_says_why(bench: EnhancedToolWorkbench) -> None:
     await bench.call_tool("kettle__switch_on", {}, call_id="call-1")
 
