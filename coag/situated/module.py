@@ -40,7 +40,7 @@ from coag.schema import (
 from .activities import OnProperty, OnSignal, Wait
 from .manual import Manual
 from .module_actions import SPECS, ActivityActions, SituatedSettings
-from .module_state import SituatedMemory
+from .module_state import SituatedModuleState
 from .perception import ToolPerception
 from .percepts import FLOOD
 from .records import SignalRecord, parts_of
@@ -82,11 +82,11 @@ class SituatedModule:
         """The wait by which the last turn was suspended."""
         self.abandoned: str | None = None
         """Why the goal was given up, if it was."""
-        self._activity = activity_id
+        self.activity_id = activity_id
         self._perception = perception
         self._store = store
         self._settings = settings or SituatedSettings()
-        self._state = SituatedMemory()
+        self._state = SituatedModuleState()
         self._in_inbox: list[str] = []
         self._now: datetime | None = None
         self._goal = ""
@@ -96,16 +96,21 @@ class SituatedModule:
         )
 
     @property
-    def state(self) -> SituatedMemory:
+    def state(self) -> SituatedModuleState:
         """What it remembers."""
         return self._state
+
+    @property
+    def was_preempted(self) -> bool:
+        """Whether fresh signals kept the last cycle from acting."""
+        return self._state.preempted > 0
 
     # ---- What arrives ----
 
     async def take_percepts(self) -> Sequence[Percept]:
         """What is in the inbox and not perceived; properties come first, signals behind them."""
         perceived = set(self._state.perceived)
-        entries = [one.percept for one in self._store.inbox(self._activity)]
+        entries = [one.percept for one in self._store.inbox(self.activity_id)]
         self._in_inbox += [one.id for one in entries if one.id in perceived]
         fresh = [one for one in entries if one.id not in perceived]
         return sorted(fresh, key=lambda one: one.kind is not PerceptKind.PROPERTY_CHANGE)
@@ -116,7 +121,7 @@ class SituatedModule:
             self._perceive(event)
             return
         if self._in_inbox:  # the outcome was flushed, and what was perceived before it, too
-            self._store.forget(self._activity, self._in_inbox)
+            self._store.forget(self.activity_id, self._in_inbox)
             self._in_inbox = []
             self._state = self._state.without_old()
         if isinstance(event, RetrievalOutcome):
@@ -209,7 +214,7 @@ class SituatedModule:
         return await self._actions.run(call, self._state, self._goal, self._fresh())
 
     def _focused(self) -> Mapping[str, frozenset[str] | None]:
-        return self._perception.focused(self._activity)
+        return self._perception.focused(self.activity_id)
 
     # ---- Rules ----
 
@@ -224,7 +229,7 @@ class SituatedModule:
     def _fresh(self) -> list[Percept]:
         """Signals and gaps of tools in focus that are not perceived."""
         perceived, focused = set(self._state.perceived), self._focused()
-        inbox = (one.percept for one in self._store.inbox(self._activity))
+        inbox = (one.percept for one in self._store.inbox(self.activity_id))
         return [
             one
             for one in inbox
@@ -289,14 +294,14 @@ class SituatedModule:
             StateError: It is none.
         """
         try:
-            self._state = SituatedMemory.model_validate(dict(state))
+            self._state = SituatedModuleState.model_validate(dict(state))
         except ValidationError as error:
             problem = f"This is no state of {self.name!r}: {first_error(error)}"
             raise StateError(problem) from error
 
     def reset_state(self) -> None:
         """Forgets the activity, but what was perceived."""
-        self._state = SituatedMemory(perceived=self._state.perceived)
+        self._state = SituatedModuleState(perceived=self._state.perceived)
         self.pending = self.abandoned = None
 
 

@@ -24,7 +24,7 @@ from coag.schema import (
 from .activities import Wait
 from .connection import ToolConnectionError
 from .delivering import epoch_of, number_of
-from .module_state import SituatedMemory
+from .module_state import SituatedModuleState
 from .perception import ToolPerception
 from .percepts import shown_value, shown_values
 from .records import SignalRecord, ToolDescription
@@ -50,6 +50,8 @@ class SituatedSettings(Value):
     """The deadline of a wait for which neither the model nor the manual says one; None for none."""
     latency_factor: float = Field(default=3.0, ge=1)
     """By how much the latency in a manual is multiplied for a deadline."""
+    longest_wait: float = Field(default=30 * 86_400.0, gt=0)
+    """The longest wait that the agent may ask for, in seconds."""
     preemptions: int = Field(default=3, ge=0)
     """Cycles in a row that signals may end that came while they went on."""
     budget: int = Field(default=4_000, gt=0)
@@ -89,7 +91,7 @@ _SIGNALS: Mapping[str, Any] = {
 SPECS: tuple[ActionSpec, ...] = (
     _spec("list_tools", "Lists the tools that there are, those that fit the goal best first."),
     _spec("mount_manual", "Mounts a tool's manual: needed to use the tool.", ["tool"], tool=_TOOL),
-    _spec("unmount_manual", "Unmounts a manual that is no longer needed.", ["tool"], tool=_TOOL),
+    _spec("unmount_manual", "Unmounts a manual that is not needed now.", ["tool"], tool=_TOOL),
     _spec("focus", "Perceives a tool from now on.", ["tool"], tool=_TOOL, signals=dict(_SIGNALS)),
     _spec("unfocus", "Perceives a tool no longer.", ["tool"], tool=_TOOL),
     _wait_spec(WAIT_FOR_SIGNAL, SignalWait),
@@ -106,7 +108,7 @@ class _CallSituation(NamedTuple):
     """What an action is run with."""
 
     given: Mapping[str, Any]
-    state: SituatedMemory
+    state: SituatedModuleState
     goal: str
     fresh: Sequence[Percept]
     """Signals that have arrived and are not perceived."""
@@ -144,7 +146,7 @@ class ActivityActions:
         }
 
     async def run(
-        self, call: ActionCall, state: SituatedMemory, goal: str, fresh: Sequence[Percept]
+        self, call: ActionCall, state: SituatedModuleState, goal: str, fresh: Sequence[Percept]
     ) -> ActionResult:
         """Runs one; what is wrong is in its result.
 
@@ -186,6 +188,8 @@ class ActivityActions:
         tool = str(now.given.get("tool", ""))
         if tool not in now.state.mounted:
             raise UnknownNameError("mounted manual", tool, now.state.mounted)
+        if not self._settings.explicit_focus:
+            await self._perception.unfocus(self._activity, tool)
         return ActionResult(content=f"The manual of {tool} is unmounted.")
 
     async def _focus(self, now: _CallSituation) -> ActionResult:
@@ -292,6 +296,7 @@ class ActivityActions:
             since,
             factor=self._settings.latency_factor,
             seconds=self._settings.wait_seconds,
+            longest=self._settings.longest_wait,
         )
 
     def _focused(self) -> Mapping[str, frozenset[str] | None]:

@@ -42,7 +42,7 @@ def _is_behind(signal: PerceivedSignal, cursor: str | None) -> bool:
     )
 
 
-class SituatedMemory(Value):
+class SituatedModuleState(Value):
     """The state of a `SituatedModule`, JSON in the trace."""
 
     mounted: tuple[str, ...] = ()
@@ -60,7 +60,7 @@ class SituatedMemory(Value):
     perceived: tuple[str, ...] = ()
     """Ids of the percepts that were perceived last."""
 
-    def perceive(self, percept: Percept) -> SituatedMemory:
+    def perceive(self, percept: Percept) -> SituatedModuleState:
         """The state after a percept that came from an inbox."""
         changes: dict[str, object] = {"perceived": (*self.perceived, percept.id)}
         if percept.kind is PerceptKind.PROPERTY_CHANGE:
@@ -77,7 +77,7 @@ class SituatedMemory(Value):
             changes["signals"] = (*self.signals, new)[-_SIGNALS:]
         return self.model_copy(update=changes)
 
-    def behind(self, tool: str, cursor: str | None) -> SituatedMemory:
+    def behind(self, tool: str, cursor: str | None) -> SituatedModuleState:
         """The state in which signals of a tool count from a cursor on; None for all so far."""
         left = (one for one in self.signals if one.tool != tool or _is_behind(one, cursor))
         return self.model_copy(update={"signals": tuple(left)})
@@ -89,6 +89,6 @@ class SituatedMemory(Value):
         mine = (one for one in self.signals if one.tool == condition.tool)
         return next((one for one in mine if condition.met_by(one.record)), None)
 
-    def without_old(self) -> SituatedMemory:
+    def without_old(self) -> SituatedModuleState:
         """The state without the ids of percepts that left the inbox long ago."""
         return self.model_copy(update={"perceived": self.perceived[-_PERCEIVED:]})

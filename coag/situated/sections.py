@@ -8,7 +8,7 @@ from datetime import datetime
 from coag.schema import cut_to_tokens, estimate_tokens, folded, one_line
 
 from .manual import Manual
-from .module_state import SituatedMemory
+from .module_state import SituatedModuleState
 from .records import ToolDescription
 from .trust import safe_text
 
@@ -29,17 +29,18 @@ def ranked(tools: Iterable[ToolDescription], goal: str) -> list[ToolDescription]
     return sorted(tools, key=lambda tool: -shared(tool))
 
 
-def catalogue_text(tools: Iterable[ToolDescription], state: SituatedMemory) -> str:
+def catalogue_text(tools: Iterable[ToolDescription], state: SituatedModuleState) -> str:
     """One line for each tool."""
     return "\n".join(
         f"- {tool.id}: {one_line(tool.description, _LINE)}"
         + (" (manual mounted)" if tool.id in state.mounted else "")
+        + ("" if tool.has_manual else " (needs no manual)")
         for tool in tools
     )
 
 
 def situation_text(
-    state: SituatedMemory,
+    state: SituatedModuleState,
     now: datetime | None,
     focused: Mapping[str, ToolDescription | None],
     catalogue: str,
@@ -68,12 +69,12 @@ def situation_text(
     return cut_to_tokens("\n\n".join(filter(None, [*parts, *shown, short])), budget)
 
 
-def _recent(state: SituatedMemory) -> str:
+def _recent(state: SituatedModuleState) -> str:
     return "Last signals:\n" + "\n".join(state.recent) if state.recent else ""
 
 
 def _properties(
-    state: SituatedMemory, now: datetime | None, focused: Mapping[str, ToolDescription | None]
+    state: SituatedModuleState, now: datetime | None, focused: Mapping[str, ToolDescription | None]
 ) -> str:
     lines: list[str] = []
     for tool in focused:

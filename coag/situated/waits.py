@@ -107,6 +107,7 @@ def wait_of(
     *,
     factor: float,
     seconds: float | None,
+    longest: float,
 ) -> Wait:
     """The wait with its deadline.
 
@@ -116,13 +117,11 @@ def wait_of(
         since: When the wait begins.
         factor: By how much the latency that the tool declares is multiplied.
         seconds: The time where it declares none; None for no deadline.
+        longest: The longest time that may be asked for.
     """
     latency = None if known is None else _latency(asked, known)
     allowed = asked.timeout_seconds or (seconds if latency is None else factor * latency)
-    try:
-        deadline = None if allowed is None else since + timedelta(seconds=allowed)
-    except OverflowError:
-        deadline = None
+    deadline = None if allowed is None else since + timedelta(seconds=min(allowed, longest))
     return Wait(condition=asked.condition(), since=since, deadline=deadline)
 
 
