@@ -152,11 +152,6 @@ class SituatedModule:
         """Waits count from here on: what was perceived of the tool came before the operation."""
         self._state = self._state.behind(tool, None)
 
-    @property
-    def was_preempted(self) -> bool:
-        """Whether fresh signals kept the last cycle from acting."""
-        return self._state.preempted > 0
-
     def _executed(self, outcome: ExecutionOutcome) -> None:
         refused = outcome.status in (ExecutionStatus.NONE, ExecutionStatus.REFUSED)
         preempted = refused and (self._preempted or FRESH_SIGNALS in outcome.result)
