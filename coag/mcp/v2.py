@@ -110,8 +110,8 @@ class _Session:
         )
         return (await _asked(called)).model_dump(mode="json", by_alias=True)
 
-    async def _progressed(self, done: float, total: float | None, message: str | None) -> None:
-        data = {"progress": done, "total": total, "message": message}
+    async def _progressed(self, progress: float, total: float | None, message: str | None) -> None:
+        data = {"progress": progress, "total": total, "message": message}
         self._on_notice(McpNotice("progress", data=data))
 
     async def page_of_resources(self, cursor: str | None) -> tuple[list[McpResource], str | None]:
@@ -476,7 +476,7 @@ class _Serving:
 
     def _outbox(self, context: _Context) -> Outbox:
         """The outbox of a session of the older protocol."""
-        connection = context.session._connection
+        connection = context.session._connection  # pyright: ignore[reportPrivateUsage] - see above
         kept = connection.state.get("outbox")
         if isinstance(kept, Outbox):
             return kept
