@@ -430,7 +430,7 @@ class SituatedAgent(BaseChatAgent, Component[SituatedAgentConfig]):
     @classmethod
     def _from_config(cls, config: SituatedAgentConfig) -> Self:
         arguments = from_config(config.agent)
-        for name in ("events", "recipe", "logs"):
+        for name in ("events", "recipe", "logs", "modules"):
             arguments.pop(name, None)
         given = {name: getattr(config, name) for name in _PLAIN}
         return cls(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -15,10 +16,17 @@ from autogen_core import CancellationToken
 from autogen_ext.models.replay import ReplayChatCompletionClient
 from kits.kettles import GOAL, careful, cook, kitchen, minded, scripted, when, when_there_are
 
-from coag.agent import SignalGoal, TimedGoal
+from coag.agent import SignalGoal, SituatedAgent, TimedGoal
 from coag.errors import ConfigurationError, UnknownNameError
+from coag.mcp import StdioServerParams
 from coag.schema import Percept, PerceptKind, Trust
-from coag.situated import ActivityEnd, ActivityState, OnSignal, VirtualClock
+from coag.situated import (
+    ActivityEnd,
+    ActivityState,
+    McpToolConnection,
+    OnSignal,
+    VirtualClock,
+)
 from coag.tracing import read_trace
 
 pytestmark = pytest.mark.timeout(20)
@@ -209,3 +217,17 @@ async def test_a_goal_for_a_tool_that_is_not_there_is_refused() -> None:
         with pytest.raises(UnknownNameError, match="oven"):
             await agent.start()
         await agent.close()
+
+
+async def test_it_is_written_as_json_and_made_again(tmp_path: Path) -> None:
+    server = McpToolConnection(StdioServerParams(command="plant"), "plant")
+    goal = SignalGoal(name="hot", on=OnSignal(tool="kettle", name="kettle.boiled"), goal="Pour.")
+    model = ReplayChatCompletionClient(["Yes."])
+    agent = SituatedAgent("cook", model, [server], folder=tmp_path, goals=[goal], depth="compact")
+    written = agent.dump_component()
+    await agent.close()
+
+    again = SituatedAgent.load_component(json.loads(written.model_dump_json()))
+
+    assert again.dump_component() == written
+    await again.close()
