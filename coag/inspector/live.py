@@ -24,8 +24,10 @@ MOST = 64
 """Streams of events at a time."""
 _LOOK = 0.1
 """Seconds between two looks at a trace."""
+_REST = 2
+"""How many times as long as a look took it waits for the next, at least."""
 _SLOWLY = 0.5
-"""The same for activities: all of them are read where one has changed."""
+"""The same for activities, of which all are read where one has changed."""
 _AT_ONCE = 50
 """Rows that one event brings at most."""
 _STRIP = 400
@@ -97,16 +99,20 @@ class Followers:
         Ends when the reader leaves, and when the application ends.
         """
         failed_at: float | None = None
+        now = asyncio.get_running_loop().time
         while not self._cache.closing and not await request.is_disconnected():
+            began = now()
             try:
-                yield await self._cache.soon(look)
-                failed_at = None
+                seen = await self._cache.soon(look)
             except CoagError:
-                now = asyncio.get_running_loop().time()
-                failed_at = now if failed_at is None else failed_at
-                if now - failed_at >= _PATIENCE:
+                failed_at = began if failed_at is None else failed_at
+                if now() - failed_at >= _PATIENCE:
                     raise
-            await asyncio.sleep(pause)
+                await asyncio.sleep(pause)
+            else:
+                failed_at, took = None, now() - began
+                yield seen
+                await asyncio.sleep(max(pause, _REST * took))
 
     async def _run(self, request: Request, run: _FollowedRun) -> AsyncGenerator[ServerSentEvent]:
         """Ends when the run has ended and is checked."""

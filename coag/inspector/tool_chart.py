@@ -23,6 +23,8 @@ _SHORT = 0.1
 """Seconds: shorter spans are drawn as they are, longer ones by their logarithm."""
 _LABEL = 72.0
 """Pixels between two times that are named, at least."""
+_LARGEST = 1e100
+"""Beyond it a number is drawn as a name."""
 _UNITS = (("d", 86_400.0), ("h", 3_600.0), ("min", 60.0))
 
 
@@ -100,7 +102,9 @@ def _add_times(picture: SvgPicture, times: _Times) -> None:
     for moment, x in times.places.items():
         if x >= free:
             free = x + _LABEL
-            picture.text((x, 38), _elapsed((moment - began).total_seconds()), Ink.QUIET)
+            text = _elapsed((moment - began).total_seconds())
+            look = {"text_anchor": "end"} if x > _WIDTH - _LABEL else {}
+            picture.text((x, 38), text, Ink.QUIET, **look)
             look = {"stroke_opacity": 0.2, "stroke_width": 1}
             picture.line(((x, _HEAD - 6), (x, picture.size[1])), Ink.GRID, **look)
 
@@ -186,12 +190,17 @@ def _add_steps(
 
 def _levels(values: Sequence[Any]) -> list[float]:
     """How high each value is drawn, from 0 to 1: numbers by size, others in order of coming."""
-    numbers = [one for one in values if isinstance(one, int | float) and not isinstance(one, bool)]
-    if len(numbers) < len(values) or not all(map(math.isfinite, numbers)):
+    numbers = [one for one in values if _is_number(one)]
+    if len(numbers) < len(values):
         names = list(dict.fromkeys(map(repr, values)))
         numbers = [names.index(repr(one)) for one in values]
     low, high = min(numbers), max(numbers)
     return [(one - low) / (high - low) if high > low else 0.5 for one in numbers]
+
+
+def _is_number(value: Any) -> bool:
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return number and abs(value) < _LARGEST
 
 
 def _in_words(history: ToolHistory) -> str:

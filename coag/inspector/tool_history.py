@@ -19,8 +19,8 @@ _LONGEST = 1 << 18
 """Bytes of a record above which it is passed over."""
 _AT_ONCE = 100
 """Records that are read at a time."""
-_ROWS, _PROPERTIES, _EVENTS = 12, 8, 200
-"""Tools, properties of each, and events that are given."""
+_ROWS, _PROPERTIES, _STEPS, _EVENTS = 12, 8, 100, 200
+"""Tools, properties of each, values of each, and events that are given."""
 _NAME, _VALUE = 80, 120
 """Characters of a name and of a value that are kept."""
 _SORTS: Mapping[PerceptKind, ToolEventSort] = {
@@ -44,9 +44,10 @@ def read_tools(index: TraceIndex) -> ToolHistory:
         return ToolHistory()
     tools = _Tools()
     events = [event for one in sorted(found, key=lambda one: one.at) for event in tools.take(one)]
+    rows = list(tools.rows())
     return ToolHistory(
-        rows=tuple(tools.rows())[:_ROWS],
-        rows_of=len(tools.known),
+        rows=tuple(rows[:_ROWS]),
+        rows_of=len(rows),
         events=tuple(events[-_EVENTS:]),
         events_of=len(events),
         left_out=len(percepts) - len(seen),
@@ -92,7 +93,9 @@ def _waits(index: TraceIndex) -> Iterator[ToolEvent]:
     ends = list(index.positions(RecordKind.TURN_END))[-_TURNS:]
     starts = list(index.positions(RecordKind.TURN_START))
     for at, end in _read(index, ends):
-        outcome = _execution_before(index, at) if isinstance(end, TurnEnd) else None
+        if not isinstance(end, TurnEnd) or end.reason != "suspended":
+            continue
+        outcome = _execution_before(index, at)
         if outcome is None or not outcome.suspended:
             continue
         later = starts[bisect(starts, at) :][:1]
@@ -151,13 +154,13 @@ class _Tools:
             yield replace(event, text=in_a_line("; ".join(changes), 600), properties={})
 
     def rows(self) -> Iterator[ToolRow]:
-        """The tools of which there is something to draw, those that changed most first."""
+        """The tools of which there is something to draw, with what changed in it first."""
         for tool, known in self.known.items():
             steps = sorted(known.properties.items(), key=lambda one: len(one[1]) < 2)
             if steps or known.events:
                 yield ToolRow(
                     tool=tool,
-                    properties={name: tuple(of[-_EVENTS:]) for name, of in steps[:_PROPERTIES]},
+                    properties={name: tuple(of[-_STEPS:]) for name, of in steps[:_PROPERTIES]},
                     events=tuple(known.events[-_EVENTS:]),
                 )
 
