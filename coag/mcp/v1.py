@@ -68,7 +68,7 @@ class _BoundedSession(ClientSession):
             raise RuntimeError(f"tool {name!r} gave structured content that does not fit: {fault}")
 
 
-class _Session:
+class _SessionV1:
     """`McpSession` over the package's session."""
 
     def __init__(self, session: _BoundedSession) -> None:
@@ -231,7 +231,7 @@ def _notice(message: object) -> McpNotice | None:
 @asynccontextmanager
 async def open_session(
     params: ServerParams, *, stderr: TextIO, on_notice: OnNotice, sampler: Sampler | None = None
-) -> AsyncGenerator[_Session]:
+) -> AsyncGenerator[_SessionV1]:
     """Starts or calls the server, and greets it (`OpenSession`)."""
 
     async def heard(message: object) -> None:
@@ -252,7 +252,7 @@ async def open_session(
         )
         await stack.enter_async_context(session)
         await session.initialize()
-        ours = _Session(session)
+        ours = _SessionV1(session)
         watch.on_lost = ours.lost
         stack.callback(ours.close)
         yield ours
@@ -303,12 +303,12 @@ async def _http(params: StreamableHttpServerParams, watch: StreamWatch) -> Async
 # ---- A server ----
 
 
-def make_server(offer: McpOffer) -> _Serving:
+def make_server(offer: McpOffer) -> _ServingV1:
     """The server of what is offered (`MakeServer`)."""
-    return _Serving(offer)
+    return _ServingV1(offer)
 
 
-class _Serving:
+class _ServingV1:
     """`McpServing` over the package's low-level server."""
 
     def __init__(self, offer: McpOffer) -> None:

@@ -61,7 +61,7 @@ _TERMINATED = "Session terminated"
 # ---- A session with a server ----
 
 
-class _Session:
+class _SessionV2:
     """`McpSession` over the package's client."""
 
     def __init__(self, client: Client, on_notice: OnNotice) -> None:
@@ -256,7 +256,7 @@ def _ours(error: Exception) -> Exception | None:
 @asynccontextmanager
 async def open_session(
     params: ServerParams, *, stderr: TextIO, on_notice: OnNotice, sampler: Sampler | None = None
-) -> AsyncGenerator[_Session]:
+) -> AsyncGenerator[_SessionV2]:
     """Starts or calls the server, and greets it (`OpenSession`)."""
 
     async def heard(message: object) -> None:
@@ -293,7 +293,7 @@ async def open_session(
             cache=None,
         )
         await stack.enter_async_context(client)
-        session = _Session(client, on_notice)
+        session = _SessionV2(client, on_notice)
         stack.push_async_callback(session.close)
         if session.tells_tools:  # without a stream, nothing is told of them
             with suppress(NotSentError, LostError, McpRefusedError):
@@ -320,15 +320,15 @@ def _sampling(sampler: Sampler) -> Any:
 # ---- A server ----
 
 
-def make_server(offer: McpOffer) -> _Serving:
+def make_server(offer: McpOffer) -> _ServingV2:
     """The server of what is offered (`MakeServer`)."""
-    return _Serving(offer)
+    return _ServingV2(offer)
 
 
 _Context = ServerRequestContext[Any, Any]
 
 
-class _Serving:
+class _ServingV2:
     """`McpServing` over the package's low-level server."""
 
     def __init__(self, offer: McpOffer) -> None:
