@@ -184,6 +184,9 @@ async def http_server(
         listening = socket.create_server((host, port), family=family)
     except OSError as error:
         raise McpServerError(f"{host}:{port}", f"cannot listen: {error}") from error
+    # Accepted connections inherit it. asyncio sets it only where a socket names its protocol, and
+    # without it an answer in two pieces takes 40 ms more.
+    listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     port = listening.getsockname()[1]
     names = [f"{name}:*" for name in _LOOPBACK] + list(hosts)
     started: asyncio.Future[None] = asyncio.get_running_loop().create_future()
