@@ -122,12 +122,18 @@ class StoreFile:
 
     def _open(self, synchronous: str) -> None:
         with self.errors():
-            place = ":memory:" if self.path is None else self.path
-            self.db = sqlite3.connect(place, timeout=_PATIENCE, isolation_level=None)
+            self.db = self._connected(reading=not self.owner)
             self._check()
             self.db.execute(f"PRAGMA synchronous = {synchronous}")
             if self.owner and self.path is not None:
                 self._log_ahead()
+
+    def _connected(self, *, reading: bool) -> sqlite3.Connection:
+        """A connection; one for reading changes nothing, also where the owner was killed."""
+        place, uri = ":memory:", self.path is not None
+        if self.path is not None:
+            place = self.path.resolve().as_uri() + ("?mode=ro" if reading else "")
+        return sqlite3.connect(place, timeout=_PATIENCE, isolation_level=None, uri=uri)
 
     def _check(self) -> None:
         """Makes the tables where the file is new, and refuses one that is not ours."""
@@ -215,12 +221,15 @@ class StoreFile:
             yield self.db
             return
         with self.errors():
-            self.db.execute("BEGIN IMMEDIATE")
+            db = self.db if self.owner else self._connected(reading=False)
             self._depth = 1
             try:
-                yield self.db
-                self.db.execute("COMMIT")
+                db.execute("BEGIN IMMEDIATE")
+                yield db
+                db.execute("COMMIT")
             finally:
                 self._depth = 0
-                if self.db.in_transaction:
-                    self.db.execute("ROLLBACK")
+                if db.in_transaction:
+                    db.execute("ROLLBACK")
+                if db is not self.db:
+                    db.close()

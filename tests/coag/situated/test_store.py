@@ -50,6 +50,26 @@ def test_an_activity_is_stored_as_it_is(tmp_path: Path) -> None:
     store.close()
 
 
+def test_who_reads_beside_leaves_what_a_killed_owner_left_as_it_is(tmp_path: Path) -> None:
+    owner = ActivityStore(tmp_path / "activities.db")
+    owner.add(an_activity())
+    left = tmp_path / "left"
+    left.mkdir()
+    files = [left / name for name in ("activities.db", "activities.db-wal")]
+    for file in files:  # as they are while it runs: all is in the log that is written ahead
+        file.write_bytes((tmp_path / file.name).read_bytes())
+    owner.close()
+    before = [file.read_bytes() for file in files]
+    reader = ActivityStore(files[0], owner=False)
+    assert reader.find() == [an_activity()]
+    reader.close()
+    assert [file.read_bytes() for file in files] == before
+    reader = ActivityStore(files[0], owner=False)
+    reader.request("a", "wake")
+    assert [one.what for one in reader.requests()] == ["wake"]
+    reader.close()
+
+
 def test_two_activities_never_have_one_id() -> None:
     store = ActivityStore()
     store.add(an_activity("activity-000001"))
