@@ -19,7 +19,8 @@ from .recipes import load_factory, takes_rebuild
 from .replay_model import ReplayAnswers
 from .resume import RecoveredState, reading_trace, recover_state, restore
 from .serialize import CoagAgentConfig
-from .situated import SituatedAgent, SituatedAgentConfig
+from .situated import SituatedAgent
+from .situated_config import SituatedAgentConfig
 
 __all__ = [
     "CoagAgent",

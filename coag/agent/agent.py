@@ -19,16 +19,15 @@ from autogen_agentchat.messages import (
 )
 from autogen_core import CancellationToken, Component, ComponentModel
 
-from coag.cycle import TurnResult, perceive, run_turn, sayable, settled_by_person
-from coag.memory import LongTermMemory, Revocation, retract_source
-from coag.schema import Executed, Outcome, Percept, provider_name
+from coag.cycle import TurnResult, run_turn, sayable
+from coag.schema import Executed, Outcome, provider_name
 from coag.tracing import Parent, RunFolder
 
 from .arguments import AgentArguments, takes_arguments
 from .build import Mind
+from .correcting import CorrectableAgent
 from .events import Shown, log_event
 from .inbox import Inbox
-from .readable import ReadableAgent
 from .recipes import build_for_resume
 from .resume import RecoveredState, recover_state, refuse_missing_rules, restore
 from .runs import RunLog
@@ -45,7 +44,7 @@ from .serialize import (
 from .turns import TurnRunner
 
 
-class CoagAgent(ReadableAgent, BaseChatAgent, Component[CoagAgentConfig]):
+class CoagAgent(CorrectableAgent, BaseChatAgent, Component[CoagAgentConfig]):
     """An AutoGen agent that retrieves, reasons, proposes, evaluates and selects before it acts.
 
     Takes AssistantAgent's arguments, and more: see `AgentArguments`. One message in; cycles until
@@ -140,19 +139,6 @@ class CoagAgent(ReadableAgent, BaseChatAgent, Component[CoagAgentConfig]):
         answer = await mind.events.answer(result, calls, message_id, may_say)
         answer.models_usage = mind.live.take_usage()  # None where phases report it
         yield Response(chat_message=answer, inner_messages=inner)
-
-    async def perceive(self, percept: Percept) -> None:
-        """Takes in a percept between turns, e.g. a property change or a signal of a sensor.
-
-        It is recorded, changes the state by the context's hook, and the modules observe it.
-
-        Raises:
-            StateError: The context's hook could not read it; it is recorded all the same.
-            TraceError: The run's folder cannot be written to.
-        """
-        self._runs.open()
-        await perceive([percept], self.context, self._mind.deps)
-        self._mind.trace.flush()
 
     # ---- life ----
 
@@ -301,62 +287,6 @@ class CoagAgent(ReadableAgent, BaseChatAgent, Component[CoagAgentConfig]):
             ConfigurationError: It is no component of an AssistantAgent.
         """
         return cls(**{**assistant_arguments(given), **further})
-
-    # ---- what its owner may correct ----
-
-    async def revoke(self, record_id: str, reason: str) -> Revocation:
-        """Takes back a record, all that was concluded from it, and the rules that depend on it.
-
-        For between turns. The trace lists what was removed, and what is valid again; with `logs`
-        it is on the disk once this returns. See `LongTermMemory.revoke`, also for the errors.
-
-        Raises:
-            TraceError: The run's folder cannot be written to.
-        """
-        memory = await self._revocable()
-        return self._traced(await memory.revoke(record_id, reason, procedures=self.procedures))
-
-    async def revoke_origin(self, record_id: str | None, source: str, reason: str) -> Revocation:
-        """Takes back what a source stated; what others stated too keeps their trust.
-
-        For between turns, with a line in the trace as for `revoke`. See
-        `coag.memory.retract_source`, also for the errors.
-
-        Args:
-            record_id: The record's id; None for all that the source stated.
-            source: Whose statements are taken back (`Provenance.source`).
-            reason: Why, in one sentence.
-        """
-        memory, procedures = await self._revocable(), self.procedures
-        return self._traced(
-            await retract_source(memory, record_id, source, reason, procedures=procedures)
-        )
-
-    async def _revocable(self) -> LongTermMemory:
-        """What can be revoked: everybody's records, where the agent keeps people apart."""
-        self._runs.open()
-        apart, memory = self.context.keeps_people_apart, self.long_term_memory
-        return await memory.reaching_all() if apart else memory
-
-    def _traced(self, gone: Revocation) -> Revocation:
-        self._mind.trace.write_now(*gone.written(self.context.working_memory.cycle))
-        return gone
-
-    async def settle(self, intent_id: str, *, happened: bool) -> None:
-        """Says whether an action of unknown outcome had its effect; then it may be run again.
-
-        For between turns. The actions are in `agent.context.working_memory.unsettled`.
-
-        Raises:
-            UnknownNameError: No action with this intent is of unknown outcome.
-            StateError: The context's hook could not read it; it is recorded all the same.
-            TraceError: The run's folder cannot be written to.
-        """
-        self._runs.open()
-        deps = self._mind.deps
-        await self.perceive(
-            settled_by_person(intent_id, happened=happened, context=self.context, deps=deps)
-        )
 
     @property
     def in_turn(self) -> bool:

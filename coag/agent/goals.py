@@ -1,4 +1,4 @@
-"""Goals that nobody says: a signal sets them, or the clock, and each of them once."""
+"""Where goals come from: messages, signals and the clock; the last two set each of theirs once."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from datetime import timedelta
 from typing import Any
 
+from autogen_agentchat.messages import BaseChatMessage
 from pydantic import Field
 
 from coag.errors import ConfigurationError
@@ -55,6 +56,13 @@ class TimedGoal(Value):
 Goal = SignalGoal | TimedGoal
 AddGoal = Callable[..., object]
 """Begins an activity, unless there is one with this id; see `SituatedAgent.add_goal`."""
+
+
+def goal_of(messages: Sequence[BaseChatMessage]) -> tuple[str, Trust]:
+    """What messages ask for, and how far that is trusted: as the least trusted of them."""
+    by_user = all(message.source == "user" for message in messages)
+    text = "\n".join(message.to_model_text() for message in messages)
+    return text, Trust.USER if by_user else Trust.UNTRUSTED
 
 
 def check_goals(goals: Sequence[Goal]) -> None:

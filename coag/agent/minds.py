@@ -6,18 +6,21 @@ the ones used last stay in memory, the others are rebuilt from their run folder 
 
 from __future__ import annotations
 
+import asyncio
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from autogen_agentchat.base import Response
 from autogen_agentchat.messages import BaseAgentEvent, BaseChatMessage, TextMessage
 from autogen_core import CancellationToken
 
+from coag.compat import OperationsWorkbench
 from coag.context import WorkingMemory
 from coag.schema import Event, MemoryKind, Provenance, Trust, one_line
-from coag.situated import Activity, ActivityEnd, ActivityStore, SituatedModule, Step
+from coag.situated import Activity, ActivityEnd, ActivityStore, SituatedModule, Step, ToolPerception
 from coag.tracing import RunFolder
 
 from .agent import CoagAgent
@@ -77,6 +80,40 @@ def goal_message(activity: Activity) -> TextMessage:
     """What sets the goal: the words of the user, or of somebody who is trusted less."""
     by_user = activity.trust is Trust.USER
     return TextMessage(content=activity.goal, source="user" if by_user else activity.source)
+
+
+class ActivityEvents:
+    """What activities show on their way, for whoever follows one."""
+
+    def __init__(self) -> None:
+        self._queues: dict[str, list[asyncio.Queue[Shown | None]]] = {}
+
+    def show(self, activity_id: str, event: Shown) -> None:
+        """Passes an event on to those that follow the activity."""
+        for queue in self._queues.get(activity_id, ()):
+            queue.put_nowait(event)
+
+    async def until(
+        self, activity_id: str, ending: asyncio.Future[Activity]
+    ) -> AsyncGenerator[Shown]:
+        """The events of an activity from now on, until a future is done."""
+        queue: asyncio.Queue[Shown | None] = asyncio.Queue()
+        queues = self._queues.setdefault(activity_id, [])
+        queues.append(queue)
+        ending.add_done_callback(lambda _: queue.put_nowait(None))
+        try:
+            while (event := await queue.get()) is not None:
+                yield event
+        finally:
+            queues.remove(queue)
+            if not queues:
+                del self._queues[activity_id]
+
+
+def operations_of(activity_id: str, perception: ToolPerception) -> OperationsWorkbench:
+    """The operations of an agent's tools, as one activity uses them."""
+    invoke = partial(perception.invoke, activity_id)
+    return OperationsWorkbench(perception.catalogue, invoke, perception.became_of)
 
 
 MakeAgent = Callable[[Activity], tuple[CoagAgent, SituatedModule]]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -13,20 +13,14 @@ from autogen_agentchat.base import Response
 from autogen_agentchat.messages import BaseChatMessage, TextMessage
 from autogen_core import CancellationToken, Component
 from autogen_core.models import ChatCompletionClient
-from pydantic import BaseModel, ConfigDict, Field
 
-from coag.compat import OperationsWorkbench
-from coag.context import CoagContext, SituatedContext
-from coag.errors import ConfigurationError, StateError, UnknownNameError
-from coag.mcp import StdioServerParams, StreamableHttpServerParams, dumpable
+from coag.context import SituatedContext
+from coag.errors import StateError, UnknownNameError
 from coag.memory import LongTermMemory
 from coag.schema import (
     Clock,
-    CognitiveModule,
     SystemClock,
     Trust,
-    from_import_name,
-    import_name,
 )
 from coag.situated import (
     RUNS_NAME,
@@ -35,7 +29,6 @@ from coag.situated import (
     ActivityBudget,
     ActivityScheduler,
     ActivityStore,
-    McpToolConnection,
     SituatedModule,
     SituatedSettings,
     ToolConnection,
@@ -44,11 +37,18 @@ from coag.situated import (
 )
 
 from .agent import CoagAgent
-from .arguments import AgentArguments, MemoryArgument
-from .goals import STANDING, GoalSetter, SignalGoal, TimedGoal, check_goals
+from .arguments import MemoryArgument
+from .goals import STANDING, Goal, GoalSetter, goal_of
 from .memories import open_memory
-from .minds import ActivityMinds, Shown
-from .serialize import CoagAgentConfig, from_config, to_config
+from .minds import ActivityEvents, ActivityMinds, Shown, operations_of
+from .situated_config import (
+    MakeContext,
+    MakeModules,
+    SituatedAgentConfig,
+    check_arguments,
+    from_situated_config,
+    to_situated_config,
+)
 
 DESCRIPTION = "An agent that works with tools that change by themselves, and waits for them."
 SYSTEM_MESSAGE = (
@@ -57,35 +57,6 @@ SYSTEM_MESSAGE = (
     "manual names; waiting costs nothing. Answer with `respond` once the goal is reached and you "
     "have seen that it is; give up with `abandon` if it cannot be reached."
 )
-
-
-class ServerConfig(BaseModel):
-    """An MCP server of tools, as a component writes it down."""
-
-    name: str
-    params: StdioServerParams | StreamableHttpServerParams = Field(discriminator="type")
-
-
-class SituatedAgentConfig(BaseModel):
-    """The declarative form of a `SituatedAgent`: what `coag run` reads."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    agent: CoagAgentConfig
-    """What the agents of its activities are given: name, model, memory, constraints ..."""
-    servers: list[ServerConfig]
-    folder: str | None = None
-    answer: Literal["end", "id"] = "end"
-    goals: list[SignalGoal | TimedGoal] = []
-    context: str | None = None
-    """Import name of what makes the contexts of activities."""
-    modules: str | None = None
-    """Import name of what makes their further modules."""
-    workers: int = 4
-    live: int = 32
-    budget: ActivityBudget = ActivityBudget()
-    perception: ToolPerceptionSettings = ToolPerceptionSettings()
-    situated: SituatedSettings = SituatedSettings()
 
 
 class SituatedAgent(BaseChatAgent, Component[SituatedAgentConfig]):
@@ -131,9 +102,9 @@ class SituatedAgent(BaseChatAgent, Component[SituatedAgentConfig]):
         *,
         folder: Path | str | None = None,
         answer: Literal["end", "id"] = "end",
-        goals: Sequence[SignalGoal | TimedGoal] = (),
-        context: Callable[[], CoagContext[Any]] = SituatedContext,
-        modules: Callable[[], Sequence[CognitiveModule]] = tuple,
+        goals: Sequence[Goal] = (),
+        context: MakeContext = SituatedContext,
+        modules: MakeModules = tuple,
         memory: MemoryArgument | None = None,
         workers: int = 4,
         live: int = 32,
@@ -146,26 +117,22 @@ class SituatedAgent(BaseChatAgent, Component[SituatedAgentConfig]):
     ) -> None:
         super().__init__(name, description)
         self.clock: Clock = clock or SystemClock()
-        self._servers = tuple(servers)
-        self._folder = None if folder is None else Path(folder)
-        self._answer = answer
-        self._make_context, self._make_modules = context, modules
-        self._budget = budget or ActivityBudget()
-        self._situated = situated or SituatedSettings()
+        self._servers, self._answer = tuple(servers), answer
+        inside = None if folder is None else Path(folder)
+        self._runs = None if inside is None else inside / RUNS_NAME
+        self._made = context, modules
+        self._budget, self._situated = budget or ActivityBudget(), situated or SituatedSettings()
         self._arguments: dict[str, Any] = {"system_message": SYSTEM_MESSAGE, **arguments}
         self._arguments |= {"name": name, "model_client": model_client, "events": "phases"}
-        _check(self._arguments, goals)
+        check_arguments(self._arguments, goals)
         self.memory: LongTermMemory = open_memory(memory, scope=name, clock=self.clock)
         """What all activities remember."""
-        self._memory_argument = memory
-        self._owns_memory = self.memory is not memory
-        path = None if self._folder is None else self._folder / STORE_NAME
-        runs = None if self._folder is None else self._folder / RUNS_NAME
-        self.store = ActivityStore(path)
+        self._memory_argument, self._owns_memory = memory, self.memory is not memory
+        self.store = ActivityStore(None if inside is None else inside / STORE_NAME)
         """The activities, and what they wait for."""
-        self._listeners: dict[str, list[asyncio.Queue[Shown | None]]] = {}
+        self._events = ActivityEvents()
         self.minds = ActivityMinds(
-            self._make_agent, self.store, runs=runs, live=live, show=self._show
+            self._make_agent, self.store, runs=self._runs, live=live, show=self._events.show
         )
         self.scheduler = ActivityScheduler(
             self.store, self.minds, clock=self.clock, workers=workers
@@ -175,18 +142,15 @@ class SituatedAgent(BaseChatAgent, Component[SituatedAgentConfig]):
             self.store,
             clock=self.clock,
             arrived=self._arrived,
-            settings=perception or ToolPerceptionSettings(),
+            settings=perception,
             unbounded=frozenset({STANDING}),
         )
         self._goals = GoalSetter(goals, self.add_goal, self.perception, self.store, self.clock)
         self._given: dict[str, Any] = {
             "folder": None if folder is None else str(folder),
-            "answer": answer,
-            "goals": list(goals),
-            "workers": workers,
-            "live": live,
+            **{"answer": answer, "goals": list(goals), "workers": workers, "live": live},
             "budget": self._budget,
-            "perception": perception or ToolPerceptionSettings(),
+            "perception": self.perception.settings,
             "situated": self._situated,
         }
         self._running = self._closed = False
@@ -259,19 +223,10 @@ class SituatedAgent(BaseChatAgent, Component[SituatedAgentConfig]):
             raise ValueError("The goal is empty: say what is to be reached.")
         if activity_id is not None and (known := self.store.get(activity_id)) is not None:
             return known
-        now = self.clock.now()
-        activity = Activity(
-            id=activity_id or self.store.new_id(),
-            agent=self.name,
-            goal=goal,
-            created=now,
-            updated=now,
-            source=source,
-            trust=trust,
-            priority=priority,
-            budget=self._budget,
-            parent=parent,
-        )
+        now, activity_id = self.clock.now(), activity_id or self.store.new_id()
+        about: dict[str, Any] = {"source": source, "trust": trust, "priority": priority}
+        about |= {"created": now, "updated": now, "budget": self._budget, "parent": parent}
+        activity = Activity(id=activity_id, agent=self.name, goal=goal, **about)
         self.scheduler.add(activity)
         return activity
 
@@ -301,21 +256,17 @@ class SituatedAgent(BaseChatAgent, Component[SituatedAgentConfig]):
         return [one for one in self.store.find() if not one.over]
 
     def _make_agent(self, activity: Activity) -> tuple[CoagAgent, SituatedModule]:
+        context, modules = self._made
         module = SituatedModule(
             activity.id, self.perception, self.store, clock=self.clock, settings=self._situated
         )
-        tools = OperationsWorkbench(
-            self.perception.catalogue,
-            partial(self.perception.invoke, activity.id),
-            self.perception.became_of,
-        )
         agent = CoagAgent(
             **self._arguments,
-            workbench=tools,
-            model_context=self._make_context(),
-            modules=[module, *self._make_modules()],
+            workbench=operations_of(activity.id, self.perception),
+            model_context=context(),
+            modules=[module, *modules()],
             memory=self.memory,
-            logs=None if self._folder is None else self._folder / RUNS_NAME,
+            logs=self._runs,
         )
         return agent, module
 
@@ -353,39 +304,23 @@ class SituatedAgent(BaseChatAgent, Component[SituatedAgentConfig]):
         if not messages:
             raise ValueError("A situated agent needs a message that says its goal.")
         await self.start()
-        goal = "\n".join(message.to_model_text() for message in messages)
-        source = messages[-1].source
-        by_user = all(message.source == "user" for message in messages)
-        activity = self.add_goal(
-            goal, source=source, trust=Trust.USER if by_user else Trust.UNTRUSTED
-        )
+        goal, trust = goal_of(messages)
+        activity = self.add_goal(goal, source=messages[-1].source, trust=trust)
         if self._answer == "id":
-            yield self._response(activity, f"Activity {activity.id} has begun: {goal}")
+            yield _response(activity, f"Activity {activity.id} has begun: {goal}")
             return
-        shown: asyncio.Queue[Shown | None] = asyncio.Queue()
-        self._listeners.setdefault(activity.id, []).append(shown)
         inner: list[Shown] = []
         ending = asyncio.ensure_future(self.scheduler.ended(activity.id))
-        ending.add_done_callback(lambda _: shown.put_nowait(None))
         cancellation_token.link_future(ending)
         try:
-            while (event := await shown.get()) is not None:
-                inner.append(event)
-                yield event
+            async with aclosing(self._events.until(activity.id, ending)) as events:
+                async for event in events:
+                    inner.append(event)
+                    yield event
             over = await ending
         finally:
             ending.cancel()
-            self._listeners.pop(activity.id, None)
-        yield self._response(over, over.result or f"The activity was {over.end}.", inner)
-
-    def _response(self, activity: Activity, text: str, inner: Sequence[Shown] = ()) -> Response:
-        facts = {"activity": activity.id, "end": str(activity.end or "")}
-        message = TextMessage(content=text, source=self.name, metadata=facts)
-        return Response(chat_message=message, inner_messages=list(inner))
-
-    def _show(self, activity_id: str, event: Shown) -> None:
-        for queue in self._listeners.get(activity_id, ()):
-            queue.put_nowait(event)
+        yield _response(over, over.result or f"The activity was {over.end}.", inner)
 
     async def cancel(self, activity_id: str, reason: str = "It was cancelled.") -> None:
         """Ends an activity, whatever it does.
@@ -408,9 +343,8 @@ class SituatedAgent(BaseChatAgent, Component[SituatedAgentConfig]):
     async def on_reset(self, cancellation_token: CancellationToken) -> None:
         """Cancels all activities; what they left in long-term memory stays."""
         del cancellation_token
-        for activity in self.store.find():
-            if not activity.over:
-                await self.scheduler.cancel(activity.id, "The agent was reset.")
+        for activity in self.open_activities():
+            await self.scheduler.cancel(activity.id, "The agent was reset.")
 
     # ---- as an AutoGen component ----
 
@@ -418,50 +352,14 @@ class SituatedAgent(BaseChatAgent, Component[SituatedAgentConfig]):
         arguments: dict[str, Any] = {**self._arguments, "description": self.description}
         if self._memory_argument is not None:
             arguments["memory"] = self._memory_argument
-        context, modules = self._make_context, self._make_modules
-        return SituatedAgentConfig(
-            agent=to_config(AgentArguments(**arguments).keywords()),
-            servers=[_written(server) for server in self._servers],
-            context=None if context is SituatedContext else import_name(context),
-            modules=None if modules is tuple else import_name(modules),
-            **self._given,
-        )
+        return to_situated_config(self._servers, *self._made, self._given, arguments)
 
     @classmethod
     def _from_config(cls, config: SituatedAgentConfig) -> Self:
-        arguments = from_config(config.agent)
-        for name in ("events", "recipe", "logs", "modules"):
-            arguments.pop(name, None)
-        given = {name: getattr(config, name) for name in _PLAIN}
-        return cls(
-            servers=[McpToolConnection(one.params, one.name) for one in config.servers],
-            context=from_import_name(config.context) if config.context else SituatedContext,
-            modules=from_import_name(config.modules) if config.modules else tuple,
-            **given,
-            **arguments,
-        )
+        return cls(**from_situated_config(config))
 
 
-_PLAIN = ("folder", "answer", "goals", "workers", "live", "budget", "perception", "situated")
-"""Fields of the component that are arguments as they are."""
-
-
-def _written(server: ToolConnection) -> ServerConfig:
-    if not isinstance(server, McpToolConnection):
-        raise ConfigurationError(
-            f"The server {server.name!r} is in this process and cannot be written down. Serve its "
-            "workspace by MCP, and give a McpToolConnection."
-        )
-    return ServerConfig(name=server.name, params=dumpable(server.params))
-
-
-def _check(arguments: Mapping[str, Any], goals: Sequence[SignalGoal | TimedGoal]) -> None:
-    """Refuses what no activity's agent could be made with."""
-    own = {"workbench", "tools", "model_context", "logs", "recipe"} & set(arguments)
-    if own:
-        raise ConfigurationError(
-            f"A SituatedAgent makes {', '.join(sorted(own))} itself. Give tools as servers=, "
-            "contexts as context=, a folder as folder=."
-        )
-    AgentArguments(**arguments)
-    check_goals(goals)
+def _response(activity: Activity, text: str, inner: Sequence[Shown] = ()) -> Response:
+    facts = {"activity": activity.id, "end": str(activity.end or "")}
+    message = TextMessage(content=text, source=activity.agent, metadata=facts)
+    return Response(chat_message=message, inner_messages=list(inner))

@@ -6,11 +6,13 @@ import asyncio
 import json
 import signal
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, cast
 
 import typer
+from pydantic import ValidationError
 
 from coag._util.text import cleaned, one_line
+from coag._util.validation import first_error
 from coag.agent import SituatedAgent
 from coag.errors import ConfigurationError
 from coag.situated import Activity
@@ -52,7 +54,16 @@ def _loaded(path: Path) -> SituatedAgent:
         raise ConfigurationError(f"{str(path)!r} cannot be read: {error}") from error
     except ValueError as error:
         raise ConfigurationError(f"{str(path)!r} is no JSON: {error}") from error
-    return SituatedAgent.load_component(component)
+    if not isinstance(component, dict):
+        raise ConfigurationError(
+            f"{str(path)!r} is no component of a SituatedAgent: a JSON object is expected."
+        )
+    try:
+        return SituatedAgent.load_component(cast("dict[str, Any]", component))
+    except ValidationError as error:
+        raise ConfigurationError(
+            f"{str(path)!r} is no component of a SituatedAgent: {first_error(error)}"
+        ) from error
 
 
 async def _run(agent: SituatedAgent, goals: list[str], *, until_done: bool) -> None:

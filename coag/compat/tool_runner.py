@@ -424,6 +424,8 @@ class ToolRunner:
         """What the tool itself can find out about a call of unknown outcome; see `tool`."""
         ask: Any = effects_of(self._by_name.get(action.action)).reconcile
         if ask is None:
+            if self.listing.home(action.action) is None:  # nothing is listed yet: a run goes on
+                await self.listing.specs()
             ask = getattr(self.listing.home(action.action), "reconcile", None)
         if ask is None:
             return "unknown"

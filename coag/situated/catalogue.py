@@ -86,13 +86,13 @@ class ToolCatalogue:
         Raises:
             UnknownNameError: There is no such tool.
             ToolRefusedError: It is in quarantine.
-            ToolConnectionError: Its server did not answer.
+            ToolConnectionError: Its server did not answer, or one that may have it.
         """
         if tool not in self._tools or self.stale.is_set():
             await self.refresh()
         if tool not in self._tools:
-            server = self.server(tool)
-            if server is not None and server in self._unanswered:
+            server = self.server(tool) or next(iter(self._unanswered), None)
+            if server in self._unanswered:  # it may have it
                 raise ToolConnectionError(server, self._unanswered[server])
             raise UnknownNameError("tool", safe_text(tool, 100), self._tools)
         server = self._tools[tool][0]

@@ -46,7 +46,11 @@ class Kettle(EnhancedTool):
         """Switches the kettle on."""
         self.status = "HEATING"
         self.starts += 1
+        self.switched()
         return "It heats."
+
+    def switched(self) -> None:
+        """What switching on brings about by itself; by default the test says when it boils."""
 
     def boil(self) -> None:
         """What the water does in its time."""

@@ -1,0 +1,126 @@
+"""A `SituatedAgent` as an AutoGen component: its arguments as JSON, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from coag.context import CoagContext, SituatedContext
+from coag.errors import ConfigurationError
+from coag.mcp import StdioServerParams, StreamableHttpServerParams, dumpable
+from coag.schema import CognitiveModule, from_import_name, import_name
+from coag.situated import (
+    ActivityBudget,
+    McpToolConnection,
+    SituatedSettings,
+    ToolConnection,
+    ToolPerceptionSettings,
+)
+
+from .arguments import AgentArguments
+from .goals import Goal, SignalGoal, TimedGoal, check_goals
+from .serialize import CoagAgentConfig, from_config, to_config
+
+MakeContext = Callable[[], CoagContext[Any]]
+MakeModules = Callable[[], Sequence[CognitiveModule]]
+_PLAIN = ("folder", "answer", "goals", "workers", "live", "budget", "perception", "situated")
+"""Fields of the component that are arguments as they are."""
+_MADE = frozenset({"workbench", "tools", "model_context", "logs", "recipe"})
+"""Arguments of `CoagAgent` that each activity's agent is given by its situated agent."""
+
+
+class ServerConfig(BaseModel):
+    """An MCP server of tools, as a component writes it down."""
+
+    name: str
+    params: StdioServerParams | StreamableHttpServerParams = Field(discriminator="type")
+
+
+class SituatedAgentConfig(BaseModel):
+    """The declarative form of a `SituatedAgent`: what `coag run` reads."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    agent: CoagAgentConfig
+    """What the agents of its activities are given: name, model, memory, constraints ..."""
+    servers: list[ServerConfig]
+    folder: str | None = None
+    answer: Literal["end", "id"] = "end"
+    goals: list[SignalGoal | TimedGoal] = []
+    context: str | None = None
+    """Import name of what makes the contexts of activities."""
+    modules: str | None = None
+    """Import name of what makes their further modules."""
+    workers: int = 4
+    live: int = 32
+    budget: ActivityBudget = ActivityBudget()
+    perception: ToolPerceptionSettings = ToolPerceptionSettings()
+    situated: SituatedSettings = SituatedSettings()
+
+
+def check_arguments(arguments: Mapping[str, Any], goals: Sequence[Goal]) -> None:
+    """Refuses what no activity's agent could be made with.
+
+    Raises:
+        ConfigurationError: The message says which argument, and what to do.
+    """
+    if own := _MADE & set(arguments):
+        raise ConfigurationError(
+            f"A SituatedAgent makes {', '.join(sorted(own))} itself. Give tools as servers=, "
+            "contexts as context=, a folder as folder=."
+        )
+    AgentArguments(**arguments)
+    check_goals(goals)
+
+
+def to_situated_config(
+    servers: Sequence[ToolConnection],
+    context: MakeContext,
+    modules: MakeModules,
+    given: Mapping[str, Any],
+    arguments: Mapping[str, Any],
+) -> SituatedAgentConfig:
+    """The component.
+
+    Args:
+        servers: The servers of tools.
+        context: Makes contexts.
+        modules: Makes modules.
+        given: The arguments that are written down as they are.
+        arguments: Those for the agents of activities.
+
+    Raises:
+        ConfigurationError: An argument cannot be written down, or holds a secret.
+    """
+    return SituatedAgentConfig(
+        agent=to_config(AgentArguments(**arguments).keywords()),
+        servers=[_written(server) for server in servers],
+        context=None if context is SituatedContext else import_name(context),
+        modules=None if modules is tuple else import_name(modules),
+        **given,
+    )
+
+
+def from_situated_config(config: SituatedAgentConfig) -> dict[str, Any]:
+    """The arguments that a component holds."""
+    arguments = from_config(config.agent)
+    for name in ("events", *_MADE):
+        arguments.pop(name, None)
+    return {
+        **arguments,
+        "servers": [McpToolConnection(one.params, one.name) for one in config.servers],
+        "context": from_import_name(config.context) if config.context else SituatedContext,
+        "modules": from_import_name(config.modules) if config.modules else tuple,
+        **{name: getattr(config, name) for name in _PLAIN},
+    }
+
+
+def _written(server: ToolConnection) -> ServerConfig:
+    if not isinstance(server, McpToolConnection):
+        raise ConfigurationError(
+            f"The server {server.name!r} is in this process and cannot be written down. Serve its "
+            "workspace by MCP, and give a McpToolConnection."
+        )
+    return ServerConfig(name=server.name, params=dumpable(server.params))

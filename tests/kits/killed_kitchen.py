@@ -1,0 +1,186 @@
+"""Kills a situated agent at chosen or random instants and starts it again, as often as requested.
+
+`python -m kits.killed_kitchen FOLDER NUMBER SEED [WHEN]` prints a line of JSON per kitchen. The
+kitchen is an MCP server in a process of its own, on this machine; each agent runs in a fork of this
+process, which has imported everything, so that a kill costs no start of Python.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import random
+import signal
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from kits.kettles import GOAL, Decision, Kettle, cook, minded
+
+from coag.mcp import StreamableHttpServerParams
+from coag.proof import examine
+from coag.situated import (
+    Acknowledgement,
+    Activity,
+    ActivityState,
+    McpToolConnection,
+    Workspace,
+    internal_operation,
+    serve_http,
+)
+from coag.tracing import RunFolder
+
+WHEN = ("before", "after", "waiting", "any")
+"""Right before the operation is sent; when it has run and nobody knows; once it waits; any time."""
+LONGEST = 1.0
+"""Seconds after which an agent is killed at the latest."""
+_BOIL_SECONDS = 0.3
+_PATIENCE = 20.0
+
+
+class SelfBoiling(Kettle):
+    """Boils water."""
+
+    def switched(self) -> None:
+        self.heat_up()
+
+    @internal_operation
+    async def heat_up(self) -> None:
+        """What the water does by itself."""
+        await self.sleep(_BOIL_SECONDS)
+        self.boil()
+
+
+def by_signals(text: str) -> Decision:
+    """Believes in nothing but the signal."""
+    if "**Tool ID:** `kettle`" not in text:
+        return "mount_manual", {"tool": "kettle"}
+    if "Signal kettle.boiled" in text:
+        return "The water has boiled."
+    if 'status="COLD"' in text.rpartition("In focus:")[2]:
+        return "kettle__switch_on", {}
+    return "wait_for_signal", {"tool": "kettle", "signal": "kettle.boiled"}
+
+
+class DeadlyConnection(McpToolConnection):
+    """A connection that ends the process right before or after an operation."""
+
+    when = ""
+
+    async def invoke(
+        self, tool: str, operation: str, arguments: Mapping[str, Any], key: str
+    ) -> Acknowledgement:
+        if self.when == "before":
+            die()
+        answer = await super().invoke(tool, operation, arguments, key)
+        if self.when == "after":
+            die()
+        return answer
+
+
+def die() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+async def serve(folder: Path) -> None:
+    """The kitchen, until it is killed; how often the kettle was switched on is in a file."""
+    workspace = Workspace()
+    kettle = SelfBoiling("kettle")
+    workspace.add(kettle)
+    workspace.subscribe(lambda _: write(folder / "starts", str(kettle.starts)))
+    async with serve_http(workspace) as address:
+        write(folder / "address", address)
+        await asyncio.Event().wait()
+
+
+def write(path: Path, text: str) -> None:
+    """Writes a file that others see whole or not at all."""
+    path.with_suffix(".new").write_text(text)
+    path.with_suffix(".new").replace(path)
+
+
+async def live(folder: Path, address: str, when: str) -> None:
+    """The agent, until its goal is reached."""
+    connection = DeadlyConnection(StreamableHttpServerParams(url=address), "kitchen")
+    connection.when = when
+    async with cook(minded(by_signals), connection, folder=folder / "agent") as agent:
+
+        def changed(activity: Activity) -> None:
+            if when == "waiting" and activity.state is ActivityState.BLOCKED:
+                die()
+
+        agent.scheduler.watch(changed)
+        activity = agent.add_goal(GOAL, activity_id="boil")
+        over = await agent.ended(activity.id)
+    write(folder / "over.json", over.model_dump_json())
+
+
+def fork(folder: Path, work: Any) -> int:
+    """Runs an asynchronous function in a fork of this process."""
+    child = os.fork()
+    if child == 0:
+        try:
+            asyncio.run(work)
+            os._exit(0)
+        except BaseException as error:  # the parent says of which kind it was
+            write(folder / "error.txt", f"{type(error).__name__}: {error}")
+            os._exit(1)
+    work.close()
+    return child
+
+
+def ended(child: int, seconds: float) -> bool:
+    """Waits for a process, and kills it after so long; False if it was killed."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        done, status = os.waitpid(child, os.WNOHANG)
+        if done:
+            return not os.WIFSIGNALED(status)
+        time.sleep(0.002)
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    return False
+
+
+def killed(folder: Path, source: random.Random, only: str) -> dict[str, Any]:
+    """One kitchen whose agent is killed once or more, and then left alone."""
+    folder.mkdir(parents=True)
+    kitchen = fork(folder, serve(folder))
+    try:
+        until = time.monotonic() + _PATIENCE
+        while not (folder / "address").exists() and time.monotonic() < until:
+            time.sleep(0.01)
+        address, kills = (folder / "address").read_text(), 0
+        for _ in range(1 if only else source.choice((1, 1, 2, 3))):
+            when = only or source.choice(WHEN)
+            seconds = source.uniform(0, LONGEST) if when == "any" else _PATIENCE
+            kills += not ended(fork(folder, live(folder, address, when)), seconds)
+            time.sleep(source.choice((0.0, 1.5 * _BOIL_SECONDS)))  # it may boil meanwhile
+        done = ended(fork(folder, live(folder, address, "")), _PATIENCE)
+    finally:
+        os.kill(kitchen, signal.SIGKILL)
+        os.waitpid(kitchen, 0)
+    over, error = folder / "over.json", folder / "error.txt"
+    runs = sorted((folder / "agent" / "runs").iterdir())
+    return {
+        "kills": kills,
+        "done": done and over.exists() and json.loads(over.read_text())["end"] == "done",
+        "starts": int((folder / "starts").read_text()),
+        "runs": len(runs),
+        "violations": [one.text for run in runs for one in examine(RunFolder(run)).violations],
+        "error": error.read_text() if error.exists() else "",
+    }
+
+
+def main(folder: str, number: int, seed: int, only: str = "") -> None:
+    """Kills as many agents as is asked."""
+    source = random.Random(seed)
+    for count in range(number):
+        print(json.dumps(killed(Path(folder) / str(count), source, only)), flush=True)  # noqa: T201
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), *sys.argv[4:5])
