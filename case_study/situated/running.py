@@ -112,13 +112,13 @@ async def run_demonstrator(
         scripted=scripted,
         seed=seed,
         **happened.model_dump(),
-        model_calls=sum(one.usage.model_calls for one in players),
-        calls_while_blocked=sum(one.usage.calls_while_blocked for one in players),
-        prompt_tokens=sum(one.usage.prompt_tokens for one in players),
-        completion_tokens=sum(one.usage.completion_tokens for one in players),
+        **{name: sum(getattr(one.usage, name) for one in players) for name in _USED},
         seconds=round(time.monotonic() - started, 3),
         answers=tuple(answers),
     )
+
+
+_USED = ("model_calls", "calls_while_blocked", "prompt_tokens", "completion_tokens")
 
 
 async def _in_time(agent: str, player: Player, seconds: float) -> str:

@@ -15,7 +15,8 @@ from coag.situated import STORE_NAME, Activity, ActivityState, ActivityStore
 
 from .app import LazyGroup
 from .options import AsJson
-from .output import screen, show, write_json
+from .output import screen, write_json
+from .output import show as print_lines
 
 _SHORT = 60
 """Characters of a goal that the table shows."""
@@ -28,10 +29,13 @@ Reason = Annotated[str, typer.Option(help="Why; it becomes the activity's result
 
 class _Activities(LazyGroup):
     lazy: ClassVar = {
-        "ls": (f"{__name__}:ls", "Lists an agent's activities: state, wait, deadline, goal."),
-        "show": (f"{__name__}:show_one", "Shows one activity, and what is in its inbox."),
-        "cancel": (f"{__name__}:cancel", "Asks the agent to end an activity."),
-        "wake": (f"{__name__}:wake", "Asks the agent to wake an activity before its time."),
+        "ls": (
+            "coag.cli.activities:ls",
+            "Lists an agent's activities: state, wait, deadline, goal.",
+        ),
+        "show": ("coag.cli.activities:show", "Shows one activity, and what is in its inbox."),
+        "cancel": ("coag.cli.activities:cancel", "Asks the agent to end an activity."),
+        "wake": ("coag.cli.activities:wake", "Asks the agent to wake an activity before its time."),
     }
 
 
@@ -81,7 +85,7 @@ def _cells(activity: Activity) -> tuple[str, ...]:
     )
 
 
-def show_one(folder: Folder, activity_id: ActivityId, as_json: AsJson = False) -> None:
+def show(folder: Folder, activity_id: ActivityId, as_json: AsJson = False) -> None:
     """Shows one activity, and what is in its inbox."""
     store = _opened(folder)
     activity = _found(store, activity_id)
@@ -98,8 +102,8 @@ def show_one(folder: Folder, activity_id: ActivityId, as_json: AsJson = False) -
         "run": f"{folder / 'runs' / activity.run}" if activity.run else "",
         "used": f"{activity.steps:,} steps, {activity.tokens:,} tokens",
     }
-    show(Text(cleaned(f"{name:10}{value}")) for name, value in facts.items() if value)
-    show(
+    print_lines(Text(cleaned(f"{name:10}{value}")) for name, value in facts.items() if value)
+    print_lines(
         Text(cleaned(f"  not perceived yet: {one.percept.source}: {one.percept.content}"))
         for one in inbox
     )
@@ -127,7 +131,7 @@ def _ask(folder: Path, activity_id: str, what: str, reason: str = "") -> None:
         raise ConfigurationError(f"Activity {activity_id!r} waits for nothing: {activity.state}.")
     store.request(activity_id, "wake" if what == "wake" else "cancel", reason)
     store.close()
-    show([f"Asked to {what} {activity_id}."])
+    print_lines([f"Asked to {what} {activity_id}."])
 
 
 def _opened(folder: Path) -> ActivityStore:
