@@ -9,6 +9,7 @@ from pathlib import Path
 import httpx
 import pytest
 from kits.hostile import hostile_run
+from kits.situated_runs import properties
 
 from coag.inspector import live
 from coag.inspector.web import Inspector
@@ -78,6 +79,17 @@ def test_a_page_receives_each_cycle_while_it_is_recorded(tmp_path: Path) -> None
         trace.close()
         folder.finish(at=NOW, redactor=Redactor())
         _until(events, "end")
+
+
+def test_a_page_receives_the_tools_of_a_situated_agent(tmp_path: Path) -> None:
+    folder, trace = _running(tmp_path)
+    with _followed(tmp_path, "running/events?rows=1") as (_, events):
+        _until(events, "fragment", 'id="')
+        trace.write(properties(0, state="RAMPING"))
+        trace.write(_cycle(2))
+        trace.close()
+        folder.finish(at=NOW, redactor=Redactor())
+        assert "RAMPING" in _until(events, "fragment", '<div id="tools">')
 
 
 def test_what_the_checks_find_is_marked_at_the_cycles_that_a_page_shows(tmp_path: Path) -> None:
