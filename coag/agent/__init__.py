@@ -15,7 +15,7 @@ from .build import Mind
 from .events import PHASE_LISTENER
 from .goals import SignalGoal, TimedGoal
 from .rebuild import ReplayDoubles, build_again, rebuild, staged, twin
-from .recipes import load_factory, takes_rebuild
+from .recipes import load_factory, refuse_activity, takes_rebuild
 from .replay_model import ReplayAnswers
 from .resume import RecoveredState, reading_trace, recover_state, restore
 from .serialize import CoagAgentConfig
@@ -36,6 +36,7 @@ __all__ = [
     "build_again",
     "load_factory",
     "takes_rebuild",
+    "refuse_activity",
     "rebuild",
     "twin",
     "staged",

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from coag.errors import CoagError, ConfigurationError, ResumeError
 from coag.schema import HOSTED_FACTORY, check_trusted, from_run, is_own
-from coag.tracing import REDACTED, Rebuild, Recipe, RunFolder, read_run
+from coag.tracing import REDACTED, Rebuild, Recipe, RunFolder, RunInfo, read_run
 
 AgentT = TypeVar("AgentT")
 
@@ -90,8 +90,24 @@ def takes_rebuild(recipe: Recipe, run: Path, trust: Iterable[str] = ()) -> bool:
     return _takes_rebuild(_factory(recipe, run, trust))
 
 
+def refuse_activity(info: RunInfo, run: Path) -> None:
+    """Refuses to build the agent of an activity: what its tools told is not all in the trace.
+
+    Raises:
+        ResumeError: The run is that of a situated agent's activity.
+    """
+    if info.recipe is None and "situated" in info.configuration.get("modules", ()):
+        raise ResumeError(
+            f"{run} is the run of an activity of a SituatedAgent. Its manuals and catalogues are "
+            "not in the trace, so that it can be verified and explained (`coag verify`, `coag "
+            "why`), but not replayed or forked. To continue it, start its SituatedAgent with its "
+            "folder."
+        )
+
+
 def _required(recipe: Recipe | None, run: Path) -> Recipe:
     if recipe is None:
+        refuse_activity(read_run(run), run)
         raise ResumeError(
             f"{run} has no recipe in its run.json, so its agent cannot be built again. "
             f"{_NO_RECIPE[read_run(run).kind]}"

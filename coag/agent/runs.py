@@ -95,6 +95,7 @@ class RunLog:
                 "settings": mind.deps.settings.model_dump(mode="json"),
                 "remembering": mind.remembering,
                 "rewriting": mind.rewriting,
+                "modules": [module.name for module in mind.deps.modules.modules],
             },
             started_at=now,
             parent=parent,

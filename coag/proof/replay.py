@@ -20,6 +20,7 @@ from coag.agent import (
     ReplayDoubles,
     reading_trace,
     rebuild,
+    refuse_activity,
     restore,
     staged,
 )
@@ -139,6 +140,7 @@ async def replay(
     folder = run if isinstance(run, RunFolder) else RunFolder(Path(run))
     info = read_run(folder.path)
     _check_version(folder)
+    refuse_activity(info, folder.path)
     problems: dict[str, None] = {}
     trusted = tuple(trust)
 

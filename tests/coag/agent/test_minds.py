@@ -24,7 +24,10 @@ from kits.kettles import (
     when,
 )
 
-from coag.context import SituatedContext
+from coag.agent import CoagAgent
+from coag.context import SituatedContext, SituatedState
+from coag.errors import ResumeError
+from coag.proof import examine, replay, why
 from coag.schema import RESUMED, EvaluationOutcome, Percept, RetrievalOutcome
 from coag.situated import (
     Activity,
@@ -83,14 +86,14 @@ async def test_blocked_activities_make_no_model_call_and_keep_no_task(tmp_path: 
 async def test_an_agent_that_was_let_go_is_built_from_its_run_when_it_is_woken(
     tmp_path: Path,
 ) -> None:
-    made: list[SituatedContext] = []
+    made: list[SituatedContext[SituatedState]] = []
 
-    def context() -> SituatedContext:
+    def context() -> SituatedContext[SituatedState]:
         made.append(SituatedContext())
         return made[-1]
 
     model = minded(planned)
-    given = {"folder": tmp_path, "live": 1, "context": context}
+    given: dict[str, Any] = {"folder": tmp_path, "live": 1, "context": context}
     async with kitchen() as (workspace, kettle), cook(model, workspace, **given) as agent:
         ids = [agent.add_goal(GOAL).id for _ in range(3)]
         for one in ids:
@@ -225,6 +228,28 @@ async def test_an_activity_that_ends_by_its_budget_leaves_one_too() -> None:
         assert (over.end, "2 steps" in over.result) == (ActivityEnd.FAILED, True)
         await agent.ended(agent.add_goal("Boil the water again.").id)
         assert "It failed:" in model.requests[-1].text
+
+
+# ---- an activity's run as evidence ----
+
+
+async def test_a_run_can_be_verified_and_explained_and_is_not_replayed(tmp_path: Path) -> None:
+    async with (
+        kitchen() as (workspace, kettle),
+        cook(minded(careful), workspace, folder=tmp_path) as agent,
+    ):
+        activity = agent.add_goal(GOAL)
+        await when(agent, activity.id, "blocked")
+        kettle.boil()
+        over = await agent.ended(activity.id)
+    run = RunFolder(tmp_path / "runs" / (over.run or ""))
+    assert examine(run).violations == ()
+    assert "kettle__switch_on" in str(why(run, cycle=2))
+    before = {path: path.read_bytes() for path in run.path.rglob("*") if path.is_file()}
+    for refused in (replay(run), CoagAgent.resume(run)):
+        with pytest.raises(ResumeError, match=r"start its SituatedAgent with its folder"):
+            await refused
+    assert {path: path.read_bytes() for path in before} == before
 
 
 # ---- killed, and started again ----
