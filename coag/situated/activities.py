@@ -22,11 +22,13 @@ from .records import SignalRecord
 
 
 class OnSignal(Value):
-    """Wakes when a tool has emitted a signal."""
+    """Wakes when a tool has emitted a signal, at once if it came since the last operation."""
 
     on: Literal["signal"] = "signal"
     tool: str
+    """The tool's id."""
     name: str
+    """The signal's name, e.g. `pump.pressure_nominal`."""
     where: dict[str, Any] = Field(default_factory=dict)
     """Fields that the payload must have, with these values."""
 
@@ -53,13 +55,16 @@ _COMPARE: Mapping[str, Callable[[Any, Any], Any]] = {
 
 
 class OnProperty(Value):
-    """Wakes when a property of a tool has a value."""
+    """Wakes when a property of a tool has a value, at once if it has."""
 
     on: Literal["property"] = "property"
     tool: str
+    """The tool's id."""
     name: str
+    """The property's name."""
     comparison: Comparison = "=="
     value: Any
+    """What the property is compared with, JSON; values that cannot be compared wake nobody."""
 
     def met_by(self, properties: Mapping[str, Any]) -> bool:
         """Whether these properties end the wait; values that cannot be compared do not."""
@@ -79,6 +84,7 @@ class OnActivity(Value):
 
     on: Literal["activity"] = "activity"
     activity: str
+    """The other activity's id."""
 
     def __str__(self) -> str:
         return f"the end of activity {self.activity!r}"
@@ -88,10 +94,11 @@ Condition = OnSignal | OnProperty | OnActivity
 
 
 class Wait(Value):
-    """What a blocked activity waits for."""
+    """What a blocked activity waits for (thesis, 5.4.3: suspension)."""
 
     condition: Condition = Field(discriminator="on")
     since: Moment
+    """When it began to wait."""
     deadline: Moment | None = None
     """When it is woken all the same, with a percept that says so; None for never."""
 
@@ -109,7 +116,7 @@ class ActivityState(StrEnum):
 
 
 class ActivityEnd(StrEnum):
-    """How a terminated activity ended."""
+    """How a terminated activity ended: with an answer, without one, or because somebody said so."""
 
     DONE = "done"
     FAILED = "failed"
@@ -117,7 +124,7 @@ class ActivityEnd(StrEnum):
 
 
 class ActivityBudget(Value):
-    """What an activity may use; None for no bound."""
+    """What an activity may use; None for no bound. One that reaches a bound ends as failed."""
 
     steps: int | None = 200
     """Cycles."""
@@ -125,13 +132,20 @@ class ActivityBudget(Value):
 
 
 class Activity(Value):
-    """One goal that an agent pursues."""
+    """One goal that an agent pursues, with a working memory of its own (thesis, 5.3).
+
+    A frozen value: each change makes a new one, which the store keeps.
+    """
 
     id: str
+    """Unique within the agent's store."""
     agent: str
+    """The agent's name."""
     goal: str
+    """What is to be reached, in words."""
     created: Moment
     updated: Moment
+    """When it changed last."""
     source: str = "user"
     """Who set the goal: a person, an agent, `timer`, or `signal:TOOL/NAME`."""
     trust: Trust = Trust.USER
@@ -146,7 +160,9 @@ class Activity(Value):
     run: str | None = None
     """Name of its run folder, where runs are kept on disk."""
     steps: int = 0
+    """Cycles so far."""
     tokens: int = 0
+    """Tokens of its model calls so far."""
     budget: ActivityBudget = Field(default_factory=ActivityBudget)
     parent: str | None = None
     """The activity that delegated this goal."""

@@ -39,7 +39,7 @@ _NO_PROTOCOL = "Nothing beyond the preconditions above."
 
 
 class Manual(Value):
-    """A manual that was read."""
+    """A manual that was read (thesis, 4.2): what its front matter declares, and its text."""
 
     tool: str
     """The tool's id; empty where the manual does not say it."""
@@ -57,7 +57,7 @@ class Manual(Value):
 
 
 def render_manual(description: ToolDescription, protocol: str = "") -> str:
-    """The manual of a tool.
+    """The manual of a tool, Markdown (thesis, 4.2 and appendix A).
 
     Args:
         description: What the tool declares.

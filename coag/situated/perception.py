@@ -27,7 +27,7 @@ from .trust import ToolRefusedError
 
 
 class ToolPerception:
-    """Tools as an agent perceives and uses them.
+    """Tools as an agent perceives and uses them (thesis, 5.1.2 and 5.4.3: focus).
 
     Args:
         connections: The servers; the tools of the first ones win where ids are the same.

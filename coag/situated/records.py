@@ -34,12 +34,14 @@ class Wire(Value):
 
 
 class SignalRecord(Wire):
-    """One signal, as the log of its tool keeps it."""
+    """One signal, as the log of its tool keeps it (thesis, 4.1.2), in the shape of SEP-3415."""
 
     event_id: str
     """Unique over all tools and restarts: `TOOL/EPOCH/NUMBER`."""
     name: str
+    """What is said to have happened, e.g. `pump.pressure_nominal`."""
     timestamp: Moment
+    """When it was emitted, by the clock of the tool's workspace."""
     data: dict[str, Any] = Field(default_factory=dict)
     """The payload; it fits the schema that the tool declares."""
     cursor: str
@@ -61,24 +63,30 @@ class SignalPage(Wire):
 
 
 class PropertyReading(Wire):
-    """The observable properties of a tool at one moment."""
+    """The observable properties of a tool at one moment (thesis, 4.1.2: telemetry)."""
 
     tool: str
+    """The tool's id."""
     epoch: str
     """Changes when the tool has lost its state, e.g. after a restart of its server."""
     rev: int
     """Grows with every change; a reading with a lower one of the same epoch is older."""
     properties: dict[str, Any] = Field(default_factory=dict)
+    """The value of each, JSON, by its name."""
     cursor: str
     """The end of the signal log at that moment."""
 
 
 class Acknowledgement(Wire):
-    """The immediate answer to an operation; what it leads to is seen in properties and signals."""
+    """The immediate answer to an operation (thesis, 4.1.3).
+
+    What the operation leads to is seen in properties and signals.
+    """
 
     accepted: bool
     """False if it was refused: a precondition does not hold. Nothing was done then."""
     message: str = ""
+    """What the tool says, or why it refused."""
     data: Any = None
     """What the operation returns at once, where it returns a value (JSON)."""
     epoch: str
@@ -91,7 +99,7 @@ class Acknowledgement(Wire):
 
 
 class OperationDescription(Wire):
-    """One operation as its tool declares it."""
+    """One operation as its tool declares it (thesis, 4.2.2)."""
 
     name: str
     description: str = ""
@@ -111,7 +119,7 @@ class OperationDescription(Wire):
 
 
 class PropertyDescription(Wire):
-    """One observable property as its tool declares it."""
+    """One observable property as its tool declares it (thesis, 4.2.2)."""
 
     name: str
     description: str = ""
@@ -121,7 +129,7 @@ class PropertyDescription(Wire):
 
 
 class SignalDescription(Wire):
-    """One signal as its tool declares it."""
+    """One signal as its tool declares it (thesis, 4.2.2)."""
 
     name: str
     description: str = ""
@@ -131,9 +139,10 @@ class SignalDescription(Wire):
 
 
 class ToolDescription(Wire):
-    """What a tool says of itself: the entry of the catalogue (the discovery tier of the thesis)."""
+    """What a tool says of itself: the entry of the catalogue (thesis, 4.1.1: discovery)."""
 
     id: str
+    """Unique within an agent."""
     description: str
     """One line: what it is for."""
     category: str = ""

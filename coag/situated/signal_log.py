@@ -15,7 +15,7 @@ PAGE = 500
 
 
 class SignalLog:
-    """An ordered log of signals.
+    """An ordered log of the signals of one tool, numbered from 1 and bounded.
 
     Args:
         tool: The id of the tool that emits them.

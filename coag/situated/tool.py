@@ -307,7 +307,8 @@ def internal_operation(
 class EnhancedTool:
     """A tool with a state of its own that says when it changes; subclass it to declare one.
 
-    The first paragraph of the subclass's docstring is the tool's line in the catalogue.
+    Agents perceive its properties and signals, use its operations and read its manual (thesis,
+    4.1). The first paragraph of the subclass's docstring is the tool's line in the catalogue.
 
     Args:
         id: How this tool is called in its workspace; the class's name in small letters, or its

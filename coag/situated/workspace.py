@@ -57,14 +57,16 @@ def new_epoch() -> str:
 
 
 class Workspace:
-    """Holds tools, runs their operations, and keeps their signals.
+    """Holds tools, runs their operations, and keeps their signals (A&A: a workspace of artifacts).
+
+    It is used on one event loop.
 
     Args:
-        clock: The time in which the tools live.
+        clock: The time in which the tools live; the machine's by default.
         keep_signals: How many signals of each tool are kept.
         keep_keys: How many calls of each tool are remembered by their keys.
-        acknowledge_seconds: How long an operation may take; what takes longer belongs into an
-            internal operation.
+        acknowledge_seconds: How long an operation may take, in the machine's time; what takes
+            longer belongs into an internal operation.
         epochs: Names the life of each tool that is added.
     """
 
