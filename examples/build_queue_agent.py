@@ -20,9 +20,9 @@ from coag.situated import Activity, McpToolConnection
 TOOL = {"tool": "build_queue"}
 STEPS: Mapping[str, tuple[str, dict[str, str]]] = {  # what shows that a step is done, and the step
     "Manual of build_queue": ("mount_manual", TOOL),
-    "build_queue: build.failed": ("wait_for_signal", {**TOOL, "signal": "build.failed"}),
+    "Signal build.failed": ("wait_for_signal", {**TOOL, "signal": "build.failed"}),
     "runs again": ("build_queue__retry", {}),
-    "build_queue: build.passed": ("wait_for_signal", {**TOOL, "signal": "build.passed"}),
+    "Signal build.passed": ("wait_for_signal", {**TOOL, "signal": "build.passed"}),
     "is deployed": ("build_queue__deploy", {}),
 }
 
