@@ -20,7 +20,7 @@ from autogen_agentchat.messages import (
 from autogen_core import CancellationToken, Component, ComponentModel
 
 from coag.cycle import TurnResult, run_turn, sayable
-from coag.schema import Executed, Outcome, provider_name
+from coag.schema import Executed, Outcome, TurnEnd, provider_name
 from coag.tracing import Parent, RunFolder
 
 from .arguments import AgentArguments, takes_arguments
@@ -198,8 +198,12 @@ class CoagAgent(CorrectableAgent, BaseChatAgent, Component[CoagAgentConfig]):
         self._runs.open()
         return self.run_folder
 
-    async def continue_run(self, folder: RunFolder) -> None:
-        """Continues a run in this agent, which has taken no turn yet; see `resume`."""
+    async def continue_run(self, folder: RunFolder) -> TurnEnd | None:
+        """Continues a run in this agent, which has taken no turn yet; see `resume`.
+
+        Returns:
+            How the last turn ended; None if it is open, or there was none.
+        """
         recovered = recover_state(folder.trace_path)
         recovered.change = lambda mind: refuse_missing_rules(mind, recovered.rules, folder.path)
         self._runs.attach(folder)
@@ -208,6 +212,7 @@ class CoagAgent(CorrectableAgent, BaseChatAgent, Component[CoagAgentConfig]):
         except BaseException:
             self._runs.release()
             raise
+        return recovered.ended
 
     async def leave_run(self) -> None:
         """Lets go of the run's folder without ending the run, so that it can be continued.

@@ -19,7 +19,7 @@ from autogen_core import CancellationToken
 
 from coag.compat import OperationsWorkbench
 from coag.context import WorkingMemory
-from coag.schema import Event, MemoryKind, Provenance, Trust, one_line
+from coag.schema import Event, MemoryKind, Provenance, Trust, TurnEnd, one_line
 from coag.situated import Activity, ActivityEnd, ActivityStore, SituatedModule, Step, ToolPerception
 from coag.tracing import RunFolder
 
@@ -32,6 +32,8 @@ EXPERIENCE_CHARACTERS = 2_000
 _CALL_CHARACTERS = 160
 _FAILING = ("impasses", "budget", "actions", "error", "cancelled")
 """Reasons of a turn's end that end the activity, too."""
+_GOING_ON = ("suspended", "cancelled", "error")
+"""Reasons of a turn's end behind which a rebuilt agent goes on."""
 
 
 @dataclass(slots=True)
@@ -44,6 +46,8 @@ class LiveActivity:
     stream: AsyncGenerator[Shown | Response, None] | None = None
     cycle: int = 0
     """The last cycle that was seen to its end."""
+    ended: TurnEnd | None = None
+    """The turn whose end was not stored with the activity: its process was killed right then."""
     remembered: bool = False
     """Whether it has left its experience."""
 
@@ -152,17 +156,10 @@ class ActivityMinds:
         self._stepping.add(activity.id)
         try:
             live = await self._of(activity)
-            before = live.memory.spent.usage.tokens
-            response = None
-            try:
-                response = await live.to_the_next(
-                    activity, lambda event: self._show(activity.id, event)
-                )
-            except BaseException:
-                live.stream = None  # a turn that raised has ended
-                raise
-            tokens = max(0, live.memory.spent.usage.tokens - before)
-            step = Step(tokens=tokens) if response is None else _after_turn(live, response, tokens)
+            if live.ended is None:
+                step = await self._cycle(activity, live)
+            else:
+                step, live.ended = _after_turn(live, live.ended.reason, live.ended.response), None
             if step.end is not None:
                 await _remember(activity, step, live)
                 live.remembered = True
@@ -170,6 +167,22 @@ class ActivityMinds:
         finally:
             self._stepping.discard(activity.id)
             await self._let_some_go()
+
+    async def _cycle(self, activity: Activity, live: LiveActivity) -> Step:
+        before = live.memory.spent.usage.tokens
+        try:
+            response = await live.to_the_next(
+                activity, lambda event: self._show(activity.id, event)
+            )
+        except BaseException:
+            live.stream = None  # a turn that raised has ended
+            raise
+        tokens = max(0, live.memory.spent.usage.tokens - before)
+        if response is None:
+            return Step(tokens=tokens)
+        message = response.chat_message
+        reason = message.metadata.get("ended_by", "respond")
+        return _after_turn(live, reason, message.to_text(), tokens)
 
     async def release(self, activity_id: str) -> None:
         """Lets go of an activity's agent; the run of one that is over is ended."""
@@ -197,9 +210,11 @@ class ActivityMinds:
 
     async def _build(self, activity: Activity) -> LiveActivity:
         agent, module = self._make(activity)
-        if self._runs is not None and activity.run is not None:
-            await agent.continue_run(RunFolder(self._runs / activity.run))
         live = LiveActivity(agent, module)
+        if self._runs is not None and activity.run is not None:
+            ended = await agent.continue_run(RunFolder(self._runs / activity.run))
+            if ended is not None and ended.reason not in _GOING_ON:
+                live.ended = ended
         if not live.memory.in_cycle:
             live.cycle = live.memory.cycle
         if activity.run is None and (folder := agent.begin_run()) is not None:
@@ -220,10 +235,9 @@ class ActivityMinds:
             await self.release(name)
 
 
-def _after_turn(live: LiveActivity, response: Response, tokens: int) -> Step:
+def _after_turn(live: LiveActivity, reason: str, text: str, tokens: int = 0) -> Step:
     """What the end of a turn means for the activity."""
-    module, message = live.module, response.chat_message
-    text, reason = message.to_text(), message.metadata.get("ended_by", "respond")
+    module = live.module
     wait, module.pending = module.pending, None
     abandoned, module.abandoned = module.abandoned, None
     if abandoned is not None:

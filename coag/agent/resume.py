@@ -155,6 +155,8 @@ class RecoveredState:
     """The state of procedural memory when it had last changed."""
     turn: int = 0
     turn_open: bool = False
+    ended: TurnEnd | None = None
+    """How the last turn ended, where it did."""
     outcomes: list[Outcome] = field(default_factory=list[Outcome])
     """Outcomes of the turn that was in progress."""
     intents: list[Intent] = field(default_factory=list[Intent])
@@ -193,8 +195,9 @@ class RecoveredState:
                     self.environment = record.environment
             case TurnStart():
                 self.turn, self.turn_open, self.outcomes = record.turn, True, []
+                self.ended = None
             case TurnEnd():
-                self.turn_open = False
+                self.turn_open, self.ended = False, record
             case Intent():
                 self.intents.append(record)
             case Receipt():

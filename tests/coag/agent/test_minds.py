@@ -33,6 +33,8 @@ from coag.situated import (
     Activity,
     ActivityBudget,
     ActivityEnd,
+    ActivityState,
+    ActivityStore,
     OnSignal,
 )
 from coag.tracing import RunFolder, read_trace
@@ -253,6 +255,23 @@ async def test_a_run_can_be_verified_and_explained_and_is_not_replayed(tmp_path:
 
 
 # ---- killed, and started again ----
+
+
+async def test_an_answer_that_was_given_right_before_a_crash_is_not_thought_of_again(
+    tmp_path: Path,
+) -> None:
+    async with kitchen() as (workspace, _):
+        model = scripted("It is cold.")
+        async with cook(model, workspace, folder=tmp_path) as agent:
+            over = await agent.ended(agent.add_goal(GOAL).id)
+        store = ActivityStore(tmp_path / "activities.sqlite")
+        before = {"state": ActivityState.READY, "end": None, "result": ""}
+        store.save(over.model_copy(update=before))  # as if the process had been killed there
+        store.close()
+        calls = model.calls
+        async with cook(model, workspace, folder=tmp_path) as agent:
+            again = await agent.ended(over.id)
+        assert (again.end, again.result, model.calls) == (over.end, over.result, calls)
 
 
 def kitchens(folder: Path, *words: str, seconds: float) -> list[dict[str, Any]]:

@@ -57,7 +57,7 @@ def test_signals_and_acknowledgements_assume_nothing_about_the_tools() -> None:
 
 def test_prompts_show_one_line_for_each_tool() -> None:
     context = after(reading(1, psi=10), reading(1, tool="valve", name="ünter"))
-    assert context.state_description() == 'pump: {"psi": 10}\nvalve: {"name": "ünter"}'
+    assert context.describe() == 'pump: {"psi": 10}\nvalve: {"name": "ünter"}'
 
 
 def test_a_failed_operation_is_worth_repeating_once_a_property_has_changed() -> None:
