@@ -7,6 +7,7 @@ import time
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from autogen_core.models import ChatCompletionClient
 
@@ -105,6 +106,9 @@ async def run_demonstrator(
             happened = truth()
     finally:
         await workspace.close()
+    used: dict[str, Any] = {
+        name: sum(getattr(one.usage, name) for one in players) for name in _USED
+    }
     return DemonstratorResult(
         demonstrator=demonstrator,
         agent=agent,
@@ -112,7 +116,7 @@ async def run_demonstrator(
         scripted=scripted,
         seed=seed,
         **happened.model_dump(),
-        **{name: sum(getattr(one.usage, name) for one in players) for name in _USED},
+        **used,
         seconds=round(time.monotonic() - started, 3),
         answers=tuple(answers),
     )
