@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -106,9 +106,6 @@ async def run_demonstrator(
             happened = truth()
     finally:
         await workspace.close()
-    used: dict[str, Any] = {
-        name: sum(getattr(one.usage, name) for one in players) for name in _USED
-    }
     return DemonstratorResult(
         demonstrator=demonstrator,
         agent=agent,
@@ -116,10 +113,15 @@ async def run_demonstrator(
         scripted=scripted,
         seed=seed,
         **happened.model_dump(),
-        **used,
+        **_used(players),
         seconds=round(time.monotonic() - started, 3),
         answers=tuple(answers),
     )
+
+
+def _used(players: Iterable[Player]) -> dict[str, Any]:
+    used = [one.usage for one in players]
+    return {name: sum(getattr(one, name) for one in used) for name in _USED}
 
 
 _USED = ("model_calls", "calls_while_blocked", "prompt_tokens", "completion_tokens")

@@ -225,6 +225,9 @@ class AgentArguments:
     gate: GateSettings | None = _maybe(_is(GateSettings), "GateSettings(...)")
     """How strict the gate of procedures is. By default a rule that was made after untrusted text
     was shown waits for approval (`agent.procedures.pending()` and `.approve`)."""
+    remembering: bool | None = _maybe(_is(bool), "True, False or None")
+    """Whether the agent is offered actions that write to its long-term memory; None for where it
+    has a memory of its own, as for `rewriting`."""
     rewriting: bool | None = _maybe(_is(bool), "True, False or None")
     """Whether the agent may change its standing rules; None for where it has a memory of its own,
     i.e. `memory=` is a folder, an address or a `LongTermMemory`."""

@@ -120,7 +120,8 @@ class Mind:
         self.context.fit(known_window(self.gateway.askers))
         self._check(settings)
         self.memory = open_memory(given.memory, scope=given.name, clock=self.context.clock)
-        self.remembering = offers_memory(given.memory) if remembers is None else remembers
+        wanted = given.remembering if remembers is None else remembers
+        self.remembering = offers_memory(given.memory) if wanted is None else wanted
         """Whether the agent is offered actions to remember events and facts."""
         self.rewriting = self.remembering if given.rewriting is None else given.rewriting
         """Whether it may change its standing rules."""

@@ -47,6 +47,7 @@ from .situated_config import (
     SituatedAgentConfig,
     check_arguments,
     from_situated_config,
+    plain_arguments,
     to_situated_config,
 )
 
@@ -57,6 +58,18 @@ SYSTEM_MESSAGE = (
     "manual names; waiting costs nothing. Answer with `respond` once the goal is reached and you "
     "have seen that it is; give up with `abandon` if it cannot be reached."
 )
+
+
+MEMORY_NAME = "memory"
+"""The folder of long-term memory, in an agent's folder, where no other is given."""
+_NO_MEMORY_ACTIONS = {"remembering": False, "rewriting": False}
+
+
+def _memory_of(
+    memory: MemoryArgument | None, folder: Path | None, agent: str, clock: Clock
+) -> LongTermMemory:
+    own = None if folder is None else folder / MEMORY_NAME
+    return open_memory(own if memory is None else memory, scope=agent, clock=clock)
 
 
 class SituatedAgent(BaseChatAgent, Component[SituatedAgentConfig]):
@@ -77,6 +90,8 @@ class SituatedAgent(BaseChatAgent, Component[SituatedAgentConfig]):
         context: Makes the context of an activity: `SituatedContext`, or a subclass for the domain.
         modules: Makes further cognitive modules of an activity.
         memory: Long-term memory, shared by all activities; an ended one leaves an experience there.
+            None for one of their own, in the folder where there is one, to which the model is not
+            offered actions.
         workers: How many activities may be in a step at the same time.
         live: How many agents of waiting activities stay in memory, where there is a folder.
         budget: What one activity may use.
@@ -125,7 +140,7 @@ class SituatedAgent(BaseChatAgent, Component[SituatedAgentConfig]):
         self._arguments: dict[str, Any] = {"system_message": SYSTEM_MESSAGE, **arguments}
         self._arguments |= {"name": name, "model_client": model_client, "events": "phases"}
         check_arguments(self._arguments, goals)
-        self.memory: LongTermMemory = open_memory(memory, scope=name, clock=self.clock)
+        self.memory = _memory_of(memory, inside, name, self.clock)
         """What all activities remember."""
         self._memory_argument, self._owns_memory = memory, self.memory is not memory
         self.store = ActivityStore(None if inside is None else inside / STORE_NAME)
@@ -146,13 +161,10 @@ class SituatedAgent(BaseChatAgent, Component[SituatedAgentConfig]):
             unbounded=frozenset({STANDING}),
         )
         self._goals = GoalSetter(goals, self.add_goal, self.perception, self.store, self.clock)
-        self._given: dict[str, Any] = {
-            "folder": None if folder is None else str(folder),
-            **{"answer": answer, "goals": list(goals), "workers": workers, "live": live},
-            "budget": self._budget,
-            "perception": self.perception.settings,
-            "situated": self._situated,
-        }
+        self._given = plain_arguments(
+            *(None if folder is None else str(folder), answer, list(goals), workers, live),
+            *(self._budget, self.perception.settings, self._situated),
+        )
         self._running = self._closed = False
 
     # ---- its life ----
@@ -260,8 +272,10 @@ class SituatedAgent(BaseChatAgent, Component[SituatedAgentConfig]):
         module = SituatedModule(
             activity.id, self.perception, self.store, clock=self.clock, settings=self._situated
         )
+        own = {} if self._memory_argument is not None else _NO_MEMORY_ACTIONS
+        arguments: dict[str, Any] = {**own, **self._arguments}
         agent = CoagAgent(
-            **self._arguments,
+            **arguments,
             workbench=operations_of(activity.id, self.perception),
             model_context=context(),
             modules=[module, *modules()],

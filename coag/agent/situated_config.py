@@ -60,6 +60,11 @@ class SituatedAgentConfig(BaseModel):
     situated: SituatedSettings = SituatedSettings()
 
 
+def plain_arguments(*values: Any) -> dict[str, Any]:
+    """The arguments that a component has as they are, in the order of its fields, by name."""
+    return dict(zip(_PLAIN, values, strict=True))
+
+
 def check_arguments(arguments: Mapping[str, Any], goals: Sequence[Goal]) -> None:
     """Refuses what no activity's agent could be made with.
 

@@ -126,7 +126,7 @@ class _Commands(LazyGroup):
         ),
         "activities": (
             "coag.cli.activities:app",
-            "Shows and steers what a situated agent pursues.",
+            "Shows and steers what a situated agent pursues, while it runs or not.",
         ),
     }
 

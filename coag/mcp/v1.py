@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping, Sequence, Set
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from typing import Any, TextIO, TypeVar
@@ -303,8 +304,17 @@ async def _http(params: StreamableHttpServerParams, watch: StreamWatch) -> Async
 # ---- A server ----
 
 
+_SDK_LOG = logging.getLogger("mcp.server.streamable_http")
+
+
+def _is_a_fault(record: logging.LogRecord) -> bool:
+    """Whether the package logs more than that a client is gone, which it takes for an error."""
+    return not (record.exc_info and isinstance(record.exc_info[1], anyio.ClosedResourceError))
+
+
 def make_server(offer: McpOffer) -> _ServingV1:
     """The server of what is offered (`MakeServer`)."""
+    _SDK_LOG.addFilter(_is_a_fault)  # added once, however often it is asked for
     return _ServingV1(offer)
 
 
