@@ -305,7 +305,7 @@ async def test_tools_of_a_server_that_was_away_at_the_start_are_found_later() ->
     line.cut = True
     async with perceiving(line) as agent:
         assert agent.perception.problems == ("The tools of 'here': it does not answer",)
-        with pytest.raises(UnknownNameError):
+        with pytest.raises(ToolConnectionError):
             await agent.perception.focus("a", "bell")
         line.cut = False
         await agent.perception.focus("a", "bell")
