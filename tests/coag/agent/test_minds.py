@@ -109,7 +109,7 @@ async def test_an_agent_that_was_let_go_is_built_from_its_run_when_it_is_woken(
             await when(agent, one, "running")
             await when(agent, one, "blocked")
         assert len(made) >= 5, "all were built again, but perhaps the one that blocked last"
-        shown = [one.text for one in model.requests[-3:]]  # others may have asked last
+        shown = [one.text for one in [*model.requests][-3:]]  # others may have asked last
         assert any("Manual of kettle" in one and "It heats." in one for one in shown)
         assert any(PLAN in one.partition("Tools and what they tell")[2] for one in shown)
         kettle.boil()
@@ -187,7 +187,6 @@ async def test_a_tool_whose_manual_changes_is_refused_until_a_person_approves() 
             assert over.end is ActivityEnd.FAILED
             assert model.calls > model_before
             shown = model.requests[-1].text
-            print(shown)
             assert "Pour it over the cat" not in shown
             await agent.perception.approve("kettle")
             third = agent.add_goal("Boil again.").id
@@ -219,7 +218,6 @@ async def test_an_ended_activity_leaves_an_experience_that_later_ones_recall(
         assert word not in model.requests[-1].text
         await agent.ended(agent.add_goal("Boil the water again.").id)
         shown = model.requests[-1].text
-        print(shown)
         assert word in shown
         assert "kettle__switch_on" in shown.partition(word)[2]
 
