@@ -72,12 +72,11 @@ class LiveActivity:
                 return None
         raise AssertionError("A turn always ends with a response.")
 
-    async def let_go(self) -> None:
-        """Ends the turn, if there is one; the run stays open."""
+    async def end_turn(self) -> None:
+        """Ends the turn, if there is one."""
         if self.stream is not None:
             await self.stream.aclose()
             self.stream = None
-        await self.agent.leave_run()
 
 
 def goal_message(activity: Activity) -> TextMessage:
@@ -189,12 +188,14 @@ class ActivityMinds:
         live = self._live.pop(activity_id, None)
         if live is None:
             return
-        await live.let_go()
+        await live.end_turn()
         activity = self._store.get(activity_id)
-        if activity is not None and activity.over:
-            if activity.end is ActivityEnd.FAILED and not live.remembered:  # e.g. by its budget
-                await _remember(activity, Step(end=activity.end, result=activity.result), live)
-            await live.agent.close()
+        if activity is None or not activity.over:
+            await live.agent.leave_run()
+            return
+        if activity.end is ActivityEnd.FAILED and not live.remembered:  # e.g. by its budget
+            await _remember(activity, Step(end=activity.end, result=activity.result), live)
+        await live.agent.close()
 
     async def close(self) -> None:
         """Lets go of all agents; their runs can be continued."""

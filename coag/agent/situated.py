@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from pathlib import Path
@@ -60,6 +61,7 @@ SYSTEM_MESSAGE = (
 )
 
 
+_LOG = logging.getLogger("coag.agent")
 MEMORY_NAME = "memory"
 """The folder of long-term memory, in an agent's folder, where no other is given."""
 _NO_MEMORY_ACTIONS = {"remembering": False, "rewriting": False}
@@ -139,7 +141,7 @@ class SituatedAgent(BaseChatAgent, Component[SituatedAgentConfig]):
         self._budget, self._situated = budget or ActivityBudget(), situated or SituatedSettings()
         self._arguments: dict[str, Any] = {"system_message": SYSTEM_MESSAGE, **arguments}
         self._arguments |= {"name": name, "model_client": model_client, "events": "phases"}
-        check_arguments(self._arguments, goals)
+        check_arguments(self._arguments, self._servers, goals)
         self.memory = _memory_of(memory, inside, name, self.clock)
         """What all activities remember."""
         self._memory_argument, self._owns_memory = memory, self.memory is not memory
@@ -185,6 +187,8 @@ class SituatedAgent(BaseChatAgent, Component[SituatedAgentConfig]):
         self._running = True
         try:
             await self.perception.start()
+            for problem in self.perception.problems:
+                _LOG.warning("%s: %s", self.name, problem)
             await self._goals.start()
             await self.scheduler.start()
         except BaseException:

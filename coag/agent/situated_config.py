@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -65,7 +66,9 @@ def plain_arguments(*values: Any) -> dict[str, Any]:
     return dict(zip(_PLAIN, values, strict=True))
 
 
-def check_arguments(arguments: Mapping[str, Any], goals: Sequence[Goal]) -> None:
+def check_arguments(
+    arguments: Mapping[str, Any], servers: Sequence[object], goals: Sequence[Goal]
+) -> None:
     """Refuses what no activity's agent could be made with.
 
     Raises:
@@ -76,7 +79,19 @@ def check_arguments(arguments: Mapping[str, Any], goals: Sequence[Goal]) -> None
             f"A SituatedAgent makes {', '.join(sorted(own))} itself. Give tools as servers=, "
             "contexts as context=, a folder as folder=."
         )
-    AgentArguments(**arguments)
+    for server in servers:
+        if not (hasattr(server, "catalogue") and hasattr(server, "on_hint")):
+            raise ConfigurationError(
+                f"servers= takes connections, not {repr(server)[:100]}. Give "
+                "InProcessConnection(workspace) or McpToolConnection(params, name)."
+            )
+    unknown = sorted(set(arguments) - {one.name for one in fields(AgentArguments)})
+    if unknown:
+        raise ConfigurationError(
+            f"A SituatedAgent has no argument {', '.join(map(repr, unknown))}. It takes its own, "
+            "and those of CoagAgent."
+        )
+    AgentArguments(**arguments).cycle_settings(has_tools=True)
     check_goals(goals)
 
 

@@ -82,8 +82,6 @@ async def _run(agent: SituatedAgent, goals: list[str], *, until_done: bool) -> N
             stopped.set()
 
     async with agent:
-        for problem in agent.perception.problems:
-            say(cleaned(problem))
         stop = agent.scheduler.watch(changed)
         for text in goals:
             agent.add_goal(text)

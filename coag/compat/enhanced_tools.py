@@ -18,7 +18,7 @@ from autogen_core.tools import TextResultContent, ToolResult, ToolSchema, Workbe
 from pydantic import BaseModel
 
 from coag._util.json_schemas import value_fault
-from coag.errors import CoagError
+from coag.errors import CoagError, UnknownNameError
 from coag.schema import Reconciliation, UnsettledAction
 from coag.situated import (
     Acknowledgement,
@@ -296,6 +296,10 @@ class EnhancedToolWorkbench(OperationsWorkbench):
         cursor = given.after or self._acknowledged.get(given.tool) or self._read_at.get(given.tool)
         if cursor is None:
             cursor = self._read_at[given.tool] = (await home.read_properties(given.tool)).cursor
+        tools = {tool.id: tool for tool in await home.catalogue()}
+        declared = [one.name for one in tools[given.tool].signals] if given.tool in tools else []
+        if given.signal not in declared:
+            raise UnknownNameError(f"signal of tool {given.tool!r}", given.signal, declared)
         condition = OnSignal(tool=given.tool, name=given.signal)
         seconds = min(max(given.timeout_seconds, 0.0), MOST_SECONDS)
         look = partial(self._look, home, condition)

@@ -6,6 +6,7 @@ import asyncio
 import json
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 from autogen_agentchat.agents import AssistantAgent
@@ -27,7 +28,7 @@ from coag.situated import (
     OnSignal,
     VirtualClock,
 )
-from coag.tracing import read_trace
+from coag.tracing import read_run, read_trace
 
 pytestmark = pytest.mark.timeout(20)
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -231,3 +232,36 @@ async def test_it_is_written_as_json_and_made_again(tmp_path: Path) -> None:
 
     assert again.dump_component() == written
     await again.close()
+
+
+@pytest.mark.parametrize(
+    ("given", "problem"),
+    [
+        ({"folders": "x"}, "no argument 'folders'"),
+        ({"depth": "quick"}, "depth='quick'"),
+        ({"tools": []}, "makes tools itself"),
+    ],
+)
+def test_arguments_that_no_activity_could_be_made_with_are_refused_at_once(
+    given: dict[str, Any], problem: str
+) -> None:
+    with pytest.raises(ConfigurationError, match=problem):
+        SituatedAgent("cook", ReplayChatCompletionClient(["Yes."]), [], **given)
+    with pytest.raises(ConfigurationError, match=r"servers= takes connections, not 'http://x'"):
+        SituatedAgent("cook", ReplayChatCompletionClient(["Yes."]), cast("Any", ["http://x"]))
+
+
+async def test_the_run_of_an_activity_that_is_over_has_ended(tmp_path: Path) -> None:
+    async with kitchen() as (workspace, _):
+        async with cook(scripted("Done."), workspace, folder=tmp_path) as agent:
+            over = await agent.ended(agent.add_goal(GOAL).id)
+        assert over.run is not None
+        assert read_run(tmp_path / "runs" / over.run).ended_at is not None
+
+
+async def test_a_server_that_cannot_be_reached_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    away = McpToolConnection(StdioServerParams(command="/no/such/command"), "plant")
+    agent = SituatedAgent("cook", ReplayChatCompletionClient(["Yes."]), [away])
+    await agent.start()
+    await agent.close()
+    assert "The tools of 'plant'" in caplog.text

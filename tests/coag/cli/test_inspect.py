@@ -1,0 +1,51 @@
+"""`coag report` writes runs into one file; `coag inspect` says what it cannot show or serve."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from coag.tracing import RunFolder
+
+from .conftest import Result
+
+Say = Callable[..., Result]
+
+
+@pytest.mark.broken_trace("its run is made up")
+def test_a_report_is_one_file_and_says_how_much_is_in_it(
+    say: Say, coag_run: RunFolder, tmp_path: Path
+) -> None:
+    file = tmp_path / "run.html"
+    done = say("report", str(coag_run.path), "-o", str(file))
+    assert done.code == 0
+    assert "cycles of 1 runs" in done.err
+    assert "<html" in file.read_text(encoding="utf-8")
+
+
+@pytest.mark.broken_trace("its run is made up")
+def test_a_report_that_cannot_be_written_is_an_error(say: Say, coag_run: RunFolder) -> None:
+    done = say("report", str(coag_run.path), "-o", "/no/such/folder/run.html")
+    assert done.code == 2
+    assert "'/no/such/folder/run.html' cannot be written" in done.err
+
+
+@pytest.mark.broken_trace("its run is made up")
+def test_a_port_that_is_taken_is_an_error_that_says_what_to_do(
+    say: Say, coag_run: RunFolder
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        for place in ([], [str(coag_run.path)], [str(coag_run.path.parent)]):
+            done = say("inspect", *place, "--port", port)
+            assert done.code == 2, done.err
+            assert "cannot be served" in done.err
+
+
+def test_what_is_no_run_and_no_folder_is_an_error(say: Say) -> None:
+    done = say("inspect", "no/such/run")
+    assert done.code == 2
+    assert "neither a folder of logs nor a run at 'no/such/run'" in done.err
