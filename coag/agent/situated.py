@@ -67,6 +67,11 @@ MEMORY_NAME = "memory"
 _NO_MEMORY_ACTIONS = {"remembering": False, "rewriting": False}
 
 
+def _warn(agent: str, problems: Sequence[str]) -> None:
+    for problem in problems:
+        _LOG.warning("%s: %s", agent, problem)
+
+
 def _memory_of(
     memory: MemoryArgument | None, folder: Path | None, agent: str, clock: Clock
 ) -> LongTermMemory:
@@ -187,8 +192,7 @@ class SituatedAgent(BaseChatAgent, Component[SituatedAgentConfig]):
         self._running = True
         try:
             await self.perception.start()
-            for problem in self.perception.problems:
-                _LOG.warning("%s: %s", self.name, problem)
+            _warn(self.name, self.perception.problems)
             await self._goals.start()
             await self.scheduler.start()
         except BaseException:
