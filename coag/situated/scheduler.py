@@ -141,19 +141,20 @@ class ActivityScheduler:
         """
         self._cancel(self._to.known(activity_id), reason)
         await _all_of(filter(None, [self._running.get(activity_id)]), self._grace)
-        await _all_of(filter(None, [self._releases.get(activity_id)]), self._grace)
+        await self._released(activity_id)
 
     async def ended(self, activity_id: str) -> Activity:
-        """The activity, once it has terminated.
+        """The activity, once it has terminated and its mind has let go of it.
 
         Raises:
             ValueError: There is no such activity.
             SchedulerStoppedError: The scheduler stopped before.
         """
         activity = self._to.known(activity_id)
-        if activity.over:
-            return activity
-        return await self._listeners.end_of(activity_id)
+        if not activity.over:
+            activity = await self._listeners.end_of(activity_id)
+        await self._released(activity_id)
+        return activity
 
     def watch(self, callback: Callable[[Activity], None]) -> Callable[[], None]:
         """Calls back with each activity that has changed, until what is returned is called."""
@@ -286,6 +287,10 @@ class ActivityScheduler:
         self._listeners.ended(over)
         task = asyncio.create_task(self._release(activity.id), name=f"release {activity.id}")
         self._releases[activity.id] = task
+
+    async def _released(self, activity_id: str) -> None:
+        """Waits until the mind has let go of an activity that has ended, but not for ever."""
+        await _all_of(filter(None, [self._releases.get(activity_id)]), self._grace)
 
     async def _release(self, activity_id: str) -> None:
         try:
