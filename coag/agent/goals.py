@@ -7,13 +7,12 @@ import hashlib
 from collections import Counter
 from collections.abc import Callable, Coroutine, Sequence
 from datetime import timedelta
-from typing import Any
 
 from autogen_agentchat.messages import BaseChatMessage
 from pydantic import Field
 
 from coag.errors import ConfigurationError
-from coag.schema import Clock, Moment, Trust, Value
+from coag.schema import Clock, Moment, PerceptKind, Trust, Value
 from coag.situated import (
     ActivityStore,
     OnSignal,
@@ -155,16 +154,14 @@ class GoalSetter:
         """Sets the goals of the signals that have arrived."""
         for entry in self._store.inbox(STANDING):
             percept = entry.percept
-            for goal in self._signals:
-                if goal.on.tool == percept.source and not percept.is_error:
-                    self._by_signal(goal, percept.data)
+            if percept.kind is PerceptKind.SIGNAL and not percept.is_error:
+                signal = SignalRecord.model_validate(percept.data)
+                for goal in self._signals:
+                    if goal.on.tool == percept.source:
+                        self._by_signal(goal, signal)
             self._store.forget(STANDING, [percept.id])
 
-    def _by_signal(self, goal: SignalGoal, data: Any) -> None:
-        try:
-            signal = SignalRecord.model_validate(data)
-        except ValueError:  # a reading of properties, or a gap: no signal
-            return
+    def _by_signal(self, goal: SignalGoal, signal: SignalRecord) -> None:
         if goal.on.met_by(signal):
             named = hashlib.sha256(f"{goal.name} {signal.event_id}".encode()).hexdigest()[:12]
             self._add(

@@ -16,14 +16,11 @@ from autogen_core import CancellationToken, Component
 from autogen_core.models import ChatCompletionClient
 
 from coag.context import SituatedContext
-from coag.errors import StateError, UnknownNameError
+from coag.errors import StateError
 from coag.memory import LongTermMemory
-from coag.schema import (
-    Clock,
-    SystemClock,
-    Trust,
-)
+from coag.schema import Clock, SystemClock, Trust
 from coag.situated import (
+    OPEN_STATES,
     RUNS_NAME,
     STORE_NAME,
     Activity,
@@ -35,6 +32,7 @@ from coag.situated import (
     ToolConnection,
     ToolPerception,
     ToolPerceptionSettings,
+    activity_in,
 )
 
 from .agent import CoagAgent
@@ -48,7 +46,6 @@ from .situated_config import (
     SituatedAgentConfig,
     check_arguments,
     from_situated_config,
-    plain_arguments,
     to_situated_config,
 )
 
@@ -96,9 +93,8 @@ class SituatedAgent(BaseChatAgent, Component[SituatedAgentConfig]):
         goals: Goals that signals and the clock set, beside those in messages.
         context: Makes the context of an activity: `SituatedContext`, or a subclass for the domain.
         modules: Makes further cognitive modules of an activity.
-        memory: Long-term memory, shared by all activities; an ended one leaves an experience there.
-            None for one of their own, in the folder where there is one, to which the model is not
-            offered actions.
+        memory: Long-term memory of all activities; an ended one leaves an experience there. None
+            for one of their own, in the folder if there is one, without actions for the model.
         workers: How many activities may be in a step at the same time.
         live: How many agents of waiting activities stay in memory, where there is a folder.
         budget: What one activity may use.
@@ -168,10 +164,12 @@ class SituatedAgent(BaseChatAgent, Component[SituatedAgentConfig]):
             unbounded=frozenset({STANDING}),
         )
         self._goals = GoalSetter(goals, self.add_goal, self.perception, self.store, self.clock)
-        self._given = plain_arguments(
-            *(None if folder is None else str(folder), answer, list(goals), workers, live),
-            *(self._budget, self.perception.settings, self._situated),
-        )
+        self._given: dict[str, Any] = {
+            "folder": None if folder is None else str(folder),
+            **{"answer": answer, "goals": list(goals), "workers": workers, "live": live},
+            **{"budget": self._budget, "situated": self._situated},
+            "perception": self.perception.settings,
+        }
         self._running = self._closed = False
 
     # ---- its life ----
@@ -265,15 +263,11 @@ class SituatedAgent(BaseChatAgent, Component[SituatedAgentConfig]):
         Raises:
             UnknownNameError: There is no such activity.
         """
-        activity = self.store.get(activity_id)
-        if activity is None:
-            known = [one.id for one in self.store.find()]
-            raise UnknownNameError("activity", activity_id, known[:20])
-        return activity
+        return activity_in(self.store, activity_id)
 
     def open_activities(self) -> list[Activity]:
         """The activities that have not ended."""
-        return [one for one in self.store.find() if not one.over]
+        return self.store.find(*OPEN_STATES)
 
     def _make_agent(self, activity: Activity) -> tuple[CoagAgent, SituatedModule]:
         context, modules = self._made

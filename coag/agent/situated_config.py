@@ -61,11 +61,6 @@ class SituatedAgentConfig(BaseModel):
     situated: SituatedSettings = SituatedSettings()
 
 
-def plain_arguments(*values: Any) -> dict[str, Any]:
-    """The arguments that a component has as they are, in the order of its fields, by name."""
-    return dict(zip(_PLAIN, values, strict=True))
-
-
 def check_arguments(
     arguments: Mapping[str, Any], servers: Sequence[object], goals: Sequence[Goal]
 ) -> None:

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Literal
 
 import typer
 from rich.table import Table
 from rich.text import Text
 
 from coag._util.text import cleaned, one_line
-from coag.errors import ConfigurationError, UnknownNameError
-from coag.situated import STORE_NAME, Activity, ActivityState, ActivityStore
+from coag.errors import ConfigurationError
+from coag.situated import (
+    OPEN_STATES,
+    RUNS_NAME,
+    STORE_NAME,
+    Activity,
+    ActivityState,
+    ActivityStore,
+    activity_in,
+)
 
 from .app import LazyGroup
 from .options import AsJson
@@ -58,9 +67,8 @@ def activities() -> None:
 
 def ls(folder: Folder, only_open: OnlyOpen = False, as_json: AsJson = False) -> None:
     """Lists an agent's activities: state, wait, deadline, goal."""
-    store = _opened(folder)
-    activities = [one for one in store.find() if not (only_open and one.over)]
-    store.close()
+    with closing(_opened(folder)) as store:
+        activities = store.find(*OPEN_STATES) if only_open else store.find()
     if as_json:
         write_json(*(one.model_dump_json() for one in activities))
         return
@@ -87,10 +95,9 @@ def _cells(activity: Activity) -> tuple[str, ...]:
 
 def show(folder: Folder, activity_id: ActivityId, as_json: AsJson = False) -> None:
     """Shows one activity, and what is in its inbox."""
-    store = _opened(folder)
-    activity = _found(store, activity_id)
-    inbox = store.inbox(activity_id)
-    store.close()
+    with closing(_opened(folder)) as store:
+        activity = activity_in(store, activity_id)
+        inbox = store.inbox(activity_id)
     if as_json:
         write_json(activity.model_dump_json(), *(one.percept.model_dump_json() for one in inbox))
         return
@@ -99,7 +106,7 @@ def show(folder: Folder, activity_id: ActivityId, as_json: AsJson = False) -> No
         "state": str(activity.end or activity.state),
         "waits for": str(activity.wait.condition) if activity.wait else "",
         "result": activity.result,
-        "run": f"{folder / 'runs' / activity.run}" if activity.run else "",
+        "run": f"{folder / RUNS_NAME / activity.run}" if activity.run else "",
         "used": f"{activity.steps:,} steps, {activity.tokens:,} tokens",
     }
     print_lines(Text(cleaned(f"{name:10}{value}")) for name, value in facts.items() if value)
@@ -122,15 +129,15 @@ def wake(folder: Folder, activity_id: ActivityId) -> None:
     _ask(folder, activity_id, "wake")
 
 
-def _ask(folder: Path, activity_id: str, what: str, reason: str = "") -> None:
-    store = _opened(folder)
-    activity = _found(store, activity_id)
-    if activity.over:
-        raise ConfigurationError(f"Activity {activity_id!r} has ended: {activity.end}.")
-    if what == "wake" and activity.state is not ActivityState.BLOCKED:
-        raise ConfigurationError(f"Activity {activity_id!r} waits for nothing: {activity.state}.")
-    store.request(activity_id, "wake" if what == "wake" else "cancel", reason)
-    store.close()
+def _ask(folder: Path, activity_id: str, what: Literal["cancel", "wake"], reason: str = "") -> None:
+    with closing(_opened(folder)) as store:
+        activity = activity_in(store, activity_id)
+        if activity.over:
+            raise ConfigurationError(f"Activity {activity_id!r} has ended: {activity.end}.")
+        if what == "wake" and activity.state is not ActivityState.BLOCKED:
+            problem = f"Activity {activity_id!r} waits for nothing: {activity.state}."
+            raise ConfigurationError(problem)
+        store.request(activity_id, what, reason)
     print_lines([f"Asked to {what} {activity_id}."])
 
 
@@ -142,12 +149,3 @@ def _opened(folder: Path) -> ActivityStore:
             "folder that the agent was given as `folder`."
         )
     return ActivityStore(path, owner=False)
-
-
-def _found(store: ActivityStore, activity_id: str) -> Activity:
-    activity = store.get(activity_id)
-    if activity is None:
-        known = [one.id for one in store.find()]
-        store.close()
-        raise UnknownNameError("activity", activity_id, known[-20:])
-    return activity

@@ -19,6 +19,7 @@ from pydantic import BaseModel
 
 from coag._util.json_schemas import value_fault
 from coag.errors import CoagError, UnknownNameError
+from coag.models import cancellable
 from coag.schema import Reconciliation, UnsettledAction
 from coag.situated import (
     Acknowledgement,
@@ -115,13 +116,10 @@ class OperationsWorkbench(Workbench):
         if named is None:
             return as_result(name, f"There is no operation {name!r}.", is_error=True)
         tool, operation = named
-        task = asyncio.ensure_future(
-            self._invoke(tool, operation, arguments or {}, call_id or uuid.uuid4().hex)
-        )
-        if cancellation_token is not None:
-            cancellation_token.link_future(task)
+        key = call_id or uuid.uuid4().hex
+        invoked = self._invoke(tool, operation, arguments or {}, key)
         try:
-            text, is_error = acknowledged(await task)
+            text, is_error = acknowledged(await cancellable(invoked, cancellation_token))
         except CoagError as error:  # the agent reads what went wrong
             lost = bool(getattr(error, "may_have_happened", False))
             return as_result(name, str(error), is_error=True, lost=lost)
@@ -200,6 +198,8 @@ class EnhancedToolWorkbench(OperationsWorkbench):
         super().__init__(self._all_tools, self._run, self._asked)
         self._connections = tuple(connections)
         self._homes: dict[str, ToolConnection] = {}
+        self._known: Mapping[str, ToolDescription] = {}
+        """The tools as they were listed last."""
         self._acknowledged: dict[str, str] = {}
         """The cursor of the last acknowledgement of each tool, or of the signal of a later wait."""
         self._read_at: dict[str, str] = {}
@@ -218,6 +218,7 @@ class EnhancedToolWorkbench(OperationsWorkbench):
         for connection in self._connections:
             mine = {tool for tool, home in self._homes.items() if home is connection}
             await connection.focus(mine & set(found))
+        self._known = found
         return found
 
     async def _home(self, tool: str) -> ToolConnection:
@@ -266,11 +267,9 @@ class EnhancedToolWorkbench(OperationsWorkbench):
         kind = _READERS[name][1]
         if fault := value_fault(dict(arguments or {}), json.dumps(kind.model_json_schema())):
             return as_result(name, f"{name}: {fault}", is_error=True)
-        task = asyncio.ensure_future(self._read(name, kind.model_validate(arguments or {})))
-        if cancellation_token is not None:
-            cancellation_token.link_future(task)
+        reading = self._read(name, kind.model_validate(arguments or {}))
         try:
-            return as_result(name, await task)
+            return as_result(name, await cancellable(reading, cancellation_token))
         except (CoagError, ValueError) as error:  # the agent reads what went wrong
             return as_result(name, str(error), is_error=True)
 
@@ -293,13 +292,10 @@ class EnhancedToolWorkbench(OperationsWorkbench):
         Without a cursor: after the last acknowledgement that this workbench had of the tool, or
         the signal that ended a wait since, else after the last reading.
         """
+        await self._check_signal(given.tool, given.signal)
         cursor = given.after or self._acknowledged.get(given.tool) or self._read_at.get(given.tool)
         if cursor is None:
             cursor = self._read_at[given.tool] = (await home.read_properties(given.tool)).cursor
-        tools = {tool.id: tool for tool in await home.catalogue()}
-        declared = [one.name for one in tools[given.tool].signals] if given.tool in tools else []
-        if given.signal not in declared:
-            raise UnknownNameError(f"signal of tool {given.tool!r}", given.signal, declared)
         condition = OnSignal(tool=given.tool, name=given.signal)
         seconds = min(max(given.timeout_seconds, 0.0), MOST_SECONDS)
         look = partial(self._look, home, condition)
@@ -320,6 +316,17 @@ class EnhancedToolWorkbench(OperationsWorkbench):
                 f"No signal {given.signal!r} of {given.tool!r} within {seconds:g} s. Wait again "
                 f"with after={cursor!r}."
             )
+
+    async def _check_signal(self, tool: str, signal: str) -> None:
+        """Refuses a signal that a tool does not declare; it is listed again before."""
+        if signal not in self._signals_of(tool):
+            await self._all_tools()
+            if signal not in (declared := self._signals_of(tool)):
+                raise UnknownNameError(f"signal of tool {tool!r}", signal, declared)
+
+    def _signals_of(self, tool: str) -> list[str]:
+        known = self._known.get(tool)
+        return [one.name for one in known.signals] if known else []
 
     async def _look(
         self, home: ToolConnection, condition: OnSignal, cursor: str

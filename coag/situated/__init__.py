@@ -9,6 +9,7 @@ See docs/design/situated.md.
 """
 
 from .activities import (
+    OPEN_STATES,
     Activity,
     ActivityBudget,
     ActivityEnd,
@@ -45,13 +46,14 @@ from .scheduler import ActivityScheduler
 from .serving import serve_http, serve_stdio
 from .signal_log import SignalLog
 from .steps import ActivityMind
-from .store import RUNS_NAME, STORE_NAME, ActivityStore, Delivery
+from .store import RUNS_NAME, STORE_NAME, ActivityStore, Delivery, activity_in
 from .store_file import ActivityStoreError
 from .tool import EnhancedTool, internal_operation, observable, signal
 from .trust import ToolRefusedError
 from .workspace import InProcessConnection, Workspace
 
 __all__ = [
+    "OPEN_STATES",
     "Acknowledgement",
     "Activity",
     "ActivityBudget",
@@ -95,6 +97,7 @@ __all__ = [
     "VirtualClock",
     "Wait",
     "Workspace",
+    "activity_in",
     "call_name",
     "internal_operation",
     "observable",

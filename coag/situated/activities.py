@@ -115,6 +115,10 @@ class ActivityState(StrEnum):
     TERMINATED = "terminated"
 
 
+OPEN_STATES = tuple(state for state in ActivityState if state is not ActivityState.TERMINATED)
+"""Those of an activity that has not ended."""
+
+
 class ActivityEnd(StrEnum):
     """How a terminated activity ended: with an answer, without one, or because somebody said so."""
 

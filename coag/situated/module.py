@@ -235,7 +235,8 @@ class SituatedModule:
         ]
 
     def _fresh_text(self) -> str:
-        return one_line(self._fresh()[0].content, 200) if self._fresh() else ""
+        first = next(iter(self._fresh()), None)
+        return "" if first is None else one_line(first.content, 200)
 
     # ---- Prompts ----
 

@@ -140,8 +140,8 @@ class ActivityScheduler:
             ValueError: There is no such activity.
         """
         self._cancel(self._to.known(activity_id), reason)
-        await _all_of(filter(None, [self._running.get(activity_id)]), self._grace)
-        await self._released(activity_id)
+        await _all_of([self._running.get(activity_id)], self._grace)
+        await _all_of([self._releases.get(activity_id)], self._grace)
 
     async def ended(self, activity_id: str) -> Activity:
         """The activity, once it has terminated and its mind has let go of it.
@@ -153,7 +153,7 @@ class ActivityScheduler:
         activity = self._to.known(activity_id)
         if not activity.over:
             activity = await self._listeners.end_of(activity_id)
-        await self._released(activity_id)
+        await _all_of([self._releases.get(activity_id)], self._grace)
         return activity
 
     def watch(self, callback: Callable[[Activity], None]) -> Callable[[], None]:
@@ -288,10 +288,6 @@ class ActivityScheduler:
         task = asyncio.create_task(self._release(activity.id), name=f"release {activity.id}")
         self._releases[activity.id] = task
 
-    async def _released(self, activity_id: str) -> None:
-        """Waits until the mind has let go of an activity that has ended, but not for ever."""
-        await _all_of(filter(None, [self._releases.get(activity_id)]), self._grace)
-
     async def _release(self, activity_id: str) -> None:
         try:
             await self._mind.release(activity_id)
@@ -328,9 +324,9 @@ class ActivityScheduler:
             self._break(error)
 
 
-async def _all_of(tasks: Iterable[asyncio.Task[None]], seconds: float) -> None:
-    """Waits until these tasks have ended, however they end, but not longer."""
-    if waited := set(tasks):
+async def _all_of(tasks: Iterable[asyncio.Task[None] | None], seconds: float) -> None:
+    """Waits until these tasks, where there are any, have ended, however they end; not longer."""
+    if waited := set(filter(None, tasks)):
         await asyncio.wait(waited, timeout=seconds)
 
 

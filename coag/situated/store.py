@@ -20,6 +20,7 @@ from typing import Any, Literal, NamedTuple, TypeVar
 
 from pydantic import ValidationError
 
+from coag.errors import UnknownNameError
 from coag.schema import Percept, PerceptKind, Value, one_line
 
 from .activities import Activity, ActivityState, InboxEntry, OnActivity, Wait
@@ -380,6 +381,19 @@ class ActivityStore:
     def _rows(self, query: str, *values: object) -> Iterator[Any]:
         with self._file.errors():
             return iter(self._file.db.execute(query, values).fetchall())
+
+
+def activity_in(store: ActivityStore, activity_id: str) -> Activity:
+    """The activity with this id.
+
+    Raises:
+        UnknownNameError: There is none; names the last ones that there are.
+    """
+    activity = store.get(activity_id)
+    if activity is None:
+        known = [one.id for one in store.find()]
+        raise UnknownNameError("activity", activity_id, known[-20:])
+    return activity
 
 
 def _read(kind: type[ValueT], text: str) -> ValueT:
