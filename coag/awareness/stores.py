@@ -15,7 +15,6 @@ import asyncio
 import re
 import sqlite3
 import threading
-import time
 from abc import abstractmethod
 from collections.abc import Callable, Generator, Mapping
 from contextlib import AbstractContextManager, contextmanager
@@ -26,6 +25,7 @@ from pydantic import Field
 
 from coag._util.files import flush_to_disk, remove_drafts, replace_file
 from coag._util.locks import LockHeldError, lock_file
+from coag._util.sqlite import write_ahead
 from coag.errors import AwarenessError, ConfigurationError, StateVersionError
 from coag.schema import Value, cleaned, content_id, one_line, well_formed
 
@@ -469,8 +469,6 @@ _APPLICATION = 0x636F6177
 """SQLite's `application_id` of our files: `coaw`."""
 _FORM = 1
 """SQLite's `user_version` of the table below."""
-_PAUSE = 0.002
-"""Seconds between two attempts to switch a new file to a write-ahead log."""
 _SQLITE_TABLE: Final = """
 CREATE TABLE IF NOT EXISTS {table} (
     version INTEGER PRIMARY KEY AUTOINCREMENT, key TEXT NOT NULL, state TEXT NOT NULL
@@ -529,16 +527,7 @@ class SqliteStateStore(_SqlStore):
             db.execute(f"PRAGMA user_version = {_FORM}")
             self._execute(_SQLITE_TABLE)
             self._execute(_INDEX)
-        deadline = time.monotonic() + _PATIENCE
-        while True:  # SQLite does not wait for others here by itself
-            try:
-                db.execute("PRAGMA journal_mode = WAL")
-            except sqlite3.OperationalError as error:
-                if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
-                    raise
-                time.sleep(_PAUSE)
-            else:
-                return
+        write_ahead(db, _PATIENCE)
 
     def _execute(self, statement: LiteralString, *values: object) -> Any:
         text = statement.format(table="states", index="states_by_key").replace("%s", "?")

@@ -8,6 +8,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequen
 from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from coag._util.sockets import listen
 from coag.errors import ConfigurationError
 
 from .session import McpResource, McpServerError, McpText, McpTool
@@ -29,6 +30,11 @@ class McpAnswer(NamedTuple):
     data: dict[str, Any] | None = None
     """The same for programs: structured content."""
     is_error: bool = False
+
+    def as_json(self) -> dict[str, Any]:
+        """MCP's result of a call."""
+        content = [{"type": "text", "text": self.text}]
+        return {"content": content, "structuredContent": self.data, "isError": self.is_error}
 
 
 class McpOffer(Protocol):
@@ -147,6 +153,65 @@ class Outbox:
                 await send(what)
 
 
+# ---- What a server over either major has, in MCP's JSON: the package's models read it ----
+
+
+class ServedOffer:
+    """The half of a server that knows no package: what it offers, and whom it tells what is new."""
+
+    def __init__(self, offer: McpOffer) -> None:
+        self._offer = offer
+        self._outboxes: set[Outbox] = set()
+
+    def updated(self, uri: str) -> None:
+        """Tells those who watch a resource that it is new."""
+        for outbox in self._outboxes:
+            outbox.put(uri)
+
+    def tools_changed(self) -> None:
+        """Tells every client that tools and resources came or went."""
+        self.updated(TOOLS_CHANGED)
+
+    def _listed_tools(self) -> dict[str, Any]:
+        tools = [
+            {
+                "name": tool.name,
+                "description": tool.description,
+                "inputSchema": tool.parameters,
+                "annotations": {
+                    "readOnlyHint": tool.hints.get("read_only"),
+                    "idempotentHint": tool.hints.get("idempotent"),
+                    "destructiveHint": tool.hints.get("destructive"),
+                },
+            }
+            for tool in self._offer.tools()
+        ]
+        return {"tools": tools}
+
+    def _listed_resources(self) -> dict[str, Any]:
+        return {"resources": [_listed("uri", one) for one in self._offer.resources()]}
+
+    def _listed_templates(self) -> dict[str, Any]:
+        return {
+            "resourceTemplates": [_listed("uriTemplate", one) for one in self._offer.templates()]
+        }
+
+
+def _listed(address: str, one: McpResource) -> dict[str, Any]:
+    return {
+        address: one.uri,
+        "name": one.name,
+        "description": one.description,
+        "mimeType": one.mime_type,
+    }
+
+
+def safe_names(hosts: Sequence[str]) -> dict[str, list[str]]:
+    """The package's settings against DNS rebinding, for names that a `Host` header may have."""
+    origins = [f"{scheme}://{host}" for scheme in ("http", "https") for host in hosts]
+    return {"allowed_hosts": list(hosts), "allowed_origins": origins}
+
+
 # ---- Over HTTP, on this machine ----
 
 
@@ -179,14 +244,10 @@ async def http_server(
             f"{host!r} can be reached from other machines: say by `hosts` under which names "
             "('tools.example.org:*'), and put something in front that checks who asks."
         )
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        listening = socket.create_server((host, port), family=family)
+        listening = listen(host, port)
     except OSError as error:
         raise McpServerError(f"{host}:{port}", f"cannot listen: {error}") from error
-    # Accepted connections inherit it. asyncio sets it only where a socket names its protocol, and
-    # without it an answer in two pieces takes 40 ms more.
-    listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     port = listening.getsockname()[1]
     names = [f"{name}:*" for name in _LOOPBACK] + list(hosts)
     started: asyncio.Future[None] = asyncio.get_running_loop().create_future()

@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Mapping, Set
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Literal, NamedTuple, Protocol, TextIO
 
+from coag._util.json_schemas import value_fault
 from coag.errors import CoagError
 
 from .parameters import ServerParams
@@ -48,6 +49,19 @@ class McpRefusedError(Exception):
 
 MESSAGE_CHARACTERS = 500
 """Characters of a server's error that are kept."""
+
+
+def check_structured(tool: str, content: Mapping[str, Any] | None, schema: str) -> None:
+    """The package's check of a result by its tool's schema (JSON), in bounded time.
+
+    Raises:
+        RuntimeError: It does not fit, or is not there.
+    """
+    if content is None:
+        raise RuntimeError(f"tool {tool!r} has an output schema, but gave no structured content")
+    if fault := value_fault(content, schema):
+        raise RuntimeError(f"tool {tool!r} gave structured content that does not fit: {fault}")
+
 
 # ---- What a server has, and what it tells without being asked ----
 

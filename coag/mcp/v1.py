@@ -28,10 +28,16 @@ from mcp.shared._httpx_utils import create_mcp_http_client
 from pydantic import AnyUrl
 from starlette.types import ASGIApp
 
-from coag._util.json_schemas import value_fault
-
 from .parameters import ServerParams, StdioServerParams, StreamableHttpServerParams
-from .server import TOOLS_CHANGED, McpAnswer, McpOffer, NoSuchResourceError, Outbox, one_path
+from .server import (
+    TOOLS_CHANGED,
+    McpOffer,
+    NoSuchResourceError,
+    Outbox,
+    ServedOffer,
+    one_path,
+    safe_names,
+)
 from .session import (
     MESSAGE_CHARACTERS,
     LostError,
@@ -43,6 +49,7 @@ from .session import (
     NotSentError,
     OnNotice,
     Sampler,
+    check_structured,
 )
 from .streams import StreamWatch
 
@@ -59,14 +66,8 @@ class _BoundedSession(ClientSession):
     def check(self, name: str, result: mcp_types.CallToolResult) -> None:
         """Raises RuntimeError if structured content does not fit the tool's schema."""
         schema = self._tool_output_schemas.get(name)
-        if schema is None:
-            return
-        if result.structuredContent is None:
-            raise RuntimeError(
-                f"tool {name!r} has an output schema, but gave no structured content"
-            )
-        if fault := value_fault(result.structuredContent, json.dumps(schema)):
-            raise RuntimeError(f"tool {name!r} gave structured content that does not fit: {fault}")
+        if schema is not None:
+            check_structured(name, result.structuredContent, json.dumps(schema))
 
 
 class _SessionV1:
@@ -318,12 +319,11 @@ def make_server(offer: McpOffer) -> _ServingV1:
     return _ServingV1(offer)
 
 
-class _ServingV1:
+class _ServingV1(ServedOffer):
     """`McpServing` over the package's low-level server."""
 
     def __init__(self, offer: McpOffer) -> None:
-        self._offer = offer
-        self._outboxes: set[Outbox] = set()
+        super().__init__(offer)
         self._server: Server[Outbox, Any] = Server(
             offer.name, offer.version, offer.instructions, lifespan=self._session_lifespan
         )
@@ -338,21 +338,13 @@ class _ServingV1:
         }
         setattr(self._server, "get_capabilities", self._capabilities)  # noqa: B010 - a method
 
-    def updated(self, uri: str) -> None:
-        for outbox in self._outboxes:
-            outbox.put(uri)
-
-    def tools_changed(self) -> None:
-        self.updated(TOOLS_CHANGED)
-
     async def run_stdio(self) -> None:
         async with stdio_server() as (reading, writing):
             await self._server.run(reading, writing, self._server.create_initialization_options())
 
     @asynccontextmanager
     async def http_app(self, hosts: Sequence[str], path: str) -> AsyncGenerator[ASGIApp]:
-        origins = [f"{scheme}://{host}" for scheme in ("http", "https") for host in hosts]
-        safe = TransportSecuritySettings(allowed_hosts=list(hosts), allowed_origins=origins)
+        safe = TransportSecuritySettings.model_validate(safe_names(hosts))
         manager = StreamableHTTPSessionManager(self._server, security_settings=safe)
         async with manager.run():
             yield one_path(path, manager.handle_request)
@@ -383,51 +375,23 @@ class _ServingV1:
 
     async def _list_tools(self, request: Any) -> mcp_types.ServerResult:
         self._outbox()
-        tools = [
-            mcp_types.Tool(
-                name=tool.name,
-                description=tool.description,
-                inputSchema=tool.parameters,
-                annotations=mcp_types.ToolAnnotations(
-                    readOnlyHint=tool.hints.get("read_only"),
-                    idempotentHint=tool.hints.get("idempotent"),
-                    destructiveHint=tool.hints.get("destructive"),
-                ),
-            )
-            for tool in self._offer.tools()
-        ]
-        return mcp_types.ServerResult(mcp_types.ListToolsResult(tools=tools))
+        tools = mcp_types.ListToolsResult.model_validate(self._listed_tools())
+        return mcp_types.ServerResult(tools)
 
     async def _call_tool(self, request: mcp_types.CallToolRequest) -> mcp_types.ServerResult:
         given = request.params
         meta = given.meta.model_dump() if given.meta else {}
         answer = await self._offer.call(given.name, given.arguments or {}, meta)
-        return mcp_types.ServerResult(_result(answer))
+        result = mcp_types.CallToolResult.model_validate(answer.as_json())
+        return mcp_types.ServerResult(result)
 
     async def _list_resources(self, request: Any) -> mcp_types.ServerResult:
-        resources = [
-            mcp_types.Resource(
-                uri=AnyUrl(each.uri),
-                name=each.name,
-                description=each.description,
-                mimeType=each.mime_type,
-            )
-            for each in self._offer.resources()
-        ]
-        return mcp_types.ServerResult(mcp_types.ListResourcesResult(resources=resources))
+        resources = mcp_types.ListResourcesResult.model_validate(self._listed_resources())
+        return mcp_types.ServerResult(resources)
 
     async def _list_templates(self, request: Any) -> mcp_types.ServerResult:
-        templates = [
-            mcp_types.ResourceTemplate(
-                uriTemplate=each.uri,
-                name=each.name,
-                description=each.description,
-                mimeType=each.mime_type,
-            )
-            for each in self._offer.templates()
-        ]
-        result = mcp_types.ListResourceTemplatesResult(resourceTemplates=templates)
-        return mcp_types.ServerResult(result)
+        templates = mcp_types.ListResourceTemplatesResult.model_validate(self._listed_templates())
+        return mcp_types.ServerResult(templates)
 
     async def _read(self, request: mcp_types.ReadResourceRequest) -> mcp_types.ServerResult:
         self._outbox()
@@ -446,14 +410,6 @@ class _ServingV1:
     async def _unsubscribe(self, request: mcp_types.UnsubscribeRequest) -> mcp_types.ServerResult:
         self._outbox().watched.discard(str(request.params.uri))
         return mcp_types.ServerResult(mcp_types.EmptyResult())
-
-
-def _result(answer: McpAnswer) -> mcp_types.CallToolResult:
-    return mcp_types.CallToolResult(
-        content=[mcp_types.TextContent(type="text", text=answer.text)],
-        structuredContent=answer.data,
-        isError=answer.is_error,
-    )
 
 
 def _sender(session: ServerSession) -> Callable[[str], Awaitable[None]]:

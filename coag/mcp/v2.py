@@ -30,10 +30,16 @@ from mcp.shared._httpx_utils import create_mcp_http_client
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from coag._util.json_schemas import value_fault
-
 from .parameters import ServerParams, StdioServerParams, StreamableHttpServerParams
-from .server import TOOLS_CHANGED, McpAnswer, McpOffer, NoSuchResourceError, Outbox, one_path
+from .server import (
+    TOOLS_CHANGED,
+    McpOffer,
+    NoSuchResourceError,
+    Outbox,
+    ServedOffer,
+    one_path,
+    safe_names,
+)
 from .session import (
     MESSAGE_CHARACTERS,
     LostError,
@@ -45,6 +51,7 @@ from .session import (
     NotSentError,
     OnNotice,
     Sampler,
+    check_structured,
 )
 from .streams import StreamWatch
 
@@ -92,14 +99,8 @@ class _SessionV2:
     async def _check(self, name: str, result: mcp_types.CallToolResult) -> None:
         """The package's check of results by the server's schemas, in bounded time."""
         schema = self._schemas.get(name)
-        if schema is None:
-            return
-        if result.structured_content is None:
-            raise RuntimeError(
-                f"tool {name!r} has an output schema, but gave no structured content"
-            )
-        if fault := value_fault(result.structured_content, schema):
-            raise RuntimeError(f"tool {name!r} gave structured content that does not fit: {fault}")
+        if schema is not None:
+            check_structured(name, result.structured_content, schema)
 
     async def call_tool(
         self, name: str, arguments: Mapping[str, Any], meta: Mapping[str, Any] | None = None
@@ -328,12 +329,11 @@ def make_server(offer: McpOffer) -> _ServingV2:
 _Context = ServerRequestContext[Any, Any]
 
 
-class _ServingV2:
+class _ServingV2(ServedOffer):
     """`McpServing` over the package's low-level server."""
 
     def __init__(self, offer: McpOffer) -> None:
-        self._offer = offer
-        self._outboxes: set[Outbox] = set()
+        super().__init__(offer)
         self._server: Server[Any] = Server(
             offer.name,
             version=offer.version,
@@ -348,21 +348,13 @@ class _ServingV2:
             on_subscriptions_listen=self._listen,
         )
 
-    def updated(self, uri: str) -> None:
-        for outbox in self._outboxes:
-            outbox.put(uri)
-
-    def tools_changed(self) -> None:
-        self.updated(TOOLS_CHANGED)
-
     async def run_stdio(self) -> None:
         async with stdio_server() as (reading, writing):
             await self._server.run(reading, writing, self._server.create_initialization_options())
 
     @asynccontextmanager
     async def http_app(self, hosts: Sequence[str], path: str) -> AsyncGenerator[ASGIApp]:
-        origins = [f"{scheme}://{host}" for scheme in ("http", "https") for host in hosts]
-        safe = TransportSecuritySettings(allowed_hosts=list(hosts), allowed_origins=origins)
+        safe = TransportSecuritySettings.model_validate(safe_names(hosts))
         manager = StreamableHTTPSessionManager(self._server, security_settings=safe)
         async with manager.run():
             try:
@@ -372,52 +364,22 @@ class _ServingV2:
                     outbox.close()
 
     async def _list_tools(self, context: _Context, given: Any) -> mcp_types.ListToolsResult:
-        tools = [
-            mcp_types.Tool(
-                name=tool.name,
-                description=tool.description,
-                input_schema=tool.parameters,
-                annotations=mcp_types.ToolAnnotations(
-                    read_only_hint=tool.hints.get("read_only"),
-                    idempotent_hint=tool.hints.get("idempotent"),
-                    destructive_hint=tool.hints.get("destructive"),
-                ),
-            )
-            for tool in self._offer.tools()
-        ]
-        return mcp_types.ListToolsResult(tools=tools)
+        return mcp_types.ListToolsResult.model_validate(self._listed_tools())
 
     async def _call_tool(
         self, context: _Context, given: mcp_types.CallToolRequestParams
     ) -> mcp_types.CallToolResult:
         meta: Mapping[str, Any] = dict(context.meta or {})
-        return _result(await self._offer.call(given.name, given.arguments or {}, meta))
+        answer = await self._offer.call(given.name, given.arguments or {}, meta)
+        return mcp_types.CallToolResult.model_validate(answer.as_json())
 
     async def _list_resources(self, context: _Context, given: Any) -> mcp_types.ListResourcesResult:
-        resources = [
-            mcp_types.Resource(
-                uri=each.uri,
-                name=each.name,
-                description=each.description,
-                mime_type=each.mime_type,
-            )
-            for each in self._offer.resources()
-        ]
-        return mcp_types.ListResourcesResult(resources=resources)
+        return mcp_types.ListResourcesResult.model_validate(self._listed_resources())
 
     async def _list_templates(
         self, context: _Context, given: Any
     ) -> mcp_types.ListResourceTemplatesResult:
-        templates = [
-            mcp_types.ResourceTemplate(
-                uri_template=each.uri,
-                name=each.name,
-                description=each.description,
-                mime_type=each.mime_type,
-            )
-            for each in self._offer.templates()
-        ]
-        return mcp_types.ListResourceTemplatesResult(resource_templates=templates)
+        return mcp_types.ListResourceTemplatesResult.model_validate(self._listed_templates())
 
     async def _read(
         self, context: _Context, given: mcp_types.ReadResourceRequestParams
@@ -508,11 +470,3 @@ def _notices(what: str, wanted: mcp_types.SubscriptionFilter, meta: Any) -> list
     if wanted.resources_list_changed:
         notices.append(mcp_types.ResourceListChangedNotification(params=params))
     return notices
-
-
-def _result(answer: McpAnswer) -> mcp_types.CallToolResult:
-    return mcp_types.CallToolResult(
-        content=[mcp_types.TextContent(text=answer.text)],
-        structured_content=answer.data,
-        is_error=answer.is_error,
-    )

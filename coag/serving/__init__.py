@@ -4,13 +4,14 @@ Nothing here knows what is shown. A page loads nothing from elsewhere, runs noth
 scripts that come with the application, and on a loopback address answers only who names it.
 """
 
+from coag._util.sockets import listen
+
 from .server import (
     PAGE_POLICY,
     SafeHeaders,
     Served,
     ServingError,
     allowed_hosts,
-    listen,
     serve_until_stopped,
     url_of,
 )

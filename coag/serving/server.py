@@ -11,6 +11,7 @@ import uvicorn
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from coag._util.sockets import listen
 from coag.errors import CoagError
 
 # ---- Headers that keep a local page from being misused by others, or by what it shows ----
@@ -103,18 +104,6 @@ class _Uvicorn(uvicorn.Server):
         self.should_exit = True
         if self._closing is not None:
             self._closing()
-
-
-def listen(host: str, port: int) -> socket.socket:
-    """A socket on which requests may arrive at once; port 0 takes a free one.
-
-    Raises:
-        OSError: The address cannot be had.
-    """
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listening = socket.create_server((host, port), family=family)
-    listening.set_inheritable(False)
-    return listening
 
 
 def url_of(listening: socket.socket) -> str:

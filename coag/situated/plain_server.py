@@ -6,7 +6,7 @@ import asyncio
 import json
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, TypeVar
 
 from coag.mcp import McpRefusedError, McpResource, McpSession, McpTool
@@ -62,24 +62,12 @@ class PlainServer:
 
     async def describe(self, session: McpSession) -> ToolDescription:
         """The tool, by what the server lists now."""
-        tools: list[McpTool] = []
+        tools = await _listed(session.page_of_tools, _OPERATIONS) if session.has_tools else []
         resources: list[McpResource] = []
-        if session.has_tools:
-            cursor = None
-            for _ in range(_PAGES):
-                page, cursor = await session.page_of_tools(cursor)
-                tools += page
-                if cursor is None or len(tools) >= _OPERATIONS:
-                    break
         if session.has_resources:
-            cursor = None
-            for _ in range(_PAGES):
-                some, cursor = await session.page_of_resources(cursor)
-                resources += some
-                if cursor is None or len(resources) >= _PROPERTIES:
-                    break
-        self._operations = _named({tool.name: tool for tool in tools[:_OPERATIONS]})
-        self._resources = _named({one.name: one for one in resources[:_PROPERTIES]})
+            resources = await _listed(session.page_of_resources, _PROPERTIES)
+        self._operations = _named({tool.name: tool for tool in tools})
+        self._resources = _named({one.name: one for one in resources})
         return ToolDescription(
             id=self._name,
             description=f"Tools of the MCP server {self._name}",
@@ -125,6 +113,20 @@ class PlainServer:
             rev=self._rev,
             cursor=self.cursor,
         )
+
+
+async def _listed(
+    page_of: Callable[[str | None], Awaitable[tuple[list[T], str | None]]], most: int
+) -> list[T]:
+    """What a server lists page by page, as far as it is wanted."""
+    found: list[T] = []
+    cursor = None
+    for _ in range(_PAGES):
+        page, cursor = await page_of(cursor)
+        found += page
+        if cursor is None or len(found) >= most:
+            break
+    return found[:most]
 
 
 async def _content(session: McpSession, uri: str) -> Any:

@@ -6,13 +6,13 @@ One process owns the file and writes it; others may read it beside, and leave re
 from __future__ import annotations
 
 import sqlite3
-import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
 from coag._util.locks import LockHeldError, lock_file
+from coag._util.sqlite import write_ahead
 from coag._util.text import one_line
 from coag.errors import CoagError
 
@@ -22,7 +22,6 @@ FORM = 1
 """The version of the tables; a file of a newer one is refused."""
 _PATIENCE = 5.0
 """Seconds that a transaction waits for one of another process."""
-_PAUSE = 0.005
 _OWNER_PATIENCE = 1.0
 """Seconds that opening waits for the process that owns the file, e.g. for one that is ending."""
 
@@ -126,7 +125,7 @@ class StoreFile:
             self._check()
             self.db.execute(f"PRAGMA synchronous = {synchronous}")
             if self.owner and self.path is not None:
-                self._log_ahead()
+                write_ahead(self.db, _PATIENCE)
 
     def _connected(self, *, reading: bool) -> sqlite3.Connection:
         """A connection; one for reading changes nothing, also where the owner was killed."""
@@ -172,19 +171,6 @@ class StoreFile:
                 f"{str(self.path)!r} was written by a newer coag (version {form} of the tables, "
                 f"this one knows {FORM}): update coag. The file was left as it is."
             )
-
-    def _log_ahead(self) -> None:
-        """Turns the write-ahead log on; SQLite does not wait for others here by itself."""
-        deadline = time.monotonic() + _PATIENCE
-        while True:
-            try:
-                self.db.execute("PRAGMA journal_mode = WAL")
-            except sqlite3.OperationalError as error:
-                if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
-                    raise
-                time.sleep(_PAUSE)
-            else:
-                return
 
     def close(self) -> None:
         """Closes the file; others may own it from now on."""
