@@ -22,6 +22,8 @@ from coag.errors import CoagError, UnknownNameError
 from coag.models import cancellable
 from coag.schema import Reconciliation, UnsettledAction
 from coag.situated import (
+    READ_MANUAL,
+    READERS,
     Acknowledgement,
     OnSignal,
     OperationDescription,
@@ -152,8 +154,6 @@ class OperationsWorkbench(Workbench):
 # ---- For stock agents ----
 
 WAIT = "wait_for_signal"
-READ_MANUAL = "read_manual"
-READ_PROPERTIES = "read_properties"
 READ_SIGNALS = "read_signals"
 MOST_SECONDS = 30.0
 """The longest that one wait of a stock agent may take."""
@@ -175,8 +175,7 @@ class _Waiting(_After):
 
 
 _READERS: Mapping[str, tuple[str, type[_Named]]] = {
-    READ_MANUAL: ("The manual of a tool: read it before you use the tool.", _Named),
-    READ_PROPERTIES: ("The observable properties of a tool now.", _Named),
+    **{name: (text, _Named) for name, text in READERS.items()},
     READ_SIGNALS: ("The signals that a tool has emitted, after a cursor.", _After),
     WAIT: (
         f"Waits until a tool emits a signal, for at most {MOST_SECONDS:g} seconds. Signals since "

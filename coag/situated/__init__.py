@@ -31,6 +31,8 @@ from .operations import OperationFailedError, OperationRefusedError, operation
 from .perception import ToolPerception
 from .pulling import ToolPerceptionSettings
 from .records import (
+    READ_MANUAL,
+    READERS,
     Acknowledgement,
     OperationDescription,
     PropertyDescription,
@@ -75,6 +77,8 @@ __all__ = [
     "OperationFailedError",
     "ToolPerception",
     "ToolPerceptionSettings",
+    "READERS",
+    "READ_MANUAL",
     "RUNS_NAME",
     "PropertyDescription",
     "PropertyReading",

@@ -233,6 +233,12 @@ def place_of(uri: str) -> tuple[str, str, str | None] | None:
     return tool, rest[0], unquote(rest[1]) if rest[1:] else None
 
 
+READ_MANUAL, READ_PROPERTIES = "read_manual", "read_properties"
+READERS = {
+    READ_MANUAL: "The manual of a tool: read it before you use the tool.",
+    READ_PROPERTIES: "The observable properties of a tool now.",
+}
+"""Tools by which models read that are shown tools alone, and what each is for."""
 CATALOGUE_URI = "tool://catalogue"
 """Where the descriptions of all tools of a server are read: a `Catalogue`."""
 KEY_META = "coag.situated/key"

@@ -29,6 +29,9 @@ from .operations import OperationFailedError
 from .records import (
     CATALOGUE_URI,
     KEY_META,
+    READ_MANUAL,
+    READ_PROPERTIES,
+    READERS,
     Catalogue,
     Wire,
     call_name,
@@ -117,11 +120,8 @@ _BY_TOOL = {
     "required": ["tool"],
     "additionalProperties": False,
 }
-_READERS = {
-    "read_manual": ("The manual of a tool: read it before you use the tool.", manual_uri),
-    "read_properties": ("The observable properties of a tool now.", properties_uri),
-}
-"""Tools for clients that show their models tools alone: what they read is a resource, too."""
+_URIS = {READ_MANUAL: manual_uri, READ_PROPERTIES: properties_uri}
+"""What the tools read that read: it is a resource, too."""
 
 
 class _WorkspaceOffer:
@@ -138,7 +138,7 @@ class _WorkspaceOffer:
         """One for each operation of each tool, and those that read."""
         tools = [
             McpTool(name, described, _BY_TOOL, {"read_only": True})
-            for name, (described, _) in _READERS.items()
+            for name, described in READERS.items()
         ]
         for tool in self._workspace.catalogue():
             for one in tool.operations:
@@ -179,11 +179,10 @@ class _WorkspaceOffer:
         self, name: str, arguments: Mapping[str, Any], meta: Mapping[str, Any]
     ) -> McpAnswer:
         """Starts an operation, or reads."""
-        if name in _READERS:
+        if name in _URIS:
+            uri = _URIS[name](str(arguments.get("tool", "")))
             try:
-                return McpAnswer(
-                    (await self.read(_READERS[name][1](str(arguments.get("tool", ""))))).text
-                )
+                return McpAnswer((await self.read(uri)).text)
             except NoSuchResourceError as error:
                 return McpAnswer(str(error), is_error=True)
         tool, operation = parts_of(name) or ("", name)

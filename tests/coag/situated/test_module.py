@@ -179,6 +179,37 @@ async def test_with_explicit_focus_mounting_perceives_nothing() -> None:
         assert "focus(tool='pump') first" in result.content
 
 
+async def test_focus_is_a_decision_that_can_be_narrowed_and_taken_back() -> None:
+    async with situated(Pump(), settings=SituatedSettings(explicit_focus=True)) as here:
+        await here.act("mount_manual", tool="pump")
+        result = await here.act("focus", tool="pump", signals=["pump.stopped"])
+        assert result.content.startswith("pump is in focus. Now: ")
+        assert here.perception.focused("a") == {"pump": {"pump.stopped"}}
+        await here.act("unmount_manual", tool="pump")
+        assert "pump" in here.perception.focused("a"), "a manual is another matter"
+        assert (await here.act("unfocus", tool="pump")).content == "pump is no longer in focus."
+        assert here.perception.focused("a") == {}
+
+
+async def test_a_wait_for_another_signal_than_those_in_focus_adds_it() -> None:
+    async with situated(Pump()) as here:
+        await here.act("focus", tool="pump", signals=["pump.stopped"])
+        await here.act("wait_for_signal", tool="pump", signal="pump.pressure_nominal")
+        both = {"pump.stopped", "pump.pressure_nominal"}
+        assert here.perception.focused("a") == {"pump": both}
+
+
+async def test_a_manual_that_is_put_away_takes_its_focus_with_it() -> None:
+    async with situated(Pump()) as here:
+        await here.act("focus", tool="pump", signals=["pump.stopped"])
+        await here.act("mount_manual", tool="pump")
+        assert here.perception.focused("a") == {"pump": {"pump.stopped"}}, "it is kept as it was"
+        await here.act("unmount_manual", tool="pump")
+        assert here.perception.focused("a") == {}
+        result = await here.act("boil")
+        assert "no action named 'boil'. Known: abandon, focus" in result.content
+
+
 # ---- Waiting ----
 
 
