@@ -9,10 +9,10 @@ from unittest.mock import AsyncMock, MagicMock  # noqa: TID251 - what users give
 
 import pytest
 from autogen_agentchat.agents import AssistantAgent
-from autogen_agentchat.messages import StructuredMessage
+from autogen_agentchat.messages import HandoffMessage, StructuredMessage, TextMessage
 from autogen_core.memory import ListMemory, MemoryContent
 from autogen_core.model_context import BufferedChatCompletionContext
-from autogen_core.models import CreateResult, ModelFamily, RequestUsage
+from autogen_core.models import CreateResult, ModelFamily, RequestUsage, UserMessage
 from autogen_core.tools import StaticStreamWorkbench
 from autogen_ext.models.replay import ReplayChatCompletionClient
 from pydantic import BaseModel
@@ -181,3 +181,19 @@ def test_a_configuration_of_assistant_agent_makes_an_agent_of_ours(
     agent = CoagAgent._from_config(config)  # pyright: ignore[reportPrivateUsage]
     assert (agent.name, agent.description) == ("a", "Adds.")
     assert agent.arguments.model_client is client
+
+
+async def test_messages_are_added_to_a_context_as_assistant_agent_adds_them() -> None:
+    carried = UserMessage(content="Look at order 7.", source="desk")
+    messages = [
+        HandoffMessage(content="Over to you.", source="desk", target="a", context=[carried]),
+        TextMessage(content="Thanks.", source="user"),
+    ]
+    added: list[list[Any]] = []
+    for kind in (AssistantAgent, CoagAgent):
+        context = BufferedChatCompletionContext(9)
+        agent: Any = kind("a", ScriptedModel(hello))
+        await agent._add_messages_to_context(context, messages)
+        added.append(await context.get_messages())
+    assert added[0] == added[1]
+    assert [one.content for one in added[1]] == ["Look at order 7.", "Over to you.", "Thanks."]

@@ -180,6 +180,26 @@ async def test_each_signal_sets_its_goal_once_also_over_a_restart(tmp_path: Path
         assert all(cup in goal for cup, goal in zip(cups, goals, strict=True))
 
 
+async def test_a_signal_sets_only_the_goals_that_it_meets_and_old_ones_are_left() -> None:
+    two = ORDERS.on.model_copy(update={"where": {"cups": 2}})
+    goals = [
+        ORDERS.model_copy(update={"name": "two", "on": two}),
+        ORDERS.model_copy(
+            update={"name": "hot", "on": OnSignal(tool="kettle", name="kettle.boiled")}
+        ),
+    ]
+    async with (
+        kitchen() as (workspace, kettle),
+        cook(scripted("Served."), workspace, goals=goals) as agent,
+    ):
+        kettle.order(1)
+        kettle.order(2)
+        await when_there_are(agent, 1)
+        kettle.boil()
+        await when_there_are(agent, 2)
+        assert sorted(one.id.partition("-")[0] for one in agent.store.find()) == ["hot", "two"]
+
+
 async def test_no_signal_of_a_burst_is_left_without_its_goal() -> None:
     async with (
         kitchen() as (workspace, kettle),

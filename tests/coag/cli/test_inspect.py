@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import signal
 import socket
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -43,6 +46,18 @@ def test_a_port_that_is_taken_is_an_error_that_says_what_to_do(
             done = say("inspect", *place, "--port", port)
             assert done.code == 2, done.err
             assert "cannot be served" in done.err
+
+
+@pytest.mark.broken_trace("its run is made up")
+def test_it_says_where_it_serves_until_it_is_stopped(coag_run: RunFolder) -> None:
+    command = [sys.executable, "-m", "coag", "inspect", str(coag_run.path), "--port", "0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as served:
+        assert served.stdout is not None
+        line = served.stdout.readline()
+        served.send_signal(signal.SIGINT)
+        rest = served.stdout.read()
+    assert f"/runs/{coag_run.path.name}" in line
+    assert rest == "Ctrl-C ends it.\n"
 
 
 def test_what_is_no_run_and_no_folder_is_an_error(say: Say) -> None:

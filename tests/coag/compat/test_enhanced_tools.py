@@ -188,3 +188,44 @@ async def test_a_stock_agent_boils_water_in_one_wait(bench: EnhancedToolWorkbenc
     result = await agent.run(task="Boil water.")
 
     assert result.messages[-1].to_text() == "It is hot."
+
+
+async def test_signals_are_read_from_a_cursor_on(bench: EnhancedToolWorkbench) -> None:
+    await bench.call_tool("kettle__switch_on", {})
+    await bench.call_tool("wait_for_signal", {"tool": "kettle", "signal": "kettle.boiled"})
+
+    page = json.loads((await bench.call_tool("read_signals", {"tool": "kettle"})).to_text())
+    rest = await bench.call_tool("read_signals", {"tool": "kettle", "after": page["cursor"]})
+
+    assert [one["name"] for one in page["events"]] == ["kettle.boiled"]
+    assert json.loads(rest.to_text())["events"] == []
+
+
+async def test_a_signal_that_no_tool_declares_is_not_waited_for(
+    bench: EnhancedToolWorkbench,
+) -> None:
+    waited = await bench.call_tool("wait_for_signal", {"tool": "kettle", "signal": "kettle.cold"})
+
+    assert waited.is_error
+    assert (
+        "no signal of tool 'kettle' named 'kettle.cold'. Known: kettle.boiled" in waited.to_text()
+    )
+
+
+async def test_of_two_servers_with_a_tool_of_one_name_the_first_has_it() -> None:
+    first, second = Workspace(), Workspace()
+    mine, other = Kettle("kettle"), Kettle("kettle")
+    first.add(mine)
+    second.add(other)
+    bench = EnhancedToolWorkbench(
+        [InProcessConnection(first, "one"), InProcessConnection(second, "two")]
+    )
+
+    await bench.list_tools()
+    await bench.call_tool("kettle__switch_on", {})
+
+    assert (mine.status, other.status) == ("HEATING", "OFF")
+    foreign = UnsettledAction(intent_id="1", action="refund", arguments={}, cycle=1)
+    assert await bench.reconcile(foreign) == "unknown"
+    for workspace in (first, second):
+        await workspace.close()

@@ -312,6 +312,23 @@ async def test_tools_of_a_server_that_was_away_at_the_start_are_found_later() ->
         assert agent.perception.problems == ()
 
 
+async def test_a_tool_that_is_not_in_focus_can_be_used_and_waits_for_no_reading() -> None:
+    line = Line(belfry(Bell()))
+    async with perceiving(line) as agent:
+        perception = agent.perception
+        asked = line.asked
+        done = await perception.invoke("a", "bell", "pull", {}, "key-1")
+        assert perception.acknowledged("a", "bell") == done.cursor
+        refused = await perception.invoke("a", "bell", "pull", {"rope": 2}, "key-2")
+        assert not refused.accepted
+        assert perception.acknowledged("a", "bell") == done.cursor
+        perception.expect("bell")
+        await perception.unfocus("a", "bell")
+        assert line.asked == asked
+        await perception.release("a")
+        assert perception.acknowledged("a", "bell") is None
+
+
 # ---- What is missing ----
 
 
