@@ -48,11 +48,11 @@ def inspect(
     def started(url: str) -> None:
         address = url if run is None else f"{url}/runs/{run.path.name}"
         name = one_line(str(folder), 300)
-        show([Text.assemble(f"The runs in {name}: ", (address, "bold"))])
+        lines = [Text.assemble(f"The runs in {name}: ", (address, "bold"))]
         if host not in _HERE:
             warning = "Everybody who reaches this address can read the logs; there is no password."
-            show([Text(warning, style="yellow")])
-        show([Text("Ctrl-C ends it.", style=DIM)])
+            lines.append(Text(warning, style="yellow"))
+        show([*lines, Text("Ctrl-C ends it.", style=DIM)])
         if browser:
             webbrowser.open(address)
 

@@ -53,11 +53,12 @@ def test_it_says_where_it_serves_until_it_is_stopped(coag_run: RunFolder) -> Non
     command = [sys.executable, "-m", "coag", "inspect", str(coag_run.path), "--port", "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as served:
         assert served.stdout is not None
-        line = served.stdout.readline()
+        lines = [served.stdout.readline(), served.stdout.readline()]
         served.send_signal(signal.SIGINT)
         rest = served.stdout.read()
-    assert f"/runs/{coag_run.path.name}" in line
-    assert rest == "Ctrl-C ends it.\n"
+    assert f"/runs/{coag_run.path.name}" in lines[0]
+    assert lines[1] == "Ctrl-C ends it.\n"
+    assert rest == ""
 
 
 def test_what_is_no_run_and_no_folder_is_an_error(say: Say) -> None:
