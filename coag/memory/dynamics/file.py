@@ -1,0 +1,111 @@
+"""The file in which the dynamics of memory rest: one SQLite database, in RAM where the records are.
+
+Each table belongs to one module of this room, or of the room above, which brings its schema and
+alone reads and writes it.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+from coag._util.sqlite import write_ahead
+from coag.errors import RecordStoreError
+
+DYNAMICS_FILE = "dynamics.sqlite3"
+"""Its name beside an agent's records."""
+_VERSION = 1
+_PATIENCE = 10.0
+"""Seconds to wait for another process that writes."""
+
+
+class DynamicsFile:
+    """A database of this process or, by a path, of several.
+
+    Calls are short, and made on the event loop or in a thread; one transaction at a time.
+
+    Args:
+        path: The file, which is made where it is not there; None keeps everything in RAM.
+
+    Raises:
+        RecordStoreError: It cannot be opened, is no such database, or a newer version made it.
+    """
+
+    def __init__(self, path: Path | None = None) -> None:
+        self.path = path
+        self._lock = threading.RLock()
+        name = ":memory:" if path is None else str(path)
+        try:
+            if path is not None:
+                path.parent.mkdir(parents=True, exist_ok=True)
+            self._db = sqlite3.connect(
+                name, timeout=_PATIENCE, isolation_level=None, check_same_thread=False
+            )
+            self._db.row_factory = sqlite3.Row
+            if path is not None:
+                write_ahead(self._db, _PATIENCE)
+                self._db.execute("PRAGMA synchronous = NORMAL")
+            self._check_version()
+        except (sqlite3.Error, OSError) as error:
+            raise RecordStoreError(
+                f"The dynamics of memory at {name!r} cannot be opened: {error}. "
+                "Name a folder that can be written, or another file."
+            ) from error
+
+    def _check_version(self) -> None:
+        (version,) = self._db.execute("PRAGMA user_version").fetchone()
+        if version > _VERSION:
+            raise RecordStoreError(
+                f"The dynamics of memory at {str(self.path)!r} have version {version}, and this "
+                f"version of coag reads up to {_VERSION}. Use a newer coag."
+            )
+        if version < _VERSION:
+            self._db.execute(f"PRAGMA user_version = {_VERSION}")
+
+    def create(self, schema: str) -> None:
+        """Makes tables that are not there: statements with IF NOT EXISTS, divided by semicolons."""
+        with self.transaction() as db:
+            for statement in filter(None, map(str.strip, schema.split(";"))):
+                db.execute(statement)
+
+    @contextmanager
+    def transaction(self) -> Generator[sqlite3.Connection]:
+        """Statements that take effect together, at the end; nested ones join the outer one.
+
+        Raises:
+            RecordStoreError: The database is closed, broken, or in use for too long.
+        """
+        with self._lock:
+            if self._db.in_transaction:
+                yield self._db
+                return
+            try:
+                self._db.execute("BEGIN IMMEDIATE")
+                try:
+                    yield self._db
+                except BaseException:
+                    self._db.execute("ROLLBACK")
+                    raise
+                self._db.execute("COMMIT")
+            except sqlite3.Error as error:
+                raise RecordStoreError(
+                    f"The dynamics of memory at {str(self.path)!r} failed: {error}."
+                ) from error
+
+    def rows(self, query: str, *values: object) -> list[sqlite3.Row]:
+        """What a query finds."""
+        with self._lock:
+            try:
+                return self._db.execute(query, values).fetchall()
+            except sqlite3.Error as error:
+                raise RecordStoreError(
+                    f"The dynamics of memory at {str(self.path)!r} failed: {error}."
+                ) from error
+
+    def close(self) -> None:
+        """Lets go of the file; closing twice does no harm."""
+        with self._lock:
+            self._db.close()

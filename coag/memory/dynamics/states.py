@@ -1,0 +1,149 @@
+"""What the dynamics of one owner know of each record, and the table that keeps it."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import astuple, dataclass, fields
+from datetime import datetime
+from typing import Any
+
+from coag.store import slices
+
+from .file import DynamicsFile
+
+DAY = 86_400.0
+"""Seconds."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordState:
+    """What the dynamics of one owner know of one record. Times are POSIX seconds."""
+
+    record: str
+    """The record's id."""
+    encoded_at: float
+    strength: float
+    """Encoding strength, 0..1: what is left of it now is `forgetting.strength_now`."""
+    stability: float
+    """Days in which the strength falls to 1/e."""
+    used_at: float
+    """When it was last recalled and kept, or encoded."""
+    uses: int = 0
+    importance: float = 0.5
+    valence: float = 0.0
+    """-1..1."""
+    arousal: float = 0.0
+    """0..1."""
+    dominance: float = 0.0
+    """-1..1."""
+    flashbulb: bool = False
+    """Stored once, at encoding: it does not drift, is not suppressed, and does not fade."""
+    exempt: bool = False
+    """It never fades."""
+    perspective: bool = False
+    """Encoded from a witness's point of view: it drifts at half the rate."""
+    drift: float = 0.0
+    """All that reconsolidation moved it by, over its three axes."""
+    heard_at: float = 0.0
+    """When its source was last heard or checked: confidence falls from here."""
+    confidence: float = 1.0
+    """How sure it is where it comes from, as of `heard_at`; see `aging.confidence_now`."""
+    schema: str = ""
+    """Id of the cluster that it fits; empty for none."""
+    gist: str | None = None
+    """What recall shows in place of the text."""
+    gist_at: float | None = None
+    faded_at: float | None = None
+    """When sleep took it out of recall."""
+
+    @property
+    def intensity(self) -> float:
+        """How strong its feeling is, 0..1."""
+        return abs(self.valence) * self.arousal
+
+
+_NAMES = tuple(field.name for field in fields(RecordState))
+_BOOLEANS = tuple(field.name for field in fields(RecordState) if field.type == "bool")
+_STATES = f"""
+CREATE TABLE IF NOT EXISTS states (
+  owner TEXT NOT NULL, {", ".join(_NAMES)}, PRIMARY KEY (owner, record)
+) WITHOUT ROWID
+"""
+_MOST = 500
+"""Ids in one query."""
+
+
+def seconds(at: datetime) -> float:
+    """A moment as it is kept here."""
+    return at.timestamp()
+
+
+def days_since(then: float, now: float) -> float:
+    """Days between two times; 0 where the clock jumped back."""
+    return max(0.0, now - then) / DAY
+
+
+class RecordStates:
+    """The states of one owner.
+
+    Args:
+        file: Where they are.
+        owner: Whose they are; those of others are neither seen nor touched.
+    """
+
+    def __init__(self, file: DynamicsFile, owner: str) -> None:
+        self.file = file
+        self.owner = owner
+        file.create(_STATES)
+
+    def get(self, ids: Sequence[str]) -> dict[str, RecordState]:
+        """The states of these records, by their ids; those without one are left out."""
+        found: dict[str, RecordState] = {}
+        for some in slices(list(ids), _MOST):
+            marks = ",".join("?" * len(some))
+            query = f"SELECT * FROM states WHERE owner = ? AND record IN ({marks})"
+            rows = self.file.rows(query, self.owner, *some)
+            found |= {row["record"]: _state_of(row) for row in rows}
+        return found
+
+    def put(self, states: Iterable[RecordState]) -> None:
+        """Stores states, in place of what was known of their records."""
+        marks = ",".join("?" * (len(_NAMES) + 1))
+        rows = [(self.owner, *astuple(state)) for state in states]
+        with self.file.transaction() as db:
+            db.executemany(
+                f"INSERT OR REPLACE INTO states (owner, {', '.join(_NAMES)}) VALUES ({marks})",
+                rows,
+            )
+
+    def drop(self, ids: Iterable[str], *, every_owner: bool = False) -> None:
+        """Forgets states; of all owners where the records themselves are gone."""
+        whose, rest = ("", ()) if every_owner else ("owner = ? AND ", (self.owner,))
+        with self.file.transaction() as db:
+            db.executemany(
+                f"DELETE FROM states WHERE {whose}record = ?", [(*rest, one) for one in ids]
+            )
+
+    def scan(self, *, after: str = "", batch: int = _MOST) -> Iterator[list[RecordState]]:
+        """All states in the order of their records' ids, some at a time, behind one id."""
+        query = "SELECT * FROM states WHERE owner = ? AND record > ? ORDER BY record LIMIT ?"
+        while rows := self.file.rows(query, self.owner, after, batch):
+            yield [_state_of(row) for row in rows]
+            after = rows[-1]["record"]
+
+    def find(self, condition: str, *values: object) -> list[RecordState]:
+        """Traces that meet a condition in SQL, e.g. `valence < ? ORDER BY encoded_at LIMIT 1`."""
+        query = f"SELECT * FROM states WHERE owner = ? AND {condition}"
+        return [_state_of(row) for row in self.file.rows(query, self.owner, *values)]
+
+    def count(self) -> int:
+        """How many there are."""
+        query = "SELECT COUNT(*) AS n FROM states WHERE owner = ?"
+        return int(self.file.rows(query, self.owner)[0]["n"])
+
+
+def _state_of(row: sqlite3.Row) -> RecordState:
+    values: dict[str, Any] = {name: row[name] for name in _NAMES}
+    values |= {name: bool(values[name]) for name in _BOOLEANS}
+    return RecordState(**values)
