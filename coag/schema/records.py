@@ -80,6 +80,8 @@ class Mood(Value):
     """From bad to good."""
     arousal: float = Field(ge=0.0, le=1.0)
     """From calm to excited."""
+    dominance: float = Field(default=0.0, ge=-1.0, le=1.0)
+    """From controlled to in control (PAD; Mehrabian & Russell 1974)."""
 
 
 class Dynamics(Value):

@@ -3,8 +3,43 @@
 docs/design/memory-dynamics.md is its design.
 """
 
+from .aging import (
+    SchemaFit,
+    TraitChange,
+    TraitName,
+    confidence_now,
+    gist_of,
+    gisted,
+    heard,
+    is_due_for_gist,
+    persona_proposals,
+    regulated,
+    schema_fit,
+    usable_gist,
+    with_schema,
+)
+from .appraisal import AT_REST, Appraise, VaderAppraisal, arousal_of
+from .encoding import FLASHBULB_INTENSITY, attention, encode, yerkes_dodson
 from .engine import MemoryDynamics
+from .features import ContentFeatures, features_of
 from .file import DYNAMICS_FILE, DynamicsFile
+from .forgetting import (
+    NEUTRAL_STRENGTH,
+    has_faded,
+    is_exempt,
+    neutral_stability,
+    strength_now,
+    used,
+)
+from .recalling import (
+    FeltRecord,
+    cue_of,
+    felt,
+    pick_involuntary,
+    reconsolidated,
+    rivals,
+    suppressed,
+)
 from .settings import (
     ArchiveRetention,
     EmotionRegulation,
@@ -46,6 +81,42 @@ __all__ = [
     "seconds",
     "days_since",
     "DAY",
+    "ContentFeatures",
+    "features_of",
+    "Appraise",
+    "VaderAppraisal",
+    "arousal_of",
+    "AT_REST",
+    "encode",
+    "attention",
+    "yerkes_dodson",
+    "FLASHBULB_INTENSITY",
+    "strength_now",
+    "used",
+    "has_faded",
+    "is_exempt",
+    "neutral_stability",
+    "NEUTRAL_STRENGTH",
+    "reconsolidated",
+    "rivals",
+    "suppressed",
+    "pick_involuntary",
+    "FeltRecord",
+    "felt",
+    "cue_of",
+    "is_due_for_gist",
+    "gist_of",
+    "usable_gist",
+    "gisted",
+    "confidence_now",
+    "heard",
+    "regulated",
+    "SchemaFit",
+    "schema_fit",
+    "with_schema",
+    "TraitName",
+    "TraitChange",
+    "persona_proposals",
     "DynamicsFile",
     "DYNAMICS_FILE",
 ]

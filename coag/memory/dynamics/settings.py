@@ -6,15 +6,15 @@ docs/design/memory-dynamics.md says otherwise.
 
 from __future__ import annotations
 
-from typing import Literal, get_args
+from typing import Literal, Self, get_args
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from coag.errors import ConfigurationError
 from coag.schema import Value
 
 
-class Traits(Value):
+class Traits(Value, allow_inf_nan=False):
     """A personality: the six factors of HEXACO (Ashton & Lee 2007), each 0..1, 0.5 if unknown."""
 
     honesty: float = Field(default=0.5, ge=0.0, le=1.0)
@@ -25,15 +25,16 @@ class Traits(Value):
     openness: float = Field(default=0.5, ge=0.0, le=1.0)
 
 
-class Forgetting(Value):
+class Forgetting(Value, allow_inf_nan=False):
     """The forgetting curve (Ebbinghaus 1885) with spacing (Bjork & Bjork 1992)."""
 
-    retention: float = Field(default=180.0, gt=0.0, allow_inf_nan=False)
+    retention: float = Field(default=180.0, ge=0.0001, le=1_000_000.0)
     """Days after which a neutral record that is never used falls to the floor."""
-    floor: float = Field(default=0.05, gt=0.0, lt=1.0)
-    """What is weaker fades: it is no longer recalled, and sleep archives it."""
-    ceiling: float = Field(default=3650.0, gt=0.0, allow_inf_nan=False)
-    """Days; stability grows no further."""
+    floor: float = Field(default=0.05, gt=0.0, lt=0.5)
+    """What is weaker fades: it is no longer recalled, and sleep archives it. A neutral record
+    begins at 0.5."""
+    ceiling: float = Field(default=3650.0, gt=0.0, le=10_000_000.0)
+    """Days; use makes no record more stable."""
     exempt_types: frozenset[str] = frozenset()
     """Records of these types never fade."""
     exempt_importance: float = Field(default=0.9, ge=0.0, le=1.0)
@@ -42,7 +43,7 @@ class Forgetting(Value):
     """What a full strength adds to the score of a recalled record; none takes as much away."""
 
 
-class Reconsolidation(Value):
+class Reconsolidation(Value, allow_inf_nan=False):
     """A recalled memory takes on some of the present mood (Nader, Schafe & Le Doux 2000)."""
 
     rate: float = Field(default=0.05, ge=0.0, le=1.0)
@@ -51,7 +52,7 @@ class Reconsolidation(Value):
     """All drift of one record, over its three axes, is at most this."""
 
 
-class RetrievalInducedForgetting(Value):
+class RetrievalInducedForgetting(Value, allow_inf_nan=False):
     """Recalling one memory weakens its rivals (Anderson, Bjork & Bjork 1994)."""
 
     similarity: float = Field(default=0.7, ge=0.0, le=1.0)
@@ -62,7 +63,7 @@ class RetrievalInducedForgetting(Value):
     """Rivals at each recall."""
 
 
-class InvoluntaryRecall(Value):
+class InvoluntaryRecall(Value, allow_inf_nan=False):
     """Now and then an old memory comes unasked (Berntsen 2009)."""
 
     chance: float = Field(default=0.08, ge=0.0, le=1.0)
@@ -71,7 +72,7 @@ class InvoluntaryRecall(Value):
     """Days since it was encoded, at least."""
 
 
-class FeelingOfKnowing(Value):
+class FeelingOfKnowing(Value, allow_inf_nan=False):
     """The feeling that something is known which does not come (Nelson & Narens 1990)."""
 
     low: float = Field(default=0.3, ge=0.0, le=1.0)
@@ -79,8 +80,14 @@ class FeelingOfKnowing(Value):
     """A record that was not kept, and whose score is between the two, is felt."""
     most: int = Field(default=3, ge=0)
 
+    @model_validator(mode="after")
+    def _in_order(self) -> Self:
+        if self.low > self.high:
+            raise ValueError(f"low ({self.low!r}) is above high ({self.high!r}); exchange them")
+        return self
 
-class Gist(Value):
+
+class Gist(Value, allow_inf_nan=False):
     """Old records keep their point and lose their wording (Reyna & Brainerd 1995)."""
 
     age: float = Field(default=60.0, ge=0.0)
@@ -93,7 +100,7 @@ class Gist(Value):
     """Share of its encoding strength that a record loses with its wording."""
 
 
-class SchemaEncoding(Value):
+class SchemaEncoding(Value, allow_inf_nan=False):
     """What fits nothing known is kept better (Bartlett 1932; Tse et al. 2007)."""
 
     similarity: float = Field(default=0.75, ge=0.0, le=1.0)
@@ -104,10 +111,10 @@ class SchemaEncoding(Value):
     """What one that fits loses."""
 
 
-class SourceConfidence(Value):
+class SourceConfidence(Value, allow_inf_nan=False):
     """Where something was learned is forgotten first (Johnson, Hashtroudi & Lindsay 1993)."""
 
-    half_life: float = Field(default=120.0, gt=0.0)
+    half_life: float = Field(default=120.0, ge=0.0001)
     """Days in which the confidence in what a person, tool or sensor said halves; what was
     concluded loses it faster."""
     floor: float = Field(default=0.3, ge=0.0, le=1.0)
@@ -115,7 +122,7 @@ class SourceConfidence(Value):
     """Recall says how sure it is of what is below."""
 
 
-class EmotionRegulation(Value):
+class EmotionRegulation(Value, allow_inf_nan=False):
     """Strong feelings lose their force (Gross 1998)."""
 
     arousal: float = Field(default=0.8, ge=0.0, le=1.0)
@@ -125,7 +132,7 @@ class EmotionRegulation(Value):
     """Records at each sleep, the strongest first."""
 
 
-class PersonaDrift(Value):
+class PersonaDrift(Value, allow_inf_nan=False):
     """What an agent lives through changes its traits, a little."""
 
     records: int = Field(default=10, ge=1)
@@ -136,7 +143,7 @@ class PersonaDrift(Value):
     """Whether a proposal takes effect by itself; every version is kept."""
 
 
-class Links(Value):
+class Links(Value, allow_inf_nan=False):
     """Records that are recalled together are tied (Hebb 1949)."""
 
     rate: float = Field(default=0.1, ge=0.0, le=1.0)
@@ -147,7 +154,7 @@ class Links(Value):
     """Of the best so many records of a recall each two are tied."""
 
 
-class ArchiveRetention(Value):
+class ArchiveRetention(Value, allow_inf_nan=False):
     """How long the archive keeps what nobody looks at."""
 
     age: float = Field(default=365.0, gt=0.0)
@@ -161,7 +168,7 @@ class ArchiveRetention(Value):
 Preset = Literal["plain", "assistant", "companion", "npc"]
 
 
-class MemoryDynamicsSettings(Value):
+class MemoryDynamicsSettings(Value, allow_inf_nan=False):
     """Which mechanisms are at work, and how; a mechanism that is None is off."""
 
     forgetting: Forgetting | None = None

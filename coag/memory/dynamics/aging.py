@@ -1,0 +1,294 @@
+"""What time does to memory: gists, doubt about sources, calmer feelings, schemata, another persona.
+
+Pure functions; each does nothing where its mechanism is None in the settings. At traits of 0.5,
+or none, the numbers are those of the settings.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
+
+from coag._util.text import in_a_line
+from coag.schema import Record, Trust, Value
+
+from .forgetting import stability_of
+from .settings import MemoryDynamicsSettings, PersonaDrift, Traits
+from .states import RecordState, days_since
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+# ---- Gist ----
+
+_UNSPACED = "\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
+_WORD = re.compile(rf"[{_UNSPACED}]|[^\s{_UNSPACED}]+")
+_SENTENCE_END = re.compile(r"(?<=[.!?;])\s+|(?<=[。！？])|\n+")  # noqa: RUF001 - marks of other scripts
+_NUMBER = re.compile(r"\d")
+_NAME = re.compile(r"(?<=[\w,;:] )[A-Z]\w+")
+_BINDING = re.compile(
+    r"\b(?:not|never|no longer|only|unless|must|always|because|promised?|agreed|decided|died|born"
+    r"|moved|married|allergic|prefers?|hates?|loves?|n't)\b",
+    re.IGNORECASE,
+)
+
+
+def is_due_for_gist(state: RecordState, now: float, settings: MemoryDynamicsSettings) -> bool:
+    """Whether a record is old and seldom used enough to keep its gist only.
+
+    Flashbulbs, what is exempt, what has a gist already and what has faded keep their wording.
+    """
+    how = settings.gist
+    if how is None or state.gist is not None or state.faded_at is not None:
+        return False
+    if state.flashbulb or state.exempt or state.uses >= how.uses:
+        return False
+    return days_since(state.encoded_at, now) >= how.age
+
+
+def gist_of(text: str, settings: MemoryDynamicsSettings) -> str | None:
+    """The sentences of a text that say most, in their order, word for word.
+
+    Numbers, names, and words that bind ("never", "unless", "promised") make a sentence telling,
+    and so does standing first. Where even one sentence is too long, its beginning stands for it.
+
+    Returns:
+        At most `gist.words` words, always fewer than the text has; None where the text is short
+        enough as it is, or gists are off.
+    """
+    how = settings.gist
+    if how is None or _size(text) <= how.words:
+        return None
+    sentences = [one for one in map(in_a_line, _SENTENCE_END.split(text)) if one]
+    by_worth = sorted(range(len(sentences)), key=lambda at: (-_worth(sentences[at], at), at))
+    chosen, room = list[int](), how.words
+    for at in by_worth:
+        if (size := _size(sentences[at])) <= room:
+            chosen.append(at)
+            room -= size
+    if not chosen:
+        beginning = sentences[by_worth[0]]
+        end = [found.end() for found in _WORD.finditer(beginning)][how.words - 1]
+        return f"{beginning[:end]}…"
+    return " ".join(sentences[at] for at in sorted(chosen))
+
+
+def usable_gist(answer: str, text: str, settings: MemoryDynamicsSettings) -> str | None:
+    """What a model gave as the gist of a text, on one line; None where it is none.
+
+    It is none where it is empty, has more words than a gist may, or is no shorter than the text.
+    """
+    how, gist = settings.gist, in_a_line(answer)
+    if how is None or not gist or _size(gist) > how.words:
+        return None
+    return gist if _size(gist) < _size(text) and len(gist) < len(text) else None
+
+
+def gisted(
+    state: RecordState, gist: str, now: float, settings: MemoryDynamicsSettings
+) -> RecordState:
+    """The state of a record of which the gist is kept: a little weaker, once.
+
+    Raises:
+        ValueError: The gist is empty.
+    """
+    how = settings.gist
+    if not gist.strip():
+        raise ValueError(f"The gist {gist!r} of record {state.record!r} is empty; keep the text.")
+    if how is None or state.gist is not None:
+        return state
+    return replace(state, gist=gist, gist_at=now, strength=state.strength * (1 - how.weakening))
+
+
+def _size(text: str) -> int:
+    return sum(1 for _ in _WORD.finditer(text))
+
+
+def _worth(sentence: str, place: int) -> float:
+    numbers, names = len(_NUMBER.findall(sentence)) > 0, len(_NAME.findall(sentence))
+    return 1.5 * numbers + 0.7 * min(3, names) + bool(_BINDING.search(sentence)) + (place == 0)
+
+
+# ---- Where it comes from ----
+
+_CONCLUDED = 0.5
+"""So much of the half-life has what was concluded."""
+
+
+def confidence_now(
+    state: RecordState, record: Record, now: float, settings: MemoryDynamicsSettings
+) -> float:
+    """How sure it still is where a record comes from, 0..1.
+
+    It halves in `half_life` days since the source was last heard or checked, in half of them for
+    what was concluded, and falls to the floor at most. What the developer wrote stays as it was.
+    """
+    how = settings.source_confidence
+    origin = record.provenance
+    if how is None or origin.trust is Trust.DEVELOPER:
+        return state.confidence
+    concluded = origin.source_kind == "agent" or bool(record.lineage.derived_from)
+    half_life = how.half_life * (_CONCLUDED if concluded else 1.0)
+    left = state.confidence * 0.5 ** (days_since(state.heard_at, now) / half_life)
+    return max(left, min(how.floor, state.confidence))
+
+
+def heard(state: RecordState, now: float, confidence: float = 1.0) -> RecordState:
+    """The state of a record whose source said it again, or was checked: confidence is restored."""
+    return replace(state, heard_at=now, confidence=max(state.confidence, confidence))
+
+
+# ---- Feelings ----
+
+
+def regulated(
+    state: RecordState, settings: MemoryDynamicsSettings, traits: Traits | None = None
+) -> RecordState:
+    """The state after a sleep: arousal above the limit falls, and with it the intensity.
+
+    Valence stays: the bad stays bad, it stirs less. The agreeable calm down sooner.
+    """
+    how = settings.emotion_regulation
+    if how is None or state.arousal <= how.arousal:
+        return state
+    rate = min(1.0, how.rate * (0.7 + 0.6 * (traits or Traits()).agreeableness))
+    return replace(state, arousal=state.arousal * (1 - rate))
+
+
+# ---- Schemata ----
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaFit:
+    """How a record fits what is known."""
+
+    schema: str
+    """Id of the cluster that it fits; empty where it fits none."""
+    similarity: float
+    """Cosine to the nearest cluster."""
+    factor: float
+    """What its encoding strength is multiplied by."""
+
+
+def schema_fit(
+    vector: NDArray[np.float32] | Sequence[float],
+    centroids: Mapping[str, NDArray[np.float32] | Sequence[float]],
+    settings: MemoryDynamicsSettings,
+    traits: Traits | None = None,
+) -> SchemaFit | None:
+    """How a record fits the clusters of what is known; None where none are known yet.
+
+    What fits none is kept better, the more so by the open; what fits one, worse.
+
+    Args:
+        vector: Of the record; where it is all zeros, nothing is known of it: None.
+        centroids: Of the clusters, by their ids.
+        settings: From which cosine on it fits, and what that means.
+        traits: Whose memory it is.
+    """
+    import numpy as np
+
+    how = settings.schema_encoding
+    own = np.asarray(vector, dtype=np.float64)
+    length = np.linalg.norm(own)
+    if how is None or not centroids or length == 0:
+        return None
+    names = list(centroids)
+    rows = np.asarray([centroids[name] for name in names], dtype=np.float64)
+    lengths = np.linalg.norm(rows, axis=1) * length
+    cosines = np.divide(rows @ own, lengths, out=np.zeros(len(names)), where=lengths > 0)
+    best = int(cosines.argmax())
+    cosine = float(cosines[best])
+    if cosine >= how.similarity:
+        return SchemaFit(names[best], cosine, 1 - how.discount)
+    openness = (traits or Traits()).openness
+    return SchemaFit("", cosine, 1 + how.boost * (0.8 + 0.4 * openness))
+
+
+def with_schema(
+    state: RecordState, fit: SchemaFit | None, settings: MemoryDynamicsSettings
+) -> RecordState:
+    """The state of a new record, after it was seen how it fits; it stays above the floor."""
+    if fit is None:
+        return state
+    floor = 0.0 if settings.forgetting is None else settings.forgetting.floor
+    least = min(state.strength, 2 * floor)
+    strength = min(1.0, max(least, state.strength * fit.factor))
+    stability = stability_of(strength, settings, flashbulb=state.flashbulb)
+    return replace(state, schema=fit.schema, strength=strength, stability=stability)
+
+
+# ---- Persona ----
+
+TraitName = Literal[
+    "honesty", "emotionality", "extraversion", "agreeableness", "conscientiousness", "openness"
+]
+_NOTICEABLE = 0.3
+"""Balance from which on a trait moves."""
+_MOST_CHANGES = 2
+
+
+class TraitChange(Value):
+    """A proposal to change one trait."""
+
+    trait: TraitName
+    before: float
+    after: float
+    confidence: float
+    """0..1, by how many records it rests on."""
+    reason: str
+
+
+def persona_proposals(
+    states: Sequence[RecordState], traits: Traits, settings: MemoryDynamicsSettings
+) -> tuple[TraitChange, ...]:
+    """How what was lived through would change a personality: at most two traits, a little.
+
+    Much warmth makes agreeable, much conflict the contrary; lively joy makes outgoing, gloom
+    withdrawn; what stirs makes emotional, calm less so, and a little more conscientious.
+
+    Args:
+        states: Of the new episodic records since the last time; too few propose nothing.
+        traits: As they are.
+        settings: How many records, and the largest change.
+    """
+    how = settings.persona_drift
+    if how is None or len(states) < how.records:
+        return ()
+    many = len(states)
+
+    def share(*which: bool) -> float:
+        return sum(which) / many
+
+    warm = share(*(one.valence > 0.3 for one in states))
+    conflict = share(*(one.valence < -0.3 and one.arousal > 0.4 for one in states))
+    lively = share(*(one.valence > 0.3 and one.arousal > 0.5 for one in states))
+    gloom = share(*(one.valence < -0.3 and one.arousal <= 0.4 for one in states))
+    stirred = share(*(one.arousal > 0.7 for one in states))
+    calm = share(*(one.arousal < 0.3 and abs(one.valence) < 0.3 for one in states))
+    balances: dict[TraitName, tuple[float, str]] = {
+        "agreeableness": (warm - conflict, f"{warm:.0%} warm, {conflict:.0%} conflict"),
+        "extraversion": (lively - gloom, f"{lively:.0%} lively, {gloom:.0%} gloomy"),
+        "emotionality": (stirred - calm, f"{stirred:.0%} stirring, {calm:.0%} calm"),
+        "conscientiousness": (calm / 2, f"{calm:.0%} calm"),
+    }
+    changes = [
+        _change(name, balance, f"{shares} of {many} records", traits, how, many)
+        for name, (balance, shares) in balances.items()
+        if abs(balance) > _NOTICEABLE
+    ]
+    moved = [one for one in changes if one.after != one.before]
+    moved.sort(key=lambda one: -abs(one.after - one.before))
+    return tuple(moved[:_MOST_CHANGES])
+
+
+def _change(
+    name: TraitName, balance: float, reason: str, traits: Traits, how: PersonaDrift, many: int
+) -> TraitChange:
+    before: float = getattr(traits, name)
+    after = max(0.0, min(1.0, before + how.largest * balance))
+    confidence = round(min(1.0, 0.3 + 0.7 * many / 50), 3)
+    return TraitChange(trait=name, before=before, after=after, confidence=confidence, reason=reason)

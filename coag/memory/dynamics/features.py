@@ -1,0 +1,184 @@
+"""What a text is about, as far as encoding cares: features by rules.
+
+The rules are patterns of English words and phrases, never of parts of words. They leave alone what
+is said every day: "just", "new", "no", "thanks", "call" are no features. A text in another
+language has none, and is encoded as neutral. A model may give the same features instead.
+"""
+
+from __future__ import annotations
+
+import re
+
+from pydantic import Field
+
+from coag.schema import Value
+
+from .appraisal import Appraise, arousal_of
+
+_CHARACTERS = 4_000
+"""Characters of a text that are looked at."""
+_APOSTROPHES = {0x2019: "'"}
+
+
+class ContentFeatures(Value, allow_inf_nan=False):
+    """What is in a text, each 0..1: 0 for not at all; a rule gives 0 or 1, a model any."""
+
+    novelty: float = Field(default=0.0, ge=0.0, le=1.0)
+    """Something that never was before, or is not as expected."""
+    procedure: float = Field(default=0.0, ge=0.0, le=1.0)
+    """How something is done."""
+    emotion: float = Field(default=0.0, ge=0.0, le=1.0)
+    """Somebody's feelings."""
+    social: float = Field(default=0.0, ge=0.0, le=1.0)
+    """People, and what they are to each other."""
+    cooperation: float = Field(default=0.0, ge=0.0, le=1.0)
+    """Help, sharing, agreement."""
+    ethical: float = Field(default=0.0, ge=0.0, le=1.0)
+    """Right and wrong."""
+    contradiction: float = Field(default=0.0, ge=0.0, le=1.0)
+    """Something is not as it was said to be."""
+    commitment: float = Field(default=0.0, ge=0.0, le=1.0)
+    """A promise, an appointment, a date to keep."""
+    relevance: float = Field(default=0.5, ge=0.0, le=1.0)
+    """How much it matters to what the agent is about; 0.5 where nobody says."""
+    sentiment: float = Field(default=0.0, ge=-1.0, le=1.0)
+    """From bad to good."""
+    arousal: float = Field(default=0.0, ge=0.0, le=1.0)
+    """How stirring it is; 0 for not at all."""
+
+
+def _any(*phrases: str) -> re.Pattern[str]:
+    return re.compile(rf"\b(?:{'|'.join(phrases)})(?!\w)", re.IGNORECASE)
+
+
+_KIN = (
+    r"(?:mother|father|mum|mom|dad|parents?|sister|brother|son|daughter|wife|husband|partner|"
+    r"girlfriend|boyfriend|fianc[eé]e?|aunt|uncle|cousin|niece|nephew|grand\w+|family|friends?|"
+    r"neighbou?rs?|colleagues?|boss|roommate|flatmate|classmates?|teammates?)"
+)
+_NAME = r"(?-i:[A-Z])\w+"
+_DAY = (
+    r"(?:today|tonight|tomorrow|monday|tuesday|wednesday|thursday|friday|saturday|sunday|noon|"
+    r"midnight|next (?:week|month|year)|the end of|january|february|march|april|may|june|july|"
+    r"august|september|october|november|december|\d)"
+)
+_DOING = (
+    r"(?:call|send|write|bring|pay|finish|visit|meet|come|help|do|make|give|let|take|return|buy|"
+    r"deliver|reply|answer|check|fix|prepare|be there|be back|get back|never|always|not)"
+)
+_RULES = {
+    "novelty": _any(
+        r"(?:for the |my |our |his |her |their |the (?:very )?)?first[- ]time",
+        r"never (?:before|(?:\w+ )?(?:seen|heard|met|known|tried|happened))",
+        r"discover(?:ed|y|ies|s)?",
+        r"surpris(?:ed|ing|ingly|e)",
+        r"unexpected(?:ly)?",
+        r"unprecedented",
+        r"unheard of",
+        r"breakthrough",
+        r"invent(?:ed|ion|s)",
+        r"(?:brand[- ]new|entirely new|completely new|whole new)",
+        r"new (?:idea|way|approach|method|theory|species|kind|sort|insight|evidence)s?",
+        r"(?:strange|weird|bizarre|unusual)(?:ly)?",
+        r"out of the blue",
+    ),
+    "procedure": _any(
+        r"how to \w+",
+        r"step (?:\d+|one|two|three|by step)",
+        r"(?:instructions?|procedure|protocol|recipe|workflow|checklist|runbook)s?",
+        r"first,? .{2,80}?,? (?:and )?then",
+        r"(?:before|after|when(?:ever)?|if) you \w+.{0,80}?\b"
+        r"(?:always|never|must|should|make sure)",
+        r"make sure (?:to|that|you)",
+        r"in order to \w+",
+        r"(?:press|click|type|enter|run|restart|unplug|install|configure) the \w+",
+    ),
+    "emotion": _any(
+        r"(?:terrif|horrif)(?:y|ies|ied|ying)",
+        r"(?:afraid|scared|frightened|anxious|nervous|worried|panicked|panic)",
+        r"(?:happy|happier|happily|happiness|glad|delighted|overjoyed|joy|joyful|thrilled|ecstatic"
+        r"|elated|excited)",
+        r"(?:sad|sadly|sadness|unhappy|miserable|depressed|heartbroken|devastated|lonely|grief"
+        r"|griev(?:e|es|ed|ing)|mourn(?:s|ed|ing)?|crie[ds]|crying|tears|wept|weeping)",
+        r"(?:angry|angrily|anger|furious|enraged|rage|annoyed|upset|frustrated|resent\w*)",
+        r"(?:ashamed|shame|embarrass(?:ed|ing)|humiliated|guilt|guilty|proud|pride|jealous|envious)",
+        r"(?:hate[sd]?|hatred|loathe[sd]?|despise[sd]?|disgust(?:ed|ing)?|adore[sd]?)",
+        r"(?:in love|(?:i|we|he|she|they) (?:really |still )?love[sd]?)",
+    ),
+    "social": _any(
+        rf"(?:my|your|his|her|our|their|\w+'s) (?:\w+ )?{_KIN}",
+        rf"{_KIN} of (?:mine|yours|his|hers|ours|theirs)",
+        r"(?:wedding|married|marry|engaged to|divorced?|funeral|birthday|anniversary|reunion)",
+        r"(?:friendship|relationship|fell in love|broke up|made friends|dating)",
+        rf"met (?:with )?(?:{_NAME}|him|her|them|up)",
+        r"(?:introduced|invited|gossip(?:ed)?|quarrel(?:led|ed)?|argued|chatted) \w+",
+    ),
+    "cooperation": _any(
+        rf"help(?:s|ed|ing)? (?:me|you|him|her|us|them|each other|out|with|{_NAME})",
+        r"help(?:ed|ing|ful)",
+        r"together",
+        r"(?:shared?|sharing|split) (?:\w+ ){0,3}(?:with|between|among)",
+        r"(?:agreed|agreement|compromised?|consensus)",
+        r"(?:collaborat\w+|cooperat\w+|co-operat\w+|team(?:ed)? up|teamwork|join(?:ed)? forces)",
+        rf"work(?:s|ed|ing)? with (?:me|you|him|her|us|them|{_NAME})",
+        r"(?:volunteer(?:ed|s)?|support(?:ed|s|ive) (?:me|you|him|her|us|them|each other))",
+        r"let's",
+    ),
+    "ethical": _any(
+        r"(?:unfair(?:ly|ness)?|(?:not|isn't|wasn't|is it|was it) fair|fairness)",
+        r"(?:honest(?:y|ly)?|dishonest(?:y|ly)?|integrity|moral(?:s|ly|ity)?|immoral|ethic(?:s|al"
+        r"|ally)|unethical)",
+        r"(?:justice|injustice|unjust(?:ly)?)",
+        r"(?:lied|lies|lying) (?:to|about)",
+        r"(?:cheat(?:ed|s|ing)?|st(?:eal|eals|ole|olen|ealing)|betray(?:ed|al|s)?|brib(?:e|ed|es|ery)"
+        r"|corrupt(?:ed|ion)?|fraud|plagiari\w+|exploit(?:ed|ation)|discriminat\w+)",
+        r"the (?:right|wrong|decent) thing",
+        r"(?:it|that)(?: is| was| would be|'s) wrong to",
+        r"(?:guilty of|broke (?:his|her|their|my|our|a|the) (?:promise|word))",
+        r"deserve[sd]?",
+    ),
+    "contradiction": _any(
+        r"(?:that|this|it|which)(?: is| was|'s)(?: not|n't) (?:true|right|correct|so|the case)",
+        r"(?:that|this|it|you said)(?: is| was|'s) (?:wrong|false|incorrect|untrue|a mistake)",
+        r"correction(?=:)",
+        r"contrary to",
+        r"contradict(?:s|ed|ion|ory)?",
+        r"no longer",
+        r"(?:used to|once) .{2,60}?\b(?:but|and) now",
+        r"(?:i|you|we|he|she|they) (?:was|were|am|are|been) (?:mistaken|wrong)",
+        r"changed (?:my|his|her|their|our|your) minds?",
+        r"(?:in fact|actually),? (?:it|he|she|they|i|we|that|this|the|not)",
+        r"no, (?:it|that|he|she|they|the|this|i|we|you)",
+        r"not \w+(?: \w+){0,3},? but (?:rather )?\w+",
+    ),
+    "commitment": _any(
+        r"(?:i|we|you|he|she|they|who) (?:\w+ )?(?:promise[ds]?|swore|vow(?:ed)?|pledged?)",
+        r"promise to",
+        r"commit(?:ted|ment|ments)? to",
+        rf"(?:i|we)(?:'ll| will| shall) (?:\w+ )?{_DOING}",
+        r"(?:agreed|have|has|need|ought) to \w+ .{0,60}?\bby " + _DAY,
+        rf"(?:deadline|due) (?:is |on |by |at )*{_DAY}",
+        rf"due (?:on|by) {_DAY}",
+        r"deadlines?",
+        r"appointments?",
+        r"(?:must|can)(?: not|n't|not) forget",
+        rf"(?:owe[sd]?|in debt to) (?:me|you|him|her|us|them|{_NAME})",
+        r"remind (?:me|us)",
+    ),
+}
+
+
+def features_of(text: str, appraise: Appraise | None = None) -> ContentFeatures:
+    """The features of a text by rules; `relevance` stays at 0.5, which no rule can know.
+
+    Args:
+        text: Any text; of a long one the first 4,000 characters are looked at.
+        appraise: Says what it feels like, e.g. `VaderAppraisal()`; without it `sentiment` is 0,
+            and `arousal` is read off stirring words and emphasis.
+    """
+    beginning = " ".join(text[:_CHARACTERS].split()).translate(_APOSTROPHES)
+    found = {name: float(bool(rule.search(beginning))) for name, rule in _RULES.items()}
+    if appraise is None:
+        return ContentFeatures(**found, arousal=arousal_of(text))
+    feeling = appraise(text)
+    return ContentFeatures(**found, sentiment=feeling.valence, arousal=feeling.arousal)

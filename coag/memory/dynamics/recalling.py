@@ -1,0 +1,209 @@
+"""What recall does to memory, beyond finding: mood seeps in, rivals weaken, the unasked comes.
+
+Pure functions; each does nothing where its mechanism is None in the settings. At traits of 0.5,
+or none, the numbers are those of the settings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from random import Random
+from typing import TYPE_CHECKING
+
+from coag._util.text import in_a_line
+from coag.schema import Mood, RecalledRecord, Record
+
+from .forgetting import has_faded, neutral_stability
+from .settings import MemoryDynamicsSettings, Traits
+from .states import RecordState, days_since
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+_LEAST_STABLE = 0.1
+"""Share of the neutral stability below which rivals lose none: whoever asks often cannot erase."""
+_LEAST_WEIGHT = 0.01
+"""How likely a record without feeling comes unasked, beside one of full intensity at 1."""
+_CUE_WORDS = 4
+_COMMON = (
+    "a an the this that these those and or but if then so of in on at to for from by with as is "
+    "are was were be been has have had do does did will would can could should may might must i me "
+    "my we us our you your he him his she her it its they them their there here not no very just "
+    "about who what when where which how also"
+)
+_STOP_WORDS = frozenset(_COMMON.split())
+
+
+def reconsolidated(
+    state: RecordState,
+    mood: Mood | None,
+    settings: MemoryDynamicsSettings,
+    traits: Traits | None = None,
+) -> RecordState:
+    """The state after a recall in a mood: each axis of its feeling moves towards it.
+
+    The emotional are moved further, perspective records half as far, flashbulbs not at all. All
+    moves of one record, over its three axes, add up to at most the cap; the last is cut to fit.
+    """
+    how = settings.reconsolidation
+    if how is None or mood is None or state.flashbulb:
+        return state
+    who = traits or Traits()
+    rate = min(1.0, how.rate * (0.5 + who.emotionality)) * (0.5 if state.perspective else 1.0)
+    moves = (
+        rate * (mood.valence - state.valence),
+        rate * (mood.arousal - state.arousal),
+        rate * (mood.dominance - state.dominance),
+    )
+    size, room = sum(map(abs, moves)), max(0.0, how.cap - state.drift)
+    if size == 0.0 or room == 0.0:
+        return state
+    part = min(1.0, room / size)
+    return replace(
+        state,
+        valence=_within(state.valence + part * moves[0], -1.0),
+        arousal=_within(state.arousal + part * moves[1], 0.0),
+        dominance=_within(state.dominance + part * moves[2], -1.0),
+        drift=min(how.cap, state.drift + part * size),
+    )
+
+
+def rivals(
+    kept: Sequence[str],
+    others: Sequence[str],
+    vectors: Mapping[str, NDArray[np.float32] | Sequence[float]],
+    settings: MemoryDynamicsSettings,
+) -> tuple[str, ...]:
+    """Records that were found but not kept, and are alike to one that was; the likest first.
+
+    Args:
+        kept: Ids of what recall returns.
+        others: Ids of what was found beside it.
+        vectors: By id, of any length above 0; a record without one has no rivals, and is none.
+        settings: How alike, and how many at most.
+    """
+    how = settings.retrieval_induced_forgetting
+    chosen = set(kept)
+    left = [one for one in dict.fromkeys(others) if one in vectors and one not in chosen]
+    winners = [one for one in kept if one in vectors]
+    if how is None or not left or not winners:
+        return ()
+    cosines = (
+        _unit([vectors[one] for one in left]) @ _unit([vectors[one] for one in winners]).T
+    ).max(axis=1)
+    alike = sorted(zip(cosines.tolist(), left, strict=True), key=lambda pair: -pair[0])
+    return tuple(one for cosine, one in alike if cosine > how.similarity)[: how.most]
+
+
+def suppressed(
+    state: RecordState, settings: MemoryDynamicsSettings, traits: Traits | None = None
+) -> RecordState:
+    """The state of a rival: it loses stability, to a tenth of the neutral one at least.
+
+    The conscientious suppress more. Flashbulbs and what is exempt lose nothing.
+    """
+    how = settings.retrieval_induced_forgetting
+    if how is None or state.flashbulb or state.exempt:
+        return state
+    who = traits or Traits()
+    rate = min(1.0, how.rate * (0.7 + 0.6 * who.conscientiousness))
+    least = min(state.stability, _LEAST_STABLE * neutral_stability(settings))
+    return replace(state, stability=max(least, state.stability * (1 - rate)))
+
+
+def pick_involuntary(
+    states: Iterable[RecordState],
+    now: float,
+    settings: MemoryDynamicsSettings,
+    random: Random,
+    traits: Traits | None = None,
+) -> RecordState | None:
+    """The record that comes unasked at this recall; None mostly.
+
+    What stirs most comes most. The open are visited more often.
+
+    Args:
+        states: What may come: those old enough that have not faded are chosen from. They are
+            read only if chance wills that something comes, so a generator costs nothing else.
+        now: In POSIX seconds.
+        settings: Chance and age.
+        random: One number is drawn at each recall, a second if something may come.
+        traits: Whose memory it is.
+    """
+    how = settings.involuntary_recall
+    if how is None:
+        return None
+    who = traits or Traits()
+    if random.random() >= how.chance * (0.5 + who.openness):
+        return None
+    old = [
+        state
+        for state in states
+        if days_since(state.encoded_at, now) >= how.age
+        and state.faded_at is None
+        and not has_faded(state, now, settings)
+    ]
+    if not old:
+        return None
+    weights = [max(_LEAST_WEIGHT, state.intensity) for state in old]
+    return random.choices(old, weights)[0]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FeltRecord:
+    """A record that is on the tip of the tongue: that it is known is felt, what it says is not."""
+
+    id: str
+    cue: str
+    """A few words on what it is about; foreign text, to be quoted as such."""
+    score: float
+    """How well it answered the query, 0..1."""
+
+
+def felt(
+    hits_not_kept: Iterable[RecalledRecord],
+    settings: MemoryDynamicsSettings,
+    traits: Traits | None = None,
+) -> list[FeltRecord]:
+    """What was found but not kept, and scored between the two limits; the best first.
+
+    The outgoing feel it sooner: extraversion lowers the lower limit.
+    """
+    how = settings.feeling_of_knowing
+    if how is None:
+        return []
+    who = traits or Traits()
+    low = how.low * (1.3 - 0.6 * who.extraversion)
+    within = [hit for hit in hits_not_kept if low <= hit.score < how.high]
+    within.sort(key=lambda hit: -hit.score)
+    return [
+        FeltRecord(id=hit.record.id, cue=cue_of(hit.record), score=hit.score)
+        for hit in within[: how.most]
+    ]
+
+
+def cue_of(record: Record) -> str:
+    """A few words on what a record is about, without what it says: its subject, or first words."""
+    if record.fact is not None:
+        return in_a_line(f"{record.fact.subject} {record.fact.attribute}")
+    telling = [
+        word
+        for word in (one.strip(".,;:!?\"'()[]") for one in record.text[:400].split())
+        if word and word.casefold() not in _STOP_WORDS
+    ]
+    return " ".join(telling[:_CUE_WORDS]) or record.type
+
+
+def _within(value: float, least: float) -> float:
+    return max(least, min(1.0, value))
+
+
+def _unit(rows: Sequence[NDArray[np.float32] | Sequence[float]]) -> NDArray[np.float64]:
+    """Rows of length 1; those of zeros stay."""
+    import numpy as np
+
+    matrix = np.asarray(rows, dtype=np.float64)
+    lengths = np.linalg.norm(matrix, axis=1, keepdims=True)
+    return np.divide(matrix, lengths, out=np.zeros_like(matrix), where=lengths > 0)
