@@ -104,6 +104,7 @@ async def _play_situated(player: Player) -> str:
         budget=ActivityBudget(steps=player.steps),
         depth="compact",
         proposal=player.proposal,
+        enumerate_actions=player.proposal == "json",
     ) as agent:
         player.usage.blocked = lambda: all(
             one.state is ActivityState.BLOCKED for one in agent.open_activities()
