@@ -29,6 +29,7 @@ from .records import (
     FIXED_FIELDS,
     SHORT_ID_LENGTH,
     check_metadata,
+    flat_fields,
     short_id,
     slices,
     superseded_pair,
@@ -41,7 +42,7 @@ from .reembedding import (
     reembed,
     unfinished_reembedding,
 )
-from .search import DEFAULT_RANKING, Ranking, Search, ranked
+from .search import DEFAULT_RANKING, Ranking, Search, condition_of, ranked
 
 __all__ = [
     "open_store",
@@ -63,6 +64,8 @@ __all__ = [
     "parse_where",
     "FIXED_FIELDS",
     "check_metadata",
+    "flat_fields",
+    "condition_of",
     "folded",
     "SHORT_ID_LENGTH",
     "short_id",

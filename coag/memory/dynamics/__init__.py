@@ -19,6 +19,7 @@ from .aging import (
     with_schema,
 )
 from .appraisal import AT_REST, Appraise, VaderAppraisal, arousal_of
+from .archive import ArchiveEntry, ArchiveReason, MemoryArchive
 from .encoding import FLASHBULB_INTENSITY, attention, encode, yerkes_dodson
 from .engine import MemoryDynamics
 from .features import ContentFeatures, features_of
@@ -58,6 +59,7 @@ from .settings import (
     Traits,
 )
 from .states import DAY, RecordState, RecordStates, days_since, seconds
+from .whole import StoreWithArchive
 
 __all__ = [
     "MemoryDynamics",
@@ -118,5 +120,9 @@ __all__ = [
     "TraitChange",
     "persona_proposals",
     "DynamicsFile",
+    "MemoryArchive",
+    "ArchiveEntry",
+    "ArchiveReason",
+    "StoreWithArchive",
     "DYNAMICS_FILE",
 ]

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from coag.schema import Clock, SystemClock
 
+from .archive import MemoryArchive
 from .file import DynamicsFile
 from .settings import MemoryDynamicsSettings, Preset
 from .states import RecordStates
@@ -40,6 +41,7 @@ class MemoryDynamics:
         self.clock: Clock = clock or SystemClock()
         self.file = DynamicsFile(None if path is None else Path(path))
         self.states = RecordStates(self.file, owner)
+        self.archive = MemoryArchive(self.file)
         self.random = random.Random(self.settings.seed)
 
     def close(self) -> None:

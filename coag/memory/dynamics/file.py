@@ -72,8 +72,12 @@ class DynamicsFile:
                 db.execute(statement)
 
     @contextmanager
-    def transaction(self) -> Generator[sqlite3.Connection]:
+    def transaction(self, *, durable: bool = False) -> Generator[sqlite3.Connection]:
         """Statements that take effect together, at the end; nested ones join the outer one.
+
+        Args:
+            durable: Whether what was written survives a power loss, too, not only the end of the
+                process; that waits for the disk.
 
         Raises:
             RecordStoreError: The database is closed, broken, or in use for too long.
@@ -83,6 +87,7 @@ class DynamicsFile:
                 yield self._db
                 return
             try:
+                self._db.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
                 self._db.execute("BEGIN IMMEDIATE")
                 try:
                     yield self._db

@@ -132,6 +132,15 @@ class RecordStates:
             yield [_state_of(row) for row in rows]
             after = rows[-1]["record"]
 
+    def of_others(self, ids: Sequence[str]) -> list[RecordState]:
+        """What other owners know of these records."""
+        found: list[RecordState] = []
+        for some in slices(list(ids), _MOST):
+            marks = ",".join("?" * len(some))
+            query = f"SELECT * FROM states WHERE record IN ({marks}) AND owner != ?"
+            found += map(_state_of, self.file.rows(query, *some, self.owner))
+        return found
+
     def find(self, condition: str, *values: object) -> list[RecordState]:
         """Traces that meet a condition in SQL, e.g. `valence < ? ORDER BY encoded_at LIMIT 1`."""
         query = f"SELECT * FROM states WHERE owner = ? AND {condition}"
