@@ -32,6 +32,7 @@ BEHIND_EXTRAS = (
 # warning stays an error. The plug-in of anyio is not used, and some versions of it warn at import.
 TESTS = (
     "-m", "not slow and not model and not browser", "--ignore=tests/architecture",
+    "--ignore=tests/browser",
     "-p", "no:cacheprovider", "-p", "no:anyio",
     "-W", "default::DeprecationWarning", "-W", "default::PendingDeprecationWarning",
     "--disable-warnings",

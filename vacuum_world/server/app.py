@@ -102,7 +102,12 @@ async def join_world(hub: Hub, caller: AnyCaller, wish: JoinRequest, response: R
     )
 
 
-@robots.delete("/api/agents/{id}", status_code=204, responses=described(401, 403, 404, 503))
+@robots.delete(
+    "/api/agents/{id}",
+    status_code=204,
+    response_model=None,
+    responses=described(401, 403, 404, 503),
+)
 async def leave_world(hub: Hub, caller: OwnerOrControl, id: str) -> None:
     """Leaves; the experimenter may remove any robot."""
     if caller.robot not in (None, id):
@@ -201,7 +206,10 @@ async def read_all(hub: Hub, robot: CallingRobot) -> Reading:
 
 
 @robots.put(
-    "/api/agents/{id}/report", status_code=204, responses=described(401, 403, 404, 413, 422)
+    "/api/agents/{id}/report",
+    status_code=204,
+    response_model=None,
+    responses=described(401, 403, 404, 413, 422),
 )
 async def report_mind(hub: Hub, robot: CallingRobot, id: str, report: Report) -> None:
     """Shows watchers what the robot's agent thinks and believes; the world stays as it is."""
