@@ -30,7 +30,9 @@ from itertools import chain, islice
 from pydantic import Field
 
 from coag.schema import RecalledRecord, Record, ScoreParts, Value
-from coag.store import RecordStore, Search, WrappedStore, ranked
+from coag.store import LinkSource, RecordStore, Search, WrappedStore, ranked
+
+from .dynamics.links import passed_on
 
 # ---- What a record is about: the entities that it mentions, by simple rules of writing ----
 
@@ -209,7 +211,12 @@ class SemanticNetwork:
         return found if len(found) <= max(share, self.limits.never_common) else frozenset[str]()
 
     def activation(
-        self, seeds: str | Mapping[str, float], *, steps: int = 2, decay: float = 0.5
+        self,
+        seeds: str | Mapping[str, float],
+        *,
+        steps: int = 2,
+        decay: float = 0.5,
+        links: LinkSource | None = None,
     ) -> dict[str, float]:
         """The activation of every entity that is reached from some, above 0; the seeds' sum is 1.
 
@@ -223,6 +230,8 @@ class SemanticNetwork:
                 with weights above 0, of which only the proportions count.
             steps: How many records deep it goes.
             decay: What is left of the activation when it leaves a record, 0..1.
+            links: Ties between records; over each of them activation also passes, lessened by
+                the decay, to the entities of the record at its other end.
         """
         weights = dict.fromkeys(self.named_in(seeds), 1.0) if isinstance(seeds, str) else seeds
         named = sorted((entity_named(one), weight) for one, weight in weights.items())
@@ -230,15 +239,17 @@ class SemanticNetwork:
         whole = sum(known.values())
         firing = {one: weight / whole for one, weight in known.items()}
         reached = dict(firing)
+        passed: set[str] = set()
         for _ in range(steps):
-            firing = self._fired(firing, reached, decay)
+            records = self._shared_out(firing)
+            if links is not None:
+                records |= self._over_links(records, links, passed, decay)
+            firing = self._fired(records, reached, decay)
             reached.update(firing)
         return reached
 
-    def _fired(
-        self, firing: Mapping[str, float], reached: Collection[str], decay: float
-    ) -> dict[str, float]:
-        """The entities that these activate through the records that mention both."""
+    def _shared_out(self, firing: Mapping[str, float]) -> dict[str, float]:
+        """The records that mention these entities, with what each gets of their activation."""
         records: dict[str, float] = defaultdict(float)
         enough = [one for one, activation in firing.items() if activation >= _LEAST_ACTIVATION]
         strongest = nsmallest(_MOST_FIRING, enough, key=lambda one: (-firing[one], one))
@@ -246,6 +257,22 @@ class SemanticNetwork:
             among = self.records_of(entity)
             for one in among:
                 records[one] += firing[entity] / len(among)
+        return records
+
+    def _over_links(
+        self, records: Mapping[str, float], links: LinkSource, passed: set[str], decay: float
+    ) -> dict[str, float]:
+        """The records that the strongest of these are tied to; each passes activation on once."""
+        strongest = nsmallest(_MOST_FIRING, records, key=lambda one: (-records[one], one))
+        firing = {one: records[one] for one in strongest if one not in passed}
+        passed.update(firing)
+        given = passed_on(firing, links.neighbours(firing), passed | records.keys())
+        return {one: decay * given[one] for one in given if one in self._mentioned}
+
+    def _fired(
+        self, records: Mapping[str, float], reached: Collection[str], decay: float
+    ) -> dict[str, float]:
+        """The entities that these records mention, and that were not activated before."""
         fired: dict[str, float] = defaultdict(float)
         for one in sorted(records):
             mentioned = self._mentioned[one]
@@ -401,7 +428,7 @@ class AssociativeStore(WrappedStore):
             self._by_way(networks[scope], bridge, search, known=frozenset(best))
             for scope in scopes
             if scope in networks
-            for bridge in self._bridges(networks[scope], search.text, hits)
+            for bridge in self._bridges(networks[scope], search, hits)
         ]
         for hit in chain.from_iterable(await asyncio.gather(*ways)):
             known = best.setdefault(hit.record.id, hit)
@@ -410,20 +437,20 @@ class AssociativeStore(WrappedStore):
         return ranked(best.values(), search.k)
 
     def _bridges(
-        self, network: SemanticNetwork, text: str, hits: Sequence[RecalledRecord]
+        self, network: SemanticNetwork, search: Search, hits: Sequence[RecalledRecord]
     ) -> list[tuple[str, str]]:
         """The most active entities besides those the query names, and the query put to each.
 
         There the entity takes the place of the one that led to it, or follows the query.
         """
-        how = self.association
+        how, text = self.association, search.text or ""
         named = network.named_in(text)
         seeds = dict.fromkeys(named, 1.0)
         for hit in hits[: how.begin_with]:
             mentioned = network.entities(hit.record.id)
             for entity in mentioned:
                 seeds[entity] = seeds.get(entity, 0.0) + hit.score / len(mentioned)
-        active = network.activation(seeds, steps=how.steps, decay=how.decay)
+        active = network.activation(seeds, steps=how.steps, decay=how.decay, links=search.links)
         leading = [one for one in active if one not in named and len(network.records_of(one)) > 1]
         best = nsmallest(how.bridges, leading, key=lambda one: (-active[one], one))
         led = ((one, next((n for n in named if network.ties(n, one)), "")) for one in best)

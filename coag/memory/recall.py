@@ -11,6 +11,7 @@ from coag.errors import RecordStoreError
 from coag.schema import Clock, MemoryKind, RecalledRecord, Record
 from coag.store import SHORT_ID_LENGTH, RecordStore, Search, parse_where, ranked, short_id
 
+from .dynamics.links import RecordLinks, with_linked
 from .facts import in_force, is_bounded
 
 MOST = 1_000
@@ -58,6 +59,8 @@ class Recaller:
     source_timeout: float
     clock: Clock
     """By it a record holds now or not; read only for records that state times."""
+    links: RecordLinks | None = None
+    """What ties the records for the one who asks; recall follows it."""
 
     async def recall(self, searches: Sequence[Search]) -> Recall:
         """The records that answer a question, best first, with those that contradict them.
@@ -108,7 +111,10 @@ class Recaller:
         current: list[RecalledRecord] = []
         try:
             for _ in range(_ROUNDS):
-                hits = await self.store.search(replace(search, k=asked_for))
+                wide = replace(search, k=asked_for, links=self.links)
+                hits = await self.store.search(wide)
+                if self.links is not None:
+                    hits = await with_linked(hits, wide, self.store, self.links)
                 current = [hit for hit in hits if self._in_force(hit.record)]
                 if len(current) >= k or len(hits) < asked_for:
                     break

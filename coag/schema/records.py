@@ -202,6 +202,12 @@ class ScoreParts(Value):
     recency: float = 0.0
     importance: float = 0.0
     trust: float = 0.0
+    strength: float = 0.0
+    """How well it is retained; see `coag.memory.dynamics`."""
+    mood: float = 0.0
+    """How its mood fits the agent's."""
+    links: float = 0.0
+    """Links learned from use lead to it."""
 
     def describe(self) -> str:
         """The parts in a line, the weightiest first, e.g. `lexical +0.41, dense +0.20`.

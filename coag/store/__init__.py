@@ -42,7 +42,7 @@ from .reembedding import (
     reembed,
     unfinished_reembedding,
 )
-from .search import DEFAULT_RANKING, Ranking, Search, condition_of, ranked
+from .search import DEFAULT_RANKING, LinkSource, Ranking, Search, condition_of, ranked
 
 __all__ = [
     "open_store",
@@ -58,6 +58,7 @@ __all__ = [
     "throw_away",
     "WrappedStore",
     "Search",
+    "LinkSource",
     "superseded_pair",
     "Ranking",
     "DEFAULT_RANKING",

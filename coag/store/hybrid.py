@@ -48,12 +48,12 @@ class Ranked(NamedTuple):
 
     entry: IndexEntry
     parts: tuple[float, ...]
-    """In the order of the fields of `ScoreParts`."""
+    """In the order of the first fields of `ScoreParts`; the further ones are not a store's."""
     total: float
 
     def why(self) -> ScoreParts:
         """The parts by name."""
-        named = zip(ScoreParts.model_fields, self.parts, strict=True)
+        named = zip(ScoreParts.model_fields, self.parts, strict=False)
         return ScoreParts(**{name: round(part, 4) for name, part in named})
 
 

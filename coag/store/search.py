@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from pydantic import Field
 
@@ -51,6 +51,14 @@ DEFAULT_RANKING = Ranking()
 """The weights that were measured."""
 
 
+class LinkSource(Protocol):
+    """Links that were learned between records, e.g. from use."""
+
+    def neighbours(self, ids: Collection[str]) -> Mapping[str, Mapping[str, float]]:
+        """What each of these records is tied to, with weights of 0..1."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Search:
     """A question to a store of records."""
@@ -70,6 +78,8 @@ class Search:
     """Whether records that another one superseded come back too."""
     ranking: Ranking | None = None
     """How to weigh meaning, words and the rest; None for the cosine alone."""
+    links: LinkSource | None = None
+    """What the one who asks has learned of the records; a store need not look at it."""
 
     def __post_init__(self) -> None:
         if self.k < 1:

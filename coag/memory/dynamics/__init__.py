@@ -32,6 +32,7 @@ from .forgetting import (
     strength_now,
     used,
 )
+from .links import RecordLinks, passed_on, spread, with_linked
 from .recalling import (
     FeltRecord,
     cue_of,
@@ -119,6 +120,10 @@ __all__ = [
     "TraitName",
     "TraitChange",
     "persona_proposals",
+    "RecordLinks",
+    "passed_on",
+    "spread",
+    "with_linked",
     "DynamicsFile",
     "MemoryArchive",
     "ArchiveEntry",

@@ -9,6 +9,7 @@ from coag.schema import Clock, SystemClock
 
 from .archive import MemoryArchive
 from .file import DynamicsFile
+from .links import RecordLinks
 from .settings import MemoryDynamicsSettings, Preset
 from .states import RecordStates
 
@@ -42,6 +43,9 @@ class MemoryDynamics:
         self.file = DynamicsFile(None if path is None else Path(path))
         self.states = RecordStates(self.file, owner)
         self.archive = MemoryArchive(self.file)
+        linked = self.settings.links
+        self.links = None if linked is None else RecordLinks(self.file, owner, linked)
+        """What ties records that were recalled together; None where that is off."""
         self.random = random.Random(self.settings.seed)
 
     def close(self) -> None:

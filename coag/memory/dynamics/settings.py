@@ -151,7 +151,17 @@ class Links(Value, allow_inf_nan=False):
     decay: float = Field(default=0.98, ge=0.0, le=1.0)
     """What is left of a link after a sleep."""
     most: int = Field(default=5, ge=2)
-    """Of the best so many records of a recall each two are tied."""
+    """Of the best so many records of a recall each two are tied, and activation begins there."""
+    bound: int = Field(default=32, ge=1)
+    """Links of one record; of more the weakest go."""
+    floor: float = Field(default=0.05, ge=0.0, le=1.0)
+    """A link that is weaker after a sleep is gone."""
+    steps: int = Field(default=2, ge=1)
+    """How many links deep a recall goes."""
+    weight: float = Field(default=0.2, ge=0.0)
+    """What full activation adds to the score of a record."""
+    least: float = Field(default=0.15, ge=0.0, le=1.0)
+    """Activation from which on a record comes that the query did not find."""
 
 
 class ArchiveRetention(Value, allow_inf_nan=False):

@@ -1,0 +1,228 @@
+"""Hebbian links: records that are recalled together are tied, and later lead to each other.
+
+What fires together is wired together (Hebb 1949, "The Organization of Behavior"): each two of the
+best records of a recall are tied, a little more each time. At sleep links weaken, and the weakest
+go. A recall follows them by spreading activation (Collins and Loftus 1975), with the fan effect of
+`coag.memory.network`: a record shares what reached it out among those it is tied to. A record is
+activated once, so activation never runs back to where it came from.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from heapq import nsmallest
+from typing import Any
+
+from coag.schema import RecalledRecord, ScoreParts
+from coag.store import LinkSource, RecordStore, Search, ranked, short_id, slices
+
+from .file import DynamicsFile
+from .settings import Links
+
+_TABLE = """
+CREATE TABLE IF NOT EXISTS links (
+  record TEXT NOT NULL, owner TEXT NOT NULL, other TEXT NOT NULL, weight REAL NOT NULL,
+  PRIMARY KEY (record, owner, other)
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS links_back ON links (other)
+"""
+_MOST_IDS = 500
+"""Ids in one query."""
+_LEAST_ACTIVATION = 1e-3
+"""A record with less activates no others."""
+
+
+class RecordLinks:
+    """The links of one owner: pairs of records with a weight, 0..1, the same from both ends.
+
+    Args:
+        file: Where they are.
+        owner: Whose they are; those of others are neither seen nor changed.
+        settings: How they grow and weaken.
+    """
+
+    def __init__(self, file: DynamicsFile, owner: str, settings: Links | None = None) -> None:
+        self.file = file
+        self.owner = owner
+        self.settings = settings or Links()
+        file.create(_TABLE)
+
+    def learned(self, pairs: Iterable[tuple[str, str]]) -> None:
+        """Ties each pair a little more. A record is not tied to itself.
+
+        A record that has too many links loses its weakest, though none of these.
+        """
+        wanted = dict.fromkeys(tuple(sorted(pair)) for pair in pairs if pair[0] != pair[1])
+        both = [(one, self.owner, two) for a, b in wanted for one, two in ((a, b), (b, a))]
+        with self.file.transaction() as db:
+            db.executemany(
+                "INSERT INTO links (record, owner, other, weight) VALUES (?, ?, ?, ?) "
+                "ON CONFLICT DO UPDATE SET weight = MIN(1.0, weight + excluded.weight)",
+                [(*row, self.settings.rate) for row in both],
+            )
+            fresh = defaultdict[str, set[str]](set)
+            for one, _, two in both:
+                fresh[one].add(two)
+            for one, kept in fresh.items():
+                self._bound(one, kept)
+
+    def _bound(self, record: str, kept: Collection[str]) -> None:
+        tied = self.neighbours([record]).get(record, {})
+        spare = len(tied) - max(self.settings.bound, len(kept))
+        if spare > 0:
+            old = [one for one in tied if one not in kept]
+            weakest = nsmallest(spare, old, key=lambda one: (tied[one], one))
+            self._untie([(record, two) for two in weakest])
+
+    def _untie(self, pairs: Iterable[tuple[str, str]]) -> None:
+        both = [(one, self.owner, two) for a, b in pairs for one, two in ((a, b), (b, a))]
+        with self.file.transaction() as db:
+            db.executemany("DELETE FROM links WHERE record = ? AND owner = ? AND other = ?", both)
+
+    def neighbours(self, ids: Collection[str]) -> dict[str, dict[str, float]]:
+        """What each of these records is tied to, with the weights; those without are left out."""
+        found: dict[str, dict[str, float]] = {}
+        for some in slices(sorted(ids), _MOST_IDS):
+            marks = ",".join("?" * len(some))
+            rows = self.file.rows(
+                f"SELECT record, other, weight FROM links WHERE record IN ({marks}) AND owner = ?",
+                *some,
+                self.owner,
+            )
+            for row in rows:
+                found.setdefault(row["record"], {})[row["other"]] = row["weight"]
+        return found
+
+    def drop(self, ids: Iterable[str], *, every_owner: bool = False) -> None:
+        """Unties records that faded, or, of every owner, that are gone."""
+        whose, rest = ("", ()) if every_owner else (" AND owner = ?", (self.owner,))
+        rows = [(one, *rest) for one in ids]
+        with self.file.transaction() as db:
+            for end in ("record", "other"):
+                db.executemany(f"DELETE FROM links WHERE {end} = ?{whose}", rows)
+
+    def decay(self) -> int:
+        """Weakens every link, as sleep does, and says how many pairs went: once for each sleep."""
+        with self.file.transaction() as db:
+            db.execute(
+                "UPDATE links SET weight = weight * ? WHERE owner = ?",
+                (self.settings.decay, self.owner),
+            )
+            gone = db.execute(
+                "DELETE FROM links WHERE owner = ? AND weight < ?",
+                (self.owner, self.settings.floor),
+            )
+            return gone.rowcount // 2
+
+    def count(self) -> int:
+        """How many pairs are tied."""
+        query = "SELECT COUNT(*) AS n FROM links WHERE owner = ?"
+        return int(self.file.rows(query, self.owner)[0]["n"]) // 2
+
+
+# ---- Spreading activation over links ----
+
+
+def passed_on(
+    firing: Mapping[str, float],
+    links: Mapping[str, Mapping[str, float]],
+    reached: Collection[str],
+) -> dict[str, float]:
+    """What records give those that they are tied to, but none of those reached before.
+
+    Each gives its activation times the weight of the link; one whose weights sum to more than 1
+    shares its activation out, so that no more leaves it than it has.
+    """
+    given: dict[str, float] = defaultdict(float)
+    for one in sorted(firing):
+        tied = links.get(one, {})
+        whole = max(1.0, sum(tied.values()))
+        for other in sorted(tied):
+            if other not in reached and other not in firing:
+                given[other] += firing[one] * tied[other] / whole
+    return dict(given)
+
+
+def spread(
+    seeds: Mapping[str, float], links: LinkSource, *, steps: int = 2, decay: float = 0.5
+) -> dict[str, float]:
+    """The activation, 0..1, of every record that links reach from some, without these.
+
+    Args:
+        seeds: Records with their activation.
+        links: What ties records.
+        steps: How many links deep it goes.
+        decay: What is left of the activation behind each link after the first.
+    """
+    reached: dict[str, float] = {}
+    firing = dict(seeds)
+    for _ in range(steps):
+        known = {**seeds, **reached}
+        strong = {one: a for one, a in firing.items() if a >= _LEAST_ACTIVATION}
+        given = passed_on(strong, links.neighbours(strong), known) if strong else {}
+        reached |= {one: min(1.0, activation) for one, activation in given.items()}
+        firing = {one: decay * activation for one, activation in given.items()}
+    return reached
+
+
+# ---- What links add to a recall ----
+
+
+async def with_linked(
+    hits: Sequence[RecalledRecord], search: Search, store: RecordStore, links: RecordLinks
+) -> list[RecalledRecord]:
+    """The hits of a search, with what links add to their scores, and what only links find.
+
+    Activation begins at the best hits, each by its score in proportion to the best one. A record
+    that the search did not find comes in where its activation is high enough; the filter, the
+    scopes and the kind of the search hold for it, too.
+
+    Args:
+        hits: What the search found, best first.
+        search: What was asked.
+        store: Where the records are; asked once more, and only where links lead to further ones.
+        links: What ties the records.
+    """
+    settings = links.settings
+    if not hits or hits[0].score <= 0.0:
+        return list(hits)
+    seeds = {hit.record.id: hit.score / hits[0].score for hit in hits[: settings.most]}
+    active = spread(seeds, links, steps=settings.steps)
+    if not active:
+        return list(hits)
+    found = {hit.record.id for hit in hits}
+    further = [one for one in active if one not in found and active[one] >= settings.least]
+    best = nsmallest(settings.most, further, key=lambda one: (-active[one], one))
+    all_hits = [*hits, *(await _fetched(best, search, store))]
+    raised = [_raised(hit, settings.weight * active.get(hit.record.id, 0.0)) for hit in all_hits]
+    good = (hit for hit in raised if hit.score >= (search.min_score or 0.0))
+    return ranked(good, search.k)
+
+
+async def _fetched(
+    ids: Collection[str], search: Search, store: RecordStore
+) -> list[RecalledRecord]:
+    """These records with their own scores for the query, as far as the search's filter lets them.
+
+    The query may have nothing to do with them, so no least score is asked for.
+    """
+    if not ids:
+        return []
+    these: dict[str, Any] = {"short_id": {"$in": sorted({short_id(one) for one in ids})}}
+    where = these if search.where is None else {"$and": [search.where, these]}
+    wide = replace(search, where=where, min_score=0.0, k=len(ids), links=None)
+    return [hit for hit in await store.search(wide) if hit.record.id in ids]
+
+
+def _raised(hit: RecalledRecord, more: float) -> RecalledRecord:
+    """A hit whose links add so much to its score."""
+    if more <= 0.0:
+        return hit
+    why = hit.why or ScoreParts(dense=hit.score)
+    return RecalledRecord(
+        record=hit.record,
+        score=min(1.0, hit.score + more),
+        why=why.model_copy(update={"links": round(more, 4)}),
+    )
