@@ -1,0 +1,390 @@
+"""The reflector: what notes show beyond one conversation, kept as semantic records.
+
+A reflection is derived from its notes: it is trusted no more than the least trusted of them, is
+revoked with each, and lies in the memory's own scope, where default recall finds it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Annotated
+
+from pydantic import Field
+
+from coag.memory.dynamics import DynamicsFile, Traits
+from coag.memory.facts import CONCLUSION
+from coag.memory.long_term import LongTermMemory
+from coag.memory.procedural import ProceduralMemory
+from coag.models import StructuredModel
+from coag.schema import MemoryKind, Provenance, Record, Trust, Value
+from coag.store import Search
+
+from .asking import MODEL_ERRORS, ask_for, numbered
+from .compressor import compress, related
+from .literals import invented, literals_of, with_literals
+from .notes import IMPORTANCE, OBSERVATION, OUTCOME, NoteType, importance_of, note_type_of
+
+REFLECTION = "reflection"
+"""The type of the records that keep reflections."""
+ASPECT = "reflection"
+"""The key of a record's metadata that says the kind of its reflection."""
+SUMMARY = "observation_summary"
+"""The type of the records that keep merged notes."""
+_REFLECTED = """
+CREATE TABLE IF NOT EXISTS reflected (
+  owner TEXT NOT NULL, record TEXT NOT NULL, PRIMARY KEY (owner, record)
+) WITHOUT ROWID
+"""
+_LEAST = 2
+"""Notes that make a pattern."""
+_TO_MERGE = 3
+"""Related notes that are merged."""
+_AT_ONCE = 40
+"""Notes in one question."""
+_HABITUAL = "always usually often every never again each daily weekly"
+_PATTERN_WORDS = frozenset(_HABITUAL.split())
+
+
+class ReflectionKind(StrEnum):
+    """What a reflection is about."""
+
+    PREFERENCE = "preference"
+    BEHAVIOUR = "behaviour"
+    CAPABILITY = "capability"
+    RELATIONSHIP = "relationship"
+    GOAL = "goal"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reflection:
+    """What notes show together."""
+
+    kind: ReflectionKind
+    text: str
+    notes: tuple[str, ...]
+    """Ids of the records that it rests on."""
+    confidence: float = 0.7
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reflected:
+    """What one run of `reflect` did."""
+
+    reflections: tuple[Record, ...] = ()
+    summaries: tuple[Record, ...] = ()
+    """Merged notes."""
+    looked_at: int = 0
+    """Notes that were looked at for the first time."""
+    problems: tuple[str, ...] = ()
+    """Why notes wait for the next time, or a conclusion was left out; one sentence each."""
+
+
+# ---- The form of a model's answer ----
+
+
+class ModelReflection(Value):
+    """What notes show together."""
+
+    kind: ReflectionKind
+    text: Annotated[str, Field(min_length=1, max_length=400)]
+    notes: Annotated[tuple[int, ...], Field(max_length=_AT_ONCE)]
+    """Numbers of the notes that it rests on."""
+    confidence: Annotated[float, Field(ge=0.0, le=1.0)]
+
+
+class ReflectionsAnswer(Value):
+    """The conclusions; none where the notes show nothing."""
+
+    reflections: Annotated[tuple[ModelReflection, ...], Field(max_length=10)]
+
+
+# ---- Reflection ----
+
+
+async def reflect(
+    memory: LongTermMemory,
+    model: StructuredModel | None = None,
+    *,
+    file: DynamicsFile | None = None,
+    traits: Traits | None = None,
+    procedures: ProceduralMemory | None = None,
+    least: int = 2,
+    most: int = 400,
+    dry_run: bool = False,
+) -> Reflected:
+    """Concludes from the notes that were not looked at yet, and remembers what they show.
+
+    Some notes at a time are merged, reflected on, and then marked as looked at: where a model fails
+    or the process dies, the rest waits for the next time. What was stored twice is stored once.
+
+    Args:
+        memory: Whose notes, and where the reflections go: into its own scope.
+        model: Who merges and concludes; None for rules.
+        file: Where it is kept which notes were looked at; None for what lineage tells.
+        traits: Whose triage merges the notes.
+        procedures: Where the prompts `reflect` and `compress` may be learned.
+        least: Fewer new notes than this wait.
+        most: Notes looked at in one run.
+        dry_run: Whether to store nothing: the result has no records, only what would be looked at.
+
+    Raises:
+        RecordStoreError: The store or the file cannot be used.
+    """
+    done = _Looked(file, memory.scope)
+    fresh = await _fresh_notes(memory, done, most)
+    if len(fresh) < least or dry_run:
+        return Reflected(looked_at=len(fresh) if dry_run else 0)
+    result = Reflected()
+    for start in range(0, len(fresh), _AT_ONCE):
+        some = fresh[start : start + _AT_ONCE]
+        try:
+            one = await _reflect_on(memory, some, model, traits or Traits(), procedures)
+        except MODEL_ERRORS as error:
+            waits = f"{len(fresh) - start} note(s) wait for the model: {error}"
+            return replace(result, problems=(*result.problems, waits))
+        done.add(some)
+        result = Reflected(
+            reflections=(*result.reflections, *one.reflections),
+            summaries=(*result.summaries, *one.summaries),
+            looked_at=result.looked_at + len(some),
+            problems=(*result.problems, *one.problems),
+        )
+    return result
+
+
+class _Looked:
+    """Which notes of one owner were looked at."""
+
+    def __init__(self, file: DynamicsFile | None, owner: str) -> None:
+        self.file, self.owner = file, owner
+        if file is not None:
+            file.create(_REFLECTED)
+
+    def ids(self) -> set[str]:
+        if self.file is None:
+            return set()
+        rows = self.file.rows("SELECT record FROM reflected WHERE owner = ?", self.owner)
+        return {row["record"] for row in rows}
+
+    def add(self, records: Sequence[Record]) -> None:
+        if self.file is not None:
+            with self.file.transaction() as db:
+                db.executemany(
+                    "INSERT OR IGNORE INTO reflected (owner, record) VALUES (?, ?)",
+                    [(self.owner, one.id) for one in records],
+                )
+
+
+async def _fresh_notes(memory: LongTermMemory, done: _Looked, most: int) -> list[Record]:
+    """The oldest notes of the own scope that nothing was concluded from yet."""
+    looked = done.ids()
+    for kind, type in ((MemoryKind.SEMANTIC, REFLECTION), (MemoryKind.EPISODIC, SUMMARY)):
+        for one in await _of_type(memory, kind, type):
+            looked.update(one.lineage.derived_from)
+    notes = await _of_type(memory, MemoryKind.EPISODIC, OBSERVATION)
+    fresh = [one for one in notes if one.id not in looked]
+    return sorted(fresh, key=lambda one: (one.created_at, one.id))[:most]
+
+
+async def _of_type(memory: LongTermMemory, kind: MemoryKind, type: str) -> list[Record]:
+    search = Search(text=None, kind=kind, k=100_000, scopes=(memory.scope,), where={"type": type})
+    return [hit.record for hit in await memory.store.search(search)]
+
+
+async def _reflect_on(
+    memory: LongTermMemory,
+    notes: Sequence[Record],
+    model: StructuredModel | None,
+    traits: Traits,
+    procedures: ProceduralMemory | None,
+) -> Reflected:
+    """Reflects on some notes, those of each trust by themselves."""
+    problems: list[str] = []
+    reflections: list[Record] = []
+    summaries: list[Record] = []
+    by_trust: defaultdict[Trust, list[Record]] = defaultdict(list)
+    for one in notes:
+        by_trust[one.provenance.trust].append(one)
+    for trust, same in by_trust.items():
+        if model is None:
+            found = reflections_of(same)
+        else:
+            found = await _by_model(model, same, problems, procedures)
+        for one in found:
+            reflections.append(await _remembered(memory, one, trust))
+        for group in related(same):
+            if len(group) >= _TO_MERGE:
+                short = await compress(group, traits=traits, model=model, procedures=procedures)
+                problems += [short.problem] if short.problem else []
+                summaries.append(await _merged(memory, short.text, group, trust))
+    return Reflected(
+        reflections=tuple(reflections), summaries=tuple(summaries), problems=tuple(problems)
+    )
+
+
+async def _by_model(
+    model: StructuredModel,
+    notes: Sequence[Record],
+    problems: list[str],
+    procedures: ProceduralMemory | None,
+) -> list[Reflection]:
+    texts = [one.text for one in notes]
+    answer = await ask_for(
+        model, "reflect", {}, numbered(texts), ReflectionsAnswer, procedures=procedures
+    )
+    found: list[Reflection] = []
+    for one in answer.reflections:
+        of = [notes[n - 1] for n in sorted(set(one.notes)) if 1 <= n <= len(notes)]
+        if not of:
+            problems.append(f"A conclusion that rests on no note was left out: {one.text[:80]!r}.")
+            continue
+        if strange := invented(one.text, [note.text for note in of]):
+            problems.append(f"A conclusion was left out, since no note names {strange[0]!r}.")
+            continue
+        found.append(
+            Reflection(
+                kind=one.kind,
+                text=" ".join(one.text.split()),
+                notes=tuple(note.id for note in of),
+                confidence=one.confidence,
+            )
+        )
+    return found
+
+
+async def _remembered(memory: LongTermMemory, one: Reflection, trust: Trust) -> Record:
+    stored = await memory.remember(
+        MemoryKind.SEMANTIC,
+        one.text,
+        provenance=_own(memory, trust),
+        type=REFLECTION,
+        metadata={ASPECT: one.kind.value, "confidence": one.confidence},
+        derived_from=one.notes,
+    )
+    return stored.record
+
+
+async def _merged(
+    memory: LongTermMemory, text: str, notes: Sequence[Record], trust: Trust
+) -> Record:
+    stored = await memory.remember(
+        MemoryKind.EPISODIC,
+        text,
+        provenance=_own(memory, trust),
+        type=SUMMARY,
+        metadata={IMPORTANCE: max(map(importance_of, notes))},
+        event=notes[-1].event,
+        derived_from=[one.id for one in notes],
+    )
+    return stored.record
+
+
+def _own(memory: LongTermMemory, trust: Trust) -> Provenance:
+    return Provenance(
+        run="",
+        activity=REFLECTION,
+        cycle=0,
+        source=memory.scope,
+        source_kind=CONCLUSION,
+        trust=Trust.UNTRUSTED if trust is Trust.UNTRUSTED else Trust.USER,
+    )
+
+
+# ---- Reflection by rules: what is said or done more than once ----
+
+
+def reflections_of(notes: Sequence[Record]) -> list[Reflection]:
+    """What rules conclude: from notes of one type that speak of the same, quoted word for word.
+
+    A preference, or a promise, counts from the first time where it is important, and otherwise from
+    the second; how an action went, and how somebody feels about somebody, from the second; a habit
+    where it is said to be one, or three times.
+    """
+    of_type: defaultdict[NoteType, list[Record]] = defaultdict(list)
+    outcomes: defaultdict[str, list[Record]] = defaultdict(list)
+    for one in notes:
+        note = note_type_of(one)
+        if OUTCOME in one.metadata:
+            outcomes[one.provenance.source].append(one)
+        elif note is not None:
+            of_type[note].append(one)
+    found: list[Reflection] = []
+    found += _grouped(of_type[NoteType.PREFERENCE], ReflectionKind.PREFERENCE, _is_pattern)
+    found += _grouped(of_type[NoteType.COMMITMENT], ReflectionKind.GOAL, _is_pattern)
+    found += _grouped(of_type[NoteType.FACTUAL], ReflectionKind.BEHAVIOUR, _is_habit)
+    found += _relationships(of_type[NoteType.EMOTIONAL])
+    found += [
+        _capability(name, some) for name, some in sorted(outcomes.items()) if len(some) >= _LEAST
+    ]
+    return found
+
+
+_IMPORTANT = 0.8
+
+
+def _is_pattern(group: Sequence[Record]) -> bool:
+    return len(group) >= _LEAST or importance_of(group[0]) >= _IMPORTANT
+
+
+def _is_habit(group: Sequence[Record]) -> bool:
+    said = any(_PATTERN_WORDS & set(one.text.casefold().split()) for one in group)
+    return said or len(group) > _LEAST
+
+
+def _grouped(
+    notes: Sequence[Record],
+    kind: ReflectionKind,
+    shows: Callable[[Sequence[Record]], bool],
+) -> list[Reflection]:
+    """A reflection for each group of related notes that shows something: the newest, quoted."""
+    found: list[Reflection] = []
+    for group in related(notes):
+        if not shows(group):
+            continue
+        newest, times = group[-1], len(group)
+        how_often = "" if times == 1 else f" (noted {times} times)"
+        text = f"{kind.value.capitalize()}{how_often}: {newest.text}"
+        found.append(
+            Reflection(
+                kind=kind,
+                text=with_literals(text, [one.text for one in group]),
+                notes=tuple(one.id for one in group),
+                confidence=min(1.0, 0.5 + 0.1 * times),
+            )
+        )
+    return found
+
+
+def _relationships(notes: Sequence[Record]) -> list[Reflection]:
+    """What is felt about each one who is named in two notes or more."""
+    about: defaultdict[str, list[Record]] = defaultdict(list)
+    for one in notes:
+        for name in literals_of(one.text):
+            if name[0].isupper() and not name[-1].isdigit() and name != one.provenance.source:
+                about[name].append(one)
+    found: list[Reflection] = []
+    for name, some in about.items():
+        if len(some) < _LEAST:
+            continue
+        quotes = " ".join(one.text for one in some[-2:])
+        text = f"Relationship to {name} (noted {len(some)} times): {quotes}"
+        ids = tuple(one.id for one in some)
+        found.append(Reflection(kind=ReflectionKind.RELATIONSHIP, text=text, notes=ids))
+    return found
+
+
+def _capability(name: str, outcomes: Sequence[Record]) -> Reflection:
+    counts = Counter(str(one.metadata[OUTCOME]) for one in outcomes)
+    text = f"Capability: {name} succeeded {counts['succeeded']} of {len(outcomes)} times."
+    failed = [one for one in outcomes if one.metadata[OUTCOME] == "failed"]
+    if failed:
+        text += f" The last failure: {failed[-1].text}"
+    return Reflection(
+        kind=ReflectionKind.CAPABILITY,
+        text=text,
+        notes=tuple(one.id for one in outcomes),
+        confidence=min(1.0, 0.5 + 0.1 * len(outcomes)),
+    )

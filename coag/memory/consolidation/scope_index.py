@@ -1,0 +1,158 @@
+"""What exists in a world: a typed list of names, within a budget of tokens.
+
+A model that sees what there is does not make up people and places. Each entry is a record; what
+is said of it anew takes the place of what was said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from pydantic import Field
+
+from coag.memory.facts import at_least
+from coag.memory.long_term import LongTermMemory
+from coag.schema import Fact, MemoryKind, Provenance, Record, Trust, Value, estimate_tokens, folded
+from coag.store import Search
+
+SCOPE_ENTRY = "scope_entry"
+"""The type of the records that keep entries."""
+_KIND = "scope_kind"
+_NAME = "scope_name"
+_ATTRIBUTE = "what it is"
+_HEADING = "## What exists"
+_SHORT = 40
+"""Characters of a shortened description."""
+
+
+class ScopeEntry(Value):
+    """Something that exists in a world."""
+
+    kind: str = Field(min_length=1)
+    """Its type, in the plural, e.g. `People`; it is the heading under which it stands."""
+    name: str = Field(min_length=1)
+    description: str = ""
+    """What it is, in a few words."""
+    trust: Trust = Trust.USER
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScopeIndex:
+    """All that is known to exist."""
+
+    entries: tuple[ScopeEntry, ...] = ()
+    _by_kind: Mapping[str, Sequence[ScopeEntry]] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        kinds: dict[str, list[ScopeEntry]] = {}
+        for one in self.entries:
+            kinds.setdefault(one.kind, []).append(one)
+        object.__setattr__(self, "_by_kind", kinds)
+
+    def find(self, name: str) -> ScopeEntry | None:
+        """The entry of this name, whatever its case; None if nothing is known to have it."""
+        return next((one for one in self.entries if folded(one.name) == folded(name)), None)
+
+    @property
+    def trust(self) -> Trust:
+        """The lowest trust of its entries."""
+        lowest = Trust.USER
+        for one in self.entries:
+            lowest = lowest if at_least(one.trust, lowest) else one.trust
+        return lowest
+
+    def render(self, budget: int = 500) -> str:
+        """The list in at most so many tokens, headings counted; empty where nothing fits.
+
+        What does not fit is shortened: first descriptions, then they are left out, and at last
+        the later names of each type, whose number is said.
+        """
+        for lines in self._forms():
+            text = "\n".join((_HEADING, *lines))
+            if self.entries and estimate_tokens(text) <= budget:
+                return text
+        return ""
+
+    def _forms(self) -> Iterable[list[str]]:
+        """The lines in ever shorter forms."""
+        yield self._full(None)
+        yield self._full(_SHORT)
+        most = max((len(some) for some in self._by_kind.values()), default=0)
+        shown = most
+        while shown >= 1:
+            yield [self._names(kind, some, shown) for kind, some in self._by_kind.items()]
+            shown = shown - 1 if shown <= _SHORT else int(shown * 0.9)
+        yield [f"- {kind}: {len(some)}" for kind, some in self._by_kind.items()]
+
+    def _full(self, longest: int | None) -> list[str]:
+        lines: list[str] = []
+        for kind, some in self._by_kind.items():
+            lines.append(f"### {kind} ({len(some)})")
+            for one in some:
+                said = one.description
+                cut = longest is not None and len(said) > longest
+                said = f"{said[:longest].rstrip()}…" if cut else said
+                lines.append(f"- {one.name}: {said}" if said else f"- {one.name}")
+        return lines
+
+    def _names(self, kind: str, some: Sequence[ScopeEntry], shown: int) -> str:
+        names = ", ".join(one.name for one in some[:shown])
+        more = f" and {len(some) - shown} more" if len(some) > shown else ""
+        return f"- {kind} ({len(some)}): {names}{more}"
+
+
+async def note_scope(
+    world: LongTermMemory,
+    entries: Iterable[ScopeEntry],
+    *,
+    provenance: Provenance,
+    derived_from: Sequence[str] = (),
+) -> None:
+    """Notes what exists; what is said anew of a name takes the place of what was said before.
+
+    Raises:
+        ValueError: An entry cannot be remembered, or a record to derive from is not there.
+        RecordStoreError: The store cannot be used.
+    """
+    for one in entries:
+        said = one.description or f"one of the {one.kind.casefold()}"
+        await world.remember(
+            MemoryKind.SEMANTIC,
+            f"{one.name} ({one.kind}): {said}",
+            provenance=provenance,
+            type=SCOPE_ENTRY,
+            metadata={_KIND: one.kind, _NAME: one.name},
+            fact=Fact(subject=one.name, attribute=_ATTRIBUTE, value=one.description or one.kind),
+            derived_from=derived_from,
+        )
+
+
+async def scope_index(world: LongTermMemory) -> ScopeIndex:
+    """All that was noted to exist, by type, in the order in which it was first noted.
+
+    Raises:
+        RecordStoreError: The store cannot be reached.
+    """
+    search = Search(
+        text=None,
+        kind=MemoryKind.SEMANTIC,
+        k=100_000,
+        scopes=(world.scope,),
+        where={"type": SCOPE_ENTRY},
+    )
+    latest: dict[str, Record] = {}
+    for hit in await world.store.search(search):  # the newest first
+        latest.setdefault(folded(str(hit.record.metadata.get(_NAME, ""))), hit.record)
+    return ScopeIndex(entries=tuple(map(_entry_of, reversed(latest.values()))))
+
+
+def _entry_of(record: Record) -> ScopeEntry:
+    kind = str(record.metadata.get(_KIND, "Others"))
+    value = "" if record.fact is None else record.fact.value
+    return ScopeEntry(
+        kind=kind,
+        name=str(record.metadata.get(_NAME, record.text)),
+        description="" if value == kind else value,
+        trust=record.provenance.trust,
+    )

@@ -1,0 +1,504 @@
+"""The end of a session, and the beginning of the next: nothing starts cold.
+
+At the end, in five steps: an objective summary, a recap for each witness, the threads that go on,
+a scenario for the next session, and the index of what exists. Each step is a record, or a few,
+derived from what it rests on, so that it is trusted no more and revoked with it. A step that is
+done is not done again: an end that was interrupted goes on where it stopped. For games as for
+support cases, lessons, or any domain with sessions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Annotated
+
+from pydantic import Field
+
+from coag.memory.facts import CONCLUSION, at_least
+from coag.memory.long_term import LongTermMemory
+from coag.memory.procedural import ProceduralMemory
+from coag.models import StructuredModel
+from coag.schema import (
+    MemoryKind,
+    Provenance,
+    Record,
+    Trust,
+    Value,
+    cut_to_tokens,
+    estimate_tokens,
+    folded,
+)
+from coag.store import Search
+
+from .asking import MODEL_ERRORS, ask_for, numbered
+from .literals import invented
+from .notes import IMPORTANCE, importance_of
+from .perspectives import (
+    ENTITIES,
+    EVENT,
+    PERSPECTIVE,
+    SESSION,
+    EventWitness,
+    character_of,
+    min_trust,
+)
+from .scope_index import ScopeEntry, ScopeIndex, note_scope, scope_index
+from .threads import NarrativeThread, keep_threads, moved_on, moved_on_by_model, threads_of
+
+SESSION_SUMMARY = "session_summary"
+"""The type of the records that keep summaries."""
+SESSION_RECAP = "session_recap"
+"""The type of the records that keep how a witness looks back at a session."""
+SCENARIO = "session_scenario"
+"""The type of the records that keep what is prepared for the next session."""
+OTHERS = "Others"
+"""The type, in the index, of what nobody gave a type."""
+_KEY_EVENTS = 8
+"""Events that a summary by rules quotes."""
+_MEMORIES = 3
+"""Perspectives that a recap by rules quotes."""
+_STALE = 2
+"""A thread that so many sessions have not touched is said to be out of sight."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionEnd:
+    """What the end of a session left behind."""
+
+    session: str
+    summary: Record | None = None
+    """None where nothing happened."""
+    recaps: tuple[Record, ...] = ()
+    threads: tuple[NarrativeThread, ...] = ()
+    """All that is open now."""
+    scenario: Record | None = None
+    index: ScopeIndex = field(default_factory=ScopeIndex)
+    problems: tuple[str, ...] = ()
+    """Steps that were done by rules although there is a model, and what was left out; one
+    sentence each."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionStart:
+    """What the next session begins with."""
+
+    scenario: Record | None = None
+    recaps: tuple[tuple[str, tuple[Record, ...]], ...] = ()
+    """By witness, the last ones, oldest first."""
+    threads: tuple[NarrativeThread, ...] = ()
+    index: ScopeIndex = field(default_factory=ScopeIndex)
+
+    @property
+    def trust(self) -> Trust:
+        """The lowest trust of what is shown."""
+        records = [one for _, some in self.recaps for one in some]
+        records += [self.scenario] if self.scenario else []
+        lowest = self.index.trust
+        for one in records:
+            trust = one.provenance.trust
+            lowest = lowest if at_least(trust, lowest) else trust
+        return lowest
+
+    def render(self, budget: int = 1_200) -> str:
+        """All of it for a prompt, in at most so many tokens, headings counted.
+
+        The scenario comes first and is cut if it must be; then the recaps, of which the oldest are
+        left out first; the index has what room is left.
+        """
+        parts: list[str] = []
+        left = budget
+
+        def add(text: str) -> bool:
+            nonlocal left
+            cost = estimate_tokens(f"{text}\n\n")
+            if text and cost <= left:
+                parts.append(text)
+                left -= cost
+                return True
+            return False
+
+        if self.scenario is not None:
+            heading = "## Where things stand\n"
+            room = left // 2 - estimate_tokens(heading) - 1
+            add(heading + cut_to_tokens(self.scenario.text, room) if room > 0 else "")
+        most = max((len(some) for _, some in self.recaps), default=0)
+        for shown in range(most, 0, -1):
+            lines = [f"- {name}: {one.text}" for name, some in self.recaps for one in some[-shown:]]
+            if add("\n".join(("## What they remember", *lines))):
+                break
+        add(self.index.render(max(0, left - 1)))
+        return "\n\n".join(parts)
+
+
+# ---- The forms of a model's answers ----
+
+
+class SessionSummaryAnswer(Value):
+    """What happened, objectively."""
+
+    summary: Annotated[str, Field(min_length=1, max_length=1_500)]
+
+
+class RecapAnswer(Value):
+    """How one who took part looks back."""
+
+    recap: Annotated[str, Field(min_length=1, max_length=1_000)]
+
+
+class ScenarioAnswer(Value):
+    """What the next session begins with."""
+
+    stands: Annotated[str, Field(min_length=1, max_length=600)]
+    """Where things stand."""
+    hooks: Annotated[tuple[Annotated[str, Field(max_length=300)], ...], Field(max_length=3)]
+    """What could happen next, one sentence each."""
+
+
+# ---- The end ----
+
+
+async def end_session(
+    world: LongTermMemory,
+    session: str,
+    witnesses: Sequence[EventWitness] = (),
+    *,
+    model: StructuredModel | None = None,
+    procedures: ProceduralMemory | None = None,
+    exists: Sequence[ScopeEntry] = (),
+) -> SessionEnd:
+    """Ends a session: sums it up and prepares the next one.
+
+    What happened are the records of the type `event` that name the session, e.g. those that
+    `PerspectiveObserver.observe` kept. A session ends once: what is done already stays. A step for
+    which the model fails is done by rules, and the result says so.
+
+    Args:
+        world: Where the events are, and where summary, threads, scenario and index go.
+        session: Which session.
+        witnesses: Who gets a recap, in their own memories: those of the tier `important`.
+        model: Who writes; None for rules.
+        procedures: Where the prompts `session_...` may be learned.
+        exists: What the domain knows to exist; it also gives types to names in the events.
+
+    Raises:
+        ValueError: The session has no name.
+        RecordStoreError: The store cannot be used; calling it again goes on.
+    """
+    if not session.strip():
+        raise ValueError(f"The session needs a name, not {session!r}.")
+    ending = _Ending(world, session, model, procedures)
+    events = await events_of(world, session)
+    if not events:
+        return SessionEnd(
+            session=session, threads=await threads_of(world), index=await scope_index(world)
+        )
+    summary = await ending.summary(events)
+    recaps = [one for each in witnesses if (one := await ending.recap(each)) is not None]
+    threads = await ending.threads(events, summary)
+    scenario = await ending.scenario(summary, threads, witnesses)
+    index = await ending.index(events, exists)
+    return SessionEnd(
+        session=session,
+        summary=summary,
+        recaps=tuple(recaps),
+        threads=threads,
+        scenario=scenario,
+        index=index,
+        problems=tuple(ending.problems),
+    )
+
+
+async def events_of(world: LongTermMemory, session: str) -> list[Record]:
+    """The events of a session, in order.
+
+    Raises:
+        RecordStoreError: The store cannot be reached.
+    """
+    found = await _of_session(world, MemoryKind.EPISODIC, EVENT, session)
+
+    def place(record: Record) -> tuple[bool, int, float]:
+        order = None if record.event is None else record.event.order
+        return order is None, order or 0, record.created_at.timestamp()
+
+    return sorted(found, key=place)
+
+
+async def _of_session(
+    memory: LongTermMemory, kind: MemoryKind, type: str, session: str | None
+) -> list[Record]:
+    """The current records of the own scope of a type, of one session or of all, newest first."""
+    where = {"type": type} if session is None else {"type": type, SESSION: session}
+    search = Search(text=None, kind=kind, k=10_000, scopes=(memory.scope,), where=where)
+    return [hit.record for hit in await memory.store.search(search)]
+
+
+class _Ending:
+    """The steps of one end of a session."""
+
+    def __init__(
+        self,
+        world: LongTermMemory,
+        session: str,
+        model: StructuredModel | None,
+        procedures: ProceduralMemory | None,
+    ) -> None:
+        self.world = world
+        self.session = session
+        self.problems: list[str] = []
+        self._model = model
+        self._procedures = procedures
+
+    async def summary(self, events: Sequence[Record]) -> Record:
+        """What happened, objectively."""
+        done = await _of_session(self.world, MemoryKind.EPISODIC, SESSION_SUMMARY, self.session)
+        if done:
+            return done[0]
+        texts, written = [one.text for one in events], ""
+        if self._model is not None:
+            try:
+                answer = await ask_for(
+                    self._model,
+                    "session_summary",
+                    {},
+                    numbered(texts),
+                    SessionSummaryAnswer,
+                    procedures=self._procedures,
+                )
+                written = self._true(answer.summary, texts, "summary")
+            except MODEL_ERRORS as error:
+                self._failed("summary", error)
+        if not written:
+            best = sorted(events, key=lambda one: -importance_of(one))[:_KEY_EVENTS]
+            written = " ".join(one.text for one in events if one in best)
+        text = f"{self.session}: {written}"
+        stored = await self.world.remember(
+            MemoryKind.EPISODIC,
+            text,
+            provenance=self._own(self.world, events),
+            type=SESSION_SUMMARY,
+            metadata={SESSION: self.session, IMPORTANCE: max(map(importance_of, events))},
+            derived_from=[one.id for one in events],
+        )
+        return stored.record
+
+    async def recap(self, witness: EventWitness) -> Record | None:
+        """How a witness looks back; None for one who remembers nothing of it."""
+        if witness.tier != "important":
+            return None
+        memory = witness.memory
+        done = await _of_session(memory, MemoryKind.EPISODIC, SESSION_RECAP, self.session)
+        if done:
+            return done[0]
+        own = await _of_session(memory, MemoryKind.EPISODIC, PERSPECTIVE, self.session)
+        if not own:
+            return None
+        own.sort(key=lambda one: (one.event.order or 0) if one.event else 0)
+        written = await self._recap_by_model(witness, own)
+        if not written:
+            best = sorted(own, key=lambda one: -importance_of(one))[:_MEMORIES]
+            written = " ".join(one.text for one in own if one in best)
+        stored = await memory.remember(
+            MemoryKind.EPISODIC,
+            f"{self.session}: {written}",
+            provenance=self._own(memory, own),
+            type=SESSION_RECAP,
+            metadata={SESSION: self.session},
+            derived_from=[one.id for one in own],
+        )
+        return stored.record
+
+    async def _recap_by_model(self, witness: EventWitness, own: Sequence[Record]) -> str:
+        if self._model is None:
+            return ""
+        values = {"name": witness.name, "character": character_of(witness)}
+        texts = [one.text for one in own]
+        try:
+            answer = await ask_for(
+                self._model,
+                "session_recap",
+                values,
+                numbered(texts),
+                RecapAnswer,
+                procedures=self._procedures,
+            )
+        except MODEL_ERRORS as error:
+            self._failed(f"recap of {witness.name}", error)
+            return ""
+        known = [*texts, " ".join(values.values())]
+        return self._true(answer.recap, known, f"recap of {witness.name}")
+
+    async def threads(
+        self, events: Sequence[Record], summary: Record
+    ) -> tuple[NarrativeThread, ...]:
+        """All threads that are open after the session."""
+        every = await threads_of(self.world, settled=True)
+        done = {folded(one.title) for one in every if one.session == self.session}
+        before = [one for one in every if folded(one.title) not in done]
+        moved = {folded(one.title): one for one in moved_on(before, events, self.session)}
+        if self._model is not None and not done:
+            still_open = [one for one in before if one.status == "open"]
+            try:
+                found, problems = await moved_on_by_model(
+                    self._model, still_open, events, self.session, procedures=self._procedures
+                )
+                self.problems += problems
+                # what the events state themselves counts more than what a model reads there
+                moved = {folded(one.title): one for one in found} | moved
+            except MODEL_ERRORS as error:
+                self._failed("threads", error)
+        await keep_threads(
+            self.world,
+            [one for title, one in moved.items() if title not in done],
+            provenance=self._own(self.world, events),
+            derived_from=[summary.id],
+        )
+        return await threads_of(self.world)
+
+    async def scenario(
+        self,
+        summary: Record,
+        threads: Sequence[NarrativeThread],
+        witnesses: Sequence[EventWitness],
+    ) -> Record:
+        """What the next session begins with; it takes the place of the last one's."""
+        done = await _of_session(self.world, MemoryKind.SEMANTIC, SCENARIO, None)
+        current = done[0] if done else None
+        if current is not None and current.metadata.get(SESSION) == self.session:
+            return current
+        feelings = _attitudes(witnesses)
+        known = [summary.text, *(one.describe() for one in threads), *feelings]
+        stands, hooks = (
+            summary.text.removeprefix(f"{self.session}: "),
+            [f"{one.title}: what comes next?" for one in threads[:3]],
+        )
+        if self._model is not None:
+            try:
+                answer = await ask_for(
+                    self._model,
+                    "session_scenario",
+                    {},
+                    known,
+                    ScenarioAnswer,
+                    procedures=self._procedures,
+                )
+                stands = self._true(answer.stands, known, "scenario") or stands
+                true = (self._true(one, known, "hook of the scenario") for one in answer.hooks)
+                hooks = [one for one in true if one] or hooks
+            except MODEL_ERRORS as error:
+                self._failed("scenario", error)
+        sessions = await self._sessions()
+        lines = [f"After {self.session}: {stands}"]
+        lines += [f"Open: {one.describe()}" for one in threads]
+        lines += [
+            f"Out of sight since {one.session}: {one.title}."
+            for one in threads
+            if one.session in sessions and len(sessions) - sessions.index(one.session) > _STALE
+        ]
+        lines += feelings
+        lines += [f"Could come next: {one}" for one in hooks]
+        stored = await self.world.remember(
+            MemoryKind.SEMANTIC,
+            "\n".join(lines),
+            provenance=self._own(self.world, [summary]),
+            type=SCENARIO,
+            metadata={SESSION: self.session},
+            derived_from=[summary.id, *(one.record for one in threads)],
+            supersedes=None if current is None else current.id,
+        )
+        return stored.record
+
+    async def _sessions(self) -> list[str]:
+        """The sessions that were summed up, oldest first."""
+        found = await _of_session(self.world, MemoryKind.EPISODIC, SESSION_SUMMARY, None)
+        return [str(one.metadata.get(SESSION)) for one in reversed(found)]
+
+    async def index(self, events: Sequence[Record], exists: Sequence[ScopeEntry]) -> ScopeIndex:
+        """What exists, with the names that the events brought."""
+        provenance = self._own(self.world, events)
+        known = await scope_index(self.world)
+        said = [one for one in exists if known.find(one.name) != one]
+        await note_scope(self.world, said, provenance=provenance)
+        known = await scope_index(self.world)
+        for event in events:
+            names = filter(None, str(event.metadata.get(ENTITIES, "")).split("; "))
+            new = [
+                ScopeEntry(kind=OTHERS, name=one, description=f"first met in {self.session}")
+                for one in names
+                if known.find(one) is None and one[0].isalpha()
+            ]
+            await note_scope(self.world, new, provenance=provenance, derived_from=[event.id])
+            known = await scope_index(self.world) if new else known
+        return known
+
+    def _true(self, text: str, sources: Sequence[str], what: str) -> str:
+        """A model's text, or nothing where it names what no source names."""
+        strange = invented(text, sources)
+        if strange:
+            self.problems.append(
+                f"The model's {what} was left out, since nothing names {strange[0]!r}."
+            )
+            return ""
+        return " ".join(text.split())
+
+    def _failed(self, what: str, error: Exception) -> None:
+        self.problems.append(f"The {what} was made by rules: {error}")
+
+    def _own(self, memory: LongTermMemory, of: Sequence[Record]) -> Provenance:
+        trusts = {one.provenance.trust for one in of}
+        lowest = Trust.UNTRUSTED if Trust.UNTRUSTED in trusts else Trust.USER
+        return Provenance(
+            run=of[0].provenance.run,
+            activity=self.session,
+            cycle=0,
+            source=memory.scope,
+            source_kind=CONCLUSION,
+            trust=min_trust(lowest),
+        )
+
+
+def _attitudes(witnesses: Sequence[EventWitness]) -> list[str]:
+    """How witnesses feel about those whom they know, a line each."""
+    lines: list[str] = []
+    for one in witnesses:
+        felt = [
+            f"{'trusts' if feeling > 0 else 'distrusts'} {whom}"
+            for whom, feeling in one.feelings.items()
+            if feeling
+        ]
+        if felt:
+            lines.append(f"{one.name} {', '.join(felt)}.")
+    return lines
+
+
+# ---- The beginning ----
+
+
+async def start_session(
+    world: LongTermMemory, witnesses: Sequence[EventWitness] = (), *, recaps: int = 3
+) -> SessionStart:
+    """What the next session begins with.
+
+    Args:
+        world: As for `end_session`.
+        witnesses: Whose recaps are shown.
+        recaps: How many of each, the last ones.
+
+    Raises:
+        ValueError: `recaps` is negative.
+        RecordStoreError: The store cannot be reached.
+    """
+    if recaps < 0:
+        raise ValueError(f"recaps must not be negative, not {recaps!r}.")
+    scenarios = await _of_session(world, MemoryKind.SEMANTIC, SCENARIO, None)
+    remembered: list[tuple[str, tuple[Record, ...]]] = []
+    for one in witnesses:
+        own = await _of_session(one.memory, MemoryKind.EPISODIC, SESSION_RECAP, None)
+        if own and recaps:
+            remembered.append((one.name, tuple(reversed(own[:recaps]))))
+    return SessionStart(
+        scenario=scenarios[0] if scenarios else None,
+        recaps=tuple(remembered),
+        threads=await threads_of(world),
+        index=await scope_index(world),
+    )
