@@ -47,13 +47,20 @@ def literals_of(text: str) -> tuple[str, ...]:
     for one in _NAME.finditer(text):
         if any(start <= one.start() < end for start, end in taken):
             continue
-        name, place = _POSSESSIVE.sub("", one[0]), one.start()
-        first, _, rest = name.partition(" ")
-        if first in _NO_NAMES:
-            if not rest or not rest[0].isupper():
-                continue
-            name, place = rest, place + len(first) + 1
-        if _SENTENCE_START.search(text[: one.start()]) and " " not in name:
+        parts = _POSSESSIVE.sub("", one[0]).split(" ")
+        while parts and parts[-1] in _NO_NAMES:
+            parts.pop()
+        leading = 0
+        while leading < len(parts) and parts[leading] in _NO_NAMES:
+            leading += 1
+        name, place = " ".join(parts[leading:]), one.start()
+        if not name[:1].isupper():
+            continue
+        if (
+            not leading
+            and _SENTENCE_START.search(text, max(0, place - 4), place)
+            and " " not in name
+        ):
             at_start.append((place, name))
         else:
             found[place] = name

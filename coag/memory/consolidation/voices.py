@@ -164,7 +164,9 @@ _TOWARDS: Mapping[bool, Sequence[str]] = {
         "I kept an eye on {whom}, whom I dislike.",
     ),
 }
-_FIRST_PERSON_AFTER = re.compile(r"(?:^|[.!?;:,]\s|\b(?:and|but|that|while|when|then|so)\s)$")
+_FIRST_PERSON_AFTER = re.compile(
+    r"(?:^|[.!?;:,]\s|\b(?:and|but|that|while|when|then|so)\s)$", re.IGNORECASE
+)
 
 
 def tone_of(text: str, appraise: Appraise | None = None) -> Tone:
@@ -182,7 +184,8 @@ def in_first_person(text: str, name: str) -> str:
     text = re.sub(rf"\b{re.escape(name)}(?:'s|\u2019s)(?!\w)", "my", text)
 
     def person(found: re.Match[str]) -> str:
-        return "I" if _FIRST_PERSON_AFTER.search(text[: found.start()]) else "me"
+        subject = _FIRST_PERSON_AFTER.search(text, max(0, found.start() - 8), found.start())
+        return "I" if subject else "me"
 
     told = re.sub(rf"\b{re.escape(name)}\b(?!')", person, text)
     told = re.sub(r"\bI (?:were|is)\b", "I was", told)
