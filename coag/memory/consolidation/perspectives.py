@@ -7,6 +7,7 @@ scope. Not every event is worth a rewriting: three gates decide, and the report 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
@@ -38,7 +39,7 @@ from coag.schema import (
 from .asking import MODEL_ERRORS, ask_for, numbered
 from .literals import holds_literal, literals_of
 from .notes import IMPORTANCE
-from .voices import describe, told_by
+from .voices import describe, in_first_person, told_by
 
 EVENT = "event"
 """The type of the records that keep objective events."""
@@ -53,6 +54,9 @@ THREAD, PROGRESS, SETTLES = "thread", "thread_progress", "thread_settled"
 with it."""
 _AT_ONCE = 10
 """Events in one question."""
+_CHARACTERS = 500
+"""Of a memory that a model writes; it may be cut off there, within a sentence."""
+_SENTENCE_END = re.compile(r"[.!?][\"')\u201d]?(?=\s|$)")
 
 Tier = Literal["important", "combatant", "background"]
 """`important` witnesses get perspectives, `combatant` ones the objective event, others nothing."""
@@ -134,7 +138,7 @@ class RememberedEvent(Value):
 
     number: int
     """Number of the event."""
-    text: Annotated[str, Field(max_length=800)]
+    text: Annotated[str, Field(max_length=_CHARACTERS)]
     """What is remembered, in the first person."""
 
 
@@ -287,18 +291,19 @@ class PerspectiveObserver:
                 model,
                 "perspective",
                 values,
-                numbered(record.text for _, record in events),
+                numbered(in_first_person(record.text, witness.name) for _, record in events),
                 PerspectivesAnswer,
                 procedures=self._procedures,
             )
         except MODEL_ERRORS as error:
             return {record.id: ("", str(error)) for _, record in events}
-        texts = {one.number: " ".join(one.text.split()) for one in answer.memories}
+        texts = {one.number: _whole_sentences(one.text) for one in answer.memories}
         told: dict[str, tuple[str, str]] = {}
         for number, (_, record) in enumerate(events, 1):
             text = texts.get(number, "")
             reason = "" if text else "The model wrote nothing about it."
-            if text and says_the_same(text, record.text):
+            told_already = record.text, in_first_person(record.text, witness.name)
+            if text and any(says_the_same(text, one) for one in told_already):
                 text, reason = "", "The model repeated the event."
             told[record.id] = text, reason
         return told
@@ -361,6 +366,13 @@ class PerspectiveObserver:
             feelings=feelings,
             appraise=self._appraise,
         )
+
+
+def _whole_sentences(text: str) -> str:
+    """A text on one line without a last sentence that was cut off; one that has none as it is."""
+    line = " ".join(text.split())
+    ends = [found.end() for found in _SENTENCE_END.finditer(line)]
+    return line[: ends[-1]] if ends and len(text) >= _CHARACTERS else line
 
 
 def character_of(witness: EventWitness) -> str:

@@ -152,6 +152,17 @@ _VOICES: Mapping[tuple[str, bool], Mapping[Tone, Sequence[str]]] = {
         "good": ("I let them believe that it was my doing.",),
     },
 }
+_CHARACTER: Mapping[str, tuple[str, str]] = {
+    "emotionality": (
+        "feels strongly and is soon afraid, worried or moved to tears",
+        "stays cool, speaks of facts and never of feelings",
+    ),
+    "conscientiousness": ("plans, checks and keeps order", "is careless and plans nothing"),
+    "openness": ("is curious and full of ideas", "holds on to what was always done"),
+    "agreeableness": ("is gentle and forgives", "is stubborn and quick to blame"),
+    "extraversion": ("is sociable and talks a lot", "is quiet and keeps apart"),
+    "honesty": ("is sincere and modest", "looks for an advantage"),
+}
 _TOWARDS: Mapping[bool, Sequence[str]] = {
     True: (
         "I was glad that {whom} was part of it.",
@@ -246,20 +257,12 @@ def _chosen(sentences: Sequence[str], *seed: str) -> str:
 
 def describe(name: str, traits: Traits, mood: Mood | None, feelings: Mapping[str, float]) -> str:
     """A witness's character in sentences, for a prompt."""
-    adjectives = {
-        "emotionality": ("anxious, tender and easily moved", "unemotional and cool"),
-        "conscientiousness": ("orderly and careful, a planner", "careless and spontaneous"),
-        "openness": ("curious and full of ideas", "conventional"),
-        "agreeableness": ("gentle and forgiving", "stubborn and quick to blame"),
-        "extraversion": ("sociable and talkative", "quiet and reserved"),
-        "honesty": ("sincere and modest", "out for an advantage"),
-    }
     parts = [
-        f"{'very ' if abs(value - 0.5) >= 0.3 else ''}{adjectives[trait][value < 0.5]}"
+        _CHARACTER[trait][value < 0.5]
         for trait, value in sorted(traits, key=lambda one: -abs(one[1] - 0.5))
         if abs(value - 0.5) >= _MARKED
     ]
-    told = [f"{name} is {'; '.join(parts)}."] if parts else []
+    told = [f"{name} {'; '.join(parts)}."] if parts else []
     if mood is not None and abs(mood.valence) >= _FELT:
         told.append(f"{name} was in {'low' if mood.valence < 0 else 'good'} spirits.")
     for whom, feeling in feelings.items():

@@ -240,6 +240,15 @@ async def test_fifteen_events_take_two_questions(stage: Stage) -> None:
     assert len(report.perspectives) == 15
 
 
+async def test_a_memory_that_was_cut_off_ends_with_its_last_sentence(stage: Stage) -> None:
+    long = f"I saw it. {'I ran and ran and ran. ' * 40}"[:500]
+    assert not long.endswith(".")
+    report = await stage.observe(stage.witness("Lyra"), model=model_of(memories(long)))
+    record = report.perspectives[0].record
+    assert record is not None
+    assert record.text.endswith("I ran and ran and ran.")
+
+
 async def test_the_model_is_told_the_character(stage: Stage) -> None:
     model = ScriptedModel(scripted_answers([memories("I saw it.")]))
     lyra = stage.witness(
@@ -247,7 +256,8 @@ async def test_the_model_is_told_the_character(stage: Stage) -> None:
     )
     await stage.observe(lyra, model=StructuredModel(model))
     assert character_of(lyra) == (
-        "Lyra is very anxious, tender and easily moved; out for an advantage. "
+        "Lyra feels strongly and is soon afraid, worried or moved to tears; "
+        "looks for an advantage. "
         "Lyra was in low spirits. Lyra distrusts Vex."
     )
     assert character_of(lyra) in model.requests[0].system_text
