@@ -257,7 +257,7 @@ def _chosen(sentences: Sequence[str], *seed: str) -> str:
 
 def describe(name: str, traits: Traits, mood: Mood | None, feelings: Mapping[str, float]) -> str:
     """A witness's character in sentences, for a prompt."""
-    parts = [
+    parts: list[str] = [
         _CHARACTER[trait][value < 0.5]
         for trait, value in sorted(traits, key=lambda one: -abs(one[1] - 0.5))
         if abs(value - 0.5) >= _MARKED
