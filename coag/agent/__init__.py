@@ -1,7 +1,7 @@
 """`CoagAgent`: the deliberating agent behind AutoGen's API, and the one place of wiring.
 
 `SituatedAgent` (`situated.py`, `minds.py`, `goals.py`) pursues goals as activities, each with an
-agent of its own.
+agent of its own; `delegation.py` offers one to other agents as a tool.
 `agent.py` is the agent and its turn; `arguments.py` lists what it is given, `build.py` wires its
 parts, `events.py` maps outcomes to AutoGen's events. `serialize.py` writes it down, `runs.py` keeps
 its run folder, and `resume.py` and `rebuild.py` bring it back from one.
@@ -12,6 +12,7 @@ from coag._util.deprecation import renamed
 from .agent import CoagAgent
 from .arguments import SYSTEM_MESSAGE, AgentArguments, MemoryArgument
 from .build import Mind
+from .delegation import DelegatedGoal, DelegateTool
 from .events import PHASE_LISTENER
 from .goals import SignalGoal, TimedGoal
 from .rebuild import ReplayDoubles, build_again, rebuild, staged, twin
@@ -24,6 +25,8 @@ from .situated_config import SituatedAgentConfig
 
 __all__ = [
     "CoagAgent",
+    "DelegateTool",
+    "DelegatedGoal",
     "SituatedAgent",
     "SituatedAgentConfig",
     "SignalGoal",

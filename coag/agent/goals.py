@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import uuid
 from collections import Counter
 from collections.abc import Callable, Coroutine, Sequence
 from datetime import timedelta
@@ -14,6 +15,7 @@ from pydantic import Field
 from coag.errors import ConfigurationError
 from coag.schema import Clock, Moment, PerceptKind, Trust, Value
 from coag.situated import (
+    DELEGATES,
     ActivityStore,
     OnSignal,
     SignalRecord,
@@ -73,6 +75,19 @@ def check_goals(goals: Sequence[Goal]) -> None:
     counts = Counter(goal.name for goal in goals)
     if doubled := sorted(name for name, count in counts.items() if count > 1):
         raise ConfigurationError(f"goals= has names twice: {', '.join(doubled)}.")
+
+
+async def cancel_delegated(perception: ToolPerception, activity_id: str, reason: str) -> None:
+    """Ends what an activity has delegated to other agents; see `DelegateTool`.
+
+    Raises:
+        ToolConnectionError: A server did not answer.
+    """
+    for tool in (await perception.catalogue()).values():
+        if tool.category == DELEGATES:
+            key, arguments = uuid.uuid4().hex, {"reason": reason}
+            await perception.invoke(activity_id, tool.id, "cancel", arguments, key)
+    await perception.release(activity_id)
 
 
 class GoalSetter:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -99,7 +99,7 @@ class ActivityEvents:
     async def until(
         self, activity_id: str, ending: asyncio.Future[Activity]
     ) -> AsyncGenerator[Shown]:
-        """The events of an activity from now on, until a future is done."""
+        """The events of an activity from now on, until a future is done; it is not left behind."""
         queue: asyncio.Queue[Shown | None] = asyncio.Queue()
         queues = self._queues.setdefault(activity_id, [])
         queues.append(queue)
@@ -108,6 +108,7 @@ class ActivityEvents:
             while (event := await queue.get()) is not None:
                 yield event
         finally:
+            ending.cancel()
             queues.remove(queue)
             if not queues:
                 del self._queues[activity_id]
@@ -131,6 +132,7 @@ class ActivityMinds:
         runs: The folder of the run folders; None if runs are kept in RAM, and all agents with them.
         live: How many agents are kept in memory, where runs are on disk.
         show: Gets what an activity's turn shows on the way.
+        ended: Called with an activity that has terminated.
     """
 
     def __init__(
@@ -141,12 +143,14 @@ class ActivityMinds:
         runs: Path | None,
         live: int,
         show: Callable[[str, Shown], None],
+        ended: Callable[[str], Awaitable[None]],
     ) -> None:
         self._make = make
         self._store = store
         self._runs = runs
         self._most = live
         self._show = show
+        self._ended = ended
         self._live: OrderedDict[str, LiveActivity] = OrderedDict()
         self._stepping: set[str] = set()
 
@@ -186,10 +190,12 @@ class ActivityMinds:
     async def release(self, activity_id: str) -> None:
         """Lets go of an activity's agent; the run of one that is over is ended."""
         live = self._live.pop(activity_id, None)
+        activity = self._store.get(activity_id)
+        if activity is not None and activity.over:
+            await self._ended(activity_id)
         if live is None:
             return
         await live.end_turn()
-        activity = self._store.get(activity_id)
         if activity is None or not activity.over:
             await live.agent.leave_run()
             return

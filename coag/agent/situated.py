@@ -18,9 +18,8 @@ from autogen_core.models import ChatCompletionClient
 from coag.context import SituatedContext
 from coag.errors import StateError
 from coag.memory import LongTermMemory
-from coag.schema import Clock, SystemClock, Trust
+from coag.schema import Clock, SystemClock
 from coag.situated import (
-    OPEN_STATES,
     RUNS_NAME,
     STORE_NAME,
     Activity,
@@ -32,9 +31,9 @@ from coag.situated import (
     ToolConnection,
     ToolPerception,
     ToolPerceptionSettings,
-    activity_in,
 )
 
+from .activity_control import ActivityControl
 from .agent import CoagAgent
 from .arguments import MemoryArgument
 from .goals import STANDING, Goal, GoalSetter, goal_of
@@ -76,7 +75,7 @@ def _memory_of(
     return open_memory(own if memory is None else memory, scope=agent, clock=clock)
 
 
-class SituatedAgent(BaseChatAgent, Component[SituatedAgentConfig]):
+class SituatedAgent(BaseChatAgent, ActivityControl, Component[SituatedAgentConfig]):
     """A chat agent whose goals are activities that wait at no cost.
 
     Each goal is pursued by a `CoagAgent` of its own, cycle by cycle, beside the others. It waits by
@@ -139,7 +138,7 @@ class SituatedAgent(BaseChatAgent, Component[SituatedAgentConfig]):
         inside = None if folder is None else Path(folder)
         self._runs = None if inside is None else inside / RUNS_NAME
         self._made = context, modules
-        self._budget, self._situated = budget or ActivityBudget(), situated or SituatedSettings()
+        self.budget, self._situated = budget or ActivityBudget(), situated or SituatedSettings()
         self._arguments: dict[str, Any] = {"system_message": SYSTEM_MESSAGE, **arguments}
         self._arguments |= {"name": name, "model_client": model_client, "events": "phases"}
         check_arguments(self._arguments, self._servers, goals)
@@ -147,14 +146,7 @@ class SituatedAgent(BaseChatAgent, Component[SituatedAgentConfig]):
         """What all activities remember."""
         self._memory_argument, self._owns_memory = memory, self.memory is not memory
         self.store = ActivityStore(None if inside is None else inside / STORE_NAME)
-        """The activities, and what they wait for."""
         self._events = ActivityEvents()
-        self.minds = ActivityMinds(
-            self._make_agent, self.store, runs=self._runs, live=live, show=self._events.show
-        )
-        self.scheduler = ActivityScheduler(
-            self.store, self.minds, clock=self.clock, workers=workers
-        )
         self.perception = ToolPerception(
             self._servers,
             self.store,
@@ -163,11 +155,22 @@ class SituatedAgent(BaseChatAgent, Component[SituatedAgentConfig]):
             settings=perception,
             unbounded=frozenset({STANDING}),
         )
+        self.minds = ActivityMinds(
+            self._make_agent,
+            self.store,
+            runs=self._runs,
+            live=live,
+            show=self._events.show,
+            ended=self.perception.release,
+        )
+        self.scheduler = ActivityScheduler(
+            self.store, self.minds, clock=self.clock, workers=workers
+        )
         self._goals = GoalSetter(goals, self.add_goal, self.perception, self.store, self.clock)
         self._given: dict[str, Any] = {
             "folder": None if folder is None else str(folder),
             **{"answer": answer, "goals": list(goals), "workers": workers, "live": live},
-            **{"budget": self._budget, "situated": self._situated},
+            **{"budget": self.budget, "situated": self._situated},
             "perception": self.perception.settings,
         }
         self._running = self._closed = False
@@ -220,54 +223,7 @@ class SituatedAgent(BaseChatAgent, Component[SituatedAgentConfig]):
     async def __aexit__(self, *error: object) -> None:
         await self.close()
 
-    # ---- goals ----
-
-    def add_goal(
-        self,
-        goal: str,
-        *,
-        source: str = "user",
-        trust: Trust = Trust.USER,
-        priority: int = 0,
-        parent: str | None = None,
-        activity_id: str | None = None,
-    ) -> Activity:
-        """Begins an activity; with an id that there is already, that one is given back.
-
-        Raises:
-            ValueError: The goal is empty.
-        """
-        if not goal.strip():
-            raise ValueError("The goal is empty: say what is to be reached.")
-        if activity_id is not None and (known := self.store.get(activity_id)) is not None:
-            return known
-        now, activity_id = self.clock.now(), activity_id or self.store.new_id()
-        about: dict[str, Any] = {"source": source, "trust": trust, "priority": priority}
-        about |= {"created": now, "updated": now, "budget": self._budget, "parent": parent}
-        activity = Activity(id=activity_id, agent=self.name, goal=goal, **about)
-        self.scheduler.add(activity)
-        return activity
-
-    async def ended(self, activity_id: str) -> Activity:
-        """Waits until an activity has ended.
-
-        Raises:
-            UnknownNameError: There is no such activity.
-        """
-        self.activity(activity_id)
-        return await self.scheduler.ended(activity_id)
-
-    def activity(self, activity_id: str) -> Activity:
-        """An activity as it is now.
-
-        Raises:
-            UnknownNameError: There is no such activity.
-        """
-        return activity_in(self.store, activity_id)
-
-    def open_activities(self) -> list[Activity]:
-        """The activities that have not ended."""
-        return self.store.find(*OPEN_STATES)
+    # ---- its activities ----
 
     def _make_agent(self, activity: Activity) -> tuple[CoagAgent, SituatedModule]:
         context, modules = self._made
@@ -328,33 +284,12 @@ class SituatedAgent(BaseChatAgent, Component[SituatedAgentConfig]):
         inner: list[Shown] = []
         ending = asyncio.ensure_future(self.scheduler.ended(activity.id))
         cancellation_token.link_future(ending)
-        try:
-            async with aclosing(self._events.until(activity.id, ending)) as events:
-                async for event in events:
-                    inner.append(event)
-                    yield event
-            over = await ending
-        finally:
-            ending.cancel()
+        async with aclosing(self._events.until(activity.id, ending)) as events:
+            async for event in events:
+                inner.append(event)
+                yield event
+        over = await ending
         yield _response(over, over.result or f"The activity was {over.end}.", inner)
-
-    async def cancel(self, activity_id: str, reason: str = "It was cancelled.") -> None:
-        """Ends an activity, whatever it does.
-
-        Raises:
-            UnknownNameError: There is no such activity.
-        """
-        self.activity(activity_id)
-        await self.scheduler.cancel(activity_id, reason)
-
-    def wake(self, activity_id: str) -> None:
-        """Wakes an activity that waits, before what it waits for has arrived.
-
-        Raises:
-            UnknownNameError: There is no such activity.
-        """
-        self.activity(activity_id)
-        self.scheduler.wake(activity_id)
 
     async def on_reset(self, cancellation_token: CancellationToken) -> None:
         """Cancels all activities; what they left in long-term memory stays."""

@@ -22,6 +22,7 @@ from .activities import (
 )
 from .clocks import ScaledClock, ToolClock, VirtualClock
 from .connection import ToolConnection, ToolConnectionError
+from .lineage import CallOrigin, calling, current_call
 from .listeners import SchedulerStoppedError
 from .manual import Manual, parse_manual, render_manual
 from .mcp_connection import McpToolConnection
@@ -31,6 +32,8 @@ from .operations import OperationFailedError, OperationRefusedError, operation
 from .perception import ToolPerception
 from .pulling import ToolPerceptionSettings
 from .records import (
+    DELEGATED,
+    DELEGATES,
     READ_MANUAL,
     READERS,
     Acknowledgement,
@@ -55,6 +58,8 @@ from .trust import ToolRefusedError
 from .workspace import InProcessConnection, Workspace
 
 __all__ = [
+    "DELEGATED",
+    "DELEGATES",
     "OPEN_STATES",
     "Acknowledgement",
     "Activity",
@@ -65,6 +70,7 @@ __all__ = [
     "ActivityState",
     "ActivityStore",
     "ActivityStoreError",
+    "CallOrigin",
     "Delivery",
     "EnhancedTool",
     "InProcessConnection",
@@ -103,6 +109,8 @@ __all__ = [
     "Workspace",
     "activity_in",
     "call_name",
+    "calling",
+    "current_call",
     "internal_operation",
     "observable",
     "operation",

@@ -169,7 +169,14 @@ class Activity(Value):
     """Tokens of its model calls so far."""
     budget: ActivityBudget = Field(default_factory=ActivityBudget)
     parent: str | None = None
-    """The activity that delegated this goal."""
+    """The activity of this agent that this one is a part of."""
+    lineage: tuple[str, ...] = ()
+    """The activities of other agents through which the goal came, each `AGENT/ACTIVITY`."""
+
+    @property
+    def as_caller(self) -> tuple[str, ...]:
+        """The lineage of what it asks for: those that passed its goal on, then itself."""
+        return (*self.lineage, f"{self.agent}/{self.id}")
 
     @property
     def over(self) -> bool:

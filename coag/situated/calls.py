@@ -64,6 +64,10 @@ class CallBook:
             self._calls[key] = _Call(what, task)
         return await asyncio.shield(task)
 
+    def knows(self, key: str) -> bool:
+        """Whether a call with this key is remembered."""
+        return key in self._calls
+
     def became_of(self, key: str) -> Reconciliation:
         """What became of the call with this key.
 

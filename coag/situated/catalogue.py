@@ -99,6 +99,11 @@ class ToolCatalogue:
         self._pins.check(server, tool)
         return server
 
+    async def described(self, tool: str) -> ToolDescription:
+        """What a tool that may be used declares; raises as `check` does."""
+        await self.check(tool)
+        return self._tools[tool][1]
+
     # ---- Manuals ----
 
     async def manual(self, tool: str) -> Manual:

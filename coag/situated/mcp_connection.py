@@ -30,6 +30,7 @@ from coag.mcp import (
 from coag.schema import Reconciliation
 
 from .connection import Hint, ToolConnectionError
+from .lineage import LINEAGE_META, current_call
 from .plain_server import PlainServer
 from .records import (
     CATALOGUE_URI,
@@ -168,8 +169,11 @@ class McpToolConnection:
         async with self._translated():
             plain = await self._plain_server()
             name = plain.own_name(operation) if plain else call_name(tool, operation)
+            meta: dict[str, Any] = {KEY_META: key}
+            if lineage := current_call().lineage:
+                meta[LINEAGE_META] = list(lineage)
             answer = await self._client.request(
-                lambda session: session.call_tool(name, arguments, {KEY_META: key})
+                lambda session: session.call_tool(name, arguments, meta)
             )
             self._client.succeeded()
             if plain:

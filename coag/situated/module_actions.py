@@ -27,7 +27,7 @@ from .delivering import epoch_of, number_of
 from .module_state import SituatedModuleState
 from .perception import ToolPerception
 from .percepts import shown_value, shown_values
-from .records import SignalRecord, ToolDescription
+from .records import SignalRecord
 from .sections import catalogue_text, ranked
 from .waits import (
     WAIT_FOR_PROPERTY,
@@ -195,7 +195,7 @@ class ActivityActions:
     async def _focus(self, now: _CallSituation) -> ActionResult:
         tool, signals = str(now.given.get("tool", "")), now.given.get("signals")
         if signals is not None:
-            known = await self._known(tool)
+            known = await self._perception.described(tool)
             declared = [one.name for one in known.signals]
             for name in signals:
                 if name not in declared:
@@ -223,7 +223,7 @@ class ActivityActions:
 
     async def _wait(self, asked: AskedWait, now: _CallSituation) -> ActionResult:
         tool = asked.tool
-        check_wait(asked, await self._known(tool))
+        check_wait(asked, await self._perception.described(tool))
         await self._perceive_for(asked)
         if (there := self._already(asked, now)) is not None:
             return ActionResult(content=there)
@@ -279,14 +279,6 @@ class ActivityActions:
             if asked.condition().met_by(record):
                 return record
         return None
-
-    async def _known(self, tool: str) -> ToolDescription:
-        tools = await self._perception.catalogue()
-        if tool in tools:
-            return tools[tool]
-        if self._perception.known(tool) is not None:
-            await self._perception.manual(tool)  # says why it is in quarantine
-        raise UnknownNameError("tool", tool, tools)
 
     def wait_of(self, asked: AskedWait, since: datetime) -> Wait:
         """The wait that is asked for, with its deadline."""

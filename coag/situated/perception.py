@@ -19,9 +19,10 @@ from coag.schema import Clock, Reconciliation, SystemClock
 from .catalogue import ToolCatalogue
 from .connection import ToolConnection, ToolConnectionError, ask
 from .delivering import InboxWriter, Selection
+from .lineage import CallOrigin, calling
 from .manual import Manual
 from .pulling import ServerPuller, ToolPerceptionSettings
-from .records import Acknowledgement, PropertyReading, ToolDescription
+from .records import DELEGATED, Acknowledgement, PropertyReading, ToolDescription
 from .store import ActivityStore
 from .trust import ToolRefusedError
 
@@ -123,6 +124,10 @@ class ToolPerception:
         """The tools that there are, by their ids; those in quarantine are left out."""
         return await self._catalogue.tools()
 
+    async def described(self, tool: str) -> ToolDescription:
+        """What a tool that may be used declares; one that is not known yet is looked for."""
+        return await self._catalogue.described(tool)
+
     def known(self, tool: str) -> ToolDescription | None:
         """What a tool declares, as it was last read; None for one that is not known."""
         return self._catalogue.known(tool)
@@ -168,13 +173,15 @@ class ToolPerception:
         server = self._servers[await self._catalogue.check(tool)]
         wanted = None if signals is None else frozenset(signals)
         async with server.focusing:
+            known = await self.described(tool)
+            begin = "start" if known.category == DELEGATED else "end"  # its one signal may be there
             first = not self._focus.get(tool)
             before = activity_id in self._focus.get(tool, {})
             self._focus.setdefault(tool, {})[activity_id] = wanted
             server.focused.add(tool)
             try:
                 await server.subscribe()
-                await server.pull(tool, from_end=first)
+                await server.pull(tool, begin if first else None)
             except BaseException:
                 if not before:
                     self._leave(activity_id, tool)
@@ -242,11 +249,13 @@ class ToolPerception:
         declared = [one.name for one in known.operations] if known else []
         if operation not in declared:
             raise UnknownNameError(f"operation of tool {tool!r}", operation, declared)
-        done = await ask(
-            server.connection.name,
-            lambda: server.connection.invoke(tool, operation, arguments, key),
-            may_have_happened=True,
-        )
+        activity = self._store.get(activity_id)
+        with calling(CallOrigin(lineage=activity.as_caller if activity else ())):
+            done = await ask(
+                server.connection.name,
+                lambda: server.connection.invoke(tool, operation, arguments, key),
+                may_have_happened=True,
+            )
         if done.accepted:
             self._acknowledged[activity_id, tool] = done.cursor
         if done.accepted and tool in server.focused:

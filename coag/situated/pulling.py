@@ -10,6 +10,7 @@ import asyncio
 from collections import defaultdict
 from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import Literal
 
 from pydantic import Field
 
@@ -17,7 +18,7 @@ from coag.schema import Value
 
 from .connection import ToolConnection, ToolConnectionError, ask
 from .delivering import InboxWriter, as_new, epoch_of, number_of
-from .records import PropertyReading, SignalPage
+from .records import Cursor, PropertyReading, SignalPage
 from .store import ActivityStore
 
 _PAGES = 20
@@ -179,12 +180,13 @@ class ServerPuller:
 
     # ---- Reading ----
 
-    async def pull(self, tool: str, *, from_end: bool = False) -> bool:
+    async def pull(self, tool: str, begin: Literal["start", "end"] | None = None) -> bool:
         """Reads a tool once and delivers what is new; whether anything was.
 
         Args:
             tool: The tool.
-            from_end: Whether its signals count from now on, whatever was read before.
+            begin: Given where its signals count from now on, or from the first one that is kept,
+                whatever was read before.
 
         Raises:
             ToolConnectionError: It cannot be read; what was delivered before stays.
@@ -192,9 +194,9 @@ class ServerPuller:
         state, deliver = self._schedules[tool], self._inboxes.deliver
         async with state.lock:
             reading = await self._read(tool)
-            cursor = None if from_end else self._store.cursor(tool)
+            cursor = None if begin else self._store.cursor(tool)
             if cursor is None:
-                cursor = reading.cursor
+                cursor = reading.cursor if begin != "start" else str(Cursor(reading.epoch, 0))
                 self._store.deliver(tool, cursor, ())
             new = deliver(tool, reading, SignalPage(cursor=cursor), again=state.told)
             state.failures, state.failing_since, state.told = 0, None, False

@@ -241,5 +241,7 @@ READERS = {
 """Tools by which models read that are shown tools alone, and what each is for."""
 CATALOGUE_URI = "tool://catalogue"
 """Where the descriptions of all tools of a server are read: a `Catalogue`."""
+DELEGATES, DELEGATED = "agent", "delegated goal"
+"""Categories: a tool that takes goals for an agent, and one that stands for such a goal."""
 KEY_META = "coag.situated/key"
 """Where in `_meta` of a call its key is."""

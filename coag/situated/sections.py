@@ -9,7 +9,7 @@ from coag.schema import cut_to_tokens, estimate_tokens, folded, one_line
 
 from .manual import Manual
 from .module_state import SituatedModuleState
-from .records import ToolDescription
+from .records import DELEGATED, ToolDescription
 from .trust import safe_text
 
 _LINE = 160
@@ -18,7 +18,10 @@ _CATALOGUE_TOKENS = 200
 
 
 def ranked(tools: Iterable[ToolDescription], goal: str) -> list[ToolDescription]:
-    """Tools by how many words of a goal their descriptions have, the most first."""
+    """Tools by how many words of a goal their descriptions have, the most first.
+
+    Those that stand for delegated goals are left out: who delegated one knows its id.
+    """
     wanted = set(folded(goal).split())
 
     def shared(tool: ToolDescription) -> int:
@@ -26,7 +29,8 @@ def ranked(tools: Iterable[ToolDescription], goal: str) -> list[ToolDescription]
         words = f"{tool.id.replace('_', ' ')} {tool.category} {tool.description} {names}"
         return len(wanted & set(folded(words).split()))
 
-    return sorted(tools, key=lambda tool: -shared(tool))
+    listed = (tool for tool in tools if tool.category != DELEGATED)
+    return sorted(listed, key=lambda tool: -shared(tool))
 
 
 def catalogue_text(tools: Iterable[ToolDescription], state: SituatedModuleState) -> str:

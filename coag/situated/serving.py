@@ -25,6 +25,7 @@ from coag.mcp import (
     sdk,
 )
 
+from .lineage import CallOrigin, calling, lineage_of
 from .operations import OperationFailedError
 from .records import (
     CATALOGUE_URI,
@@ -188,9 +189,14 @@ class _WorkspaceOffer:
         tool, operation = parts_of(name) or ("", name)
         key = meta.get(KEY_META)
         try:
-            done = await self._workspace.invoke(
-                tool, operation, arguments, key if isinstance(key, str) else None
-            )
+            origin = CallOrigin(lineage=lineage_of(meta))
+        except ValueError as error:
+            return McpAnswer(str(error), is_error=True)
+        try:
+            with calling(origin):
+                done = await self._workspace.invoke(
+                    tool, operation, arguments, key if isinstance(key, str) else None
+                )
         except UnknownNameError as error:
             return McpAnswer(str(error), is_error=True)
         except OperationFailedError as error:

@@ -47,6 +47,12 @@ SELECT json_patch(
 """
 _IN_PLACE = {"state", "updated", "wait"}
 """Fields of an activity that have columns of their own: they change without the others."""
+_NEWEST = """
+WHERE substr(id, 1, ?1) = ?2 AND (state != 'terminated' OR place IN (
+    SELECT place FROM activities WHERE state = 'terminated' AND substr(id, 1, ?1) = ?2
+    ORDER BY updated DESC LIMIT ?3
+)) ORDER BY updated
+"""
 _SET = """
 UPDATE activities SET state = ?, priority = ?, updated = ?, wait = ?, awaited = ?,
     deadline = ?, body = ? WHERE id = ?
@@ -176,6 +182,16 @@ class ActivityStore:
         wanted = states or tuple(ActivityState)
         marks = ", ".join("?" * len(wanted))
         rows = self._rows(f"{_ACTIVITY} WHERE state IN ({marks}) ORDER BY place", *wanted)
+        return [_read(Activity, text) for (text,) in rows]
+
+    def newest(self, prefix: str, ended: int) -> list[Activity]:
+        """The activities whose ids begin so, in the order of their last changes.
+
+        Args:
+            prefix: The beginning of the ids.
+            ended: How many that have terminated; all others are given.
+        """
+        rows = self._rows(f"{_ACTIVITY} {_NEWEST}", len(prefix), prefix, ended)
         return [_read(Activity, text) for (text,) in rows]
 
     def save(self, activity: Activity) -> None:

@@ -52,6 +52,7 @@ from typing import (
 
 from coag._util.text import in_a_line
 from coag.errors import ConfigurationError, StateError
+from coag.schema import Reconciliation
 
 from .fields import Fields, FieldType, ValueType
 from .manual import render_manual
@@ -76,8 +77,8 @@ ToolT = TypeVar("ToolT", bound="EnhancedTool")
 class ToolPlace(Protocol):
     """The workspace, as its tools see it."""
 
-    def add(self, tool: EnhancedTool) -> None:
-        """Adds a tool."""
+    def add(self, tool: EnhancedTool, epoch: str | None = None) -> None:
+        """Adds a tool; with an epoch where it goes on with one of its lives."""
         ...
 
     def remove(self, tool: str) -> None:
@@ -375,6 +376,14 @@ class EnhancedTool:
 
     def added(self) -> None:
         """Called when the tool has been added to a workspace: may start what runs by itself."""
+
+    def became_of(self, key: str) -> Reconciliation | None:
+        """What became of a call of an earlier process, for a tool that keeps what it was asked.
+
+        None, as here, where it keeps nothing.
+        """
+        del key
+        return None
 
     def manual(self) -> str:
         """The manual: generated from the declarations and `protocol`."""

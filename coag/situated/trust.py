@@ -121,6 +121,7 @@ class Pins:
     def __init__(self, store: PinStore) -> None:
         self._store = store
         self._seen: dict[tuple[str, str], str] = {}
+        self._accepted: dict[str, dict[str, str]] = {}
 
     def see_description(self, server: str, description: ToolDescription) -> None:
         """Notes what a server says of a tool; the first is accepted."""
@@ -133,11 +134,11 @@ class Pins:
 
     def has(self, server: str, tool: str) -> bool:
         """Whether this tool of this server was accepted once."""
-        return tool in self._store.pins(server)
+        return tool in self._of(server)
 
     def changed(self, server: str, tool: str) -> str | None:
         """What of a tool has changed since it was accepted: None if nothing has."""
-        pins = self._store.pins(server)
+        pins = self._of(server)
         differs = [
             what
             for what, name in (("description", tool), ("manual", _manual(tool)))
@@ -163,12 +164,22 @@ class Pins:
         """Accepts what was last seen of a tool."""
         for name in (tool, _manual(tool)):
             if seen := self._seen.get((server, name)):
-                self._store.pin(server, name, seen)
+                self._accept(server, name, seen)
 
     def _see(self, server: str, name: str, digest: str) -> None:
         self._seen[server, name] = digest
-        if name not in self._store.pins(server):
-            self._store.pin(server, name, digest)
+        if name not in self._of(server):
+            self._accept(server, name, digest)
+
+    def _accept(self, server: str, name: str, digest: str) -> None:
+        self._store.pin(server, name, digest)
+        self._of(server)[name] = digest
+
+    def _of(self, server: str) -> dict[str, str]:
+        """What was accepted of a server; read once, since it is asked for each tool and prompt."""
+        if server not in self._accepted:
+            self._accepted[server] = dict(self._store.pins(server))
+        return self._accepted[server]
 
 
 def _manual(tool: str) -> str:

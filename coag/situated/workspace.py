@@ -13,7 +13,6 @@ import logging
 import secrets
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from contextvars import ContextVar
 from datetime import datetime
 from typing import Any, TypeVar
 
@@ -25,6 +24,7 @@ from .calls import KEYS, CallBook
 from .clocks import ScaledClock, ToolClock
 from .connection import Hint, ToolConnectionError
 from .fields import as_json
+from .lineage import calling, current_call
 from .operations import (
     DeclaredOperation,
     OperationFailedError,
@@ -44,8 +44,6 @@ from .tool import EnhancedTool, ToolPlace
 
 T = TypeVar("T")
 _LOG = logging.getLogger(__name__)
-_CAUSE: ContextVar[str | None] = ContextVar("cause", default=None)
-"""The key of the call in which, or by whose internal operations, something happens."""
 
 ACKNOWLEDGE_SECONDS = 30.0
 """Within which an operation has to be acknowledged by default."""
@@ -91,8 +89,13 @@ class Workspace:
 
     # ---- Tools come and go ----
 
-    def add(self, tool: EnhancedTool) -> None:
-        """Adds a tool, under an epoch of its own; subscribers are told that the catalogue changed.
+    def add(self, tool: EnhancedTool, epoch: str | None = None) -> None:
+        """Adds a tool; subscribers are told that the catalogue changed.
+
+        Args:
+            tool: The tool.
+            epoch: The name of the tool's life, for one that keeps its state over restarts of its
+                process and says the same again; None for a new one, as for a tool that begins.
 
         Raises:
             ConfigurationError: There is a tool with this id, it is in a workspace, or it does
@@ -108,7 +111,7 @@ class Workspace:
         if tool.state.host is not None:
             raise ConfigurationError(f"Tool {tool.id!r} is in a workspace already.")
         tool.describe()  # raises before anything is changed
-        log = SignalLog(tool.id, self._epochs(), self._keep_signals)
+        log = SignalLog(tool.id, epoch or self._epochs(), self._keep_signals)
         hosted = _HostedTool(tool, self, log, CallBook(self._keep_keys), self._seconds)
         self._tools[tool.id] = hosted
         tool.state.host = hosted
@@ -228,7 +231,9 @@ class Workspace:
         Raises:
             UnknownNameError: There is no such tool.
         """
-        return CallStatus(status=self._hosted(tool).calls.became_of(key))
+        hosted = self._hosted(tool)
+        kept = None if hosted.calls.knows(key) else hosted.tool.became_of(key)
+        return CallStatus(status=kept or hosted.calls.became_of(key))
 
     # ---- Who is told ----
 
@@ -291,7 +296,7 @@ class _HostedTool:
 
     def emitted(self, name: str, data: Mapping[str, Any]) -> SignalRecord:
         record = self.log.append(
-            name, data, rev=self.tool.state.rev, timestamp=self.now(), cause=_CAUSE.get()
+            name, data, rev=self.tool.state.rev, timestamp=self.now(), cause=current_call().key
         )
         self._workspace.tell(self.tool.id)
         return record
@@ -314,8 +319,11 @@ class _HostedTool:
         self, declared: DeclaredOperation, given: Mapping[str, Any], key: str | None
     ) -> Acknowledgement:
         """Runs an operation if nothing speaks against it."""
-        if key is not None:
-            _CAUSE.set(key)
+        origin = current_call()._replace(key=key)
+        with calling(origin):
+            return await self._run(declared, given)
+
+    async def _run(self, declared: DeclaredOperation, given: Mapping[str, Any]) -> Acknowledgement:
         async with self._one_at_a_time:
             state = self.tool.state
             try:

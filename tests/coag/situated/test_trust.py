@@ -47,8 +47,10 @@ def test_the_first_description_and_manual_are_accepted_and_others_after_approval
         again.check("here", "bell")
     again.approve("here", "bell")
     again.check("here", "bell")
-    pins.see_manual("here", "bell", "Ring.")
-    assert pins.changed("here", "bell") == "description and manual"
+    later = Pins(store)
+    later.see_description("here", tool())
+    later.see_manual("here", "bell", "Ring.")
+    assert later.changed("here", "bell") == "description and manual"
 
 
 def test_approval_of_one_server_says_nothing_of_another() -> None:
