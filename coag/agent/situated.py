@@ -133,11 +133,10 @@ class SituatedAgent(BaseChatAgent, ActivityControl, Component[SituatedAgentConfi
         **arguments: Any,
     ) -> None:
         super().__init__(name, description)
-        self.clock: Clock = clock or SystemClock()
-        self._servers, self._answer = tuple(servers), answer
+        self.clock = clock = clock or SystemClock()
+        self._servers, self._answer, self._made = tuple(servers), answer, (context, modules)
         inside = None if folder is None else Path(folder)
         self._runs = None if inside is None else inside / RUNS_NAME
-        self._made = context, modules
         self.budget, self._situated = budget or ActivityBudget(), situated or SituatedSettings()
         self._arguments: dict[str, Any] = {"system_message": SYSTEM_MESSAGE, **arguments}
         self._arguments |= {"name": name, "model_client": model_client, "events": "phases"}
@@ -163,9 +162,7 @@ class SituatedAgent(BaseChatAgent, ActivityControl, Component[SituatedAgentConfi
             show=self._events.show,
             ended=self.perception.release,
         )
-        self.scheduler = ActivityScheduler(
-            self.store, self.minds, clock=self.clock, workers=workers
-        )
+        self.scheduler = ActivityScheduler(self.store, self.minds, clock=clock, workers=workers)
         self._goals = GoalSetter(goals, self.add_goal, self.perception, self.store, self.clock)
         self._given: dict[str, Any] = {
             "folder": None if folder is None else str(folder),
