@@ -19,6 +19,7 @@ from .perspectives import (
 )
 from .reflector import Reflected, Reflection, ReflectionKind, reflect, reflections_of
 from .scope_index import ScopeEntry, ScopeIndex, note_scope, scope_index
+from .session_module import SessionModule
 from .sessions import SessionEnd, SessionStart, end_session, events_of, start_session
 from .threads import NarrativeThread, threads_of
 
@@ -53,6 +54,7 @@ __all__ = [
     "end_session",
     "start_session",
     "events_of",
+    "SessionModule",
     "NarrativeThread",
     "threads_of",
     "ScopeIndex",

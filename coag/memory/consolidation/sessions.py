@@ -216,12 +216,13 @@ async def events_of(world: LongTermMemory, session: str) -> list[Record]:
         RecordStoreError: The store cannot be reached.
     """
     found = await _of_session(world, MemoryKind.EPISODIC, EVENT, session)
+    return sorted(found, key=_place)
 
-    def place(record: Record) -> tuple[bool, int, float]:
-        order = None if record.event is None else record.event.order
-        return order is None, order or 0, record.created_at.timestamp()
 
-    return sorted(found, key=place)
+def _place(record: Record) -> tuple[float, int]:
+    """The place of an event among those of its session: in the order in which they were kept."""
+    order = None if record.event is None else record.event.order
+    return record.created_at.timestamp(), order or 0
 
 
 async def _of_session(
@@ -293,7 +294,7 @@ class _Ending:
         own = await _of_session(memory, MemoryKind.EPISODIC, PERSPECTIVE, self.session)
         if not own:
             return None
-        own.sort(key=lambda one: (one.event.order or 0) if one.event else 0)
+        own.sort(key=_place)
         written = await self._recap_by_model(witness, own)
         if not written:
             best = sorted(own, key=lambda one: -importance_of(one))[:_MEMORIES]
