@@ -15,6 +15,7 @@ CoagError
 │   └── ModelTimeoutError       it did not answer in time; a TimeoutError, too
 ├── ProcedureRejected       the gate of procedural memory refused a rewrite
 ├── RecordStoreError        a store of records refused or failed
+├── SleepInProgressError    the memory of one owner sleeps already
 ├── TraceError              a trace cannot be written or read
 ├── ResumeError             a run folder cannot be continued
 ├── ReplayDivergenceError   something was asked for that the recorded run did not ask for
@@ -182,6 +183,10 @@ class ProcedureRejected(CoagError):
 
 class RecordStoreError(CoagError):
     """A store of records refused an operation or could not be reached."""
+
+
+class SleepInProgressError(CoagError):
+    """Somebody sleeps already for the same owner, perhaps in another process."""
 
 
 class TraceError(CoagError):

@@ -30,6 +30,7 @@ from coag.store import (
     StoreConfig,
 )
 
+from .dynamics import MemoryDynamics
 from .procedural import ProceduralMemory
 from .recall import Recall, Recaller, RecallSource, found_by_id
 from .retraction import Revocation, chain_of, forgotten, retracted
@@ -49,6 +50,7 @@ class LongTermMemory:
         sources: Further memories that recall asks.
         source_timeout: Seconds after which a further memory is left out.
         ranking: What counts when records are recalled; None for the similarity of meaning alone.
+        dynamics: How it changes with time, mood and use; None for not at all.
     """
 
     def __init__(
@@ -60,6 +62,7 @@ class LongTermMemory:
         sources: Sequence[RecallSource] = (),
         source_timeout: float = 10.0,
         ranking: Ranking | None = DEFAULT_RANKING,
+        dynamics: MemoryDynamics | None = None,
     ) -> None:
         self.store = store
         self.scopes = scope if isinstance(scope, Scopes) else Scopes(own=scope)
@@ -68,6 +71,7 @@ class LongTermMemory:
         self.sources = tuple(sources)
         self.source_timeout = source_timeout
         self.ranking = ranking
+        self.dynamics = dynamics
         self.writing = lock_of(store)
         """Held while something is looked up and then written, by every memory over this place."""
 

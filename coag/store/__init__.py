@@ -17,7 +17,7 @@ from coag.schema import folded
 
 from .chroma_store import ChromaStore
 from .config import StoreConfig, open_store
-from .embedders import Embedder, HashEmbedder, WordLlamaEmbedder
+from .embedders import Embedder, HashEmbedder, WordLlamaEmbedder, text_vectors
 from .embedders_by_name import EmbeddingFunction, chroma_embedder, embedder_of
 from .filters import parse_where
 from .in_memory import InMemoryStore
@@ -78,6 +78,7 @@ __all__ = [
     "WordLlamaEmbedder",
     "MiniLmEmbedder",
     "HashEmbedder",
+    "text_vectors",
     "EmbeddingFunction",
     "reembed",
     "plan_reembedding",

@@ -1,7 +1,8 @@
-"""What is done with memory outside of writes and recalls: observation, perspectives, sessions.
+"""What is done with memory outside of writes and recalls: observation, sessions, sleep.
 
 The *observer* takes notes of what was said and done; the *compressor* merges them; the *reflector*
 concludes what holds beyond one conversation. *Witnesses* remember one event differently.
+`sleep` does the rest: what faded goes into the archive, old wording becomes a gist, and so on.
 docs/design/memory-dynamics.md is its design.
 """
 
@@ -22,6 +23,10 @@ from .scope_index import ScopeEntry, ScopeIndex, note_scope, scope_index
 from .session_module import SessionModule
 from .sessions import SessionEnd, SessionStart, end_session, events_of, start_session
 from .threads import NarrativeThread, threads_of
+from .journal import SleepJournal, SleepPosition
+from .sleep import SLEEP_STEPS, SleepReport, StepReport, sleep
+from .steps import EncodeStep, FadeStep, GistStep, SleepStep, SleepWork, StepBatch
+from .upkeep import ArchiveStep, GraduateStep, RegulateStep, SchemaStep, vectors_of
 
 __all__ = [
     "consolidation_procedures",
@@ -61,4 +66,21 @@ __all__ = [
     "ScopeEntry",
     "scope_index",
     "note_scope",
+    "sleep",
+    "SleepReport",
+    "StepReport",
+    "SLEEP_STEPS",
+    "SleepStep",
+    "SleepWork",
+    "StepBatch",
+    "SleepJournal",
+    "SleepPosition",
+    "EncodeStep",
+    "FadeStep",
+    "GistStep",
+    "RegulateStep",
+    "SchemaStep",
+    "GraduateStep",
+    "ArchiveStep",
+    "vectors_of",
 ]

@@ -42,12 +42,14 @@ from .recalling import (
     rivals,
     suppressed,
 )
+from .schemas import SchemaClusters
 from .settings import (
     ArchiveRetention,
     EmotionRegulation,
     FeelingOfKnowing,
     Forgetting,
     Gist,
+    Graduation,
     InvoluntaryRecall,
     Links,
     MemoryDynamicsSettings,
@@ -78,6 +80,8 @@ __all__ = [
     "EmotionRegulation",
     "PersonaDrift",
     "Links",
+    "Graduation",
+    "SchemaClusters",
     "ArchiveRetention",
     "RecordState",
     "RecordStates",

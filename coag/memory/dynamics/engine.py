@@ -10,6 +10,7 @@ from coag.schema import Clock, SystemClock
 from .archive import MemoryArchive
 from .file import DynamicsFile
 from .links import RecordLinks
+from .schemas import SchemaClusters
 from .settings import MemoryDynamicsSettings, Preset
 from .states import RecordStates
 
@@ -46,6 +47,7 @@ class MemoryDynamics:
         linked = self.settings.links
         self.links = None if linked is None else RecordLinks(self.file, owner, linked)
         """What ties records that were recalled together; None where that is off."""
+        self.schemas = SchemaClusters(self.file, owner)
         self.random = random.Random(self.settings.seed)
 
     def close(self) -> None:

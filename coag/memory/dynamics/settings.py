@@ -143,6 +143,15 @@ class PersonaDrift(Value, allow_inf_nan=False):
     """Whether a proposal takes effect by itself; every version is kept."""
 
 
+class Graduation(Value, allow_inf_nan=False):
+    """What happened and is used often becomes something that holds (episodic to semantic)."""
+
+    uses: int = Field(default=5, ge=1)
+    """Recalls in which it was kept, at least."""
+    age: float = Field(default=7.0, ge=0.0)
+    """Days since it was encoded, at least."""
+
+
 class Links(Value, allow_inf_nan=False):
     """Records that are recalled together are tied (Hebb 1949)."""
 
@@ -192,6 +201,7 @@ class MemoryDynamicsSettings(Value, allow_inf_nan=False):
     emotion_regulation: EmotionRegulation | None = None
     persona_drift: PersonaDrift | None = None
     links: Links | None = None
+    graduation: Graduation | None = None
     archive: ArchiveRetention = ArchiveRetention()
     traits: Traits | None = None
     """The personality that encoding and mechanisms begin with; None for none."""
@@ -239,6 +249,7 @@ _COMPANION = _ASSISTANT.model_copy(
         "involuntary_recall": InvoluntaryRecall(),
         "emotion_regulation": EmotionRegulation(),
         "persona_drift": PersonaDrift(),
+        "graduation": Graduation(),
         "traits": Traits(),
         "mood": True,
         "mood_weight": 0.05,

@@ -1,0 +1,163 @@
+"""The journal of sleep: how far it has come, what models answered, and who sleeps.
+
+What a step changes and how far it has come are written in one transaction, so that a sleep that
+was interrupted anywhere goes on behind the last record that it changed, and changes none twice.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from coag._util.locks import LockHeldError, lock_file
+from coag.errors import SleepInProgressError
+from coag.memory.dynamics import DynamicsFile
+from coag.schema import Value
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS sleep_journal (owner TEXT PRIMARY KEY, position TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS sleep_answers (
+  owner TEXT NOT NULL, question TEXT NOT NULL, answer TEXT NOT NULL, PRIMARY KEY (owner, question)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS sleep_marks (
+  owner TEXT NOT NULL, step TEXT NOT NULL, mark TEXT NOT NULL, PRIMARY KEY (owner, step)
+) WITHOUT ROWID
+"""
+_IN_RAM: set[tuple[int, str]] = set()
+"""Files in RAM, by their identity, and owners that sleep in this process."""
+_FINDING = threading.Lock()
+
+
+class SleepPosition(Value):
+    """How far a sleep that is not over has come."""
+
+    started_at: float
+    """POSIX seconds."""
+    step: str
+    """The step that is next, or begun."""
+    cursor: str = ""
+    """Where in the step: what it did last; empty at its beginning."""
+    steps: tuple[str, ...] = ()
+    """Names of the steps that are done."""
+
+
+class SleepJournal:
+    """The journal of one owner.
+
+    Args:
+        file: Where it is.
+        owner: Whose.
+    """
+
+    def __init__(self, file: DynamicsFile, owner: str) -> None:
+        self.file = file
+        self.owner = owner
+        self._made = False
+
+    @contextmanager
+    def held(self) -> Generator[None]:
+        """While one sleeps; another one for the same owner is refused, in whatever process.
+
+        The lock is the operating system's and ends with the process, however that ends.
+
+        Raises:
+            SleepInProgressError: Somebody sleeps already.
+        """
+        with _lock(self.file, self.owner):
+            if not self._made:
+                self.file.create(_SCHEMA)
+                self._made = True
+            yield
+
+    def position(self) -> SleepPosition | None:
+        """Where the last sleep stopped; None if it was over, or there was none."""
+        found = self._value("SELECT position FROM sleep_journal WHERE owner = ?", self.owner)
+        return None if found is None else SleepPosition.model_validate_json(found)
+
+    def note(self, position: SleepPosition) -> None:
+        """Notes how far it has come; part of a transaction that is open."""
+        with self.file.transaction() as db:
+            db.execute(
+                "INSERT OR REPLACE INTO sleep_journal VALUES (?, ?)",
+                (self.owner, position.model_dump_json()),
+            )
+
+    def end(self) -> None:
+        """Notes that it is over: the next sleep begins at the beginning."""
+        with self.file.transaction() as db:
+            db.execute("DELETE FROM sleep_journal WHERE owner = ?", (self.owner,))
+            db.execute("DELETE FROM sleep_answers WHERE owner = ?", (self.owner,))
+
+    def answer(self, question: str) -> str | None:
+        """What a model answered to a question in this sleep, before it was interrupted."""
+        query = "SELECT answer FROM sleep_answers WHERE owner = ? AND question = ?"
+        return self._value(query, self.owner, _digest(question))
+
+    def keep_answer(self, question: str, answer: str) -> None:
+        """Keeps what a model answered until the sleep is over."""
+        with self.file.transaction() as db:
+            db.execute(
+                "INSERT OR REPLACE INTO sleep_answers VALUES (?, ?, ?)",
+                (self.owner, _digest(question), answer),
+            )
+
+    def mark(self, step: str) -> str | None:
+        """What a step noted for the sleeps after it."""
+        query = "SELECT mark FROM sleep_marks WHERE owner = ? AND step = ?"
+        return self._value(query, self.owner, step)
+
+    def set_mark(self, step: str, mark: str) -> None:
+        """Notes something for the same step of the next sleep."""
+        with self.file.transaction() as db:
+            db.execute(
+                "INSERT OR REPLACE INTO sleep_marks VALUES (?, ?, ?)", (self.owner, step, mark)
+            )
+
+    def _value(self, query: str, *values: str) -> str | None:
+        if not self._made and not self._is_there():
+            return None
+        rows: Sequence[tuple[str]] = [tuple(row) for row in self.file.rows(query, *values)]
+        return rows[0][0] if rows else None
+
+    def _is_there(self) -> bool:
+        """Whether the tables are; a dry run makes none."""
+        query = "SELECT 1 FROM sqlite_master WHERE name = 'sleep_marks'"
+        self._made = bool(self.file.rows(query))
+        return self._made
+
+
+def _digest(question: str) -> str:
+    return hashlib.sha256(question.encode()).hexdigest()
+
+
+@contextmanager
+def _lock(file: DynamicsFile, owner: str) -> Generator[None]:
+    if file.path is None:
+        key = (id(file), owner)
+        with _FINDING:
+            if key in _IN_RAM:
+                raise _in_progress(owner, "in RAM")
+            _IN_RAM.add(key)
+        try:
+            yield
+        finally:
+            _IN_RAM.discard(key)
+        return
+    name = f".{file.path.name}.{_digest(owner)[:12]}.sleep"
+    path: Path = file.path.with_name(name)
+    try:
+        lock = lock_file(path, 0.0)
+    except LockHeldError as error:
+        raise _in_progress(owner, str(file.path)) from error
+    with lock:
+        yield
+
+
+def _in_progress(owner: str, where: str) -> SleepInProgressError:
+    return SleepInProgressError(
+        f"The memory of {owner!r} at {where!r} sleeps already, here or in another process; nothing "
+        "was done. Wait until that is over, or end it: the next sleep goes on where it stopped."
+    )

@@ -1,0 +1,270 @@
+"""Sleep: all that memory does neither at a write nor at a recall, a step after the other.
+
+What was learned while awake is consolidated (the complementary learning systems of McClelland,
+McNaughton and O'Reilly 1995): what faded goes into the archive, old wording becomes a gist, strong
+feelings calm down, clusters and links are brought up to date.
+
+It may be interrupted anywhere, and the next sleep goes on behind the last record that was changed.
+Only a batch of records is in memory at a time. A step that fails is reported, and the rest goes on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import aclosing, nullcontext
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Literal
+
+from coag._util.text import one_line
+from coag.errors import ConfigurationError
+from coag.memory.dynamics import seconds
+from coag.memory.long_term import LongTermMemory
+from coag.models import StructuredModel
+from coag.schema import Value
+
+from .journal import SleepJournal, SleepPosition
+from .steps import EncodeStep, FadeStep, GistStep, SleepStep, SleepWork, StepBatch
+from .upkeep import ArchiveStep, GraduateStep, RegulateStep, SchemaStep
+
+Progress = Callable[[str, int], None]
+"""Told the step and how many records it has looked at."""
+SLEEP_STEPS: tuple[SleepStep, ...] = (
+    EncodeStep(),
+    FadeStep(),
+    GistStep(),
+    RegulateStep(),
+    SchemaStep(),
+    GraduateStep(),
+    ArchiveStep(),
+)
+"""All steps in their order; a step whose mechanism is off does nothing."""
+_SHOWN = 20
+"""Ids of changed records that a report names, for each step."""
+
+
+class StepReport(Value):
+    """What one step of a sleep did, or would do."""
+
+    step: str
+    ended: Literal["done", "stopped", "failed"] = "done"
+    """`stopped` where there was no more time; the next sleep goes on there."""
+    examined: int = 0
+    """Records that it looked at."""
+    changed: int = 0
+    """Records that it changed or, in a dry run, would change."""
+    records: tuple[str, ...] = ()
+    """Ids of the first of them."""
+    notes: tuple[str, ...] = ()
+    """What else is to be said, a sentence each."""
+    problem: str = ""
+    """Why it failed."""
+    seconds: float = 0.0
+
+
+class SleepReport(Value):
+    """What a sleep did, or would do."""
+
+    owner: str
+    at: datetime
+    dry_run: bool = False
+    resumed_at: str = ""
+    """The step at which an interrupted sleep was taken up again; empty for a new one."""
+    stopped_at: str = ""
+    """The step at which it stopped because its time or number of records was used up."""
+    steps: tuple[StepReport, ...] = ()
+    model_calls: int = 0
+    seconds: float = 0.0
+
+    @property
+    def finished(self) -> bool:
+        """Whether every step was done; the next sleep begins anew."""
+        return not self.stopped_at and all(one.ended == "done" for one in self.steps)
+
+    @property
+    def changed(self) -> int:
+        """Changes of records by all steps."""
+        return sum(one.changed for one in self.steps)
+
+    def lines(self) -> list[str]:
+        """The report for a person, a line for each step and note."""
+        will = "would change" if self.dry_run else "changed"
+        shown = [f"It goes on at {self.resumed_at!r}."] if self.resumed_at else []
+        for one in self.steps:
+            shown.append(f"{one.step}: {one.changed:,} of {one.examined:,} {will}, {one.ended}")
+            shown += [f"  {note}" for note in (*one.notes, one.problem) if note]
+        if self.stopped_at:
+            shown.append(f"It stopped at {self.stopped_at!r}; the next sleep goes on there.")
+        return shown
+
+
+@dataclass(slots=True)
+class _Tally:
+    """A step as far as it has come."""
+
+    step: str
+    began: float
+    examined: int = 0
+    changed: int = 0
+    records: list[str] = field(default_factory=list[str])
+    notes: dict[str, None] = field(default_factory=dict[str, None])
+
+    def add(self, batch: StepBatch) -> None:
+        self.examined += batch.examined
+        self.changed += len(batch.changed)
+        self.records += batch.changed[: _SHOWN - len(self.records)]
+        self.notes |= dict.fromkeys(batch.notes)
+
+    def report(
+        self, ended: Literal["done", "stopped", "failed"], now: float, problem: str = ""
+    ) -> StepReport:
+        return StepReport(
+            step=self.step,
+            ended=ended,
+            examined=self.examined,
+            changed=self.changed,
+            records=tuple(self.records),
+            notes=tuple(self.notes),
+            problem=problem,
+            seconds=now - self.began,
+        )
+
+
+async def sleep(
+    memory: LongTermMemory,
+    *,
+    model: StructuredModel | None = None,
+    dry_run: bool = False,
+    most_records: int | None = None,
+    most_seconds: float | None = None,
+    on_progress: Progress | None = None,
+    steps: Sequence[SleepStep] = SLEEP_STEPS,
+) -> SleepReport:
+    """Consolidates a memory: fading and archive, gists, feelings, clusters, links, persona.
+
+    It reaches the records of the scopes that the memory may write; of those that it only reads,
+    what faded is hidden from its owner. For everybody's give `await memory.reaching_all()`.
+
+    Args:
+        memory: With its dynamics.
+        model: Who writes gists and reflects; None for gists by rules, and no reflection.
+        dry_run: Change nothing, ask no model, and say what would change.
+        most_records: Stop behind about so many records that were looked at.
+        most_seconds: Stop once so many seconds have passed, at the end of a batch.
+        on_progress: Told how far it is, after each batch.
+        steps: What to do, in this order.
+
+    Raises:
+        ConfigurationError: The memory has no dynamics.
+        SleepInProgressError: Its owner sleeps already.
+        ValueError: A number is out of range.
+        RecordStoreError: The file of the dynamics cannot be reached. What was done stays.
+    """
+    if memory.dynamics is None:
+        raise ConfigurationError(
+            "This memory has no dynamics, so that there is nothing to do in a sleep. Give it some: "
+            "LongTermMemory(store, scope=..., dynamics=MemoryDynamics('assistant', path=...))."
+        )
+    if most_records is not None and most_records < 1:
+        raise ValueError(f"most_records must be at least 1, not {most_records!r}.")
+    if most_seconds is not None and not most_seconds >= 0:
+        raise ValueError(f"most_seconds must be 0 or more, not {most_seconds!r}.")
+    journal = SleepJournal(memory.dynamics.file, memory.dynamics.owner)
+    work = SleepWork(memory, memory.dynamics, journal, model=model, dry_run=dry_run)
+    if most_records is not None:
+        work.batch = min(work.batch, most_records)
+    with nullcontext() if dry_run else journal.held():
+        return await _Sleep(work, steps, most_records, most_seconds, on_progress).run()
+
+
+class _Sleep:
+    """One call of `sleep`."""
+
+    def __init__(
+        self,
+        work: SleepWork,
+        steps: Sequence[SleepStep],
+        most_records: int | None,
+        most_seconds: float | None,
+        on_progress: Progress | None,
+    ) -> None:
+        self._work = work
+        self._steps = steps
+        self._most_records = most_records
+        self._most_seconds = most_seconds
+        self._on_progress = on_progress
+        self._clock = work.dynamics.clock
+        self._began = self._clock.monotonic()
+        self._examined = 0
+
+    async def run(self) -> SleepReport:
+        work, at = self._work, self._clock.now()
+        before = None if work.dry_run else work.journal.position()
+        position = before or SleepPosition(started_at=seconds(at), step=self._steps[0].name)
+        reports: list[StepReport] = []
+        stopped_at = ""
+        for step in self._steps:
+            if step.name in position.steps:
+                continue
+            position = position.model_copy(
+                update={"step": step.name, "cursor": position.cursor * (position.step == step.name)}
+            )
+            done = await self._do(step, position)
+            reports.append(done)
+            if done.ended == "stopped":
+                stopped_at = step.name
+                break
+            position = position.model_copy(
+                update={"steps": (*position.steps, step.name), "cursor": ""}
+            )
+            if not work.dry_run:
+                work.journal.note(position)
+        if not stopped_at and not work.dry_run:
+            work.journal.end()
+        return SleepReport(
+            owner=work.dynamics.owner,
+            at=at,
+            dry_run=work.dry_run,
+            resumed_at="" if before is None else before.step,
+            stopped_at=stopped_at,
+            steps=tuple(reports),
+            model_calls=work.model_calls,
+            seconds=self._clock.monotonic() - self._began,
+        )
+
+    async def _do(self, step: SleepStep, position: SleepPosition) -> StepReport:
+        tally = _Tally(step.name, self._clock.monotonic())
+        try:
+            async with aclosing(step.batches(self._work, position.cursor)) as batches:
+                async for batch in batches:
+                    await self._commit(batch, position)
+                    tally.add(batch)
+                    self._examined += batch.examined
+                    if self._on_progress is not None:
+                        self._on_progress(step.name, tally.examined)
+                    if not batch.last and self._is_used_up():
+                        return tally.report("stopped", self._clock.monotonic())
+        # A step reads a store and asks a model, which are somebody else's code and may raise
+        # anything; that must not keep the other steps from their work. The report says it.
+        except Exception as error:
+            problem = one_line(f"{type(error).__name__}: {error}", 500)
+            return tally.report("failed", self._clock.monotonic(), problem)
+        return tally.report("done", self._clock.monotonic())
+
+    async def _commit(self, batch: StepBatch, position: SleepPosition) -> None:
+        """Writes what a batch changes and how far it has come, together."""
+        work = self._work
+        if work.dry_run:
+            return
+        with work.dynamics.file.transaction(durable=batch.durable):
+            batch.write()
+            work.journal.note(position.model_copy(update={"cursor": batch.cursor}))
+        if batch.then is not None:
+            await batch.then()
+
+    def _is_used_up(self) -> bool:
+        if self._most_records is not None and self._examined >= self._most_records:
+            return True
+        if self._most_seconds is None:
+            return False
+        return self._clock.monotonic() - self._began >= self._most_seconds

@@ -1,0 +1,184 @@
+"""The steps of sleep that keep things up: feelings, clusters, tiers, the archive."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from coag.memory.dynamics import DAY, RecordState, regulated
+from coag.schema import MemoryKind, Record
+from coag.store import RecordStore, WrappedStore, text_vectors
+
+from .steps import SleepWork, StepBatch
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+class RegulateStep:
+    """Calms the strongest feelings down a little, once each sleep."""
+
+    name = "regulate"
+
+    async def batches(self, work: SleepWork, cursor: str) -> AsyncGenerator[StepBatch]:
+        """See `SleepStep`."""
+        dynamics, how = work.dynamics, work.dynamics.settings.emotion_regulation
+        if how is None or cursor:
+            return
+        strongest = "arousal > ? AND faded_at IS NULL ORDER BY arousal DESC, record LIMIT ?"
+        states = dynamics.states.find(strongest, how.arousal, how.most)
+        calmer = [regulated(state, dynamics.settings, dynamics.settings.traits) for state in states]
+        yield StepBatch(
+            cursor="done",
+            last=True,
+            examined=len(states),
+            changed=[state.record for state in calmer],
+            write=lambda: dynamics.states.put(calmer),
+        )
+
+
+# ---- Clusters of what is known ----
+
+
+class SchemaStep:
+    """Brings the clusters up to date with what was encoded since the last sleep."""
+
+    name = "schemas"
+
+    async def batches(self, work: SleepWork, cursor: str) -> AsyncGenerator[StepBatch]:
+        """See `SleepStep`; a cursor is when the step began, and the last record."""
+        dynamics, how = work.dynamics, work.dynamics.settings.schema_encoding
+        if how is None:
+            return
+        began, _, after = cursor.partition(" ")
+        began = began or repr(work.now)
+        since = float(work.journal.mark(self.name) or "-inf")
+        new = "encoded_at > ? AND record > ? AND faded_at IS NULL ORDER BY record LIMIT ?"
+        while states := dynamics.states.find(new, since, after, work.batch):
+            after = states[-1].record
+            records = await work.fetched(states)
+            known = [one for one in states if one.record in records]
+            vectors = await vectors_of(work.memory.store, [records[one.record] for one in known])
+            if vectors is None:
+                yield StepBatch(last=True, notes=["This store gives no vectors: no clusters."])
+                return
+            joined, clusters = dynamics.schemas.fitting(vectors, how.similarity)
+            fits = [replace(one, schema=to) for one, to in zip(known, joined, strict=True)]
+
+            def write(
+                fits: Sequence[RecordState] = fits,
+                clusters: list[tuple[int, int, NDArray[np.float32]]] = clusters,
+            ) -> None:
+                dynamics.states.put(fits)
+                dynamics.schemas.put(clusters)
+
+            yield StepBatch(
+                cursor=f"{began} {after}",
+                examined=len(states),
+                changed=[one.record for one in fits if one.schema],
+                write=write,
+            )
+        yield StepBatch(
+            cursor=f"{began} {after}",
+            last=True,
+            write=lambda: work.journal.set_mark(self.name, began),
+        )
+
+
+async def vectors_of(store: RecordStore, records: Sequence[Record]) -> NDArray[np.float32] | None:
+    """The unit vectors of the texts of records, one row each; None if the store has no embedder."""
+    while isinstance(store, WrappedStore):
+        store = store.store
+    embedder = getattr(store, "embedder", None)
+    if embedder is None:
+        return None
+    return await asyncio.to_thread(text_vectors, embedder, [record.text for record in records])
+
+
+# ---- From episodic to semantic memory ----
+
+
+class GraduateStep:
+    """What happened and is used often becomes something that holds, derived from it."""
+
+    name = "graduate"
+
+    async def batches(self, work: SleepWork, cursor: str) -> AsyncGenerator[StepBatch]:
+        """See `SleepStep`; a cursor is the id of the last record."""
+        dynamics, how = work.dynamics, work.dynamics.settings.graduation
+        if how is None:
+            return
+        ripe = (
+            "uses >= ? AND encoded_at <= ? AND faded_at IS NULL AND record > ? "
+            "ORDER BY record LIMIT ?"
+        )
+        before = work.now - how.age * DAY
+        while states := dynamics.states.find(ripe, how.uses, before, cursor, work.batch):
+            cursor = states[-1].record
+            records = (await work.fetched(states)).values()
+            due = [one for one in records if self._is_due(one, work)]
+            if not work.dry_run:
+                for record in due:
+                    await self._graduate(record, work)
+            names = [record.id for record in due]
+
+            def write(names: Sequence[str] = names) -> None:
+                for name in names:
+                    work.journal.set_mark(f"graduated {name}", "")
+
+            yield StepBatch(cursor=cursor, examined=len(states), changed=names, write=write)
+
+    def _is_due(self, record: Record, work: SleepWork) -> bool:
+        episodic = record.kind is MemoryKind.EPISODIC and record.superseded_by is None
+        done = work.journal.mark(f"graduated {record.id}") is not None
+        return episodic and work.may_write(record) and not done
+
+    async def _graduate(self, record: Record, work: SleepWork) -> None:
+        await work.memory.remember(
+            MemoryKind.SEMANTIC,
+            record.text,
+            provenance=record.provenance,
+            type=record.type,
+            metadata=record.metadata,
+            derived_from=[record.id],
+            scope=record.scope,
+        )
+
+
+# ---- The archive ----
+
+
+class ArchiveStep:
+    """Drops what the archive's retention no longer keeps, if that is switched on."""
+
+    name = "archive"
+
+    async def batches(self, work: SleepWork, cursor: str) -> AsyncGenerator[StepBatch]:
+        """See `SleepStep`; it always begins anew."""
+        dynamics, how = work.dynamics, work.dynamics.settings.archive
+        while ids := dynamics.archive.superfluous(dynamics.owner, work.now, how, work.batch):
+            if not how.drop:
+                note = f"{len(ids)} archived record(s) or more are past their retention and stay."
+                yield StepBatch(last=True, notes=[note])
+                return
+            ids = await self._loose(ids, work)
+            if not ids:
+                return
+
+            def write(ids: Sequence[str] = ids) -> None:
+                dynamics.archive.drop(ids)
+                dynamics.states.drop(ids, every_owner=True)
+
+            yield StepBatch(examined=len(ids), changed=ids, write=write)
+            if work.dry_run:
+                return
+
+    async def _loose(self, ids: Sequence[str], work: SleepWork) -> list[str]:
+        """Those that did not supersede a record that the store still has."""
+        records = work.dynamics.archive.peek(ids)
+        older = [one.supersedes for one in records.values() if one.supersedes is not None]
+        here = {one.id for one in await work.memory.store.get(older)}
+        return [one for one in ids if records[one].supersedes not in here]
