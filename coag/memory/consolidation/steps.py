@@ -133,14 +133,19 @@ class EncodeStep:
     name = "encode"
 
     async def batches(self, work: SleepWork, cursor: str) -> AsyncGenerator[StepBatch]:
-        """See `SleepStep`; it always begins anew, and passes over what has a state."""
+        """See `SleepStep`; a cursor is how many records were looked at."""
         store, dynamics = work.memory.store, work.dynamics
         if dynamics.states.count() >= sum([await store.count(kind) for kind in MemoryKind]):
             return
+        passed, before = 0, int(cursor or 0)
         async for records in store.scan(scopes=work.memory.scopes.readable, batch=work.batch):
+            passed += len(records)
+            if passed <= before:
+                continue
             known = dynamics.states.get([record.id for record in records])
             new = [self._state_of(one, work) for one in records if one.id not in known]
             yield StepBatch(
+                cursor=str(passed),
                 examined=len(records),
                 changed=[state.record for state in new],
                 write=lambda new=new: dynamics.states.put(new),

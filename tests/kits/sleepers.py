@@ -1,0 +1,113 @@
+"""Memories that sleep: over a store in RAM, with a clock that only moves when it is told to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import astuple
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from kits.remembered import START, remembered
+
+from coag.errors import RecordStoreError
+from coag.memory import LongTermMemory, Scopes
+from coag.memory.dynamics import MemoryDynamics, MemoryDynamicsSettings, Preset
+from coag.schema import MemoryKind, Record
+from coag.store import HashEmbedder, InMemoryStore, RecordStore, WrappedStore
+
+LONG = (
+    "On Monday Ann promised to bring the red ladder back by 5 May. "
+    + "Then they talked for a while about this and that and about the weather too. " * 5
+    + "The ladder belongs to Bob."
+)
+"""More words than a gist may have."""
+
+
+class Calendar:
+    """A clock that stands still until somebody lets days pass."""
+
+    def __init__(self, at: datetime = START) -> None:
+        self.at = at
+        self.seconds = 0.0
+
+    def now(self) -> datetime:
+        return self.at
+
+    def monotonic(self) -> float:
+        return self.seconds
+
+    def passes(self, days: float) -> None:
+        self.at += timedelta(days=days)
+
+
+class FragileStore(WrappedStore):
+    """A store that loses no record while it is `broken`, and keeps the sizes of what it reads."""
+
+    def __init__(self, store: RecordStore) -> None:
+        super().__init__(store)
+        self.broken = False
+        self.largest = 0
+
+    async def delete(self, ids: Sequence[str]) -> list[str]:
+        if self.broken:
+            raise RecordStoreError("The disk is full.")
+        return await super().delete(ids)
+
+    async def get(self, ids: Sequence[str]) -> list[Record]:
+        self.largest = max(self.largest, len(ids))
+        return await super().get(ids)
+
+
+def sleeper(
+    store: RecordStore | None = None,
+    *,
+    settings: MemoryDynamicsSettings | Preset = "assistant",
+    scope: str | Scopes = "alice",
+    owner: str = "alice",
+    path: Path | None = None,
+    clock: Calendar | None = None,
+) -> LongTermMemory:
+    """A memory with dynamics."""
+    now = clock or Calendar()
+    own = InMemoryStore(HashEmbedder()) if store is None else store
+    dynamics = MemoryDynamics(settings, path=path, owner=owner, clock=now)
+    return LongTermMemory(own, scope=scope, clock=now, dynamics=dynamics)
+
+
+def dynamics_of(memory: LongTermMemory) -> MemoryDynamics:
+    assert memory.dynamics is not None
+    return memory.dynamics
+
+
+async def fill(
+    memory: LongTermMemory, count: int, text: str = "event number {}", **fields: Any
+) -> list[Record]:
+    """Records that no dynamics know yet, as those of an older version."""
+    records = [remembered(text.format(number), **fields) for number in range(count)]
+    await memory.store.add(records)
+    return records
+
+
+async def everything(memory: LongTermMemory) -> dict[str, Any]:
+    """All that a memory and its dynamics hold, to be compared."""
+    dynamics = dynamics_of(memory)
+    tables = [row["name"] for row in dynamics.file.rows(_TABLES)]
+    held: dict[str, Any] = {
+        name: [tuple(row) for row in dynamics.file.rows(f"SELECT * FROM {name}")] for name in tables
+    }
+    held["records"] = [one async for batch in memory.store.scan() for one in batch]
+    held["states"] = [astuple(one) for batch in dynamics.states.scan() for one in batch]
+    return held
+
+
+_TABLES = "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name"
+
+
+async def in_store(memory: LongTermMemory) -> set[str]:
+    """Ids of the records that recall could find."""
+    return {one.id async for batch in memory.store.scan() for one in batch}
+
+
+async def counted(memory: LongTermMemory) -> int:
+    return sum([await memory.store.count(kind) for kind in MemoryKind])
