@@ -8,6 +8,7 @@ docs/design/memory-dynamics.md is its design.
 
 from .asking import consolidation_procedures
 from .compressor import Compressed, Triage, compress, related, triage_of
+from .journal import SleepJournal, SleepPosition
 from .notes import HeardMessage, NoteType, ObservationNote, note_type_of, notes_of, priority_of
 from .observer import MemoryObserver, Observed
 from .perspectives import (
@@ -22,11 +23,10 @@ from .reflector import Reflected, Reflection, ReflectionKind, reflect, reflectio
 from .scope_index import ScopeEntry, ScopeIndex, note_scope, scope_index
 from .session_module import SessionModule
 from .sessions import SessionEnd, SessionStart, end_session, events_of, start_session
-from .threads import NarrativeThread, threads_of
-from .journal import SleepJournal, SleepPosition
 from .sleep import SLEEP_STEPS, SleepReport, StepReport, sleep
 from .steps import EncodeStep, FadeStep, GistStep, SleepStep, SleepWork, StepBatch
-from .upkeep import ArchiveStep, GraduateStep, RegulateStep, SchemaStep, vectors_of
+from .threads import NarrativeThread, threads_of
+from .upkeep import ArchiveStep, GraduateStep, LinkStep, RegulateStep, SchemaStep, vectors_of
 
 __all__ = [
     "consolidation_procedures",
@@ -79,6 +79,7 @@ __all__ = [
     "FadeStep",
     "GistStep",
     "RegulateStep",
+    "LinkStep",
     "SchemaStep",
     "GraduateStep",
     "ArchiveStep",

@@ -25,7 +25,7 @@ from coag.schema import Value
 
 from .journal import SleepJournal, SleepPosition
 from .steps import EncodeStep, FadeStep, GistStep, SleepStep, SleepWork, StepBatch
-from .upkeep import ArchiveStep, GraduateStep, RegulateStep, SchemaStep
+from .upkeep import ArchiveStep, GraduateStep, LinkStep, RegulateStep, SchemaStep
 
 Progress = Callable[[str, int], None]
 """Told the step and how many records it has looked at."""
@@ -34,6 +34,7 @@ SLEEP_STEPS: tuple[SleepStep, ...] = (
     FadeStep(),
     GistStep(),
     RegulateStep(),
+    LinkStep(),
     SchemaStep(),
     GraduateStep(),
     ArchiveStep(),

@@ -40,6 +40,22 @@ class RegulateStep:
         )
 
 
+class LinkStep:
+    """Weakens the links between records, once each sleep; the weakest go."""
+
+    name = "links"
+
+    async def batches(self, work: SleepWork, cursor: str) -> AsyncGenerator[StepBatch]:
+        """See `SleepStep`."""
+        links = work.dynamics.links
+        if links is not None and not cursor:
+
+            def write() -> None:
+                links.decay()
+
+            yield StepBatch(cursor="done", last=True, write=write)
+
+
 # ---- Clusters of what is known ----
 
 
