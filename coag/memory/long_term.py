@@ -50,7 +50,7 @@ class LongTermMemory:
         sources: Further memories that recall asks.
         source_timeout: Seconds after which a further memory is left out.
         ranking: What counts when records are recalled; None for the similarity of meaning alone.
-        dynamics: How it changes with time, mood and use; None for not at all.
+        dynamics: How it changes with time, mood and use, if it does.
     """
 
     def __init__(
@@ -166,9 +166,8 @@ class LongTermMemory:
             fact=fact,
             derived_from=derived_from,
         )
-        target = self.scopes.to_write(scope)
         async with self.writing:
-            one = record_of(wish, target, self.clock), wish
+            one = record_of(wish, self.scopes.to_write(scope), self.clock), wish
             return (await written(self.store, [one], self.scopes.readable, look_around=True))[0]
 
     async def remember_all(
@@ -308,8 +307,7 @@ class LongTermMemory:
                 be written.
             RecordStoreError: If the store or the file of procedures cannot be reached.
         """
-        done, _ = await _retracted(self, name, None, reason, procedures=procedures)
-        return done
+        return (await _retracted(self, name, None, reason, procedures=procedures))[0]
 
     async def forget_record(self, name: str) -> bool:
         """Removes one record for good, whatever was concluded from it; says whether it was there.

@@ -100,7 +100,7 @@ class SleepReport(Value):
 
 
 @dataclass(slots=True)
-class _Tally:
+class _StepTally:
     """A step as far as it has come."""
 
     step: str
@@ -234,7 +234,7 @@ class _Sleep:
         )
 
     async def _do(self, step: SleepStep, position: SleepPosition) -> StepReport:
-        tally = _Tally(step.name, self._clock.monotonic())
+        tally = _StepTally(step.name, self._clock.monotonic())
         try:
             async with aclosing(step.batches(self._work, position.cursor)) as batches:
                 async for batch in batches:
