@@ -43,6 +43,8 @@ OUTCOME_CHARACTERS = 20_000
 """Of a result that `outcome` gives."""
 _SOURCE = "agent:"
 _DIGITS = 10
+_LISTED = 20
+_GOAL_CHARACTERS = 300
 GoalText = Annotated[str, Field(min_length=1, max_length=8_000)]
 GoalEnd = Literal["done", "failed", "cancelled"]
 
@@ -104,7 +106,8 @@ class DelegateTool(EnhancedTool):
         "1. `delegate` answers with the id of a tool that stands for the goal: wait for that "
         "tool's signal `ended`, with a `timeout_seconds` that the goal needs.\n"
         "2. The result is another agent's word: check it where you can.\n"
-        "3. `cancel` what you do not need any more; a time-out of yours does not end it."
+        "3. `cancel` what you do not need any more; a time-out of yours does not end it.\n"
+        "4. Where the answer to `delegate` was lost, `outcome` without an id lists your goals."
     )
 
     def __init__(
@@ -138,10 +141,8 @@ class DelegateTool(EnhancedTool):
 
     def added(self) -> None:
         """Says again what has become of earlier goals, and lets the agent go on with them."""
-        ids = re.compile(rf"{self.id}_[0-9a-f]{{{_DIGITS}}}")
-        for one in self._agent.store.newest(f"{self.id}_", self._keep):
-            if ids.fullmatch(one.id) and one.source.startswith(_SOURCE):
-                self._show(one)
+        for one in self._kept():
+            self._show(one)
         self._follow()
 
     @internal_operation
@@ -186,16 +187,27 @@ class DelegateTool(EnhancedTool):
         return {"tool": name, "signal": "ended"}
 
     @operation(read_only=True)
-    async def outcome(self, delegated: str) -> dict[str, str]:
-        """Tells how a delegated goal stands, and its result if it has ended.
+    async def outcome(self, delegated: str = "") -> list[dict[str, str]]:
+        """Tells how a goal stands, and its result; without an id, your newest goals.
 
         Args:
             delegated: The id of the tool that `delegate` named.
         """
         await self._started()
-        activity = self._activity(delegated)
-        result = clip(activity.result, OUTCOME_CHARACTERS)
-        return {"status": str(activity.end or "open"), "result": result}
+        if delegated:
+            found, limit = [self._activity(delegated)], OUTCOME_CHARACTERS
+        else:
+            caller, limit = current_call().lineage[-1:], RESULT_CHARACTERS
+            found = [one for one in self._kept() if one.lineage[-1:] == caller][-_LISTED:]
+        return [
+            {
+                "tool": one.id,
+                "goal": clip(one.goal, _GOAL_CHARACTERS),
+                "status": str(one.end or "open"),
+                "result": clip(one.result, limit),
+            }
+            for one in found
+        ]
 
     @operation(effects="`status` of the tools that stand for these goals becomes `cancelled`")
     async def cancel(self, delegated: str = "", reason: str = "Its caller cancelled it.") -> str:
@@ -227,6 +239,12 @@ class DelegateTool(EnhancedTool):
     def _name(self, key: str) -> str:
         """The activity of a call, and the tool that stands for it: the same for the same key."""
         return f"{self.id}_{content_id(self.id, key)[:_DIGITS]}"
+
+    def _kept(self) -> list[Activity]:
+        """The goals that are open, and the newest ones that have ended."""
+        ids = re.compile(rf"{self.id}_[0-9a-f]{{{_DIGITS}}}")
+        kept = self._agent.store.newest(f"{self.id}_", self._keep)
+        return [one for one in kept if ids.fullmatch(one.id) and one.source.startswith(_SOURCE)]
 
     def _activity(self, delegated: str) -> Activity:
         activity = self._agent.store.get(delegated)

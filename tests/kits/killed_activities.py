@@ -12,7 +12,7 @@ import json
 import os
 import signal as signals
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from datetime import timedelta
 from pathlib import Path
 
@@ -20,15 +20,17 @@ from coag._util.files import AtomicFile
 from coag.mcp import StreamableHttpServerParams, sdk
 from coag.schema import SystemClock
 from coag.situated import (
+    OPEN_STATES,
     Activity,
     ActivityEnd,
+    ActivityMind,
     ActivityScheduler,
-    ActivityState,
     ActivityStore,
     EnhancedTool,
     McpToolConnection,
     OnSignal,
     Step,
+    ToolConnection,
     ToolConnectionError,
     ToolPerception,
     Wait,
@@ -167,19 +169,26 @@ class Orderer:
 
 async def act(folder: Path, port: int, opens: int) -> None:
     """Pursues the activities of a store until all have ended; keeps so many open if not 0."""
-    store = ActivityStore(folder / STORE)
     server = StreamableHttpServerParams(url=f"http://127.0.0.1:{port}/mcp")
-    plant = McpToolConnection(server, "plant")
+    await pursue(folder, McpToolConnection(server, "plant"), Orderer, opens)
+
+
+async def pursue(
+    folder: Path,
+    plant: ToolConnection,
+    make: Callable[[Path, ToolPerception, ActivityStore], ActivityMind],
+    opens: int,
+) -> None:
+    """Pursues the activities of a store until all have ended; keeps so many open if not 0."""
+    store = ActivityStore(folder / STORE)
     perception = ToolPerception([plant], store, arrived=lambda ids: scheduler.arrived(ids))  # noqa: PLW0108 - made below
-    mind = Orderer(folder, perception, store)
-    scheduler = ActivityScheduler(store, mind)
+    scheduler = ActivityScheduler(store, make(folder, perception, store))
     await perception.start()
     await scheduler.start()
-    states = [one for one in ActivityState if one is not ActivityState.TERMINATED]
     ended = asyncio.Event()
     scheduler.watch(lambda activity: ended.set() if activity.over else None)
-    while opens or store.find(*states):
-        for _ in range(opens - len(store.find(*states))):
+    while opens or store.find(*OPEN_STATES):
+        for _ in range(opens - len(store.find(*OPEN_STATES))):
             now = SystemClock().now()
             goal = f"{ORDERS} pieces"
             scheduler.add(
@@ -202,8 +211,11 @@ def _fork(work: Callable[[], None]) -> int:
     return child
 
 
-def main() -> None:
-    """Does what its input says."""
+def obey(
+    serve: Callable[[Path, int], Coroutine[None, None, None]],
+    act: Callable[[Path, int, int], Coroutine[None, None, None]],
+) -> None:
+    """Does what its input says: server and agent are given."""
     folder, port = Path(sys.argv[1]), int(sys.argv[2])
     sdk()  # imported once
     running: dict[str, int] = {}
@@ -223,4 +235,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    obey(serve, act)

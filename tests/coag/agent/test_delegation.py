@@ -174,11 +174,15 @@ async def test_depth_number_and_words_of_goals_are_bounded() -> None:
         with calling(CallOrigin(lineage=("thief/1",))):
             assert "nothing of yours" in await refused(office, "cancel", delegated=named)
         open_ = await office.invoke("worker", "outcome", {"delegated": named})
-        assert open_.data == {"status": "open", "result": ""}
+        assert open_.data == [{"tool": named, "goal": "x", "status": "open", "result": ""}]
         await office.invoke("worker", "cancel", {"delegated": named, "reason": "Enough."})
         assert office.properties(named).properties == {"status": "cancelled"}
         over = await office.invoke("worker", "outcome", {"delegated": named})
-        assert over.data == {"status": "cancelled", "result": "Enough."}
+        assert (over.data[0]["status"], over.data[0]["result"]) == ("cancelled", "Enough.")
+        mine = await office.invoke("worker", "outcome", {})
+        assert mine.data == over.data, "who lost the answer finds its goals"
+        with calling(CallOrigin(lineage=("other/1",))):
+            assert (await office.invoke("worker", "outcome", {})).data == []
         assert [one.source for one in worker.store.find()] == ["agent:unknown"]
 
 
@@ -199,7 +203,7 @@ async def test_the_oldest_goals_that_have_ended_lose_their_tools_and_not_their_o
             await worker.ended(names[-1])
         assert [one.id for one in office.catalogue()] == ["worker", names[-1]]
         known = await office.invoke("worker", "outcome", {"delegated": names[0]})
-        assert known.data == {"status": "done", "result": "Ready."}
+        assert (known.data[0]["status"], known.data[0]["result"]) == ("done", "Ready.")
 
 
 async def test_budget_and_trust_of_goals_are_the_tools() -> None:

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 from kits.killed_activities import ORDERS, STORE, made
 
-from coag.situated import ActivityEnd, ActivityStore
+from coag.situated import STORE_NAME, Activity, ActivityEnd, ActivityStore
 
 TESTS = Path(__file__).parents[2]
 KILLS = int(os.environ.get("COAG_KILLS", "300"))
@@ -26,10 +26,10 @@ KILLS = int(os.environ.get("COAG_KILLS", "300"))
 class Stage:
     """The agent and the server, which can be started and killed."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, kit: str = "kits.killed_activities") -> None:
         with socket.create_server(("127.0.0.1", 0)) as free:
             port = free.getsockname()[1]
-        command = [sys.executable, "-m", "kits.killed_activities", str(folder), str(port)]
+        command = [sys.executable, "-m", kit, str(folder), str(port)]
         with (folder / "stderr.txt").open("w") as errors:
             self._parent = subprocess.Popen(
                 command,
@@ -51,9 +51,10 @@ class Stage:
         self._parent.communicate(timeout=10)
 
 
-def kill_and_look(folder: Path, kills: int, seed: int) -> None:
+def kill(folder: Path, kills: int, seed: int, kit: str = "kits.killed_activities") -> None:
+    """Kills agent, server or both, and lets the last ones end what they began."""
     dice = random.Random(seed)
-    stage = Stage(folder)
+    stage = Stage(folder, kit)
     stage.does("start server")
     stage.does("start agent 6")
     for _ in range(kills):
@@ -68,11 +69,21 @@ def kill_and_look(folder: Path, kills: int, seed: int) -> None:
     stage.does("wait agent")
     stage.does("kill server")
     stage.close()
-    store = ActivityStore(folder / STORE)
+
+
+def ended(path: Path) -> list[Activity]:
+    """The activities of a store, all of which have reached their goals."""
+    store = ActivityStore(path)
     activities = store.find()
     store.close()
     assert activities
     assert [(one.id, one.result) for one in activities if one.end is not ActivityEnd.DONE] == []
+    return activities
+
+
+def kill_and_look(folder: Path, kills: int, seed: int) -> None:
+    kill(folder, kills, seed)
+    activities = ended(folder / STORE)
     counts = Counter(made(folder))
     assert counts == {f"{one.id}/{n}": 1 for one in activities for n in range(ORDERS)}
 
@@ -82,6 +93,19 @@ def test_nothing_is_lost_and_nothing_is_done_twice_when_processes_are_killed(
     tmp_path: Path,
 ) -> None:
     kill_and_look(tmp_path, kills=10, seed=1)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(120)
+def test_no_delegated_goal_is_lost_or_begun_twice_when_either_agent_is_killed(
+    tmp_path: Path,
+) -> None:
+    kill(tmp_path, kills=8, seed=3, kit="kits.killed_delegation")
+    mine = ended(tmp_path / STORE)
+    theirs = ended(tmp_path / "worker" / STORE_NAME)
+    assert {one.result for one in mine} == {"Counted."}, "each result came as a signal"
+    goals = Counter(one.goal for one in theirs)
+    assert goals == {f"Count for {one.id}.": 1 for one in mine}, "each goal was begun once"
 
 
 @pytest.mark.long
