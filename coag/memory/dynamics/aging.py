@@ -73,7 +73,8 @@ def gist_of(text: str, settings: MemoryDynamicsSettings) -> str | None:
         beginning = sentences[by_worth[0]]
         end = [found.end() for found in _WORD.finditer(beginning)][how.words - 1]
         return f"{beginning[:end]}…"
-    return " ".join(sentences[at] for at in sorted(chosen))
+    gist = " ".join(sentences[at] for at in sorted(chosen))
+    return gist if len(gist) < len(text) else None
 
 
 def usable_gist(answer: str, text: str, settings: MemoryDynamicsSettings) -> str | None:
@@ -119,19 +120,25 @@ _CONCLUDED = 0.5
 
 
 def confidence_now(
-    state: RecordState, record: Record, now: float, settings: MemoryDynamicsSettings
+    state: RecordState,
+    record: Record,
+    now: float,
+    settings: MemoryDynamicsSettings,
+    traits: Traits | None = None,
 ) -> float:
     """How sure it still is where a record comes from, 0..1.
 
     It halves in `half_life` days since the source was last heard or checked, in half of them for
-    what was concluded, and falls to the floor at most. What the developer wrote stays as it was.
+    what was concluded (the honest doubt that sooner), and falls to the floor at most. What the
+    developer wrote stays as it was.
     """
     how = settings.source_confidence
     origin = record.provenance
     if how is None or origin.trust is Trust.DEVELOPER:
         return state.confidence
     concluded = origin.source_kind == "agent" or bool(record.lineage.derived_from)
-    half_life = how.half_life * (_CONCLUDED if concluded else 1.0)
+    doubt = 1.3 - 0.6 * (traits or Traits()).honesty
+    half_life = how.half_life * (_CONCLUDED * doubt if concluded else 1.0)
     left = state.confidence * 0.5 ** (days_since(state.heard_at, now) / half_life)
     return max(left, min(how.floor, state.confidence))
 

@@ -77,9 +77,9 @@ class VaderAppraisal:
         """The feeling of a text."""
         valence = float(self._analyzer.polarity_scores(text[:_CHARACTERS])["compound"])
         valence = max(-1.0, min(1.0, valence))
-        return Mood(valence=valence, arousal=either(arousal_of(text), abs(valence) / 2))
+        return Mood(valence=valence, arousal=noisy_or(arousal_of(text), abs(valence) / 2))
 
 
-def either(*shares: float) -> float:
+def noisy_or(*shares: float) -> float:
     """Several shares, each 0..1, as one that is at least the largest and at most 1."""
     return 1 - prod(1 - share for share in shares)

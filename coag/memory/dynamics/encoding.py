@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from coag.schema import Mood
 
-from .appraisal import AT_REST, either
+from .appraisal import AT_REST, noisy_or
 from .features import ContentFeatures, features_of
 from .forgetting import NEUTRAL_STRENGTH, stability_of
 from .settings import Forgetting, MemoryDynamicsSettings, Traits
@@ -99,7 +99,7 @@ def encode(
     who, present = traits or Traits(), mood or AT_REST
     sentiment = features.sentiment
     valence = sentiment + _MOOD_SHARE * (1 - abs(sentiment)) * present.valence
-    arousal = either(features.arousal, present.arousal)
+    arousal = noisy_or(features.arousal, present.arousal)
     intensity = abs(valence) * arousal
     flashbulb = intensity > FLASHBULB_INTENSITY
     feeling = emotion_weight(who)

@@ -11,7 +11,7 @@ import re
 
 from pydantic import Field
 
-from coag.schema import Value
+from coag.schema import Mood, Value
 
 from .appraisal import Appraise, arousal_of
 
@@ -175,10 +175,15 @@ def features_of(text: str, appraise: Appraise | None = None) -> ContentFeatures:
         text: Any text; of a long one the first 4,000 characters are looked at.
         appraise: Says what it feels like, e.g. `VaderAppraisal()`; without it `sentiment` is 0,
             and `arousal` is read off stirring words and emphasis.
+
+    Raises:
+        TypeError: The appraisal gave something else than a `Mood`.
     """
     beginning = " ".join(text[:_CHARACTERS].split()).translate(_APOSTROPHES)
     found = {name: float(bool(rule.search(beginning))) for name, rule in _RULES.items()}
     if appraise is None:
         return ContentFeatures(**found, arousal=arousal_of(text))
     feeling = appraise(text)
+    if not isinstance(feeling, Mood):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise TypeError(f"The appraisal of a text gave {feeling!r}; it must give a Mood.")
     return ContentFeatures(**found, sentiment=feeling.valence, arousal=feeling.arousal)

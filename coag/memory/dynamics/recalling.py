@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from random import Random
 from typing import TYPE_CHECKING
 
-from coag._util.text import in_a_line
+from coag._util.text import cleaned, ellipsis, in_a_line
 from coag.schema import Mood, RecalledRecord, Record
 
 from .forgetting import has_faded, neutral_stability
@@ -27,6 +27,11 @@ _LEAST_STABLE = 0.1
 _LEAST_WEIGHT = 0.01
 """How likely a record without feeling comes unasked, beside one of full intensity at 1."""
 _CUE_WORDS = 4
+_LONGEST_CUE = 60
+"""Characters."""
+_BEGINNING = 400
+"""Characters of a text in which the words of its cue are looked for."""
+_PUNCTUATION = ".,;:!?\"'()[]"
 _COMMON = (
     "a an the this that these those and or but if then so of in on at to for from by with as is "
     "are was were be been has have had do does did will would can could should may might must i me "
@@ -187,13 +192,12 @@ def felt(
 def cue_of(record: Record) -> str:
     """A few words on what a record is about, without what it says: its subject, or first words."""
     if record.fact is not None:
-        return in_a_line(f"{record.fact.subject} {record.fact.attribute}")
-    telling = [
-        word
-        for word in (one.strip(".,;:!?\"'()[]") for one in record.text[:400].split())
-        if word and word.casefold() not in _STOP_WORDS
-    ]
-    return " ".join(telling[:_CUE_WORDS]) or record.type
+        cue = f"{record.fact.subject} {record.fact.attribute}"
+    else:
+        words = (one.strip(_PUNCTUATION) for one in record.text[:_BEGINNING].split())
+        telling = [one for one in words if one and one.casefold() not in _STOP_WORDS]
+        cue = " ".join(telling[:_CUE_WORDS]) or record.type
+    return ellipsis(in_a_line(cleaned(cue)), _LONGEST_CUE)
 
 
 def _within(value: float, least: float) -> float:

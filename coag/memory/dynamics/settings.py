@@ -30,10 +30,10 @@ class Forgetting(Value, allow_inf_nan=False):
 
     retention: float = Field(default=180.0, ge=0.0001, le=1_000_000.0)
     """Days after which a neutral record that is never used falls to the floor."""
-    floor: float = Field(default=0.05, gt=0.0, lt=0.5)
+    floor: float = Field(default=0.05, ge=0.000001, lt=0.5)
     """What is weaker fades: it is no longer recalled, and sleep archives it. A neutral record
     begins at 0.5."""
-    ceiling: float = Field(default=3650.0, gt=0.0, le=10_000_000.0)
+    ceiling: float = Field(default=3650.0, ge=0.0001, le=10_000_000.0)
     """Days; use makes no record more stable."""
     exempt_types: frozenset[str] = frozenset()
     """Records of these types never fade."""
@@ -262,6 +262,7 @@ _PRESETS = {
     "npc": _COMPANION.model_copy(
         update={
             "forgetting": Forgetting(retention=60.0),
+            "gist": Gist(age=20.0),
             "persona_drift": PersonaDrift(apply=True),
         }
     ),
