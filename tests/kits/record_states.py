@@ -33,7 +33,7 @@ PLAIN = MemoryDynamicsSettings.preset("plain")
 TRAITS = tuple(Traits.model_fields)
 
 
-def state_of(record: str = "r", **changed: Any) -> RecordState:
+def state_of(record: str = "r", /, **changed: Any) -> RecordState:
     """A neutral record, encoded now, with a few things otherwise."""
     neutral = encode(record, ContentFeatures(), at=NOW, settings=COMPANION)
     return replace(neutral, **changed)
@@ -103,9 +103,8 @@ def encoded(how: MemoryDynamicsSettings) -> st.SearchStrategy[RecordState]:
         mood=moods(),
         importance=shares(),
     )
-    return st.builds(
-        lambda state, uses, perspective: replace(state, uses=uses, perspective=perspective),
-        whole,
-        st.integers(0, 1_000),
-        st.booleans(),
-    )
+
+    def lived(state: RecordState, uses: int, perspective: bool) -> RecordState:
+        return replace(state, uses=uses, perspective=perspective)
+
+    return st.builds(lived, whole, st.integers(0, 1_000), st.booleans())

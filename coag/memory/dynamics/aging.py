@@ -63,10 +63,12 @@ def gist_of(text: str, settings: MemoryDynamicsSettings) -> str | None:
     if how is None or _size(text) <= how.words:
         return None
     sentences = [one for one in map(in_a_line, _SENTENCE_END.split(text)) if one]
-    by_worth = sorted(range(len(sentences)), key=lambda at: (-_worth(sentences[at], at), at))
+    worth = [_worth(sentence, at) for at, sentence in enumerate(sentences)]
+    by_worth = sorted(range(len(sentences)), key=lambda at: (-worth[at], at))
     chosen, room = list[int](), how.words
     for at in by_worth:
-        if (size := _size(sentences[at])) <= room:
+        size = _size(sentences[at])
+        if size <= room and (worth[at] > 0 or not chosen):
             chosen.append(at)
             room -= size
     if not chosen:
