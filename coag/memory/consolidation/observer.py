@@ -32,6 +32,7 @@ from coag.schema import (
 
 from .asking import MODEL_ERRORS, ask_for, numbered
 from .literals import invented
+from .note_queue import NoteQueue, file_of
 from .notes import (
     IMPORTANCE,
     NOTE,
@@ -106,7 +107,8 @@ class MemoryObserver:
     Args:
         memory: Where the notes are remembered, as episodic records of the type `observation`.
         model: Who takes the notes; None for rules.
-        file: Where the buffer is; None for RAM, which a restart empties.
+        file: Where the buffer is; None for the file of the memory's dynamics or, where it has none,
+            for RAM, which a restart empties.
         traits: Whose eye it is: what a model is told to look at closely.
         procedures: Where the prompt `observe` may be learned.
         threshold: Tokens in the buffer from which on `observe` looks at it.
@@ -132,8 +134,9 @@ class MemoryObserver:
         self.memory = memory
         self.model = model
         self.episode = episode
-        self._file = file or DynamicsFile()
+        self._file = file or file_of(memory) or DynamicsFile()
         self._file.create(_HEARD)
+        self._queue = NoteQueue(self._file, memory)
         self._traits = traits or Traits()
         self._procedures = procedures
         self._threshold = threshold
@@ -181,8 +184,9 @@ class MemoryObserver:
                 taken = await self._taken(messages, problems)
                 if taken is None:
                     break
-                notes += await self._remembered(taken)
-                self._drain(batch)
+                remembered = await self._remembered(taken)
+                self._drain(batch, remembered)
+                notes += remembered
         waiting = self._file.rows(
             "SELECT COUNT(*) AS n FROM heard WHERE owner = ?", self.memory.scope
         )
@@ -210,8 +214,10 @@ class MemoryObserver:
             batch[number] = message
         return batch
 
-    def _drain(self, numbers: Iterable[int]) -> None:
+    def _drain(self, numbers: Iterable[int], notes: Sequence[Record]) -> None:
+        """In one step: the messages leave the buffer, and their notes wait for the reflector."""
         with self._file.transaction() as db:
+            self._queue.add([one.id for one in notes])
             db.executemany("DELETE FROM heard WHERE number = ?", [(one,) for one in numbers])
 
     async def _taken(

@@ -23,8 +23,9 @@ from coag.schema import MemoryKind, Provenance, Record, Trust, Value
 from coag.store import Search
 
 from .asking import MODEL_ERRORS, ask_for, numbered
-from .compressor import compress, related
+from .compressor import compress, related, telling_words
 from .literals import invented, literals_of, with_literals
+from .note_queue import NoteQueue, file_of
 from .notes import IMPORTANCE, OBSERVATION, OUTCOME, NoteType, importance_of, note_type_of
 
 REFLECTION = "reflection"
@@ -33,11 +34,6 @@ ASPECT = "reflection"
 """The key of a record's metadata that says the kind of its reflection."""
 SUMMARY = "observation_summary"
 """The type of the records that keep merged notes."""
-_REFLECTED = """
-CREATE TABLE IF NOT EXISTS reflected (
-  owner TEXT NOT NULL, record TEXT NOT NULL, PRIMARY KEY (owner, record)
-) WITHOUT ROWID
-"""
 _LEAST = 2
 """Notes that make a pattern."""
 _TO_MERGE = 3
@@ -48,6 +44,10 @@ _HABITUAL = "always usually often every never again each daily weekly"
 _PATTERN_WORDS = frozenset(_HABITUAL.split())
 
 
+_SAME = 0.6
+"""Share of the shorter one's telling words by which two reflections speak of the same."""
+
+
 class ReflectionKind(StrEnum):
     """What a reflection is about."""
 
@@ -56,6 +56,10 @@ class ReflectionKind(StrEnum):
     CAPABILITY = "capability"
     RELATIONSHIP = "relationship"
     GOAL = "goal"
+
+
+_FRAME = frozenset({*ReflectionKind, "noted", "times"})
+"""Words that rules put around what they quote."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,7 +127,8 @@ async def reflect(
     Args:
         memory: Whose notes, and where the reflections go: into its own scope.
         model: Who merges and concludes; None for rules.
-        file: Where it is kept which notes were looked at; None for what lineage tells.
+        file: Where the observer's notes wait; None for the file of the memory's dynamics or, where
+            it has none, for what lineage tells: notes that showed nothing are then looked at again.
         traits: Whose triage merges the notes.
         procedures: Where the prompts `reflect` and `compress` may be learned.
         least: Fewer new notes than this wait.
@@ -133,8 +138,8 @@ async def reflect(
     Raises:
         RecordStoreError: The store or the file cannot be used.
     """
-    done = _Looked(file, memory.scope)
-    fresh = await _fresh_notes(memory, done, most)
+    waiting = _Waiting(memory, file or file_of(memory))
+    fresh = await waiting.first(most)
     if len(fresh) < least or dry_run:
         return Reflected(looked_at=len(fresh) if dry_run else 0)
     result = Reflected()
@@ -145,7 +150,7 @@ async def reflect(
         except MODEL_ERRORS as error:
             waits = f"{len(fresh) - start} note(s) wait for the model: {error}"
             return replace(result, problems=(*result.problems, waits))
-        done.add(some)
+        waiting.done(some)
         result = Reflected(
             reflections=(*result.reflections, *one.reflections),
             summaries=(*result.summaries, *one.summaries),
@@ -155,38 +160,34 @@ async def reflect(
     return result
 
 
-class _Looked:
-    """Which notes of one owner were looked at."""
+class _Waiting:
+    """The notes that wait: as their queue says or, without a file, as lineage tells."""
 
-    def __init__(self, file: DynamicsFile | None, owner: str) -> None:
-        self.file, self.owner = file, owner
-        if file is not None:
-            file.create(_REFLECTED)
+    def __init__(self, memory: LongTermMemory, file: DynamicsFile | None) -> None:
+        self._memory = memory
+        self._queue = None if file is None else NoteQueue(file, memory)
 
-    def ids(self) -> set[str]:
-        if self.file is None:
-            return set()
-        rows = self.file.rows("SELECT record FROM reflected WHERE owner = ?", self.owner)
-        return {row["record"] for row in rows}
+    async def first(self, most: int) -> list[Record]:
+        """The notes that wait longest; those that were revoked meanwhile wait no longer."""
+        if self._queue is None:
+            return await self._by_lineage(most)
+        ids = self._queue.first(most)
+        found = {one.id: one for one in await self._memory.store.get(ids)}
+        self._queue.remove([one for one in ids if one not in found])
+        return [found[one] for one in ids if one in found]
 
-    def add(self, records: Sequence[Record]) -> None:
-        if self.file is not None:
-            with self.file.transaction() as db:
-                db.executemany(
-                    "INSERT OR IGNORE INTO reflected (owner, record) VALUES (?, ?)",
-                    [(self.owner, one.id) for one in records],
-                )
+    def done(self, notes: Sequence[Record]) -> None:
+        if self._queue is not None:
+            self._queue.remove([one.id for one in notes])
 
-
-async def _fresh_notes(memory: LongTermMemory, done: _Looked, most: int) -> list[Record]:
-    """The oldest notes of the own scope that nothing was concluded from yet."""
-    looked = done.ids()
-    for kind, type in ((MemoryKind.SEMANTIC, REFLECTION), (MemoryKind.EPISODIC, SUMMARY)):
-        for one in await _of_type(memory, kind, type):
-            looked.update(one.lineage.derived_from)
-    notes = await _of_type(memory, MemoryKind.EPISODIC, OBSERVATION)
-    fresh = [one for one in notes if one.id not in looked]
-    return sorted(fresh, key=lambda one: (one.created_at, one.id))[:most]
+    async def _by_lineage(self, most: int) -> list[Record]:
+        looked: set[str] = set()
+        for kind, type in ((MemoryKind.SEMANTIC, REFLECTION), (MemoryKind.EPISODIC, SUMMARY)):
+            for one in await _of_type(self._memory, kind, type):
+                looked.update(one.lineage.derived_from)
+        notes = await _of_type(self._memory, MemoryKind.EPISODIC, OBSERVATION)
+        fresh = [one for one in notes if one.id not in looked]
+        return sorted(fresh, key=lambda one: (one.created_at, one.id))[:most]
 
 
 async def _of_type(memory: LongTermMemory, kind: MemoryKind, type: str) -> list[Record]:
@@ -256,6 +257,8 @@ async def _by_model(
 
 
 async def _remembered(memory: LongTermMemory, one: Reflection, trust: Trust) -> Record:
+    """Stores a reflection, in the place of an earlier one of its kind on the same."""
+    before = await _earlier(memory, one)
     stored = await memory.remember(
         MemoryKind.SEMANTIC,
         one.text,
@@ -263,8 +266,24 @@ async def _remembered(memory: LongTermMemory, one: Reflection, trust: Trust) -> 
         type=REFLECTION,
         metadata={ASPECT: one.kind.value, "confidence": one.confidence},
         derived_from=one.notes,
+        supersedes=before,
     )
     return stored.record
+
+
+async def _earlier(memory: LongTermMemory, new: Reflection) -> str | None:
+    """The id of an earlier reflection that speaks of the same; None where there is none."""
+    where = {"type": REFLECTION, ASPECT: new.kind.value}
+    search = Search(
+        text=new.text, kind=MemoryKind.SEMANTIC, k=3, scopes=(memory.scope,), where=where
+    )
+    told = telling_words(new.text, _FRAME)
+    for hit in await memory.store.search(search):
+        before = telling_words(hit.record.text, _FRAME)
+        least = min(len(told), len(before))
+        if hit.record.text != new.text and len(told & before) >= max(2, _SAME * least):
+            return hit.record.id
+    return None
 
 
 async def _merged(

@@ -141,6 +141,16 @@ async def test_a_model_that_fails_loses_nothing(memory: LongTermMemory) -> None:
     assert again.waiting == 0
 
 
+@pytest.mark.parametrize("answer", ["", "Sure!", '{"notes": 7}'])
+async def test_a_model_that_answers_nothing_or_nonsense_loses_nothing(
+    memory: LongTermMemory, answer: str
+) -> None:
+    observer = MemoryObserver(memory, model=model_of(answer, answer))
+    observer.hear(said("I prefer tea."))
+    seen = await observer.observe(force=True)
+    assert (seen.notes, seen.waiting) == ((), 1)
+
+
 async def test_what_waits_survives_a_restart_and_is_kept_apart_by_memory(tmp_path: Path) -> None:
     path, memory = tmp_path / "dynamics.sqlite3", memory_over()
     file = DynamicsFile(path)

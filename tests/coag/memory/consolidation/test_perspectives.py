@@ -232,6 +232,16 @@ async def test_a_model_that_fails_for_one_witness_is_asked_for_the_next(stage: S
     assert report.calls == 2
 
 
+@pytest.mark.parametrize("answer", ["", "Once upon a time", '{"memories": "none"}'])
+async def test_a_model_that_answers_nothing_or_nonsense_is_replaced_by_rules(
+    stage: Stage, answer: str
+) -> None:
+    report = await stage.observe(stage.witness("Lyra"), model=model_of(answer, answer))
+    (one,) = report.perspectives
+    assert one.how == "rules"
+    assert one.reason
+
+
 async def test_fifteen_events_take_two_questions(stage: Stage) -> None:
     events = tuple(ATTACK.model_copy(update={"text": f"Vex came {n} times."}) for n in range(15))
     model = model_of(memories(*["I saw it."] * 10), memories(*["I saw it too."] * 5))

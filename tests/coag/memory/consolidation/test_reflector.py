@@ -42,9 +42,13 @@ def model_of(*answers: object) -> StructuredModel:
 
 
 async def noted(
-    memory: LongTermMemory, *texts: str, trust: Trust = USER, source: str = "Ann"
+    memory: LongTermMemory,
+    *texts: str,
+    trust: Trust = USER,
+    source: str = "Ann",
+    file: DynamicsFile | None = None,
 ) -> tuple[Record, ...]:
-    observer = MemoryObserver(memory)
+    observer = MemoryObserver(memory, file=file)
     observer.hear(*(HeardMessage(text=text, source=source, trust=trust) for text in texts))
     return (await observer.observe(force=True)).notes
 
@@ -207,7 +211,7 @@ async def test_revoking_a_note_revokes_its_reflections(memory: LongTermMemory) -
 @pytest.mark.parametrize("file", [None, DynamicsFile()], ids=["by lineage", "by file"])
 async def test_notes_are_reflected_on_once(file: DynamicsFile | None) -> None:
     memory = memory_over()
-    await noted(memory, *TALK[:2])
+    await noted(memory, *TALK[:2], file=file)
     assert len((await reflect(memory, file=file)).reflections) == 1
     again = await reflect(memory, file=file)
     assert (again.reflections, again.looked_at) == ((), 0)
@@ -215,10 +219,27 @@ async def test_notes_are_reflected_on_once(file: DynamicsFile | None) -> None:
 
 async def test_notes_that_show_nothing_are_not_asked_about_again(memory: LongTermMemory) -> None:
     file = DynamicsFile()
-    await noted(memory, "I live in Oslo.", "I like tea.")
+    await noted(memory, "I live in Oslo.", "I like tea.", file=file)
     assert (await reflect(memory, model_of({"reflections": []}), file=file)).looked_at == 2
     # a second question would find no scripted answer
     assert (await reflect(memory, model_of(), file=file)).problems == ()
+
+
+async def test_a_note_that_was_revoked_does_not_wait(memory: LongTermMemory) -> None:
+    file = DynamicsFile()
+    notes = await noted(memory, *TALK[:2], file=file)
+    await memory.revoke(notes[0].id, "It was a joke.")
+    assert (await reflect(memory, file=file, least=1)).looked_at == 1
+
+
+async def test_what_is_concluded_anew_takes_the_place_of_what_was(memory: LongTermMemory) -> None:
+    await noted(memory, *TALK[:2])
+    (old,) = (await reflect(memory)).reflections
+    await noted(memory, "I prefer green tea at noon.", "I like green tea in the morning now.")
+    (new,) = (await reflect(memory)).reflections
+    assert new.supersedes == old.id
+    found = (await memory.recall("green tea", k=9)).records
+    assert [hit.record.id for hit in found if hit.record.type == "reflection"] == [new.id]
 
 
 async def test_a_dry_run_stores_nothing(memory: LongTermMemory) -> None:
@@ -254,7 +275,7 @@ async def test_where_the_model_fails_the_rest_waits_for_the_next_time(
     memory: LongTermMemory,
 ) -> None:
     file = DynamicsFile()
-    await noted(memory, *(f"I like number {one}." for one in range(50)))
+    await noted(memory, *(f"I like number {one}." for one in range(50)), file=file)
     empty: dict[str, object] = {"reflections": []}
     merged = {"text": "Numbers."}
     failed = await reflect(memory, model_of(empty, merged, RuntimeError("down")), file=file)
@@ -262,6 +283,18 @@ async def test_where_the_model_fails_the_rest_waits_for_the_next_time(
     assert "10 note(s) wait for the model" in failed.problems[-1]
     done = await reflect(memory, model_of(empty, merged), file=file)
     assert (done.looked_at, done.problems) == (10, ())
+
+
+@pytest.mark.parametrize("answer", ["", "I cannot do that.", "[1, 2"])
+async def test_a_model_that_answers_nothing_or_nonsense_loses_no_note(
+    memory: LongTermMemory, answer: str
+) -> None:
+    file = DynamicsFile()
+    await noted(memory, *TALK[:2], file=file)
+    failed = await reflect(memory, model_of(answer, answer), file=file)
+    assert (failed.looked_at, failed.reflections) == (0, ())
+    assert "2 note(s) wait for the model" in failed.problems[0]
+    assert (await reflect(memory, file=file)).looked_at == 2
 
 
 async def test_three_related_notes_are_merged_into_a_summary(memory: LongTermMemory) -> None:
