@@ -138,7 +138,7 @@ async def reflect(
     Raises:
         RecordStoreError: The store or the file cannot be used.
     """
-    waiting = _Waiting(memory, file or file_of(memory))
+    waiting = _WaitingNotes(memory, file or file_of(memory))
     fresh = await waiting.first(most)
     if len(fresh) < least or dry_run:
         return Reflected(looked_at=len(fresh) if dry_run else 0)
@@ -160,7 +160,7 @@ async def reflect(
     return result
 
 
-class _Waiting:
+class _WaitingNotes:
     """The notes that wait: as their queue says or, without a file, as lineage tells."""
 
     def __init__(self, memory: LongTermMemory, file: DynamicsFile | None) -> None:
