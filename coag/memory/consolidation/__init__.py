@@ -19,7 +19,7 @@ from .perspectives import (
     WitnessedEvent,
     character_of,
 )
-from .reflector import Reflected, Reflection, ReflectionKind, reflect, reflections_of
+from .reflector import Reflected, Reflection, ReflectionKind, ReflectStep, reflect, reflections_of
 from .scope_index import ScopeEntry, ScopeIndex, note_scope, scope_index
 from .session_module import SessionModule
 from .sessions import SessionEnd, SessionStart, end_session, events_of, start_session
@@ -46,6 +46,7 @@ __all__ = [
     "Reflected",
     "Reflection",
     "ReflectionKind",
+    "ReflectStep",
     "reflect",
     "reflections_of",
     "PerspectiveObserver",

@@ -399,7 +399,7 @@ def mark_perspectives(memory: LongTermMemory, ids: Sequence[str]) -> None:
     Raises:
         RecordStoreError: The file of the dynamics cannot be used.
     """
-    dynamics = getattr(memory, "dynamics", None)
+    dynamics = memory.dynamics
     if dynamics is not None and ids:
         states = dynamics.states.get(list(ids))
         dynamics.states.put(

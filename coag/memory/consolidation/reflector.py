@@ -7,7 +7,7 @@ revoked with each, and lies in the memory's own scope, where default recall find
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Annotated
@@ -27,6 +27,7 @@ from .compressor import compress, related, telling_words
 from .literals import invented, literals_of, with_literals
 from .note_queue import NoteQueue, file_of
 from .notes import IMPORTANCE, OBSERVATION, OUTCOME, NoteType, importance_of, note_type_of
+from .steps import SleepWork, StepBatch
 
 REFLECTION = "reflection"
 """The type of the records that keep reflections."""
@@ -82,6 +83,8 @@ class Reflected:
     """Merged notes."""
     looked_at: int = 0
     """Notes that were looked at for the first time."""
+    calls: int = 0
+    """Questions to the model, failed ones included."""
     problems: tuple[str, ...] = ()
     """Why notes wait for the next time, or a conclusion was left out; one sentence each."""
 
@@ -140,8 +143,12 @@ async def reflect(
     """
     waiting = _WaitingNotes(memory, file or file_of(memory))
     fresh = await waiting.first(most)
-    if len(fresh) < least or dry_run:
-        return Reflected(looked_at=len(fresh) if dry_run else 0)
+    enough = len(fresh) >= least
+    if dry_run:
+        return Reflected(looked_at=len(fresh) if enough else 0)
+    waiting.forget_gone()
+    if not enough:
+        return Reflected()
     result = Reflected()
     for start in range(0, len(fresh), _AT_ONCE):
         some = fresh[start : start + _AT_ONCE]
@@ -149,15 +156,45 @@ async def reflect(
             one = await _reflect_on(memory, some, model, traits or Traits(), procedures)
         except MODEL_ERRORS as error:
             waits = f"{len(fresh) - start} note(s) wait for the model: {error}"
-            return replace(result, problems=(*result.problems, waits))
+            return replace(result, calls=result.calls + 1, problems=(*result.problems, waits))
         waiting.done(some)
         result = Reflected(
             reflections=(*result.reflections, *one.reflections),
             summaries=(*result.summaries, *one.summaries),
             looked_at=result.looked_at + len(some),
+            calls=result.calls + one.calls,
             problems=(*result.problems, *one.problems),
         )
     return result
+
+
+class ReflectStep:
+    """The step of sleep that reflects on the notes of the observer, by rules without a model."""
+
+    name = "reflect"
+
+    async def batches(self, work: SleepWork, cursor: str) -> AsyncGenerator[StepBatch]:
+        """See `SleepStep`; there is no cursor, since the notes that wait are kept elsewhere."""
+        while True:
+            done = await reflect(
+                work.memory,
+                work.model,
+                file=work.dynamics.file,
+                traits=work.dynamics.settings.traits,
+                most=min(_AT_ONCE, max(_LEAST, work.batch)),
+                dry_run=work.dry_run,
+            )
+            work.model_calls += done.calls
+            over = work.dry_run or not done.looked_at
+            if done.looked_at or done.problems:
+                yield StepBatch(
+                    last=over,
+                    examined=done.looked_at,
+                    changed=[one.id for one in (*done.reflections, *done.summaries)],
+                    notes=done.problems,
+                )
+            if over:
+                return
 
 
 class _WaitingNotes:
@@ -166,17 +203,24 @@ class _WaitingNotes:
     def __init__(self, memory: LongTermMemory, file: DynamicsFile | None) -> None:
         self._memory = memory
         self._queue = None if file is None else NoteQueue(file, memory)
+        self._gone: list[str] = []
 
     async def first(self, most: int) -> list[Record]:
-        """The notes that wait longest; those that were revoked meanwhile wait no longer."""
+        """The notes that wait longest and are there."""
         if self._queue is None:
             return await self._by_lineage(most)
         ids = self._queue.first(most)
         found = {one.id: one for one in await self._memory.store.get(ids)}
-        self._queue.remove([one for one in ids if one not in found])
+        self._gone = [one for one in ids if one not in found]
         return [found[one] for one in ids if one in found]
 
+    def forget_gone(self) -> None:
+        """Those that were revoked wait no longer."""
+        if self._queue is not None:
+            self._queue.remove(self._gone)
+
     def done(self, notes: Sequence[Record]) -> None:
+        """These wait no longer."""
         if self._queue is not None:
             self._queue.remove([one.id for one in notes])
 
@@ -206,6 +250,7 @@ async def _reflect_on(
     problems: list[str] = []
     reflections: list[Record] = []
     summaries: list[Record] = []
+    calls = 0
     by_trust: defaultdict[Trust, list[Record]] = defaultdict(list)
     for one in notes:
         by_trust[one.provenance.trust].append(one)
@@ -214,15 +259,20 @@ async def _reflect_on(
             found = reflections_of(same)
         else:
             found = await _by_model(model, same, problems, procedures)
+            calls += 1
         for one in found:
             reflections.append(await _remembered(memory, one, trust))
         for group in related(same):
             if len(group) >= _TO_MERGE:
                 short = await compress(group, traits=traits, model=model, procedures=procedures)
                 problems += [short.problem] if short.problem else []
+                calls += model is not None
                 summaries.append(await _merged(memory, short.text, group, trust))
     return Reflected(
-        reflections=tuple(reflections), summaries=tuple(summaries), problems=tuple(problems)
+        reflections=tuple(reflections),
+        summaries=tuple(summaries),
+        calls=calls,
+        problems=tuple(problems),
     )
 
 

@@ -24,6 +24,7 @@ from coag.models import StructuredModel
 from coag.schema import Value
 
 from .journal import SleepJournal, SleepPosition
+from .reflector import ReflectStep
 from .steps import EncodeStep, FadeStep, GistStep, SleepStep, SleepWork, StepBatch
 from .upkeep import ArchiveStep, GraduateStep, LinkStep, RegulateStep, SchemaStep
 
@@ -31,6 +32,7 @@ Progress = Callable[[str, int], None]
 """Told the step and how many records it has looked at."""
 SLEEP_STEPS: tuple[SleepStep, ...] = (
     EncodeStep(),
+    ReflectStep(),
     FadeStep(),
     GistStep(),
     RegulateStep(),
@@ -148,7 +150,7 @@ async def sleep(
 
     Args:
         memory: With its dynamics.
-        model: Who writes gists and reflects; None for gists by rules, and no reflection.
+        model: Who writes gists and reflects on notes; None for rules.
         dry_run: Change nothing, ask no model, and say what would change.
         most_records: Stop behind about so many records that were looked at.
         most_seconds: Stop once so many seconds have passed, at the end of a batch.

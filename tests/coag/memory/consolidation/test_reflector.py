@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from kits.statements import UNTRUSTED, USER, memory_over
 
@@ -10,10 +12,12 @@ from coag.memory.consolidation import (
     HeardMessage,
     MemoryObserver,
     ReflectionKind,
+    ReflectStep,
     Triage,
     compress,
     reflect,
     related,
+    sleep,
     triage_of,
 )
 from coag.memory.consolidation.literals import (
@@ -22,7 +26,7 @@ from coag.memory.consolidation.literals import (
     missing_literals,
     with_literals,
 )
-from coag.memory.dynamics import DynamicsFile, Traits
+from coag.memory.dynamics import DynamicsFile, MemoryDynamics, Traits
 from coag.models import ScriptedModel, StructuredModel, scripted_answers
 from coag.schema import Record, Trust
 
@@ -308,3 +312,44 @@ async def test_three_related_notes_are_merged_into_a_summary(memory: LongTermMem
     assert set(summary.lineage.derived_from) == {one.id for one in notes}
     assert summary.type == "observation_summary"
     assert "Bob" in summary.text
+
+
+# ---- In a sleep ----
+
+
+async def test_a_sleep_reflects_on_what_was_observed(tmp_path: Path) -> None:
+    dynamics = MemoryDynamics("assistant", path=tmp_path / "dynamics.sqlite3")
+    memory = memory_over(dynamics=dynamics)
+    await noted(memory, *TALK)
+    planned = await sleep(memory, dry_run=True, steps=[ReflectStep()])
+    assert (planned.steps[0].examined, planned.changed) == (7, 0)
+    report = await sleep(memory)
+    done = next(one for one in report.steps if one.step == "reflect")
+    assert (done.ended, done.examined, done.changed) == ("done", 7, 4)
+    again = next(one for one in (await sleep(memory)).steps if one.step == "reflect")
+    assert (again.ended, again.examined) == ("done", 0)
+    dynamics.close()
+
+
+async def test_a_sleep_whose_model_fails_leaves_the_notes_for_the_next() -> None:
+    memory = memory_over(dynamics=MemoryDynamics("assistant"))
+    await noted(memory, *TALK[:2])
+    failed = await sleep(memory, model=model_of(RuntimeError("down")), steps=[ReflectStep()])
+    assert failed.model_calls == 1
+    assert "2 note(s) wait for the model" in failed.steps[0].notes[0]
+    answer = {
+        "reflections": [
+            {"kind": "preference", "text": "Ann likes tea.", "notes": [1, 2], "confidence": 1}
+        ]
+    }
+    done = await sleep(memory, model=model_of(answer), steps=[ReflectStep()])
+    assert (done.changed, done.model_calls) == (1, 1)
+
+
+async def test_a_sleep_may_stop_between_two_batches_of_notes() -> None:
+    memory = memory_over(dynamics=MemoryDynamics("assistant"))
+    await noted(memory, *(f"I like number {one}." for one in range(60)))
+    stopped = await sleep(memory, most_records=40, steps=[ReflectStep()])
+    assert (stopped.stopped_at, stopped.steps[0].examined) == ("reflect", 40)
+    done = await sleep(memory, steps=[ReflectStep()])
+    assert (done.finished, done.steps[0].examined) == (True, 20)

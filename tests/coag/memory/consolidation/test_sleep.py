@@ -135,7 +135,7 @@ async def test_states_of_records_that_somebody_removed_go() -> None:
     clock.passes(200)
     report = await sleep(memory)
     assert changed(report) == {"fade": 1}
-    assert report.steps[1].notes == ("1 state(s) of records that are gone were dropped.",)
+    assert report.steps[2].notes == ("1 state(s) of records that are gone were dropped.",)
     assert dynamics_of(memory).states.count() == 1
 
 
@@ -166,9 +166,9 @@ async def test_a_sleep_that_ends_between_archive_and_store_is_completed_by_the_n
     clock.passes(200)
     store.broken = True
     report = await sleep(memory)
-    fade = report.steps[1]
+    fade = report.steps[2]
     assert (fade.ended, fade.problem) == ("failed", "RecordStoreError: The disk is full.")
-    assert [one.ended for one in report.steps if one.step != "fade"] == ["done"] * 7
+    assert [one.ended for one in report.steps if one.step != "fade"] == ["done"] * 8
     assert not report.finished
     ids = {one.id for one in records}
     assert await in_store(memory) == dynamics_of(memory).archive.has(ids) == ids
