@@ -51,13 +51,15 @@ class ActivityControl:
         """
         if not goal.strip():
             raise ValueError("The goal is empty: say what is to be reached.")
-        if activity_id is not None and (known := self.store.get(activity_id)) is not None:
-            return known
-        now, activity_id = self.clock.now(), activity_id or self.store.new_id()
+        now = self.clock.now()
         about: dict[str, Any] = {"source": source, "trust": trust, "priority": priority}
         about |= {"created": now, "updated": now, "budget": self.budget, "parent": parent}
-        activity = Activity(id=activity_id, agent=self.name, goal=goal, **about)
-        self.scheduler.add(activity)
+        with self.store.together():  # no other worker takes the id in between
+            if activity_id is not None and (known := self.store.get(activity_id)) is not None:
+                return known
+            activity_id = activity_id or self.store.new_id()
+            activity = Activity(id=activity_id, agent=self.name, goal=goal, **about)
+            self.scheduler.add(activity)
         return activity
 
     async def ended(self, activity_id: str) -> Activity:

@@ -135,6 +135,8 @@ class GoalSetter:
         for goal in self._timed:
             self._begin(self._keep_time(goal))
         self.look()
+        if self._store.shared and tools:
+            self._begin(self._look_after_others())
 
     def _begin(self, work: Coroutine[None, None, None]) -> None:
         task = asyncio.create_task(work)
@@ -164,6 +166,12 @@ class GoalSetter:
             await asyncio.sleep(_LOOK_AGAIN)
             if await self._focus(tool):
                 return
+
+    async def _look_after_others(self) -> None:
+        """Sets the goals of signals that another worker has delivered, and died."""
+        while True:
+            await asyncio.sleep(_LOOK_AGAIN)
+            self.look()
 
     def look(self) -> None:
         """Sets the goals of the signals that have arrived."""

@@ -20,7 +20,15 @@ from autogen_core import CancellationToken
 from coag.compat import OperationsWorkbench
 from coag.context import WorkingMemory
 from coag.schema import Event, MemoryKind, Provenance, Trust, TurnEnd, one_line
-from coag.situated import Activity, ActivityEnd, ActivityStore, SituatedModule, Step, ToolPerception
+from coag.situated import (
+    Activity,
+    ActivityEnd,
+    ActivityStore,
+    SituatedModule,
+    Step,
+    StepDelayedError,
+    ToolPerception,
+)
 from coag.tracing import RunFolder
 
 from .agent import CoagAgent
@@ -219,7 +227,10 @@ class ActivityMinds:
         agent, module = self._make(activity)
         live = LiveActivity(agent, module)
         if self._runs is not None and activity.run is not None:
-            ended = await agent.continue_run(RunFolder(self._runs / activity.run))
+            run = RunFolder(self._runs / activity.run)
+            if run.held:  # by a worker that was taken for dead, and is not yet
+                raise StepDelayedError(f"Another process has not let go of {str(run.path)!r}.")
+            ended = await agent.continue_run(run)
             if ended is not None and ended.reason not in _GOING_ON:
                 live.ended = ended
         if not live.memory.in_cycle:

@@ -87,13 +87,14 @@ class SituatedAgent(BaseChatAgent, ActivityControl, Component[SituatedAgentConfi
         model_client: Any AutoGen chat completion client.
         servers: Where the tools are; the agent closes these connections.
         folder: Where activities and their runs are kept; None keeps them in RAM.
+        store: `postgresql://HOST/NAME`, shared by workers: processes with this agent and folder.
         answer: `end` answers a message when its activity has ended; `id` at once, with the
             activity's id, so that a team's turn continues.
         goals: Goals that signals and the clock set, beside those in messages.
         context: Makes the context of an activity: `SituatedContext`, or a subclass for the domain.
         modules: Makes further cognitive modules of an activity.
         memory: Long-term memory of all activities; an ended one leaves an experience there. None
-            for one of their own, in the folder if there is one, without actions for the model.
+            for one of their own, in a folder that is not shared, without actions for the model.
         workers: How many activities may be in a step at the same time.
         live: How many agents of waiting activities stay in memory, where there is a folder.
         budget: What one activity may use.
@@ -110,6 +111,7 @@ class SituatedAgent(BaseChatAgent, ActivityControl, Component[SituatedAgentConfi
     component_type = "agent"
     component_config_schema = SituatedAgentConfig
     component_provider_override = "coag.SituatedAgent"
+    _running = _closed = False
 
     def __init__(  # noqa: PLR0913 - what there is to say of such an agent
         self,
@@ -118,6 +120,7 @@ class SituatedAgent(BaseChatAgent, ActivityControl, Component[SituatedAgentConfi
         servers: Sequence[ToolConnection],
         *,
         folder: Path | str | None = None,
+        store: str | None = None,
         answer: Literal["end", "id"] = "end",
         goals: Sequence[Goal] = (),
         context: MakeContext = SituatedContext,
@@ -135,16 +138,16 @@ class SituatedAgent(BaseChatAgent, ActivityControl, Component[SituatedAgentConfi
         super().__init__(name, description)
         self.clock = clock = clock or SystemClock()
         self._servers, self._answer, self._made = tuple(servers), answer, (context, modules)
-        inside = None if folder is None else Path(folder)
-        self._runs = None if inside is None else inside / RUNS_NAME
+        inside = folder if folder is None else Path(folder)
+        self._runs = inside and inside / RUNS_NAME
         self.budget, self._situated = budget or ActivityBudget(), situated or SituatedSettings()
-        self._arguments: dict[str, Any] = {"system_message": SYSTEM_MESSAGE, **arguments}
-        self._arguments |= {"name": name, "model_client": model_client, "events": "phases"}
-        check_arguments(self._arguments, self._servers, goals)
-        self.memory = _memory_of(memory, inside, name, self.clock)
+        own = {"name": name, "model_client": model_client, "events": "phases"}
+        self._arguments = {"system_message": SYSTEM_MESSAGE, **arguments, **own}
+        check_arguments(self._arguments, self._servers, goals, store, folder)
+        self.memory = _memory_of(memory, None if store else inside, name, self.clock)
         """What all activities remember."""
         self._memory_argument, self._owns_memory = memory, self.memory is not memory
-        self.store = ActivityStore(None if inside is None else inside / STORE_NAME)
+        self.store = ActivityStore(store or (None if inside is None else inside / STORE_NAME))
         self._events = ActivityEvents()
         self.perception = ToolPerception(
             self._servers,
@@ -162,15 +165,14 @@ class SituatedAgent(BaseChatAgent, ActivityControl, Component[SituatedAgentConfi
             show=self._events.show,
             ended=self.perception.release,
         )
-        self.scheduler = ActivityScheduler(self.store, self.minds, clock=clock, workers=workers)
+        self.scheduler = ActivityScheduler(
+            self.store, self.minds, clock=clock, workers=workers, claimed=self.perception.adopt
+        )
         self._goals = GoalSetter(goals, self.add_goal, self.perception, self.store, self.clock)
-        self._given: dict[str, Any] = {
-            "folder": None if folder is None else str(folder),
-            **{"answer": answer, "goals": list(goals), "workers": workers, "live": live},
-            **{"budget": self.budget, "situated": self._situated},
-            "perception": self.perception.settings,
-        }
-        self._running = self._closed = False
+        given = {"folder": inside and str(inside), "store": store, "answer": answer, "live": live}
+        given |= {"goals": list(goals), "workers": workers, "budget": self.budget}
+        given |= {"situated": self._situated, "perception": self.perception.settings}
+        self._given: dict[str, Any] = given
 
     # ---- its life ----
 

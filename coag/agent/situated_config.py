@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from typing import Any, Literal
+from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -18,6 +19,7 @@ from coag.situated import (
     SituatedSettings,
     ToolConnection,
     ToolPerceptionSettings,
+    is_database,
 )
 
 from .arguments import AgentArguments
@@ -26,7 +28,10 @@ from .serialize import CoagAgentConfig, from_config, to_config
 
 MakeContext = Callable[[], CoagContext[Any]]
 MakeModules = Callable[[], Sequence[CognitiveModule]]
-_PLAIN = ("folder", "answer", "goals", "workers", "live", "budget", "perception", "situated")
+_PLAIN = (
+    *("folder", "store", "answer", "goals", "workers"),
+    *("live", "budget", "perception", "situated"),
+)
 """Fields of the component that are arguments as they are."""
 _MADE = frozenset({"workbench", "tools", "model_context", "logs", "recipe"})
 """Arguments of `CoagAgent` that each activity's agent is given by its situated agent."""
@@ -48,6 +53,8 @@ class SituatedAgentConfig(BaseModel):
     """What the agents of its activities are given: name, model, memory, constraints ..."""
     servers: list[ServerConfig]
     folder: str | None = None
+    store: str | None = None
+    """The database that workers share; its password is not in here (`PGPASSWORD`, `~/.pgpass`)."""
     answer: Literal["end", "id"] = "end"
     goals: list[SignalGoal | TimedGoal] = []
     context: str | None = None
@@ -62,7 +69,11 @@ class SituatedAgentConfig(BaseModel):
 
 
 def check_arguments(
-    arguments: Mapping[str, Any], servers: Sequence[object], goals: Sequence[Goal]
+    arguments: Mapping[str, Any],
+    servers: Sequence[object],
+    goals: Sequence[Goal],
+    store: str | None,
+    folder: object,
 ) -> None:
     """Refuses what no activity's agent could be made with.
 
@@ -88,6 +99,27 @@ def check_arguments(
         )
     AgentArguments(**arguments).cycle_settings(has_tools=True)
     check_goals(goals)
+    _check_store(store, folder)
+
+
+def _check_store(store: str | None, folder: object) -> None:
+    """Refuses a store that workers could not share.
+
+    Raises:
+        ConfigurationError: It is no database, or there is no folder for the runs.
+    """
+    if store is None:
+        return
+    if not is_database(store):
+        raise ConfigurationError(
+            f"store= is the address of a Postgres database, postgresql://HOST/NAME, not {store!r}. "
+            "Activities of one process are kept in its folder: leave store= out."
+        )
+    if folder is None:
+        raise ConfigurationError(
+            "store= needs folder=, one that all workers reach: an activity is continued by the "
+            "run that it has there."
+        )
 
 
 def to_situated_config(
@@ -109,6 +141,12 @@ def to_situated_config(
     Raises:
         ConfigurationError: An argument cannot be written down, or holds a secret.
     """
+    store: str | None = given["store"]
+    if store is not None and urlsplit(store).password:
+        raise ConfigurationError(
+            "The address in store= has a password, which is not written down: give it by the "
+            "environment variable PGPASSWORD or in ~/.pgpass, and leave it out of the address."
+        )
     return SituatedAgentConfig(
         agent=to_config(AgentArguments(**arguments).keywords()),
         servers=[_written(server) for server in servers],

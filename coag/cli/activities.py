@@ -20,6 +20,7 @@ from coag.situated import (
     ActivityState,
     ActivityStore,
     activity_in,
+    is_database,
 )
 
 from .app import LazyGroup
@@ -30,7 +31,12 @@ from .output import show as print_lines
 _SHORT = 60
 """Characters of a goal that the table shows."""
 
-Folder = Annotated[Path, typer.Argument(help="The agent's folder: what it was given as `folder`.")]
+Folder = Annotated[
+    str,
+    typer.Argument(
+        help="The agent's folder: what it was given as `folder`; or its `store`, postgresql://..."
+    ),
+]
 ActivityId = Annotated[str, typer.Argument(metavar="ID", help="The activity's id.")]
 OnlyOpen = Annotated[bool, typer.Option("--open", help="Only those that have not ended.")]
 Reason = Annotated[str, typer.Option(help="Why; it becomes the activity's result.")]
@@ -106,7 +112,7 @@ def show(folder: Folder, activity_id: ActivityId, as_json: AsJson = False) -> No
         "state": str(activity.end or activity.state),
         "waits for": str(activity.wait.condition) if activity.wait else "",
         "result": activity.result,
-        "run": f"{folder / RUNS_NAME / activity.run}" if activity.run else "",
+        "run": _run_of(folder, activity.run),
         "used": f"{activity.steps:,} steps, {activity.tokens:,} tokens",
     }
     print_lines(Text(cleaned(f"{name:10}{value}")) for name, value in facts.items() if value)
@@ -114,6 +120,12 @@ def show(folder: Folder, activity_id: ActivityId, as_json: AsJson = False) -> No
         Text(cleaned(f"  not perceived yet: {one.percept.source}: {one.percept.content}"))
         for one in inbox
     )
+
+
+def _run_of(folder: str, run: str | None) -> str:
+    if run is None or is_database(folder):
+        return run or ""
+    return str(Path(folder) / RUNS_NAME / run)
 
 
 def cancel(folder: Folder, activity_id: ActivityId, reason: Reason = "It was cancelled.") -> None:
@@ -129,7 +141,7 @@ def wake(folder: Folder, activity_id: ActivityId) -> None:
     _ask(folder, activity_id, "wake")
 
 
-def _ask(folder: Path, activity_id: str, what: Literal["cancel", "wake"], reason: str = "") -> None:
+def _ask(folder: str, activity_id: str, what: Literal["cancel", "wake"], reason: str = "") -> None:
     with closing(_opened(folder)) as store:
         activity = activity_in(store, activity_id)
         if activity.over:
@@ -141,8 +153,10 @@ def _ask(folder: Path, activity_id: str, what: Literal["cancel", "wake"], reason
     print_lines([f"Asked to {what} {activity_id}."])
 
 
-def _opened(folder: Path) -> ActivityStore:
-    path = folder / STORE_NAME
+def _opened(folder: str) -> ActivityStore:
+    if is_database(folder):
+        return ActivityStore(folder, owner=False)
+    path = Path(folder) / STORE_NAME
     if not path.is_file():
         raise ConfigurationError(
             f"There are no activities in {str(folder)!r}: it has no {STORE_NAME!r}. Give the "

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import signal
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, cast
 
@@ -20,6 +21,8 @@ from coag.situated import Activity
 from .output import DIM, say, write_json
 
 _SHORT = 100
+_LOOK_AGAIN = 1.0
+"""Seconds."""
 
 AgentFile = Annotated[
     Path,
@@ -87,6 +90,16 @@ async def _run(agent: SituatedAgent, goals: list[str], *, until_done: bool) -> N
             agent.add_goal(text)
         if until_done and not agent.open_activities():
             stopped.set()
-        await stopped.wait()
+        await _until(stopped, agent, until_done=until_done)
         stop()
         say("Stopping: steps that run are finished first.", DIM)
+
+
+async def _until(stopped: asyncio.Event, agent: SituatedAgent, *, until_done: bool) -> None:
+    """Waits until the agent is to end; of what other workers do, it is looked at every second."""
+    while not stopped.is_set() and agent.scheduler.failure is None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_LOOK_AGAIN):
+                await stopped.wait()
+        if until_done and not agent.open_activities():
+            return

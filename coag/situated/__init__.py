@@ -50,9 +50,11 @@ from .records import (
 from .scheduler import ActivityScheduler
 from .serving import serve_http, serve_stdio
 from .signal_log import SignalLog
-from .steps import ActivityMind
-from .store import RUNS_NAME, STORE_NAME, ActivityStore, Delivery, activity_in
+from .steps import ActivityMind, StepDelayedError
+from .store import RUNS_NAME, STORE_NAME, ActivityStore, activity_in
 from .store_file import ActivityStoreError
+from .store_inboxes import Delivery
+from .store_postgres import WorkerLeaseError, is_database
 from .tool import EnhancedTool, internal_operation, observable, signal
 from .trust import ToolRefusedError
 from .workspace import InProcessConnection, Workspace
@@ -99,6 +101,7 @@ __all__ = [
     "SituatedModule",
     "SituatedSettings",
     "Step",
+    "StepDelayedError",
     "ToolClock",
     "ToolConnection",
     "ToolConnectionError",
@@ -106,12 +109,14 @@ __all__ = [
     "ToolRefusedError",
     "VirtualClock",
     "Wait",
+    "WorkerLeaseError",
     "Workspace",
     "activity_in",
     "call_name",
     "calling",
     "current_call",
     "internal_operation",
+    "is_database",
     "observable",
     "operation",
     "parse_manual",

@@ -14,8 +14,9 @@ from coag.schema import Clock, Percept, PerceptKind
 
 from .activities import OnSignal
 from .percepts import FLOOD, cut_reading, gap_percept, property_percept, signal_percept
-from .records import Cursor, PropertyReading, SignalPage, SignalRecord, ToolDescription
-from .store import ActivityStore, Delivery
+from .records import DELEGATED, Cursor, PropertyReading, SignalPage, SignalRecord, ToolDescription
+from .store import ActivityStore
+from .store_inboxes import Delivery
 from .trust import safe_text
 
 Selection: TypeAlias = Mapping[str, frozenset[str] | None]
@@ -39,7 +40,7 @@ class InboxWriter:
     Args:
         store: Where cursors and inboxes are.
         clock: Gives the time of percepts.
-        focus: Gives for a tool the activities that perceive it.
+        focus: Gives for a tool the activities of this worker that perceive it.
         describe: Gives what a tool declares.
         arrived: Called with the activities that something was delivered to.
         limit: Signals of one tool that wait in an inbox at most. Of more only one that the
@@ -74,6 +75,11 @@ class InboxWriter:
         """The newest reading that was delivered."""
         return self._tools[tool].reading if tool in self._tools else None
 
+    def counts_from_start(self, tool: str) -> bool:
+        """Whether signals count that came before the tool was perceived: of delegated goals."""
+        known = self._describe(tool)
+        return known is not None and known.category == DELEGATED
+
     async def at_least(self, tool: str, epoch: str, rev: int, seconds: float) -> bool:
         """Waits until a reading at least as new was delivered; False if it was not in time."""
         state = self._tools[tool]
@@ -105,45 +111,65 @@ class InboxWriter:
         reading: PropertyReading,
         page: SignalPage,
         *,
-        after: str | None = None,
+        after: str,
         again: bool = False,
-    ) -> bool:
+    ) -> bool | None:
         """Delivers a reading where it is new, then a gap, then the signals; all or nothing.
+
+        They go to all activities that perceive the tool, whichever worker pursues them.
 
         Args:
             tool: The tool.
             reading: Its properties, at least as new as the signals.
             page: Its signals.
-            after: The cursor behind which the page begins; None where no signals were read.
+            after: The cursor behind which the page begins.
             again: Whether a reading that is not new is delivered as well.
 
         Returns:
-            Whether anything was delivered.
+            Whether anything was delivered; None if another worker has read on since.
         """
+        state = self._tools[tool]
+        if not (page.events or page.truncated or again) and as_new(
+            state.reading, reading.epoch, reading.rev
+        ):
+            state.delivered.set()
+            return False
+        with self._store.together():
+            if not self._store.advance(tool, after, page.cursor):
+                return None
+            deliveries = self._deliveries(tool, reading, page, after=after, again=again)
+            self._store.deliver(tool, None, deliveries)
+        if not as_new(state.reading, reading.epoch, reading.rev):
+            state.reading = cut_reading(reading)[0]
+        state.delivered.set()
+        if deliveries:
+            self._arrived(list(dict.fromkeys(one.activity for one in deliveries)))
+        return bool(deliveries)
+
+    def _deliveries(
+        self, tool: str, reading: PropertyReading, page: SignalPage, *, after: str, again: bool
+    ) -> list[Delivery]:
         state, now = self._tools[tool], self._clock.now()
         reading, left = cut_reading(reading)
         first: list[tuple[Percept, bool]] = []
         if again or not as_new(state.reading, reading.epoch, reading.rev):
             stamp = self._next_number() if again else None
             first.append((property_percept(reading, left, now, stamp), True))
-        if page.truncated and after is not None:
+        if page.truncated:
             first.append((self._log_gap(tool, reading.epoch, page, after), False))
         known = self._describe(tool)
         events = sorted(page.events, key=lambda one: number_of(one.cursor))
         signals = [(one.name, signal_percept(tool, one, known, now)) for one in events]
         deliveries: list[Delivery] = []
-        for activity, wanted in self._focus(tool).items():
+        for activity, wanted in self._store.perceivers(tool).items() if first or signals else ():
             chosen = [one for name, one in signals if wanted is None or name in wanted]
             deliveries += [Delivery(activity, one, replaces) for one, replaces in first]
             deliveries += [Delivery(activity, one) for one in self._within(activity, tool, chosen)]
-        if deliveries or page.events or page.truncated:
-            self._store.deliver(tool, page.cursor, deliveries)
-        if not as_new(state.reading, reading.epoch, reading.rev):
-            state.reading = reading
-        state.delivered.set()
-        if deliveries:
-            self._arrived(list(dict.fromkeys(one.activity for one in deliveries)))
-        return bool(deliveries)
+        return deliveries
+
+    def look(self) -> None:
+        """Passes on what other workers have delivered."""
+        self._arrived(self._store.arrivals())
 
     def tell(self, tool: str, reason: str, text: str) -> None:
         """Delivers a gap to all activities that perceive a tool."""

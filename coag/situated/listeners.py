@@ -42,6 +42,11 @@ class Listeners:
         for callback in self._watchers:
             asyncio.get_running_loop().call_soon(callback, activity)
 
+    @property
+    def awaited(self) -> list[str]:
+        """The activities whose end is waited for."""
+        return list(self._endings)
+
     async def end_of(self, activity_id: str) -> Activity:
         """Waits for the end of an activity."""
         if self._closed is not None:

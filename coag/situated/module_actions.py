@@ -246,7 +246,8 @@ class ActivityActions:
         missing = (
             isinstance(asked, SignalWait) and wanted is not None and asked.signal not in wanted
         )
-        if asked.tool not in focused or missing:
+        unread = self._perception.reading(asked.tool) is None  # e.g. another worker had it before
+        if asked.tool not in focused or missing or unread:
             more = {asked.signal} if isinstance(asked, SignalWait) else set[str]()
             signals = None if wanted is None else wanted | more
             await self._perception.focus(self._activity, asked.tool, signals)

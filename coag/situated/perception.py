@@ -18,11 +18,11 @@ from coag.schema import Clock, Reconciliation, SystemClock
 
 from .catalogue import ToolCatalogue
 from .connection import ToolConnection, ToolConnectionError, ask
-from .delivering import InboxWriter, Selection
+from .delivering import InboxWriter
 from .lineage import CallOrigin, calling
 from .manual import Manual
 from .pulling import ServerPuller, ToolPerceptionSettings
-from .records import DELEGATED, Acknowledgement, PropertyReading, ToolDescription
+from .records import Acknowledgement, PropertyReading, ToolDescription
 from .store import ActivityStore
 from .trust import ToolRefusedError
 
@@ -32,7 +32,7 @@ class ToolPerception:
 
     Args:
         connections: The servers; the tools of the first ones win where ids are the same.
-        store: Focus, cursors, inboxes and pins; this process owns it.
+        store: Focus, cursors, inboxes and pins. Of workers that share it, each delivers to all.
         arrived: Called with the ids of the activities that something has arrived for.
         clock: Gives the time of percepts.
         settings: How tools are read.
@@ -57,11 +57,11 @@ class ToolPerception:
         connections = tuple(connections)
         servers = {one.name: one for one in connections}
         self._catalogue = ToolCatalogue(servers, store, max_age=self.settings.catalogue_seconds)
-        self._focus = {tool: dict(wanted) for tool, wanted in store.focuses().items()}
+        self._focus = store.focuses(set() if store.shared else None)
         self._inboxes = InboxWriter(
             store,
             clock=clock or SystemClock(),
-            focus=self._selection,
+            focus=lambda tool: self._focus.get(tool, {}),
             describe=self.known,
             arrived=arrived,
             limit=self.settings.unperceived_limit,
@@ -173,23 +173,19 @@ class ToolPerception:
         server = self._servers[await self._catalogue.check(tool)]
         wanted = None if signals is None else frozenset(signals)
         async with server.focusing:
-            known = await self.described(tool)
-            begin = "start" if known.category == DELEGATED else "end"  # its one signal may be there
-            first = not self._focus.get(tool)
             before = activity_id in self._focus.get(tool, {})
+            self._store.focus(activity_id, tool, wanted)
             self._focus.setdefault(tool, {})[activity_id] = wanted
             server.focused.add(tool)
             try:
                 await server.subscribe()
-                await server.pull(tool, begin if first else None)
+                await server.pull(tool)
             except BaseException:
                 if not before:
                     self._leave(activity_id, tool)
                 raise
-            self._store.focus(activity_id, tool, wanted)
             self._inboxes.introduce(activity_id, tool)
-        reading = self.reading(tool)
-        if reading is None:
+        if (reading := self.reading(tool)) is None:
             raise ToolRefusedError(tool, "it left the focus while it was read.")
         return reading
 
@@ -197,9 +193,15 @@ class ToolPerception:
         """Ends that an activity perceives a tool; nothing happens if it does not."""
         if activity_id in self._focus.get(tool, {}):
             self._leave(activity_id, tool)
-            self._store.unfocus(activity_id, tool)
             if (server := self._server(tool)) is not None:
                 await self._subscribe(server)
+
+    def adopt(self, activity_ids: Sequence[str]) -> None:
+        """Perceives for activities that another worker has pursued."""
+        for tool, wanted in self._store.focuses(set(activity_ids)).items():
+            self._focus.setdefault(tool, {}).update(wanted)
+            if (server := self._server(tool)) is not None:
+                server.adopt(tool)
 
     def focused(self, activity_id: str) -> Mapping[str, frozenset[str] | None]:
         """The tools that an activity perceives, and which of their signals: None for all."""
@@ -245,11 +247,11 @@ class ToolPerception:
             ToolConnectionError: Nobody answered; says whether it may have been started.
         """
         server = self._servers[await self._catalogue.check(tool)]
-        known = self.known(tool)
-        declared = [one.name for one in known.operations] if known else []
+        declared = [one.name for one in (await self.described(tool)).operations]
         if operation not in declared:
             raise UnknownNameError(f"operation of tool {tool!r}", operation, declared)
         activity = self._store.get(activity_id)
+        self._store.hold()
         with calling(CallOrigin(lineage=activity.as_caller if activity else ())):
             done = await ask(
                 server.connection.name,
@@ -288,9 +290,6 @@ class ToolPerception:
         self._catalogue.stale.set()
         server.mark_all()
 
-    def _selection(self, tool: str) -> Selection:
-        return self._focus.get(tool, {})
-
     def _leave(self, activity_id: str, tool: str) -> None:
         wanted = self._focus.get(tool, {})
         wanted.pop(activity_id, None)
@@ -300,6 +299,7 @@ class ToolPerception:
             if server is not None:
                 server.leave(tool)
         self._inboxes.leave(activity_id, tool)
+        self._store.unfocus(activity_id, tool)
 
     async def _subscribe(self, server: ServerPuller) -> None:
         # A server that does not answer is told again when the connection is made again.

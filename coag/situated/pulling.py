@@ -10,7 +10,6 @@ import asyncio
 from collections import defaultdict
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Literal
 
 from pydantic import Field
 
@@ -58,6 +57,8 @@ class _Schedule:
     pause: float = 0.0
     failing_since: float | None = None
     failures: int = 0
+    cursor: str | None = None
+    """How far its signals were read here."""
     told: bool = False
     """Whether activities were told that it cannot be reached."""
 
@@ -89,6 +90,8 @@ class ServerPuller:
         self._settings = settings
         self._dirty: dict[str, None] = {}
         self._wake = asyncio.Event()
+        self._subscribed = True
+        """False if its server has not been told of all tools in focus."""
         self._schedules: defaultdict[str, _Schedule] = defaultdict(_Schedule)
 
     # ---- What is to be read ----
@@ -113,6 +116,13 @@ class ServerPuller:
         state.next_reading = min(state.next_reading, soon)
         self._wake.set()
 
+    def adopt(self, tool: str) -> None:
+        """Begins to read a tool; its server is told soon."""
+        if tool not in self.focused:
+            self.focused.add(tool)
+            self._subscribed = False
+        self.mark(tool)
+
     def leave(self, tool: str) -> None:
         """Ends the reading of a tool that nobody perceives any more."""
         self.focused.discard(tool)
@@ -132,6 +142,10 @@ class ServerPuller:
         """Reads what is marked or due, until it is cancelled."""
         while True:
             self._wake.clear()
+            if not self._subscribed:
+                self._subscribed = True
+                with suppress(ToolConnectionError):  # told again when the connection is made again
+                    await self.subscribe()
             for tool in self._due():
                 self._dirty.pop(tool, None)
                 await self._try(tool)
@@ -180,13 +194,11 @@ class ServerPuller:
 
     # ---- Reading ----
 
-    async def pull(self, tool: str, begin: Literal["start", "end"] | None = None) -> bool:
+    async def pull(self, tool: str) -> bool:
         """Reads a tool once and delivers what is new; whether anything was.
 
-        Args:
-            tool: The tool.
-            begin: Given where its signals count from now on, or from the first one that is kept,
-                whatever was read before.
+        Where nobody has read its signals, they count from now on; those of a delegated goal from
+        the first one, which may be there.
 
         Raises:
             ToolConnectionError: It cannot be read; what was delivered before stays.
@@ -194,24 +206,39 @@ class ServerPuller:
         state, deliver = self._schedules[tool], self._inboxes.deliver
         async with state.lock:
             reading = await self._read(tool)
-            cursor = None if begin else self._store.cursor(tool)
+            cursor = self._store.cursor(tool)
             if cursor is None:
-                cursor = reading.cursor if begin != "start" else str(Cursor(reading.epoch, 0))
-                self._store.deliver(tool, cursor, ())
-            new = deliver(tool, reading, SignalPage(cursor=cursor), again=state.told)
+                from_start = self._inboxes.counts_from_start(tool)
+                cursor = str(Cursor(reading.epoch, 0)) if from_start else reading.cursor
+                if not self._store.advance(tool, None, cursor):
+                    return self._again(tool)
+            if state.cursor not in (None, cursor):
+                self._inboxes.look()  # another worker has read on
+            page = SignalPage(cursor=cursor)
+            new = deliver(tool, reading, page, after=cursor, again=state.told)
             state.failures, state.failing_since, state.told = 0, None, False
+            state.cursor = cursor
             if cursor == reading.cursor:
-                return new
+                return bool(new)
             for _ in range(_PAGES):
                 page = await self._signals(tool, cursor)
                 if page.events or page.truncated:
                     reading = await self._as_new_as(tool, reading, page)
-                    new = deliver(tool, reading, page, after=cursor) or new
+                    delivered = deliver(tool, reading, page, after=cursor)
+                    if delivered is None:
+                        return self._again(tool)
+                    new = delivered or new
+                    state.cursor = page.cursor
                 if page.cursor == cursor or _reaches(page.cursor, reading.cursor):
-                    return new
+                    return bool(new)
                 cursor = page.cursor
-            self._dirty[tool] = None
-            return new
+            return self._again(tool)
+
+    def _again(self, tool: str) -> bool:
+        """Has a tool read again: there is more, or another worker has read it meanwhile."""
+        self._dirty[tool] = None
+        self._wake.set()
+        return True
 
     async def _as_new_as(
         self, tool: str, reading: PropertyReading, page: SignalPage

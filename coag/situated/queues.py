@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import heapq
 import itertools
 from collections import defaultdict
+from collections.abc import Callable
 from dataclasses import dataclass
 
 _PATIENCE = 50
@@ -49,6 +51,30 @@ class ReadyQueue:
     def remove(self, activity: str) -> None:
         """Takes an activity out, if it is in."""
         self._entries.pop(activity, None)
+
+
+class Resting:
+    """Activities whose step raised, until they are ready again."""
+
+    def __init__(self) -> None:
+        self._timers: dict[str, asyncio.TimerHandle] = {}
+
+    def add(
+        self, activity: str, seconds: float, ready: Callable[[str, int], None], priority: int
+    ) -> None:
+        """Calls back with an activity and its priority after so long."""
+        loop = asyncio.get_running_loop()
+        self._timers[activity] = loop.call_later(seconds, ready, activity, priority)
+
+    def end(self, activity: str) -> None:
+        """Calls back no more for an activity."""
+        if (timer := self._timers.pop(activity, None)) is not None:
+            timer.cancel()
+
+    def clear(self) -> None:
+        """Calls back no more."""
+        for activity in list(self._timers):
+            self.end(activity)
 
 
 @dataclass(slots=True)

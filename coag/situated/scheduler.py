@@ -14,11 +14,13 @@ from collections.abc import Callable, Iterable, Sequence
 from coag.schema import Clock, SystemClock
 
 from .activities import Activity, ActivityEnd, ActivityState, Step, Wait
+from .claims import Claims
 from .listeners import Listeners, SchedulerStoppedError
-from .queues import Parked, ReadyQueue, WaitIndex
-from .steps import ActivityMind, Pause, StepRunner
+from .queues import ReadyQueue, Resting, WaitIndex
+from .steps import ActivityMind, Pause, Releases, StepRunner, all_of, report
 from .store import ActivityStore
 from .store_file import ActivityStoreError
+from .store_postgres import WorkerLeaseError
 from .transitions import Transitions
 
 _LOOK_AGAIN = 1.0
@@ -29,7 +31,7 @@ class ActivityScheduler:
     """Runs the activities of a store, one step at a time each, several at once.
 
     Args:
-        store: Where they are; this process owns it.
+        store: Where they are; this process owns it, or is one of the workers that share it.
         mind: Does their steps.
         clock: The time of day for deadlines.
         workers: How many steps run at the same time, at most.
@@ -37,6 +39,7 @@ class ActivityScheduler:
         pause: Seconds before the second try; each further pause is twice as long.
         grace: Seconds that running steps have to end when the scheduler stops, and again when
             they have been cancelled.
+        claimed: Called with the activities that this worker takes from a shared store.
     """
 
     def __init__(
@@ -49,36 +52,34 @@ class ActivityScheduler:
         tries: int = 3,
         pause: float = 1.0,
         grace: float = 10.0,
+        claimed: Callable[[Sequence[str]], None] = lambda _: None,
     ) -> None:
         if workers < 1 or tries < 1:
             raise ValueError(f"workers and tries are at least 1, not {workers} and {tries}.")
         self._store = store
-        self._mind = mind
         self._clock = clock or SystemClock()
         self._steps = StepRunner(mind, tries, pause)
         self._workers = workers
         self._grace = grace
         self._ready = ReadyQueue()
         self._waits = WaitIndex()
+        self._claims = Claims(store, self._ready, self._waits, claimed)
         self._running: dict[str, asyncio.Task[None]] = {}
-        self._resting: dict[str, asyncio.TimerHandle] = {}
-        self._releases: dict[str, asyncio.Task[None]] = {}
+        self._resting = Resting()
+        self._releases = Releases(mind)
         self._listeners = Listeners()
         self._to = Transitions(store, self._clock, self._listeners)
         self._timer: asyncio.TimerHandle | None = None
         self._active = False
-        self._failure: Exception | None = None
+        self.failure: Exception | None = None
+        """Why no steps are run any more, if the store has failed."""
 
     # ---- Start and stop ----
 
     async def start(self) -> None:
         """Goes on with what is stored: ready ones run, and deadlines that passed meanwhile fire."""
-        for one in self._store.waiting():
-            self._waits.add(one.activity, Parked(one.priority, one.awaited, one.deadline))
-        for activity, priority in self._store.ready():
-            self._ready.push(activity, priority)
         self._active = True
-        self.arrived(self._store.with_inbox())
+        self.arrived(self._claims.take_in())
         self.look()
         self._start_steps()
 
@@ -90,18 +91,17 @@ class ActivityScheduler:
                 other error than this is a fault of the scheduler.
         """
         self._active = False
-        for timer in (self._timer, *self._resting.values()):
-            if timer is not None:
-                timer.cancel()
+        if self._timer is not None:
+            self._timer.cancel()
         self._resting.clear()
-        await _all_of(self._running.values(), self._grace)
+        await all_of(self._running.values(), self._grace)
         for task in self._running.values():
             task.cancel()
-        await _all_of(self._running.values(), self._grace)
-        await _all_of(self._releases.values(), self._grace)
-        self._listeners.close(self._failure or SchedulerStoppedError())
-        if self._failure is not None:
-            raise self._failure
+        await all_of(self._running.values(), self._grace)
+        await self._releases.done(self._grace)
+        self._listeners.close(self.failure or SchedulerStoppedError())
+        if self.failure is not None:
+            raise self.failure
 
     # ---- What others ask for ----
 
@@ -115,7 +115,10 @@ class ActivityScheduler:
             raise ValueError(f"A new activity is ready, not {activity.state.value!r}.")
         self._store.add(activity)
         self._listeners.changed(activity)
-        self._enqueue(activity.id, activity.priority)
+        if self._store.shared:
+            self._take_share()  # others take the rest when they look
+        else:
+            self._enqueue(activity.id, activity.priority)
 
     def arrived(self, activity_ids: Iterable[str]) -> None:
         """Something has come into these inboxes: those whose wait it ends become ready."""
@@ -130,18 +133,25 @@ class ActivityScheduler:
         """Makes a blocked activity ready without what it waits for; others stay as they are."""
         if self._waits.get(activity_id) is not None:
             self._wake([activity_id])
+        elif self._store.of_another(activity_id):
+            self._store.request(activity_id, "wake")
 
     async def cancel(self, activity_id: str, reason: str) -> None:
         """Ends an activity as cancelled; a step that runs is cancelled, and waited for.
 
-        One that has ended stays as it is.
+        One that has ended stays as it is. One that another worker pursues ends when that worker
+        looks at what it is asked for.
 
         Raises:
             ValueError: There is no such activity.
         """
-        self._cancel(self._to.known(activity_id), reason)
-        await _all_of([self._running.get(activity_id)], self._grace)
-        await _all_of([self._releases.get(activity_id)], self._grace)
+        activity = self._to.known(activity_id)
+        if not activity.over and self._store.of_another(activity_id):
+            self._store.request(activity_id, "cancel", reason)
+            return
+        self._cancel(activity, reason)
+        await all_of([self._running.get(activity_id)], self._grace)
+        await self._releases.done(self._grace, activity_id)
 
     async def ended(self, activity_id: str) -> Activity:
         """The activity, once it has terminated and its mind has let go of it.
@@ -153,7 +163,7 @@ class ActivityScheduler:
         activity = self._to.known(activity_id)
         if not activity.over:
             activity = await self._listeners.end_of(activity_id)
-        await _all_of([self._releases.get(activity_id)], self._grace)
+        await self._releases.done(self._grace, activity_id)
         return activity
 
     def watch(self, callback: Callable[[Activity], None]) -> Callable[[], None]:
@@ -165,23 +175,32 @@ class ActivityScheduler:
 
         This happens by itself, at least every second.
         """
+        self._take_share()
         if late := self._waits.due(self._clock.now().timestamp()):
             self._to.time_out(late)
             self._enqueue_woken(late)
         for request in self._store.requests():
             activity = self._store.get(request.activity)
-            if request.what == "wake":
-                self.wake(request.activity)
-            elif activity is not None:
+            if request.what == "wake" and self._waits.get(request.activity) is not None:
+                self._wake([request.activity])
+            elif request.what == "cancel" and activity is not None:
                 self._cancel(activity, request.reason or "Cancelled by another process.")
             if request.what == "wake" or request.activity not in self._running:
                 self._store.settle(request.number)  # else when its step has ended
         self._set_timer()
 
+    def _take_share(self) -> None:
+        """Takes what nobody pursues, where workers share the store, and what they delivered."""
+        if self._active:
+            free = self._workers - len(self._running) - len(self._ready)
+            self.arrived(self._claims.take_share(free))
+            self._claims.tell_ends(self._listeners)
+            self._start_steps()
+
     # ---- One step ----
 
     def _enqueue(self, activity_id: str, priority: int) -> None:
-        self._resting.pop(activity_id, None)
+        self._resting.end(activity_id)
         if self._active:
             self._ready.push(activity_id, priority)
             self._start_steps()
@@ -227,10 +246,12 @@ class ActivityScheduler:
 
     def _take(self, activity: Activity, done: Step | Pause) -> Activity | None:
         """Stores what came of a step: an end, a wait, a pause, or the next step."""
-        activity = activity.model_copy(update={"steps": activity.steps + 1})
+        counted = not isinstance(done, Pause) or done.tried
+        activity = activity.model_copy(update={"steps": activity.steps + counted})
         if isinstance(done, Pause):
             self._to.to(ActivityState.READY, activity)
-            self._rest(activity, done.seconds)
+            if self._active:
+                self._resting.add(activity.id, done.seconds, self._enqueue, activity.priority)
             return None
         used = {"tokens": activity.tokens + done.tokens, "run": done.run or activity.run}
         activity = activity.model_copy(update=used)
@@ -241,12 +262,6 @@ class ActivityScheduler:
         if done.wait is not None:
             return self._suspend(activity, done.wait)
         return self._to.to(ActivityState.READY, activity)
-
-    def _rest(self, activity: Activity, seconds: float) -> None:
-        if self._active:
-            self._resting[activity.id] = asyncio.get_running_loop().call_later(
-                seconds, self._enqueue, activity.id, activity.priority
-            )
 
     def _suspend(self, activity: Activity, wait: Wait) -> Activity | None:
         """Blocks an activity, unless what it waits for is there: nothing comes in between."""
@@ -281,31 +296,21 @@ class ActivityScheduler:
         self._steps.forget(activity.id)
         self._ready.remove(activity.id)
         self._waits.remove(activity.id)
-        if (timer := self._resting.pop(activity.id, None)) is not None:
-            timer.cancel()
+        self._resting.end(activity.id)
         self._enqueue_woken(waiters)
         self._listeners.ended(over)
-        task = asyncio.create_task(self._release(activity.id), name=f"release {activity.id}")
-        self._releases[activity.id] = task
-
-    async def _release(self, activity_id: str) -> None:
-        try:
-            await self._mind.release(activity_id)
-        except Exception as error:  # the mind is foreign code, and the activity is over
-            self._report(f"{activity_id!r} could not be released", error)
-        finally:
-            del self._releases[activity_id]
+        self._releases.begin(activity.id)
 
     def _break(self, error: Exception) -> None:
         """Runs no more steps: what comes of them could not be stored."""
+        if self.failure is not None:
+            return
         self._active = False
-        self._failure = error
+        self.failure = error
         self._listeners.close(error)
-        self._report("what comes of steps cannot be kept; no steps are run any more", error)
-
-    def _report(self, message: str, error: Exception) -> None:
-        context = {"message": f"Activities: {message}", "exception": error}
-        asyncio.get_running_loop().call_exception_handler(context)
+        for task in self._running.values() if isinstance(error, WorkerLeaseError) else ():
+            task.cancel()  # another worker goes on with it
+        report("what comes of steps cannot be kept; no steps are run any more", error)
 
     def _set_timer(self) -> None:
         """Looks at the clock again at the next deadline, and at least every second."""
@@ -322,12 +327,6 @@ class ActivityScheduler:
             self.look()
         except ActivityStoreError as error:
             self._break(error)
-
-
-async def _all_of(tasks: Iterable[asyncio.Task[None] | None], seconds: float) -> None:
-    """Waits until these tasks, where there are any, have ended, however they end; not longer."""
-    if waited := set(filter(None, tasks)):
-        await asyncio.wait(waited, timeout=seconds)
 
 
 def _spent(activity: Activity) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
 from typing import NamedTuple, Protocol
 
 from coag.schema import one_line
@@ -25,10 +26,16 @@ class ActivityMind(Protocol):
         ...
 
 
+class StepDelayedError(Exception):
+    """A step cannot begin yet, through nobody's fault: it counts neither as a try nor as a step."""
+
+
 class Pause(NamedTuple):
     """A step raised, and is tried again."""
 
     seconds: float
+    tried: bool = True
+    """False if the step has not begun."""
 
 
 class StepRunner:
@@ -72,6 +79,8 @@ class StepRunner:
             if _is_cancelled():
                 raise
             return self._failed(activity.id, error)  # nobody cancelled: a fault of the mind
+        except StepDelayedError:
+            return self.cancelled(activity.id) or Pause(self._pause, tried=False)
         except Exception as error:  # the mind and its model are foreign code
             return self.cancelled(activity.id) or self._failed(activity.id, error)
         self._failures.pop(activity.id, None)
@@ -95,3 +104,44 @@ def _is_cancelled() -> bool:
     """Whether somebody cancelled the task that runs."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
+
+
+async def all_of(tasks: Iterable[asyncio.Task[None] | None], seconds: float) -> None:
+    """Waits until these tasks, where there are any, have ended, however they end; not longer."""
+    if waited := set(filter(None, tasks)):
+        await asyncio.wait(waited, timeout=seconds)
+
+
+class Releases:
+    """Has a mind let go of activities that have ended, beside what else goes on.
+
+    Args:
+        mind: Lets go of them.
+    """
+
+    def __init__(self, mind: ActivityMind) -> None:
+        self._mind = mind
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+
+    def begin(self, activity_id: str) -> None:
+        """Lets go of an activity."""
+        task = asyncio.create_task(self._release(activity_id), name=f"release {activity_id}")
+        self._tasks[activity_id] = task
+
+    async def done(self, seconds: float, *activity_ids: str) -> None:
+        """Waits until the mind has let go of these activities, of all if none is given."""
+        await all_of(map(self._tasks.get, activity_ids or list(self._tasks)), seconds)
+
+    async def _release(self, activity_id: str) -> None:
+        try:
+            await self._mind.release(activity_id)
+        except Exception as error:  # the mind is foreign code, and the activity is over
+            report(f"{activity_id!r} could not be released", error)
+        finally:
+            del self._tasks[activity_id]
+
+
+def report(message: str, error: Exception) -> None:
+    """Says what went wrong where nobody awaits it."""
+    context = {"message": f"Activities: {message}", "exception": error}
+    asyncio.get_running_loop().call_exception_handler(context)

@@ -1,15 +1,16 @@
-"""The SQLite file of a store of activities: opened, checked, locked, and written in transactions.
+"""The tables of a store of activities, and its SQLite file: checked, locked, in transactions.
 
-One process owns the file and writes it; others may read it beside, and leave requests.
+One process owns the file and writes it; others may read it beside, and leave requests. The same
+tables in Postgres, shared by several processes, are in `store_postgres`.
 """
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from coag._util.locks import LockHeldError, lock_file
 from coag._util.sqlite import write_ahead
@@ -25,7 +26,7 @@ _PATIENCE = 5.0
 _OWNER_PATIENCE = 1.0
 """Seconds that opening waits for the process that owns the file, e.g. for one that is ending."""
 
-_TABLES = """
+TABLES = """
 CREATE TABLE activities (
     place INTEGER PRIMARY KEY,
     id TEXT NOT NULL UNIQUE,
@@ -71,6 +72,11 @@ CREATE TABLE requests (
     reason TEXT NOT NULL
 );
 """
+INDEXES = """
+CREATE INDEX IF NOT EXISTS activities_by_awaited ON activities (awaited) WHERE awaited IS NOT NULL;
+CREATE INDEX IF NOT EXISTS focus_by_tool ON focus (tool);
+"""
+"""Later than the first files of this form."""
 
 
 class ActivityStoreError(CoagError):
@@ -95,6 +101,7 @@ class StoreFile:
         self.path = path
         self.owner = owner
         self._depth = 0
+        self._last_number = 0
         self._lock: IO[bytes] | None = None
         if path is not None:
             self._lock = self._claimed(path) if owner else None
@@ -144,10 +151,12 @@ class StoreFile:
             if tables or not self.owner:
                 self._refuse_others(mark, form)
             else:
-                for statement in _TABLES.split(";"):
+                for statement in TABLES.split(";"):
                     self.db.execute(statement)
                 self.db.execute(f"PRAGMA application_id = {_APPLICATION}")
                 self.db.execute(f"PRAGMA user_version = {FORM}")
+            if self.owner:
+                self._begin()
             self.db.execute("COMMIT")
         finally:
             if self.db.in_transaction:
@@ -159,6 +168,14 @@ class StoreFile:
                 "left as it is: put a copy in its place, or save what can be read by `sqlite3 FILE "
                 "'.recover'`."
             )
+
+    def _begin(self) -> None:
+        """What a new owner finds: steps that ran have ended, and no number is given again."""
+        for statement in INDEXES.split(";"):
+            self.db.execute(statement)
+        self.db.execute("UPDATE activities SET state = 'ready' WHERE state = 'running'")
+        last = self.db.execute("SELECT seq FROM sqlite_sequence WHERE name = 'inbox'").fetchone()
+        self._last_number = last[0] if last else 0
 
     def _refuse_others(self, mark: int, form: int) -> None:
         if mark != _APPLICATION:
@@ -178,6 +195,40 @@ class StoreFile:
             db.close()
         if self._lock is not None:
             self._lock.close()
+
+    # ---- What a store needs, here and in Postgres ----
+
+    shared = False
+    """Whether other workers may pursue activities of this store."""
+    until_end = ("inbox", "delivered", "focus")
+    """Tables in which an activity has rows until it ends."""
+
+    def rows(self, query: str, values: Sequence[object]) -> list[Any]:
+        """What a query finds."""
+        with self.errors():
+            return self.db.execute(query, values).fetchall()
+
+    def next_number(self) -> int:
+        """A number that grows with every delivery; asked for within a transaction."""
+        self._last_number += 1
+        return self._last_number
+
+    def mine(self, activity: str) -> str:
+        """The end of a condition by which only activities of this worker are found: here all.
+
+        Args:
+            activity: The column with the activity's id.
+        """
+        del activity
+        return ""
+
+    def hold(self) -> None:
+        """The owner of a file holds it until it ends."""
+
+    def claim(self, free: int) -> Sequence[str]:
+        """Takes activities that nobody pursues; the owner of a file has them all."""
+        del free
+        return ()
 
     @contextmanager
     def errors(self) -> Generator[None]:

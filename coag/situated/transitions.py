@@ -9,7 +9,8 @@ from coag.schema import Clock
 from .activities import Activity, ActivityEnd, ActivityState, OnActivity, Wait
 from .listeners import Listeners
 from .queues import Parked
-from .store import ActivityStore, Delivery
+from .store import ActivityStore
+from .store_inboxes import Delivery
 from .waking import end_percept, ends_wait, time_out_percept
 
 
@@ -48,13 +49,13 @@ class Transitions:
 
     def block(self, activity: Activity, wait: Wait) -> Parked | None:
         """Blocks an activity; makes it ready, and gives None, where what it waits for is there."""
-        entries = self._store.inbox(activity.id)
-        if any(ends_wait(wait, entry.percept) for entry in entries) or self._is_over(
-            activity.id, wait
-        ):
-            self.to(ActivityState.READY, activity)
-            return None
-        self.to(ActivityState.BLOCKED, activity, wait)
+        with self._store.together():  # nothing comes in between, also of other workers
+            entries = self._store.inbox(activity.id)
+            there = any(ends_wait(wait, entry.percept) for entry in entries)
+            if there or self._is_over(activity.id, wait):
+                self.to(ActivityState.READY, activity)
+                return None
+            self.to(ActivityState.BLOCKED, activity, wait)
         return Parked(
             activity.priority,
             wait.condition.activity if isinstance(wait.condition, OnActivity) else None,
@@ -103,12 +104,16 @@ class Transitions:
     def finish(
         self, activity: Activity, end: ActivityEnd, result: str, waiters: Sequence[str]
     ) -> Activity:
-        """Ends an activity; its parent and those that wait for it perceive that, and these wake."""
+        """Ends an activity; its parent and those that wait for it perceive that.
+
+        Those of this worker wake at once, others when their worker looks at their inbox.
+        """
         with self._store.together():
             over = self.to(ActivityState.TERMINATED, activity, end=end, result=result)
             now = self._clock.now()
             said = end_percept(activity.id, over, now)
-            told = dict.fromkeys(filter(None, [activity.parent, *waiters]))
+            others = self._store.waiters(activity.id)
+            told = dict.fromkeys(filter(None, [activity.parent, *others]))
             self._store.deliver(None, None, [Delivery(one, said) for one in told])
             self._store.wake(waiters, now)
         self._woken(waiters)

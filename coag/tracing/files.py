@@ -74,6 +74,14 @@ class SameFile:
 _BLOCK = 1 << 16
 
 
+def is_held(path: Path) -> bool:
+    """Whether a process holds a file of lines open; False where locks cannot say (Windows)."""
+    if sys.platform == "win32" or not path.exists():
+        return False
+    with path.open("rb") as file:
+        return not try_lock(file)
+
+
 class LineFile:
     """An append-only file of lines, held open by this process alone."""
 

@@ -27,7 +27,7 @@ from coag.schema import (
     html_card,
 )
 
-from .files import FOLDER, regular, trace_errors
+from .files import FOLDER, is_held, regular, trace_errors
 from .hash_chain import (
     FIXED,
     closing_hash,
@@ -88,6 +88,11 @@ class RunFolder:
     def trace_path(self) -> Path:
         """Every record of the run: `trace.jsonl`."""
         return self.path / "trace.jsonl"
+
+    @property
+    def held(self) -> bool:
+        """Whether a process writes the run now; False where locks cannot say (Windows)."""
+        return is_held(self.trace_path)
 
     @property
     def cycles_path(self) -> Path:

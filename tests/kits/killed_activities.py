@@ -1,22 +1,26 @@
-"""An agent and the server of its tool, started and killed at any moment, and what they leave.
+"""Agents and the server of their tool, started and killed at any moment, and what they leave.
 
-`python -m kits.killed_activities FOLDER PORT` reads commands from its input and answers each with
-a line: `start server`, `start agent OPEN`, `kill server`, `kill agent`, `wait agent`. Both are
-forked off it, so that a start takes no imports.
+`python -m kits.killed_activities FOLDER PORT [DATABASE]` reads commands from its input and answers
+each with a line: `start server`, `start agent OPEN`, `kill server`, `kill agent`, `wait agent`. All
+are forked off it, so that a start takes no imports. With a database there may be several agents,
+workers of one store: `agent-1`, `agent-2`.
 """
 
 from __future__ import annotations
 
 import asyncio
+import importlib
 import json
 import os
 import signal as signals
 import sys
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Generator
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 from pathlib import Path
 
 from coag._util.files import AtomicFile
+from coag._util.locks import try_lock
 from coag.mcp import StreamableHttpServerParams, sdk
 from coag.schema import SystemClock
 from coag.situated import (
@@ -46,6 +50,10 @@ ORDERS = 3
 """How many pieces an activity has made, one after the other."""
 LEDGER = "made.txt"
 STORE = "activities.db"
+LEASE = 3.0
+"""Seconds; long enough that a machine with much to do is not taken for dead."""
+TWICE = "twice.txt"
+"""Activities that two workers had in a step at the same time."""
 
 
 def made(folder: Path) -> list[str]:
@@ -116,6 +124,20 @@ class Orderer:
         self.store = store
 
     async def step(self, activity: Activity) -> Step:
+        """One step, which no other process may do at the same time."""
+        with self._alone(activity.id):
+            return await self._step(activity)
+
+    @contextmanager
+    def _alone(self, activity_id: str) -> Generator[None]:
+        with (self.folder / f"{activity_id}.lock").open("a+b") as file:
+            if not try_lock(file):  # a lock ends with its process
+                with (self.folder / TWICE).open("a", encoding="utf-8") as found:
+                    found.write(f"{activity_id}\n")
+            file.write(f"{os.getpid()}\n".encode())
+            yield
+
+    async def _step(self, activity: Activity) -> Step:
         """Looks at what is made; then orders a piece, or waits for it."""
         inbox = [entry.percept for entry in self.store.inbox(activity.id)]
         self.store.forget(activity.id, [percept.id for percept in inbox])
@@ -180,21 +202,24 @@ async def pursue(
     opens: int,
 ) -> None:
     """Pursues the activities of a store until all have ended; keeps so many open if not 0."""
-    store = ActivityStore(folder / STORE)
+    store = ActivityStore(sys.argv[3] if sys.argv[3:] else folder / STORE, lease=LEASE)
     perception = ToolPerception([plant], store, arrived=lambda ids: scheduler.arrived(ids))  # noqa: PLW0108 - made below
-    scheduler = ActivityScheduler(store, make(folder, perception, store))
+    scheduler = ActivityScheduler(store, make(folder, perception, store), claimed=perception.adopt)
     await perception.start()
     await scheduler.start()
     ended = asyncio.Event()
     scheduler.watch(lambda activity: ended.set() if activity.over else None)
-    while opens or store.find(*OPEN_STATES):
-        for _ in range(opens - len(store.find(*OPEN_STATES))):
-            now = SystemClock().now()
-            goal = f"{ORDERS} pieces"
-            scheduler.add(
-                Activity(id=store.new_id(), agent="a", goal=goal, created=now, updated=now)
-            )
-        await ended.wait()
+    while scheduler.failure is None and (opens or store.find(*OPEN_STATES)):
+        with store.together():
+            for _ in range(opens - len(store.find(*OPEN_STATES))):
+                now = SystemClock().now()
+                goal = f"{ORDERS} pieces"
+                scheduler.add(
+                    Activity(id=store.new_id(), agent="a", goal=goal, created=now, updated=now)
+                )
+        with suppress(TimeoutError):  # another worker's ends are not watched here
+            async with asyncio.timeout(0.5):
+                await ended.wait()
         ended.clear()
     await scheduler.stop()
     await perception.stop()
@@ -218,6 +243,8 @@ def obey(
     """Does what its input says: server and agent are given."""
     folder, port = Path(sys.argv[1]), int(sys.argv[2])
     sdk()  # imported once
+    if sys.argv[3:]:
+        importlib.import_module("psycopg")
     running: dict[str, int] = {}
     for line in sys.stdin:
         what, who, *rest = line.split()

@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
+from urllib.parse import quote
 
 _USUAL = "/usr/lib/postgresql"
 
@@ -21,6 +22,12 @@ def postgres_programs() -> Path | None:
         return Path(found).resolve().parent
     newest = sorted(Path(_USUAL).glob("*/bin/initdb"))
     return newest[-1].parent if newest else None
+
+
+def url_of(conninfo: str, database: str = "postgres") -> str:
+    """The same words as an address."""
+    host, user, _ = (part.partition("=")[2] for part in conninfo.split())
+    return f"postgresql:///{database}?host={quote(host, safe='')}&user={user}"
 
 
 @contextmanager

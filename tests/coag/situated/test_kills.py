@@ -1,4 +1,4 @@
-"""Agent, server or both are killed at any moment while activities wait and act.
+"""Agents, server or both are killed at any moment while activities wait and act.
 
 `COAG_KILLS=1000 python -m pytest -m long tests/coag/situated/test_kills.py` kills as often.
 """
@@ -12,24 +12,26 @@ import subprocess
 import sys
 import threading
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from kits.killed_activities import ORDERS, STORE, made
+from kits.killed_activities import ORDERS, STORE, TWICE, made
+from kits.postgres_server import postgres_programs, postgres_server, url_of
 
-from coag.situated import STORE_NAME, Activity, ActivityEnd, ActivityStore
+from coag.situated import STORE_NAME, Activity, ActivityEnd, ActivityStore, is_database
 
 TESTS = Path(__file__).parents[2]
 KILLS = int(os.environ.get("COAG_KILLS", "300"))
 
 
 class Stage:
-    """The agent and the server, which can be started and killed."""
+    """Agents and the server, which can be started and killed."""
 
-    def __init__(self, folder: Path, kit: str = "kits.killed_activities") -> None:
+    def __init__(self, folder: Path, *database: str, kit: str = "kits.killed_activities") -> None:
         with socket.create_server(("127.0.0.1", 0)) as free:
             port = free.getsockname()[1]
-        command = [sys.executable, "-m", kit, str(folder), str(port)]
+        command = [sys.executable, "-m", kit, str(folder), str(port), *database]
         with (folder / "stderr.txt").open("w") as errors:
             self._parent = subprocess.Popen(
                 command,
@@ -54,7 +56,7 @@ class Stage:
 def kill(folder: Path, kills: int, seed: int, kit: str = "kits.killed_activities") -> None:
     """Kills agent, server or both, and lets the last ones end what they began."""
     dice = random.Random(seed)
-    stage = Stage(folder, kit)
+    stage = Stage(folder, kit=kit)
     stage.does("start server")
     stage.does("start agent 6")
     for _ in range(kills):
@@ -71,9 +73,9 @@ def kill(folder: Path, kills: int, seed: int, kit: str = "kits.killed_activities
     stage.close()
 
 
-def ended(path: Path) -> list[Activity]:
+def ended(path: Path | str) -> list[Activity]:
     """The activities of a store, all of which have reached their goals."""
-    store = ActivityStore(path)
+    store = ActivityStore(path, owner=not is_database(path))
     activities = store.find()
     store.close()
     assert activities
@@ -83,9 +85,55 @@ def ended(path: Path) -> list[Activity]:
 
 def kill_and_look(folder: Path, kills: int, seed: int) -> None:
     kill(folder, kills, seed)
-    activities = ended(folder / STORE)
+    done_once(folder, folder / STORE)
+
+
+def done_once(folder: Path, store: Path | str) -> None:
+    """Everything was done, once, and no activity was ever in two steps at the same time."""
+    activities = ended(store)
     counts = Counter(made(folder))
     assert counts == {f"{one.id}/{n}": 1 for one in activities for n in range(ORDERS)}
+    assert not (folder / TWICE).exists()
+
+
+def kill_workers(folder: Path, database: str, kills: int, seed: int) -> None:
+    """Three workers share a store; they and the server are killed, and started again later."""
+    dice = random.Random(seed)
+    stage = Stage(folder, database)
+    workers = ["agent-1", "agent-2", "agent-3"]
+    stage.does("start server")
+    for one in workers:
+        stage.does(f"start {one} 6")
+    for _ in range(kills):
+        threading.Event().wait(dice.random() * dice.choice([0.1, 0.4, 0.8]))
+        whom = dice.choice([["server"], *([one] for one in workers), workers[:2]])
+        for one in whom:
+            stage.does(f"kill {one}")
+        threading.Event().wait(dice.random() * dice.choice([0.0, 0.2, 4.0]))  # or taken over
+        for one in whom:
+            stage.does(f"start {one}{'' if one == 'server' else ' 6'}")
+    for one in workers:
+        stage.does(f"kill {one}")
+    for one in workers:
+        stage.does(f"start {one} 0")
+    for one in workers:
+        stage.does(f"wait {one}")
+    stage.does("kill server")
+    stage.close()
+    done_once(folder, database)
+    steppers = [set(file.read_text().split()) for file in folder.glob("*.lock")]
+    assert max(map(len, steppers)) > 1, "no activity was taken over by another worker"
+
+
+@pytest.fixture
+def database() -> Iterator[str]:
+    """The address of a real Postgres server."""
+    programs = postgres_programs()
+    if programs is None:
+        pytest.skip("no initdb and pg_ctl on this machine")
+    pytest.importorskip("psycopg", reason="the extra coag[postgres] is not installed")
+    with postgres_server(programs) as conninfo:
+        yield url_of(conninfo)
 
 
 @pytest.mark.slow
@@ -108,7 +156,21 @@ def test_no_delegated_goal_is_lost_or_begun_twice_when_either_agent_is_killed(
     assert goals == {f"Count for {one.id}.": 1 for one in mine}, "each goal was begun once"
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(120)
+def test_workers_take_over_the_activities_of_killed_ones_and_do_nothing_twice(
+    tmp_path: Path, database: str
+) -> None:
+    kill_workers(tmp_path, database, kills=6, seed=1)
+
+
 @pytest.mark.long
 @pytest.mark.timeout(1_800)
 def test_nothing_is_lost_and_nothing_is_done_twice_by_many_kills(tmp_path: Path) -> None:
     kill_and_look(tmp_path, KILLS, seed=2)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(3_600)
+def test_workers_take_over_after_many_kills(tmp_path: Path, database: str) -> None:
+    kill_workers(tmp_path, database, KILLS, seed=2)
