@@ -206,7 +206,7 @@ def schema_fit(
     if how is None or not centroids or length == 0:
         return None
     names = list(centroids)
-    rows = np.asarray([centroids[name] for name in names], dtype=np.float64)
+    rows = np.vstack(list(centroids.values()))
     lengths = np.linalg.norm(rows, axis=1) * length
     cosines = np.divide(rows @ own, lengths, out=np.zeros(len(names)), where=lengths > 0)
     best = int(cosines.argmax())
