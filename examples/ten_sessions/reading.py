@@ -12,10 +12,18 @@ from dataclasses import dataclass
 from typing import Literal
 
 from coag.errors import ModelAnswerError, ModelCallError
-from coag.memory.dynamics import arousal_of, features_of
 from coag.models import AskSettings, StructuredModel
 from coag.schema import PromptMessage, Value
 
+_FEELING = re.compile(
+    r"\b(?:afraid|fear\w*|fright\w*|terrif\w*|terror|horr\w+|dread\w*|panic\w*|worr\w+"
+    r"|anxi\w+|nervous|uneasy|relie[fv]\w*|grate\w+|gratitude|thankful|happy|happiness"
+    r"|glad|joy\w*|overjoyed|delight\w*|lov(?:e|ed|ing)|hat(?:e|ed|red)|ang(?:er|ry)"
+    r"|furious|rage|sad\w*|grief|cr(?:y|ied|ying)|tears|wept|weep\w*|heart\w*|shock\w*"
+    r"|awe|overwhelm\w*|hope\w*|proud|pride|ashamed|shame|guilt\w*|lonely|moved|sick"
+    r"|frozen|trembl\w+|shak(?:e|ing)|torn|pain\w*|despair\w*|desperate\w*|excite\w*)\b",
+    re.IGNORECASE,
+)
 _PERSON = re.compile(r"\b(?:I|me|my|mine|myself)\b")
 _QUESTION = (
     "Two people remember the same event. One of them is an emotional person, the other a cool one. "
@@ -43,10 +51,9 @@ class BlindReading:
 
 
 def emotional_score(text: str) -> float:
-    """How emotional a text is: words of feeling, stirring words, and how often it says "I"."""
-    features = features_of(text)
-    person = len(_PERSON.findall(text)) / max(1, len(text.split()))
-    return features.emotion + arousal_of(text) + person
+    """How emotional a text is: its words of feeling, and how often it says "I", by its length."""
+    length = max(1, len(text.split()))
+    return (3 * len(_FEELING.findall(text)) + len(_PERSON.findall(text))) / length
 
 
 async def read_pairs(

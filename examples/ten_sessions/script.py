@@ -31,7 +31,7 @@ def script(request: ScriptedRequest) -> ScriptedReply:
         "SessionSummaryAnswer": {"summary": " ".join(text for _, text in lines)},
         "RecapAnswer": {"recap": lines[0][1] if lines else "I was there."},
         "ThreadsAnswer": {"threads": []},
-        "ScenarioAnswer": {"stands": "The valley waits.", "hooks": ["A stranger arrives."]},
+        "ScenarioAnswer": {"stands": "Millhaven waits.", "hooks": ["A stranger asks for Vex."]},
         "EmotionalNarrator": {"text": _more_emotional(request.last_user_text)},
     }
     return answers[request.schema_name or ""]

@@ -38,7 +38,7 @@ from coag.schema import (
 
 from .asking import MODEL_ERRORS, ask_for, numbered
 from .literals import holds_literal, literals_of
-from .notes import IMPORTANCE
+from .notes import IMPORTANCE, sentences_of
 from .voices import describe, in_first_person, told_by
 
 EVENT = "event"
@@ -298,14 +298,18 @@ class PerspectiveObserver:
         except MODEL_ERRORS as error:
             return {record.id: ("", str(error)) for _, record in events}
         texts = {one.number: _whole_sentences(one.text) for one in answer.memories}
+        happened = [record.text for _, record in events]
+        happened += [in_first_person(one, witness.name) for one in happened]
         told: dict[str, tuple[str, str]] = {}
         for number, (_, record) in enumerate(events, 1):
-            text = texts.get(number, "")
-            reason = "" if text else "The model wrote nothing about it."
-            told_already = record.text, in_first_person(record.text, witness.name)
-            if text and any(says_the_same(text, one) for one in told_already):
-                text, reason = "", "The model repeated the event."
-            told[record.id] = text, reason
+            text, reason = texts.get(number, ""), ""
+            if not text:
+                reason = "The model wrote nothing about it."
+            elif _repeats(text, happened):
+                reason = "The model repeated the event."
+            elif any(text == one for one, _ in told.values()):
+                reason = "The model wrote the same of another event."
+            told[record.id] = "" if reason else text, reason
         return told
 
     async def _kept(
@@ -366,6 +370,12 @@ class PerspectiveObserver:
             feelings=feelings,
             appraise=self._appraise,
         )
+
+
+def _repeats(text: str, others: Sequence[str]) -> bool:
+    """Whether a text has no sentence that is not one of these texts'."""
+    known = [sentence for one in others for sentence in sentences_of(one)]
+    return all(any(says_the_same(one, other) for other in known) for one in sentences_of(text))
 
 
 def _whole_sentences(text: str) -> str:

@@ -18,6 +18,7 @@ from pydantic import Field
 from coag.memory.facts import CONCLUSION, at_least
 from coag.memory.long_term import LongTermMemory
 from coag.memory.procedural import ProceduralMemory
+from coag.memory.words import words
 from coag.models import StructuredModel
 from coag.schema import (
     MemoryKind,
@@ -32,6 +33,7 @@ from coag.schema import (
 from coag.store import Search
 
 from .asking import MODEL_ERRORS, ask_for, numbered
+from .compressor import telling_words
 from .literals import invented
 from .notes import IMPORTANCE, importance_of
 from .perspectives import (
@@ -384,7 +386,8 @@ class _Ending:
                     procedures=self._procedures,
                 )
                 stands = self._true(answer.stands, known, "scenario") or stands
-                true = (self._true(one, known, "hook of the scenario") for one in answer.hooks)
+                new = [one for one in answer.hooks if not _is_one_of(one, known)]
+                true = (self._true(one, known, "hook of the scenario") for one in new)
                 hooks = [one for one in true if one] or hooks
             except MODEL_ERRORS as error:
                 self._failed("scenario", error)
@@ -433,14 +436,17 @@ class _Ending:
         return known
 
     def _true(self, text: str, sources: Sequence[str], what: str) -> str:
-        """A model's text, or nothing where it names what no source names."""
-        strange = invented(text, sources)
-        if strange:
-            self.problems.append(
-                f"The model's {what} was left out, since nothing names {strange[0]!r}."
-            )
-            return ""
-        return " ".join(text.split())
+        """A model's text, or nothing where it strays from its sources."""
+        told = telling_words(text)
+        known = telling_words(" ".join(sources))
+        if strange := invented(text, sources):
+            why = f"nothing names {strange[0]!r}"
+        elif not told & known:
+            why = f"it speaks of something else: {text[:60]!r}"
+        else:
+            return " ".join(text.split())
+        self.problems.append(f"The model's {what} was left out, since {why}.")
+        return ""
 
     def _failed(self, what: str, error: Exception) -> None:
         self.problems.append(f"The {what} was made by rules: {error}")
@@ -456,6 +462,12 @@ class _Ending:
             source_kind=CONCLUSION,
             trust=min_trust(lowest),
         )
+
+
+def _is_one_of(text: str, sources: Sequence[str]) -> bool:
+    """Whether a text is a part of a source, word for word."""
+    wanted = " ".join(words(text))
+    return any(wanted in " ".join(words(one)) for one in sources)
 
 
 def _attitudes(witnesses: Sequence[EventWitness]) -> list[str]:

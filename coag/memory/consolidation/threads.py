@@ -13,6 +13,7 @@ from pydantic import Field
 
 from coag.memory.long_term import LongTermMemory
 from coag.memory.procedural import ProceduralMemory
+from coag.memory.write_policy import says_the_same
 from coag.models import StructuredModel
 from coag.schema import MemoryKind, Provenance, Record, Scalar, Value, folded
 from coag.store import Search
@@ -223,6 +224,9 @@ async def moved_on_by_model(
     moved: dict[str, NarrativeThread] = {}
     problems: list[str] = []
     for one in answer.threads:
+        if any(says_the_same(one.title, event.text) for event in events):
+            problems.append(f"The thread {one.title!r} was left out: that is an event.")
+            continue
         if strange := invented(one.summary, sources):
             problems.append(
                 f"The thread {one.title!r} was left out, since nothing names {strange[0]!r}."

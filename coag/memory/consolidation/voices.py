@@ -250,6 +250,18 @@ def told_by(
     return " ".join((*before, happened, *after))
 
 
+def _manner(traits: Traits) -> list[str]:
+    """Sentences that show the traits that show most."""
+    marked = [(trait, value - 0.5) for trait, value in traits if abs(value - 0.5) >= _MARKED]
+    marked.sort(key=lambda one: -abs(one[1]))
+    tones: tuple[Tone, ...] = ("bad", "plain")
+    return [
+        f'"{_VOICES[trait, off > 0][tone][0]}"'
+        for trait, off in marked[:2]
+        for tone in tones[: 2 if trait == "emotionality" else 1]
+    ]
+
+
 def _chosen(sentences: Sequence[str], *seed: str) -> str:
     digest = hashlib.sha256("\x1f".join(seed).encode("utf-8", "surrogatepass")).digest()
     return sentences[int.from_bytes(digest[:4]) % len(sentences)]
@@ -263,6 +275,8 @@ def describe(name: str, traits: Traits, mood: Mood | None, feelings: Mapping[str
         if abs(value - 0.5) >= _MARKED
     ]
     told = [f"{name} {'; '.join(parts)}."] if parts else []
+    if manner := _manner(traits):
+        told.append(f"{name} would say, for example: {' '.join(manner)}")
     if mood is not None and abs(mood.valence) >= _FELT:
         told.append(f"{name} was in {'low' if mood.valence < 0 else 'good'} spirits.")
     for whom, feeling in feelings.items():

@@ -207,20 +207,23 @@ async def test_a_model_writes_the_perspectives_of_a_witness_in_one_question(stag
 async def test_an_event_that_the_model_left_out_alone_falls_back(stage: Stage) -> None:
     second = ATTACK.model_copy(update={"text": "Vex left with the cattle."})
     third = ATTACK.model_copy(update={"text": "Vex came back."})
+    fourth = ATTACK.model_copy(update={"text": "Vex slept."})
     answer = {
         "memories": [
             {"number": 1, "text": "I was afraid of Vex."},
-            {"number": 2, "text": "Vex left with the cattle"},
+            {"number": 2, "text": "Vex left with the cattle. Vex came back."},
+            {"number": 4, "text": "I was afraid of Vex."},
             {"number": 7, "text": "I saw a seventh event."},
         ]
     }
     report = await stage.observe(
-        stage.witness("Lyra"), events=(ATTACK, second, third), model=model_of(answer)
+        stage.witness("Lyra"), events=(ATTACK, second, third, fourth), model=model_of(answer)
     )
     assert [(one.how, one.reason) for one in report.perspectives] == [
         ("model", ""),
         ("rules", "The model repeated the event."),
         ("rules", "The model wrote nothing about it."),
+        ("rules", "The model wrote the same of another event."),
     ]
 
 
@@ -267,7 +270,10 @@ async def test_the_model_is_told_the_character(stage: Stage) -> None:
     await stage.observe(lyra, model=StructuredModel(model))
     assert character_of(lyra) == (
         "Lyra feels strongly and is soon afraid, worried or moved to tears; "
-        "looks for an advantage. "
+        "looks for an advantage. Lyra would say, for example: "
+        '"I was terrified, and my hands would not stop shaking." '
+        '"I felt uneasy about it, and I could not say why." '
+        '"I looked for a way to gain something from it." '
         "Lyra was in low spirits. Lyra distrusts Vex."
     )
     assert character_of(lyra) in model.requests[0].system_text

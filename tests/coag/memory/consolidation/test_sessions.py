@@ -277,6 +277,26 @@ async def test_a_model_moves_on_an_open_thread_by_its_title(game: Game) -> None:
     assert (thread.title, thread.opened, thread.session) == ("A demand", "s1", "s2")
 
 
+async def test_a_model_that_speaks_of_something_else_or_lists_events_is_left_out(
+    game: Game,
+) -> None:
+    await game.play("s1", vex(thread=""))
+    end = await game.end(
+        "s1",
+        {"summary": "Material to work on."},
+        *RECAPS,
+        threads("Vex demanded 100 gold of Millhaven."),
+        {"stands": "Vex demanded gold.", "hooks": ["Lyra distrusts Vex."]},
+    )
+    assert end.summary is not None
+    assert end.summary.text == "s1: Vex demanded 100 gold of Millhaven."
+    assert end.threads == ()
+    assert end.scenario is not None
+    assert "Could come next" not in end.scenario.text
+    assert "speaks of something else" in end.problems[0]
+    assert "that is an event" in end.problems[1]
+
+
 async def test_what_events_say_of_a_thread_counts_more_than_the_model(game: Game) -> None:
     await game.play("s1", vex(progress=0.1))
     end = await game.end("s1", SUMMARY, *RECAPS, threads("the tribute", "A plan"), SCENARIO)
