@@ -44,6 +44,7 @@ OUTCOME_CHARACTERS = 20_000
 _SOURCE = "agent:"
 _DIGITS = 10
 _LISTED = 20
+_LOOK_SECONDS = 1.0
 _GOAL_CHARACTERS = 300
 GoalText = Annotated[str, Field(min_length=1, max_length=8_000)]
 GoalEnd = Literal["done", "failed", "cancelled"]
@@ -150,6 +151,10 @@ class DelegateTool(EnhancedTool):
         stop = self._agent.scheduler.watch(self._changed)
         try:
             await self._agent.start()
+            while self._agent.store.shared:  # another worker may have ended a goal
+                await asyncio.sleep(_LOOK_SECONDS)
+                for one in map(self._activity, tuple(self._open)):
+                    self._changed(one)
             await asyncio.Event().wait()
         finally:
             stop()
@@ -161,7 +166,7 @@ class DelegateTool(EnhancedTool):
         """
         if self._agent.store.get(self._name(key)) is not None:
             return "happened"
-        return "unknown" if self._agent.store.path is None else "did_not_happen"
+        return "did_not_happen" if self._agent.store.lasts else "unknown"
 
     # ---- What other agents ask for ----
 

@@ -56,6 +56,8 @@ class LiveActivity:
     """The last cycle that was seen to its end."""
     ended: TurnEnd | None = None
     """The turn whose end was not stored with the activity: its process was killed right then."""
+    counted: bool = False
+    """Whether a cycle of the present turn was counted as a step."""
     remembered: bool = False
     """Whether it has left its experience."""
 
@@ -189,11 +191,13 @@ class ActivityMinds:
             live.stream = None  # a turn that raised has ended
             raise
         tokens = max(0, live.memory.spent.usage.tokens - before)
+        counted, live.counted = live.counted, response is None
         if response is None:
             return Step(tokens=tokens)
         message = response.chat_message
         reason = message.metadata.get("ended_by", "respond")
-        return _after_turn(live, reason, message.to_text(), tokens)
+        step = _after_turn(live, reason, message.to_text(), tokens)
+        return step.model_copy(update={"cycles": 0}) if counted else step
 
     async def release(self, activity_id: str) -> None:
         """Lets go of an activity's agent; the run of one that is over is ended."""
@@ -289,7 +293,7 @@ async def _remember(activity: Activity, step: Step, live: LiveActivity) -> None:
             shown=() if taint is None else taint.sources,
         ),
         type=EXPERIENCE,
-        metadata={"succeeded": done, "steps": activity.steps + 1},
+        metadata={"succeeded": done, "steps": activity.steps + step.cycles},
         event=Event(
             episode=activity.id,
             situation=one_line(activity.goal, 200),

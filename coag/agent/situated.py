@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -16,7 +16,7 @@ from autogen_core import CancellationToken, Component
 from autogen_core.models import ChatCompletionClient
 
 from coag.context import SituatedContext
-from coag.errors import StateError
+from coag.errors import ConfigurationError, StateError
 from coag.memory import LongTermMemory
 from coag.schema import Clock, SystemClock
 from coag.situated import (
@@ -66,6 +66,22 @@ _NO_MEMORY_ACTIONS = {"remembering": False, "rewriting": False}
 def _warn(agent: str, problems: Sequence[str]) -> None:
     for problem in problems:
         _LOG.warning("%s: %s", agent, problem)
+
+
+def _store_of(place: Path | str | None, agent: str) -> ActivityStore:
+    """The store of an agent's activities.
+
+    Raises:
+        ConfigurationError: It has those of another agent.
+    """
+    store = ActivityStore(place)
+    if (other := store.agent() or agent) != agent:
+        store.close()
+        raise ConfigurationError(
+            f"{str(place)!r} has the activities of the agent {other!r}: give {agent!r} a folder "
+            f"or database of its own, or name it {other!r}."
+        )
+    return store
 
 
 def _memory_of(
@@ -144,10 +160,10 @@ class SituatedAgent(BaseChatAgent, ActivityControl, Component[SituatedAgentConfi
         own = {"name": name, "model_client": model_client, "events": "phases"}
         self._arguments = {"system_message": SYSTEM_MESSAGE, **arguments, **own}
         check_arguments(self._arguments, self._servers, goals, store, folder)
+        self.store = _store_of(store or (inside and inside / STORE_NAME), name)
         self.memory = _memory_of(memory, None if store else inside, name, self.clock)
         """What all activities remember."""
         self._memory_argument, self._owns_memory = memory, self.memory is not memory
-        self.store = ActivityStore(store or (None if inside is None else inside / STORE_NAME))
         self._events = ActivityEvents()
         self.perception = ToolPerception(
             self._servers,
@@ -295,6 +311,12 @@ class SituatedAgent(BaseChatAgent, ActivityControl, Component[SituatedAgentConfi
         del cancellation_token
         for activity in self.open_activities():
             await self.scheduler.cancel(activity.id, "The agent was reset.")
+
+    async def save_state(self) -> Mapping[str, Any]:
+        """Nothing: what it pursues is in its folder. Without one, the log says that it is lost."""
+        if not self.store.lasts and self.open_activities():
+            _warn(self.name, ["has no folder=, so that save_state keeps none of its activities."])
+        return await super().save_state()
 
     # ---- as an AutoGen component ----
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from itertools import groupby
 from pathlib import Path
 from typing import Any, cast
@@ -140,8 +141,11 @@ def runs_named(name: str, logs: Path) -> list[RunFolder]:
 def found_run(name: str, logs: Path) -> RunFolder:
     """The run that a person means, as `coag.tracing.find_run` finds it.
 
-    Where `latest` is a fork, says so on standard error: it may not be the run that is meant.
+    Where the folder of logs is that of a situated agent, an activity's id names its run. Where
+    `latest` is a fork, says so on standard error: it may not be the run that is meant.
     """
+    if (of_activity := _run_of_activity(name, logs)) is not None:
+        return of_activity
     try:
         found = find_run(name, logs)
     except UnknownNameError:
@@ -164,6 +168,19 @@ def found_run(name: str, logs: Path) -> RunFolder:
         at = f"{parent.cycle}.{parent.phase}"
         _warn(f"latest is {found.path.name}, a fork of {parent.run} at {at}.")
     return found
+
+
+def _run_of_activity(name: str, folder: Path) -> RunFolder | None:
+    """The run of an activity, where the folder is that of an agent that has it."""
+    if not (folder / "activities.sqlite").is_file():
+        return None
+    from coag.situated import RUNS_NAME, STORE_NAME, ActivityStore
+
+    with closing(ActivityStore(folder / STORE_NAME, owner=False)) as store:
+        activity = store.get(name)
+    if activity is None or activity.run is None:
+        return None
+    return RunFolder(folder / RUNS_NAME / activity.run)
 
 
 def failing(

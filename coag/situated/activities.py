@@ -133,6 +133,9 @@ class ActivityBudget(Value):
     steps: int | None = 200
     """Cycles."""
     tokens: int | None = None
+    step_seconds: float | None = Field(default=3_600.0, gt=0)
+    """One step, with its model calls and the answers of persons that it waits for. A step that
+    takes longer is cancelled and tried again, a few times."""
 
 
 class Activity(Value):
@@ -206,6 +209,8 @@ class Step(Value):
     """With `end`: the answer, or what went wrong."""
     tokens: int = 0
     """Tokens that the step's model calls used."""
+    cycles: int = 1
+    """Steps that it counts as: 0 for the end of a turn behind a cycle that was counted."""
     run: str | None = None
     """The name of the activity's run folder, once it has one."""
 

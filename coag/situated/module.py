@@ -268,14 +268,14 @@ class SituatedModule:
             budget=limit,
         )
 
-    async def _manual(self, tool: str) -> Manual | None:
-        """A mounted manual; None where it is in quarantine, or cannot be read now."""
+    async def _manual(self, tool: str) -> Manual | str:
+        """A mounted manual; why not, where it is in quarantine or cannot be read now."""
         if (read := self._perception.manual_read(tool)) is not None:
             return read
         try:
             return await self._perception.manual(tool)
-        except CoagError:  # the section says so, and the rule holds without it
-            return None
+        except CoagError as error:  # the section says so, and the rule holds without it
+            return str(error)
 
     # ---- State ----
 

@@ -246,8 +246,8 @@ class ActivityScheduler:
 
     def _take(self, activity: Activity, done: Step | Pause) -> Activity | None:
         """Stores what came of a step: an end, a wait, a pause, or the next step."""
-        counted = not isinstance(done, Pause) or done.tried
-        activity = activity.model_copy(update={"steps": activity.steps + counted})
+        cycles = int(done.tried) if isinstance(done, Pause) else done.cycles
+        activity = activity.model_copy(update={"steps": activity.steps + cycles})
         if isinstance(done, Pause):
             self._to.to(ActivityState.READY, activity)
             if self._active:

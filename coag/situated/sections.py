@@ -13,6 +13,7 @@ from .records import DELEGATED, ToolDescription
 from .trust import safe_text
 
 _LINE = 160
+_REASON = 400
 _PLAN_TOKENS = 300
 _CATALOGUE_TOKENS = 200
 
@@ -48,7 +49,7 @@ def situation_text(
     now: datetime | None,
     focused: Mapping[str, ToolDescription | None],
     catalogue: str,
-    manuals: Mapping[str, Manual | None],
+    manuals: Mapping[str, Manual | str],
     budget: int,
 ) -> str:
     """Plan, signals, properties, what may be waited for, manuals, and the catalogue.
@@ -58,7 +59,7 @@ def situation_text(
         now: When the cycle began.
         focused: The tools in focus, with what they declare.
         catalogue: The catalogue in words; empty to leave it out.
-        manuals: The mounted manuals; None for one that cannot be read now.
+        manuals: The mounted manuals; of one that cannot be shown, why.
         budget: Tokens at most.
     """
     plan = f"Plan:\n{cut_to_tokens(safe_text(state.plan), _PLAN_TOKENS)}" if state.plan else ""
@@ -103,10 +104,10 @@ def _waits(focused: Mapping[str, ToolDescription | None]) -> str:
     return "What may be waited for:\n" + "\n".join(lines) if lines else ""
 
 
-def _manual(tool: str, manual: Manual | None, room: int) -> str:
+def _manual(tool: str, manual: Manual | str, room: int) -> str:
     """A manual whole, its section 3 where that alone has room, or that it was left out."""
-    if manual is None:
-        return f"The manual of {tool} cannot be read now."
+    if isinstance(manual, str):
+        return f"The manual of {tool} is not shown: {one_line(manual, _REASON)}"
     size = estimate_tokens(manual.body)
     if size <= room:
         return f"Manual of {tool}:\n{manual.body.strip()}"

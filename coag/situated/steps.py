@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Iterable
 from typing import NamedTuple, Protocol
 
+from coag.errors import ConfigurationError
 from coag.schema import one_line
 
 from .activities import Activity, ActivityEnd, Step
@@ -71,8 +72,11 @@ class StepRunner:
         Raises:
             asyncio.CancelledError: The task was cancelled, and the activity was not.
         """
+        longest = activity.budget.step_seconds
+        limit = asyncio.timeout(longest)
         try:
-            step = await self._mind.step(activity)
+            async with limit:
+                step = await self._mind.step(activity)
         except asyncio.CancelledError as error:
             if (end := self.cancelled(activity.id)) is not None:
                 return end
@@ -81,8 +85,12 @@ class StepRunner:
             return self._failed(activity.id, error)  # nobody cancelled: a fault of the mind
         except StepDelayedError:
             return self.cancelled(activity.id) or Pause(self._pause, tried=False)
+        except ConfigurationError as error:  # no try would come to anything else
+            return self.cancelled(activity.id) or self._given_up(activity.id, error, 1)
         except Exception as error:  # the mind and its model are foreign code
-            return self.cancelled(activity.id) or self._failed(activity.id, error)
+            late = TimeoutError(f"it took longer than the {longest} s of its budget")
+            raised = late if limit.expired() else error
+            return self.cancelled(activity.id) or self._failed(activity.id, raised)
         self._failures.pop(activity.id, None)
         end = self.cancelled(activity.id)  # it was cancelled, and went on all the same
         return end if end is not None and step.end is None else step
@@ -95,6 +103,10 @@ class StepRunner:
         count = self._failures[activity_id] = self._failures.get(activity_id, 0) + 1
         if count < self._tries:
             return Pause(self._pause * 2 ** (count - 1))
+        return self._given_up(activity_id, error, count)
+
+    def _given_up(self, activity_id: str, error: BaseException, count: int) -> Step:
+        self.forget(activity_id)
         said = one_line(f"{type(error).__name__}: {error}", _SHOWN)
         times = "once" if count == 1 else f"{count} times in a row"
         return Step(end=ActivityEnd.FAILED, result=f"A step failed {times}: {said}")

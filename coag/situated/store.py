@@ -123,6 +123,11 @@ class ActivityStore(Inboxes):
         """Whether other workers may pursue activities of this store."""
         return self._file.shared
 
+    @property
+    def lasts(self) -> bool:
+        """Whether it outlives the process."""
+        return self.path is not None or self.shared
+
     def close(self) -> None:
         """Closes it; another process may own the file, or take the activities, from now on."""
         self._file.close()
@@ -192,6 +197,11 @@ class ActivityStore(Inboxes):
         marks = ", ".join("?" * len(wanted))
         rows = self._rows(f"{_ACTIVITY} WHERE state IN ({marks}) ORDER BY place", *wanted)
         return [_activity(*row) for row in rows]
+
+    def agent(self) -> str | None:
+        """The agent whose activities it has; None where there are none."""
+        rows = self._rows(f"{_ACTIVITY} ORDER BY place LIMIT 1")
+        return next((_activity(*row).agent for row in rows), None)
 
     def newest(self, prefix: str, ended: int) -> list[Activity]:
         """The activities whose ids begin so, in the order of their last changes.

@@ -34,6 +34,7 @@ A tool is used through the `Workspace` that it is added to, on one event loop.
 from __future__ import annotations
 
 import functools
+import inspect
 import re
 from collections.abc import Callable, Coroutine, Mapping
 from datetime import datetime
@@ -292,7 +293,15 @@ def internal_operation(
 
     It is ended when its tool is removed. Signals that it emits have the cause of the call that
     started it.
+
+    Raises:
+        ConfigurationError: The method is not `async def`: it would hold up its caller instead.
     """
+    if not inspect.iscoroutinefunction(work):
+        raise ConfigurationError(
+            f"{work.__qualname__} runs on by itself only if it is `async def`: write it so, or "
+            "leave @internal_operation away."
+        )
 
     @functools.wraps(work)
     def start(tool: ToolT, *args: P.args, **kwargs: P.kwargs) -> None:
@@ -440,7 +449,7 @@ def _declarations(owner: type[EnhancedTool]) -> Declared:
     properties: dict[str, observable[Any]] = {
         name: one for name, one in members.items() if isinstance(one, observable)
     }
-    signals = {one.name: one for one in members.values() if isinstance(one, signal)}
+    signals = _signals(owner, members)
     operations: dict[str, DeclaredOperation] = {}
     for name, member in members.items():
         if (found := declared_operation(member)) is not None:
@@ -451,6 +460,10 @@ def _declarations(owner: type[EnhancedTool]) -> Declared:
                 f"{owner.__name__}.{name}: a property or operation is called by words of letters "
                 "and digits joined by single underscores, as in 'open_valve'."
             )
+        if hasattr(EnhancedTool, name) or name == "state":
+            raise ConfigurationError(
+                f"{owner.__name__}.{name}: this name is used by EnhancedTool itself. Take another."
+            )
     for name, one in operations.items():
         if one.completed_by is not None and one.completed_by not in signals:
             raise ConfigurationError(
@@ -458,6 +471,16 @@ def _declarations(owner: type[EnhancedTool]) -> Declared:
                 f"tool does not declare. Its signals: {', '.join(signals) or 'none'}."
             )
     return Declared(properties, signals, operations)
+
+
+def _signals(owner: type[EnhancedTool], members: Mapping[str, Any]) -> dict[str, signal]:
+    signals: dict[str, signal] = {}
+    for name, one in members.items():
+        if isinstance(one, signal) and signals.setdefault(one.name, one) is not one:
+            raise ConfigurationError(
+                f"{owner.__name__}.{name} is a second signal {one.name!r}: give it another name."
+            )
+    return signals
 
 
 def _first_paragraph(owner: type[EnhancedTool]) -> str:

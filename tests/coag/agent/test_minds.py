@@ -188,6 +188,10 @@ async def test_a_tool_whose_manual_changes_is_refused_until_a_person_approves() 
             assert model.calls > model_before
             shown = model.requests[-1].text
             assert "Pour it over the cat" not in shown
+            agent.wake(activity)
+            await agent.ended(activity)
+            why = "The manual of kettle is not shown: Tool 'kettle' is refused: its manual changed"
+            assert any(why in one.text for one in model.requests), "it is told in the same cycle"
             await agent.perception.approve("kettle")
             third = agent.add_goal("Boil again.").id
             await when(agent, third, "blocked")

@@ -285,3 +285,36 @@ async def test_a_server_that_cannot_be_reached_is_logged(caplog: pytest.LogCaptu
     await agent.start()
     await agent.close()
     assert "The tools of 'plant'" in caplog.text
+
+
+async def test_a_folder_belongs_to_the_agent_whose_activities_it_has(tmp_path: Path) -> None:
+    async with kitchen() as (workspace, _):
+        async with cook(scripted("Done."), workspace, folder=tmp_path) as agent:
+            await agent.ended(agent.add_goal(GOAL, activity_id="tea").id)
+        with pytest.raises(ConfigurationError, match=r"of the agent 'cook': give 'maid'"):
+            SituatedAgent("maid", scripted("No."), [], folder=tmp_path)
+        async with cook(scripted("No."), workspace, folder=tmp_path) as agent:
+            assert (await agent.ended("tea")).result == "Done."
+
+
+async def test_saving_the_state_of_activities_in_ram_says_that_they_are_lost(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with kitchen() as (workspace, _):
+        for folder, told in ((None, 1), (tmp_path, 0)):
+            caplog.clear()
+            async with cook(minded(careful), workspace, folder=folder) as agent:
+                await agent.save_state()
+                assert not caplog.records, "there is nothing to lose"
+                activity = agent.add_goal(GOAL)
+                await when(agent, activity.id, "blocked")
+                await agent.save_state()
+                assert len(caplog.records) == told
+                assert not told or "no folder=" in caplog.text
+
+
+async def test_steps_are_cycles_and_not_the_ends_of_turns() -> None:
+    model = scripted(("set_plan", {"plan": "a"}), "Done.")
+    async with kitchen() as (workspace, _), cook(model, workspace) as agent:
+        over = await agent.ended(agent.add_goal(GOAL).id)
+        assert (over.steps, model.calls) == (2, 2)

@@ -11,6 +11,7 @@ import pytest
 from kits.held_steps import a_signal, a_wait, an_activity
 
 from coag.situated import ActivityEnd, ActivityState, ActivityStore, Delivery
+from coag.tracing import RunFolder, RunInfo
 
 from .conftest import Result
 
@@ -90,3 +91,11 @@ def test_a_folder_without_activities_is_an_error_and_stays_empty(tmp_path: Path,
     assert result.code != 0
     assert "no activities" in result.err
     assert not list(tmp_path.iterdir())
+
+
+def test_an_activity_names_its_run_for_the_commands_on_runs(keeper: Path, say: Run) -> None:
+    about = RunInfo(id="run-1", kind="coag", agent="a", model="m", started_at=NOW)
+    RunFolder.create(keeper / "runs", about).trace_path.touch()
+    assert say("log", "pump", "--logs", str(keeper), "--json").code == 0
+    assert say("log", "tea", "--logs", str(keeper)).code != 0, "it has no run yet"
+    assert say("log", "nobody", "--logs", str(keeper)).code != 0

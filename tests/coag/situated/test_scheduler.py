@@ -20,6 +20,7 @@ from kits.held_steps import (
 )
 from kits.minds import NOW, HandClock
 
+from coag.errors import ConfigurationError
 from coag.schema import Percept, PerceptKind
 from coag.situated import (
     Activity,
@@ -330,6 +331,25 @@ async def test_a_step_that_raises_is_tried_again_and_then_ends_its_activity() ->
         assert over.end is ActivityEnd.FAILED
         assert over.result == "A step failed 3 times in a row: OSError: no 2"
         assert stage.state("b") is ActivityState.RUNNING
+
+
+async def test_a_step_that_no_try_can_mend_ends_its_activity_at_once() -> None:
+    async with running(tries=3) as stage:
+        stage.add("a")
+        await stage.mind.ends("a", ConfigurationError("There is no such model."))
+        over = await stage.scheduler.ended("a")
+        said = "A step failed once: ConfigurationError: There is no such model."
+        assert (over.end, over.result, over.steps) == (ActivityEnd.FAILED, said, 1)
+
+
+async def test_a_step_that_takes_too_long_is_cancelled_and_has_failed() -> None:
+    async with running(tries=1) as stage:
+        budget = ActivityBudget(step_seconds=0.01)
+        stage.scheduler.add(an_activity("a", budget=budget))
+        over = await stage.scheduler.ended("a")
+        said = "A step failed once: TimeoutError: it took longer than the 0.01 s of its budget"
+        assert (over.end, over.result) == (ActivityEnd.FAILED, said)
+        assert stage.mind.held == {}, "the step was cancelled"
 
 
 async def test_pauses_between_tries_grow_and_hold_no_worker() -> None:

@@ -201,6 +201,29 @@ def test_what_completes_an_operation_is_a_signal_of_the_tool() -> None:
                 """Starts."""
 
 
+def test_two_signals_of_one_name_are_refused() -> None:
+    with pytest.raises(ConfigurationError, match=r"_Wrong\.again is a second signal 'pump\.done'"):
+
+        class _Wrong(EnhancedTool):  # pyright: ignore[reportUnusedClass]
+            done = signal("pump.done")
+            again = signal("pump.done")
+
+
+@pytest.mark.parametrize("name", ["state", "host", "describe"])
+def test_a_property_by_which_every_tool_works_is_refused(name: str) -> None:
+    with pytest.raises(ConfigurationError, match=f"{name}: this name is used by EnhancedTool"):
+        type("Wrong", (EnhancedTool,), {name: observable(bool, False)})
+
+
+def test_an_internal_operation_that_is_not_async_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match=r"ramp runs on by itself only if it is `async"):
+
+        class _Wrong(EnhancedTool):  # pyright: ignore[reportUnusedClass]
+            @internal_operation  # pyright: ignore[reportArgumentType]
+            def ramp(self) -> None:
+                """Runs on."""
+
+
 def test_names_with_two_underscores_are_refused() -> None:
     with pytest.raises(ConfigurationError, match="open__valve"):
 
