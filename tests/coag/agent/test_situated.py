@@ -291,7 +291,7 @@ async def test_a_folder_belongs_to_the_agent_whose_activities_it_has(tmp_path: P
     async with kitchen() as (workspace, _):
         async with cook(scripted("Done."), workspace, folder=tmp_path) as agent:
             await agent.ended(agent.add_goal(GOAL, activity_id="tea").id)
-        with pytest.raises(ConfigurationError, match=r"of the agent 'cook': give 'maid'"):
+        with pytest.raises(ConfigurationError, match="of the agent 'cook': give 'maid'"):
             SituatedAgent("maid", scripted("No."), [], folder=tmp_path)
         async with cook(scripted("No."), workspace, folder=tmp_path) as agent:
             assert (await agent.ended("tea")).result == "Done."
