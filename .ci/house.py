@@ -29,7 +29,7 @@ CALLED_BY_OTHERS = [
 ]  # fmt: skip
 """Names by which libraries call our code, and commands that are imported by name."""
 REGISTERED = [
-    "@pytest.*", "@*.command*", "@*command", "@*.callback*", "@field_*", "@model_validator*",
+    "@pytest.*", "@*.command*", "@*command", "@*.callback*", "@field_*", "@model_*",
     "@*.get", "@robots.*", "@control.*", "@anybody.*", "@rule*", "@tool*", "@property",
     "@*measure*", "@operation*", "@internal_operation*",
 ]  # fmt: skip

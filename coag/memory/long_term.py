@@ -7,6 +7,8 @@ from copy import copy
 from dataclasses import replace
 from typing import Any
 
+from pydantic import SerializerFunctionWrapHandler, model_serializer
+
 from coag.errors import RecordStoreError
 from coag.schema import (
     Clock,
@@ -30,13 +32,13 @@ from coag.store import (
     StoreConfig,
 )
 
-from .dynamics import MemoryDynamics
+from .dynamics import MemoryDynamics, MemoryDynamicsConfig
 from .procedural import ProceduralMemory
 from .recall import Recall, Recaller, RecallSource, found_by_id
 from .retraction import Revocation, chain_of, forgotten, retracted
 from .scopes import Scopes, lock_of, scopes_in
 from .write_policy import Remembered, ToRemember, record_of
-from .writing import in_batches, written
+from .writing import Given, in_batches, written
 
 
 class LongTermMemory:
@@ -44,8 +46,8 @@ class LongTermMemory:
 
     Args:
         store: Where the records are; closed by `close`.
-        scope: Whose memory this is, or `Scopes` if it also reads or writes those of others, e.g.
-            a team's. Records of scopes that are not named are neither seen nor touched.
+        scope: Whose memory this is, or `Scopes` if it also reads or writes those of others; records
+            of scopes that are not named are neither seen nor touched.
         clock: Tells when a record was made.
         sources: Further memories that recall asks.
         source_timeout: Seconds after which a further memory is left out.
@@ -67,7 +69,7 @@ class LongTermMemory:
         self.store = store
         self.scopes = scope if isinstance(scope, Scopes) else Scopes(own=scope)
         self.scope = self.scopes.own
-        self.clock: Clock = clock or SystemClock()
+        self.clock: Clock = _clock_of(dynamics, clock)
         self.sources = tuple(sources)
         self.source_timeout = source_timeout
         self.ranking = ranking
@@ -98,7 +100,7 @@ class LongTermMemory:
             RecordStoreError: If the store cannot be reached.
         """
         one = copy(self)
-        one.scopes = Scopes(own=self.scope, writes=await scopes_in(self.store))
+        one.scopes = Scopes(own=self.scope, writes=await scopes_in(_whole(self)))
         return one
 
     def shared(self) -> LongTermMemory:
@@ -168,7 +170,7 @@ class LongTermMemory:
         )
         async with self.writing:
             one = record_of(wish, self.scopes.to_write(scope), self.clock), wish
-            return (await written(self.store, [one], self.scopes.readable, look_around=True))[0]
+            return (await _written(self, [one], look_around=True))[0]
 
     async def remember_all(
         self,
@@ -199,7 +201,6 @@ class LongTermMemory:
         if batch < 1:
             raise ValueError(f"batch must be at least 1, not {batch!r}.")
         target, done = self.scopes.to_write(scope), 0
-        store, readable = self.store, self.scopes.readable
         records = ((record_of(given, target, self.clock), given) for given in texts)
         for some in in_batches(records, batch):
             portions = [[one] for one in some] if near_duplicates else [some]
@@ -207,7 +208,7 @@ class LongTermMemory:
             async with self.writing:
                 try:
                     for each in portions:
-                        results += await written(store, each, readable, look_around=near_duplicates)
+                        results += await _written(self, each, look_around=near_duplicates)
                 except RecordStoreError as error:
                     raise RecordStoreError(
                         f"{done} text(s) were remembered before this; of the next {len(some)} a "
@@ -230,7 +231,8 @@ class LongTermMemory:
         """The k records most similar to a query, from every memory; an empty query gives none.
 
         Behind a record that another one contradicts comes that other one, besides the k. What
-        does not hold yet, or no longer, does not come.
+        does not hold now does not come. With dynamics the answer says how well each is kept, and
+        that is a use of it; the same answer within a minute is one.
 
         Args:
             query: What to look for.
@@ -256,24 +258,21 @@ class LongTermMemory:
         empty = isinstance(self.store, InMemoryStore) and self.store.empty
         if empty and not filters and not self.sources:
             return Recall()  # as most agents' memory in RAM in every turn
-        of_events = {"$and": filters} if filters else None
-        each = {
-            MemoryKind.EPISODIC: replace(search, kind=MemoryKind.EPISODIC, where=of_events),
-            MemoryKind.SEMANTIC: search,
-        }
+        events = {"kind": MemoryKind.EPISODIC, "where": {"$and": filters} if filters else None}
+        each = {MemoryKind.EPISODIC: replace(search, **events), MemoryKind.SEMANTIC: search}
         asking = Recaller(
             store=self.store,
             scopes=self.scopes.readable,
             sources=self.sources,
             source_timeout=self.source_timeout,
             clock=self.clock,
+            dynamics=_at_work(self.dynamics),
         )
         return await asking.recall(list(each.values()) if kind is None else [each[kind]])
 
     async def find(self, kind: MemoryKind, name: str) -> Record | None:
         """The record with an id or its short form that may be read here, or None."""
-        found = await found_by_id(self.store, self.scopes.readable, (kind,), name)
-        return found[0] if len(found) == 1 else None
+        return await _found(self, kind, name)
 
     async def history(self, name: str) -> tuple[Record, ...]:
         """The records before and after one in its chain, oldest first; see also `held_when`.
@@ -285,7 +284,7 @@ class LongTermMemory:
             ValueError: If it can be no id, or is the beginning of none or of several.
             RecordStoreError: If the store cannot be reached.
         """
-        return await chain_of(self.store, self.scopes.readable, name)
+        return await chain_of(_whole(self), self.scopes.readable, name)
 
     async def revoke(
         self, name: str, reason: str, *, procedures: ProceduralMemory | None = None
@@ -303,8 +302,7 @@ class LongTermMemory:
             procedures: The memory of procedures that depend on these records, if there is one.
 
         Raises:
-            ValueError: If the reason is empty, the name is no id, or the record's scope may not
-                be written.
+            ValueError: The reason is empty, the name no id, or its scope may not be written.
             RecordStoreError: If the store or the file of procedures cannot be reached.
         """
         return (await _retracted(self, name, None, reason, procedures=procedures))[0]
@@ -316,14 +314,16 @@ class LongTermMemory:
 
         Raises:
             ValueError: If the name is no id, or the record's scope may not be written.
-            RecordStoreError: If the store cannot be reached.
+            RecordStoreError: The store cannot be reached.
         """
         async with self.writing:
-            return await forgotten(self.store, self.scopes.writable, name)
+            return await forgotten(_whole(self), self.scopes.writable, name)
 
     async def close(self) -> None:
-        """Closes the store."""
+        """Closes the store, and the file of the dynamics."""
         await self.store.close()
+        if self.dynamics is not None:
+            self.dynamics.close()
 
     async def forget(self, scope: str | None = None) -> int:
         """Removes every record of a scope for good, and says how many there were.
@@ -338,7 +338,7 @@ class LongTermMemory:
             RecordStoreError: The store cannot be reached.
         """
         async with self.writing:
-            return await self.store.forget(self.scopes.to_write(scope))
+            return await _whole(self).forget(self.scopes.to_write(scope))
 
 
 async def retract_source(
@@ -416,7 +416,40 @@ async def _retracted(
     at = memory.clock.now()
     async with memory.writing:
         scopes = memory.scopes.writable
-        return await retracted(memory.store, scopes, name, source, reason, at=at, **how)
+        return await retracted(_whole(memory), scopes, name, source, reason, at=at, **how)
+
+
+def _clock_of(dynamics: MemoryDynamics | None, clock: Clock | None) -> Clock:
+    return clock or SystemClock() if dynamics is None else dynamics.keeping_time(clock)
+
+
+def _at_work(dynamics: MemoryDynamics | None) -> MemoryDynamics | None:
+    """The dynamics if anything in them is at work."""
+    return dynamics if dynamics is not None and dynamics.acts else None
+
+
+async def _found(memory: LongTermMemory, kind: MemoryKind, name: str) -> Record | None:
+    found = await found_by_id(_whole(memory), memory.scopes.readable, (kind,), name)
+    return found[0] if len(found) == 1 else None
+
+
+def _whole(memory: LongTermMemory) -> RecordStore:
+    """All records of a memory, those that have faded, too."""
+    return memory.store if memory.dynamics is None else memory.dynamics.whole(memory.store)
+
+
+async def _written(
+    memory: LongTermMemory, batch: Sequence[Given], *, look_around: bool
+) -> list[Remembered]:
+    """Writes records together; what they say again, or name, comes back from the archive first."""
+    store, dynamics, readable = memory.store, memory.dynamics, memory.scopes.readable
+    if dynamics is not None:
+        named = (n for _, given in batch for n in (given.supersedes, *given.derived_from) if n)
+        await dynamics.whole(store).bring_back_for([record for record, _ in batch], named)
+    results = await written(store, batch, readable, look_around=look_around)
+    if (at_work := _at_work(dynamics)) is not None:
+        await at_work.encoded(results, store)
+    return results
 
 
 # ---- A long-term memory as a component ----
@@ -444,6 +477,15 @@ class LongTermMemoryConfig(Value):
     """Further scopes that it reads and, where a call names one, writes."""
     ranking: Ranking | None = DEFAULT_RANKING
     """What counts when records are recalled; None for the similarity of meaning alone."""
+    dynamics: MemoryDynamicsConfig | None = None
+    """How it changes; None, and then not written down, if it does not."""
+
+    @model_serializer(mode="wrap")
+    def _as_before(self, write: SerializerFunctionWrapHandler):
+        written_down: dict[str, Any] = write(self)
+        if self.dynamics is None:
+            written_down.pop("dynamics", None)
+        return written_down
 
     @classmethod
     def of(cls, memory: LongTermMemory) -> LongTermMemoryConfig:
@@ -462,6 +504,7 @@ class LongTermMemoryConfig(Value):
             reads=memory.scopes.reads,
             writes=memory.scopes.writes,
             ranking=memory.ranking,
+            dynamics=None if memory.dynamics is None else memory.dynamics.config(),
         )
 
     def open(self) -> LongTermMemory:
@@ -477,4 +520,5 @@ class LongTermMemoryConfig(Value):
             sources=[source.get() for source in self.sources],
             source_timeout=self.source_timeout,
             ranking=self.ranking,
+            dynamics=None if self.dynamics is None else self.dynamics.open(),
         )

@@ -5,13 +5,26 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Protocol
 
 from coag.errors import RecordStoreError
 from coag.schema import Clock, MemoryKind, RecalledRecord, Record
-from coag.store import SHORT_ID_LENGTH, RecordStore, Search, parse_where, ranked, short_id
+from coag.store import (
+    SHORT_ID_LENGTH,
+    RecordStore,
+    Search,
+    condition_of,
+    flat_fields,
+    parse_where,
+    ranked,
+    short_id,
+)
 
-from .dynamics.links import RecordLinks, with_linked
+from .dynamics.engine import MemoryDynamics
+from .dynamics.links import with_linked
+from .dynamics.recalling import FeltRecord
+from .dynamics.recollection import Recollection
 from .facts import in_force, is_bounded
 
 MOST = 1_000
@@ -46,6 +59,10 @@ class Recall:
     """Pairs of ids among the records that contradict each other and hold at the same time."""
     left_out: tuple[str, ...] = ()
     """Ids of records for which the prompt had no room, best first."""
+    felt: tuple[FeltRecord, ...] = ()
+    """What is on the tip of the tongue: known, but not recalled; best first."""
+    unasked: tuple[RecalledRecord, ...] = ()
+    """What came to mind by itself, whatever was asked for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,8 +76,8 @@ class Recaller:
     source_timeout: float
     clock: Clock
     """By it a record holds now or not; read only for records that state times."""
-    links: RecordLinks | None = None
-    """What ties the records for the one who asks; recall follows it."""
+    dynamics: MemoryDynamics | None = None
+    """How recall changes memory, if it does."""
 
     async def recall(self, searches: Sequence[Search]) -> Recall:
         """The records that answer a question, best first, with those that contradict them.
@@ -72,15 +89,19 @@ class Recaller:
         text, k = searches[0].text or "", searches[0].k
         if not text.strip():
             return Recall()
+        recollection = None
+        if self.dynamics is not None:
+            recollection = Recollection(self.dynamics, text, partial(_answers, searches))
         answers = await asyncio.gather(
-            *(self._search(search) for search in searches),
+            *(self._search(search, recollection) for search in searches),
             *(self._ask(source, text, k) for source in self.sources),
         )
         kinds = {search.kind for search in searches}
         hits = [hit for answer in answers for hit in answer.records]
         wanted = [hit for hit in hits if hit.record.kind in kinds and self._in_force(hit.record)]
         best = {hit.record.id: hit for hit in reversed(ranked(wanted, len(wanted)))}
-        chosen = ranked(best.values(), k)
+        order = ranked(best.values(), len(best))
+        chosen, others = order[:k], order[k:]
         shown = {hit.record.id for hit in chosen}
         of_sources = zip(self.sources, answers[len(searches) :], strict=True)
         rest = (hit for one, answer in of_sources if _is_whole(one) for hit in answer.records)
@@ -88,9 +109,19 @@ class Recaller:
         problems = tuple(problem for answer in answers for problem in answer.problems)
         recalled = Recall(records=(*chosen, *further.values()), problems=problems)
         try:
-            return await self._with_contradictions(recalled)
+            recalled = await self._with_contradictions(recalled)
         except RecordStoreError as error:
-            return replace(recalled, problems=(*problems, f"contradictions: {error}"))
+            recalled = replace(recalled, problems=(*problems, f"contradictions: {error}"))
+        if recollection is None:
+            return recalled
+        done = await recollection.finished(recalled.records, chosen, others, self.store)
+        return replace(
+            recalled,
+            records=done.records,
+            problems=(*recalled.problems, *done.problems),
+            felt=done.felt,
+            unasked=done.unasked,
+        )
 
     async def _ask(self, source: RecallSource, query: str, k: int) -> Recall:
         """The answer of a further memory; one that fails or takes too long is a problem."""
@@ -105,23 +136,32 @@ class Recaller:
         except Exception as error:
             return Recall(problems=(f"{source.name}: {error!r}",))
 
-    async def _search(self, search: Search) -> Recall:
-        """The first k that hold now; the store is asked for more where too many of them do not."""
-        k, asked_for = search.k, search.k
+    async def _search(self, search: Search, recollection: Recollection | None) -> Recall:
+        """The first k that hold now; the store is asked for more where too many of them do not.
+
+        With dynamics they are weighed, what has faded is left out, and some more come.
+        """
+        links = None if self.dynamics is None else self.dynamics.links
+        most = search.k if recollection is None else recollection.fetch(search.k)
+        asked_for = most
         current: list[RecalledRecord] = []
         try:
             for _ in range(_ROUNDS):
-                wide = replace(search, k=asked_for, links=self.links)
-                hits = await self.store.search(wide)
-                if self.links is not None:
-                    hits = await with_linked(hits, wide, self.store, self.links)
+                wide = replace(search, k=asked_for, links=links)
+                found = hits = await self.store.search(wide)
+                if recollection is not None:
+                    hits = _without_repeats(hits, search.k)
+                if links is not None:
+                    hits = await with_linked(hits, wide, self.store, links)
                 current = [hit for hit in hits if self._in_force(hit.record)]
-                if len(current) >= k or len(hits) < asked_for:
+                if recollection is not None:
+                    current = recollection.weighed(current)
+                if len(current) >= search.k or len(found) < asked_for:
                     break
                 asked_for *= _MORE
         except RecordStoreError as error:
             return Recall(problems=(f"{search.kind.value} memory: {error}",))
-        return Recall(records=tuple(current[:k]))
+        return Recall(records=tuple(current[:most]))
 
     def _in_force(self, record: Record) -> bool:
         return not is_bounded(record) or in_force(record, self.clock.now())
@@ -155,6 +195,22 @@ class Recaller:
     def _contradicts(self, other: Record, record: Record) -> bool:
         current = other.superseded_by is None and self._in_force(other)
         return current and other.scope == record.scope and other.scope in self.scopes
+
+
+def _answers(searches: Sequence[Search], record: Record) -> bool:
+    """Whether a record passes the filter and the scopes of one of these searches."""
+    fields = flat_fields(record)
+    return any(one.kind is record.kind and condition_of(one).matches(fields) for one in searches)
+
+
+def _without_repeats(hits: list[RecalledRecord], k: int) -> list[RecalledRecord]:
+    """The hits without the repeats of better ones that a store puts last, but k of them at least.
+
+    They show by their score, which is higher than that of the one before.
+    """
+    later = range(1, len(hits))
+    end = next((at for at in later if hits[at].score > hits[at - 1].score), len(hits))
+    return hits[: max(end, k)]
 
 
 def _is_whole(source: RecallSource) -> bool:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from datetime import datetime
 from enum import StrEnum
+from typing import Any
 
-from pydantic import Field
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 from typing_extensions import deprecated
 
 from .percepts import Trust
@@ -177,6 +178,11 @@ def folded(text: str) -> str:
     return " ".join(text.casefold().split())
 
 
+def _without(written: dict[str, Any], nothing: float | None, *names: str) -> dict[str, Any]:
+    """What is written down, without fields that say nothing: as where a memory has no dynamics."""
+    return {name: value for name, value in written.items() if name not in names or value != nothing}
+
+
 _LEAST_SHOWN = 0.005
 """A part of a score that adds less is not shown."""
 
@@ -203,11 +209,16 @@ class ScoreParts(Value):
     importance: float = 0.0
     trust: float = 0.0
     strength: float = 0.0
-    """How well it is retained; see `coag.memory.dynamics`."""
+    """How well it is retained; see `coag.memory.dynamics`. Like the two that follow, it is written
+    down only where it adds something."""
     mood: float = 0.0
     """How its mood fits the agent's."""
     links: float = 0.0
     """Links learned from use lead to it."""
+
+    @model_serializer(mode="wrap")
+    def _as_before(self, write: SerializerFunctionWrapHandler):
+        return _without(write(self), 0.0, "strength", "mood", "links")
 
     def describe(self) -> str:
         """The parts in a line, the weightiest first, e.g. `lexical +0.41, dense +0.20`.
@@ -224,6 +235,23 @@ class ScoreParts(Value):
         return self.describe()
 
 
+class RecalledState(Value):
+    """How well a recalled record is kept, by the dynamics of the memory that was asked."""
+
+    gist: str | None = None
+    """A short form that stands for the text; the text itself is as it was."""
+    strength: float = Field(ge=0.0, le=1.0)
+    """What is left of it."""
+    confidence: float = Field(ge=0.0, le=1.0)
+    """How sure it is where it comes from."""
+    doubtful: bool = False
+    """Whether that is so little that it should be said."""
+    age: float = Field(ge=0.0)
+    """Days since it was encoded."""
+    flashbulb: bool = False
+    """Whether it was encoded with great feeling, and stays."""
+
+
 class RecalledRecord(Value):
     """A record that a query found."""
 
@@ -232,3 +260,9 @@ class RecalledRecord(Value):
     """How well it answers the query, 0..1; the cosine alone where nothing else was asked for."""
     why: ScoreParts | None = None
     """The parts of the score; None if it is a cosine alone."""
+    state: RecalledState | None = None
+    """How it is kept; None where the memory has no dynamics, and then not written down."""
+
+    @model_serializer(mode="wrap")
+    def _as_before(self, write: SerializerFunctionWrapHandler):
+        return _without(write(self), None, "state")

@@ -19,13 +19,10 @@ from coag.errors import ModelAnswerError, ModelCallError
 from coag.memory.dynamics import (
     MemoryDynamics,
     RecordState,
-    encode,
-    features_of,
     gist_of,
     gisted,
     has_faded,
     is_due_for_gist,
-    is_exempt,
     seconds,
     usable_gist,
 )
@@ -143,26 +140,13 @@ class EncodeStep:
             if passed <= before:
                 continue
             known = dynamics.states.get([record.id for record in records])
-            new = [self._state_of(one, work) for one in records if one.id not in known]
+            new = [dynamics.met(one, work.now) for one in records if one.id not in known]
             yield StepBatch(
                 cursor=str(passed),
                 examined=len(records),
                 changed=[state.record for state in new],
                 write=lambda new=new: dynamics.states.put(new),
             )
-
-    def _state_of(self, record: Record, work: SleepWork) -> RecordState:
-        settings = work.dynamics.settings
-        state = encode(
-            record.id,
-            features_of(record.text),
-            at=min(seconds(record.created_at), work.now),
-            settings=settings,
-            traits=settings.traits,
-            importance=record.dynamics.importance,
-            exempt=is_exempt(record, settings),
-        )
-        return replace(state, used_at=work.now)
 
 
 # ---- Fading ----

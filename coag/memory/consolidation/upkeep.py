@@ -30,7 +30,7 @@ class RegulateStep:
             return
         strongest = "arousal > ? AND faded_at IS NULL ORDER BY arousal DESC, record LIMIT ?"
         states = dynamics.states.find(strongest, how.arousal, how.most)
-        calmer = [regulated(state, dynamics.settings, dynamics.settings.traits) for state in states]
+        calmer = [regulated(state, dynamics.settings, dynamics.traits) for state in states]
         yield StepBatch(
             cursor="done",
             last=True,

@@ -21,7 +21,7 @@ from .aging import (
 from .appraisal import AT_REST, Appraise, VaderAppraisal, arousal_of
 from .archive import ArchiveEntry, ArchiveReason, MemoryArchive
 from .encoding import FLASHBULB_INTENSITY, attention, encode, yerkes_dodson
-from .engine import MemoryDynamics
+from .engine import MemoryDynamics, MemoryDynamicsConfig
 from .features import ContentFeatures, features_of
 from .file import DYNAMICS_FILE, DynamicsFile
 from .forgetting import (
@@ -33,6 +33,8 @@ from .forgetting import (
     used,
 )
 from .links import RecordLinks, passed_on, spread, with_linked
+from .mood import baseline_of
+from .persona import Persona, PersonaVersion
 from .recalling import (
     FeltRecord,
     cue_of,
@@ -66,6 +68,10 @@ from .whole import StoreWithArchive
 
 __all__ = [
     "MemoryDynamics",
+    "MemoryDynamicsConfig",
+    "Persona",
+    "PersonaVersion",
+    "baseline_of",
     "MemoryDynamicsSettings",
     "Preset",
     "Traits",

@@ -2,17 +2,40 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
 import random
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
-from coag.schema import Clock, SystemClock
+from coag.errors import RecordStoreError
+from coag.memory.write_policy import Remembered
+from coag.schema import Clock, Imported, Mood, Record, SystemClock, Value
+from coag.store import RecordStore
 
+from .aging import heard, schema_fit, with_schema
+from .appraisal import Appraise, VaderAppraisal
 from .archive import MemoryArchive
+from .encoding import encode
+from .features import features_of
 from .file import DynamicsFile
+from .forgetting import is_exempt, used
 from .links import RecordLinks
+from .mood import MoodState
+from .persona import Persona
 from .schemas import SchemaClusters
-from .settings import MemoryDynamicsSettings, Preset
-from .states import RecordStates
+from .settings import MemoryDynamicsSettings, Preset, Traits
+from .states import DAY, RecordState, RecordStates, seconds
+from .vectors import RecordVectors
+from .whole import StoreWithArchive
+
+_LOG = logging.getLogger(__name__)
+_SAME_RECALL = 60.0
+"""Seconds in which a question with the same answer is the same recall: a turn asks it in every
+cycle."""
+_QUESTIONS = 32
+"""Questions that are remembered for that."""
 
 
 class MemoryDynamics:
@@ -22,10 +45,11 @@ class MemoryDynamics:
         settings: The mechanisms, or the name of a preset: `assistant`, `companion`, `npc`, `plain`.
         path: The file in which it rests; None for RAM. Several owners may share one.
         owner: Whose dynamics these are, e.g. the agent's name.
-        clock: Tells the time of everything that ages.
+        clock: Tells the time of everything that ages; None for that of the memory.
+        appraise: Says what a text feels like; None for VADER where the settings have a mood.
 
     Raises:
-        ConfigurationError: There is no such preset.
+        ConfigurationError: There is no such preset, or VADER is not installed.
         RecordStoreError: The file cannot be opened.
     """
 
@@ -36,11 +60,17 @@ class MemoryDynamics:
         path: Path | str | None = None,
         owner: str = "agent",
         clock: Clock | None = None,
+        appraise: Appraise | None = None,
     ) -> None:
+        self.given_settings: MemoryDynamicsSettings | Preset = settings
         preset = isinstance(settings, str)
         self.settings = MemoryDynamicsSettings.preset(settings) if preset else settings
+        self._plain = self.settings.is_plain
         self.owner = owner
+        self.given_clock = clock
         self.clock: Clock = clock or SystemClock()
+        self.given_appraise = appraise
+        self.appraise = appraise or (VaderAppraisal() if self.settings.mood else None)
         self.file = DynamicsFile(None if path is None else Path(path))
         self.states = RecordStates(self.file, owner)
         self.archive = MemoryArchive(self.file)
@@ -48,8 +78,218 @@ class MemoryDynamics:
         self.links = None if linked is None else RecordLinks(self.file, owner, linked)
         """What ties records that were recalled together; None where that is off."""
         self.schemas = SchemaClusters(self.file, owner)
+        self.persona = Persona(self.file, owner, self.settings.traits or Traits())
+        """The versions of the personality; without traits in the settings it has no effect."""
+        self.vectors = RecordVectors()
         self.random = random.Random(self.settings.seed)
+        self._mood = MoodState(self.file, owner, self.settings.mood_half_life)
+        self._asked: dict[tuple[str, ...], float] = {}
+
+    @property
+    def acts(self) -> bool:
+        """Whether anything is at work; a plain memory is as one without dynamics."""
+        return not self._plain
+
+    def keeping_time(self, clock: Clock | None) -> Clock:
+        """The clock for a memory that was given one or none; this follows it unless it has one."""
+        if self.given_clock is None:
+            self.clock = clock or self.clock
+        return clock or self.clock
+
+    # ---- Personality and mood ----
+
+    @property
+    def traits(self) -> Traits | None:
+        """The personality that holds now; None where the settings have none."""
+        return None if self.settings.traits is None else self.persona.traits
+
+    @property
+    def mood(self) -> Mood:
+        """The mood now, as far as it has come back to the baseline of the personality."""
+        return self._mood.now(self._now(), self.traits)
+
+    def feel(self, mood: Mood, share: float = 1.0) -> Mood:
+        """Takes on a mood, or a share of it, and gives what it is then.
+
+        Raises:
+            ValueError: The share is not between 0 and 1.
+            RecordStoreError: The file cannot be written.
+        """
+        return self._mood.feel(mood, share, self._now(), self.traits)
+
+    # ---- Writing ----
+
+    async def encoded(self, results: Sequence[Remembered], store: RecordStore) -> None:
+        """Makes the states of what was remembered; what was said again is heard, and used.
+
+        If the file cannot be written, that is logged: the records are stored, and get their
+        states when they are first recalled.
+        """
+        records = list({one.record.id: one.record for one in results}.values())
+        new = [one for one in results if one.new and not one.merged]
+        fits = await self._schema_fits([one.record for one in new], store)
+        try:
+            await self.run(lambda: self._encode(records, fits))
+        except RecordStoreError as error:
+            _LOG.warning("Records are stored, but have no state yet. %s", error)
+
+    def _encode(
+        self, records: Sequence[Record], fits: Callable[[RecordState], RecordState]
+    ) -> None:
+        now = self._now()
+        mood = self.mood if self.settings.mood else None
+        known = self.states.get([one.id for one in records])
+        fresh = {
+            one.id: fits(self._state_of(one, now, mood)) for one in records if one.id not in known
+        }
+        with self.file.transaction():
+            known = self.states.get(list(known))
+            again = [
+                replace(heard(used(state, now, self.settings), now), faded_at=None)
+                for state in known.values()
+            ]
+            self.states.put([*again, *fresh.values()])
+
+    async def _schema_fits(
+        self, records: Sequence[Record], store: RecordStore
+    ) -> Callable[[RecordState], RecordState]:
+        """What lets new states fit the clusters of what is known."""
+        centroids = {} if self.settings.schema_encoding is None else self.schemas.centroids()
+        if not centroids:
+            return lambda state: state
+        vectors, traits = await self.vectors.of(records, store), self.traits
+
+        def fitting(state: RecordState) -> RecordState:
+            if (vector := vectors.get(state.record)) is None:
+                return state
+            fit = schema_fit(vector, centroids, self.settings, traits)
+            return with_schema(state, fit, self.settings)
+
+        return fitting
+
+    def met(self, record: Record, now: float) -> RecordState:
+        """The state of a record that has none: it is as old as it is, and begins to fade now."""
+        made = min(seconds(record.created_at), now)
+        return replace(self._state_of(record, made, record.dynamics.mood), used_at=now)
+
+    def _state_of(self, record: Record, at: float, mood: Mood | None) -> RecordState:
+        return encode(
+            record.id,
+            features_of(record.text, self.appraise),
+            at=at,
+            settings=self.settings,
+            traits=self.traits,
+            mood=mood,
+            importance=record.dynamics.importance,
+            exempt=is_exempt(record, self.settings),
+        )
+
+    # ---- Recall ----
+
+    def repeats(self, query: str, kept: Iterable[str], now: float) -> bool:
+        """Whether the same question was answered by the same records within a minute."""
+        key = (query, *kept)
+        before = self._asked.pop(key, None)
+        repeated = before is not None and 0.0 <= now - before < _SAME_RECALL
+        self._asked[key] = before if repeated and before is not None else now
+        while len(self._asked) > _QUESTIONS:
+            del self._asked[next(iter(self._asked))]
+        return repeated
+
+    def sample(self, most: int, now: float, age: float) -> list[RecordState]:
+        """Some states of records that are so many days old at least, drawn at random.
+
+        The ids of records are hashes, so those behind a random one are a random choice.
+        """
+        beginning = f"{self.random.getrandbits(128):032x}"
+        condition = "record {} ? AND encoded_at <= ? AND faded_at IS NULL ORDER BY record LIMIT ?"
+        since = now - age * DAY
+        found = self.states.find(condition.format(">="), beginning, since, most)
+        if len(found) < most:
+            found += self.states.find(condition.format("<"), beginning, since, most - len(found))
+        return found
+
+    # ---- Removal, and what comes back ----
+
+    def whole(self, store: RecordStore) -> StoreWithArchive:
+        """The store with its archive; what is removed there is removed everywhere here, too."""
+        return StoreWithArchive(store, self.archive, self.returned, self.removed)
+
+    def removed(self, ids: Sequence[str]) -> None:
+        """Forgets all that was learned of records that are removed, of every owner.
+
+        That is their states with their gists, and their links; the archive loses them with the
+        store, see `whole`.
+
+        Raises:
+            RecordStoreError: The file cannot be written; then nothing must be removed.
+        """
+        with self.file.transaction():
+            self.file.remove(ids)
+        self.vectors.drop(ids)
+
+    def returned(self, ids: Sequence[str]) -> None:
+        """Notes that records came back from the archive: they count as used, and fade anew."""
+        with self.file.transaction():
+            now = self._now()
+            back = (used(one, now, self.settings) for one in self.states.get(ids).values())
+            self.states.put([replace(one, faded_at=None) for one in back])
+
+    # ---- The file ----
+
+    async def run(self, work: Callable[[], None]) -> None:
+        """Does work on the file; in a thread where that may wait for the disk or for others."""
+        if self.file.path is None:
+            work()
+        else:
+            await asyncio.to_thread(work)
+
+    def config(self) -> MemoryDynamicsConfig:
+        """How to open them again; what those in RAM know is not part of it.
+
+        Raises:
+            ConfigurationError: The clock or the appraisal cannot be imported.
+        """
+        clock, appraise = self.given_clock, self.given_appraise
+        return MemoryDynamicsConfig(
+            settings=self.given_settings,
+            path=None if self.file.path is None else str(self.file.path),
+            owner=self.owner,
+            clock=None if clock is None or type(clock) is SystemClock else Imported.of(clock),
+            appraise=None if appraise is None else Imported.of(appraise),
+        )
 
     def close(self) -> None:
         """Lets go of the file; closing twice does no harm."""
         self.file.close()
+
+    def _now(self) -> float:
+        return seconds(self.clock.now())
+
+
+class MemoryDynamicsConfig(Value):
+    """The declarative form of `MemoryDynamics`: what is at work and where its file is."""
+
+    settings: Preset | MemoryDynamicsSettings
+    path: str | None = None
+    """None for RAM."""
+    owner: str = "agent"
+    clock: Imported | None = None
+    """None for that of the memory."""
+    appraise: Imported | None = None
+    """None for VADER where the settings have a mood."""
+
+    def open(self) -> MemoryDynamics:
+        """The dynamics.
+
+        Raises:
+            ConfigurationError: Something that it names does not exist.
+            RecordStoreError: The file cannot be opened.
+        """
+        return MemoryDynamics(
+            self.settings,
+            path=self.path,
+            owner=self.owner,
+            clock=None if self.clock is None else self.clock.get(),
+            appraise=None if self.appraise is None else self.appraise.get(),
+        )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from coag.errors import RecordStoreError
 DYNAMICS_FILE = "dynamics.sqlite3"
 """Its name beside an agent's records."""
 _VERSION = 1
+_COLUMNS = "CREATE TABLE IF NOT EXISTS record_columns (name TEXT PRIMARY KEY) WITHOUT ROWID"
 _PATIENCE = 10.0
 """Seconds to wait for another process that writes."""
 
@@ -65,11 +66,27 @@ class DynamicsFile:
         if version < _VERSION:
             self._db.execute(f"PRAGMA user_version = {_VERSION}")
 
-    def create(self, schema: str) -> None:
-        """Makes tables that are not there: statements with IF NOT EXISTS, divided by semicolons."""
+    def create(self, schema: str, *, records: Iterable[str] = ()) -> None:
+        """Makes tables that are not there.
+
+        Args:
+            schema: Statements with IF NOT EXISTS, divided by semicolons.
+            records: Their columns that name a record, as `table.column`: when the record is
+                removed, whoever does it, the row goes.
+        """
         with self.transaction() as db:
-            for statement in filter(None, map(str.strip, schema.split(";"))):
+            for statement in filter(None, map(str.strip, f"{_COLUMNS};{schema}".split(";"))):
                 db.execute(statement)
+            rows = [(one,) for one in records]
+            db.executemany("INSERT OR IGNORE INTO record_columns VALUES (?)", rows)
+
+    def remove(self, ids: Iterable[str]) -> None:
+        """Removes all that any table has of records, for every owner; see `create`."""
+        rows = [(one,) for one in ids]
+        with self.transaction() as db:
+            for (name,) in self.rows("SELECT name FROM record_columns"):
+                table, column = name.split(".")
+                db.executemany(f"DELETE FROM {table} WHERE {column} = ?", rows)
 
     @contextmanager
     def transaction(self, *, durable: bool = False) -> Generator[sqlite3.Connection]:

@@ -47,7 +47,7 @@ class RecordLinks:
         self.file = file
         self.owner = owner
         self.settings = settings or Links()
-        file.create(_TABLE)
+        file.create(_TABLE, records=("links.record", "links.other"))
 
     def learned(self, pairs: Iterable[tuple[str, str]]) -> None:
         """Ties each pair a little more. A record is not tied to itself.

@@ -207,6 +207,8 @@ class MemoryDynamicsSettings(Value, allow_inf_nan=False):
     """The personality that encoding and mechanisms begin with; None for none."""
     mood: bool = False
     """Whether texts are appraised and the agent has a mood; it needs the extra `mood`."""
+    mood_half_life: float = Field(default=0.25, gt=0.0)
+    """Days in which half of the way back to the baseline of the personality is gone."""
     mood_weight: float = Field(default=0.0, ge=0.0)
     """What full congruence with the mood adds to the score of a recalled record."""
     seed: int = 0

@@ -67,7 +67,7 @@ _NAMES = tuple(field.name for field in fields(RecordState))
 _BOOLEANS = tuple(field.name for field in fields(RecordState) if field.type == "bool")
 _STATES = f"""
 CREATE TABLE IF NOT EXISTS states (
-  owner TEXT NOT NULL, {", ".join(_NAMES)}, PRIMARY KEY (owner, record)
+  owner TEXT NOT NULL, {", ".join(_NAMES)}, PRIMARY KEY (record, owner)
 ) WITHOUT ROWID
 """
 _MOST = 500
@@ -95,7 +95,7 @@ class RecordStates:
     def __init__(self, file: DynamicsFile, owner: str) -> None:
         self.file = file
         self.owner = owner
-        file.create(_STATES)
+        file.create(_STATES, records=("states.record",))
 
     def get(self, ids: Sequence[str]) -> dict[str, RecordState]:
         """The states of these records, by their ids; those without one are left out."""

@@ -25,6 +25,8 @@ class StoreWithArchive(WrappedStore):
         store: The records that recall finds.
         archive: Those that have faded.
         returned: Told the ids of those that are put back, so that they fade no more.
+        removing: Told the ids of those that will be removed, before they are; what it raises
+            keeps them.
     """
 
     def __init__(
@@ -32,10 +34,12 @@ class StoreWithArchive(WrappedStore):
         store: RecordStore,
         archive: MemoryArchive,
         returned: Callable[[Sequence[str]], None] = lambda _: None,
+        removing: Callable[[Sequence[str]], None] = lambda _: None,
     ) -> None:
         super().__init__(store)
         self.archive = archive
         self._returned = returned
+        self._removing = removing
 
     async def add(self, records: Sequence[Record]) -> list[str]:
         """See `RecordStore.add`; one that has faded comes back as it was."""
@@ -107,12 +111,15 @@ class StoreWithArchive(WrappedStore):
     async def delete(self, ids: Sequence[str]) -> list[str]:
         """See `RecordStore.delete`."""
         away = self.archive.has(ids)
+        self._removing(ids)
         gone = {*await self.store.delete(ids), *away}
         self.archive.drop(away)
         return [one for one in dict.fromkeys(ids) if one in gone]
 
     async def forget(self, scope: str) -> int:
         """See `RecordStore.forget`."""
+        async for records in self.scan(scopes=[scope]):
+            self._removing([record.id for record in records])
         here = await self.store.forget(scope)
         return here + self.archive.forget(scope)
 

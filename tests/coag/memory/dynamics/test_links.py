@@ -13,7 +13,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kits.remembered import START, remembered
 
-from coag.memory.dynamics import DynamicsFile, Links, RecordLinks, spread, with_linked
+from coag.memory.dynamics import (
+    DynamicsFile,
+    Links,
+    MemoryDynamics,
+    MemoryDynamicsSettings,
+    RecordLinks,
+    spread,
+    with_linked,
+)
 from coag.memory.network import AssociativeStore, SemanticNetwork
 from coag.memory.recall import Recaller
 from coag.schema import MemoryKind, RecalledRecord, Record, SteppingClock
@@ -168,17 +176,21 @@ def asked(text: str = "key of the shed", **more: Any) -> Search:
 async def recalled(
     store: RecordStore, links: RecordLinks | None, search: Search | None = None
 ) -> dict[str, RecalledRecord]:
+    dynamics = None
+    if links is not None:
+        dynamics = MemoryDynamics(MemoryDynamicsSettings(links=links.settings))
+        dynamics.links = links
     recaller = Recaller(
         store=store,
         scopes=("alice",),
         sources=(),
         source_timeout=1.0,
         clock=SteppingClock(START),
-        links=links,
+        dynamics=dynamics,
     )
     recall = await recaller.recall([search or asked()])
     assert recall.problems == ()
-    return {hit.record.text: hit for hit in recall.records}
+    return {hit.record.text: hit.model_copy(update={"state": None}) for hit in recall.records}
 
 
 async def test_recall_brings_what_was_used_together_with_what_is_found_and_says_so() -> None:

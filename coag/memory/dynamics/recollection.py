@@ -1,0 +1,232 @@
+"""One recall under dynamics: what is weighed before the choice, and what the recall changes.
+
+`weighed` comes between the search and the choice: what has faded is left out, and strength and
+mood add to the scores. `finished` comes behind the choice: what was kept counts as used, its mood
+moves, its rivals lose stability, links grow; and what is felt, and what comes unasked, is added.
+All changes of one recall are one transaction on the newest states, so that two processes lose none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+from coag.errors import RecordStoreError
+from coag.schema import Mood, RecalledRecord, RecalledState, Record, ScoreParts
+from coag.store import RecordStore
+
+from .aging import confidence_now
+from .engine import MemoryDynamics
+from .forgetting import has_faded, strength_now, used
+from .recalling import FeltRecord, felt, pick_involuntary, reconsolidated, rivals, suppressed
+from .settings import InvoluntaryRecall
+from .states import RecordState, days_since, seconds
+
+_SPARE = 5
+"""Records that are asked for beside those wanted: spares of what faded, rivals, what is felt."""
+_SAMPLE = 50
+"""States from which what comes unasked is chosen."""
+_DIGITS = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recollected:
+    """What the dynamics add to a recall."""
+
+    records: tuple[RecalledRecord, ...]
+    """The records that were recalled, each with its state."""
+    felt: tuple[FeltRecord, ...] = ()
+    unasked: tuple[RecalledRecord, ...] = ()
+    problems: tuple[str, ...] = ()
+
+
+class Recollection:
+    """What the dynamics of one owner do in the course of one recall.
+
+    Args:
+        dynamics: Whose.
+        query: What is looked for.
+        may_come: Whether a record may come unasked: its scope may be read, and it holds.
+    """
+
+    def __init__(
+        self, dynamics: MemoryDynamics, query: str, may_come: Callable[[Record], bool]
+    ) -> None:
+        self._dynamics = dynamics
+        self._settings = dynamics.settings
+        self._traits = dynamics.traits
+        self._mood: Mood | None = dynamics.mood if dynamics.settings.mood else None
+        self._query = query
+        self._now = seconds(dynamics.clock.now())
+        self._may_come = may_come
+        self._states: dict[str, RecordState] = {}
+        self._new: set[str] = set()
+        """Ids of records that had no state yet."""
+        self._problems: dict[str, None] = {}
+
+    def fetch(self, k: int) -> int:
+        """How many records to ask the store for where k are wanted."""
+        return k + _SPARE
+
+    def weighed(self, hits: Sequence[RecalledRecord]) -> list[RecalledRecord]:
+        """Those that have not faded, in their order, with what strength and mood add."""
+        self._look_up([hit.record for hit in hits])
+        kept: list[RecalledRecord] = []
+        for hit in hits:
+            state = self._states.get(hit.record.id)
+            if state is None:
+                kept.append(hit)
+            elif state.faded_at is None and not has_faded(state, self._now, self._settings):
+                kept.append(self._raised(hit, state))
+        return kept
+
+    async def finished(
+        self,
+        recalled: Sequence[RecalledRecord],
+        kept: Sequence[RecalledRecord],
+        others: Sequence[RecalledRecord],
+        store: RecordStore,
+    ) -> Recollected:
+        """Does what a recall does to memory, and says what there is to say.
+
+        Args:
+            recalled: All that is returned, in order; what only contradicts is not used by that.
+            kept: What was chosen.
+            others: What was found and not chosen, best first.
+            store: Where the records are.
+        """
+        own = [hit for hit in kept if hit.record.id in self._states]
+        beside = [hit for hit in others if hit.record.id in self._states]
+        names = [hit.record.id for hit in own]
+        try:
+            if not self._dynamics.repeats(self._query, names, self._now):
+                weaker = await self._rivals(own, beside, store)
+                await self._dynamics.run(lambda: self._change(names, weaker))
+            unasked = await self._unasked({hit.record.id for hit in recalled}, store)
+        except RecordStoreError as error:
+            self._problems[f"dynamics: {error}"] = None
+            unasked = ()
+        self._look_up([hit.record for hit in recalled], own_only=True)
+        return Recollected(
+            records=tuple(map(self._shown, recalled)),
+            felt=tuple(felt(beside, self._settings, self._traits)),
+            unasked=unasked,
+            problems=tuple(self._problems),
+        )
+
+    # ---- Before the choice ----
+
+    def _look_up(self, records: Sequence[Record], *, own_only: bool = False) -> None:
+        missing = [one for one in records if one.id not in self._states]
+        if not missing:
+            return
+        try:
+            known = self._dynamics.states.get([one.id for one in missing])
+        except RecordStoreError as error:  # recall goes on by the records alone
+            self._problems[f"dynamics: {error}"] = None
+            return
+        self._states |= known
+        if own_only:
+            return
+        for record in missing:
+            if record.id not in known:
+                self._states[record.id] = self._dynamics.met(record, self._now)
+                self._new.add(record.id)
+
+    def _raised(self, hit: RecalledRecord, state: RecordState) -> RecalledRecord:
+        forgetting, by_strength, by_mood = self._settings.forgetting, 0.0, 0.0
+        if forgetting is not None:
+            left = strength_now(state, self._now, self._settings)
+            by_strength = round(forgetting.weight * (2 * left - 1), _DIGITS)
+        if self._mood is not None:
+            congruence = max(0.0, self._mood.valence * state.valence)
+            by_mood = round(self._settings.mood_weight * congruence, _DIGITS)
+        if not by_strength and not by_mood:
+            return hit
+        why = hit.why or ScoreParts(dense=hit.score)
+        return RecalledRecord(
+            record=hit.record,
+            score=min(1.0, max(0.0, hit.score + by_strength + by_mood)),
+            why=why.model_copy(update={"strength": by_strength, "mood": by_mood}),
+        )
+
+    # ---- Behind the choice ----
+
+    async def _rivals(
+        self, kept: Sequence[RecalledRecord], others: Sequence[RecalledRecord], store: RecordStore
+    ) -> tuple[str, ...]:
+        if self._settings.retrieval_induced_forgetting is None or not kept or not others:
+            return ()
+        records = [hit.record for hit in (*kept, *others)]
+        vectors = await self._dynamics.vectors.of(records, store)
+        winners, losers = ([hit.record.id for hit in some] for some in (kept, others))
+        return rivals(winners, losers, vectors, self._settings)
+
+    def _change(self, kept: Sequence[str], weaker: Sequence[str]) -> None:
+        dynamics, settings, traits = self._dynamics, self._settings, self._traits
+        with dynamics.file.transaction():
+            there = dynamics.states.get(list(self._states))
+            newest = {one: self._states[one] for one in self._new} | there
+            changed = {one: newest[one] for one in self._new - there.keys()}
+            for one in kept:
+                if one in newest:  # else it was removed meanwhile
+                    state = used(newest[one], self._now, settings)
+                    changed[one] = reconsolidated(state, self._mood, settings, traits)
+            for one in weaker:
+                if one in newest:
+                    changed[one] = suppressed(newest[one], settings, traits)
+            dynamics.states.put(changed.values())
+            if dynamics.links is not None and len(kept) > 1:
+                dynamics.links.learned(combinations(kept[: dynamics.links.settings.most], 2))
+        self._states |= changed
+
+    async def _unasked(self, shown: set[str], store: RecordStore) -> tuple[RecalledRecord, ...]:
+        """The record that comes unasked, if chance wills it and one may come."""
+        how = self._settings.involuntary_recall
+        if how is None:
+            return ()
+        sample: list[RecordState] = []
+
+        def drawn() -> Iterator[RecordState]:  # read only if chance wills it
+            sample.extend(self._dynamics.sample(_SAMPLE, self._now, how.age))
+            yield from sample
+
+        chance, settings = self._dynamics.random, self._settings
+        picked = pick_involuntary(drawn(), self._now, settings, chance, self._traits)
+        if picked is None:
+            return ()
+        records = {one.id: one for one in await store.get([one.record for one in sample])}
+        able = [
+            one
+            for one in sample
+            if one.record in records
+            and one.record not in shown
+            and self._may_come(records[one.record])
+        ]
+        if picked not in able:
+            surely = InvoluntaryRecall(chance=1.0, age=how.age)
+            settings = settings.model_copy(update={"involuntary_recall": surely})
+            picked = pick_involuntary(able, self._now, settings, chance)
+        if picked is None:
+            return ()
+        self._states[picked.record] = picked
+        hit = RecalledRecord(record=records[picked.record], score=0.0)
+        return (self._shown(hit),)
+
+    def _shown(self, hit: RecalledRecord) -> RecalledRecord:
+        """A hit with what is known of how it is kept."""
+        state = self._states.get(hit.record.id)
+        if state is None:
+            return hit
+        confidence = confidence_now(state, hit.record, self._now, self._settings)
+        how = self._settings.source_confidence
+        shown = RecalledState(
+            gist=state.gist,
+            strength=round(strength_now(state, self._now, self._settings), _DIGITS),
+            confidence=round(confidence, _DIGITS),
+            doubtful=how is not None and confidence < how.shown_below,
+            age=round(days_since(state.encoded_at, self._now), _DIGITS),
+            flashbulb=state.flashbulb,
+        )
+        return hit.model_copy(update={"state": shown})

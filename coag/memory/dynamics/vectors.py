@@ -1,0 +1,64 @@
+"""Vectors of records for comparing them: from RAM, or made where that is cheap."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from coag.schema import Record
+from coag.store import (
+    Embedder,
+    HashEmbedder,
+    RecordStore,
+    WordLlamaEmbedder,
+    WrappedStore,
+    text_vectors,
+)
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+_KEPT = 4_000
+"""Vectors in RAM; 256 numbers each are 4 MB."""
+_QUICK = (WordLlamaEmbedder, HashEmbedder)
+"""Embedders that take a fraction of a millisecond for a text."""
+
+
+class RecordVectors:
+    """Vectors of the records of one store that were seen last."""
+
+    def __init__(self) -> None:
+        self._kept: dict[str, NDArray[np.float32]] = {}
+
+    async def of(
+        self, records: Sequence[Record], store: RecordStore
+    ) -> dict[str, NDArray[np.float32]]:
+        """The unit vectors of these records, by id.
+
+        Those that are not at hand are made if the store's embedder is quick, or left out.
+        """
+        missing = [one for one in records if one.id not in self._kept]
+        embedder = _embedder_of(store) if missing else None
+        if isinstance(embedder, _QUICK):
+            made = await asyncio.to_thread(text_vectors, embedder, [one.text for one in missing])
+            self.keep(dict(zip((one.id for one in missing), made, strict=True)))
+        return {one.id: self._kept[one.id] for one in records if one.id in self._kept}
+
+    def keep(self, vectors: dict[str, NDArray[np.float32]]) -> None:
+        """Keeps vectors at hand; of too many the oldest go."""
+        self._kept |= vectors
+        for one in list(self._kept)[: max(0, len(self._kept) - _KEPT)]:
+            del self._kept[one]
+
+    def drop(self, ids: Sequence[str]) -> None:
+        """Forgets the vectors of records that are gone."""
+        for one in ids:
+            self._kept.pop(one, None)
+
+
+def _embedder_of(store: RecordStore) -> Embedder | None:
+    while isinstance(store, WrappedStore):
+        store = store.store
+    return getattr(store, "embedder", None)
