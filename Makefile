@@ -95,7 +95,7 @@ test-long: $(READY_TO_WORK) ## Run all tests but those with a real model, with m
 
 test-kills: $(READY_TO_WORK) ## Kill writers of memory, a refund desk, and situated agents 1,000 times each
 	@COAG_KILLS=1000 $(BIN)/python -m pytest $(PARALLEL) -m long tests/coag/store/test_kills.py \
-		tests/scenarios/test_desk_kills.py tests/coag/situated/test_kills.py
+		tests/scenarios/test_desk_kills.py tests/coag/situated/test_kills.py tests/coag/agent/test_minds.py
 
 test-browser: $(READY_TO_WORK) ## Run the tests of the pages in a real Chromium
 	@.ci/browser.sh

@@ -1,7 +1,7 @@
 """Kills a situated agent at chosen or random instants and starts it again, as often as requested.
 
-`python -m kits.killed_kitchen FOLDER NUMBER SEED [WHEN]` prints a line of JSON per kitchen. The
-kitchen is an MCP server in a process of its own, on this machine; each agent runs in a fork of this
+`python -m kits.killed_kitchen FOLDER KILLS SEED [WHEN]` prints a line of JSON per kitchen, until
+agents were killed so often: one that ends before its instant is not. The kitchen is an MCP server in a process of its own, on this machine; each agent runs in a fork of this
 process, which has imported everything, so that a kill costs no start of Python.
 """
 
@@ -175,11 +175,15 @@ def killed(folder: Path, source: random.Random, only: str) -> dict[str, Any]:
     }
 
 
-def main(folder: str, number: int, seed: int, only: str = "") -> None:
-    """Kills as many agents as is asked."""
-    source = random.Random(seed)
-    for count in range(number):
-        print(json.dumps(killed(Path(folder) / str(count), source, only)), flush=True)  # noqa: T201
+def main(folder: str, kills: int, seed: int, only: str = "") -> None:
+    """Kills as often as is asked, in at most twice as many kitchens."""
+    source, count = random.Random(seed), 0
+    for number in range(2 * kills):
+        kitchen = killed(Path(folder) / str(number), source, only)
+        print(json.dumps(kitchen), flush=True)  # noqa: T201
+        count += kitchen["kills"]
+        if count >= kills:
+            return
 
 
 if __name__ == "__main__":

@@ -318,6 +318,6 @@ def test_a_killed_agent_continues_and_runs_nothing_twice(tmp_path: Path, when: s
 @pytest.mark.long
 @pytest.mark.timeout(900)
 def test_nothing_is_lost_and_nothing_runs_twice_in_60_kills(tmp_path: Path) -> None:
-    kept = kitchens(tmp_path, "50", "19", seconds=800)
+    kept = kitchens(tmp_path, "60", "19", seconds=800)
     assert sum(kitchen["kills"] for kitchen in kept) >= 60
     assert [kitchen for kitchen in kept if not as_promised(kitchen)] == []

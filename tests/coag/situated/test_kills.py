@@ -12,12 +12,10 @@ import subprocess
 import sys
 import threading
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from kits.killed_activities import ORDERS, STORE, TWICE, made
-from kits.postgres_server import postgres_programs, postgres_server, url_of
 
 from coag.situated import STORE_NAME, Activity, ActivityEnd, ActivityStore, is_database
 
@@ -123,17 +121,6 @@ def kill_workers(folder: Path, database: str, kills: int, seed: int) -> None:
     done_once(folder, database)
     steppers = [set(file.read_text().split()) for file in folder.glob("*.lock")]
     assert max(map(len, steppers)) > 1, "no activity was taken over by another worker"
-
-
-@pytest.fixture
-def database() -> Iterator[str]:
-    """The address of a real Postgres server."""
-    programs = postgres_programs()
-    if programs is None:
-        pytest.skip("no initdb and pg_ctl on this machine")
-    pytest.importorskip("psycopg", reason="the extra coag[postgres] is not installed")
-    with postgres_server(programs) as conninfo:
-        yield url_of(conninfo)
 
 
 @pytest.mark.slow
