@@ -1,8 +1,9 @@
 """Kills a situated agent at chosen or random instants and starts it again, as often as requested.
 
 `python -m kits.killed_kitchen FOLDER KILLS SEED [WHEN]` prints a line of JSON per kitchen, until
-agents were killed so often: one that ends before its instant is not. The kitchen is an MCP server in a process of its own, on this machine; each agent runs in a fork of this
-process, which has imported everything, so that a kill costs no start of Python.
+agents were killed so often: one that ends before its instant is not. The kitchen is an MCP server
+in a process of its own, on this machine; each agent runs in a fork of this process, which has
+imported everything, so that a kill costs no start of Python.
 """
 
 from __future__ import annotations
