@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from kits.kettles import Decision, kitchen, minded, when
+from kits.postgres_server import postgres_programs, postgres_server, url_of
 
 from coag.agent import DelegateTool, SituatedAgent
 from coag.errors import ConfigurationError
@@ -284,3 +285,27 @@ async def test_goals_are_delegated_over_mcp_and_come_in_no_circle_there_either()
             ):
                 await server.invoke("worker", "delegate", {"goal": "x"}, "d")
         await office.close()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(60)
+async def test_goals_that_another_worker_ends_say_so_too(tmp_path: Path) -> None:
+    if (programs := postgres_programs()) is None:
+        pytest.skip("Postgres is not installed")
+    office, told = Workspace(), asyncio.Event()
+    office.subscribe(lambda _: told.set())
+    with postgres_server(programs) as conninfo:
+        place: dict[str, Any] = {"folder": tmp_path, "store": url_of(conninfo)}
+        one, two = (agent("worker", minded(lambda _: "Ready."), **place) for _ in range(2))
+        async with one, two:
+            office.add(DelegateTool(one))
+            goals = [
+                office.invoke("worker", "delegate", {"goal": f"{n}"}, f"{n}") for n in range(6)
+            ]
+            names = [done.data["tool"] for done in await asyncio.gather(*goals)]
+            assert office.became_of("worker", "other").status == "did_not_happen"
+            while any(office.properties(name).properties["status"] != "done" for name in names):
+                told.clear()
+                await told.wait()
+            assert [one.name for one in office.signals(names[0]).events] == ["ended"]
+            await office.close()
