@@ -30,24 +30,28 @@ def _show(played: PlayedSession, seconds: float) -> None:
     print("\n".join(f"problem: {one}" for one in end.problems))
 
 
-def _pairs(played: list[PlayedSession], emotional: str, cool: str) -> list[tuple[str, str]]:
-    """The perspectives of two characters on the same events."""
+def _pairs(
+    played: list[PlayedSession], emotional: str, cool: str, how: str
+) -> list[tuple[str, str]]:
+    """The perspectives of two characters on the same events, both written by model or rules."""
     by_event: dict[str, dict[str, str]] = {}
     for session in played:
         for one in session.report.perspectives:
-            if one.record is not None and one.how in ("model", "rules"):
+            if one.record and one.how == how:
                 by_event.setdefault(one.event, {})[one.witness] = one.record.text
     both = (one for one in by_event.values() if emotional in one and cool in one)
     return [(one[emotional], one[cool]) for one in both]
 
 
-async def main(model: StructuredModel | None, sessions: int, readings: int) -> None:
+async def main(
+    model: StructuredModel | None, sessions: int, readings: int, *, ends: bool = True
+) -> None:
     """Plays some sessions and reads some pairs of perspectives."""
     story = load_story()
     story = story.model_copy(update={"session": story.session[:sessions]})
     played: list[PlayedSession] = []
     began = time.monotonic()
-    async for one in play(story, open_store(), model):
+    async for one in play(story, open_store(), model, ends=ends):
         played.append(one)
         _show(one, time.monotonic() - began)
         began = time.monotonic()
@@ -57,7 +61,8 @@ async def main(model: StructuredModel | None, sessions: int, readings: int) -> N
     ordered = sorted(story.witness, key=lambda one: -one.traits.emotionality)
     names = [one.name for one in story.witness]
     for emotional, cool in combinations(ordered, 2):
-        pairs = _pairs(played, emotional.name, cool.name)[:readings]
+        how = "model" if model else "rules"
+        pairs = _pairs(played, emotional.name, cool.name, how)[:readings]
         print(f"\n===== Blind reading: {emotional.name} (emotional) against {cool.name}")
         print("by rules:", await read_pairs(pairs, names))
         if model is not None:
@@ -70,7 +75,8 @@ if __name__ == "__main__":
     parser.add_argument("--rules", action="store_true", help="no model at all")
     parser.add_argument("--sessions", type=int, default=10, help="how many sessions, at most 10")
     parser.add_argument("--readings", type=int, default=10, help="pairs that are read blindly")
+    parser.add_argument("--no-ends", action="store_true", help="write perspectives only")
     given = parser.parse_args()
     client = open_model(given.model) if given.model else ScriptedModel(script)
     asked = None if given.rules else StructuredModel(client)
-    asyncio.run(main(asked, max(1, given.sessions), given.readings))
+    asyncio.run(main(asked, max(1, given.sessions), given.readings, ends=not given.no_ends))

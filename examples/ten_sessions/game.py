@@ -69,7 +69,7 @@ class PlayedSession:
 
 
 async def play(
-    story: Story, store: RecordStore, model: StructuredModel | None = None
+    story: Story, store: RecordStore, model: StructuredModel | None = None, *, ends: bool = True
 ) -> AsyncGenerator[PlayedSession]:
     """Plays the sessions of a story one after the other.
 
@@ -77,6 +77,7 @@ async def play(
         story: What happens, and who is there.
         store: Where all of it is remembered: the world's events, and each character's own memory.
         model: Who writes; None for rules.
+        ends: Whether sessions are ended; without it only perspectives are written.
     """
     world = LongTermMemory(store, scope=team_scope("millhaven"))
     witnesses = [
@@ -95,5 +96,9 @@ async def play(
         report = await observer.observe(
             session.event, witnesses, provenance=narrator, session=session.name
         )
-        end = await end_session(world, session.name, witnesses, model=model, exists=story.exists)
+        end = SessionEnd(session=session.name)
+        if ends:
+            end = await end_session(
+                world, session.name, witnesses, model=model, exists=story.exists
+            )
         yield PlayedSession(name=session.name, start=start, report=report, end=end)

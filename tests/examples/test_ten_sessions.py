@@ -81,8 +81,9 @@ async def test_the_example_prints_what_is_remembered(
 ) -> None:
     monkeypatch.setattr(sys, "argv", ["ten_sessions"])
     model = None if rules else StructuredModel(ScriptedModel(script))
-    await main(model, sessions=2, readings=2)
+    await main(model, sessions=2, readings=2, ends=not rules)
     printed = capsys.readouterr().out
+    assert ("recap of Lyra" in printed) is not rules
     assert "===== session 2" in printed
     assert "Blind reading: Lyra (emotional) against Holt" in printed
     assert ("by the model:" in printed) is not rules
