@@ -9,12 +9,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kits.statements import memory_over
 
-from coag.errors import ModelCallError
-from coag.memory import LongTermMemory, retract_source
+from coag.memory import (
+    LongTermMemory,
+    ProceduralMemory,
+    Procedure,
+    retract_source,
+    seed_procedures,
+)
 from coag.memory.consolidation import (
     HeardMessage,
     MemoryObserver,
     NoteType,
+    consolidation_procedures,
     note_type_of,
     notes_of,
     priority_of,
@@ -77,6 +83,7 @@ def test_what_shall_be_remembered_is_important_whatever_it_is() -> None:
 def test_sentences_are_noted_one_by_one_and_abbreviations_end_none() -> None:
     notes = notes_of(said("I met Dr. Weber in Bonn. I like tea."))
     assert [one.text for one in notes] == ["Ann: I met Dr. Weber in Bonn.", "Ann: I like tea."]
+    assert [one.text for one in notes_of(said("I love my Dr."))] == ["Ann: I love my Dr."]
 
 
 def test_a_failed_outcome_matters_more_than_one_that_succeeded() -> None:
@@ -234,5 +241,15 @@ async def test_notes_matter_by_the_traits_of_the_one_who_took_them(memory: LongT
     assert priority_of(tea, tender) == priority_of(tea, cool) == pytest.approx(0.6)
 
 
-def test_errors_of_a_model_are_those_that_are_caught() -> None:
-    assert issubclass(ModelCallError, RuntimeError)
+async def test_a_prompt_that_was_learned_is_used(memory: LongTermMemory) -> None:
+    learned = Procedure(name="observe", text="Note boats only. {focus}", placeholders=("focus",))
+    every = {**seed_procedures(), **consolidation_procedures()}
+    assert {"observe", "reflect", "perspective", "session_summary"} <= every.keys()
+    model = ScriptedModel(scripted_answers([{"notes": []}] * 2))
+    for procedures in (ProceduralMemory({**every, "observe": learned}), ProceduralMemory()):
+        observer = MemoryObserver(memory, model=StructuredModel(model), procedures=procedures)
+        observer.hear(said("I have a boat."))
+        await observer.observe(force=True)
+    first, second = model.requests
+    assert first.system_text.startswith("Note boats only.")
+    assert second.system_text.startswith("Take notes of what is worth knowing")
