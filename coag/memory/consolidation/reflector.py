@@ -180,7 +180,7 @@ class ReflectStep:
                 work.memory,
                 work.model,
                 file=work.dynamics.file,
-                traits=work.dynamics.settings.traits,
+                traits=work.dynamics.traits,
                 most=min(_AT_ONCE, max(_LEAST, work.batch)),
                 dry_run=work.dry_run,
             )

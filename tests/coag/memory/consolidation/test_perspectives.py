@@ -19,7 +19,12 @@ from coag.memory.consolidation import (
     character_of,
 )
 from coag.memory.consolidation.voices import in_first_person, told_by, tone_of
-from coag.memory.dynamics import Traits
+from coag.memory.dynamics import (
+    MemoryDynamics,
+    MemoryDynamicsSettings,
+    Reconsolidation,
+    Traits,
+)
 from coag.models import ScriptedModel, StructuredModel, scripted_answers
 from coag.schema import Mood
 from coag.store import HashEmbedder, InMemoryStore
@@ -356,3 +361,33 @@ def test_any_event_can_be_told_and_twice_the_same(text: str, traits: Traits) -> 
 
 def test_long_term_memory_is_what_witnesses_keep(stage: Stage) -> None:
     assert isinstance(stage.witness("Lyra").memory, LongTermMemory)
+
+
+# ---- With dynamics ----
+
+
+async def test_a_perspective_drifts_at_half_the_rate_of_an_event() -> None:
+    drift: dict[str, float] = {}
+    for tier in ("important", "combatant"):
+        store = InMemoryStore(HashEmbedder())
+        dynamics = MemoryDynamics(
+            MemoryDynamicsSettings(reconsolidation=Reconsolidation(), traits=Traits(), mood=True),
+            appraise=lambda _: Mood(valence=-0.2, arousal=0.5),
+        )
+        lyra = EventWitness(
+            name="Lyra",
+            memory=memory_over(store, "lyra", dynamics=dynamics),
+            feelings={"Vex": -0.8},
+            tier=tier,  # type: ignore[arg-type]
+        )
+        events = memory_over(store, "team:world")
+        observer = PerspectiveObserver(events)
+        report = await observer.observe([ATTACK], [lyra], provenance=NARRATOR)
+        record = report.perspectives[0].record
+        assert record is not None
+        assert dynamics.states.get([record.id])[record.id].perspective is (tier == "important")
+        dynamics.feel(Mood(valence=0.9, arousal=0.6))
+        await lyra.memory.recall("Vex attacked Millhaven")
+        drift[tier] = dynamics.states.get([record.id])[record.id].drift
+    assert drift["important"] == pytest.approx(drift["combatant"] / 2, rel=0.2)
+    assert drift["important"] > 0
