@@ -93,9 +93,10 @@ test-slow: $(READY_TO_WORK) ## Run only the tests that take processes and many s
 test-long: $(READY_TO_WORK) ## Run all tests but those with a real model, with more seeds, kills and examples
 	@HYPOTHESIS_PROFILE=thorough $(BIN)/python -m pytest $(PARALLEL) -m "not model and not browser" -o timeout=300
 
-test-kills: $(READY_TO_WORK) ## Kill writers of memory, a refund desk, and situated agents 1,000 times each
+test-kills: $(READY_TO_WORK) ## Kill writers of memory, sleepers, a refund desk, situated agents 1,000 times each
 	@COAG_KILLS=1000 $(BIN)/python -m pytest $(PARALLEL) -m long tests/coag/store/test_kills.py \
-		tests/scenarios/test_desk_kills.py tests/coag/situated/test_kills.py tests/coag/agent/test_minds.py
+		tests/coag/memory/consolidation/test_kills.py tests/scenarios/test_desk_kills.py \
+		tests/coag/situated/test_kills.py tests/coag/agent/test_minds.py
 
 test-browser: $(READY_TO_WORK) ## Run the tests of the pages in a real Chromium
 	@.ci/browser.sh

@@ -44,6 +44,18 @@ class _MemoryCommands(LazyGroup):
             f"{_HERE}.edit:revoke",
             "Takes back a record and everything concluded from it, rules of procedures included.",
         ),
+        "sleep": (
+            f"{_HERE}.sleep:sleep",
+            "Consolidates a memory: what faded is archived, old wording becomes a gist.",
+        ),
+        "archived": (
+            f"{_HERE}.sleep:archived",
+            "Lists what has faded and rests in the archive.",
+        ),
+        "restore": (
+            f"{_HERE}.sleep:restore",
+            "Puts archived records back, word for word.",
+        ),
         "export": (
             f"{_HERE}.transfer:export",
             "Writes every record with every field into a file, one JSON object a line.",

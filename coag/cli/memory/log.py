@@ -19,7 +19,17 @@ from .place import MemoryPlace
 
 LOG_FILE = "memory-log.jsonl"
 
-Action = Literal["edited", "forgot", "forgot_scope", "revoked", "imported", "reembedded", "mended"]
+Action = Literal[
+    "edited",
+    "forgot",
+    "forgot_scope",
+    "revoked",
+    "imported",
+    "reembedded",
+    "mended",
+    "slept",
+    "restored",
+]
 
 
 class LoggedChange(Value):

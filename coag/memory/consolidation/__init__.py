@@ -20,13 +20,22 @@ from .perspectives import (
     character_of,
 )
 from .reflector import Reflected, Reflection, ReflectionKind, ReflectStep, reflect, reflections_of
+from .restoring import restore
 from .scope_index import ScopeEntry, ScopeIndex, note_scope, scope_index
 from .session_module import SessionModule
 from .sessions import SessionEnd, SessionStart, end_session, events_of, start_session
 from .sleep import SLEEP_STEPS, SleepReport, StepReport, sleep
 from .steps import EncodeStep, FadeStep, GistStep, SleepStep, SleepWork, StepBatch
 from .threads import NarrativeThread, threads_of
-from .upkeep import ArchiveStep, GraduateStep, LinkStep, RegulateStep, SchemaStep, vectors_of
+from .upkeep import (
+    ArchiveStep,
+    GraduateStep,
+    LinkStep,
+    PersonaStep,
+    RegulateStep,
+    SchemaStep,
+    vectors_of,
+)
 
 __all__ = [
     "consolidation_procedures",
@@ -68,6 +77,7 @@ __all__ = [
     "scope_index",
     "note_scope",
     "sleep",
+    "restore",
     "SleepReport",
     "StepReport",
     "SLEEP_STEPS",
@@ -80,6 +90,7 @@ __all__ = [
     "FadeStep",
     "GistStep",
     "RegulateStep",
+    "PersonaStep",
     "LinkStep",
     "SchemaStep",
     "GraduateStep",

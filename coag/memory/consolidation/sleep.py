@@ -26,7 +26,7 @@ from coag.schema import Value
 from .journal import SleepJournal, SleepPosition
 from .reflector import ReflectStep
 from .steps import EncodeStep, FadeStep, GistStep, SleepStep, SleepWork, StepBatch
-from .upkeep import ArchiveStep, GraduateStep, LinkStep, RegulateStep, SchemaStep
+from .upkeep import ArchiveStep, GraduateStep, LinkStep, PersonaStep, RegulateStep, SchemaStep
 
 Progress = Callable[[str, int], None]
 """Told the step and how many records it has looked at."""
@@ -39,6 +39,7 @@ SLEEP_STEPS: tuple[SleepStep, ...] = (
     LinkStep(),
     SchemaStep(),
     GraduateStep(),
+    PersonaStep(),
     ArchiveStep(),
 )
 """All steps in their order; a step whose mechanism is off does nothing."""
@@ -228,7 +229,7 @@ class _Sleep:
             owner=work.dynamics.owner,
             at=at,
             dry_run=work.dry_run,
-            resumed_at="" if before is None else before.step,
+            resumed_at=reports[0].step if before is not None and reports else "",
             stopped_at=stopped_at,
             steps=tuple(reports),
             model_calls=work.model_calls,

@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from coag.memory.dynamics import DAY, RecordState, regulated
+from coag.memory.dynamics import DAY, RecordState, persona_proposals, regulated
 from coag.schema import MemoryKind, Record
 from coag.store import RecordStore, WrappedStore, text_vectors
 
@@ -16,6 +16,10 @@ from .steps import SleepWork, StepBatch
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+
+_LIVED = 2_000
+"""New events that a personality is judged by, at most; the newest count."""
 
 
 class RegulateStep:
@@ -162,6 +166,60 @@ class GraduateStep:
             derived_from=[record.id],
             scope=record.scope,
         )
+
+
+# ---- Personality ----
+
+
+class PersonaStep:
+    """Proposes how what was lived through since the last time changes the personality.
+
+    Too few new events wait for a later sleep. A proposal takes effect only where that is set.
+    """
+
+    name = "persona"
+
+    async def batches(self, work: SleepWork, cursor: str) -> AsyncGenerator[StepBatch]:
+        """See `SleepStep`."""
+        dynamics, how = work.dynamics, work.dynamics.settings.persona_drift
+        if how is None or dynamics.traits is None or cursor:
+            return
+        since = float(work.journal.mark(self.name) or "-inf")
+        newest = "encoded_at > ? ORDER BY encoded_at DESC, record LIMIT ?"
+        states = dynamics.states.find(newest, since, _LIVED)
+        lived = await self._episodic(states, work)
+        if len(lived) < how.records:
+            return
+        changes = persona_proposals(lived, dynamics.traits, dynamics.settings)
+
+        def write() -> None:
+            if changes:
+                dynamics.persona.propose(changes, at=work.now, apply=how.apply)
+            work.journal.set_mark(self.name, repr(work.now))
+
+        what = "applied" if how.apply else "proposed"
+        yield StepBatch(
+            cursor="done",
+            last=True,
+            examined=len(lived),
+            write=write,
+            notes=[
+                f"{one.trait} {one.before:.2f} to {one.after:.2f}, {what}: {one.reason}."
+                for one in changes
+            ],
+        )
+
+    async def _episodic(self, states: Sequence[RecordState], work: SleepWork) -> list[RecordState]:
+        lived: list[RecordState] = []
+        for start in range(0, len(states), work.batch):
+            some = states[start : start + work.batch]
+            records = await work.fetched(some)
+            lived += [
+                one
+                for one in some
+                if one.record in records and records[one.record].kind is MemoryKind.EPISODIC
+            ]
+        return lived
 
 
 # ---- The archive ----

@@ -34,6 +34,7 @@ from .forgetting import (
 )
 from .links import RecordLinks, passed_on, spread, with_linked
 from .mood import baseline_of
+from .owners import owners_of
 from .persona import Persona, PersonaVersion
 from .recalling import (
     FeltRecord,
@@ -135,6 +136,7 @@ __all__ = [
     "spread",
     "with_linked",
     "DynamicsFile",
+    "owners_of",
     "MemoryArchive",
     "ArchiveEntry",
     "ArchiveReason",

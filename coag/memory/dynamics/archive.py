@@ -218,6 +218,12 @@ class MemoryArchive:
         )
         return [_entry_of(row) for row in self.file.rows(query, *(scopes or ()), most)]
 
+    def owner_of(self, beginning: str) -> str | None:
+        """Whose dynamics put a record here, by its id or the beginning of it."""
+        query = "SELECT owner FROM archive WHERE record >= ? AND record < ? LIMIT 1"
+        rows = self.file.rows(query, beginning, f"{beginning}g")
+        return rows[0]["owner"] if rows else None
+
     def unfinished(self, owner: str, most: int = _MOST) -> list[str]:
         """Ids of what an owner put here, and the store may still hold."""
         query = "SELECT record FROM archive WHERE finished = 0 AND owner = ? LIMIT ?"

@@ -23,6 +23,7 @@ from .file import DynamicsFile
 from .forgetting import is_exempt, used
 from .links import RecordLinks
 from .mood import MoodState
+from .owners import note_owner
 from .persona import Persona
 from .schemas import SchemaClusters
 from .settings import MemoryDynamicsSettings, Preset, Traits
@@ -72,6 +73,7 @@ class MemoryDynamics:
         self.given_appraise = appraise
         self.appraise = appraise or (VaderAppraisal() if self.settings.mood else None)
         self.file = DynamicsFile(None if path is None else Path(path))
+        note_owner(self.file, owner, self.settings)
         self.states = RecordStates(self.file, owner)
         self.archive = MemoryArchive(self.file)
         linked = self.settings.links

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import astuple, dataclass, fields
+from dataclasses import dataclass, fields
 from datetime import datetime
+from operator import attrgetter
 from typing import Any
 
 from coag.store import slices
@@ -64,6 +65,7 @@ class RecordState:
 
 
 _NAMES = tuple(field.name for field in fields(RecordState))
+_values_of = attrgetter(*_NAMES)
 _BOOLEANS = tuple(field.name for field in fields(RecordState) if field.type == "bool")
 _STATES = f"""
 CREATE TABLE IF NOT EXISTS states (
@@ -110,7 +112,7 @@ class RecordStates:
     def put(self, states: Iterable[RecordState]) -> None:
         """Stores states, in place of what was known of their records."""
         marks = ",".join("?" * (len(_NAMES) + 1))
-        rows = [(self.owner, *astuple(state)) for state in states]
+        rows = [(self.owner, *_values_of(state)) for state in states]
         with self.file.transaction() as db:
             db.executemany(
                 f"INSERT OR REPLACE INTO states (owner, {', '.join(_NAMES)}) VALUES ({marks})",

@@ -168,7 +168,7 @@ async def test_a_sleep_that_ends_between_archive_and_store_is_completed_by_the_n
     report = await sleep(memory)
     fade = report.steps[2]
     assert (fade.ended, fade.problem) == ("failed", "RecordStoreError: The disk is full.")
-    assert [one.ended for one in report.steps if one.step != "fade"] == ["done"] * 8
+    assert {one.ended for one in report.steps if one.step != "fade"} == {"done"}
     assert not report.finished
     ids = {one.id for one in records}
     assert await in_store(memory) == dynamics_of(memory).archive.has(ids) == ids

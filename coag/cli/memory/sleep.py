@@ -1,0 +1,236 @@
+"""`coag memory sleep`, and what it put into the archive: `archived` and `restore`."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from coag.cli.options import AsJson
+from coag.cli.output import write_json
+from coag.errors import ConfigurationError
+from coag.memory import LongTermMemory, Scopes, scopes_in
+from coag.memory.consolidation import SleepReport
+from coag.memory.consolidation import restore as taken_back
+from coag.memory.consolidation import sleep as consolidate
+from coag.memory.dynamics import (
+    DYNAMICS_FILE,
+    DynamicsFile,
+    MemoryArchive,
+    MemoryDynamics,
+    MemoryDynamicsSettings,
+    owners_of,
+)
+from coag.schema import Record
+from coag.store import RecordStore, short_id
+
+from .log import note
+from .options import By, Embedder, Limit, LinesOfJson, Memory, Scope
+from .place import (
+    MemoryPlace,
+    NothingFoundError,
+    line,
+    minute,
+    opened,
+    place_of,
+    run,
+    shown_progress,
+)
+
+_ALL, _NOT_ALL = 0, 1
+
+Owner = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="Only this owner's dynamics, e.g. an agent's name."),
+]
+Folder = Annotated[
+    str | None,
+    typer.Argument(metavar="[FOLDER]", help="The memory's folder; the same as --memory."),
+]
+
+
+def sleep(
+    folder: Folder = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show what would change, and change nothing.")
+    ] = False,
+    seconds: Annotated[
+        float | None,
+        typer.Option(metavar="N", min=0.0, help="Stop after so long; the next sleep goes on."),
+    ] = None,
+    owner: Owner = None,
+    memory: Memory = None,
+    embedder: Embedder = None,
+    by: By = "person",
+    as_json: AsJson = False,
+) -> None:
+    """Consolidates a memory: fading, archive, gists, feelings, clusters, links.
+
+    It asks no model. It may be interrupted at any time; the next sleep goes on where it stopped.
+
+    Example: coag memory sleep ~/robbie --dry-run
+
+    Exit code 0: done, or out of time; 1: a step failed; 2: wrongly called.
+    """
+    place = place_of(folder or memory, embedder)
+    with _file_of(place) as file:
+        reports = [
+            run(_slept(place, name, settings, file, dry_run=dry_run, seconds=seconds))
+            for name, settings in _chosen(file, owner).items()
+        ]
+    for report in reports:
+        if not dry_run and report.changed:
+            details = {one.step: one.changed for one in report.steps if one.changed}
+            note(place, "slept", by=by, details={"owner": report.owner, **details})
+        if as_json:
+            write_json(report.model_dump_json())
+        else:
+            for text in (f"{line(report.owner)}:", *(f"  {one}" for one in report.lines())):
+                typer.echo(line(text, 600) if text[0] != " " else f"  {line(text[2:], 600)}")
+    failed = any(one.ended == "failed" for report in reports for one in report.steps)
+    raise typer.Exit(_NOT_ALL if failed else _ALL)
+
+
+async def _slept(
+    place: MemoryPlace,
+    owner: str,
+    settings: MemoryDynamicsSettings,
+    file: DynamicsFile,
+    *,
+    dry_run: bool,
+    seconds: float | None,
+) -> SleepReport:
+    dynamics = MemoryDynamics(settings, path=file.path, owner=owner)
+    try:
+        async with opened(place) as store:
+            memory = LongTermMemory(
+                store, scope=await _scopes(store, owner, file), dynamics=dynamics
+            )
+            with shown_progress(f"sleep of {line(owner, 40)}", None) as progress:
+                return await consolidate(
+                    memory,
+                    dry_run=dry_run,
+                    most_seconds=seconds,
+                    on_progress=lambda _, examined: progress(examined),
+                )
+    finally:
+        dynamics.close()
+
+
+async def _scopes(store: RecordStore, owner: str, file: DynamicsFile) -> Scopes:
+    """The scopes of an owner: its own, and all that are no other owner's."""
+    others = owners_of(file).keys() - {owner}
+    return Scopes(
+        own=owner, writes=tuple(one for one in await scopes_in(store) if one not in others)
+    )
+
+
+# ---- The archive ----
+
+
+def archived(
+    memory: Memory = None,
+    scope: Scope = None,
+    limit: Limit = 20,
+    as_json: LinesOfJson = False,
+) -> None:
+    """Lists what has faded and rests in the archive, the last first.
+
+    Example: coag memory archived -m ~/robbie
+    """
+    place = place_of(memory, None)
+    with _file_of(place) as file:
+        archive = MemoryArchive(file)
+        entries = archive.entries(scopes=None if scope is None else [scope], most=limit)
+        records = archive.peek(one.record for one in entries)
+        if not entries:
+            run(_nothing("The archive is empty."))
+        for one in entries:
+            record = records[one.record]
+            if as_json:
+                write_json(record.model_dump_json())
+                continue
+            day = minute(datetime.fromtimestamp(one.archived_at, UTC))
+            read = "" if not one.reads else f", read {one.reads} time(s)"
+            text = f"{short_id(one.record)} {day} {one.reason}{read} {record.text}"
+            typer.echo(line(text, 160))
+
+
+def restore(
+    ids: Annotated[list[str], typer.Argument(metavar="ID...", help="Ids of archived records.")],
+    memory: Memory = None,
+    embedder: Embedder = None,
+    by: By = "person",
+) -> None:
+    """Puts archived records back, word for word, so that they are recalled again.
+
+    Example: coag memory restore 1f0c22aa -m ~/robbie
+    """
+    place = place_of(memory, embedder)
+    with _file_of(place) as file:
+        back = run(_restored(place, file, ids))
+    note(place, "restored", by=by, records=tuple(record.id for record in back))
+    for record in back:
+        typer.echo(f"{record.id} is recalled again: {line(record.text, 100)}")
+
+
+async def _restored(place: MemoryPlace, file: DynamicsFile, ids: list[str]) -> list[Record]:
+    back: list[Record] = []
+    archive = MemoryArchive(file)
+    async with opened(place) as store:
+        for name in ids:
+            owner = archive.owner_of(name)
+            if owner is None:
+                raise NothingFoundError(f"There is no record {name!r} in the archive.")
+            settings = owners_of(file).get(owner, MemoryDynamicsSettings())
+            dynamics = MemoryDynamics(settings, path=file.path, owner=owner)
+            memory = LongTermMemory(
+                store, scope=Scopes(own=owner, writes=await scopes_in(store)), dynamics=dynamics
+            )
+            try:
+                back += await taken_back(memory, name)
+            finally:
+                dynamics.close()
+    return back
+
+
+async def _nothing(why: str) -> None:
+    raise NothingFoundError(why)
+
+
+# ---- The file of the dynamics ----
+
+
+@contextmanager
+def _file_of(place: MemoryPlace) -> Generator[DynamicsFile]:
+    """The file of the dynamics beside a memory's records.
+
+    Raises:
+        ConfigurationError: There is none.
+    """
+    folder = place.folder
+    path = Path() if folder is None else folder / DYNAMICS_FILE
+    if folder is None or not path.is_file():
+        raise ConfigurationError(
+            f"The memory at {place.shown!r} has no dynamics here: there is no {DYNAMICS_FILE}. An "
+            "agent makes it that was given memory_dynamics=, e.g. 'assistant'."
+        )
+    file = DynamicsFile(path)
+    try:
+        yield file
+    finally:
+        file.close()
+
+
+def _chosen(file: DynamicsFile, owner: str | None) -> dict[str, MemoryDynamicsSettings]:
+    owners = owners_of(file)
+    if owner is None:
+        return owners
+    if owner not in owners:
+        known = ", ".join(map(repr, owners)) or "none"
+        raise ConfigurationError(f"There are no dynamics of {owner!r} here; known: {known}.")
+    return {owner: owners[owner]}

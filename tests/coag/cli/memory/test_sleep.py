@@ -1,0 +1,115 @@
+"""`coag memory sleep`, `archived` and `restore`: a memory that fades, seen by its owner."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from kits.remembered import remembered
+from kits.sleepers import Calendar
+
+from coag.memory import LongTermMemory
+from coag.memory.consolidation import SleepJournal, sleep
+from coag.memory.dynamics import DYNAMICS_FILE, DynamicsFile, MemoryDynamics
+from coag.schema import SystemClock
+from coag.store import ChromaStore, HashEmbedder
+
+Say = Callable[..., Any]
+OLD = remembered("The charger stood at the door.")
+
+
+async def _lived(folder: Path) -> None:
+    """An agent's memory that slept long ago."""
+    clock = Calendar(SystemClock().now() - timedelta(days=400))
+    store = ChromaStore(folder / "long_term", HashEmbedder(64))
+    await store.add([OLD])
+    dynamics = MemoryDynamics(path=folder / DYNAMICS_FILE, owner="alice", clock=clock)
+    memory = LongTermMemory(store, scope="alice", dynamics=dynamics)
+    await sleep(memory)
+    await memory.close()
+
+
+@pytest.fixture
+def lived(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "alice"
+    asyncio.run(_lived(folder))
+    monkeypatch.setenv("COAG_MEMORY", str(folder))
+    monkeypatch.setenv("COAG_EMBEDDER", "hash-64")
+    return folder
+
+
+def test_sleep_says_what_would_change_then_does_it_and_the_archive_shows_it(
+    say: Say, lived: Path
+) -> None:
+    trial = say("memory", "sleep", str(lived), "--dry-run")
+    assert trial.code == 0
+    assert "fade: 1 of 1 would change, done" in trial.out
+    assert say("memory", "archived").code == 1
+    done = say("memory", "sleep", str(lived), "--owner", "alice")
+    assert "fade: 1 of 1 changed, done" in done.out
+    listed = say("memory", "archived")
+    assert listed.out.startswith(OLD.id[:8])
+    assert OLD.text in listed.out
+    (entry,) = say("memory", "archived", "--json").out.splitlines()
+    assert json.loads(entry)["text"] == OLD.text
+    log = (lived / "memory-log.jsonl").read_text(encoding="utf-8").splitlines()
+    assert [json.loads(one)["details"]["fade"] for one in log] == [1]
+
+
+def test_what_is_restored_is_found_again(say: Say, lived: Path) -> None:
+    say("memory", "sleep", str(lived))
+    assert OLD.text not in say("memory", "ls").out
+    assert say("memory", "restore", OLD.id[:8]).out.startswith(f"{OLD.id} is recalled again")
+    assert OLD.text in say("memory", "ls").out
+    assert "fade: 0 of 1 changed" in say("memory", "sleep", str(lived)).out
+    again = say("memory", "restore", OLD.id[:8])
+    assert (again.code, again.err) == (1, f"There is no record '{OLD.id[:8]}' in the archive.\n")
+
+
+def test_a_sleep_may_be_stopped_and_its_report_read_by_a_program(say: Say, lived: Path) -> None:
+    first = json.loads(say("memory", "sleep", str(lived), "--seconds", "0", "--json").out)
+    assert first["stopped_at"] == "fade"
+    second = json.loads(say("memory", "sleep", str(lived), "--json").out)
+    assert (second["resumed_at"], second["stopped_at"]) == ("fade", "")
+
+
+def test_two_sleeps_at_once_are_refused(say: Say, lived: Path) -> None:
+    file = DynamicsFile(lived / DYNAMICS_FILE)
+    with SleepJournal(file, "alice").held():
+        refused = say("memory", "sleep", str(lived))
+    assert refused.code != 0
+    assert "sleeps already" in refused.err
+    file.close()
+
+
+def test_a_memory_without_dynamics_and_an_unknown_owner_are_said_so(say: Say, lived: Path) -> None:
+    unknown = say("memory", "sleep", str(lived), "--owner", "bob")
+    assert (unknown.code, "known: 'alice'" in unknown.err) == (2, True)
+    (lived / DYNAMICS_FILE).unlink()
+    none = say("memory", "sleep")
+    assert (none.code, "has no dynamics" in none.err) == (2, True)
+
+
+def test_a_step_that_fails_makes_the_command_fail(say: Say, lived: Path) -> None:
+    file = DynamicsFile(lived / DYNAMICS_FILE)
+    with file.transaction() as db:
+        db.execute("UPDATE states SET strength = 'much'")
+    file.close()
+    failed = say("memory", "sleep", str(lived))
+    assert failed.code == 1
+    assert "fade: 0 of 0 changed, failed" in failed.out
+    assert "archive: 0 of 0 changed, done" in failed.out
+
+
+def test_settings_of_another_version_are_an_error(say: Say, lived: Path) -> None:
+    file = DynamicsFile(lived / DYNAMICS_FILE)
+    with file.transaction() as db:
+        db.execute("UPDATE owners SET settings = '{\"telepathy\": 1}'")
+    file.close()
+    failed = say("memory", "sleep", str(lived))
+    assert (failed.code, "dynamics of 'alice'" in failed.err) == (2, True)
