@@ -291,7 +291,8 @@ async def test_goals_are_delegated_over_mcp_and_come_in_no_circle_there_either()
 @pytest.mark.timeout(60)
 async def test_goals_that_another_worker_ends_say_so_too(tmp_path: Path) -> None:
     if (programs := postgres_programs()) is None:
-        pytest.skip("Postgres is not installed")
+        pytest.skip("no initdb and pg_ctl on this machine")
+    pytest.importorskip("psycopg", reason="the extra coag[postgres] is not installed")
     office, told = Workspace(), asyncio.Event()
     office.subscribe(lambda _: told.set())
     with postgres_server(programs) as conninfo:
