@@ -1,4 +1,4 @@
-"""Where goals come from: messages, signals and the clock; the last two set each of theirs once."""
+"""Where goals come from: messages, signals, clock and intentions; the last three set one once."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from autogen_agentchat.messages import BaseChatMessage
 from pydantic import Field
 
 from coag.errors import ConfigurationError
+from coag.memory.consolidation import Intentions
 from coag.schema import Clock, Moment, PerceptKind, Trust, Value
 from coag.situated import (
     DELEGATES,
@@ -102,6 +103,7 @@ class GoalSetter:
         perception: The agent's tools.
         store: Where the inbox of the signals is.
         clock: Gives the time.
+        intentions: What the agent wants to remember at a time, where it has such intentions.
     """
 
     def __init__(
@@ -111,6 +113,7 @@ class GoalSetter:
         perception: ToolPerception,
         store: ActivityStore,
         clock: Clock,
+        intentions: Intentions | None = None,
     ) -> None:
         self._signals = [goal for goal in goals if isinstance(goal, SignalGoal)]
         self._timed = [goal for goal in goals if isinstance(goal, TimedGoal)]
@@ -118,6 +121,7 @@ class GoalSetter:
         self._perception = perception
         self._store = store
         self._clock = clock
+        self._intentions = intentions
         self._tasks: list[asyncio.Task[None]] = []
 
     async def start(self) -> None:
@@ -134,6 +138,8 @@ class GoalSetter:
                 self._begin(self._focus_later(tool))
         for goal in self._timed:
             self._begin(self._keep_time(goal))
+        if self._intentions is not None:
+            self._begin(self._keep_reminders(self._intentions))
         self.look()
         if self._store.shared and tools:
             self._begin(self._look_after_others())
@@ -211,6 +217,19 @@ class GoalSetter:
                 )
             following = goal.start + timedelta(seconds=(number + 1) * goal.every)
             left = (following - now).total_seconds()
+            await asyncio.sleep(min(max(left, 0.0), _LOOK_AGAIN))
+
+    async def _keep_reminders(self, intentions: Intentions) -> None:
+        """Begins an activity for each reminder by time, which names it; then it is perceived."""
+        while True:
+            intentions.check()
+            for percept in await intentions.unperceived(STANDING, kinds=("time",)):
+                name = percept.id.replace("/", "-")
+                source, trust = percept.source, percept.trust
+                self._add(percept.content, source=source, trust=trust, activity_id=f"remind-{name}")
+                intentions.perceived([percept.id])
+            due = intentions.next_at()
+            left = _LOOK_AGAIN if due is None else (due - self._clock.now()).total_seconds()
             await asyncio.sleep(min(max(left, 0.0), _LOOK_AGAIN))
 
 

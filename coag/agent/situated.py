@@ -18,6 +18,7 @@ from autogen_core.models import ChatCompletionClient
 from coag.context import SituatedContext
 from coag.errors import ConfigurationError, StateError
 from coag.memory import LongTermMemory
+from coag.memory.consolidation import Intentions
 from coag.schema import Clock, SystemClock
 from coag.situated import (
     RUNS_NAME,
@@ -118,6 +119,8 @@ class SituatedAgent(BaseChatAgent, ActivityControl, Component[SituatedAgentConfi
         situated: How activities wait, and what their prompts show.
         description: For teams.
         clock: Gives the time of deadlines and of goals that the clock sets.
+        intentions: What the agent wants to remember: at its time each begins an activity. For those
+            by event and context give `modules` that make an `IntentionModule`, with `times=False`.
         arguments: Further arguments of `CoagAgent`, e.g. `constraints`, `approval`, `bounds`.
 
     Raises:
@@ -149,6 +152,7 @@ class SituatedAgent(BaseChatAgent, ActivityControl, Component[SituatedAgentConfi
         situated: SituatedSettings | None = None,
         description: str = DESCRIPTION,
         clock: Clock | None = None,
+        intentions: Intentions | None = None,
         **arguments: Any,
     ) -> None:
         super().__init__(name, description)
@@ -184,7 +188,10 @@ class SituatedAgent(BaseChatAgent, ActivityControl, Component[SituatedAgentConfi
         self.scheduler = ActivityScheduler(
             self.store, self.minds, clock=clock, workers=workers, claimed=self.perception.adopt
         )
-        self._goals = GoalSetter(goals, self.add_goal, self.perception, self.store, self.clock)
+        self._intentions = intentions
+        self._goals = GoalSetter(
+            goals, self.add_goal, self.perception, self.store, self.clock, intentions
+        )
         given = {"folder": inside and str(inside), "store": store, "answer": answer, "live": live}
         given |= {"goals": list(goals), "workers": workers, "budget": self.budget}
         given |= {"situated": self._situated, "perception": self.perception.settings}
@@ -321,6 +328,11 @@ class SituatedAgent(BaseChatAgent, ActivityControl, Component[SituatedAgentConfi
     # ---- as an AutoGen component ----
 
     def _to_config(self) -> SituatedAgentConfig:
+        if self._intentions is not None:
+            raise ConfigurationError(
+                "intentions= cannot be written down: they are in the file of memory's dynamics. "
+                "Make the agent in code, with Intentions over the same file."
+            )
         arguments: dict[str, Any] = {**self._arguments, "description": self.description}
         if self._memory_argument is not None:
             arguments["memory"] = self._memory_argument

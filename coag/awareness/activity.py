@@ -262,6 +262,7 @@ def percept_by_rules(
             PerceptKind.PROPERTY_CHANGE
             | PerceptKind.SIGNAL
             | PerceptKind.TIME_OUT
+            | PerceptKind.REMINDER
             | PerceptKind.GAP
         ):
             news = f"{source} tells: {short(percept.content)}"

@@ -32,6 +32,8 @@ class PerceptKind(StrEnum):
     SIGNAL = "signal"
     TIME_OUT = "time_out"
     """What was waited for did not arrive by the deadline."""
+    REMINDER = "reminder"
+    """What the agent wanted to remember now."""
     GAP = "gap"
     """Signals may be missing: a tool was restarted, or its log is shorter than what was missed."""
     IMPASSE = "impasse"

@@ -8,6 +8,16 @@ docs/design/memory-dynamics.md is its design.
 
 from .asking import consolidation_procedures
 from .compressor import Compressed, Triage, compress, related, triage_of
+from .intention_module import CANCEL_ACTION, REMIND_ACTION, IntentionModule
+from .intentions import (
+    REMINDERS,
+    AtEvent,
+    AtTime,
+    InContext,
+    Intention,
+    Intentions,
+    Trigger,
+)
 from .journal import SleepJournal, SleepPosition
 from .notes import HeardMessage, NoteType, ObservationNote, note_type_of, notes_of, priority_of
 from .observer import MemoryObserver, Observed
@@ -64,6 +74,16 @@ __all__ = [
     "EventWitness",
     "WitnessedEvent",
     "character_of",
+    "Intentions",
+    "Intention",
+    "Trigger",
+    "AtTime",
+    "AtEvent",
+    "InContext",
+    "IntentionModule",
+    "REMINDERS",
+    "REMIND_ACTION",
+    "CANCEL_ACTION",
     "SessionEnd",
     "SessionStart",
     "end_session",
