@@ -67,13 +67,13 @@ def goal_of(messages: Sequence[BaseChatMessage]) -> tuple[str, Trust]:
     return text, Trust.USER if by_user else Trust.UNTRUSTED
 
 
-def check_goals(goals: Sequence[Goal]) -> None:
+def check_goals(goals: Sequence[Goal | Intentions]) -> None:
     """Refuses goals that could not be told apart.
 
     Raises:
         ConfigurationError: Two of them have the same name.
     """
-    counts = Counter(goal.name for goal in goals)
+    counts = Counter(goal.name for goal in goals if not isinstance(goal, Intentions))
     if doubled := sorted(name for name, count in counts.items() if count > 1):
         raise ConfigurationError(f"goals= has names twice: {', '.join(doubled)}.")
 
@@ -98,30 +98,28 @@ class GoalSetter:
     whenever the process is killed and started again.
 
     Args:
-        goals: The goals.
+        goals: The goals, and intentions that set some.
         add: Begins an activity.
         perception: The agent's tools.
         store: Where the inbox of the signals is.
         clock: Gives the time.
-        intentions: What the agent wants to remember at a time, where it has such intentions.
     """
 
     def __init__(
         self,
-        goals: Sequence[Goal],
+        goals: Sequence[Goal | Intentions],
         add: AddGoal,
         perception: ToolPerception,
         store: ActivityStore,
         clock: Clock,
-        intentions: Intentions | None = None,
     ) -> None:
         self._signals = [goal for goal in goals if isinstance(goal, SignalGoal)]
         self._timed = [goal for goal in goals if isinstance(goal, TimedGoal)]
+        self._intentions = [goal for goal in goals if isinstance(goal, Intentions)]
         self._add = add
         self._perception = perception
         self._store = store
         self._clock = clock
-        self._intentions = intentions
         self._tasks: list[asyncio.Task[None]] = []
 
     async def start(self) -> None:
@@ -138,8 +136,9 @@ class GoalSetter:
                 self._begin(self._focus_later(tool))
         for goal in self._timed:
             self._begin(self._keep_time(goal))
-        if self._intentions is not None:
-            self._begin(self._keep_reminders(self._intentions))
+        for intentions in self._intentions:
+            await self._remind(intentions)
+            self._begin(self._keep_reminders(intentions))
         self.look()
         if self._store.shared and tools:
             self._begin(self._look_after_others())
@@ -220,17 +219,21 @@ class GoalSetter:
             await asyncio.sleep(min(max(left, 0.0), _LOOK_AGAIN))
 
     async def _keep_reminders(self, intentions: Intentions) -> None:
-        """Begins an activity for each reminder by time, which names it; then it is perceived."""
+        """Sets the goals of reminders, each at its time."""
         while True:
-            intentions.check()
-            for percept in await intentions.unperceived(STANDING, kinds=("time",)):
-                name = percept.id.replace("/", "-")
-                source, trust = percept.source, percept.trust
-                self._add(percept.content, source=source, trust=trust, activity_id=f"remind-{name}")
-                intentions.perceived([percept.id])
             due = intentions.next_at()
             left = _LOOK_AGAIN if due is None else (due - self._clock.now()).total_seconds()
             await asyncio.sleep(min(max(left, 0.0), _LOOK_AGAIN))
+            await self._remind(intentions)
+
+    async def _remind(self, intentions: Intentions) -> None:
+        """Begins an activity for each reminder by time, which names it; then it is perceived."""
+        intentions.check()
+        for percept in await intentions.unperceived(STANDING, kinds=("time",)):
+            name = percept.id.replace("/", "-")
+            source, trust = percept.source, percept.trust
+            self._add(percept.content, source=source, trust=trust, activity_id=f"remind-{name}")
+            intentions.perceived([percept.id])
 
 
 def _report(task: asyncio.Task[None]) -> None:

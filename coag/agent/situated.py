@@ -107,7 +107,9 @@ class SituatedAgent(BaseChatAgent, ActivityControl, Component[SituatedAgentConfi
         store: `postgresql://HOST/NAME`, shared by workers: processes with this agent and folder.
         answer: `end` answers a message when its activity has ended; `id` at once, with the
             activity's id, so that a team's turn continues.
-        goals: Goals that signals and the clock set, beside those in messages.
+        goals: Goals that signals and the clock set, beside those in messages; and `Intentions`,
+            of which each by time begins an activity. For the others let `modules` make an
+            `IntentionModule` with `times=False`.
         context: Makes the context of an activity: `SituatedContext`, or a subclass for the domain.
         modules: Makes further cognitive modules of an activity.
         memory: Long-term memory of all activities; an ended one leaves an experience there. None
@@ -119,8 +121,6 @@ class SituatedAgent(BaseChatAgent, ActivityControl, Component[SituatedAgentConfi
         situated: How activities wait, and what their prompts show.
         description: For teams.
         clock: Gives the time of deadlines and of goals that the clock sets.
-        intentions: What the agent wants to remember: at its time each begins an activity. For those
-            by event and context give `modules` that make an `IntentionModule`, with `times=False`.
         arguments: Further arguments of `CoagAgent`, e.g. `constraints`, `approval`, `bounds`.
 
     Raises:
@@ -141,7 +141,7 @@ class SituatedAgent(BaseChatAgent, ActivityControl, Component[SituatedAgentConfi
         folder: Path | str | None = None,
         store: str | None = None,
         answer: Literal["end", "id"] = "end",
-        goals: Sequence[Goal] = (),
+        goals: Sequence[Goal | Intentions] = (),
         context: MakeContext = SituatedContext,
         modules: MakeModules = tuple,
         memory: MemoryArgument | None = None,
@@ -152,7 +152,6 @@ class SituatedAgent(BaseChatAgent, ActivityControl, Component[SituatedAgentConfi
         situated: SituatedSettings | None = None,
         description: str = DESCRIPTION,
         clock: Clock | None = None,
-        intentions: Intentions | None = None,
         **arguments: Any,
     ) -> None:
         super().__init__(name, description)
@@ -188,10 +187,7 @@ class SituatedAgent(BaseChatAgent, ActivityControl, Component[SituatedAgentConfi
         self.scheduler = ActivityScheduler(
             self.store, self.minds, clock=clock, workers=workers, claimed=self.perception.adopt
         )
-        self._intentions = intentions
-        self._goals = GoalSetter(
-            goals, self.add_goal, self.perception, self.store, self.clock, intentions
-        )
+        self._goals = GoalSetter(goals, self.add_goal, self.perception, self.store, self.clock)
         given = {"folder": inside and str(inside), "store": store, "answer": answer, "live": live}
         given |= {"goals": list(goals), "workers": workers, "budget": self.budget}
         given |= {"situated": self._situated, "perception": self.perception.settings}
@@ -328,11 +324,6 @@ class SituatedAgent(BaseChatAgent, ActivityControl, Component[SituatedAgentConfi
     # ---- as an AutoGen component ----
 
     def _to_config(self) -> SituatedAgentConfig:
-        if self._intentions is not None:
-            raise ConfigurationError(
-                "intentions= cannot be written down: they are in the file of memory's dynamics. "
-                "Make the agent in code, with Intentions over the same file."
-            )
         arguments: dict[str, Any] = {**self._arguments, "description": self.description}
         if self._memory_argument is not None:
             arguments["memory"] = self._memory_argument

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from coag.context import CoagContext, SituatedContext
 from coag.errors import ConfigurationError
 from coag.mcp import StdioServerParams, StreamableHttpServerParams, dumpable
+from coag.memory.consolidation import Intentions
 from coag.schema import CognitiveModule, from_import_name, import_name
 from coag.situated import (
     ActivityBudget,
@@ -71,7 +72,7 @@ class SituatedAgentConfig(BaseModel):
 def check_arguments(
     arguments: Mapping[str, Any],
     servers: Sequence[object],
-    goals: Sequence[Goal],
+    goals: Sequence[Goal | Intentions],
     store: str | None,
     folder: object,
 ) -> None:
@@ -141,6 +142,11 @@ def to_situated_config(
     Raises:
         ConfigurationError: An argument cannot be written down, or holds a secret.
     """
+    if any(isinstance(goal, Intentions) for goal in given["goals"]):
+        raise ConfigurationError(
+            "Intentions among goals= cannot be written down: they are in the file of memory's "
+            "dynamics. Make the agent in code, with Intentions over the same file."
+        )
     store: str | None = given["store"]
     if store is not None and urlsplit(store).password:
         raise ConfigurationError(

@@ -257,7 +257,7 @@ async def test_a_reminder_begins_an_activity_of_an_idle_agent_once_over_restarts
         lives = [(0, 0, Intentions), (1, 1, Interrupted), (5, 1, Intentions), (5, 1, Intentions)]
         for hours, activities, kind in lives:
             await clock.advance(3600 * hours)
-            given = {"folder": tmp_path / "cook", "intentions": kind(dynamics), "clock": clock}
+            given = {"folder": tmp_path / "cook", "goals": [kind(dynamics)], "clock": clock}
             async with cook(scripted("Cold."), workspace, **given) as agent:
                 await when_there_are(agent, activities)
                 for one in agent.store.find():
@@ -271,7 +271,7 @@ async def test_a_reminder_begins_an_activity_of_an_idle_agent_once_over_restarts
 
 async def test_an_agent_with_intentions_says_that_they_cannot_be_written_down() -> None:
     intentions = Intentions(MemoryDynamics("plain"))
-    agent = SituatedAgent("cook", scripted("Cold."), [], intentions=intentions)
-    with pytest.raises(ConfigurationError, match="intentions= cannot be written down"):
+    agent = SituatedAgent("cook", scripted("Cold."), [], goals=[intentions])
+    with pytest.raises(ConfigurationError, match="Intentions among goals= cannot be written down"):
         agent.dump_component()
     await agent.close()
