@@ -148,7 +148,7 @@ def to_situated_config(
             "dynamics. Make the agent in code, with Intentions over the same file."
         )
     store: str | None = given["store"]
-    if store is not None and urlsplit(store).password:
+    if store is not None and (urlsplit(store).password or "password" in urlsplit(store).query):
         raise ConfigurationError(
             "The address in store= has a password, which is not written down: give it by the "
             "environment variable PGPASSWORD or in ~/.pgpass, and leave it out of the address."

@@ -24,6 +24,7 @@ from kits.kettles import (
     when,
 )
 
+from coag._util.locks import try_lock
 from coag.agent import CoagAgent
 from coag.context import SituatedContext, SituatedState
 from coag.errors import ResumeError
@@ -36,6 +37,7 @@ from coag.situated import (
     ActivityState,
     ActivityStore,
     OnSignal,
+    StepDelayedError,
 )
 from coag.tracing import RunFolder, read_trace
 
@@ -276,6 +278,27 @@ async def test_an_answer_that_was_given_right_before_a_crash_is_not_thought_of_a
         async with cook(model, workspace, folder=tmp_path) as agent:
             again = await agent.ended(over.id)
         assert (again.end, again.result, model.calls) == (over.end, over.result, calls)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="locks do not say who holds a run")
+async def test_an_activity_whose_run_another_process_holds_is_not_continued_yet(
+    tmp_path: Path,
+) -> None:
+    async with kitchen() as (workspace, kettle):
+        async with cook(minded(careful), workspace, folder=tmp_path) as agent:
+            activity = agent.add_goal(GOAL)
+            await when(agent, activity.id, "blocked")
+        agent = cook(minded(careful), workspace, folder=tmp_path)
+        waiting = agent.activity(activity.id)
+        run = RunFolder(tmp_path / "runs" / (waiting.run or ""))
+        with run.trace_path.open("rb") as held:
+            assert try_lock(held)
+            with pytest.raises(StepDelayedError, match="has not let go"):
+                await agent.minds.step(waiting)
+        assert not run.held
+        kettle.boil()
+        async with agent:
+            assert (await agent.ended(activity.id)).end is ActivityEnd.DONE
 
 
 def kitchens(folder: Path, *words: str, seconds: float) -> list[dict[str, Any]]:

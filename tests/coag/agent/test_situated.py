@@ -318,3 +318,17 @@ async def test_steps_are_cycles_and_not_the_ends_of_turns() -> None:
     async with kitchen() as (workspace, _), cook(model, workspace) as agent:
         over = await agent.ended(agent.add_goal(GOAL).id)
         assert (over.steps, model.calls) == (2, 2)
+
+
+@pytest.mark.parametrize(
+    ("given", "problem"),
+    [
+        ({"store": "activities.sqlite"}, "postgresql://HOST/NAME, not 'activities.sqlite'"),
+        ({"store": "postgresql://db/x"}, "store= needs folder="),
+    ],
+)
+def test_a_store_that_workers_could_not_share_is_refused(
+    given: dict[str, Any], problem: str
+) -> None:
+    with pytest.raises(ConfigurationError, match=problem):
+        SituatedAgent("cook", ReplayChatCompletionClient(["Yes."]), [], **given)

@@ -35,6 +35,7 @@ from coag.situated import (
     OnProperty,
     SchedulerStoppedError,
     Step,
+    StepDelayedError,
     Wait,
 )
 from coag.situated.percepts import FLOOD
@@ -485,3 +486,13 @@ async def test_what_is_no_activity_is_named() -> None:
             stage.add("a", state=ActivityState.RUNNING)
         with pytest.raises(ValueError, match="at least 1, not 0 and 3"):
             Stage(workers=0)
+
+
+async def test_a_step_that_cannot_begin_yet_counts_neither_as_a_try_nor_as_a_step() -> None:
+    async with running(tries=1) as stage:
+        stage.add("a", budget=ActivityBudget(steps=1))
+        for _ in range(3):
+            await stage.mind.ends("a", StepDelayedError("held"))
+        await stage.mind.ends("a", Step(end=ActivityEnd.DONE))
+        assert stage.activity().end is ActivityEnd.DONE
+        assert stage.activity().steps == 1

@@ -11,10 +11,14 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from autogen_ext.models.replay import ReplayChatCompletionClient
 from kits.held_steps import HeldSteps, a_percept, a_signal, a_wait, an_activity, settled, until
 from kits.minds import NOW, HandClock
 
+from coag.agent import SituatedAgent
+from coag.cli import main
 from coag.errors import ConfigurationError
+from coag.mcp import StdioServerParams
 from coag.schema import PerceptKind
 from coag.situated import (
     ActivityEnd,
@@ -25,6 +29,7 @@ from coag.situated import (
     Delivery,
     EnhancedTool,
     InProcessConnection,
+    McpToolConnection,
     OnActivity,
     Step,
     ToolPerception,
@@ -330,6 +335,30 @@ async def test_what_one_worker_reads_reaches_the_activities_of_all_once(database
 
 
 # ---- The whole ----
+
+
+async def test_a_worker_is_a_component_without_password_and_seen_from_the_terminal(
+    database: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server = McpToolConnection(StdioServerParams(command="plant"), "plant")
+
+    def made(store: str) -> SituatedAgent:
+        model = ReplayChatCompletionClient(["Yes."])
+        return SituatedAgent("cook", model, [server], folder=tmp_path, store=store)
+
+    agent, other = made(database), made(f"{database}&password=hush")
+    activity = agent.add_goal("Boil the water.", activity_id="tea")
+    assert other.add_goal("Boil the water.", activity_id="tea") == activity
+    assert agent.dump_component().config["store"] == database
+    with pytest.raises(ConfigurationError, match="PGPASSWORD") as caught:
+        other.dump_component()
+    assert "hush" not in str(caught.value)
+    for words, shown in (("ls",), "tea"), (("show", "tea"), "Boil the water."):
+        with pytest.raises(SystemExit):
+            main(["activities", words[0], database, *words[1:]])
+        assert shown in capsys.readouterr().out
+    await agent.close()
+    await other.close()
 
 
 @pytest.mark.timeout(120)
