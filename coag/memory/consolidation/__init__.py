@@ -7,6 +7,7 @@ docs/design/memory-dynamics.md is its design.
 """
 
 from .asking import consolidation_procedures
+from .commitments import intend, time_in
 from .compressor import Compressed, Triage, compress, related, triage_of
 from .intention_module import CANCEL_ACTION, REMIND_ACTION, IntentionModule
 from .intentions import (
@@ -57,6 +58,8 @@ __all__ = [
     "notes_of",
     "note_type_of",
     "priority_of",
+    "intend",
+    "time_in",
     "Triage",
     "triage_of",
     "Compressed",
