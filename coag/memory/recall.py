@@ -142,6 +142,7 @@ class Recaller:
         With dynamics they are weighed, what has faded is left out, and some more come.
         """
         links = None if self.dynamics is None else self.dynamics.links
+        vectors = None if self.dynamics is None else self.dynamics.vectors
         most = search.k if recollection is None else recollection.fetch(search.k)
         asked_for = most
         current: list[RecalledRecord] = []
@@ -152,7 +153,7 @@ class Recaller:
                 if recollection is not None:
                     hits = _without_repeats(hits, search.k)
                 if links is not None:
-                    hits = await with_linked(hits, wide, self.store, links)
+                    hits = await with_linked(hits, wide, self.store, links, vectors)
                 current = [hit for hit in hits if self._in_force(hit.record)]
                 if recollection is not None:
                     current = recollection.weighed(current)

@@ -21,7 +21,7 @@ from .embedders import Embedder, HashEmbedder, WordLlamaEmbedder, text_vectors
 from .embedders_by_name import EmbeddingFunction, chroma_embedder, embedder_of
 from .filters import parse_where
 from .in_memory import InMemoryStore
-from .lexical import Lexicon, LexiconError, throw_away
+from .lexical import Lexicon, LexiconError, query_words, throw_away
 from .location import LTM_FOLDER, RECORDS_FILE, holds_records, public_location
 from .minilm import MiniLmEmbedder
 from .protocol import RecordStore, WrappedStore
@@ -56,6 +56,7 @@ __all__ = [
     "Lexicon",
     "LexiconError",
     "throw_away",
+    "query_words",
     "WrappedStore",
     "Search",
     "LinkSource",

@@ -19,6 +19,8 @@ DYNAMICS_FILE = "dynamics.sqlite3"
 """Its name beside an agent's records."""
 _VERSION = 1
 _COLUMNS = "CREATE TABLE IF NOT EXISTS record_columns (name TEXT PRIMARY KEY) WITHOUT ROWID"
+_PAGES = 4_000
+"""Pages of the log, 4 kB each, after which it is taken into the file; that waits for the disk."""
 _PATIENCE = 10.0
 """Seconds to wait for another process that writes."""
 
@@ -49,6 +51,7 @@ class DynamicsFile:
             if path is not None:
                 write_ahead(self._db, _PATIENCE)
                 self._db.execute("PRAGMA synchronous = NORMAL")
+                self._db.execute(f"PRAGMA wal_autocheckpoint = {_PAGES}")
             self._check_version()
         except (sqlite3.Error, OSError) as error:
             raise RecordStoreError(

@@ -11,15 +11,24 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
 from heapq import nsmallest
-from typing import Any
 
-from coag.schema import RecalledRecord, ScoreParts
-from coag.store import LinkSource, RecordStore, Search, ranked, short_id, slices
+from coag.schema import RecalledRecord, Record, ScoreParts
+from coag.store import (
+    LinkSource,
+    Ranking,
+    RecordStore,
+    Search,
+    condition_of,
+    flat_fields,
+    query_words,
+    ranked,
+    slices,
+)
 
 from .file import DynamicsFile
 from .settings import Links
+from .vectors import RecordVectors
 
 _TABLE = """
 CREATE TABLE IF NOT EXISTS links (
@@ -171,7 +180,11 @@ def spread(
 
 
 async def with_linked(
-    hits: Sequence[RecalledRecord], search: Search, store: RecordStore, links: RecordLinks
+    hits: Sequence[RecalledRecord],
+    search: Search,
+    store: RecordStore,
+    links: RecordLinks,
+    vectors: RecordVectors | None = None,
 ) -> list[RecalledRecord]:
     """The hits of a search, with what links add to their scores, and what only links find.
 
@@ -182,8 +195,9 @@ async def with_linked(
     Args:
         hits: What the search found, best first.
         search: What was asked.
-        store: Where the records are; asked once more, and only where links lead to further ones.
+        store: Where the records are; further ones are fetched from it by their ids.
         links: What ties the records.
+        vectors: Those at hand, for how much a further record has to do with the query.
     """
     settings = links.settings
     if not hits or hits[0].score <= 0.0:
@@ -195,25 +209,52 @@ async def with_linked(
     found = {hit.record.id for hit in hits}
     further = [one for one in active if one not in found and active[one] >= settings.least]
     best = nsmallest(settings.most, further, key=lambda one: (-active[one], one))
-    all_hits = [*hits, *(await _fetched(best, search, store))]
+    further_hits = await _fetched(best, search, store, vectors or RecordVectors())
+    if len(hits) >= search.k:  # a better one would have been found
+        further_hits = [_at_most(hits[-1].score, hit) for hit in further_hits]
+    all_hits = [*hits, *further_hits]
     raised = [_raised(hit, settings.weight * active.get(hit.record.id, 0.0)) for hit in all_hits]
     good = (hit for hit in raised if hit.score >= (search.min_score or 0.0))
     return ranked(good, search.k)
 
 
 async def _fetched(
-    ids: Collection[str], search: Search, store: RecordStore
+    ids: Collection[str], search: Search, store: RecordStore, vectors: RecordVectors
 ) -> list[RecalledRecord]:
-    """These records with their own scores for the query, as far as the search's filter lets them.
+    """These records as far as the search's filter lets them, with scores of their own.
 
-    The query may have nothing to do with them, so no least score is asked for.
+    A score is made of what the record has by itself: its meaning and its words. Another search
+    would take as long as the first one.
     """
     if not ids:
         return []
-    these: dict[str, Any] = {"short_id": {"$in": sorted({short_id(one) for one in ids})}}
-    where = these if search.where is None else {"$and": [search.where, these]}
-    wide = replace(search, where=where, min_score=0.0, k=len(ids), links=None)
-    return [hit for hit in await store.search(wide) if hit.record.id in ids]
+    condition = condition_of(search)
+    wanted = [
+        one
+        for one in await store.get(list(ids))
+        if one.kind is search.kind and condition.matches(flat_fields(one))
+    ]
+    cosines = await vectors.cosines(search.text or "", wanted, store)
+    words = query_words(search.text or "")
+    return [_scored(one, cosines.get(one.id, 0.0), words, search.ranking) for one in wanted]
+
+
+def _scored(
+    record: Record, cosine: float, words: Collection[str], ranking: Ranking | None
+) -> RecalledRecord:
+    if ranking is None:
+        return RecalledRecord(record=record, score=cosine)
+    there = frozenset(query_words(record.text))
+    share = sum(word in there for word in words) / max(1, len(words))
+    why = ScoreParts(dense=round(ranking.dense * cosine, 4), lexical=ranking.lexical * share)
+    return RecalledRecord(record=record, score=min(1.0, why.dense + why.lexical), why=why)
+
+
+def _at_most(score: float, hit: RecalledRecord) -> RecalledRecord:
+    if hit.score <= score:
+        return hit
+    why = hit.why and hit.why.model_copy(update={"form": round(score - hit.score, 4)})
+    return hit.model_copy(update={"score": score, "why": why})
 
 
 def _raised(hit: RecalledRecord, more: float) -> RecalledRecord:

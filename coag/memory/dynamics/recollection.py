@@ -23,8 +23,9 @@ from .recalling import FeltRecord, felt, pick_involuntary, reconsolidated, rival
 from .settings import InvoluntaryRecall
 from .states import RecordState, days_since, seconds
 
-_SPARE = 5
-"""Records that are asked for beside those wanted: spares of what faded, rivals, what is felt."""
+_SPARE = 2
+"""Records that are asked for beside those wanted: spares of what faded, rivals, what is felt. Each
+takes the store a little longer; where both memories are asked, half of what comes is not kept."""
 _SAMPLE = 50
 """States from which what comes unasked is chosen."""
 _DIGITS = 4
@@ -156,8 +157,10 @@ class Recollection:
     async def _rivals(
         self, kept: Sequence[RecalledRecord], others: Sequence[RecalledRecord], store: RecordStore
     ) -> tuple[str, ...]:
-        if self._settings.retrieval_induced_forgetting is None or not kept or not others:
+        how = self._settings.retrieval_induced_forgetting
+        if how is None or not kept or not others:
             return ()
+        others = others[: how.most]  # the best: to compare takes a vector of each
         records = [hit.record for hit in (*kept, *others)]
         vectors = await self._dynamics.vectors.of(records, store)
         winners, losers = ([hit.record.id for hit in some] for some in (kept, others))
@@ -166,7 +169,7 @@ class Recollection:
     def _change(self, kept: Sequence[str], weaker: Sequence[str]) -> None:
         dynamics, settings, traits = self._dynamics, self._settings, self._traits
         with dynamics.file.transaction():
-            there = dynamics.states.get(list(self._states))
+            there = dynamics.states.get(list({*kept, *weaker, *self._new}))
             newest = {one: self._states[one] for one in self._new} | there
             changed = {one: newest[one] for one in self._new - there.keys()}
             for one in kept:

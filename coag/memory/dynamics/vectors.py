@@ -46,6 +46,17 @@ class RecordVectors:
             self.keep(dict(zip((one.id for one in missing), made, strict=True)))
         return {one.id: self._kept[one.id] for one in records if one.id in self._kept}
 
+    async def cosines(
+        self, text: str, records: Sequence[Record], store: RecordStore
+    ) -> dict[str, float]:
+        """How alike a text and these records are, 0..1, by id; empty if its embedder is slow."""
+        embedder = _embedder_of(store)
+        if not records or not isinstance(embedder, _QUICK):
+            return {}
+        vectors = await self.of(records, store)
+        (query,) = await asyncio.to_thread(text_vectors, embedder, [text])
+        return {one: max(0.0, float(row @ query)) for one, row in vectors.items()}
+
     def keep(self, vectors: dict[str, NDArray[np.float32]]) -> None:
         """Keeps vectors at hand; of too many the oldest go."""
         self._kept |= vectors
