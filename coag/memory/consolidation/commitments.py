@@ -34,7 +34,7 @@ _DATE = re.compile(
 )
 _WEEKDAY = re.compile(rf"\b(next )?({'|'.join(_DAYS)})\b", re.IGNORECASE)
 _FROM_NOW = re.compile(
-    rf"\bin (\d{1, 4}|{'|'.join(_NUMBERS)}) ({'|'.join(_SECONDS)})s?\b", re.IGNORECASE
+    rf"\bin (\d{{1,4}}|{'|'.join(_NUMBERS)}) ({'|'.join(_SECONDS)})s?\b", re.IGNORECASE
 )
 _NEAR = re.compile(r"\b(today|tonight|tomorrow|next week|next month)\b", re.IGNORECASE)
 _NEAR_DAYS = {"today": 0, "tonight": 0, "tomorrow": 1, "next week": 7, "next month": 30}
