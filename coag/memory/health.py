@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing
 from datetime import datetime
 from hashlib import blake2b
@@ -107,14 +107,22 @@ class MemoryHealth(Value):
         return f"healthy, {look} thing(s) to look at" if look else "healthy"
 
 
-async def examine_memory(store: RecordStore, *, clock: Clock | None = None) -> MemoryHealth:
-    """Reads everything once and reports its state; changes nothing.
+def _nowhere(ids: Iterable[str]) -> set[str]:
+    return set()
 
-    The ids of all records are held in memory, and little more.
+
+async def examine_memory(
+    store: RecordStore,
+    *,
+    clock: Clock | None = None,
+    archived: Callable[[Iterable[str]], set[str]] = _nowhere,
+) -> MemoryHealth:
+    """Reads everything once, holds the ids, and reports the state of it; changes nothing.
 
     Args:
         store: Not yet used for recall or writing: that would repair its index of words first.
         clock: Says what time it is; None for the machine's.
+        archived: Gives those of some ids that are in the archive, and so not gone.
 
     Raises:
         RecordStoreError: If the store cannot be reached.
@@ -123,6 +131,7 @@ async def examine_memory(store: RecordStore, *, clock: Clock | None = None) -> M
     async for records in store.scan():
         for record in records:
             tally.take(record)
+    tally.faded = archived(tally.named())
     counts = {kind: await store.count(kind) for kind in MemoryKind}
     words = store.words_file if isinstance(store, ChromaStore) else None
     index = None if words is None else await asyncio.to_thread(_examine_index, words, tally.ids)
@@ -180,6 +189,8 @@ class _Tally:
         """Of each kind a current record."""
         self.superseded: dict[str, str] = {}
         """By what, by id."""
+        self.faded: set[str] = set()
+        """Those that records name, and that are in the archive."""
         self.duplicates = 0
         self.foreign_ids: list[str] = []
         """Records whose id is not that of their kind, scope and text."""
@@ -238,9 +249,20 @@ class _Tally:
             count += any(first not in names for _, _, names in differing)
         return count
 
+    def named(self) -> set[str]:
+        """The ids that records name, and that are not here."""
+        derived = (name for names in self._derived.values() for name in names)
+        return {name for name in (*derived, *self.superseded.values()) if name not in self.ids}
+
+    def hidden(self) -> list[str]:
+        """Records that are superseded by something that is gone."""
+        by = self.superseded.items()
+        return [one for one, name in by if name not in self.ids and name not in self.faded]
+
     def orphans(self) -> int:
         """Records that were concluded from something that is gone."""
-        return sum(any(n not in self.ids for n in names) for names in self._derived.values())
+        gone = self.named() - self.faded
+        return sum(not gone.isdisjoint(names) for names in self._derived.values())
 
 
 def _digest(text: str) -> bytes:
@@ -301,8 +323,7 @@ def _damage(
     if tally.foreign_ids:
         text = f"{len(tally.foreign_ids)} record(s) have an id that is not that of their text"
         yield f"{text}: {_named(tally.foreign_ids)}."
-    hidden = [one for one, by in tally.superseded.items() if by not in tally.ids]
-    if hidden:
+    if hidden := tally.hidden():
         text = f"{len(hidden)} record(s) are superseded by records that are gone: {_named(hidden)}."
         yield f"{text} Neither is recalled; `stats --mend` makes them hold again."
 

@@ -169,7 +169,7 @@ class Worker:
             self._memory,
             model=StructuredModel(ScriptedModel(self._gist)) if self._dice.random() < 0.5 else None,
             most_records=self._dice.choice([None, None, 7]),
-            on_progress=lambda *_: say({"step": True}),
+            on_progress=lambda _step, _examined: say({"step": True}),
         )
         await self._look()
 

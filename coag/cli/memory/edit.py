@@ -41,6 +41,7 @@ from .place import (
     check_can_ask,
     line,
     opened,
+    opened_whole,
     place_of,
     run,
     the_record,
@@ -291,7 +292,7 @@ def forget(
 async def _records_forgotten(
     place: MemoryPlace, ids: Sequence[str], scope: str | None, *, yes: bool
 ) -> list[Record]:
-    async with opened(place) as store:
+    async with opened_whole(place) as store:
         chosen = [await the_record(store, name, scope) for name in ids]
         records = list({one.id: one for one in chosen}.values())
         say(f"{len(records)} record(s) will be removed for good:", "bold")
@@ -314,7 +315,7 @@ async def _records_forgotten(
 
 
 async def _scope_forgotten(place: MemoryPlace, scope: str, *, yes: bool) -> int:
-    async with opened(place) as store:
+    async with opened_whole(place) as store:
         count, first = 0, list[Record]()
         async for records in store.scan(scopes=[scope]):
             count += len(records)
@@ -427,7 +428,7 @@ def revoke(  # noqa: PLR0913, PLR0917 - a command has as many arguments as optio
     _check_wanted(name, source, "dry run" if dry_run else reason, yes=yes or dry_run)
 
     async def revoked() -> Revocation:
-        async with opened(place) as store:
+        async with opened_whole(place) as store:
             full_id = await _full_id(store, name, scope)
             reached = LongTermMemory(store, scope=await _reached(store, scope, full_id))
             procedures = procedures_of(place)

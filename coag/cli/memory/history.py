@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import closing
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated
@@ -15,6 +16,7 @@ from coag.cli.options import AsJson
 from coag.cli.output import DIM, head, part, say, screen, show, write_json
 from coag.memory import held_when
 from coag.memory.correction import RelatedRecords, related_to
+from coag.memory.dynamics import DynamicsFile, MemoryArchive
 from coag.memory.health import MemoryHealth, examine_memory, repair_chains
 from coag.schema import MemoryKind, Record
 from coag.store import (
@@ -32,9 +34,11 @@ from .place import (
     MemoryPlace,
     NothingFoundError,
     day,
+    dynamics_of,
     line,
     minute,
     opened,
+    opened_whole,
     place_of,
     run,
     the_record,
@@ -72,7 +76,7 @@ def history(
     place = place_of(memory, embedder)
 
     async def found() -> RelatedRecords:
-        async with opened(place) as store:
+        async with opened_whole(place) as store:
             try:
                 record = await the_record(store, name, scope)
             except NothingFoundError as error:
@@ -219,8 +223,12 @@ def stats(
 
 
 async def _examined(place: MemoryPlace) -> MemoryHealth:
+    path = dynamics_of(place)
     async with opened(place) as store:
-        return await examine_memory(store)
+        if path is None:
+            return await examine_memory(store)
+        with closing(DynamicsFile(path)) as file:
+            return await examine_memory(store, archived=MemoryArchive(file).has)
 
 
 def _unfinished(begun: ReembedPlan) -> dict[str, object]:
@@ -239,7 +247,7 @@ def _notice(begun: ReembedPlan) -> str:
 
 
 async def _repaired(place: MemoryPlace) -> tuple[str, ...]:
-    async with opened(place) as store:
+    async with opened_whole(place) as store:
         return await repair_chains(store)
 
 

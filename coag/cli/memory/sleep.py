@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -33,6 +32,7 @@ from .options import By, Embedder, Limit, LinesOfJson, Memory, Scope
 from .place import (
     MemoryPlace,
     NothingFoundError,
+    dynamics_of,
     line,
     minute,
     opened,
@@ -212,18 +212,14 @@ def _file_of(place: MemoryPlace) -> Generator[DynamicsFile]:
     Raises:
         ConfigurationError: There is none.
     """
-    folder = place.folder
-    path = Path() if folder is None else folder / DYNAMICS_FILE
-    if folder is None or not path.is_file():
+    path = dynamics_of(place)
+    if path is None:
         raise ConfigurationError(
             f"The memory at {place.shown!r} has no dynamics here: there is no {DYNAMICS_FILE}. An "
             "agent makes it that was given memory_dynamics=, e.g. 'assistant'."
         )
-    file = DynamicsFile(path)
-    try:
+    with closing(DynamicsFile(path)) as file:
         yield file
-    finally:
-        file.close()
 
 
 def _chosen(file: DynamicsFile, owner: str | None) -> dict[str, MemoryDynamicsSettings]:

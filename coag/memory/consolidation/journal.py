@@ -19,8 +19,9 @@ from coag.schema import Value
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS sleep_journal (owner TEXT PRIMARY KEY, position TEXT NOT NULL);
-CREATE TABLE IF NOT EXISTS sleep_answers (
-  owner TEXT NOT NULL, question TEXT NOT NULL, answer TEXT NOT NULL, PRIMARY KEY (owner, question)
+CREATE TABLE IF NOT EXISTS gist_answers (
+  owner TEXT NOT NULL, record TEXT NOT NULL, question TEXT NOT NULL, answer TEXT NOT NULL,
+  PRIMARY KEY (owner, record, question)
 ) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS sleep_marks (
   owner TEXT NOT NULL, step TEXT NOT NULL, mark TEXT NOT NULL, PRIMARY KEY (owner, step)
@@ -68,7 +69,7 @@ class SleepJournal:
         """
         with _lock(self.file, self.owner):
             if not self._made:
-                self.file.create(_SCHEMA)
+                self.file.create(_SCHEMA, records=("gist_answers.record",))
                 self._made = True
             yield
 
@@ -89,19 +90,19 @@ class SleepJournal:
         """Notes that it is over: the next sleep begins at the beginning."""
         with self.file.transaction() as db:
             db.execute("DELETE FROM sleep_journal WHERE owner = ?", (self.owner,))
-            db.execute("DELETE FROM sleep_answers WHERE owner = ?", (self.owner,))
+            db.execute("DELETE FROM gist_answers WHERE owner = ?", (self.owner,))
 
-    def answer(self, question: str) -> str | None:
-        """What a model answered to a question in this sleep, before it was interrupted."""
-        query = "SELECT answer FROM sleep_answers WHERE owner = ? AND question = ?"
-        return self._value(query, self.owner, _digest(question))
+    def answer(self, record: str, question: str) -> str | None:
+        """What a model answered about a record in this sleep, before it was interrupted."""
+        query = "SELECT answer FROM gist_answers WHERE owner = ? AND record = ? AND question = ?"
+        return self._value(query, self.owner, record, _digest(question))
 
-    def keep_answer(self, question: str, answer: str) -> None:
-        """Keeps what a model answered until the sleep is over."""
+    def keep_answer(self, record: str, question: str, answer: str) -> None:
+        """Keeps what a model answered until the sleep is over, or the record is removed."""
         with self.file.transaction() as db:
             db.execute(
-                "INSERT OR REPLACE INTO sleep_answers VALUES (?, ?, ?)",
-                (self.owner, _digest(question), answer),
+                "INSERT OR REPLACE INTO gist_answers VALUES (?, ?, ?, ?)",
+                (self.owner, record, _digest(question), answer),
             )
 
     def mark(self, step: str) -> str | None:

@@ -302,7 +302,7 @@ class GistStep:
         settings, notes = work.dynamics.settings, list[str]()
         gist = gist_of(record.text, settings)
         if gist is not None and work.model is not None:
-            answer, problem = await _asked_gist(record.text, work, work.model)
+            answer, problem = await _asked_gist(record, work, work.model)
             better = usable_gist(answer, record.text, settings)
             if better is None or not _is_about(better, record.text):
                 why = problem or "its answer is empty, too long, or about something else"
@@ -314,17 +314,17 @@ class GistStep:
         return gisted(state, gist, work.now, settings), notes
 
 
-async def _asked_gist(text: str, work: SleepWork, model: StructuredModel) -> tuple[str, str]:
+async def _asked_gist(record: Record, work: SleepWork, model: StructuredModel) -> tuple[str, str]:
     """What a model gives as the gist of a text, and what went wrong; one of them is empty.
 
     An answer that came before the sleep was interrupted is not asked for again.
     """
     words = 0 if work.dynamics.settings.gist is None else work.dynamics.settings.gist.words
-    question = f"{_INSTRUCTION.format(words=words)}\n{text}"
-    kept = work.journal.answer(question)
+    question = f"{_INSTRUCTION.format(words=words)}\n{record.text}"
+    kept = work.journal.answer(record.id, question)
     if kept is not None:
         return kept, ""
-    shown = without_tags(cut_to_tokens(text, _LONGEST), names=("data",))
+    shown = without_tags(cut_to_tokens(record.text, _LONGEST), names=("data",))
     prompt = (
         PromptMessage(role="system", content=_INSTRUCTION.format(words=words)),
         PromptMessage(role="user", content=f"<data>\n{shown}\n</data>"),
@@ -334,7 +334,7 @@ async def _asked_gist(text: str, work: SleepWork, model: StructuredModel) -> tup
         answer = (await model.ask(prompt, _GistAnswer)).value.gist
     except (ModelAnswerError, ModelCallError) as error:
         return "", one_line(str(error), 200)
-    work.journal.keep_answer(question, answer)
+    work.journal.keep_answer(record.id, question, answer)
     return answer, ""
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -15,29 +16,34 @@ from kits.sleepers import Calendar
 
 from coag.memory import LongTermMemory
 from coag.memory.consolidation import SleepJournal, sleep
-from coag.memory.dynamics import DYNAMICS_FILE, DynamicsFile, MemoryDynamics
-from coag.schema import SystemClock
+from coag.memory.dynamics import DAY, DYNAMICS_FILE, DynamicsFile, MemoryDynamics
+from coag.schema import Lineage, Record, SystemClock
 from coag.store import ChromaStore, HashEmbedder
 
 Say = Callable[..., Any]
 OLD = remembered("The charger stood at the door.")
+FIRST = remembered("The lamp is off.").model_copy(update={"superseded_by": OLD.id})
+CHAINED = OLD.model_copy(update={"supersedes": FIRST.id})
+LATER = remembered("So it was charged.", lineage=Lineage(derived_from=(OLD.id,)))
 
 
-async def _lived(folder: Path) -> None:
-    """An agent's memory that slept long ago."""
+async def _lived(folder: Path, *records: Record) -> None:
+    """An agent's memory that slept long ago; all but the first of its records are used since."""
     clock = Calendar(SystemClock().now() - timedelta(days=400))
     store = ChromaStore(folder / "long_term", HashEmbedder(64))
-    await store.add([OLD])
+    await store.add(records)
     dynamics = MemoryDynamics(path=folder / DYNAMICS_FILE, owner="alice", clock=clock)
     memory = LongTermMemory(store, scope="alice", dynamics=dynamics)
     await sleep(memory)
+    states = dynamics.states.get([one.id for one in records[1:]]).values()
+    dynamics.states.put(replace(one, used_at=one.used_at + 400 * DAY) for one in states)
     await memory.close()
 
 
 @pytest.fixture
 def lived(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "alice"
-    asyncio.run(_lived(folder))
+    asyncio.run(_lived(folder, OLD))
     monkeypatch.setenv("COAG_MEMORY", str(folder))
     monkeypatch.setenv("COAG_EMBEDDER", "hash-64")
     return folder
@@ -113,3 +119,49 @@ def test_settings_of_another_version_are_an_error(say: Say, lived: Path) -> None
     file.close()
     failed = say("memory", "sleep", str(lived))
     assert (failed.code, "dynamics of 'alice'" in failed.err) == (2, True)
+
+
+# ---- The other commands, where something has faded ----
+
+
+@pytest.fixture
+def linked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, say: Say) -> Path:
+    """A record has faded that superseded one, and from which another was concluded."""
+    folder = tmp_path / "alice"
+    asyncio.run(_lived(folder, CHAINED, FIRST, LATER))
+    monkeypatch.setenv("COAG_MEMORY", str(folder))
+    monkeypatch.setenv("COAG_EMBEDDER", "hash-64")
+    assert "fade: 1 of 3 changed" in say("memory", "sleep").out
+    return folder
+
+
+@pytest.mark.usefixtures("linked")
+def test_history_shows_what_has_faded_and_stats_misses_nothing(say: Say) -> None:
+    shown = say("memory", "history", OLD.id).out
+    assert all(one.text in shown for one in (OLD, FIRST, LATER))
+    health = json.loads(say("memory", "stats", "--json").out)
+    assert (health["healthy"], health["findings"]) == (True, [])
+    say("memory", "stats", "--mend")
+    assert FIRST.text not in say("memory", "ls").out
+
+
+@pytest.mark.usefixtures("linked")
+def test_revoking_what_has_faded_takes_what_was_concluded_and_restores_what_was_before(
+    say: Say,
+) -> None:
+    done = say("memory", "revoke", OLD.id, "--reason", "It was a lie.", "--yes").out
+    assert f"hold again: {FIRST.id}" in done
+    assert say("memory", "archived").code == 1
+    left = say("memory", "ls").out
+    assert FIRST.text in left
+    assert LATER.text not in left
+
+
+def test_what_has_faded_can_be_forgotten_with_all_that_is_known_of_it(
+    say: Say, linked: Path
+) -> None:
+    assert say("memory", "forget", OLD.id[:8], "--yes").out == f"{OLD.id} is forgotten.\n"
+    file = DynamicsFile(linked / DYNAMICS_FILE)
+    assert file.rows("SELECT record FROM archive") == []
+    assert file.rows("SELECT record FROM states WHERE record = ?", OLD.id) == []
+    file.close()

@@ -108,9 +108,16 @@ async def test_a_shared_record_leaves_the_store_once_every_owner_has_forgotten_i
 ) -> None:
     clock, path = Calendar(), tmp_path / "dynamics.sqlite3"
     store = InMemoryStore(HashEmbedder())
-    shared = {"store": store, "path": path, "clock": clock}
-    alice = sleeper(scope=Scopes(own="alice", writes=("team:x",)), owner="alice", **shared)
-    bob = sleeper(scope=Scopes(own="bob", writes=("team:x",)), owner="bob", **shared)
+    alice, bob = (
+        sleeper(
+            store,
+            scope=Scopes(own=name, writes=("team:x",)),
+            owner=name,
+            path=path,
+            clock=clock,
+        )
+        for name in ("alice", "bob")
+    )
     (record,) = await fill(alice, 1, scope="team:x")
     await sleep(alice)
     clock.passes(150)
@@ -354,14 +361,18 @@ async def test_the_journal_is_the_owners_own() -> None:
     with alice.held(), bob.held():
         here = SleepPosition(started_at=1.0, step="fade", cursor="a", steps=("encode",))
         alice.note(here)
-        alice.keep_answer("question", "answer")
+        alice.keep_answer("a", "question", "answer")
         alice.set_mark("schemas", "5")
-        assert (bob.position(), bob.answer("question"), bob.mark("schemas")) == (None, None, None)
-        assert (alice.position(), alice.answer("question")) == (here, "answer")
+        assert (bob.position(), bob.answer("a", "question"), bob.mark("schemas")) == (
+            None,
+            None,
+            None,
+        )
+        assert (alice.position(), alice.answer("a", "question")) == (here, "answer")
         bob.end()
         assert alice.position() == here
         alice.end()
-        assert (alice.position(), alice.answer("question")) == (None, None)
+        assert (alice.position(), alice.answer("a", "question")) == (None, None)
         assert alice.mark("schemas") == "5"
 
 
