@@ -1,8 +1,11 @@
 """Export and import: all records of a memory in a file of JSON lines, and back.
 
 The first line is a header; each further line is a record with every field, superseded ones
-included. Vectors are not part of it: the memory that imports makes its own. `import_records`
-brings the records back as they were; if it is interrupted, the same call completes it.
+included. Vectors are not part of it: the memory that imports makes its own. Nor is what dynamics
+know of the records (strength, gists, links): where they are imported, they are as old as they are
+and begin to fade anew. Those in the archive come along where `dynamics.whole(store)` is exported.
+`import_records` brings the records back as they were; if it is interrupted, the same call completes
+it.
 """
 
 from __future__ import annotations
