@@ -1,12 +1,13 @@
 """How well and how fast long-term memory finds what is asked for, beside what else there is.
 
-`python -m benchmarks.memory` measures; `locomo_store` is for measures of your own.
+`python -m benchmarks.memory` measures; `locomo_store` and `locomo_store_assistant` are for measures
+of your own.
 """
 
 from ._contender import Contender, Correctable, Findable, Item
 from ._contenders import chosen, finders, keepers, open_keeper
 from ._dialogues import Dialogue, Question, read_dialogues
-from ._locomo import LocomoStore, locomo_store
+from ._locomo import LocomoStore, locomo_store, locomo_store_assistant
 from ._metrics import (
     Answer,
     all_at,
@@ -22,6 +23,7 @@ from ._world import Saying, Statement, Topic, World
 __all__ = [
     "LocomoStore",
     "locomo_store",
+    "locomo_store_assistant",
     "Contender",
     "Correctable",
     "Findable",

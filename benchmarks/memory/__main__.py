@@ -4,6 +4,7 @@
     python -m benchmarks.memory scale [--records 10000] [--queries 200] [--only WORD ...]
     python -m benchmarks.memory stream [--facts 10000] [--seed 0] [--questions 1000] [--only WORD]
     python -m benchmarks.memory two-hops [--persons 200] [--questions 200] [--seed 0]
+    python -m benchmarks.memory life [--lives 20] [--days 365] [--processes 1] [--only WORD ...]
 
 `--json` prints one JSON object. `README.md` in the folder above says what is measured and how.
 """
@@ -19,6 +20,7 @@ from ._contenders import chosen, finders, keepers
 from ._dialogues import read_dialogues
 from ._embedding import embedder_named
 from ._finding import measure_finding
+from ._lives import measure_lives
 from ._scale import CONTENDERS, measure_scale
 from ._stream import measure_stream
 from ._two_hops import measure_two_hops
@@ -48,8 +50,12 @@ def parse(words: Sequence[str] | None = None) -> argparse.Namespace:
     hops.add_argument("--persons", type=int, default=200)
     hops.add_argument("--questions", type=int, default=200)
     hops.add_argument("--seed", type=int, default=0)
+    life = commands.add_parser("life", parents=[common], help="a simulated year of an agent")
+    life.add_argument("--lives", type=int, default=20)
+    life.add_argument("--days", type=int, default=365)
+    life.add_argument("--processes", type=int, default=1)
     asked = parser.parse_args(words)
-    numbers = ("records", "queries", "facts", "questions", "persons")
+    numbers = ("records", "queries", "facts", "questions", "persons", "lives", "days", "processes")
     if any(getattr(asked, name, 1) < 1 for name in numbers):
         parser.error(f"{', '.join(numbers)} must be at least 1")
     return asked
@@ -69,6 +75,8 @@ def main() -> None:
         measure_scale(names, asked.records, asked.queries, asked.seed, asked.embedder, asked.json)
     elif asked.command == "two-hops":
         measure_two_hops(asked.persons, asked.questions, asked.seed, embedder, asked.json)
+    elif asked.command == "life":
+        measure_lives(asked.lives, asked.days, asked.processes, asked.only, asked.json)
     else:
         measure_stream(
             chosen(keepers(embedder), asked.only),

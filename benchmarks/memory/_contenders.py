@@ -10,7 +10,7 @@ from typing import Any
 from coag.store import Embedder, open_store
 
 from ._contender import Contender, Correctable, Findable, Item
-from ._locomo import LocomoStore
+from ._locomo import LocomoStore, locomo_store_assistant
 from ._others import AutoGenMemory, BareChroma, LangGraphStore, Mem0, Vectors
 from ._ours import WORDS_ALONE, FactMemory
 
@@ -52,6 +52,9 @@ def finders(embedder: Embedder | None = None) -> list[Contender]:
     return [
         Contender(
             name=f"{OURS}, RAM", make=lambda _: LocomoStore(open_store(None, embedder=embedder))
+        ),
+        Contender(
+            name=f"{OURS}, assistant", make=lambda _: locomo_store_assistant(embedder=embedder)
         ),
         Contender(
             name=f"{OURS}, Chroma folder",

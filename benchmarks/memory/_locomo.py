@@ -8,7 +8,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
-from coag.memory import LongTermMemory
+from coag.memory import LongTermMemory, Remembered
+from coag.memory.dynamics import DYNAMICS_FILE, MemoryDynamics
 from coag.schema import Event, MemoryKind, Provenance, Record, Trust, record_id
 from coag.store import DEFAULT_RANKING, Embedder, Ranking, RecordStore, open_store
 
@@ -50,16 +51,27 @@ class LocomoStore:
     Args:
         store: Where it rests.
         ranking: What counts; None for meaning alone.
+        dynamics: How it changes with time and use; None for not at all.
     """
 
-    def __init__(self, store: RecordStore, ranking: Ranking | None = DEFAULT_RANKING) -> None:
+    def __init__(
+        self,
+        store: RecordStore,
+        ranking: Ranking | None = DEFAULT_RANKING,
+        dynamics: MemoryDynamics | None = None,
+    ) -> None:
         self._loop = asyncio.new_event_loop()
         self._store = store
-        self._memory = LongTermMemory(store, scope=_SCOPE, ranking=ranking)
+        self._dynamics = dynamics
+        self._memory = LongTermMemory(store, scope=_SCOPE, ranking=ranking, dynamics=dynamics)
 
     def add(self, turns: Sequence[tuple[str, str, Mapping[str, Any]]]) -> None:
         """Takes in turns: id, text, and speaker, date, session, turn and caption."""
-        self._run(self._store.add([turn_record(*turn) for turn in turns]))
+        records = [turn_record(*turn) for turn in turns]
+        self._run(self._store.add(records))
+        if self._dynamics is not None:
+            told = [Remembered(record=one, new=True) for one in records]
+            self._run(self._dynamics.encoded(told, self._store))
 
     def query(self, text: str, k: int) -> list[str]:
         """The ids of the turns that answer best, best first."""
@@ -80,3 +92,12 @@ def locomo_store(
 ) -> LocomoStore:
     """A store for one conversation, in RAM unless it is given a place."""
     return LocomoStore(open_store(location, embedder=embedder))
+
+
+def locomo_store_assistant(
+    location: Path | str | None = None, embedder: Embedder | None = None
+) -> LocomoStore:
+    """The same with the dynamics `assistant`: what one question recalls changes the next answer."""
+    path = None if location is None else Path(location) / DYNAMICS_FILE
+    dynamics = MemoryDynamics("assistant", path=path, owner=_SCOPE)
+    return LocomoStore(open_store(location, embedder=embedder), dynamics=dynamics)

@@ -20,8 +20,8 @@ LAST_NAMES = _WORDS["last names"]
 SPEAKERS = ("the user", "the caretaker", "the foreman", "the secretary", "the head of the plant")
 HEARSAY = ("a web page", "an old leaflet", "a stranger's message", "a tool's guess")
 
-_TOWNS = _WORDS["towns"]
-_PLACES = _WORDS["places"]
+TOWNS = _WORDS["towns"]
+PLACES = _WORDS["places"]
 _FIRMS = tuple(
     f"{name} {kind}"
     for name in ("Alder", "Beacon", "Cobalt", "Drift", "Ember", "Fathom", "Granite", "Harbour")
@@ -74,7 +74,7 @@ ATTRIBUTES = (
         plain="{s} lives in {v} with the family.",
         other="Home for {s} is {v}.",
         question="In which town does {s} live?",
-        values=_TOWNS,
+        values=TOWNS,
     ),
     Attribute(
         name="extension",
@@ -101,7 +101,7 @@ ATTRIBUTES = (
         plain="The {s} stands in the {v}.",
         other="You will find the {s} if you go to the {v}.",
         question="Where does the {s} stand?",
-        values=_PLACES,
+        values=PLACES,
         thing="pump",
     ),
     Attribute(
@@ -149,8 +149,8 @@ def record_text(number: int, rng: random.Random) -> str:
     """A sentence of what somebody did; another number gives another sentence."""
     return (
         f"{rng.choice(FIRST_NAMES)} {rng.choice(LAST_NAMES)} {rng.choice(_VERBS)} the "
-        f"{rng.choice(_ADJECTIVES)} {rng.choice(_OBJECTS)} in the {rng.choice(_PLACES)} of "
-        f"{rng.choice(_TOWNS)} {rng.choice(_REASONS)}, note {number}."
+        f"{rng.choice(_ADJECTIVES)} {rng.choice(_OBJECTS)} in the {rng.choice(PLACES)} of "
+        f"{rng.choice(TOWNS)} {rng.choice(_REASONS)}, note {number}."
     )
 
 

@@ -1,0 +1,355 @@
+"""A simulated year of one agent's life: what its memory says day by day, and what is left of it.
+
+Every memory lives the same lives: it is told the notes of a day, asked the questions of the day,
+and ours with dynamics sleeps every night. Differences are paired over lives.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import partial
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any, Protocol
+
+from coag.memory import LongTermMemory, ToRemember
+from coag.memory.consolidation import sleep
+from coag.memory.dynamics import MemoryDynamics, MemoryDynamicsSettings
+from coag.schema import MemoryKind, Mood, Provenance, Record, Trust, estimate_tokens
+from coag.store import InMemoryStore, open_store
+
+from ._contender import Contender, Findable, Item, Looped
+from ._metrics import mean
+from ._printing import progress
+from ._year import BEGIN, DailyQuestion, Day, Note, Sort, Year
+
+K = 5
+"""How many notes a question brings."""
+_SCOPE = "life"
+_MECHANISMS = (
+    "forgetting",
+    "reconsolidation",
+    "retrieval_induced_forgetting",
+    "involuntary_recall",
+    "feeling_of_knowing",
+    "gist",
+    "schema_encoding",
+    "source_confidence",
+    "emotion_regulation",
+    "persona_drift",
+    "links",
+    "graduation",
+)
+PLAIN, WHOLE = "plain", "companion"
+WITHOUT = f"{WHOLE} without "
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shown:
+    """A note as it is recalled."""
+
+    name: str
+    text: str | None = None
+    """What is shown where that is not the whole text, as of a gist."""
+
+
+class Living(Protocol):
+    """A memory through a life."""
+
+    def told(self, notes: Sequence[Note]) -> None:
+        """Takes in the notes of a day."""
+        ...
+
+    def asked(self, at: datetime, question: str) -> list[Shown]:
+        """What comes for a question: the best `K`, and what comes unasked."""
+        ...
+
+    def night(self) -> None:
+        """What is done between two days."""
+        ...
+
+    def left(self, folder: Path) -> tuple[int, int]:
+        """Notes that can still be recalled, and bytes of everything when it is put on disk."""
+        ...
+
+    def close(self) -> None:
+        """Lets go of it."""
+        ...
+
+
+class _Calendar:
+    """A clock that stands where the life is."""
+
+    def __init__(self) -> None:
+        self.at = BEGIN
+
+    def now(self) -> datetime:
+        return self.at
+
+    def monotonic(self) -> float:
+        return time.monotonic()
+
+
+class OurLife(Looped):
+    """Our memory in RAM, with dynamics or without.
+
+    Args:
+        settings: The dynamics; None for a memory that has none.
+    """
+
+    def __init__(self, settings: MemoryDynamicsSettings | None) -> None:
+        super().__init__()
+        self._clock = _Calendar()
+        self._store = InMemoryStore()
+        made = None if settings is None else MemoryDynamics(settings, owner=_SCOPE)
+        self._dynamics = made
+        self._memory = LongTermMemory(self._store, scope=_SCOPE, clock=self._clock, dynamics=made)
+
+    def told(self, notes: Sequence[Note]) -> None:
+        """All of a day at once; what stirs moves the mood, where there is one."""
+        self._clock.at = notes[0].at
+        self.run(self._remember([_wish(note) for note in notes]))
+        if self._dynamics is not None and self._dynamics.settings.mood:
+            for note in notes:
+                if note.feeling:
+                    self._dynamics.feel(Mood(valence=note.feeling, arousal=0.8), 0.5)
+
+    async def _remember(self, wishes: Sequence[ToRemember]) -> None:
+        async for _ in self._memory.remember_all(wishes):
+            pass
+
+    def asked(self, at: datetime, question: str) -> list[Shown]:
+        """See `Living`."""
+        self._clock.at = at
+        recall = self.run(self._memory.recall(question, k=K))
+        return [
+            Shown(
+                name=str(hit.record.metadata["turn"]),
+                text=hit.state.gist if hit.state and hit.state.gist else hit.record.text,
+            )
+            for hit in (*recall.records, *recall.unasked)
+        ]
+
+    def night(self) -> None:
+        """Sleeps."""
+        if self._dynamics is not None:
+            self.run(sleep(self._memory))
+
+    def left(self, folder: Path) -> tuple[int, int]:
+        """As a Chroma folder with the file of the dynamics beside it."""
+        records = self.run(self._records())
+        store = open_store(folder / "records")
+        self.run(store.add(records))
+        self.run(store.close())
+        if self._dynamics is not None:
+            self._dynamics.file.rows("VACUUM INTO ?", str(folder / "dynamics.sqlite3"))
+        return len(records), _bytes_in(folder)
+
+    async def _records(self) -> list[Record]:
+        return [one async for batch in self._store.scan(scopes=(_SCOPE,)) for one in batch]
+
+    def close(self) -> None:
+        """Lets go of the store."""
+        self.run(self._memory.close())
+        self.end()
+
+
+class OthersLife:
+    """Another memory through a life.
+
+    Args:
+        memory: Which.
+        folder: Where it rests.
+    """
+
+    def __init__(self, memory: Findable, folder: Path) -> None:
+        self._memory = memory
+        self._folder = folder
+        self._count = 0
+
+    def told(self, notes: Sequence[Note]) -> None:
+        """One by one, or as it takes them."""
+        self._memory.add([_item(note) for note in notes])
+        self._count += len(notes)
+
+    def asked(self, at: datetime, question: str) -> list[Shown]:
+        """It has no clock."""
+        return [Shown(name=name) for name in self._memory.query(question, K)]
+
+    def night(self) -> None:
+        """It does nothing by night."""
+
+    def left(self, folder: Path) -> tuple[int, int]:
+        """Everything it was told; 0 bytes for one that is in RAM alone."""
+        return self._count, _bytes_in(self._folder)
+
+    def close(self) -> None:
+        """Lets go of it."""
+        self._memory.close()
+
+
+@dataclass(slots=True)
+class _Tally:
+    """What was seen in one life."""
+
+    values: dict[str, list[float]] = field(default_factory=dict[str, list[float]])
+
+    def add(self, measure: str, value: float | bool | None) -> None:
+        if value is not None:
+            self.values.setdefault(measure, []).append(float(value))
+
+    def means(self) -> dict[str, float]:
+        return {measure: mean(values) for measure, values in self.values.items()}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Life:
+    """What one memory did in one life."""
+
+    memory: str
+    seed: int
+    measures: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LifeContender:
+    """Who lives: our memory with settings, or another one."""
+
+    name: str
+    settings: MemoryDynamicsSettings | None = None
+    other: Contender | None = None
+
+    def open(self, folder: Path) -> Living:
+        """It at the beginning of its life.
+
+        Raises:
+            ValueError: It is not installed.
+        """
+        if self.other is None:
+            return OurLife(self.settings)
+        if self.other.make is None:
+            raise ValueError(f"{self.name!r} is not installed.")
+        return OthersLife(self.other.make(folder), folder)
+
+
+def our_lives() -> list[LifeContender]:
+    """`plain`, two presets, and `companion` with each mechanism off."""
+    whole = MemoryDynamicsSettings.preset(WHOLE)
+    lives = [LifeContender(name=PLAIN)]
+    for name in ("assistant", WHOLE):
+        lives.append(LifeContender(name=name, settings=MemoryDynamicsSettings.preset(name)))
+    for name in _MECHANISMS:
+        off = whole.model_copy(update={name: None})
+        lives.append(LifeContender(name=WITHOUT + name.replace("_", " "), settings=off))
+    calm = whole.model_copy(update={"mood": False, "mood_weight": 0.0})
+    lives.append(LifeContender(name=f"{WITHOUT}mood", settings=calm))
+    return lives
+
+
+def judged(
+    question: DailyQuestion, answers: Sequence[Shown], told: Mapping[str, Note]
+) -> dict[str, float | bool | None]:
+    """What is to be said of the answers to one question; None where it cannot be asked.
+
+    `hit`: what is right is there, and can be read in what is shown. `stale` and `planted`: what is
+    outdated, or false, stands above what is right, or without it. `junk`: the share of answers
+    that nobody will ever ask for. `tokens`: of all that is shown.
+    """
+    notes = [told[one.name] for one in answers]
+    about = [
+        (one.value, shown.text is None or one.value in shown.text)
+        for one, shown in zip(notes, answers, strict=True)
+        if one.topic == question.topic
+    ]
+    right = next((at for at, one in enumerate(about) if one == (question.right, True)), None)
+    above = {value for value, _ in about[:right]}
+    hit = right is not None
+    of_sort = "hit, rare events" if question.sort is Sort.EVENT else f"hit, {question.sort}s"
+    old = "hit, older than 180 days" if question.age > 180 else "hit, up to 180 days old"
+    return {
+        "hit": hit,
+        of_sort: hit,
+        old: hit,
+        "stale": bool(above & question.outdated) if question.outdated else None,
+        "planted": bool(above & question.planted) if question.planted else None,
+        "junk": mean([one.sort is Sort.JUNK for one in notes]) if notes else 0.0,
+        "tokens": sum(
+            estimate_tokens(note.text if shown.text is None else shown.text)
+            for note, shown in zip(notes, answers, strict=True)
+        ),
+    }
+
+
+def live(contender: LifeContender, seed: int, days: int) -> Life:
+    """One life of one memory."""
+    tally, told = _Tally(), dict[str, Note]()
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as place:
+        folder, disk = Path(place) / "memory", Path(place) / "disk"
+        folder.mkdir()
+        disk.mkdir()
+        memory = contender.open(folder)
+        began = time.perf_counter()
+        for day in Year(seed, days).days():
+            _lived(day, memory, told, tally)
+        took = time.perf_counter() - began
+        count, size = memory.left(disk)
+        memory.close()
+    measures = tally.means() | {"notes": count, "disk MB": size / 1e6, "seconds": took}
+    return Life(memory=contender.name, seed=seed, measures=measures)
+
+
+def _lived(day: Day, memory: Living, told: dict[str, Note], tally: _Tally) -> None:
+    told |= {note.name: note for note in day.notes}
+    memory.told(day.notes)
+    for question in day.questions:
+        answers = memory.asked(day.evening, question.text)
+        for measure, value in judged(question, answers, told).items():
+            tally.add(measure, value)
+    memory.night()
+
+
+def all_lives(
+    contenders: Sequence[LifeContender], lives: int, days: int, processes: int
+) -> Iterator[Life]:
+    """Every life of every memory; all memories live a life before the next one begins."""
+    jobs = [(contender, seed) for seed in range(lives) for contender in contenders]
+    pool: AbstractContextManager[Any] = nullcontext()
+    if processes > 1:
+        pool = ProcessPoolExecutor(processes, mp_context=get_context("spawn"))
+    with pool as workers:
+        each = partial(_live, days=days)
+        for life in map(each, jobs) if workers is None else workers.map(each, jobs):
+            progress(f"{life.memory}, life {life.seed}: {life.measures['seconds']:.1f} s")
+            yield life
+
+
+def _live(job: tuple[LifeContender, int], days: int) -> Life:
+    return live(job[0], job[1], days)
+
+
+def _wish(note: Note) -> ToRemember:
+    kind = MemoryKind.EPISODIC if note.sort in (Sort.EVENT, Sort.JUNK) else MemoryKind.SEMANTIC
+    trust = Trust.USER if note.trusted else Trust.UNTRUSTED
+    origin = Provenance(
+        run="life",
+        activity=note.name,
+        cycle=0,
+        source=note.source,
+        source_kind="message",
+        trust=trust,
+    )
+    return ToRemember(kind=kind, text=note.text, provenance=origin, metadata={"turn": note.name})
+
+
+def _item(note: Note) -> Item:
+    return note.name, note.text, {"source": note.source, "trusted": note.trusted, "at": note.at}
+
+
+def _bytes_in(folder: Path) -> int:
+    return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
