@@ -9,7 +9,7 @@ from coag.models import ScriptedReply, ScriptedRequest
 
 _VOICES = {
     "Lyra": "I felt sick with fear that day. {event} I wept, and I dream of it still.",
-    "Holt": "{event} The damage was counted, and a list of repairs was made before noon.",
+    "Holt": "{event} I counted the damage, and made a list of repairs before noon.",
     "Mira": "{event} I told everybody at the market, and I wondered what there was in it for me.",
 }
 _NUMBERED = re.compile(r"^(\d+)\. (.+)$", re.MULTILINE)

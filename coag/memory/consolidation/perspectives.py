@@ -39,7 +39,7 @@ from coag.schema import (
 from .asking import MODEL_ERRORS, ask_for, numbered
 from .literals import holds_literal, literals_of
 from .notes import IMPORTANCE, sentences_of
-from .voices import describe, in_first_person, told_by
+from .voices import describe, in_first_person, is_first_person, told_by
 
 EVENT = "event"
 """The type of the records that keep objective events."""
@@ -307,6 +307,8 @@ class PerspectiveObserver:
                 reason = "The model wrote nothing about it."
             elif _repeats(text, happened):
                 reason = "The model repeated the event."
+            elif not is_first_person(text):
+                reason = "The model did not write in the first person."
             elif any(text == one for one, _ in told.values()):
                 reason = "The model wrote the same of another event."
             told[record.id] = "" if reason else text, reason

@@ -47,6 +47,7 @@ from .perspectives import (
 )
 from .scope_index import ScopeEntry, ScopeIndex, note_scope, scope_index
 from .threads import NarrativeThread, keep_threads, moved_on, moved_on_by_model, threads_of
+from .voices import is_first_person
 
 SESSION_SUMMARY = "session_summary"
 """The type of the records that keep summaries."""
@@ -327,6 +328,11 @@ class _Ending:
             )
         except MODEL_ERRORS as error:
             self._failed(f"recap of {witness.name}", error)
+            return ""
+        if not is_first_person(answer.recap):
+            self.problems.append(
+                f"The model's recap of {witness.name} was left out: it is not in the first person."
+            )
             return ""
         known = [*texts, " ".join(values.values())]
         return self._true(answer.recap, known, f"recap of {witness.name}")

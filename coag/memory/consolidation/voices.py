@@ -175,6 +175,7 @@ _TOWARDS: Mapping[bool, Sequence[str]] = {
         "I kept an eye on {whom}, whom I dislike.",
     ),
 }
+_I = re.compile(r"\b(?:I|me|my|mine|myself|we|us|our)\b")
 _FIRST_PERSON_AFTER = re.compile(
     r"(?:^|[.!?;:,]\s|\b(?:and|but|that|while|when|then|so)\s)$", re.IGNORECASE
 )
@@ -202,6 +203,11 @@ def in_first_person(text: str, name: str) -> str:
     told = re.sub(r"\bI (?:were|is)\b", "I was", told)
     told = re.sub(r"\bI has\b", "I had", told)
     return told[:1].upper() + told[1:]
+
+
+def is_first_person(text: str) -> bool:
+    """Whether somebody tells of himself or herself in a text."""
+    return _I.search(text) is not None
 
 
 def told_by(

@@ -213,22 +213,25 @@ async def test_an_event_that_the_model_left_out_alone_falls_back(stage: Stage) -
     second = ATTACK.model_copy(update={"text": "Vex left with the cattle."})
     third = ATTACK.model_copy(update={"text": "Vex came back."})
     fourth = ATTACK.model_copy(update={"text": "Vex slept."})
+    fifth = ATTACK.model_copy(update={"text": "Vex woke up."})
     answer = {
         "memories": [
             {"number": 1, "text": "I was afraid of Vex."},
             {"number": 2, "text": "Vex left with the cattle. Vex came back."},
             {"number": 4, "text": "I was afraid of Vex."},
+            {"number": 5, "text": "Lyra was afraid when Vex woke up."},
             {"number": 7, "text": "I saw a seventh event."},
         ]
     }
     report = await stage.observe(
-        stage.witness("Lyra"), events=(ATTACK, second, third, fourth), model=model_of(answer)
+        stage.witness("Lyra"), events=(ATTACK, second, third, fourth, fifth), model=model_of(answer)
     )
     assert [(one.how, one.reason) for one in report.perspectives] == [
         ("model", ""),
         ("rules", "The model repeated the event."),
         ("rules", "The model wrote nothing about it."),
         ("rules", "The model wrote the same of another event."),
+        ("rules", "The model did not write in the first person."),
     ]
 
 

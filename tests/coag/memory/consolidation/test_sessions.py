@@ -284,7 +284,8 @@ async def test_a_model_that_speaks_of_something_else_or_lists_events_is_left_out
     end = await game.end(
         "s1",
         {"summary": "Material to work on."},
-        *RECAPS,
+        {"recap": "Lyra was afraid of Vex."},
+        RECAPS[1],
         threads("Vex demanded 100 gold of Millhaven."),
         {"stands": "Vex demanded gold.", "hooks": ["Lyra distrusts Vex."]},
     )
@@ -294,7 +295,8 @@ async def test_a_model_that_speaks_of_something_else_or_lists_events_is_left_out
     assert end.scenario is not None
     assert "Could come next" not in end.scenario.text
     assert "speaks of something else" in end.problems[0]
-    assert "that is an event" in end.problems[1]
+    assert "recap of Lyra was left out: it is not in the first person" in end.problems[1]
+    assert "that is an event" in end.problems[2]
 
 
 async def test_what_events_say_of_a_thread_counts_more_than_the_model(game: Game) -> None:
