@@ -424,8 +424,8 @@ class Renderer:
 
     def _recalled(self, memory: WorkingMemory) -> RenderPart | None:
         retrieval = memory.cognitive_state.retrieval
-        records = retrieval.records if retrieval else ()
-        return self._once("recalled", (records,), lambda: recalled_part(records))
+        records, felt = (retrieval.records, retrieval.felt) if retrieval else ((), ())
+        return self._once("recalled", (records, felt), lambda: recalled_part(records, felt))
 
     def _candidates(self, memory: WorkingMemory, material: PhaseMaterial) -> RenderPart | None:
         return candidates_part(memory, material.evaluations, material.predictions)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from typing import Any, cast
 
@@ -16,17 +16,20 @@ from coag.schema import (
     Candidate,
     Evaluation,
     EvaluationOutcome,
+    FeltRecord,
     Percept,
     PerceptKind,
     Phase,
     PromptMessage,
     RecalledRecord,
+    RecalledState,
     Section,
     Trust,
     as_read,
     cut_to_tokens,
     estimate_tokens,
     numbered,
+    shown_text,
     without_tags,
 )
 
@@ -302,10 +305,21 @@ def fitting(recall: Recall, room: int) -> Recall:
     )
 
 
-def recalled_part(records: Sequence[RecalledRecord]) -> RenderPart | None:
-    """What long-term memory brought back, best first, each with kind, score and trust."""
+def recalled_part(
+    records: Sequence[RecalledRecord], felt: Sequence[FeltRecord] = ()
+) -> RenderPart | None:
+    """What long-term memory brought back, best first, each with kind, score and trust.
+
+    Where memory has dynamics: also how old and how sure each is, gists in place of texts, and what
+    is only felt to be known.
+    """
     ids = {hit.record.id for hit in records}
-    lines = (_recalled_line(hit, ids) for hit in records)
+    lines = [_recalled_line(hit, ids) for hit in records]
+    lines += [
+        f"- [felt, {one.score:.2f}, {one.trust.value}, id {one.id[:8]}] Something is known that "
+        f"does not come to mind, on: {one.cue}"
+        for one in felt
+    ]
     return part_of("recalled", "Recalled from long-term memory", lines, source="memory", alike=True)
 
 
@@ -313,10 +327,29 @@ def _recalled_line(hit: RecalledRecord, ids: Set[str]) -> str:
     record = hit.record
     others = " and ".join(name[:8] for name in record.lineage.contradicts if name in ids)
     contradicts = f", contradicts {others}" if others else ""
+    state = "" if hit.state is None else "".join(f", {one}" for one in _state_in_words(hit.state))
     return one_entry(
         f"- [{record.kind.value}, {hit.score:.2f}, {record.provenance.trust.value}, "
-        f"id {record.id[:8]}{contradicts}] {record.text}"
+        f"id {record.id[:8]}{contradicts}{state}] {shown_text(hit)}"
     )
+
+
+_MONTH, _YEAR = 30.44, 365.25
+"""Days."""
+
+
+def _state_in_words(state: RecalledState) -> Iterator[str]:
+    """What a reader should know of how a record was kept."""
+    if state.unasked:
+        yield "came to mind unasked"
+    for days, unit in ((_YEAR, "year"), (_MONTH, "month"), (1.0, "day")):
+        if (count := int(state.age / days)) > 0:
+            yield f"{count} {unit}{'s' if count > 1 else ''} old"
+            break
+    if state.doubtful:
+        yield f"sureness of its source {state.confidence:.2f}"
+    if state.gist is not None:
+        yield "its gist only"
 
 
 # ---- How a prompt shows the results of earlier phases of the same cycle ----

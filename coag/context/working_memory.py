@@ -33,6 +33,7 @@ from coag.schema import (
     merge_patch,
     one_line,
     phase_after,
+    shown_text,
 )
 
 from .prompt_budgets import MemoryLimits
@@ -219,6 +220,20 @@ class Taint(Value):
                 texts = texts[1:]
         after = Taint(sources=named, records=recalled, texts=texts)
         return self if after == self else after
+
+
+def _with_recalled(taint: Taint, recalled: RetrievalOutcome) -> Taint:
+    """The taint after what was recalled, and what is only felt to be known."""
+    for hit in recalled.records:
+        record, origin = hit.record, hit.record.provenance
+        if origin.trust is Trust.UNTRUSTED:
+            shown = () if origin.source_kind == CONCLUSION else (origin.source,)
+            sources = (*shown, *origin.shown)
+            taint = taint.with_shown(sources, records=[record.id], text=shown_text(hit))
+    for felt in recalled.felt:
+        if felt.trust is Trust.UNTRUSTED:
+            taint = taint.with_shown(records=[felt.id], text=felt.cue)
+    return taint
 
 
 def is_untrusted(percept: Percept) -> bool:
@@ -473,13 +488,7 @@ class WorkingMemory(Value):
         if outcome.untrusted_from:
             taint = taint.with_shown(outcome.untrusted_from)
         if isinstance(outcome, RetrievalOutcome):
-            for hit in outcome.records:
-                record, origin = hit.record, hit.record.provenance
-                if origin.trust is Trust.UNTRUSTED:
-                    shown = () if origin.source_kind == CONCLUSION else (origin.source,)
-                    taint = taint.with_shown(
-                        (*shown, *origin.shown), records=[record.id], text=record.text
-                    )
+            taint = _with_recalled(taint, outcome)
         if isinstance(outcome, ExecutionOutcome):
             for done in outcome.executed:
                 own = done.action in MEMORY_ACTIONS or done.result == outcome.response

@@ -29,6 +29,7 @@ from coag.schema import (
     TraceSink,
     Trust,
     UnsettledAction,
+    shown_text,
 )
 
 from .actions import GuardedActions, ReadyArguments
@@ -213,10 +214,15 @@ def untrusted_texts(context: AnyContext) -> tuple[str, ...]:
     """
     memory, untrusted = context.working_memory, Trust.UNTRUSTED
     retrieval = memory.cognitive_state.retrieval
-    records = [hit.record for hit in retrieval.records] if retrieval else []
+    records = [
+        (hit.record.provenance.trust, text)
+        for hit in (retrieval.records if retrieval else ())
+        for text in {hit.record.text: None, shown_text(hit): None}
+    ]
+    felt = [(one.trust, one.cue) for one in (retrieval.felt if retrieval else ())]
     texts = (
         *(one.content for one in memory.percepts if is_untrusted(one)),
-        *(one.text for one in records if one.provenance.trust is untrusted),
+        *(text for trust, text in (*records, *felt) if trust is untrusted),
         *(past.result for past in memory.deeds if not past.internal),
         *(said.content for said in memory.dialogue if said.trust is untrusted),
         *((memory.goal,) if memory.goal_trust is untrusted else ()),

@@ -33,12 +33,13 @@ async def retrieve(context: AnyContext, deps: Deps) -> RetrievalOutcome:
     if deps.memory is not None and query and deps.settings.recall_k and not left_out:
         memory = context.memory_for_now(deps.memory)
         result = await context.retrieve_ltms(memory, k=deps.settings.recall_k)
-        known = {*(one.record.id for one in result.records), *result.left_out}
+        found = (*result.records, *result.unasked)
+        known = {*(one.record.id for one in found), *result.left_out}
         said = await context.archive.search(query, DIALOGUE_K)
         said = [one for one in said if one.record.id not in known]  # a replay's memory returns all
         prompt = context.working_memory.limits.prompt
         room = context.budgets.recalled or max(1, prompt // 8)
-        recall = fitting(replace(result, records=(*result.records, *said)), room)
+        recall = fitting(replace(result, records=(*found, *said)), room)
         for problem in recall.problems:
             deps.note(context, "memory", problem, phase=Phase.RETRIEVAL.value)
     return RetrievalOutcome(
@@ -52,6 +53,7 @@ async def retrieve(context: AnyContext, deps: Deps) -> RetrievalOutcome:
         memory_scope=scope,
         records=tuple(recall.records),
         left_out=recall.left_out,
+        felt=recall.felt,
         procedures=dict(deps.procedures.pin()),
         constraints=deps.constraints.pin(),
     )

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Protocol
 
 from coag.errors import RecordStoreError
-from coag.schema import Clock, MemoryKind, RecalledRecord, Record
+from coag.schema import Clock, FeltRecord, MemoryKind, RecalledRecord, Record
 from coag.store import (
     SHORT_ID_LENGTH,
     RecordStore,
@@ -23,7 +23,6 @@ from coag.store import (
 
 from .dynamics.engine import MemoryDynamics
 from .dynamics.links import with_linked
-from .dynamics.recalling import FeltRecord
 from .dynamics.recollection import Recollection
 from .facts import in_force, is_bounded
 

@@ -91,6 +91,7 @@ from .records import (
     Dynamics,
     Event,
     Fact,
+    FeltRecord,
     Lineage,
     MemoryKind,
     Mood,
@@ -104,6 +105,7 @@ from .records import (
     folded,
     is_own_id,
     record_id,
+    shown_text,
 )
 from .trace_records import (
     ENTRY,
@@ -181,6 +183,8 @@ __all__ = [
     "is_own_id",
     "RecalledRecord",
     "RecalledState",
+    "FeltRecord",
+    "shown_text",
     "ScoreParts",
     "Section",
     "Situation",

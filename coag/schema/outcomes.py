@@ -7,11 +7,11 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
 from .actions import Candidate, Evaluation
 from .percepts import Percept
-from .records import RecalledRecord
+from .records import FeltRecord, RecalledRecord
 from .values import Moment, Phase, Value
 
 
@@ -88,6 +88,8 @@ class RetrievalOutcome(_OutcomeBase):
     records: tuple[RecalledRecord, ...] = ()
     left_out: tuple[str, ...] = ()
     """Ids of records that were recalled too, for which the prompt had no room; best first."""
+    felt: tuple[FeltRecord, ...] = ()
+    """What is on the tip of the tongue; not written down where nothing is."""
     summary: str = ""
     """What a model made of the messages that have left the dialogue (`summarize=True`)."""
     summarized: int = 0
@@ -96,6 +98,13 @@ class RetrievalOutcome(_OutcomeBase):
     """Version of each procedure, pinned for this cycle."""
     constraints: tuple[str, ...] = ()
     """Names of the constraints in force, pinned for this cycle, in the order they are asked."""
+
+    @model_serializer(mode="wrap")
+    def _as_before(self, write: SerializerFunctionWrapHandler):
+        written: dict[str, Any] = write(self)
+        if not self.felt:
+            written.pop("felt", None)
+        return written
 
 
 class ReasoningOutcome(_OutcomeBase):

@@ -250,6 +250,20 @@ class RecalledState(Value):
     """Days since it was encoded."""
     flashbulb: bool = False
     """Whether it was encoded with great feeling, and stays."""
+    unasked: bool = False
+    """Whether it came to mind by itself, and answers no question."""
+
+
+class FeltRecord(Value):
+    """A record that is on the tip of the tongue: that it is known is felt, what it says is not."""
+
+    id: str
+    cue: str
+    """A few words on what it is about; foreign text, to be quoted as such."""
+    score: float = Field(ge=0.0, le=1.0)
+    """How well it answered the query, 0..1."""
+    trust: Trust
+    """Of the record, and so of the cue."""
 
 
 class RecalledRecord(Value):
@@ -266,3 +280,9 @@ class RecalledRecord(Value):
     @model_serializer(mode="wrap")
     def _as_before(self, write: SerializerFunctionWrapHandler):
         return _without(write(self), None, "state")
+
+
+def shown_text(hit: RecalledRecord) -> str:
+    """What a reader is shown of a recalled record: its gist where there is one, else its text."""
+    gist = None if hit.state is None else hit.state.gist
+    return hit.record.text if gist is None else gist

@@ -7,12 +7,12 @@ or none, the numbers are those of the settings.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from random import Random
 from typing import TYPE_CHECKING
 
 from coag._util.text import cleaned, ellipsis, in_a_line
-from coag.schema import Mood, RecalledRecord, Record
+from coag.schema import FeltRecord, Mood, RecalledRecord, Record
 
 from .forgetting import has_faded, neutral_stability
 from .settings import MemoryDynamicsSettings, Traits
@@ -156,17 +156,6 @@ def pick_involuntary(
     return random.choices(old, weights)[0]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FeltRecord:
-    """A record that is on the tip of the tongue: that it is known is felt, what it says is not."""
-
-    id: str
-    cue: str
-    """A few words on what it is about; foreign text, to be quoted as such."""
-    score: float
-    """How well it answered the query, 0..1."""
-
-
 def felt(
     hits_not_kept: Iterable[RecalledRecord],
     settings: MemoryDynamicsSettings,
@@ -184,7 +173,12 @@ def felt(
     within = [hit for hit in hits_not_kept if low <= hit.score < how.high]
     within.sort(key=lambda hit: -hit.score)
     return [
-        FeltRecord(id=hit.record.id, cue=cue_of(hit.record), score=hit.score)
+        FeltRecord(
+            id=hit.record.id,
+            cue=cue_of(hit.record),
+            score=hit.score,
+            trust=hit.record.provenance.trust,
+        )
         for hit in within[: how.most]
     ]
 

@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from coag.errors import RecordStoreError
-from coag.schema import Mood, RecalledRecord, RecalledState, Record, ScoreParts
+from coag.schema import FeltRecord, Mood, RecalledRecord, RecalledState, Record, ScoreParts
 from coag.store import RecordStore
 
 from .aging import confidence_now
 from .engine import MemoryDynamics
 from .forgetting import has_faded, strength_now, used
-from .recalling import FeltRecord, felt, pick_involuntary, reconsolidated, rivals, suppressed
+from .recalling import felt, pick_involuntary, reconsolidated, rivals, suppressed
 from .settings import InvoluntaryRecall
 from .states import RecordState, days_since, seconds
 
@@ -214,8 +214,9 @@ class Recollection:
         if picked is None:
             return ()
         self._states[picked.record] = picked
-        hit = RecalledRecord(record=records[picked.record], score=0.0)
-        return (self._shown(hit),)
+        hit = self._shown(RecalledRecord(record=records[picked.record], score=0.0))
+        state = None if hit.state is None else hit.state.model_copy(update={"unasked": True})
+        return (hit.model_copy(update={"state": state}),)
 
     def _shown(self, hit: RecalledRecord) -> RecalledRecord:
         """A hit with what is known of how it is kept."""

@@ -1,0 +1,119 @@
+"""What a memory with dynamics says of what it recalls reaches the prompt and the trace."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+from kits.brains import brain, respond
+from kits.remembered import START
+from kits.turns import say, traced
+
+from coag import CoagAgent, LongTermMemory
+from coag.cycle.deps import untrusted_texts
+from coag.memory.dynamics import InvoluntaryRecall, MemoryDynamics, MemoryDynamicsSettings
+from coag.models import ScriptedModel
+from coag.schema import (
+    MemoryKind,
+    Provenance,
+    RetrievalOutcome,
+    SteppingClock,
+    Trust,
+)
+from coag.store import HashEmbedder, InMemoryStore
+
+LONG = "The red door at the end of the hall is locked, and its key hangs behind the clock."
+
+
+def memory_with(dynamics: MemoryDynamics | None, clock: SteppingClock) -> LongTermMemory:
+    return LongTermMemory(
+        InMemoryStore(HashEmbedder()), scope="scout", clock=clock, dynamics=dynamics
+    )
+
+
+async def keep(memory: LongTermMemory, text: str, trust: Trust = Trust.UNTRUSTED) -> str:
+    origin = Provenance(
+        run="r", activity="a", cycle=1, source="letter", source_kind="tool_return", trust=trust
+    )
+    return (await memory.remember(MemoryKind.SEMANTIC, text, provenance=origin)).record.id
+
+
+def asked(memory: LongTermMemory) -> tuple[CoagAgent, ScriptedModel]:
+    model = brain(respond())
+    return CoagAgent("scout", model, memory=memory, proposal="json"), model
+
+
+async def test_a_gist_its_age_and_a_doubtful_source_are_shown_in_place_of_the_text() -> None:
+    clock = SteppingClock(START, timedelta())
+    dynamics = MemoryDynamics("assistant")
+    memory = memory_with(dynamics, clock)
+    name = await keep(memory, LONG)
+    state = dynamics.states.get([name])[name]
+    dynamics.states.put([replace(state, gist="The red door is locked.")])
+    clock.advance(timedelta(days=100))
+    agent, model = asked(memory)
+    await say(agent, "Is the red door locked?")
+    (shown,) = [line for line in model.requests[0].text.splitlines() if name[:8] in line]
+    assert shown.endswith("] The red door is locked.")
+    assert "3 months old, sureness of its source 0.56, its gist only" in shown
+    assert "behind the clock" not in model.requests[0].text
+    (recalled,) = traced(agent, RetrievalOutcome)[:1]
+    assert [hit.record.text for hit in recalled.records] == [LONG]
+
+
+async def test_the_words_of_a_gist_from_outside_are_judged_as_those_of_its_record() -> None:
+    clock = SteppingClock(START, timedelta())
+    dynamics = MemoryDynamics("assistant")
+    memory = memory_with(dynamics, clock)
+    name = await keep(memory, LONG)
+    state = dynamics.states.get([name])[name]
+    dynamics.states.put([replace(state, gist="Red doors: locked.")])
+    agent, _ = asked(memory)
+    await say(agent, "Is the red door locked?")
+    held = untrusted_texts(agent.context)
+    assert LONG in held
+    assert "Red doors: locked." in held
+
+
+async def test_what_comes_unasked_says_so() -> None:
+    clock = SteppingClock(START, timedelta())
+    often = MemoryDynamicsSettings(involuntary_recall=InvoluntaryRecall(chance=1.0, age=14.0))
+    memory = memory_with(MemoryDynamics(often), clock)
+    name = await keep(memory, "Grandmother sang by the sea.")
+    clock.advance(timedelta(days=20))
+    agent, model = asked(memory)
+    await say(agent, "Is the red door locked?")
+    (shown,) = [line for line in model.requests[0].text.splitlines() if name[:8] in line]
+    assert "came to mind unasked, 20 days old" in shown
+
+
+async def test_what_is_on_the_tip_of_the_tongue_is_felt_and_not_said() -> None:
+    clock = SteppingClock(START, timedelta())
+    memory = memory_with(MemoryDynamics("assistant"), clock)
+    for at in range(9):
+        await keep(memory, f"Door {at} of the long red hall is locked with key {at}{at}{at}.")
+    agent, model = asked(memory)
+    await say(agent, "Which door of the red hall is locked?")
+    felt = traced(agent, RetrievalOutcome)[0].felt
+    assert felt
+    line = next(x for x in model.requests[0].text.splitlines() if felt[0].id[:8] in x)
+    assert "[felt, " in line
+    assert "does not come to mind, on: Door" in line
+    assert agent.context.working_memory.tainted_by is not None
+    assert felt[0].id in agent.context.working_memory.tainted_by.records
+
+
+async def test_without_dynamics_neither_prompt_nor_trace_has_a_word_of_them() -> None:
+    texts: list[str] = []
+    lines: list[str] = []
+    for dynamics in (None, MemoryDynamics("plain")):
+        memory = memory_with(dynamics, SteppingClock(START, timedelta()))
+        await keep(memory, LONG)
+        agent, model = asked(memory)
+        await say(agent, "Is the red door locked?")
+        texts.append(model.requests[0].text)
+        lines.append(traced(agent, RetrievalOutcome)[0].model_dump_json(exclude={"at"}))
+    assert texts[0] == texts[1]
+    assert lines[0] == lines[1]
+    assert '"felt"' not in lines[0]
+    assert '"state"' not in lines[0]
