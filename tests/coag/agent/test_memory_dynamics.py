@@ -3,29 +3,38 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import timedelta
 
 from kits.brains import brain, respond
-from kits.remembered import START
+from kits.minds import HandClock
 from kits.turns import say, traced
 
 from coag import CoagAgent, LongTermMemory
 from coag.cycle.deps import untrusted_texts
-from coag.memory.dynamics import InvoluntaryRecall, MemoryDynamics, MemoryDynamicsSettings
+from coag.memory.dynamics import DAY, InvoluntaryRecall, MemoryDynamics, MemoryDynamicsSettings
 from coag.models import ScriptedModel
 from coag.schema import (
     MemoryKind,
     Provenance,
     RetrievalOutcome,
-    SteppingClock,
     Trust,
 )
 from coag.store import HashEmbedder, InMemoryStore
 
 LONG = "The red door at the end of the hall is locked, and its key hangs behind the clock."
 
+DOORS = (
+    "The red door leads to the cellar.",
+    "Bo painted a red door in spring.",
+    "Who broke the red door, nobody knows.",
+    "A letter lay behind the red door.",
+    "The red door squeaks at night.",
+    "Rain swelled the wood of the red door.",
+    "Her cat sleeps near the red door.",
+    "Nine nails hold the red door.",
+)
 
-def memory_with(dynamics: MemoryDynamics | None, clock: SteppingClock) -> LongTermMemory:
+
+def memory_with(dynamics: MemoryDynamics | None, clock: HandClock) -> LongTermMemory:
     return LongTermMemory(
         InMemoryStore(HashEmbedder()), scope="scout", clock=clock, dynamics=dynamics
     )
@@ -44,13 +53,13 @@ def asked(memory: LongTermMemory) -> tuple[CoagAgent, ScriptedModel]:
 
 
 async def test_a_gist_its_age_and_a_doubtful_source_are_shown_in_place_of_the_text() -> None:
-    clock = SteppingClock(START, timedelta())
+    clock = HandClock()
     dynamics = MemoryDynamics("assistant")
     memory = memory_with(dynamics, clock)
     name = await keep(memory, LONG)
     state = dynamics.states.get([name])[name]
     dynamics.states.put([replace(state, gist="The red door is locked.")])
-    clock.advance(timedelta(days=100))
+    clock.wait(100 * DAY)
     agent, model = asked(memory)
     await say(agent, "Is the red door locked?")
     (shown,) = [line for line in model.requests[0].text.splitlines() if name[:8] in line]
@@ -62,7 +71,7 @@ async def test_a_gist_its_age_and_a_doubtful_source_are_shown_in_place_of_the_te
 
 
 async def test_the_words_of_a_gist_from_outside_are_judged_as_those_of_its_record() -> None:
-    clock = SteppingClock(START, timedelta())
+    clock = HandClock()
     dynamics = MemoryDynamics("assistant")
     memory = memory_with(dynamics, clock)
     name = await keep(memory, LONG)
@@ -76,11 +85,13 @@ async def test_the_words_of_a_gist_from_outside_are_judged_as_those_of_its_recor
 
 
 async def test_what_comes_unasked_says_so() -> None:
-    clock = SteppingClock(START, timedelta())
+    clock = HandClock()
     often = MemoryDynamicsSettings(involuntary_recall=InvoluntaryRecall(chance=1.0, age=14.0))
     memory = memory_with(MemoryDynamics(often), clock)
     name = await keep(memory, "Grandmother sang by the sea.")
-    clock.advance(timedelta(days=20))
+    clock.wait(20 * DAY)
+    for at in range(6):  # as many as are recalled, and one more
+        await keep(memory, f"Is the red door {at} locked? It is.")
     agent, model = asked(memory)
     await say(agent, "Is the red door locked?")
     (shown,) = [line for line in model.requests[0].text.splitlines() if name[:8] in line]
@@ -88,17 +99,17 @@ async def test_what_comes_unasked_says_so() -> None:
 
 
 async def test_what_is_on_the_tip_of_the_tongue_is_felt_and_not_said() -> None:
-    clock = SteppingClock(START, timedelta())
+    clock = HandClock()
     memory = memory_with(MemoryDynamics("assistant"), clock)
-    for at in range(9):
-        await keep(memory, f"Door {at} of the long red hall is locked with key {at}{at}{at}.")
+    for text in DOORS:
+        await keep(memory, text)
     agent, model = asked(memory)
-    await say(agent, "Which door of the red hall is locked?")
+    await say(agent, "What of the red door, the green gate and the blue window?")
     felt = traced(agent, RetrievalOutcome)[0].felt
     assert felt
     line = next(x for x in model.requests[0].text.splitlines() if felt[0].id[:8] in x)
     assert "[felt, " in line
-    assert "does not come to mind, on: Door" in line
+    assert "does not come to mind, on: " in line
     assert agent.context.working_memory.tainted_by is not None
     assert felt[0].id in agent.context.working_memory.tainted_by.records
 
@@ -107,7 +118,7 @@ async def test_without_dynamics_neither_prompt_nor_trace_has_a_word_of_them() ->
     texts: list[str] = []
     lines: list[str] = []
     for dynamics in (None, MemoryDynamics("plain")):
-        memory = memory_with(dynamics, SteppingClock(START, timedelta()))
+        memory = memory_with(dynamics, HandClock())
         await keep(memory, LONG)
         agent, model = asked(memory)
         await say(agent, "Is the red door locked?")
