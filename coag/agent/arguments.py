@@ -33,6 +33,7 @@ from coag.cycle import (
 )
 from coag.errors import ConfigurationError
 from coag.memory import GateSettings, LongTermMemory, Procedure
+from coag.memory.dynamics import MemoryDynamicsSettings, Preset
 from coag.models import Price
 from coag.schema import CognitiveModule, Constraint, Environment
 from coag.tracing import Recipe, Redactor
@@ -180,6 +181,11 @@ class AgentArguments:
     """Long-term memory, to which the agent is offered actions: a folder, a Chroma server's URL, a
     `LongTermMemory`, or `":memory:"` for one in RAM. Or a list of AutoGen memories, which are only
     read."""
+    memory_dynamics: Preset | MemoryDynamicsSettings | None = _maybe(
+        _is(str, MemoryDynamicsSettings), "'assistant', 'companion', 'npc', 'plain' or settings"
+    )
+    """How memory in a folder or in RAM changes with time and use; a `LongTermMemory` has its own
+    (`dynamics=`). See docs/memory-dynamics.md."""
     metadata: Mapping[str, str] | None = _maybe(_mapping_of(str), "texts by name")
     """Kept with the agent, as AssistantAgent does."""
     modules: Sequence[CognitiveModule] = _option((), _list, "a list of cognitive modules")

@@ -45,7 +45,7 @@ from coag.tracing import MemoryTrace
 
 from .arguments import AgentArguments
 from .events import EventMapper, Handoffs, LiveEvents
-from .memories import offers_memory, open_memory, open_procedures
+from .memories import modules_of, offers_memory, open_memory, open_procedures
 from .model import MODEL_PHASES, ModelGateway, known_window
 
 _EVENT_TEXT = 200
@@ -119,7 +119,12 @@ class Mind:
         self.gateway = self._model_gateway()
         self.context.fit(known_window(self.gateway.askers))
         self._check(settings)
-        self.memory = open_memory(given.memory, scope=given.name, clock=self.context.clock)
+        self.memory = open_memory(
+            given.memory,
+            scope=given.name,
+            clock=self.context.clock,
+            dynamics=given.memory_dynamics,
+        )
         wanted = given.remembering if remembers is None else remembers
         self.remembering = offers_memory(given.memory) if wanted is None else wanted
         """Whether the agent is offered actions to remember events and facts."""
@@ -195,7 +200,7 @@ class Mind:
             remembering=self.remembering,
         )
         modules = ModuleHost(
-            given.modules,
+            (*given.modules, *modules_of(self.memory, given.modules, context.memory_for_now)),
             seconds=settings.module_seconds,
             action_seconds=given.tool_timeout,
             on_problem=lambda name, problem: self.deps.note(

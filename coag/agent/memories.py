@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from autogen_core.memory import ListMemory, Memory
@@ -19,8 +19,19 @@ from coag.memory import (
     Procedure,
     seed_procedures,
 )
-from coag.schema import Clock, MemoryKind, Provenance, RecalledRecord, Record, Trust, record_id
-from coag.store import StoreConfig, holds_records, open_store
+from coag.memory.consolidation import MemoryDynamicsModule
+from coag.memory.dynamics import DYNAMICS_FILE, MemoryDynamics, MemoryDynamicsSettings, Preset
+from coag.schema import (
+    Clock,
+    CognitiveModule,
+    MemoryKind,
+    Provenance,
+    RecalledRecord,
+    Record,
+    Trust,
+    record_id,
+)
+from coag.store import InMemoryStore, StoreConfig, holds_records, open_store
 
 from .arguments import MemoryArgument
 
@@ -97,16 +108,28 @@ def memory_location(memory: LongTermMemory | None) -> str | None:
         return None
 
 
-def open_memory(given: MemoryArgument | None, *, scope: str, clock: Clock) -> LongTermMemory:
-    """The long-term memory that an agent's argument names."""
+def open_memory(
+    given: MemoryArgument | None,
+    *,
+    scope: str,
+    clock: Clock,
+    dynamics: Preset | MemoryDynamicsSettings | None = None,
+) -> LongTermMemory:
+    """The long-term memory that an agent's arguments name.
+
+    Raises:
+        ConfigurationError: Memory or dynamics that cannot be, or do not go together.
+    """
     folder = folder_of(given)
     if isinstance(given, LongTermMemory):
+        _refuse_dynamics(dynamics, "a LongTermMemory")
         return given
     if isinstance(given, Memory):
         raise TypeError(f"memory= takes a list of AutoGen memories: memory=[{given!r}].")
     where = None if folder is None else _records_in(folder)
     sources: list[AutoGenRecall] = []
     if isinstance(given, str) and folder is None and given != IN_RAM:
+        _refuse_dynamics(dynamics, f"{given!r}")
         where = given
     elif isinstance(given, Sequence) and not isinstance(given, str):
         for memory in given:
@@ -116,7 +139,43 @@ def open_memory(given: MemoryArgument | None, *, scope: str, clock: Clock) -> Lo
                     f"not {memory!r}."
                 )
             sources.append(AutoGenRecall(memory, scope=scope, clock=clock))
-    return LongTermMemory(open_store(where), scope=scope, clock=clock, sources=sources)
+    changing = None
+    if dynamics is not None:
+        path = None if folder is None else folder / DYNAMICS_FILE
+        changing = MemoryDynamics(dynamics, path=path, owner=scope)
+    return LongTermMemory(
+        open_store(where), scope=scope, clock=clock, sources=sources, dynamics=changing
+    )
+
+
+def _refuse_dynamics(dynamics: object, memory: str) -> None:
+    if dynamics is not None:
+        raise ConfigurationError(
+            f"memory_dynamics={dynamics!r} is for a memory in a folder or in RAM, not for "
+            f"{memory}. Give LongTermMemory(..., dynamics=MemoryDynamics(..., path=...))."
+        )
+
+
+def modules_of(
+    memory: LongTermMemory,
+    given: Sequence[CognitiveModule] = (),
+    narrowed: Callable[[LongTermMemory], LongTermMemory] = lambda memory: memory,
+) -> tuple[CognitiveModule, ...]:
+    """The modules that a memory brings: that of its dynamics, unless there is one already."""
+    has = any(isinstance(one, MemoryDynamicsModule) for one in given)
+    if has or memory.dynamics is None or not memory.dynamics.acts:
+        return ()
+    return (MemoryDynamicsModule(memory, narrowed=narrowed),)
+
+
+def modules_apart(
+    memory: LongTermMemory, given: Sequence[CognitiveModule]
+) -> tuple[CognitiveModule, ...]:
+    """The same modules for a replay: they know and write nothing of this memory."""
+    if memory.dynamics is None:
+        return ()
+    apart = LongTermMemory(InMemoryStore(), scope=memory.scope, dynamics=memory.dynamics.apart())
+    return modules_of(apart, given)
 
 
 def folder_of(memory: MemoryArgument | None) -> Path | None:

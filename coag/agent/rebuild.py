@@ -15,6 +15,7 @@ from coag.tracing import Rebuild, RunFolder, read_run
 from .agent import CoagAgent
 from .arguments import DEFAULT
 from .build import Mind
+from .memories import modules_apart
 from .recipes import build_from, of_kind
 from .replay_model import ReplayAnswers, ReplayAsker
 
@@ -97,6 +98,8 @@ def staged(agent: CoagAgent, doubles: ReplayDoubles) -> Mind:
         given,
         model_context=context,
         memory=doubles.memory,
+        memory_dynamics=None,
+        modules=(*given.modules, *modules_apart(agent.long_term_memory, given.modules)),
         approve=None if given.approve is None else doubles.approve,
         environment=None,
         logs=None,

@@ -33,6 +33,7 @@ from coag.context import check_public, from_part, load_context, nested_component
 from coag.cycle import CycleSettings
 from coag.errors import CoagError, ConfigurationError, StateError
 from coag.memory import GateSettings, LongTermMemory, LongTermMemoryConfig, Procedure
+from coag.memory.dynamics import MemoryDynamicsSettings, Preset
 from coag.schema import ActionCall, from_import_name, import_name, random_state, set_random
 from coag.store import public_location
 from coag.tracing import Recipe
@@ -61,6 +62,7 @@ class CoagAgentConfig(BaseModel):
     model_context: ComponentModel | None = None
     memory: list[ComponentModel] | LongTermMemoryConfig | str | None = None
     """AutoGen memories, one of ours, or the folder or URL as it was given."""
+    memory_dynamics: Preset | MemoryDynamicsSettings | None = None
     description: str
     system_message: str | None = None
     model_client_stream: bool = False

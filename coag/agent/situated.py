@@ -86,10 +86,11 @@ def _store_of(place: Path | str | None, agent: str) -> ActivityStore:
 
 
 def _memory_of(
-    memory: MemoryArgument | None, folder: Path | None, agent: str, clock: Clock
+    memory: MemoryArgument | None, folder: Path | None, agent: str, clock: Clock, dynamics: Any
 ) -> LongTermMemory:
     own = None if folder is None else folder / MEMORY_NAME
-    return open_memory(own if memory is None else memory, scope=agent, clock=clock)
+    where = own if memory is None else memory
+    return open_memory(where, scope=agent, clock=clock, dynamics=dynamics)
 
 
 class SituatedAgent(BaseChatAgent, ActivityControl, Component[SituatedAgentConfig]):
@@ -164,7 +165,8 @@ class SituatedAgent(BaseChatAgent, ActivityControl, Component[SituatedAgentConfi
         self._arguments = {"system_message": SYSTEM_MESSAGE, **arguments, **own}
         check_arguments(self._arguments, self._servers, goals, store, folder)
         self.store = _store_of(store or (inside and inside / STORE_NAME), name)
-        self.memory = _memory_of(memory, None if store else inside, name, self.clock)
+        changes = self._arguments.get("memory_dynamics")
+        self.memory = _memory_of(memory, None if store else inside, name, self.clock, changes)
         """What all activities remember."""
         self._memory_argument, self._owns_memory = memory, self.memory is not memory
         self._events = ActivityEvents()
@@ -249,7 +251,7 @@ class SituatedAgent(BaseChatAgent, ActivityControl, Component[SituatedAgentConfi
             activity.id, self.perception, self.store, clock=self.clock, settings=self._situated
         )
         own = {} if self._memory_argument is not None else _NO_MEMORY_ACTIONS
-        arguments: dict[str, Any] = {**own, **self._arguments}
+        arguments: dict[str, Any] = {**own, **self._arguments, "memory_dynamics": None}
         agent = CoagAgent(
             **arguments,
             workbench=operations_of(activity.id, self.perception),

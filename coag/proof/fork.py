@@ -459,7 +459,7 @@ async def _restored(
         memory = await own_memory(built.long_term_memory, records.values(), left_out)
         opened.push_async_callback(memory.close)
         model = await _model(past, changes.model, trusted, opened)
-        agent = twin(built, memory=memory, logs=logs, **model)
+        agent = twin(built, memory=memory, memory_dynamics=None, logs=logs, **model)
         for rule in built.constraints.own():  # rules that were added since it was built
             if rule.name not in agent.constraints.names():
                 agent.constraints.add(rule.judge, name=rule.name)

@@ -389,6 +389,7 @@ async def own_memory(
         else memory.sources,
         source_timeout=memory.source_timeout,
         ranking=memory.ranking,
+        dynamics=None if memory.dynamics is None else memory.dynamics.apart(),
     )
 
 

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import astuple
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from kits.brains import brain, respond
 from kits.remembered import START, remembered
 
+from coag import CoagAgent
 from coag.errors import RecordStoreError
 from coag.memory import LongTermMemory, Scopes
 from coag.memory.dynamics import MemoryDynamics, MemoryDynamicsSettings, Preset
 from coag.schema import MemoryKind, Record
 from coag.store import HashEmbedder, InMemoryStore, RecordStore, WrappedStore
+from coag.tracing import Recipe
 
 LONG = (
     "On Monday Ann promised to bring the red ladder back by 5 May. "
@@ -107,6 +111,22 @@ _TABLES = "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name"
 async def in_store(memory: LongTermMemory) -> set[str]:
     """Ids of the records that recall could find."""
     return {one.id async for batch in memory.store.scan() for one in batch}
+
+
+def rehydrating(folder: str, name: str) -> CoagAgent:
+    """An agent with memory and runs in a folder that asks for a record word for word."""
+    wish = ("rehydrate_memory", json.dumps({"id": name}))
+    return CoagAgent(
+        "scout",
+        brain(wish, respond()),
+        memory=Path(folder) / "memory",
+        memory_dynamics="assistant",
+        proposal="json",
+        logs=Path(folder) / "runs",
+        recipe=Recipe(
+            factory="kits.sleepers:rehydrating", arguments={"folder": folder, "name": name}
+        ),
+    )
 
 
 async def counted(memory: LongTermMemory) -> int:

@@ -20,6 +20,7 @@ from .intentions import (
     Trigger,
 )
 from .journal import SleepJournal, SleepPosition
+from .module import REHYDRATE_ACTION, MemoryDynamicsModule
 from .notes import HeardMessage, NoteType, ObservationNote, note_type_of, notes_of, priority_of
 from .observer import MemoryObserver, Observed
 from .perspectives import (
@@ -93,6 +94,8 @@ __all__ = [
     "start_session",
     "events_of",
     "SessionModule",
+    "MemoryDynamicsModule",
+    "REHYDRATE_ACTION",
     "NarrativeThread",
     "threads_of",
     "ScopeIndex",

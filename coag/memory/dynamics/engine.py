@@ -35,6 +35,8 @@ _LOG = logging.getLogger(__name__)
 _SAME_RECALL = 60.0
 """Seconds in which a question with the same answer is the same recall: a turn asks it in every
 cycle."""
+_CONTAGION = 0.5
+"""Share of the way to the feeling of a text of full valence that the mood goes."""
 _QUESTIONS = 32
 """Questions that are remembered for that."""
 
@@ -118,6 +120,20 @@ class MemoryDynamics:
             RecordStoreError: The file cannot be written.
         """
         return self._mood.feel(mood, share, self._now(), self.traits)
+
+    def hear(self, text: str) -> Mood:
+        """Takes on some of the feeling of what somebody says, and gives the mood then.
+
+        The more a text pleases or saddens, the more of it; without a mood in the settings, nothing.
+
+        Raises:
+            RecordStoreError: The file cannot be written.
+        """
+        if not self.settings.mood or self.appraise is None or not text.strip():
+            return self.mood
+        said = self.appraise(text)
+        share = _CONTAGION * abs(said.valence)
+        return self.feel(said, share) if share else self.mood
 
     # ---- Writing ----
 
@@ -259,6 +275,12 @@ class MemoryDynamics:
             owner=self.owner,
             clock=None if clock is None or type(clock) is SystemClock else Imported.of(clock),
             appraise=None if appraise is None else Imported.of(appraise),
+        )
+
+    def apart(self) -> MemoryDynamics:
+        """The same mechanisms in RAM, which know nothing yet: for replays and forks."""
+        return MemoryDynamics(
+            self.settings, owner=self.owner, clock=self.given_clock, appraise=self.appraise
         )
 
     def close(self) -> None:
