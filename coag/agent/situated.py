@@ -86,11 +86,18 @@ def _store_of(place: Path | str | None, agent: str) -> ActivityStore:
 
 
 def _memory_of(
-    memory: MemoryArgument | None, folder: Path | None, agent: str, clock: Clock, dynamics: Any
+    memory: MemoryArgument | None,
+    folder: Path | None,
+    clock: Clock,
+    arguments: Mapping[str, Any],
 ) -> LongTermMemory:
     own = None if folder is None else folder / MEMORY_NAME
-    where = own if memory is None else memory
-    return open_memory(where, scope=agent, clock=clock, dynamics=dynamics)
+    return open_memory(
+        own if memory is None else memory,
+        scope=arguments["name"],
+        clock=clock,
+        dynamics=arguments.get("memory_dynamics"),
+    )
 
 
 class SituatedAgent(BaseChatAgent, ActivityControl, Component[SituatedAgentConfig]):
@@ -165,8 +172,7 @@ class SituatedAgent(BaseChatAgent, ActivityControl, Component[SituatedAgentConfi
         self._arguments = {"system_message": SYSTEM_MESSAGE, **arguments, **own}
         check_arguments(self._arguments, self._servers, goals, store, folder)
         self.store = _store_of(store or (inside and inside / STORE_NAME), name)
-        changes = self._arguments.get("memory_dynamics")
-        self.memory = _memory_of(memory, None if store else inside, name, self.clock, changes)
+        self.memory = _memory_of(memory, None if store else inside, clock, self._arguments)
         """What all activities remember."""
         self._memory_argument, self._owns_memory = memory, self.memory is not memory
         self._events = ActivityEvents()

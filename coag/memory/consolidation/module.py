@@ -44,7 +44,7 @@ class _Wish(Value):
     )
 
 
-class _ModuleState(Value):
+class _HeardState(Value):
     """What the module remembers of its activity."""
 
     heard: str = ""
@@ -147,7 +147,7 @@ class MemoryDynamicsModule:
 
     def save_state(self) -> Mapping[str, Any]:
         """What was heard; mood and memory are in the file of the dynamics."""
-        return _ModuleState(heard=self._heard).model_dump(mode="json")
+        return _HeardState(heard=self._heard).model_dump(mode="json")
 
     def load_state(self, state: Mapping[str, Any]) -> None:
         """Continues from a saved state.
@@ -156,7 +156,7 @@ class MemoryDynamicsModule:
             StateError: It is none.
         """
         try:
-            self._heard = _ModuleState.model_validate(dict(state)).heard
+            self._heard = _HeardState.model_validate(dict(state)).heard
         except ValidationError as error:
             raise StateError(f"This is no state of {self.name!r}: {first_error(error)}") from error
 
