@@ -97,6 +97,7 @@ CREATE TABLE IF NOT EXISTS intentions (
   last_at REAL, last_key TEXT, waits INTEGER NOT NULL DEFAULT 1, PRIMARY KEY (owner, id)
 ) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS intentions_due ON intentions (owner, due) WHERE waits;
+CREATE INDEX IF NOT EXISTS intentions_record ON intentions (record);
 CREATE TABLE IF NOT EXISTS reminders (
   owner TEXT NOT NULL, id TEXT NOT NULL, intention TEXT NOT NULL, body TEXT NOT NULL,
   importance REAL NOT NULL, at REAL NOT NULL, kind TEXT NOT NULL, record TEXT,
@@ -135,7 +136,7 @@ class Intentions:
         """Who was given a reminder first, in this process, by its id."""
         self._cues: dict[str, NDArray[np.float32]] = {}
         """The vectors of the cues that wait."""
-        self._file.create(_TABLES)
+        self._file.create(_TABLES, records=("intentions.record", "reminders.record"))
 
     # ---- What is intended ----
 
@@ -212,15 +213,6 @@ class Intentions:
         """When the next one is due by time; None if none is."""
         due = [row["due"] for row in self._rows("waits AND due IS NOT NULL")]
         return datetime.fromtimestamp(min(due), UTC) if due else None
-
-    def removed(self, records: Collection[str]) -> None:
-        """Forgets the intentions that follow from records which were taken back."""
-        with self._file.transaction() as db:
-            for table in ("intentions", "reminders"):
-                db.executemany(
-                    f"DELETE FROM {table} WHERE owner = ? AND record = ?",
-                    [(self.owner, one) for one in records],
-                )
 
     # ---- Firing ----
 
@@ -346,7 +338,12 @@ class Intentions:
         rows = self._file.rows("SELECT * FROM reminders WHERE owner = ?", self.owner)
         named = {row["record"] for row in rows if row["record"] is not None}
         if gone := await self._gone(sorted(named)):
-            self.removed(gone)
+            with self._file.transaction() as db:
+                for table in ("intentions", "reminders"):
+                    db.executemany(
+                        f"DELETE FROM {table} WHERE owner = ? AND record = ?",
+                        [(self.owner, one) for one in sorted(gone)],
+                    )
         mine = [
             row
             for row in rows

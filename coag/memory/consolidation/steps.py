@@ -218,6 +218,8 @@ class FadeStep:
             archive.put(leaving, owner=dynamics.owner, at=work.now)
             dynamics.states.put(hidden)
             dynamics.states.drop(gone)
+            if dynamics.links is not None:
+                dynamics.links.drop([*gone, *(state.record for state in hidden)])
 
         return StepBatch(
             cursor=cursor,

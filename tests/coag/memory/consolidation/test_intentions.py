@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from kits.remembered import remembered
+from kits.remembered import START, remembered
+from kits.sleepers import dynamics_of, sleeper
+from kits.statements import tell
 
 from coag.errors import ConfigurationError
 from coag.memory.consolidation import AtEvent, AtTime, InContext, Intentions
@@ -254,6 +256,18 @@ async def test_what_follows_from_a_record_goes_with_it_but_not_into_the_archive(
         await ann.store.delete([promise.id, other.id])
         assert await ann.reminded() == [other.text]
         assert ann.intentions.pending() == ()
+
+
+async def test_a_memory_that_takes_a_record_back_forgets_what_was_intended_for_it() -> None:
+    memory = sleeper()
+    promise = (await tell(memory, "I promised Bert to call")).record
+    intentions = Intentions(dynamics_of(memory))
+    intentions.add("Call Bert", AtTime(at=START), record=promise.id)
+    intentions.add("Call Bert", AtTime(at=NOON), record=promise.id)
+    assert intentions.check() == 1
+    await memory.revoke(promise.id, "It was somebody else.")
+    assert intentions.pending() == ()
+    assert await intentions.unperceived() == []
 
 
 # ---- What is intended ----

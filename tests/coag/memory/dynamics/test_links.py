@@ -12,9 +12,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from kits.remembered import START, remembered
+from kits.sleepers import Calendar, dynamics_of, sleeper
+from kits.statements import tell, texts
 
+from coag.memory import LongTermMemory
+from coag.memory.consolidation import sleep
 from coag.memory.dynamics import (
     DynamicsFile,
+    Forgetting,
     Links,
     MemoryDynamics,
     MemoryDynamicsSettings,
@@ -263,6 +268,53 @@ async def test_where_nothing_is_found_links_lead_nowhere() -> None:
     assert await with_linked([], asked(), store, links) == []
     nothing = [RecalledRecord(record=KEY, score=0.0)]
     assert await with_linked(nothing, asked(), store, links) == nothing
+
+
+# ---- Links of a memory: from use to use ----
+
+
+async def used_together() -> tuple[LongTermMemory, RecordLinks, Record, Record]:
+    """A memory of which two records were recalled together."""
+    memory = sleeper(settings=MemoryDynamicsSettings(forgetting=Forgetting(), links=Links()))
+    key = (await tell(memory, "The key of the shed hangs in the kitchen")).record
+    ladder = (await tell(memory, "A ladder leans against our tree")).record
+    await memory.recall("key and ladder", k=2)
+    links = dynamics_of(memory).links
+    assert links is not None
+    return memory, links, key, ladder
+
+
+async def test_what_was_recalled_together_is_recalled_for_one_of_them_by_the_memory() -> None:
+    memory, links, key, ladder = await used_together()
+    assert links.neighbours([key.id]) == {key.id: {ladder.id: 0.1}}
+    assert await texts(memory, "shed key") == [key.text]
+    assert isinstance(memory.clock, Calendar)
+    for _ in range(3):
+        memory.clock.passes(1)  # what is asked for again in one turn is one use
+        await memory.recall("key and ladder", k=2)
+    first, second = (await memory.recall("shed key")).records
+    assert (first.record.id, second.record.id) == (key.id, ladder.id)
+    assert second.why is not None
+    assert second.why.links > 0.0
+    off = sleeper(settings=MemoryDynamicsSettings(forgetting=Forgetting()))
+    assert dynamics_of(off).links is None
+
+
+async def test_what_is_revoked_leaves_no_link() -> None:
+    memory, links, key, _ = await used_together()
+    await memory.revoke(key.id, "It was a mistake.")
+    assert links.count() == 0
+
+
+async def test_what_has_faded_leaves_no_link_and_others_weaken_at_sleep() -> None:
+    memory, links, key, ladder = await used_together()
+    await sleep(memory)
+    assert links.neighbours([key.id])[key.id][ladder.id] == pytest.approx(0.098)
+    assert isinstance(memory.clock, Calendar)
+    memory.clock.passes(4000)
+    await sleep(memory)
+    assert dynamics_of(memory).archive.has([key.id, ladder.id]) == {key.id, ladder.id}
+    assert links.count() == 0
 
 
 # ---- Links in the semantic network ----
