@@ -33,6 +33,7 @@ from .perspectives import (
 )
 from .reflector import Reflected, Reflection, ReflectionKind, ReflectStep, reflect, reflections_of
 from .restoring import restore
+from .schedule import SleepSchedule
 from .scope_index import ScopeEntry, ScopeIndex, note_scope, scope_index
 from .session_module import SessionModule
 from .sessions import SessionEnd, SessionStart, end_session, events_of, start_session
@@ -104,6 +105,7 @@ __all__ = [
     "note_scope",
     "sleep",
     "restore",
+    "SleepSchedule",
     "SleepReport",
     "StepReport",
     "SLEEP_STEPS",

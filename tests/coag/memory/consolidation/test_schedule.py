@@ -1,0 +1,51 @@
+"""A memory that sleeps at an interval."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+import pytest
+from kits.sleepers import dynamics_of, fill, in_store, sleeper
+
+from coag.memory.consolidation import SleepJournal, SleepSchedule
+
+
+async def until(happened: Callable[[], object]) -> None:
+    """Lets others work until something has happened."""
+    async with asyncio.timeout(10):
+        while not happened():  # noqa: ASYNC110 - the schedule has no event
+            await asyncio.sleep(0)
+
+
+async def test_a_memory_sleeps_by_itself_until_the_schedule_ends() -> None:
+    memory = sleeper()
+    records = await fill(memory, 3)
+    async with SleepSchedule(memory, every=0.001) as schedule:
+        await until(lambda: schedule.last)
+    assert schedule.last is not None
+    assert schedule.last.finished
+    assert dynamics_of(memory).states.count() == 3
+    assert await in_store(memory) == {record.id for record in records}
+
+
+async def test_a_sleep_that_is_refused_is_logged_and_tried_again(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    memory = sleeper()
+    await fill(memory, 3)
+    async with SleepSchedule(memory, every=0.001) as schedule:
+        with (
+            caplog.at_level(logging.WARNING),
+            SleepJournal(dynamics_of(memory).file, "alice").held(),
+        ):
+            await until(lambda: caplog.records)
+        assert schedule.last is None
+        await until(lambda: schedule.last)
+    assert "sleeps already" in caplog.text
+
+
+def test_an_interval_of_nothing_is_refused() -> None:
+    with pytest.raises(ValueError, match="every must be above 0 seconds, not 0"):
+        SleepSchedule(sleeper(), every=0)
