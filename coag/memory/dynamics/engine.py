@@ -256,8 +256,11 @@ class MemoryDynamics:
     # ---- The file ----
 
     async def run(self, work: Callable[[], None]) -> None:
-        """Does work on the file; in a thread where that may wait for the disk or for others."""
-        if self.file.path is None:
+        """Does short work on the file; in a thread where it has to wait for somebody who writes.
+
+        To hand it to a thread takes longer than the work itself.
+        """
+        if self.file.is_free():
             work()
         else:
             await asyncio.to_thread(work)

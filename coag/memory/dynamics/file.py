@@ -120,6 +120,23 @@ class DynamicsFile:
                     f"The dynamics of memory at {str(self.path)!r} failed: {error}."
                 ) from error
 
+    def is_free(self) -> bool:
+        """Whether nobody writes just now, so that a short transaction need not wait for others."""
+        if not self._lock.acquire(blocking=False):
+            return False
+        try:
+            self._db.execute("PRAGMA busy_timeout = 0")
+            try:
+                self._db.execute("BEGIN IMMEDIATE")
+                self._db.execute("ROLLBACK")
+            finally:
+                self._db.execute(f"PRAGMA busy_timeout = {round(1000 * _PATIENCE)}")
+        except sqlite3.Error:
+            return False
+        finally:
+            self._lock.release()
+        return True
+
     def rows(self, query: str, *values: object) -> list[sqlite3.Row]:
         """What a query finds."""
         with self._lock:

@@ -74,8 +74,16 @@ class RecordLinks:
             fresh = defaultdict[str, set[str]](set)
             for one, _, two in both:
                 fresh[one].add(two)
-            for one, kept in fresh.items():
-                self._bound(one, kept)
+            for one in self._with_too_many(list(fresh)):
+                self._bound(one, fresh[one])
+
+    def _with_too_many(self, ids: Sequence[str]) -> list[str]:
+        query = (
+            f"SELECT record FROM links WHERE record IN ({','.join('?' * len(ids))}) "
+            "AND owner = ? GROUP BY record HAVING COUNT(*) > ?"
+        )
+        rows = self.file.rows(query, *ids, self.owner, self.settings.bound)
+        return [row["record"] for row in rows]
 
     def _bound(self, record: str, kept: Collection[str]) -> None:
         tied = self.neighbours([record]).get(record, {})

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _KEPT = 4_000
 """Vectors in RAM; 256 numbers each are 4 MB."""
+_FEW = 16
 _QUICK = (WordLlamaEmbedder, HashEmbedder)
 """Embedders that take a fraction of a millisecond for a text."""
 
@@ -42,7 +43,7 @@ class RecordVectors:
         missing = [one for one in records if one.id not in self._kept]
         embedder = _embedder_of(store) if missing else None
         if isinstance(embedder, _QUICK):
-            made = await asyncio.to_thread(text_vectors, embedder, [one.text for one in missing])
+            made = await _embedded(embedder, [one.text for one in missing])
             self.keep(dict(zip((one.id for one in missing), made, strict=True)))
         return {one.id: self._kept[one.id] for one in records if one.id in self._kept}
 
@@ -54,7 +55,7 @@ class RecordVectors:
         if not records or not isinstance(embedder, _QUICK):
             return {}
         vectors = await self.of(records, store)
-        (query,) = await asyncio.to_thread(text_vectors, embedder, [text])
+        (query,) = await _embedded(embedder, [text])
         return {one: max(0.0, float(row @ query)) for one, row in vectors.items()}
 
     def keep(self, vectors: dict[str, NDArray[np.float32]]) -> None:
@@ -67,6 +68,13 @@ class RecordVectors:
         """Forgets the vectors of records that are gone."""
         for one in ids:
             self._kept.pop(one, None)
+
+
+async def _embedded(embedder: Embedder, texts: list[str]) -> NDArray[np.float32]:
+    """Vectors of texts; of a few at once, since to hand them to a thread takes longer."""
+    if len(texts) <= _FEW:
+        return text_vectors(embedder, texts)
+    return await asyncio.to_thread(text_vectors, embedder, texts)
 
 
 def _embedder_of(store: RecordStore) -> Embedder | None:
