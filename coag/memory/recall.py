@@ -140,7 +140,7 @@ class Recaller:
 
         With dynamics they are weighed, what has faded is left out, and some more come.
         """
-        links = None if self.dynamics is None else self.dynamics.links
+        links = None if recollection is None else recollection.links
         vectors = None if self.dynamics is None else self.dynamics.vectors
         most = search.k if recollection is None else recollection.fetch(search.k)
         asked_for = most

@@ -25,6 +25,9 @@ CREATE TABLE IF NOT EXISTS gist_answers (
 ) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS sleep_marks (
   owner TEXT NOT NULL, step TEXT NOT NULL, mark TEXT NOT NULL, PRIMARY KEY (owner, step)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS graduated (
+  owner TEXT NOT NULL, record TEXT NOT NULL, PRIMARY KEY (owner, record)
 ) WITHOUT ROWID
 """
 _IN_RAM: set[tuple[int, str]] = set()
@@ -69,7 +72,7 @@ class SleepJournal:
         """
         with _lock(self.file, self.owner):
             if not self._made:
-                self.file.create(_SCHEMA, records=("gist_answers.record",))
+                self.file.create(_SCHEMA, records=("gist_answers.record", "graduated.record"))
                 self._made = True
             yield
 
@@ -117,6 +120,17 @@ class SleepJournal:
                 "INSERT OR REPLACE INTO sleep_marks VALUES (?, ?, ?)", (self.owner, step, mark)
             )
 
+    def has_graduated(self, record: str) -> bool:
+        """Whether what a record says was made semantic memory before."""
+        query = "SELECT record FROM graduated WHERE owner = ? AND record = ?"
+        return self._value(query, self.owner, record) is not None
+
+    def note_graduated(self, records: Sequence[str]) -> None:
+        """Notes that what these records say is semantic memory now."""
+        with self.file.transaction() as db:
+            rows = [(self.owner, one) for one in records]
+            db.executemany("INSERT OR IGNORE INTO graduated VALUES (?, ?)", rows)
+
     def _value(self, query: str, *values: str) -> str | None:
         if not self._made and not self._is_there():
             return None
@@ -125,7 +139,7 @@ class SleepJournal:
 
     def _is_there(self) -> bool:
         """Whether the tables are; a dry run makes none."""
-        query = "SELECT 1 FROM sqlite_master WHERE name = 'sleep_marks'"
+        query = "SELECT 1 FROM sqlite_master WHERE name = 'graduated'"
         self._made = bool(self.file.rows(query))
         return self._made
 

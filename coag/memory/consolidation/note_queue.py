@@ -30,7 +30,7 @@ class NoteQueue:
 
     def add(self, records: Sequence[str]) -> None:
         """Puts notes at the end, by their ids; one that waits already stays where it is."""
-        self.file.create(_WAITING)
+        self.file.create(_WAITING, records=("waiting_notes.record",))
         self._made = True
         with self.file.transaction() as db:
             db.executemany(

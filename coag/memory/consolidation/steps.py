@@ -132,7 +132,8 @@ class EncodeStep:
     async def batches(self, work: SleepWork, cursor: str) -> AsyncGenerator[StepBatch]:
         """See `SleepStep`; a cursor is how many records were looked at."""
         store, dynamics = work.memory.store, work.dynamics
-        if dynamics.states.count() >= sum([await store.count(kind) for kind in MemoryKind]):
+        whole = dynamics.whole(store)  # what is archived has a state, too
+        if dynamics.states.count() >= sum([await whole.count(kind) for kind in MemoryKind]):
             return
         passed, before = 0, int(cursor or 0)
         async for records in store.scan(scopes=work.memory.scopes.readable, batch=work.batch):

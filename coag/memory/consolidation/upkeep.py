@@ -8,7 +8,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from coag.memory.dynamics import DAY, RecordState, persona_proposals, regulated
-from coag.schema import MemoryKind, Record
+from coag.memory.facts import trust_of
+from coag.schema import MemoryKind, Record, Trust
 from coag.store import RecordStore, WrappedStore, text_vectors
 
 from .steps import SleepWork, StepBatch
@@ -64,21 +65,18 @@ class LinkStep:
 
 
 class SchemaStep:
-    """Brings the clusters up to date with what was encoded since the last sleep."""
+    """Lets what is in no cluster yet join one: what is new, or was with what is removed."""
 
     name = "schemas"
 
     async def batches(self, work: SleepWork, cursor: str) -> AsyncGenerator[StepBatch]:
-        """See `SleepStep`; a cursor is when the step began, and the last record."""
+        """See `SleepStep`; a cursor is the id of the last record."""
         dynamics, how = work.dynamics, work.dynamics.settings.schema_encoding
         if how is None:
             return
-        began, _, after = cursor.partition(" ")
-        began = began or repr(work.now)
-        since = float(work.journal.mark(self.name) or "-inf")
-        new = "encoded_at > ? AND record > ? AND faded_at IS NULL ORDER BY record LIMIT ?"
-        while states := dynamics.states.find(new, since, after, work.batch):
-            after = states[-1].record
+        new = "schema = '' AND record > ? AND faded_at IS NULL ORDER BY record LIMIT ?"
+        while states := dynamics.states.find(new, cursor, work.batch):
+            cursor = states[-1].record
             records = await work.fetched(states)
             known = [one for one in states if one.record in records]
             vectors = await vectors_of(work.memory.store, [records[one.record] for one in known])
@@ -96,16 +94,11 @@ class SchemaStep:
                 dynamics.schemas.put(clusters)
 
             yield StepBatch(
-                cursor=f"{began} {after}",
+                cursor=cursor,
                 examined=len(states),
                 changed=[one.record for one in fits if one.schema],
                 write=write,
             )
-        yield StepBatch(
-            cursor=f"{began} {after}",
-            last=True,
-            write=lambda: work.journal.set_mark(self.name, began),
-        )
 
 
 async def vectors_of(store: RecordStore, records: Sequence[Record]) -> NDArray[np.float32] | None:
@@ -145,16 +138,16 @@ class GraduateStep:
                     await self._graduate(record, work)
             names = [record.id for record in due]
 
-            def write(names: Sequence[str] = names) -> None:
-                for name in names:
-                    work.journal.set_mark(f"graduated {name}", "")
-
-            yield StepBatch(cursor=cursor, examined=len(states), changed=names, write=write)
+            yield StepBatch(
+                cursor=cursor,
+                examined=len(states),
+                changed=names,
+                write=lambda names=names: work.journal.note_graduated(names),
+            )
 
     def _is_due(self, record: Record, work: SleepWork) -> bool:
         episodic = record.kind is MemoryKind.EPISODIC and record.superseded_by is None
-        done = work.journal.mark(f"graduated {record.id}") is not None
-        return episodic and work.may_write(record) and not done
+        return episodic and work.may_write(record) and not work.journal.has_graduated(record.id)
 
     async def _graduate(self, record: Record, work: SleepWork) -> None:
         await work.memory.remember(
@@ -185,6 +178,9 @@ class PersonaStep:
         if how is None or dynamics.traits is None or cursor:
             return
         since = float(work.journal.mark(self.name) or "-inf")
+        if since > work.now:  # the clock was set back
+            since = work.now
+            yield StepBatch(write=lambda: work.journal.set_mark(self.name, repr(since)))
         newest = "encoded_at > ? ORDER BY encoded_at DESC, record LIMIT ?"
         states = dynamics.states.find(newest, since, _LIVED)
         lived = await self._episodic(states, work)
@@ -215,11 +211,14 @@ class PersonaStep:
             some = states[start : start + work.batch]
             records = await work.fetched(some)
             lived += [
-                one
-                for one in some
-                if one.record in records and records[one.record].kind is MemoryKind.EPISODIC
+                one for one in some if one.record in records and self._counts(records[one.record])
             ]
         return lived
+
+    @staticmethod
+    def _counts(record: Record) -> bool:
+        """Whether it was lived through; what is untrusted changes no personality."""
+        return record.kind is MemoryKind.EPISODIC and trust_of(record) is not Trust.UNTRUSTED
 
 
 # ---- The archive ----
@@ -244,7 +243,7 @@ class ArchiveStep:
 
             def write(ids: Sequence[str] = ids) -> None:
                 dynamics.archive.drop(ids)
-                dynamics.states.drop(ids, every_owner=True)
+                dynamics.removed(ids)
 
             yield StepBatch(examined=len(ids), changed=ids, write=write)
             if work.dry_run:

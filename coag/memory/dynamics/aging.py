@@ -147,7 +147,9 @@ def confidence_now(
 
 def heard(state: RecordState, now: float, confidence: float = 1.0) -> RecordState:
     """The state of a record whose source said it again, or was checked: confidence is restored."""
-    return replace(state, heard_at=now, confidence=max(state.confidence, confidence))
+    return replace(
+        state, heard_at=max(state.heard_at, now), confidence=max(state.confidence, confidence)
+    )
 
 
 # ---- Feelings ----
@@ -227,7 +229,7 @@ def with_schema(
     least = min(state.strength, 2 * floor)
     strength = min(1.0, max(least, state.strength * fit.factor))
     stability = stability_of(strength, settings, flashbulb=state.flashbulb)
-    return replace(state, schema=fit.schema, strength=strength, stability=stability)
+    return replace(state, strength=strength, stability=stability)
 
 
 # ---- Persona ----

@@ -70,7 +70,7 @@ def yerkes_dodson(arousal: float) -> float:
     return max(_LEAST_LEARNING, 1 - 4 * (arousal - 0.5) ** 2)
 
 
-def encode(
+def encode(  # noqa: PLR0913 - what decides how well it is kept
     record_id: str,
     features: ContentFeatures,
     *,
@@ -80,6 +80,7 @@ def encode(
     mood: Mood | None = None,
     importance: float = 0.5,
     exempt: bool = False,
+    may_flash: bool = True,
 ) -> RecordState:
     """The state with which a record begins.
 
@@ -95,13 +96,15 @@ def encode(
         mood: The agent's; None for at rest.
         importance: 0..1; it counts as attention, never as feeling.
         exempt: Whether it never fades; see `forgetting.is_exempt`.
+        may_flash: Whether it may be a flashbulb. What is untrusted may not: stirring words would
+            let it stay for ever.
     """
     who, present = traits or Traits(), mood or AT_REST
     sentiment = features.sentiment
     valence = sentiment + _MOOD_SHARE * (1 - abs(sentiment)) * present.valence
     arousal = noisy_or(features.arousal, present.arousal)
     intensity = abs(valence) * arousal
-    flashbulb = intensity > FLASHBULB_INTENSITY
+    flashbulb = may_flash and intensity > FLASHBULB_INTENSITY
     feeling = emotion_weight(who)
     congruent = max(0.0, present.valence * sentiment)
     # A flashbulb is learned at once, however frantic one is.

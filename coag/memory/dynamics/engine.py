@@ -10,8 +10,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from coag.errors import RecordStoreError
+from coag.memory.facts import trust_of
 from coag.memory.write_policy import Remembered
-from coag.schema import Clock, Imported, Mood, Record, SystemClock, Value
+from coag.schema import Clock, Imported, Mood, Record, SystemClock, Trust, Value
 from coag.store import RecordStore
 
 from .aging import heard, schema_fit, with_schema
@@ -145,8 +146,8 @@ class MemoryDynamics:
         """
         records = list({one.record.id: one.record for one in results}.values())
         new = [one for one in results if one.new and not one.merged]
-        fits = await self._schema_fits([one.record for one in new], store)
         try:
+            fits = await self._schema_fits([one.record for one in new], store)
             await self.run(lambda: self._encode(records, fits))
         except RecordStoreError as error:
             _LOG.warning("Records are stored, but have no state yet. %s", error)
@@ -200,6 +201,7 @@ class MemoryDynamics:
             mood=mood,
             importance=record.dynamics.importance,
             exempt=is_exempt(record, self.settings),
+            may_flash=trust_of(record) is not Trust.UNTRUSTED,
         )
 
     # ---- Recall ----
@@ -243,6 +245,7 @@ class MemoryDynamics:
             RecordStoreError: The file cannot be written; then nothing must be removed.
         """
         with self.file.transaction():
+            self.schemas.removed(ids)
             self.file.remove(ids)
         self.vectors.drop(ids)
 

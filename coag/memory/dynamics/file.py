@@ -51,6 +51,8 @@ class DynamicsFile:
             if path is not None:
                 write_ahead(self._db, _PATIENCE)
                 self._db.execute("PRAGMA synchronous = NORMAL")
+                # what is removed leaves no readable rest in free pages
+                self._db.execute("PRAGMA secure_delete = ON")
                 self._db.execute(f"PRAGMA wal_autocheckpoint = {_PAGES}")
             self._check_version()
         except (sqlite3.Error, OSError) as error:
@@ -62,6 +64,7 @@ class DynamicsFile:
     def _check_version(self) -> None:
         (version,) = self._db.execute("PRAGMA user_version").fetchone()
         if version > _VERSION:
+            self._db.close()
             raise RecordStoreError(
                 f"The dynamics of memory at {str(self.path)!r} have version {version}, and this "
                 f"version of coag reads up to {_VERSION}. Use a newer coag."
@@ -103,10 +106,10 @@ class DynamicsFile:
             RecordStoreError: The database is closed, broken, or in use for too long.
         """
         with self._lock:
-            if self._db.in_transaction:
-                yield self._db
-                return
             try:
+                if self._db.in_transaction:
+                    yield self._db
+                    return
                 self._db.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
                 self._db.execute("BEGIN IMMEDIATE")
                 try:

@@ -12,7 +12,8 @@ from __future__ import annotations
 from dataclasses import replace
 from math import exp, log
 
-from coag.schema import Record
+from coag.memory.facts import trust_of
+from coag.schema import Record, Trust
 
 from .settings import Forgetting, MemoryDynamicsSettings
 from .states import RecordState, days_since
@@ -68,11 +69,12 @@ def used(state: RecordState, now: float, settings: MemoryDynamicsSettings) -> Re
     """The state after a use: recalled and kept, or repeated by its source.
 
     It is at full strength again, a little stronger, and more stable: by the share that had been
-    lost, less at each further use, and up to the ceiling. Nothing of it ever shrinks.
+    lost, less at each further use, and up to the ceiling. Nothing of it ever shrinks, nor is it
+    used earlier than before where the clock jumped back.
     """
     forgetting = settings.forgetting
     if forgetting is None:
-        return replace(state, uses=state.uses + 1, used_at=now)
+        return replace(state, uses=state.uses + 1, used_at=max(state.used_at, now))
     lost = 1 - exp(-days_since(state.used_at, now) / state.stability)
     habit = 1 + _HABIT * state.uses
     growth = 1 + _SPACING * lost * (1 + _FEELING * state.intensity) / habit
@@ -80,7 +82,7 @@ def used(state: RecordState, now: float, settings: MemoryDynamicsSettings) -> Re
         state,
         strength=min(1.0, state.strength + _GAIN),
         stability=max(state.stability, min(forgetting.ceiling, state.stability * growth)),
-        used_at=now,
+        used_at=max(state.used_at, now),
         uses=state.uses + 1,
     )
 
@@ -94,7 +96,12 @@ def has_faded(state: RecordState, now: float, settings: MemoryDynamicsSettings) 
 
 
 def is_exempt(record: Record, settings: MemoryDynamicsSettings) -> bool:
-    """Whether a record never fades: by its type, or because it is important enough."""
+    """Whether a record never fades: by its type, or because it is important enough.
+
+    Of what is untrusted nothing is exempt: its type and importance may be its author's choice.
+    """
+    if trust_of(record) is Trust.UNTRUSTED:
+        return False
     forgetting = settings.forgetting or Forgetting()
     important = record.dynamics.importance >= forgetting.exempt_importance
     return important or record.type in forgetting.exempt_types

@@ -133,6 +133,14 @@ class RecordLinks:
             )
             return gone.rowcount // 2
 
+    def check(self) -> None:
+        """Whether they can be read.
+
+        Raises:
+            RecordStoreError: They cannot.
+        """
+        self.file.rows("SELECT 1 FROM links LIMIT 1")
+
     def count(self) -> int:
         """How many pairs are tied."""
         query = "SELECT COUNT(*) AS n FROM links WHERE owner = ?"

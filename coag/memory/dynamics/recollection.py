@@ -13,14 +13,15 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from coag.errors import RecordStoreError
-from coag.schema import FeltRecord, Mood, RecalledRecord, RecalledState, Record, ScoreParts
+from coag.memory.facts import trust_of
+from coag.schema import FeltRecord, Mood, RecalledRecord, RecalledState, Record, ScoreParts, Trust
 from coag.store import RecordStore
 
 from .aging import confidence_now
 from .engine import MemoryDynamics
 from .forgetting import has_faded, strength_now, used
 from .recalling import felt, pick_involuntary, reconsolidated, rivals, suppressed
-from .settings import InvoluntaryRecall
+from .settings import InvoluntaryRecall, Traits
 from .states import RecordState, days_since, seconds
 
 _SPARE = 2
@@ -56,8 +57,6 @@ class Recollection:
     ) -> None:
         self._dynamics = dynamics
         self._settings = dynamics.settings
-        self._traits = dynamics.traits
-        self._mood: Mood | None = dynamics.mood if dynamics.settings.mood else None
         self._query = query
         self._now = seconds(dynamics.clock.now())
         self._may_come = may_come
@@ -65,6 +64,18 @@ class Recollection:
         self._new: set[str] = set()
         """Ids of records that had no state yet."""
         self._problems: dict[str, None] = {}
+        self.links = dynamics.links
+        """What ties records; None where that is off or cannot be read."""
+        self._traits: Traits | None = None
+        self._mood: Mood | None = None
+        try:
+            self._traits = dynamics.traits
+            self._mood = dynamics.mood if dynamics.settings.mood else None
+            if self.links is not None:
+                self.links.check()
+        except RecordStoreError as error:  # recall goes on by the records alone
+            self._problems[f"dynamics: {error}"] = None
+            self.links = None
 
     def fetch(self, k: int) -> int:
         """How many records to ask the store for where k are wanted."""
@@ -157,13 +168,15 @@ class Recollection:
     async def _rivals(
         self, kept: Sequence[RecalledRecord], others: Sequence[RecalledRecord], store: RecordStore
     ) -> tuple[str, ...]:
+        """The rivals of what was kept; what is untrusted weakens none, or it could be made to."""
         how = self._settings.retrieval_induced_forgetting
         if how is None or not kept or not others:
             return ()
         others = others[: how.most]  # the best: to compare takes a vector of each
-        records = [hit.record for hit in (*kept, *others)]
+        trusted = [hit for hit in kept if trust_of(hit.record) is not Trust.UNTRUSTED]
+        records = [hit.record for hit in (*trusted, *others)]
         vectors = await self._dynamics.vectors.of(records, store)
-        winners, losers = ([hit.record.id for hit in some] for some in (kept, others))
+        winners, losers = ([hit.record.id for hit in some] for some in (trusted, others))
         return rivals(winners, losers, vectors, self._settings)
 
     def _change(self, kept: Sequence[str], weaker: Sequence[str]) -> None:
@@ -181,7 +194,8 @@ class Recollection:
                     changed[one] = suppressed(newest[one], settings, traits)
             dynamics.states.put(changed.values())
             if dynamics.links is not None and len(kept) > 1:
-                dynamics.links.learned(combinations(kept[: dynamics.links.settings.most], 2))
+                best = [one for one in kept if one in newest][: dynamics.links.settings.most]
+                dynamics.links.learned(combinations(best, 2))
         self._states |= changed
 
     async def _unasked(self, shown: set[str], store: RecordStore) -> tuple[RecalledRecord, ...]:

@@ -6,7 +6,10 @@ clustering; Hartigan 1975). That takes one pass and bounded memory, and can go o
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
+
+from coag.store import slices
 
 from .file import DynamicsFile
 
@@ -24,6 +27,8 @@ _LEAST = 3
 """Records that make a cluster something known."""
 _MOST = 1_000
 """Clusters of one owner; of more the smallest go, the oldest first."""
+_MOST_IDS = 500
+"""Ids in one query."""
 
 
 class SchemaClusters:
@@ -100,6 +105,23 @@ class SchemaClusters:
                 "ORDER BY size DESC, id DESC LIMIT -1 OFFSET ?)",
                 (self.owner, _MOST),
             )
+
+    def removed(self, records: Iterable[str]) -> None:
+        """Dissolves the clusters, of every owner, of which records that go are part.
+
+        A mean would still tell what these said; what else was in it joins one at the next sleep.
+        """
+        with self.file.transaction() as db:
+            joined: dict[str, None] = {}
+            for some in slices(records, _MOST_IDS):
+                marks = ",".join("?" * len(some))
+                query = f"SELECT DISTINCT schema FROM states WHERE record IN ({marks})"
+                joined |= {row["schema"]: None for row in self.file.rows(query, *some)}
+            for some in slices(filter(None, joined), _MOST_IDS):
+                marks = ",".join("?" * len(some))
+                db.execute(f"DELETE FROM schemas WHERE id IN ({marks})", some)
+                db.execute(f"UPDATE states SET schema = '' WHERE schema IN ({marks})", some)
+        self._read, self._centroids = (0, 0), {}
 
     def _rows(self) -> list[tuple[int, int, NDArray[np.float32]]]:
         import numpy as np

@@ -51,7 +51,7 @@ class RecordState:
     confidence: float = 1.0
     """How sure it is where it comes from, as of `heard_at`; see `aging.confidence_now`."""
     schema: str = ""
-    """Id of the cluster that it fits; empty for none."""
+    """Id of the cluster that it joined in a sleep; empty for none yet."""
     gist: str | None = None
     """What recall shows in place of the text."""
     gist_at: float | None = None

@@ -128,12 +128,12 @@ def test_stability_grows_to_the_ceiling_and_no_further() -> None:
     assert used(above, days_later(400), how).stability == 500.0
 
 
-def test_a_clock_that_jumps_back_counts_as_no_time_and_is_believed_from_then_on() -> None:
+def test_a_clock_that_jumps_back_counts_as_no_time_and_takes_no_use_back() -> None:
     state = state_of(used_at=days_later(36_500))
     assert strength_now(state, NOW, COMPANION) == state.strength
     after = used(state, NOW, COMPANION)
-    assert after.used_at == NOW
-    assert has_faded(after, days_later(3_000), COMPANION)
+    assert (after.used_at, after.uses) == (state.used_at, state.uses + 1)
+    assert not has_faded(after, days_later(36_500), COMPANION)
 
 
 def test_flashbulbs_and_exempt_records_never_fade() -> None:
