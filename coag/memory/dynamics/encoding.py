@@ -96,8 +96,7 @@ def encode(  # noqa: PLR0913 - what decides how well it is kept
         mood: The agent's; None for at rest.
         importance: 0..1; it counts as attention, never as feeling.
         exempt: Whether it never fades; see `forgetting.is_exempt`.
-        may_flash: Whether it may be a flashbulb. What is untrusted may not: stirring words would
-            let it stay for ever.
+        may_flash: Whether it may be a flashbulb; what is untrusted stays for ever otherwise.
     """
     who, present = traits or Traits(), mood or AT_REST
     sentiment = features.sentiment
