@@ -245,7 +245,7 @@ async def test_a_prompt_that_was_learned_is_used(memory: LongTermMemory) -> None
     learned = Procedure(name="observe", text="Note boats only. {focus}", placeholders=("focus",))
     every = {**seed_procedures(), **consolidation_procedures()}
     assert {"observe", "reflect", "perspective", "session_summary"} <= every.keys()
-    model = ScriptedModel(scripted_answers([{"notes": []}] * 2))
+    model = ScriptedModel(scripted_answers([{"notes": list[str]()}] * 2))
     for procedures in (ProceduralMemory({**every, "observe": learned}), ProceduralMemory()):
         observer = MemoryObserver(memory, model=StructuredModel(model), procedures=procedures)
         observer.hear(said("I have a boat."))
