@@ -4,6 +4,7 @@
     python -m benchmarks.memory scale [--records 10000] [--queries 200] [--only WORD ...]
     python -m benchmarks.memory stream [--facts 10000] [--seed 0] [--questions 1000] [--only WORD]
     python -m benchmarks.memory two-hops [--persons 200] [--questions 200] [--seed 0]
+    python -m benchmarks.memory dynamics [--records 10000] [--queries 200] [--disk]
     python -m benchmarks.memory life [--lives 20] [--days 365] [--processes 1] [--only WORD ...]
 
 `--json` prints one JSON object. `README.md` in the folder above says what is measured and how.
@@ -18,6 +19,7 @@ from pathlib import Path
 
 from ._contenders import chosen, finders, keepers
 from ._dialogues import read_dialogues
+from ._dynamics_cost import measure_cost
 from ._embedding import embedder_named
 from ._finding import measure_finding
 from ._lives import measure_lives
@@ -50,6 +52,11 @@ def parse(words: Sequence[str] | None = None) -> argparse.Namespace:
     hops.add_argument("--persons", type=int, default=200)
     hops.add_argument("--questions", type=int, default=200)
     hops.add_argument("--seed", type=int, default=0)
+    cost = commands.add_parser("dynamics", parents=[common], help="what dynamics cost")
+    cost.add_argument("--records", type=int, default=10_000)
+    cost.add_argument("--queries", type=int, default=200)
+    cost.add_argument("--seed", type=int, default=0)
+    cost.add_argument("--disk", action="store_true", help="in a Chroma folder, not in RAM")
     life = commands.add_parser("life", parents=[common], help="a simulated year of an agent")
     life.add_argument("--lives", type=int, default=20)
     life.add_argument("--days", type=int, default=365)
@@ -75,6 +82,15 @@ def main() -> None:
         measure_scale(names, asked.records, asked.queries, asked.seed, asked.embedder, asked.json)
     elif asked.command == "two-hops":
         measure_two_hops(asked.persons, asked.questions, asked.seed, embedder, asked.json)
+    elif asked.command == "dynamics":
+        measure_cost(
+            asked.records,
+            asked.queries,
+            asked.seed,
+            asked.only,
+            on_disk=asked.disk,
+            as_json=asked.json,
+        )
     elif asked.command == "life":
         measure_lives(asked.lives, asked.days, asked.processes, asked.only, asked.json)
     else:

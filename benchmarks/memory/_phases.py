@@ -154,7 +154,7 @@ def fill(name: str, folder: Path, size: Size) -> Filled:
     last = taken[-max(1, len(taken) // 10) :]
     begin = size.records + 1
     one_by_one = _written_singly(memory, size, range(begin, begin + _ONE_BY_ONE))
-    peak = _peak_mb()
+    peak = peak_mb()
     memory.close()
     return Filled(
         a_second=_rate(taken),
@@ -269,7 +269,7 @@ def _rate(taken: Sequence[tuple[int, float]]) -> float:
     return sum(count for count, _ in taken) / sum(seconds for _, seconds in taken)
 
 
-def _peak_mb() -> float:
+def peak_mb() -> float:
     """On Linux and macOS, whose units differ."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak / 1e6 if sys.platform == "darwin" else peak / 1e3

@@ -36,7 +36,7 @@ _EVENTS = 0.09
 """Chance a day of a rare event: about 33 a year."""
 _PLANTED = 0.12
 """Chance a day of a planted falsehood: about 44 a year."""
-_SMALL_TALK = 2
+_SMALL_TALK = 1
 """Notes a day that nobody will ask for, besides a diary of some eighty words."""
 
 
@@ -302,10 +302,10 @@ class Year:
     # ---- what is asked ----
 
     def _questions(self, day: int) -> Iterator[DailyQuestion]:
-        """Two facts, those told first most often; a reading; an event of the past."""
+        """A fact, one told first most often; a reading; an event of the past."""
         facts = [known for known, _, _ in self._facts]
         weights = [1 / (at + 1) for at in range(len(facts))]
-        for known in self._rng.choices(facts, weights=weights, k=2) if facts else []:
+        for known in self._rng.choices(facts, weights=weights, k=1) if facts else []:
             yield known.asked(day)
         read = [known for known in self._readings if known.history]
         if read:

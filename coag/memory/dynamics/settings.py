@@ -237,15 +237,16 @@ class MemoryDynamicsSettings(Value, allow_inf_nan=False):
 
 
 _ASSISTANT = MemoryDynamicsSettings(
-    forgetting=Forgetting(),
+    forgetting=Forgetting(weight=0.0),
     feeling_of_knowing=FeelingOfKnowing(),
     gist=Gist(),
     schema_encoding=SchemaEncoding(),
     source_confidence=SourceConfidence(),
-    links=Links(),
 )
 _COMPANION = _ASSISTANT.model_copy(
     update={
+        "forgetting": Forgetting(),
+        "links": Links(),
         "reconsolidation": Reconsolidation(),
         "retrieval_induced_forgetting": RetrievalInducedForgetting(),
         "involuntary_recall": InvoluntaryRecall(),
