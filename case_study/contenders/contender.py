@@ -58,6 +58,9 @@ class Contender(Value):
     remembers: bool = False
     """Plain: whether it has AutoGen's Chroma memory."""
 
+    dynamics: bool = False
+    """CoAG: whether its long-term memory has the dynamics `assistant`."""
+
     @property
     def has_memory(self) -> bool:
         """Whether it writes to a long-term memory and recalls from it."""
@@ -85,6 +88,8 @@ _SUMMARIES = {
     "coag-full-grounded": "CoAG full over the candidates that the domain proposes",
     "coag-compact-aware": "CoAG compact with situational awareness",
     "coag-full-aware": "CoAG full with situational awareness",
+    "coag-compact-dynamics": "CoAG compact whose memory has the dynamics `assistant`",
+    "coag-full-dynamics": "CoAG full whose memory has the dynamics `assistant`",
     "coag-without-retrieval": "CoAG full, but without retrieval",
     "coag-without-reasoning": "CoAG full, but without reasoning",
     "coag-without-evaluation": "CoAG full, but without evaluation",
@@ -121,6 +126,7 @@ def _made(name: str, summary: str) -> Contender:
             "depth": "compact" if "compact" in name else "full",
             "grounded": name.endswith("-grounded"),
             "aware": name.endswith("-aware"),
+            "dynamics": name.endswith("-dynamics"),
         }
     values = {**fields, **_DIFFERS.get(name, {}), "name": name, "summary": summary}
     return Contender.model_validate(values)

@@ -20,6 +20,7 @@ from coag.agent import CoagAgent
 from coag.compat import Recorder
 from coag.errors import ConfigurationError
 from coag.memory import RuleChange, rules_of
+from coag.memory.dynamics import DYNAMICS_FILE, MemoryDynamics
 from coag.models import model_name_of
 from coag.schema import Constraint
 from coag.tracing import RunFolder
@@ -151,7 +152,7 @@ def coag_agent(
         settings["enumerate_actions"] = contender.enumerated
     if contender.without:
         settings["ablations"] = frozenset(contender.without)
-    return CoagAgent(
+    agent = CoagAgent(
         parts.name,
         model,
         tools=list(parts.tools),
@@ -173,6 +174,10 @@ def coag_agent(
         answers="brief",
         **settings,
     )
+    if contender.dynamics:
+        place = parts.memory / DYNAMICS_FILE if isinstance(parts.memory, Path) else None
+        agent.long_term_memory.dynamics = MemoryDynamics("assistant", path=place, owner=parts.name)
+    return agent
 
 
 class CoagPlayer(Player):
