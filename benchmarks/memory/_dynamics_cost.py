@@ -16,7 +16,7 @@ from pathlib import Path
 
 from coag.memory import LongTermMemory, ToRemember
 from coag.memory.consolidation import sleep
-from coag.memory.dynamics import DYNAMICS_FILE, MemoryDynamics
+from coag.memory.dynamics import DYNAMICS_FILE, MemoryDynamics, MemoryDynamicsSettings
 from coag.schema import MemoryKind, Provenance, Trust
 from coag.store import InMemoryStore, open_store
 
@@ -57,7 +57,9 @@ class _Costed(Looped):
         folder.mkdir()
         store = open_store(folder / "records") if on_disk else InMemoryStore()
         file = folder / DYNAMICS_FILE
-        dynamics = None if name == MEMORIES[0] else MemoryDynamics(name, path=file, owner=_SCOPE)
+        settings = MemoryDynamicsSettings.preset(name)
+        plain = settings.is_plain
+        dynamics = None if plain else MemoryDynamics(settings, path=file, owner=_SCOPE)
         self.name = name
         self.memory = LongTermMemory(store, scope=_SCOPE, dynamics=dynamics)
 

@@ -37,11 +37,19 @@ from vacuum_world.world import (
 )
 
 
-def test_there_are_twenty_two_contenders_in_the_order_in_which_they_are_shown() -> None:
+def test_there_are_twenty_four_contenders_in_the_order_in_which_they_are_shown() -> None:
     assert list(CONTENDERS)[:3] == ["random", "rules", "oracle"]
-    assert len(CONTENDERS) == 22
+    assert len(CONTENDERS) == 24
     assert all(name == each.name for name, each in CONTENDERS.items())
     assert [c.name for c in CONTENDERS.values() if not c.asks_model] == list(CONTENDERS)[:3]
+
+
+def test_those_with_dynamics_differ_from_the_others_by_their_memory_alone() -> None:
+    for depth in ("coag-compact", "coag-full"):
+        changing = CONTENDERS[f"{depth}-dynamics"]
+        assert changing.dynamics
+        same = {"name", "summary", "dynamics"}
+        assert changing.model_dump(exclude=same) == CONTENDERS[depth].model_dump(exclude=same)
 
 
 def test_each_ablation_is_the_full_agent_but_for_one_part() -> None:
