@@ -21,7 +21,7 @@ from autogen_core.model_context import ChatCompletionContext
 from autogen_core.models import LLMMessage, UserMessage
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from coag.context import wrap_as_data
+from coag.context import state_in_words, wrap_as_data
 from coag.errors import RecordStoreError
 from coag.memory import LongTermMemory, LongTermMemoryConfig, Recall
 from coag.models import cancellable, message_text
@@ -30,9 +30,11 @@ from coag.schema import (
     MemoryKind,
     Provenance,
     RecalledRecord,
+    RecalledState,
     Scalar,
     Trust,
     estimate_tokens,
+    shown_text,
 )
 from coag.store import FIXED_FIELDS, short_id
 
@@ -233,7 +235,8 @@ class AutoGenMemory(NamedComponent, Memory, Component[AutoGenMemoryConfig]):
     What is recalled for the last request is shown in the model's context as one user message,
     delimited and labelled as data. The next turn's takes its place; there is never a second
     one, nor a system message. Its component says where the memory is stored, not what it holds:
-    one in RAM is loaded empty.
+    one in RAM is loaded empty. Where the memory has dynamics, gists stand for old texts, and each
+    line says how old and how sure it is; see docs/memory-dynamics.md.
 
     Args:
         memory: Where things are remembered; closed by `close`.
@@ -327,7 +330,8 @@ class AutoGenMemory(NamedComponent, Memory, Component[AutoGenMemoryConfig]):
 
         The metadata of each result also holds its `score`, `id`, `kind`, `trust` and `scope`;
         the parts of the score as `why`, and as `contradicts` the ids of the other results that
-        say otherwise, where there are such.
+        say otherwise, where there are such. Of a memory with dynamics, `state` says how each is
+        kept; a gist is its content, and what came unasked is last.
 
         Raises:
             RecordStoreError: No memory could be asked.
@@ -336,14 +340,18 @@ class AutoGenMemory(NamedComponent, Memory, Component[AutoGenMemoryConfig]):
         if kwargs:
             raise TypeError(f"query takes no further arguments, not {sorted(kwargs)}.")
         text = query if isinstance(query, str) else text_of(query)
+        recall = await self._recalled(text, cancellation_token)
+        return MemoryQueryResult(results=_contents(recall))
+
+    async def _recalled(self, text: str, token: CancellationToken | None = None) -> Recall:
         k, min_score = self._options["k"], self._options["min_score"]
         recalling = self._memory.recall(text, k=k, min_score=min_score)
-        recall = await cancellable(recalling, cancellation_token)
+        recall = await cancellable(recalling, token)
         if recall.problems and not recall.records:
             raise RecordStoreError(" ".join(recall.problems))
         for problem in recall.problems:
             _LOG.warning("Recalled without one memory: %s", problem)
-        return MemoryQueryResult(results=[_content(hit, recall) for hit in recall.records])
+        return recall
 
     async def update_context(self, model_context: ChatCompletionContext) -> UpdateContextResult:
         """Puts what is recalled for the last request into the context, in place of the last.
@@ -352,9 +360,15 @@ class AutoGenMemory(NamedComponent, Memory, Component[AutoGenMemoryConfig]):
             RecordStoreError: No memory could be asked.
         """
         request = last_request(await model_context.get_messages())
-        found = await self.query(request) if request else MemoryQueryResult(results=[])
-        shown = MemoryQueryResult(results=_within(found.results, self._options["budget"]))
+        recall = await self._recalled(request) if request else Recall()
+        results = _contents(recall)
+        shown = MemoryQueryResult(results=_within(results, self._options["budget"]))
         lines = [f"- {_line(result)}" for result in shown.results]
+        if len(shown.results) == len(results):
+            lines += [
+                f"- Something is known that does not come to mind, on: {one.cue}"
+                for one in recall.felt
+            ]
         await RECALLED.show(model_context, "\n".join(lines))
         return UpdateContextResult(memories=shown)
 
@@ -378,6 +392,10 @@ class AutoGenMemory(NamedComponent, Memory, Component[AutoGenMemoryConfig]):
         return cls(config.memory.open(), **config.model_dump(exclude={"memory"}))
 
 
+def _contents(recall: Recall) -> list[MemoryContent]:
+    return [_content(hit, recall) for hit in (*recall.records, *recall.unasked)]
+
+
 def _content(hit: RecalledRecord, recall: Recall) -> MemoryContent:
     record = hit.record
     mime_type, metadata = _unpacked(record.metadata)
@@ -394,7 +412,12 @@ def _content(hit: RecalledRecord, recall: Recall) -> MemoryContent:
     against = [one for pair in recall.contradictions if record.id in pair for one in pair]
     if against:
         metadata["contradicts"] = sorted(set(against) - {record.id})
-    content: Any = record.text
+    content: Any = shown_text(hit)
+    metadata.pop("state", None)
+    if hit.state is not None:
+        metadata["state"] = hit.state.model_dump()
+    if content != record.text:  # a gist, which is a text whatever it is of
+        mime_type = MemoryMimeType.TEXT.value
     if mime_type == MemoryMimeType.JSON.value:  # an object again where it was one
         with suppress(ValueError):
             value: object = json.loads(record.text)
@@ -408,10 +431,13 @@ def _line(result: MemoryContent) -> str:
     else:
         text = str(cast("object", result.content))
     metadata = result.metadata or {}
-    if not metadata.get("contradicts"):
-        return text
-    others = " and ".join(map(short_id, metadata["contradicts"]))
-    return f"[id {short_id(metadata['id'])}, contradicts {others}] {text}"
+    marks: list[str] = []
+    if metadata.get("contradicts"):
+        others = " and ".join(map(short_id, metadata["contradicts"]))
+        marks = [f"id {short_id(metadata['id'])}", f"contradicts {others}"]
+    if metadata.get("state"):
+        marks += state_in_words(RecalledState.model_validate(metadata["state"]))
+    return f"[{', '.join(marks)}] {text}" if marks else text
 
 
 def _within(results: list[MemoryContent], budget: int) -> list[MemoryContent]:

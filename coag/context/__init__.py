@@ -14,7 +14,7 @@ from .context import CoagContext
 from .dialogue import named_images
 from .prompt_budgets import READ_MORE, WINDOW, Budgets, MemoryLimits, name_of, shortened
 from .prompts import DATA_RULE, PhaseMaterial, Rendering
-from .sections import fitting, render_section, wrap_as_data
+from .sections import fitting, render_section, state_in_words, wrap_as_data
 from .situated import SituatedContext, SituatedState, ToolState
 from .states import AssistantState, check_public, dump_state, own_copy
 from .working_memory import (
@@ -61,6 +61,7 @@ __all__ = [
     "render_section",
     "fitting",
     "wrap_as_data",
+    "state_in_words",
     "nested_component",
     "load_context",
     "to_part",

@@ -327,7 +327,7 @@ def _recalled_line(hit: RecalledRecord, ids: Set[str]) -> str:
     record = hit.record
     others = " and ".join(name[:8] for name in record.lineage.contradicts if name in ids)
     contradicts = f", contradicts {others}" if others else ""
-    state = "" if hit.state is None else "".join(f", {one}" for one in _state_in_words(hit.state))
+    state = "" if hit.state is None else "".join(f", {one}" for one in state_in_words(hit.state))
     return one_entry(
         f"- [{record.kind.value}, {hit.score:.2f}, {record.provenance.trust.value}, "
         f"id {record.id[:8]}{contradicts}{state}] {shown_text(hit)}"
@@ -338,7 +338,7 @@ _MONTH, _YEAR = 30.44, 365.25
 """Days."""
 
 
-def _state_in_words(state: RecalledState) -> Iterator[str]:
+def state_in_words(state: RecalledState) -> Iterator[str]:
     """What a reader should know of how a record was kept."""
     if state.unasked:
         yield "came to mind unasked"

@@ -22,12 +22,23 @@ from autogen_core.models import (
     SystemMessage,
     UserMessage,
 )
+from kits.remembered import remembered
+from kits.sleepers import Calendar
 
 from coag.compat import AutoGenMemory
 from coag.errors import RecordStoreError
-from coag.memory import LongTermMemory, Scopes
+from coag.memory import LongTermMemory, Recall, Scopes
+from coag.memory.dynamics import MemoryDynamics
 from coag.models import ScriptedModel, ScriptedReply, ScriptedRequest, message_text
-from coag.schema import Fact, MemoryKind, Provenance, RecalledRecord, Trust
+from coag.schema import (
+    Fact,
+    FeltRecord,
+    MemoryKind,
+    Provenance,
+    RecalledRecord,
+    RecalledState,
+    Trust,
+)
 from coag.store import HashEmbedder, InMemoryStore
 
 DOOR = "The red door is locked."
@@ -44,6 +55,62 @@ def long_term(**options: Any) -> LongTermMemory:
 
 def text(content: str, **metadata: Any) -> MemoryContent:
     return MemoryContent(content=content, mime_type=MemoryMimeType.TEXT, metadata=metadata or None)
+
+
+class Scripted(LongTermMemory):
+    """A memory that recalls what it was given."""
+
+    given = Recall()
+
+    async def recall(self, query: str, **options: Any) -> Recall:
+        return self.given
+
+
+async def test_of_a_memory_with_dynamics_a_model_is_shown_gists_age_doubt_and_what_is_felt() -> (
+    None
+):
+    old = RecalledState(gist="A door was locked.", strength=0.2, confidence=0.4, age=70.0)
+    known = remembered('{"door": "red", "locked": true}', metadata={"state": "foreign"})
+    hits = [
+        RecalledRecord(record=known, score=0.9, state=old.model_copy(update={"doubtful": True})),
+        RecalledRecord(record=remembered("Doors are red."), score=0.8),
+    ]
+    came = RecalledRecord(
+        record=remembered("Ann laughed."),
+        score=0.0,
+        state=RecalledState(strength=0.5, confidence=1.0, age=20.0, unasked=True),
+    )
+    felt = FeltRecord(id=known.id, cue="the key of the door", score=0.5, trust=Trust.USER)
+    memory = Scripted(InMemoryStore(HashEmbedder()), scope="clerk")
+    memory.given = Recall(records=tuple(hits), unasked=(came,), felt=(felt,))
+    context = UnboundedChatCompletionContext(
+        initial_messages=[UserMessage(content="Is the door locked?", source="user")]
+    )
+    update = await AutoGenMemory(memory).update_context(context)
+    shown = message_text((await context.get_messages())[0])
+    assert (
+        "- [2 months old, sureness of its source 0.40, its gist only] A door was locked." in shown
+    )
+    assert "- Doors are red." in shown
+    assert "- [came to mind unasked, 20 days old] Ann laughed." in shown
+    assert "- Something is known that does not come to mind, on: the key of the door" in shown
+    first, second, _ = update.memories.results
+    assert (first.metadata or {})["state"]["gist"] == first.content
+    assert "state" not in (second.metadata or {})
+
+
+async def test_a_stock_agents_memory_with_dynamics_lets_fade_what_nobody_uses() -> None:
+    clock = Calendar()
+    dynamics = MemoryDynamics("assistant", owner="clerk", clock=clock)
+    memory = shelf_of(long_term(dynamics=dynamics, clock=clock))
+    await memory.add(text(DOOR))
+    assert [one.content for one in await found(memory)] == [DOOR]
+    clock.passes(2000)
+    assert await found(memory) == []
+
+
+def shelf_of(memory: LongTermMemory) -> AutoGenMemory:
+    return AutoGenMemory(memory, min_score=0.0)
 
 
 async def found(memory: AutoGenMemory, query: str = "door") -> list[MemoryContent]:
