@@ -56,6 +56,14 @@ class _MemoryCommands(LazyGroup):
             f"{_HERE}.sleep:restore",
             "Puts archived records back, word for word.",
         ),
+        "strength": (
+            f"{_HERE}.strength:strength",
+            "Shows how well records are kept, and when and why they fade.",
+        ),
+        "persona": (
+            f"{_HERE}.strength:persona",
+            "Shows the versions of a personality; applies, refuses or takes back one.",
+        ),
         "export": (
             f"{_HERE}.transfer:export",
             "Writes every record with every field into a file, one JSON object a line.",

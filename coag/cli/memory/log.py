@@ -29,6 +29,7 @@ Action = Literal[
     "mended",
     "slept",
     "restored",
+    "persona",
 ]
 
 

@@ -77,10 +77,10 @@ def sleep(
     Exit code 0: done, or out of time; 1: a step failed; 2: wrongly called.
     """
     place = place_of(folder or memory, embedder)
-    with _file_of(place) as file:
+    with file_of(place) as file:
         reports = [
             run(_slept(place, name, settings, file, dry_run=dry_run, seconds=seconds))
-            for name, settings in _chosen(file, owner).items()
+            for name, settings in chosen(file, owner).items()
         ]
     for report in reports:
         if not dry_run and report.changed:
@@ -143,7 +143,7 @@ def archived(
     Example: coag memory archived -m ~/robbie
     """
     place = place_of(memory, None)
-    with _file_of(place) as file:
+    with file_of(place) as file:
         archive = MemoryArchive(file)
         entries = archive.entries(scopes=None if scope is None else [scope], most=limit)
         records = archive.peek(one.record for one in entries)
@@ -171,7 +171,7 @@ def restore(
     Example: coag memory restore 1f0c22aa -m ~/robbie
     """
     place = place_of(memory, embedder)
-    with _file_of(place) as file:
+    with file_of(place) as file:
         back = run(_restored(place, file, ids))
     note(place, "restored", by=by, records=tuple(record.id for record in back))
     for record in back:
@@ -206,7 +206,7 @@ async def _nothing(why: str) -> None:
 
 
 @contextmanager
-def _file_of(place: MemoryPlace) -> Generator[DynamicsFile]:
+def file_of(place: MemoryPlace) -> Generator[DynamicsFile]:
     """The file of the dynamics beside a memory's records.
 
     Raises:
@@ -222,7 +222,12 @@ def _file_of(place: MemoryPlace) -> Generator[DynamicsFile]:
         yield file
 
 
-def _chosen(file: DynamicsFile, owner: str | None) -> dict[str, MemoryDynamicsSettings]:
+def chosen(file: DynamicsFile, owner: str | None) -> dict[str, MemoryDynamicsSettings]:
+    """The owners that are meant, with their settings.
+
+    Raises:
+        ConfigurationError: There is no such owner.
+    """
     owners = owners_of(file)
     if owner is None:
         return owners

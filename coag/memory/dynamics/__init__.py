@@ -26,6 +26,7 @@ from .features import ContentFeatures, features_of
 from .file import DYNAMICS_FILE, DynamicsFile
 from .forgetting import (
     NEUTRAL_STRENGTH,
+    fades_at,
     has_faded,
     is_exempt,
     neutral_stability,
@@ -108,6 +109,7 @@ __all__ = [
     "strength_now",
     "used",
     "has_faded",
+    "fades_at",
     "is_exempt",
     "neutral_stability",
     "NEUTRAL_STRENGTH",

@@ -16,7 +16,7 @@ from coag.memory.facts import trust_of
 from coag.schema import Record, Trust
 
 from .settings import Forgetting, MemoryDynamicsSettings
-from .states import RecordState, days_since
+from .states import DAY, RecordState, days_since
 
 NEUTRAL_STRENGTH = 0.5
 """Encoding strength of a record that nothing speaks for or against."""
@@ -93,6 +93,15 @@ def has_faded(state: RecordState, now: float, settings: MemoryDynamicsSettings) 
     if forgetting is None or state.exempt or state.flashbulb:
         return False
     return strength_now(state, now, settings) < forgetting.floor
+
+
+def fades_at(state: RecordState, settings: MemoryDynamicsSettings) -> float | None:
+    """When a record that is not used falls below the floor, in POSIX seconds; None for never."""
+    forgetting = settings.forgetting
+    if forgetting is None or state.exempt or state.flashbulb:
+        return None
+    days = state.stability * log(max(state.strength, forgetting.floor) / forgetting.floor)
+    return state.used_at + days * DAY
 
 
 def is_exempt(record: Record, settings: MemoryDynamicsSettings) -> bool:

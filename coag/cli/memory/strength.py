@@ -1,0 +1,274 @@
+"""`coag memory strength` and `persona`: how memory changes, and what became of a personality."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import Annotated
+
+import typer
+
+from coag.cli.options import AsJson
+from coag.cli.output import write_json
+from coag.errors import ConfigurationError
+from coag.memory.dynamics import (
+    DAY,
+    MemoryArchive,
+    MemoryDynamicsSettings,
+    Persona,
+    PersonaVersion,
+    RecordState,
+    RecordStates,
+    Traits,
+    days_since,
+    fades_at,
+    has_faded,
+    seconds,
+    strength_now,
+)
+from coag.schema import Record, SystemClock
+from coag.store import short_id
+
+from .log import note
+from .options import By, Embedder, Limit, Memory
+from .place import (
+    MemoryPlace,
+    NothingFoundError,
+    day,
+    line,
+    opened_whole,
+    place_of,
+    run,
+    the_record,
+)
+from .sleep import Folder, Owner, chosen, file_of
+
+_COLUMNS = 50
+"""Of a chart."""
+_BARS = " ▁▂▃▄▅▆▇█"
+
+
+def strength(
+    folder: Folder = None,
+    name: Annotated[
+        str | None, typer.Argument(metavar="[ID]", help="A record's id; else the weakest ones.")
+    ] = None,
+    owner: Owner = None,
+    limit: Limit = 20,
+    memory: Memory = None,
+    embedder: Embedder = None,
+    as_json: AsJson = False,
+) -> None:
+    """Shows how well records are kept, and when they fade; of one also why, its gist and its drift.
+
+    Example: coag memory strength ~/robbie 1f0c22aa
+    """
+    if folder is not None and memory is not None and name is None:
+        folder, name = None, folder  # the folder is known: this is the record
+    place = place_of(folder or memory, embedder)
+    now = seconds(SystemClock().now())
+    with file_of(place) as file:
+        for whose, settings in chosen(file, owner).items():
+            states = RecordStates(file, whose)
+            if name is None:
+                found = _weakest(states, settings, now, limit)
+                records = run(_records(place, [one.record for one in found]))
+            else:
+                record = run(_one(place, name))
+                records, found = {record.id: record}, list(states.get([record.id]).values())
+            if as_json:
+                for one in found:
+                    write_json(_as_json(one, records.get(one.record), settings, now, whose))
+                continue
+            typer.echo(line(f"{whose}: {states.count():,} record(s) with a state"))
+            for one in found:
+                record = records.get(one.record)
+                shown = [_row(one, record, settings, now)]
+                if name is not None and record is not None:
+                    shown = [*_whole(one, record, settings, now, MemoryArchive(file))]
+                for text in shown:
+                    typer.echo(f"  {text}")
+
+
+def _weakest(
+    states: RecordStates, settings: MemoryDynamicsSettings, now: float, limit: int
+) -> list[RecordState]:
+    every = (one for batch in states.scan() for one in batch)
+    return heapq.nsmallest(limit, every, key=lambda one: strength_now(one, now, settings))
+
+
+async def _records(place: MemoryPlace, ids: list[str]) -> dict[str, Record]:
+    async with opened_whole(place) as store:
+        return {one.id: one for one in await store.get(ids)}
+
+
+async def _one(place: MemoryPlace, name: str) -> Record:
+    async with opened_whole(place) as store:
+        return await the_record(store, name, None)
+
+
+def _row(
+    state: RecordState, record: Record | None, settings: MemoryDynamicsSettings, now: float
+) -> str:
+    left, text = strength_now(state, now, settings), "" if record is None else record.text
+    fading = _fading(state, settings, now)
+    return line(f"{short_id(state.record)} {left:.2f} {fading}, {state.uses} use(s): {text}", 120)
+
+
+def _fading(state: RecordState, settings: MemoryDynamicsSettings, now: float) -> str:
+    """Why a record fades, and when; or why it does not."""
+    forgetting = settings.forgetting
+    if forgetting is None:
+        return "stays: forgetting is off"
+    if state.flashbulb:
+        return "stays: encoded with great feeling"
+    if state.exempt:
+        return "stays: exempt by its type or importance"
+    at = fades_at(state, settings)
+    if state.faded_at is not None or has_faded(state, now, settings):
+        unused = days_since(state.used_at, now)
+        return f"faded: not used for {unused:.0f} days, below {forgetting.floor:g}"
+    return "stays" if at is None else f"fades {_day(at)} unless it is used"
+
+
+def _whole(
+    state: RecordState,
+    record: Record,
+    settings: MemoryDynamicsSettings,
+    now: float,
+    archive: MemoryArchive,
+) -> Iterator[str]:
+    """All that is known of how one record is kept."""
+    yield line(f"{short_id(record.id)} {_fading(state, settings, now)}", 200)
+    yield from _chart(state, settings, now)
+    where = "archived, word for word" if archive.has([record.id]) else "in the store"
+    yield (
+        f"strength {strength_now(state, now, settings):.2f} of {state.strength:.2f}, stability "
+        f"{state.stability:.0f} days, {state.uses} use(s), the last {_day(state.used_at)}; {where}"
+    )
+    cap = settings.reconsolidation.cap if settings.reconsolidation else 0.0
+    yield (
+        f"feeling: valence {state.valence:+.2f}, arousal {state.arousal:.2f}, dominance "
+        f"{state.dominance:+.2f}; drift by recall {state.drift:.2f}"
+        + (f" of {cap:.2f} at most" if cap else "")
+    )
+    yield line(f"text: {record.text}", 2_000)
+    if state.gist is not None:
+        made = "" if state.gist_at is None else f", made {_day(state.gist_at)}"
+        yield line(f"gist{made}: {state.gist}", 2_000)
+
+
+def _chart(state: RecordState, settings: MemoryDynamicsSettings, now: float) -> Iterator[str]:
+    """The strength from the last use on, until it fades or until now; `|` is now."""
+    end = max(fades_at(state, settings) or now, now, state.used_at + DAY)
+    step = (end - state.used_at) / (_COLUMNS - 1)
+    here = round((max(now, state.used_at) - state.used_at) / step)
+    bars = ""
+    for column in range(_COLUMNS):
+        left = strength_now(state, state.used_at + column * step, settings)
+        bars += _BARS[round(left * (len(_BARS) - 1))]
+    yield f"1 {bars}"
+    yield f"0 {' ' * here}|{' ' * (_COLUMNS - 1 - here)}"
+    yield f"  {_day(state.used_at)}{_day(end):>{_COLUMNS - 10}}"
+
+
+def _as_json(
+    state: RecordState,
+    record: Record | None,
+    settings: MemoryDynamicsSettings,
+    now: float,
+    owner: str,
+) -> Mapping[str, object]:
+    return {
+        "owner": owner,
+        **asdict(state),
+        "strength_now": strength_now(state, now, settings),
+        "fades_at": fades_at(state, settings),
+        "why": _fading(state, settings, now),
+        "text": None if record is None else record.text,
+    }
+
+
+def _day(at: float) -> str:
+    """A day; a far one that no calendar has is the last that there is."""
+    last = datetime.max.replace(tzinfo=UTC).timestamp() - DAY
+    return day(datetime.fromtimestamp(min(at, last), UTC))
+
+
+# ---- `coag memory persona` ----
+
+
+Version = Annotated[
+    int | None, typer.Option(metavar="VERSION", help="Let a proposal take effect.", min=1)
+]
+
+
+def persona(
+    folder: Folder = None,
+    apply: Version = None,
+    refuse: Annotated[
+        int | None, typer.Option(metavar="VERSION", help="Turn a proposal down.", min=1)
+    ] = None,
+    back_to: Annotated[
+        int | None,
+        typer.Option(metavar="VERSION", help="Make an earlier version hold again; 0 is the first."),
+    ] = None,
+    owner: Owner = None,
+    memory: Memory = None,
+    by: By = "person",
+    as_json: AsJson = False,
+) -> None:
+    """Shows the versions of a personality; applies, refuses or takes back one.
+
+    Example: coag memory persona ~/robbie --back-to 0
+    """
+    wanted = {"apply": apply, "refuse": refuse, "back-to": back_to}
+    given = {name: number for name, number in wanted.items() if number is not None}
+    place = place_of(folder or memory, None)
+    with file_of(place) as file:
+        owners = chosen(file, owner)
+        if len(given) > 1 or (given and len(owners) != 1):
+            raise ConfigurationError(
+                "One change of one owner at a time: give one of --apply, --refuse and --back-to, "
+                f"and --owner, one of {', '.join(map(repr, owners))}."
+            )
+        for whose, settings in owners.items():
+            versions = Persona(file, whose, settings.traits or Traits())
+            for what, number in given.items():
+                try:
+                    _change(versions, what, number)
+                except LookupError as error:
+                    run(_nothing(str(error)))
+                note(place, "persona", by=by, details={"owner": whose, what: number})
+            if as_json:
+                write_json(*(one.model_dump(mode="json") for one in versions.versions()))
+                continue
+            typer.echo(line(f"{whose}: {_traits(versions.traits)}", 300))
+            for one in versions.versions():
+                typer.echo(f"  {line(_version(one), 400)}")
+
+
+def _change(versions: Persona, what: str, number: int) -> None:
+    if what == "apply":
+        versions.apply(number)
+    elif what == "refuse":
+        versions.refuse(number)
+    else:
+        versions.roll_back(number, at=seconds(SystemClock().now()))
+
+
+def _version(one: PersonaVersion) -> str:
+    changes = ", ".join(f"{c.trait} {c.before:.2f} to {c.after:.2f}" for c in one.changes)
+    return (
+        f"{one.version} {_day(one.at)} {one.state} {changes or _traits(one.traits)}: {one.reason}"
+    )
+
+
+def _traits(traits: Traits) -> str:
+    return ", ".join(f"{name} {value:.2f}" for name, value in traits)
+
+
+async def _nothing(why: str) -> None:
+    raise NothingFoundError(why)
