@@ -23,6 +23,7 @@ from xml.etree.ElementTree import Element
 from coag._util.svg import Point, SvgPicture, brief, svg_label
 
 from .beliefs import BeliefTrack
+from .memory import KeptTrack
 from .views import CycleRow, Lane, LaneSpan, ModuleHistory, StateSeries
 from .why import Edge, Node, NodeSort, WhyGraph
 
@@ -46,6 +47,8 @@ class Ink(StrEnum):
 
 _NOTHING = "There is no cycle yet."
 _WIDTH, _LEFT, _RIGHT, _BELOW = 480.0, 44.0, 12.0, 26.0
+_LOW = 96.0
+"""Height of a small plot."""
 _LEGEND = 24.0
 """Height of a legend."""
 _JOINTS = re.compile(r"(\s+|[^\s_(,=/.]*[_(,=/.]+)")
@@ -367,6 +370,19 @@ def cost_svg(rows: Sequence[CycleRow], prefix: str) -> str:
         picture.add("path", d=bars or "M0 0", fill=ink)
     marked = range(0, len(groups), math.ceil(len(groups) / 8))
     plot.mark_bottom({float(place): str(groups[place][0].number) for place in marked})
+    return str(picture)
+
+
+def kept_svg(track: KeptTrack, prefix: str) -> str:
+    """How strong a record was at each of its recalls."""
+    cycles, strengths = zip(*track.points, strict=True)
+    words = f"From {strengths[0]:.2f} in cycle {cycles[0]} to {strengths[-1]:.2f} in {cycles[-1]}."
+    picture = SvgPicture((_WIDTH, _LOW), "Strength at each recall", words, prefix)
+    area = (_LEFT, 8.0, _WIDTH - _LEFT - _RIGHT, _LOW - _BELOW - 8)
+    plot = _Plot(picture, area, (cycles[0] - 0.5, cycles[-1] + 0.5), (0.0, 1.0))
+    plot.mark_left({0.0: "0", 1.0: "1"})
+    plot.draw(cycles, strengths, Ink.BELIEF, steps=False, stroke_width=2)
+    plot.mark_bottom({float(one): str(one) for one in {cycles[0], cycles[-1]}})
     return str(picture)
 
 

@@ -12,7 +12,16 @@ from typing import Any, Literal, cast
 
 from pydantic import ValidationError
 
-from coag.schema import RecalledRecord, Record, RetrievalOutcome, Snapshot, TraceRecord, Written
+from coag.schema import (
+    FeltRecord,
+    RecalledRecord,
+    RecalledState,
+    Record,
+    RetrievalOutcome,
+    Snapshot,
+    TraceRecord,
+    Written,
+)
 from coag.tracing import RecordKind, TraceIndex
 
 from .texts import object_of
@@ -39,6 +48,19 @@ class RecallRow:
     query: str
     hits: tuple[RecalledRecord, ...]
     left_out: tuple[str, ...] = ()
+    felt: tuple[FeltRecord, ...] = ()
+    """What was on the tip of the tongue."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeptTrack:
+    """How well one record was kept, at each of its recalls in the run."""
+
+    record: Record
+    state: RecalledState
+    """At the last of them."""
+    points: tuple[tuple[int, float], ...]
+    """Cycle and strength, the oldest first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +71,8 @@ class MemoryPage:
     written_total: int = 0
     recalls: tuple[RecallRow, ...] = ()
     recalls_total: int = 0
+    kept: tuple[KeptTrack, ...] = ()
+    """Of the retrievals on this page; empty where the memory has no dynamics."""
     page: int = 1
     pages: int = 1
     unreadable: int = 0
@@ -57,6 +81,8 @@ class MemoryPage:
 
 _PAGE = 25
 """Records and retrievals on a page."""
+_TRACKS = 12
+"""Records whose strength is drawn."""
 _CYCLES = 12
 """Cycles that are kept of those that recalled a record."""
 _IDS = 50_000
@@ -81,19 +107,39 @@ def read_memory(index: TraceIndex, page: int = 1, *, size: int = _PAGE) -> Memor
     page = min(max(1, page), pages)
     on_page = slice((page - 1) * size, page * size)
     rows = [_record_row(body, recalled_by) for body in bodies(index, written[::-1][on_page])]
+    shown = tuple(
+        RecallRow(
+            cycle=one.cycle,
+            query=one.query,
+            hits=one.records,
+            left_out=one.left_out,
+            felt=one.felt,
+        )
+        for one in bodies(index, recalls[::-1][on_page])
+        if isinstance(one, RetrievalOutcome)
+    )
     return MemoryPage(
         written=tuple(row for row in rows if row is not None),
         written_total=len(written),
-        recalls=tuple(
-            RecallRow(cycle=one.cycle, query=one.query, hits=one.records, left_out=one.left_out)
-            for one in bodies(index, recalls[::-1][on_page])
-            if isinstance(one, RetrievalOutcome)
-        ),
+        recalls=shown,
+        kept=_kept(shown),
         recalls_total=len(recalls),
         page=page,
         pages=pages,
         unreadable=rows.count(None),
     )
+
+
+def _kept(recalls: Sequence[RecallRow]) -> tuple[KeptTrack, ...]:
+    """The records that come with how they are kept, the weakest first."""
+    tracks: dict[str, KeptTrack] = {}
+    for row in reversed(recalls):
+        for hit in row.hits:
+            if hit.state is not None:
+                before = tracks[hit.record.id].points if hit.record.id in tracks else ()
+                points = (*before, (row.cycle, hit.state.strength))
+                tracks[hit.record.id] = KeptTrack(record=hit.record, state=hit.state, points=points)
+    return tuple(sorted(tracks.values(), key=lambda one: one.state.strength)[:_TRACKS])
 
 
 def _memory_positions(index: TraceIndex) -> Iterator[int]:

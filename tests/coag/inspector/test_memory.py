@@ -11,8 +11,17 @@ from hypothesis import strategies as st
 from kits.hostile import HARM, hostile_run
 from kits.tracked import AT, index_of, noted, remembered, snapshot, thought, written_run
 
+from coag.inspector.charts import kept_svg
 from coag.inspector.memory import diff, read_memory, read_procedures
-from coag.schema import TraceRecord, Written
+from coag.schema import (
+    FeltRecord,
+    RecalledRecord,
+    RecalledState,
+    RetrievalOutcome,
+    TraceRecord,
+    Trust,
+    Written,
+)
 from coag.tracing import TraceIndex
 
 pytestmark = pytest.mark.broken_trace("their records are made up")
@@ -43,6 +52,40 @@ def test_retrievals_name_what_had_no_room_in_the_prompt(tmp_path: Path) -> None:
     without_room = first.model_copy(update={"left_out": ("r8", "r9")})
     page = read_memory(index_of(written_run(tmp_path, [without_room, *others])))
     assert page.recalls[0].left_out == ("r8", "r9")
+
+
+def test_the_strength_of_records_is_followed_over_their_recalls_the_weakest_first(
+    tmp_path: Path,
+) -> None:
+    def recalled(cycle: int, **strengths: float) -> list[TraceRecord]:
+        first, *others = thought(cycle)
+        assert isinstance(first, RetrievalOutcome)
+        hits = tuple(
+            RecalledRecord(
+                record=remembered(f"fact {name}", name=name),
+                score=0.5,
+                state=RecalledState(strength=strength, confidence=1.0, age=3.0),
+            )
+            for name, strength in strengths.items()
+        )
+        plain = RecalledRecord(record=remembered("plain", name="r9"), score=0.4)
+        felt = (FeltRecord(id="r8", cue="a key", score=0.4, trust=Trust.USER),)
+        return [
+            snapshot(cycle, {}),
+            first.model_copy(update={"records": (*hits, plain), "felt": felt}),
+            *others,
+        ]
+
+    run = written_run(tmp_path, [*recalled(1, r1=0.5), *recalled(2, r1=0.6, r2=0.3)])
+    page = read_memory(index_of(run))
+    assert [(one.record.id, one.points) for one in page.kept] == [
+        ("r2", ((2, 0.3),)),
+        ("r1", ((1, 0.5), (2, 0.6))),
+    ]
+    assert [one.cue for one in page.recalls[0].felt] == ["a key"]
+    words = str(kept_svg(page.kept[1], "p"))
+    assert "From 0.50 in cycle 1 to 0.60 in 2." in words
+    assert kept_svg(page.kept[0], "p")
 
 
 def test_pages_hold_so_many_of_each_and_the_nearest_is_given(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from kits.hostile import ESCAPES, SCRIPT, hostile_run, respelled
 from coag.inspector.beliefs import BeliefPoint, BeliefTrack, BeliefView, ListChange, ListTrack
 from coag.inspector.compare import compare
 from coag.inspector.library import Library
-from coag.inspector.memory import MemoryPage, read_memory, read_procedures
+from coag.inspector.memory import KeptTrack, MemoryPage, read_memory, read_procedures
 from coag.inspector.open_run import OpenRun
 from coag.inspector.pages import Pages, filters, static_text
 from coag.inspector.views import (
@@ -34,7 +34,7 @@ from coag.inspector.views import (
     Trouble,
 )
 from coag.inspector.why import Edge, Node, NodeSort, WhyGraph
-from coag.schema import Phase
+from coag.schema import FeltRecord, Phase, RecalledState, Trust
 from coag.tracing import RunFolder
 
 pytestmark = pytest.mark.broken_trace("their records are made up")
@@ -125,6 +125,21 @@ BELIEF = BeliefView(
     ),
     lists=(ListTrack(path=WORD, changes=(ListChange(cycle=1, added=(WORD,), removed=(WORD,)),)),),
 )
+STATE = RecalledState(
+    gist=WORD, strength=0.2, confidence=0.4, doubtful=True, age=70.0, flashbulb=True, unasked=True
+)
+
+
+def _kept(memory: MemoryPage) -> MemoryPage:
+    """The same of a memory with dynamics."""
+    row = memory.recalls[0]
+    hit = row.hits[0].model_copy(update={"state": STATE})
+    felt = FeltRecord(id=hit.record.id, cue=WORD, score=0.5, trust=Trust.UNTRUSTED)
+    track = KeptTrack(record=hit.record, state=STATE, points=((1, 0.5), (3, 0.2)))
+    rows = (replace(row, hits=(hit, *row.hits[1:]), felt=(felt,)), *memory.recalls[1:])
+    return replace(memory, recalls=rows, kept=(track,))
+
+
 NAMES = [
     "runs",
     "run",
@@ -171,7 +186,10 @@ def views(tmp_path_factory: pytest.TempPathFactory) -> Views:
         "turn": ("cycle", {"card": card, "view": turn}),
         "why": ("why", {"card": card, "graph": GRAPH, "beside": (None, 2), "findings": (CAUSE,)}),
         "beliefs": ("beliefs", {"card": card, "belief": BELIEF, "findings": FOUND.found}),
-        "memory": ("memory", {"card": card, "memory": read_memory(run.index), "findings": ()}),
+        "memory": (
+            "memory",
+            {"card": card, "memory": _kept(read_memory(run.index)), "findings": ()},
+        ),
         "procedures": ("procedures", {"card": card, "histories": read_procedures(run.index)}),
         "findings": ("findings", {"card": card, "findings": FOUND}),
         "compare": ("compare", {"comparison": compare((card, run), (other, shorter))}),
