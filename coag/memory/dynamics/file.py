@@ -18,7 +18,10 @@ from coag.errors import RecordStoreError
 DYNAMICS_FILE = "dynamics.sqlite3"
 """Its name beside an agent's records."""
 _VERSION = 1
-_COLUMNS = "CREATE TABLE IF NOT EXISTS record_columns (name TEXT PRIMARY KEY) WITHOUT ROWID"
+_COLUMNS = """
+CREATE TABLE IF NOT EXISTS record_columns (name TEXT PRIMARY KEY) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS scope_columns (name TEXT PRIMARY KEY) WITHOUT ROWID
+"""
 _PAGES = 4_000
 """Pages of the log, 4 kB each, after which it is taken into the file; that waits for the disk."""
 _PATIENCE = 10.0
@@ -72,25 +75,36 @@ class DynamicsFile:
         if version < _VERSION:
             self._db.execute(f"PRAGMA user_version = {_VERSION}")
 
-    def create(self, schema: str, *, records: Iterable[str] = ()) -> None:
+    def create(
+        self, schema: str, *, records: Iterable[str] = (), scopes: Iterable[str] = ()
+    ) -> None:
         """Makes tables that are not there.
 
         Args:
             schema: Statements with IF NOT EXISTS, divided by semicolons.
             records: Their columns that name a record, as `table.column`: when the record is
                 removed, whoever does it, the row goes.
+            scopes: Their columns that name a scope: when that is forgotten, the row goes.
         """
         with self.transaction() as db:
             for statement in filter(None, map(str.strip, f"{_COLUMNS};{schema}".split(";"))):
                 db.execute(statement)
-            rows = [(one,) for one in records]
-            db.executemany("INSERT OR IGNORE INTO record_columns VALUES (?)", rows)
+            for table, names in (("record_columns", records), ("scope_columns", scopes)):
+                rows = [(one,) for one in names]
+                db.executemany(f"INSERT OR IGNORE INTO {table} VALUES (?)", rows)
 
     def remove(self, ids: Iterable[str]) -> None:
         """Removes all that any table has of records, for every owner; see `create`."""
-        rows = [(one,) for one in ids]
+        self._remove("record_columns", ids)
+
+    def forget(self, scope: str) -> None:
+        """Removes what any table has of a scope beside its records; see `create`."""
+        self._remove("scope_columns", [scope])
+
+    def _remove(self, columns: str, values: Iterable[str]) -> None:
+        rows = [(one,) for one in values]
         with self.transaction() as db:
-            for (name,) in self.rows("SELECT name FROM record_columns"):
+            for (name,) in self.rows(f"SELECT name FROM {columns}"):
                 table, column = name.split(".")
                 db.executemany(f"DELETE FROM {table} WHERE {column} = ?", rows)
 

@@ -120,6 +120,7 @@ class StoreWithArchive(WrappedStore):
         """See `RecordStore.forget`."""
         async for records in self.scan(scopes=[scope]):
             self._removing([record.id for record in records])
+        self.archive.file.forget(scope)
         here = await self.store.forget(scope)
         return here + self.archive.forget(scope)
 

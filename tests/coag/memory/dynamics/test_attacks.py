@@ -13,7 +13,15 @@ from kits.sleepers import LONG, Calendar, dynamics_of, everything, fill, sleeper
 
 from coag.errors import RecordStoreError
 from coag.memory import LongTermMemory, said_by_person
-from coag.memory.consolidation import AtTime, Intentions, SleepReport, StepReport, sleep
+from coag.memory.consolidation import (
+    AtTime,
+    HeardMessage,
+    Intentions,
+    MemoryObserver,
+    SleepReport,
+    StepReport,
+    sleep,
+)
 from coag.memory.consolidation.note_queue import NoteQueue
 from coag.memory.dynamics import (
     ArchiveRetention,
@@ -124,6 +132,17 @@ async def test_nothing_of_a_removed_record_stays_in_any_table() -> None:
     assert record.id not in left
     assert "ladder" not in left
     assert dynamics.file.rows("SELECT * FROM schemas") == []
+
+
+async def test_what_was_heard_and_not_noted_yet_goes_when_its_scope_is_forgotten() -> None:
+    memory = sleeper()
+    observer = MemoryObserver(memory)
+    observer.hear(HeardMessage(source="alice", text="My PIN is 4711."))
+    (other,) = await fill(memory, 1, scope="bob")
+    await memory.forget()
+    assert observer.waiting_tokens == 0
+    assert "4711" not in repr(await everything(memory))
+    assert await memory.store.get([other.id]) == [other]
 
 
 async def test_clusters_are_made_again_without_what_was_removed() -> None:
