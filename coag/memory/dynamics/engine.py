@@ -233,7 +233,9 @@ class MemoryDynamics:
 
     def whole(self, store: RecordStore) -> StoreWithArchive:
         """The store with its archive; what is removed there is removed everywhere here, too."""
-        return StoreWithArchive(store, self.archive, self.returned, self.removed)
+        return StoreWithArchive(
+            store, self.archive, self.returned, self.removed, self.states.distrust
+        )
 
     def removed(self, ids: Sequence[str]) -> None:
         """Forgets all that was learned of records that are removed, of every owner.

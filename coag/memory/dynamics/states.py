@@ -127,6 +127,14 @@ class RecordStates:
                 f"DELETE FROM states WHERE {whose}record = ?", [(*rest, one) for one in ids]
             )
 
+    def distrust(self, ids: Iterable[str]) -> None:
+        """Lets records fade that are untrusted now, of every owner: see `encode`."""
+        with self.file.transaction() as db:
+            db.executemany(
+                "UPDATE states SET flashbulb = 0, exempt = 0 WHERE record = ?",
+                [(one,) for one in ids],
+            )
+
     def scan(self, *, after: str = "", batch: int = _MOST) -> Iterator[list[RecordState]]:
         """All states in the order of their records' ids, some at a time, behind one id."""
         query = "SELECT * FROM states WHERE owner = ? AND record > ? ORDER BY record LIMIT ?"

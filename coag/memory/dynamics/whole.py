@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 
-from coag.memory.facts import marked_contradictions
+from coag.memory.facts import marked_contradictions, trust_of
 from coag.memory.writing import Draft
-from coag.schema import MemoryKind, RecalledRecord, Record
+from coag.schema import MemoryKind, RecalledRecord, Record, Trust
 from coag.store import RecordStore, Search, WrappedStore, condition_of, flat_fields, ranked, slices
 
 from .archive import MemoryArchive
@@ -27,6 +27,7 @@ class StoreWithArchive(WrappedStore):
         returned: Told the ids of those that are put back, so that they fade no more.
         removing: Told the ids of those that will be removed, before they are; what it raises
             keeps them.
+        distrusted: Told the ids of those that are updated and untrusted.
     """
 
     def __init__(
@@ -35,11 +36,13 @@ class StoreWithArchive(WrappedStore):
         archive: MemoryArchive,
         returned: Callable[[Sequence[str]], None] = lambda _: None,
         removing: Callable[[Sequence[str]], None] = lambda _: None,
+        distrusted: Callable[[Sequence[str]], None] = lambda _: None,
     ) -> None:
         super().__init__(store)
         self.archive = archive
         self._returned = returned
         self._removing = removing
+        self._distrusted = distrusted
 
     async def add(self, records: Sequence[Record]) -> list[str]:
         """See `RecordStore.add`; one that has faded comes back as it was."""
@@ -54,6 +57,7 @@ class StoreWithArchive(WrappedStore):
     async def update(self, records: Sequence[Record]) -> list[Record]:
         """See `RecordStore.update`; what has faded stays where it is."""
         ids = [record.id for record in records]
+        self._distrusted([one.id for one in records if trust_of(one) is Trust.UNTRUSTED])
         here = {one.id for one in await self.store.get(ids)}
         away = self.archive.has(one for one in ids if one not in here)
         updated = await self.store.update([one for one in records if one.id not in away])

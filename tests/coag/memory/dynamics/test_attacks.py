@@ -12,7 +12,7 @@ from kits.remembered import remembered
 from kits.sleepers import LONG, Calendar, dynamics_of, everything, fill, sleeper
 
 from coag.errors import RecordStoreError
-from coag.memory import LongTermMemory, said_by_person
+from coag.memory import LongTermMemory, retract_source, said_by_person
 from coag.memory.consolidation import (
     AtTime,
     HeardMessage,
@@ -76,6 +76,17 @@ async def test_an_untrusted_text_makes_itself_no_flashbulb_and_fades() -> None:
     clock.passes(4_000)
     await sleep(memory)
     assert dynamics_of(memory).archive.has([lived.id, planted.id]) == {planted.id}
+
+
+async def test_a_flashbulb_fades_once_its_trusted_source_is_taken_back() -> None:
+    memory = feeling(Calendar())
+    record = await said(memory, STIRRING, Trust.USER)
+    page = record.provenance.model_copy(update={"trust": Trust.UNTRUSTED, "source": "a page"})
+    await memory.remember(EPISODIC, STIRRING, provenance=page)
+    assert state_of(memory, record).flashbulb
+    done = await retract_source(memory, None, record.provenance.source, "It was not me.")
+    assert done.lowered == (record.id,)
+    assert not state_of(memory, record).flashbulb
 
 
 async def test_an_untrusted_record_is_exempt_neither_by_type_nor_by_importance() -> None:
