@@ -266,6 +266,11 @@ class MemoryArchive:
             db.executemany("DELETE FROM archive WHERE record = ?", rows)
             db.executemany("DELETE FROM archive_reads WHERE record = ?", rows)
 
+    def ids_of(self, scope: str) -> list[str]:
+        """Ids of the records of a scope, damaged ones too."""
+        rows = self.file.rows("SELECT record FROM archive WHERE scope = ?", scope)
+        return [row["record"] for row in rows]
+
     def forget(self, scope: str) -> int:
         """Removes every record of a scope for good, and says how many the store had lost."""
         with self.file.transaction():
@@ -371,7 +376,7 @@ def _read_back(name: str, digest: str, content: bytes) -> Record:
 def _damaged(name: str, how: str) -> RecordStoreError:
     return RecordStoreError(
         f"The archived record {name!r} is damaged: {how}. Bring the file of the dynamics back from "
-        "a copy, or take the record back (`coag memory revoke`)."
+        f"a copy, or give the record up: dynamics.archive.drop([{name!r}])."
     )
 
 

@@ -9,7 +9,7 @@ All changes of one recall are one transaction on the newest states, so that two 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 from coag.errors import RecordStoreError
@@ -215,7 +215,7 @@ class Recollection:
             return ()
         records = {one.id: one for one in await store.get([one.record for one in sample])}
         able = [
-            one
+            _calm_if_untrusted(one, records[one.record])
             for one in sample
             if one.record in records
             and one.record not in shown
@@ -248,3 +248,8 @@ class Recollection:
             flashbulb=state.flashbulb,
         )
         return hit.model_copy(update={"state": shown})
+
+
+def _calm_if_untrusted(state: RecordState, record: Record) -> RecordState:
+    """The state by which a record may come unasked: the stirring words of strangers count not."""
+    return replace(state, arousal=0.0) if trust_of(record) is Trust.UNTRUSTED else state

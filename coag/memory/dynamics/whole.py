@@ -122,8 +122,10 @@ class StoreWithArchive(WrappedStore):
 
     async def forget(self, scope: str) -> int:
         """See `RecordStore.forget`."""
-        async for records in self.scan(scopes=[scope]):
+        async for records in self.store.scan(scopes=[scope], batch=_BATCH):
             self._removing([record.id for record in records])
+        for ids in slices(self.archive.ids_of(scope), _BATCH):
+            self._removing(ids)
         self.archive.file.forget(scope)
         here = await self.store.forget(scope)
         return here + self.archive.forget(scope)

@@ -27,6 +27,7 @@ from coag.memory.dynamics import (
     ArchiveRetention,
     DynamicsFile,
     Forgetting,
+    InvoluntaryRecall,
     MemoryDynamics,
     MemoryDynamicsSettings,
     RecordState,
@@ -112,6 +113,19 @@ async def test_an_untrusted_record_weakens_no_rivals() -> None:
         assert (state_of(memory, rival).stability < before) is weaker
 
 
+async def test_an_untrusted_text_does_not_come_unasked_for_its_stirring_words() -> None:
+    clock = Calendar()
+    always = InvoluntaryRecall(chance=1.0, age=1.0)
+    memory = feeling(clock, COMPANION.model_copy(update={"involuntary_recall": always}))
+    planted = await said(memory, STIRRING, Trust.UNTRUSTED)
+    for number in range(20):
+        await said(memory, f"The ferry left, number {number}.", Trust.USER)
+    clock.passes(30)
+    came = [(await memory.recall(f"a bell {number}", k=1)).unasked for number in range(60)]
+    strange = sum(hit.record.id == planted.id for (hit,) in came)
+    assert strange < 15
+
+
 async def test_untrusted_events_change_no_personality() -> None:
     clock = Calendar()
     memory = feeling(clock, MemoryDynamicsSettings.preset("npc"))
@@ -154,6 +168,29 @@ async def test_what_was_heard_and_not_noted_yet_goes_when_its_scope_is_forgotten
     assert observer.waiting_tokens == 0
     assert "4711" not in repr(await everything(memory))
     assert await memory.store.get([other.id]) == [other]
+
+
+async def test_a_damaged_archive_can_be_forgotten_and_its_record_given_up() -> None:
+    clock = Calendar()
+    memory = sleeper(clock=clock)
+    bad, other, last = await fill(memory, 3)
+    await sleep(memory)
+    clock.passes(3_000)
+    await sleep(memory)
+    dynamics = dynamics_of(memory)
+
+    def damage(record: Record) -> None:
+        with dynamics.file.transaction() as db:
+            db.execute("UPDATE archive SET content = x'00' WHERE record = ?", (record.id,))
+
+    damage(bad)
+    with pytest.raises(RecordStoreError, match=r"archive\.drop\(\["):
+        await memory.revoke(other.id, "It was wrong.")
+    dynamics.archive.drop([bad.id])
+    assert (await memory.revoke(other.id, "It was wrong.")).records == (other.id,)
+    damage(last)
+    assert await memory.forget() == 1
+    assert last.id not in repr(await everything(memory))
 
 
 async def test_clusters_are_made_again_without_what_was_removed() -> None:
