@@ -28,6 +28,7 @@ from coag.memory.dynamics import (
     DynamicsFile,
     Forgetting,
     InvoluntaryRecall,
+    Links,
     MemoryDynamics,
     MemoryDynamicsSettings,
     RecordState,
@@ -208,7 +209,7 @@ async def test_clusters_are_made_again_without_what_was_removed() -> None:
 async def test_what_retention_drops_loses_its_links_too() -> None:
     clock = Calendar()
     dropping = ArchiveRetention(age=10, drop=True)
-    settings = MemoryDynamicsSettings.preset("assistant").model_copy(update={"archive": dropping})
+    settings = MemoryDynamicsSettings(forgetting=Forgetting(), links=Links(), archive=dropping)
     memory = sleeper(settings=settings, clock=clock)
     await fill(memory, 2, "the charger stands at the door {}")
     await memory.recall("charger at the door")
