@@ -280,6 +280,5 @@ _SPECS = (
             "additionalProperties": False,
         },
         internal=True,
-        repeatable=True,
     ),
 )

@@ -28,7 +28,7 @@ from coag.memory.dynamics import (
 )
 from coag.memory.long_term import LongTermMemory
 from coag.models import StructuredModel
-from coag.schema import MemoryKind, PromptMessage, Record, Value, cut_to_tokens, without_tags
+from coag.schema import PromptMessage, Record, Value, cut_to_tokens, without_tags
 
 from .journal import SleepJournal
 
@@ -132,9 +132,6 @@ class EncodeStep:
     async def batches(self, work: SleepWork, cursor: str) -> AsyncGenerator[StepBatch]:
         """See `SleepStep`; a cursor is how many records were looked at."""
         store, dynamics = work.memory.store, work.dynamics
-        whole = dynamics.whole(store)  # what is archived has a state, too
-        if dynamics.states.count() >= sum([await whole.count(kind) for kind in MemoryKind]):
-            return
         passed, before = 0, int(cursor or 0)
         async for records in store.scan(scopes=work.memory.scopes.readable, batch=work.batch):
             passed += len(records)
