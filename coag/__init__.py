@@ -10,8 +10,9 @@ The names below are loaded when they are first used, so that importing `coag` is
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from coag._util.lazy import loaded_on_use
 
 if TYPE_CHECKING:
     from coag.agent import CoagAgent, SituatedAgent
@@ -79,14 +80,7 @@ __all__ = [  # pyright: ignore[reportUnsupportedDunderAll] - loaded on first use
 ]
 
 
-def __getattr__(name: str) -> Any:
-    """Loads a public name on first use (PEP 562)."""
-    home = _HOMES.get(name)
-    if home is None:
-        raise AttributeError(f"module 'coag' has no attribute {name!r}")
-    value = getattr(import_module(home), name)
-    globals()[name] = value
-    return value
+__getattr__ = loaded_on_use(__name__, _HOMES)
 
 
 def __dir__() -> list[str]:

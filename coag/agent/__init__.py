@@ -7,21 +7,26 @@ parts, `events.py` maps outcomes to AutoGen's events. `serialize.py` writes it d
 its run folder, and `resume.py` and `rebuild.py` bring it back from one.
 """
 
+from typing import TYPE_CHECKING
+
 from coag._util.deprecation import renamed
+from coag._util.lazy import loaded_on_use
 
 from .agent import CoagAgent
 from .arguments import SYSTEM_MESSAGE, AgentArguments, MemoryArgument
 from .build import Mind
-from .delegation import DelegatedGoal, DelegateTool
 from .events import PHASE_LISTENER
-from .goals import SignalGoal, TimedGoal
 from .rebuild import ReplayDoubles, build_again, rebuild, staged, twin
 from .recipes import load_factory, refuse_activity, takes_rebuild
 from .replay_model import ReplayAnswers
 from .resume import RecoveredState, reading_trace, recover_state, restore
 from .serialize import CoagAgentConfig
-from .situated import SituatedAgent
-from .situated_config import SituatedAgentConfig
+
+if TYPE_CHECKING:
+    from .delegation import DelegatedGoal, DelegateTool
+    from .goals import SignalGoal, TimedGoal
+    from .situated import SituatedAgent
+    from .situated_config import SituatedAgentConfig
 
 __all__ = [
     "CoagAgent",
@@ -52,7 +57,7 @@ __all__ = [
     "MemoryArgument",
 ]
 
-__getattr__ = renamed(
+_FORMER = renamed(
     __name__,
     {
         "Remains": "RecoveredState",
@@ -63,3 +68,12 @@ __getattr__ = renamed(
         "AnswerSource": "ReplayAnswers",
     },
 )
+_HOMES = {
+    "DelegateTool": "coag.agent.delegation",
+    "DelegatedGoal": "coag.agent.delegation",
+    "SignalGoal": "coag.agent.goals",
+    "TimedGoal": "coag.agent.goals",
+    "SituatedAgent": "coag.agent.situated",
+    "SituatedAgentConfig": "coag.agent.situated_config",
+}
+__getattr__ = loaded_on_use(__name__, _HOMES, _FORMER)

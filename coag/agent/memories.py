@@ -19,7 +19,6 @@ from coag.memory import (
     Procedure,
     seed_procedures,
 )
-from coag.memory.consolidation import MemoryDynamicsModule
 from coag.memory.dynamics import DYNAMICS_FILE, MemoryDynamics, MemoryDynamicsSettings, Preset
 from coag.schema import (
     Clock,
@@ -162,8 +161,12 @@ def modules_of(
     narrowed: Callable[[LongTermMemory], LongTermMemory] = lambda memory: memory,
 ) -> tuple[CognitiveModule, ...]:
     """The modules that a memory brings: that of its dynamics, unless there is one already."""
-    has = any(isinstance(one, MemoryDynamicsModule) for one in given)
-    if has or memory.dynamics is None or not memory.dynamics.acts:
+    if memory.dynamics is None or not memory.dynamics.acts:
+        return ()
+    # Only who has dynamics loads what consolidates memory: 25 modules.
+    from coag.memory.consolidation import MemoryDynamicsModule
+
+    if any(isinstance(one, MemoryDynamicsModule) for one in given):
         return ()
     return (MemoryDynamicsModule(memory, narrowed=narrowed),)
 

@@ -13,8 +13,9 @@ are stored. `ModelPerception` is imported on first use.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from coag._util.lazy import loaded_on_use
 
 from .adapters import (
     CodingAdapter,
@@ -136,14 +137,7 @@ __all__ = [
     "StateStore", "StateStoreError", "StoredState", "change_stored",
 ]  # fmt: skip
 
-
-def __getattr__(name: str) -> Any:
-    """Imports a lazy name on first use (PEP 562)."""
-    if name not in _LAZY:
-        raise AttributeError(f"module 'coag.awareness' has no attribute {name!r}")
-    value = getattr(import_module("coag.awareness.model_perception"), name)
-    globals()[name] = value
-    return value
+__getattr__ = loaded_on_use(__name__, dict.fromkeys(_LAZY, "coag.awareness.model_perception"))
 
 
 def __dir__() -> list[str]:

@@ -11,7 +11,10 @@ tools down, and `ReplayingClient` and `ReplayingWorkbench` answer out of such a 
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from coag._util.deprecation import renamed
+from coag._util.lazy import loaded_on_use
 from coag.models import ModelClient, ModelRequest, WrappedClient, cancellable
 
 from .approvers import ConsoleApprover, ScriptedApprover
@@ -32,7 +35,6 @@ from .components import (
     workbench_component,
 )
 from .constrained_workbench import ConstrainedWorkbench
-from .enhanced_tools import EnhancedToolWorkbench, OperationsWorkbench
 from .exchanges import UNREADABLE, ended_as, status_of
 from .guarded_calls import GuardedResult
 from .recorder import Recorder, ToolAttempt
@@ -53,6 +55,9 @@ from .replaying import (
 from .resilient_client import Exchange, ResilientClient
 from .tool_runner import RESERVED, ToolRunner, read_result
 from .tools import Tool, ToolEffects, tool
+
+if TYPE_CHECKING:
+    from .enhanced_tools import EnhancedToolWorkbench, OperationsWorkbench
 
 __all__ = [
     "EnhancedToolWorkbench",
@@ -104,7 +109,7 @@ __all__ = [
     "ToolAttempt",
 ]
 
-__getattr__ = renamed(
+_FORMER = renamed(
     __name__,
     {
         "SteadyClient": "ResilientClient",
@@ -113,3 +118,6 @@ __getattr__ = renamed(
         "Attempt": "ToolAttempt",
     },
 )
+_ENHANCED = "coag.compat.enhanced_tools"
+_HOMES = {"EnhancedToolWorkbench": _ENHANCED, "OperationsWorkbench": _ENHANCED}
+__getattr__ = loaded_on_use(__name__, _HOMES, _FORMER)

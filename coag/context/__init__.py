@@ -7,7 +7,10 @@ perceptual state, a hook that reads tool returns, a description, a query, and, w
 one, a forward model. `rebuild` gives a working memory back from a trace.
 """
 
+from typing import TYPE_CHECKING
+
 from coag._util.deprecation import renamed
+from coag._util.lazy import loaded_on_use
 
 from .component import CoagContextConfig, from_part, load_context, nested_component, to_part
 from .context import CoagContext
@@ -15,7 +18,6 @@ from .dialogue import named_images
 from .prompt_budgets import READ_MORE, WINDOW, Budgets, MemoryLimits, name_of, shortened
 from .prompts import DATA_RULE, PhaseMaterial, Rendering
 from .sections import fitting, render_section, state_in_words, wrap_as_data
-from .situated import SituatedContext, SituatedState, ToolState
 from .states import AssistantState, check_public, dump_state, own_copy
 from .working_memory import (
     CognitiveState,
@@ -29,6 +31,9 @@ from .working_memory import (
     is_untrusted,
     rebuild,
 )
+
+if TYPE_CHECKING:
+    from .situated import SituatedContext, SituatedState, ToolState
 
 __all__ = [
     "CoagContext",
@@ -70,7 +75,7 @@ __all__ = [
     "named_images",
 ]
 
-__getattr__ = renamed(
+_FORMER = renamed(
     __name__,
     {
         "Deed": "PastAction",
@@ -80,3 +85,6 @@ __getattr__ = renamed(
         "Earlier": "EarlierDialogue",
     },
 )
+_SITUATED = "coag.context.situated"
+_HOMES = {name: _SITUATED for name in ("SituatedContext", "SituatedState", "ToolState")}
+__getattr__ = loaded_on_use(__name__, _HOMES, _FORMER)

@@ -12,8 +12,9 @@ The names below are loaded when they are first used: what checks a run needs no 
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from coag._util.lazy import loaded_on_use
 
 if TYPE_CHECKING:
     from .report import WrittenReport, write_report
@@ -28,10 +29,6 @@ _MODULES = {
 
 __all__ = ["Inspector", "serve_inspector", "write_report", "WrittenReport"]  # pyright: ignore[reportUnsupportedDunderAll] - loaded on first use
 
-
-def __getattr__(name: str) -> Any:
-    """Loads a public name on first use (PEP 562)."""
-    module = _MODULES.get(name)
-    if module is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{module}"), name)
+__getattr__ = loaded_on_use(
+    __name__, {name: f"{__name__}.{module}" for name, module in _MODULES.items()}
+)
