@@ -15,6 +15,7 @@ from coag.memory import (
     PROCEDURES_FILE,
     GateSettings,
     LongTermMemory,
+    MemoryDynamicsModule,
     ProceduralMemory,
     Procedure,
     seed_procedures,
@@ -163,9 +164,6 @@ def modules_of(
     """The modules that a memory brings: that of its dynamics, unless there is one already."""
     if memory.dynamics is None or not memory.dynamics.acts:
         return ()
-    # Only who has dynamics loads what consolidates memory: 25 modules.
-    from coag.memory.consolidation import MemoryDynamicsModule
-
     if any(isinstance(one, MemoryDynamicsModule) for one in given):
         return ()
     return (MemoryDynamicsModule(memory, narrowed=narrowed),)

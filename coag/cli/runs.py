@@ -15,6 +15,7 @@ from coag._util.text import cleaned, one_line
 from coag.errors import CoagError, ConfigurationError, TraceError, UnknownNameError
 from coag.proof import DomainKnowledge
 from coag.schema import Imported
+from coag.situated import RUNS_NAME, STORE_NAME, ActivityStore
 from coag.tracing import (
     ProblemKind,
     RunFolder,
@@ -174,8 +175,6 @@ def _run_of_activity(name: str, folder: Path) -> RunFolder | None:
     """The run of an activity, where the folder is that of an agent that has it."""
     if not (folder / "activities.sqlite").is_file():
         return None
-    from coag.situated import RUNS_NAME, STORE_NAME, ActivityStore
-
     with closing(ActivityStore(folder / STORE_NAME, owner=False)) as store:
         activity = store.get(name)
     if activity is None or activity.run is None:

@@ -46,6 +46,7 @@ from .procedures import (
     seed_procedures,
 )
 from .recall import Recall, RecallSource
+from .rehydration import REHYDRATE_ACTION, MemoryDynamicsModule, restore
 from .retraction import Revocation
 from .scopes import (
     Scopes,
@@ -72,6 +73,9 @@ __all__ = [
     "said_by_person",
     "Recall",
     "RecallSource",
+    "restore",
+    "MemoryDynamicsModule",
+    "REHYDRATE_ACTION",
     "Remembered",
     "Revocation",
     "retract_source",

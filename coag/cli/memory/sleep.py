@@ -13,8 +13,8 @@ from coag.cli.options import AsJson
 from coag.cli.output import write_json
 from coag.errors import ConfigurationError
 from coag.memory import LongTermMemory, Scopes, scopes_in
+from coag.memory import restore as taken_back
 from coag.memory.consolidation import SleepReport
-from coag.memory.consolidation import restore as taken_back
 from coag.memory.consolidation import sleep as consolidate
 from coag.memory.dynamics import (
     DYNAMICS_FILE,

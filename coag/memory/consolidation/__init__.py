@@ -20,7 +20,6 @@ from .intentions import (
     Trigger,
 )
 from .journal import SleepJournal, SleepPosition
-from .module import REHYDRATE_ACTION, MemoryDynamicsModule
 from .notes import HeardMessage, NoteType, ObservationNote, note_type_of, notes_of, priority_of
 from .observer import MemoryObserver, Observed
 from .perspectives import (
@@ -32,7 +31,6 @@ from .perspectives import (
     character_of,
 )
 from .reflector import Reflected, Reflection, ReflectionKind, ReflectStep, reflect, reflections_of
-from .restoring import restore
 from .schedule import SleepSchedule
 from .scope_index import ScopeEntry, ScopeIndex, note_scope, scope_index
 from .session_module import SessionModule
@@ -95,8 +93,6 @@ __all__ = [
     "start_session",
     "events_of",
     "SessionModule",
-    "MemoryDynamicsModule",
-    "REHYDRATE_ACTION",
     "NarrativeThread",
     "threads_of",
     "ScopeIndex",
@@ -104,7 +100,6 @@ __all__ = [
     "scope_index",
     "note_scope",
     "sleep",
-    "restore",
     "SleepSchedule",
     "SleepReport",
     "StepReport",

@@ -15,7 +15,8 @@ from kits.turns import proved, say, traced
 from coag import CoagAgent, LongTermMemory, ScriptedModel
 from coag.agent import SituatedAgent
 from coag.errors import ConfigurationError
-from coag.memory.consolidation import REHYDRATE_ACTION, MemoryDynamicsModule, sleep
+from coag.memory import REHYDRATE_ACTION, MemoryDynamicsModule
+from coag.memory.consolidation import sleep
 from coag.memory.dynamics import (
     DYNAMICS_FILE,
     Forgetting,

@@ -9,8 +9,8 @@ import pytest
 from kits.sleepers import LONG, Calendar, counted, dynamics_of, fill, sleeper
 
 from coag.errors import ConfigurationError
-from coag.memory import LongTermMemory, Scopes
-from coag.memory.consolidation import SLEEP_STEPS, SleepReport, StepReport, restore, sleep
+from coag.memory import LongTermMemory, Scopes, restore
+from coag.memory.consolidation import SLEEP_STEPS, SleepReport, StepReport, sleep
 from coag.memory.dynamics import (
     DAY,
     ArchiveRetention,

@@ -9,8 +9,8 @@ from kits.remembered import START, remembered
 from kits.sleepers import LONG, Calendar, dynamics_of
 
 from coag.errors import ConfigurationError, RecordStoreError, StateError
-from coag.memory import LongTermMemory, Scopes
-from coag.memory.consolidation import REHYDRATE_ACTION, MemoryDynamicsModule, sleep
+from coag.memory import REHYDRATE_ACTION, LongTermMemory, MemoryDynamicsModule, Scopes
+from coag.memory.consolidation import sleep
 from coag.memory.dynamics import MemoryDynamics
 from coag.schema import (
     ActionCall,
