@@ -48,7 +48,8 @@ class ContentFeatures(Value, allow_inf_nan=False):
 
 
 def _any(*phrases: str) -> re.Pattern[str]:
-    return re.compile(rf"\b(?:{'|'.join(phrases)})(?!\w)", re.IGNORECASE)
+    """A pattern of phrases for texts in small letters: a third of the time of ignoring case."""
+    return re.compile(rf"(?<!\w)(?:{'|'.join(phrases)})(?!\w)")
 
 
 _KIN = (
@@ -56,7 +57,6 @@ _KIN = (
     r"girlfriend|boyfriend|fianc[eé]e?|aunt|uncle|cousin|niece|nephew|grand\w+|family|friends?|"
     r"neighbou?rs?|colleagues?|boss|roommate|flatmate|classmates?|teammates?)"
 )
-_NAME = r"(?-i:[A-Z])\w+"
 _DAY = (
     r"(?:today|tonight|tomorrow|monday|tuesday|wednesday|thursday|friday|saturday|sunday|noon|"
     r"midnight|next (?:week|month|year)|the end of|january|february|march|april|may|june|july|"
@@ -110,17 +110,17 @@ _RULES = {
         rf"{_KIN} of (?:mine|yours|his|hers|ours|theirs)",
         r"(?:wedding|married|marry|engaged to|divorced?|funeral|birthday|anniversary|reunion)",
         r"(?:friendship|relationship|fell in love|broke up|made friends|dating)",
-        rf"met (?:with )?(?:{_NAME}|him|her|them|up)",
+        r"met (?:with )?(?:him|her|them|up)",
         r"(?:introduced|invited|gossip(?:ed)?|quarrel(?:led|ed)?|argued|chatted) \w+",
     ),
     "cooperation": _any(
-        rf"help(?:s|ed|ing)? (?:me|you|him|her|us|them|each other|out|with|{_NAME})",
+        r"help(?:s|ed|ing)? (?:me|you|him|her|us|them|each other|out|with)",
         r"help(?:ed|ing|ful)",
         r"together",
         r"(?:shared?|sharing|split) (?:\w+ ){0,3}(?:with|between|among)",
         r"(?:agreed|agreement|compromised?|consensus)",
         r"(?:collaborat\w+|cooperat\w+|co-operat\w+|team(?:ed)? up|teamwork|join(?:ed)? forces)",
-        rf"work(?:s|ed|ing)? with (?:me|you|him|her|us|them|{_NAME})",
+        r"work(?:s|ed|ing)? with (?:me|you|him|her|us|them)",
         r"(?:volunteer(?:ed|s)?|support(?:ed|s|ive) (?:me|you|him|her|us|them|each other))",
         r"let's",
     ),
@@ -162,10 +162,16 @@ _RULES = {
         r"deadlines?",
         r"appointments?",
         r"(?:must|can)(?: not|n't|not) forget",
-        rf"(?:owe[sd]?|in debt to) (?:me|you|him|her|us|them|{_NAME})",
+        r"(?:owe[sd]?|in debt to) (?:me|you|him|her|us|them)",
         r"remind (?:me|us)",
     ),
 }
+_WITH_NAMES = {
+    "social": re.compile(r"\b(?i:met (?:with )?)[A-Z]\w"),
+    "cooperation": re.compile(r"\b(?i:help(?:s|ed|ing)? |work(?:s|ed|ing)? with )[A-Z]\w"),
+    "commitment": re.compile(r"\b(?i:owe[sd]? |in debt to )[A-Z]\w"),
+}
+"""What tells by a name, which begins with a capital."""
 
 
 def features_of(text: str, appraise: Appraise | None = None) -> ContentFeatures:
@@ -180,7 +186,11 @@ def features_of(text: str, appraise: Appraise | None = None) -> ContentFeatures:
         TypeError: The appraisal gave something else than a `Mood`.
     """
     beginning = " ".join(text[:_CHARACTERS].split()).translate(_APOSTROPHES)
-    found = {name: float(bool(rule.search(beginning))) for name, rule in _RULES.items()}
+    small = beginning.lower()
+    found = {name: float(bool(rule.search(small))) for name, rule in _RULES.items()}
+    for name, with_somebody in _WITH_NAMES.items():
+        if not found[name] and with_somebody.search(beginning):
+            found[name] = 1.0
     if appraise is None:
         return ContentFeatures(**found, arousal=arousal_of(text))
     feeling = appraise(text)
