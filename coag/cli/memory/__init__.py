@@ -46,19 +46,19 @@ class _MemoryCommands(LazyGroup):
         ),
         "sleep": (
             f"{_HERE}.sleep:sleep",
-            "Consolidates a memory: what faded is archived, old wording becomes a gist.",
+            "Consolidates a memory: fading, archive, gists, feelings, clusters, links.",
         ),
         "archived": (
             f"{_HERE}.sleep:archived",
-            "Lists what has faded and rests in the archive.",
+            "Lists what has faded and rests in the archive, the last first.",
         ),
         "restore": (
             f"{_HERE}.sleep:restore",
-            "Puts archived records back, word for word.",
+            "Puts archived records back, word for word, so that they are recalled again.",
         ),
         "strength": (
             f"{_HERE}.strength:strength",
-            "Shows how well records are kept, and when and why they fade.",
+            "Shows how well records are kept, and when they fade; of one also why, its gist and its drift.",
         ),
         "persona": (
             f"{_HERE}.strength:persona",

@@ -41,12 +41,12 @@ from .place import (
     check_can_ask,
     line,
     opened,
-    opened_whole,
     place_of,
     run,
     the_record,
     visible,
 )
+from .whole import opened_whole
 
 # ---- `coag memory edit` ----
 

@@ -34,16 +34,15 @@ from .place import (
     MemoryPlace,
     NothingFoundError,
     day,
-    dynamics_of,
     line,
     minute,
     opened,
-    opened_whole,
     place_of,
     run,
     the_record,
 )
 from .search import marks_of, origin_line
+from .whole import dynamics_of, opened_whole
 
 # ---- `coag memory history` ----
 

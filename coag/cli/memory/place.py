@@ -7,7 +7,7 @@ import json
 import sys
 import time
 from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Mapping
-from contextlib import asynccontextmanager, closing, contextmanager
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -21,7 +21,6 @@ from coag._util.text import clip, in_a_line
 from coag._util.text import visible as unseen_escaped
 from coag.cli.output import say, screen
 from coag.errors import ConfigurationError, EmbedderMismatchError
-from coag.memory.dynamics import DYNAMICS_FILE, DynamicsFile, MemoryArchive, StoreWithArchive
 from coag.schema import MemoryKind, RecalledRecord, Record
 from coag.store import (
     DEFAULT_RANKING,
@@ -134,24 +133,6 @@ async def opened(place: MemoryPlace) -> AsyncGenerator[RecordStore]:
         yield store
     finally:
         await store.close()
-
-
-def dynamics_of(place: MemoryPlace) -> Path | None:
-    """The file of the dynamics of a memory; None where there is none."""
-    path = None if place.folder is None else place.folder / DYNAMICS_FILE
-    return path if path is not None and path.is_file() else None
-
-
-@asynccontextmanager
-async def opened_whole(place: MemoryPlace) -> AsyncGenerator[RecordStore]:
-    """The records of a place with those that have faded: for what goes by ids and links."""
-    path = dynamics_of(place)
-    async with opened(place) as store:
-        if path is None:
-            yield store
-            return
-        with closing(DynamicsFile(path)) as file:
-            yield StoreWithArchive(store, MemoryArchive(file), removing=file.remove)
 
 
 async def _opened(place: MemoryPlace) -> RecordStore:

@@ -32,7 +32,6 @@ from .options import By, Embedder, Limit, LinesOfJson, Memory, Scope
 from .place import (
     MemoryPlace,
     NothingFoundError,
-    dynamics_of,
     line,
     minute,
     opened,
@@ -40,6 +39,7 @@ from .place import (
     run,
     shown_progress,
 )
+from .whole import dynamics_of
 
 _ALL, _NOT_ALL = 0, 1
 

@@ -38,12 +38,12 @@ from .place import (
     NothingFoundError,
     day,
     line,
-    opened_whole,
     place_of,
     run,
     the_record,
 )
 from .sleep import Folder, Owner, chosen, file_of
+from .whole import opened_whole
 
 _COLUMNS = 50
 """Of a chart."""

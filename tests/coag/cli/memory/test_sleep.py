@@ -79,9 +79,9 @@ def test_what_is_restored_is_found_again(say: Say, lived: Path) -> None:
 
 def test_a_sleep_may_be_stopped_and_its_report_read_by_a_program(say: Say, lived: Path) -> None:
     first = json.loads(say("memory", "sleep", str(lived), "--seconds", "0", "--json").out)
-    assert first["stopped_at"] == "fade"
+    assert first["stopped_at"] == "encode"
     second = json.loads(say("memory", "sleep", str(lived), "--json").out)
-    assert (second["resumed_at"], second["stopped_at"]) == ("fade", "")
+    assert (second["resumed_at"], second["stopped_at"]) == ("encode", "")
 
 
 def test_two_sleeps_at_once_are_refused(say: Say, lived: Path) -> None:
