@@ -58,7 +58,7 @@ class _MemoryCommands(LazyGroup):
         ),
         "strength": (
             f"{_HERE}.strength:strength",
-            "Shows how well records are kept, and when they fade; of one also why, its gist and its drift.",
+            "Shows how well records are kept and when they fade; of one also why, its gist and drift.",
         ),
         "persona": (
             f"{_HERE}.strength:persona",
