@@ -58,7 +58,7 @@ class _MemoryCommands(LazyGroup):
         ),
         "strength": (
             f"{_HERE}.strength:strength",
-            "Shows how well records are kept and when they fade; of one also why, its gist and drift.",
+            "Shows how well records are kept, and when they fade; of one its gist and drift too.",
         ),
         "persona": (
             f"{_HERE}.strength:persona",

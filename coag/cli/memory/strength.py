@@ -61,7 +61,7 @@ def strength(
     embedder: Embedder = None,
     as_json: AsJson = False,
 ) -> None:
-    """Shows how well records are kept and when they fade; of one also why, its gist and drift.
+    """Shows how well records are kept, and when they fade; of one its gist and drift too.
 
     Example: coag memory strength ~/robbie 1f0c22aa
     """
