@@ -8,7 +8,7 @@ from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from coag.errors import ConfigurationError
 from coag.schema import Provenance, Trust, Value
-from coag.store import ChromaStore, RecordStore, WrappedStore
+from coag.store import ChromaStore, RecordStore, innermost
 
 _LOOK_AGAIN = 0.002
 """Seconds between two looks at a lock that somebody holds."""
@@ -41,8 +41,7 @@ def lock_of(store: RecordStore) -> PlaceLock:
 
     A store around another one is at the place of that one.
     """
-    while isinstance(store, WrappedStore):
-        store = store.store
+    store = innermost(store)
     with _FINDING:
         if isinstance(store, ChromaStore):
             place = (store.location, store.collection)

@@ -24,7 +24,7 @@ from .in_memory import InMemoryStore
 from .lexical import Lexicon, LexiconError, query_words, throw_away
 from .location import LTM_FOLDER, RECORDS_FILE, holds_records, public_location
 from .minilm import MiniLmEmbedder
-from .protocol import RecordStore, WrappedStore
+from .protocol import RecordStore, WrappedStore, embedder_within, innermost
 from .records import (
     FIXED_FIELDS,
     SHORT_ID_LENGTH,
@@ -58,6 +58,8 @@ __all__ = [
     "throw_away",
     "query_words",
     "WrappedStore",
+    "innermost",
+    "embedder_within",
     "Search",
     "LinkSource",
     "superseded_pair",

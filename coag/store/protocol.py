@@ -7,6 +7,7 @@ from typing import Protocol
 
 from coag.schema import MemoryKind, RecalledRecord, Record
 
+from .embedders import Embedder
 from .search import Search
 
 
@@ -183,3 +184,15 @@ class WrappedStore:
     async def close(self) -> None:
         """See `RecordStore.close`."""
         await self.store.close()
+
+
+def innermost(store: RecordStore) -> RecordStore:
+    """The store that holds the records, through all the stores around it."""
+    while isinstance(store, WrappedStore):
+        store = store.store
+    return store
+
+
+def embedder_within(store: RecordStore) -> Embedder | None:
+    """The embedder of a store, through the stores around it; None where it has none of ours."""
+    return getattr(innermost(store), "embedder", None)

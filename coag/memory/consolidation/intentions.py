@@ -19,7 +19,7 @@ from pydantic import Field
 from coag.errors import ConfigurationError
 from coag.memory.dynamics import MemoryDynamics, seconds
 from coag.schema import Moment, Percept, PerceptKind, Trust, Value, content_id, folded, one_line
-from coag.store import Embedder, RecordStore, WrappedStore, text_vectors
+from coag.store import Embedder, RecordStore, embedder_within, text_vectors
 
 if TYPE_CHECKING:
     import numpy as np
@@ -131,7 +131,7 @@ class Intentions:
         self._file = dynamics.file
         self._archive = dynamics.archive
         self._store = store
-        self._embedder = embedder or _embedder_of(store)
+        self._embedder = embedder or (None if store is None else embedder_within(store))
         self._claims: dict[str, str] = {}
         """Who was given a reminder first, in this process, by its id."""
         self._cues: dict[str, NDArray[np.float32]] = {}
@@ -428,10 +428,3 @@ def _reminder(one: Intention, number: int, now: float, due: float | None, missed
             "missed": missed,
         },
     )
-
-
-def _embedder_of(store: RecordStore | None) -> Embedder | None:
-    """The embedder of a store, through the stores around it; None where it has none of ours."""
-    while isinstance(store, WrappedStore):
-        store = store.store
-    return getattr(store, "embedder", None)

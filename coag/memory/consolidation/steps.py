@@ -138,7 +138,7 @@ class EncodeStep:
             if passed <= before:
                 continue
             known = dynamics.states.get([record.id for record in records])
-            new = [dynamics.met(one, work.now) for one in records if one.id not in known]
+            new = dynamics.met([one for one in records if one.id not in known], work.now)
             yield StepBatch(
                 cursor=str(passed),
                 examined=len(records),

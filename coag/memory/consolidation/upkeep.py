@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from coag.memory.dynamics import DAY, RecordState, persona_proposals, regulated
 from coag.memory.facts import trust_of
 from coag.schema import MemoryKind, Record, Trust
-from coag.store import RecordStore, WrappedStore, text_vectors
+from coag.store import RecordStore, embedder_within, text_vectors
 
 from .steps import SleepWork, StepBatch
 
@@ -103,9 +103,7 @@ class SchemaStep:
 
 async def vectors_of(store: RecordStore, records: Sequence[Record]) -> NDArray[np.float32] | None:
     """The unit vectors of the texts of records, one row each; None if the store has no embedder."""
-    while isinstance(store, WrappedStore):
-        store = store.store
-    embedder = getattr(store, "embedder", None)
+    embedder = embedder_within(store)
     if embedder is None:
         return None
     return await asyncio.to_thread(text_vectors, embedder, [record.text for record in records])

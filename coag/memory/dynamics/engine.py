@@ -155,11 +155,13 @@ class MemoryDynamics:
     def _encode(
         self, records: Sequence[Record], fits: Callable[[RecordState], RecordState]
     ) -> None:
-        now = self._now()
-        mood = self.mood if self.settings.mood else None
+        now, traits = self._now(), self.traits
+        mood = self._mood.now(now, traits) if self.settings.mood else None
         known = self.states.get([one.id for one in records])
         fresh = {
-            one.id: fits(self._state_of(one, now, mood)) for one in records if one.id not in known
+            one.id: fits(self._state_of(one, now, mood, traits))
+            for one in records
+            if one.id not in known
         }
         with self.file.transaction():
             known = self.states.get(list(known))
@@ -186,18 +188,26 @@ class MemoryDynamics:
 
         return fitting
 
-    def met(self, record: Record, now: float) -> RecordState:
-        """The state of a record that has none: it is as old as it is, and begins to fade now."""
-        made = min(seconds(record.created_at), now)
-        return replace(self._state_of(record, made, record.dynamics.mood), used_at=now)
+    def met(self, records: Sequence[Record], now: float) -> list[RecordState]:
+        """The states of records that have none: they are as old as they are, and fade from now."""
+        traits = self.traits if records else None
+        return [
+            replace(
+                self._state_of(one, min(seconds(one.created_at), now), one.dynamics.mood, traits),
+                used_at=now,
+            )
+            for one in records
+        ]
 
-    def _state_of(self, record: Record, at: float, mood: Mood | None) -> RecordState:
+    def _state_of(
+        self, record: Record, at: float, mood: Mood | None, traits: Traits | None
+    ) -> RecordState:
         return encode(
             record.id,
             features_of(record.text, self.appraise),
             at=at,
             settings=self.settings,
-            traits=self.traits,
+            traits=traits,
             mood=mood,
             importance=record.dynamics.importance,
             exempt=is_exempt(record, self.settings),

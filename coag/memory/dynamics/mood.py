@@ -72,9 +72,9 @@ def baseline_of(traits: Traits | None) -> Mood:
         )
     )
     return Mood(
-        valence=_within(0.21 * outgoing + 0.59 * agreeable - 0.19 * emotional, -1.0),
-        arousal=_within(0.5 + (0.15 * open_ + 0.30 * agreeable + 0.57 * emotional) / 2, 0.0),
-        dominance=_within(0.60 * outgoing + 0.25 * open_ + 0.17 * dutiful - 0.32 * agreeable, -1.0),
+        valence=clamped(0.21 * outgoing + 0.59 * agreeable - 0.19 * emotional, -1.0),
+        arousal=clamped(0.5 + (0.15 * open_ + 0.30 * agreeable + 0.57 * emotional) / 2, 0.0),
+        dominance=clamped(0.60 * outgoing + 0.25 * open_ + 0.17 * dutiful - 0.32 * agreeable, -1.0),
     )
 
 
@@ -82,11 +82,12 @@ def moved(mood: Mood, towards: Mood, share: float) -> Mood:
     """A mood that has gone a share of the way to another one."""
     stays = 1 - share
     return Mood(
-        valence=_within(stays * mood.valence + share * towards.valence, -1.0),
-        arousal=_within(stays * mood.arousal + share * towards.arousal, 0.0),
-        dominance=_within(stays * mood.dominance + share * towards.dominance, -1.0),
+        valence=clamped(stays * mood.valence + share * towards.valence, -1.0),
+        arousal=clamped(stays * mood.arousal + share * towards.arousal, 0.0),
+        dominance=clamped(stays * mood.dominance + share * towards.dominance, -1.0),
     )
 
 
-def _within(value: float, least: float) -> float:
+def clamped(value: float, least: float) -> float:
+    """A value on an axis of mood, cut to its ends."""
     return max(least, min(1.0, value))

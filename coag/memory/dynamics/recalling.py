@@ -15,6 +15,7 @@ from coag._util.text import cleaned, ellipsis, in_a_line
 from coag.schema import FeltRecord, Mood, RecalledRecord, Record
 
 from .forgetting import has_faded, neutral_stability
+from .mood import clamped
 from .settings import MemoryDynamicsSettings, Traits
 from .states import RecordState, days_since
 
@@ -68,9 +69,9 @@ def reconsolidated(
     part = min(1.0, room / size)
     return replace(
         state,
-        valence=_within(state.valence + part * moves[0], -1.0),
-        arousal=_within(state.arousal + part * moves[1], 0.0),
-        dominance=_within(state.dominance + part * moves[2], -1.0),
+        valence=clamped(state.valence + part * moves[0], -1.0),
+        arousal=clamped(state.arousal + part * moves[1], 0.0),
+        dominance=clamped(state.dominance + part * moves[2], -1.0),
         drift=min(how.cap, state.drift + part * size),
     )
 
@@ -192,10 +193,6 @@ def cue_of(record: Record) -> str:
         telling = [one for one in words if one and one.casefold() not in _STOP_WORDS]
         cue = " ".join(telling[:_CUE_WORDS]) or record.type
     return ellipsis(in_a_line(cleaned(cue)), _LONGEST_CUE)
-
-
-def _within(value: float, least: float) -> float:
-    return max(least, min(1.0, value))
 
 
 def _unit(rows: Sequence[NDArray[np.float32] | Sequence[float]]) -> NDArray[np.float64]:

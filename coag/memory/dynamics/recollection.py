@@ -141,10 +141,9 @@ class Recollection:
         self._states |= known
         if own_only:
             return
-        for record in missing:
-            if record.id not in known:
-                self._states[record.id] = self._dynamics.met(record, self._now)
-                self._new.add(record.id)
+        strange = [record for record in missing if record.id not in known]
+        self._states |= {one.record: one for one in self._dynamics.met(strange, self._now)}
+        self._new |= {record.id for record in strange}
 
     def _raised(self, hit: RecalledRecord, state: RecordState) -> RecalledRecord:
         forgetting, by_strength, by_mood = self._settings.forgetting, 0.0, 0.0

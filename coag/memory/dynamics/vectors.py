@@ -12,7 +12,7 @@ from coag.store import (
     HashEmbedder,
     RecordStore,
     WordLlamaEmbedder,
-    WrappedStore,
+    embedder_within,
     text_vectors,
 )
 
@@ -41,7 +41,7 @@ class RecordVectors:
         Those that are not at hand are made if the store's embedder is quick, or left out.
         """
         missing = [one for one in records if one.id not in self._kept]
-        embedder = _embedder_of(store) if missing else None
+        embedder = embedder_within(store) if missing else None
         if isinstance(embedder, _QUICK):
             made = await _embedded(embedder, [one.text for one in missing])
             self.keep(dict(zip((one.id for one in missing), made, strict=True)))
@@ -51,7 +51,7 @@ class RecordVectors:
         self, text: str, records: Sequence[Record], store: RecordStore
     ) -> dict[str, float]:
         """How alike a text and these records are, 0..1, by id; empty if its embedder is slow."""
-        embedder = _embedder_of(store)
+        embedder = embedder_within(store)
         if not records or not isinstance(embedder, _QUICK):
             return {}
         vectors = await self.of(records, store)
@@ -75,9 +75,3 @@ async def _embedded(embedder: Embedder, texts: list[str]) -> NDArray[np.float32]
     if len(texts) <= _FEW:
         return text_vectors(embedder, texts)
     return await asyncio.to_thread(text_vectors, embedder, texts)
-
-
-def _embedder_of(store: RecordStore) -> Embedder | None:
-    while isinstance(store, WrappedStore):
-        store = store.store
-    return getattr(store, "embedder", None)
