@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Protocol
 
 from coag.errors import RecordStoreError
-from coag.schema import Clock, FeltRecord, MemoryKind, RecalledRecord, Record
+from coag.schema import Clock, FeltRecord, MemoryKind, RecalledRecord, Record, Scalar
 from coag.store import (
     SHORT_ID_LENGTH,
     RecordStore,
@@ -229,3 +229,18 @@ async def found_by_id(
         hits = await store.search(replace(search, include_superseded=True))
         found += [hit.record for hit in hits if hit.record.id.startswith(name)]
     return found
+
+
+async def records_of_type(
+    store: RecordStore,
+    scope: str,
+    kind: MemoryKind,
+    type: str,
+    *,
+    most: int = 100_000,
+    metadata: Mapping[str, Scalar] | None = None,
+) -> list[Record]:
+    """The current records of a scope that have a type and these metadata, the newest first."""
+    where = {"type": type, **(metadata or {})}
+    search = Search(text=None, kind=kind, k=most, scopes=(scope,), where=where)
+    return [hit.record for hit in await store.search(search)]

@@ -18,6 +18,7 @@ from coag.memory.dynamics import DynamicsFile, Traits
 from coag.memory.facts import CONCLUSION
 from coag.memory.long_term import LongTermMemory
 from coag.memory.procedural import ProceduralMemory
+from coag.memory.recall import records_of_type
 from coag.models import StructuredModel
 from coag.schema import MemoryKind, Provenance, Record, Trust, Value
 from coag.store import Search
@@ -225,18 +226,14 @@ class _WaitingNotes:
             self._queue.remove([one.id for one in notes])
 
     async def _by_lineage(self, most: int) -> list[Record]:
+        store, scope = self._memory.store, self._memory.scope
         looked: set[str] = set()
         for kind, type in ((MemoryKind.SEMANTIC, REFLECTION), (MemoryKind.EPISODIC, SUMMARY)):
-            for one in await _of_type(self._memory, kind, type):
+            for one in await records_of_type(store, scope, kind, type):
                 looked.update(one.lineage.derived_from)
-        notes = await _of_type(self._memory, MemoryKind.EPISODIC, OBSERVATION)
+        notes = await records_of_type(store, scope, MemoryKind.EPISODIC, OBSERVATION)
         fresh = [one for one in notes if one.id not in looked]
         return sorted(fresh, key=lambda one: (one.created_at, one.id))[:most]
-
-
-async def _of_type(memory: LongTermMemory, kind: MemoryKind, type: str) -> list[Record]:
-    search = Search(text=None, kind=kind, k=100_000, scopes=(memory.scope,), where={"type": type})
-    return [hit.record for hit in await memory.store.search(search)]
 
 
 async def _reflect_on(

@@ -13,8 +13,8 @@ from pydantic import Field
 
 from coag.memory.facts import at_least
 from coag.memory.long_term import LongTermMemory
+from coag.memory.recall import records_of_type
 from coag.schema import Fact, MemoryKind, Provenance, Record, Trust, Value, estimate_tokens, folded
-from coag.store import Search
 
 SCOPE_ENTRY = "scope_entry"
 """The type of the records that keep entries."""
@@ -134,16 +134,10 @@ async def scope_index(world: LongTermMemory) -> ScopeIndex:
     Raises:
         RecordStoreError: The store cannot be reached.
     """
-    search = Search(
-        text=None,
-        kind=MemoryKind.SEMANTIC,
-        k=100_000,
-        scopes=(world.scope,),
-        where={"type": SCOPE_ENTRY},
-    )
     latest: dict[str, Record] = {}
-    for hit in await world.store.search(search):  # the newest first
-        latest.setdefault(folded(str(hit.record.metadata.get(_NAME, ""))), hit.record)
+    kept = await records_of_type(world.store, world.scope, MemoryKind.SEMANTIC, SCOPE_ENTRY)
+    for record in kept:  # the newest first
+        latest.setdefault(folded(str(record.metadata.get(_NAME, ""))), record)
     return ScopeIndex(entries=tuple(map(_entry_of, reversed(latest.values()))))
 
 

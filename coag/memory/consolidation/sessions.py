@@ -18,6 +18,7 @@ from pydantic import Field
 from coag.memory.facts import CONCLUSION, at_least
 from coag.memory.long_term import LongTermMemory
 from coag.memory.procedural import ProceduralMemory
+from coag.memory.recall import records_of_type
 from coag.memory.words import words
 from coag.models import StructuredModel
 from coag.schema import (
@@ -30,7 +31,6 @@ from coag.schema import (
     estimate_tokens,
     folded,
 )
-from coag.store import Search
 
 from .asking import MODEL_ERRORS, ask_for, numbered
 from .compressor import telling_words
@@ -232,9 +232,10 @@ async def _of_session(
     memory: LongTermMemory, kind: MemoryKind, type: str, session: str | None
 ) -> list[Record]:
     """The current records of the own scope of a type, of one session or of all, newest first."""
-    where = {"type": type} if session is None else {"type": type, SESSION: session}
-    search = Search(text=None, kind=kind, k=10_000, scopes=(memory.scope,), where=where)
-    return [hit.record for hit in await memory.store.search(search)]
+    named = None if session is None else {SESSION: session}
+    return await records_of_type(
+        memory.store, memory.scope, kind, type, most=10_000, metadata=named
+    )
 
 
 class _Ending:

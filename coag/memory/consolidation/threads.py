@@ -13,10 +13,10 @@ from pydantic import Field
 
 from coag.memory.long_term import LongTermMemory
 from coag.memory.procedural import ProceduralMemory
+from coag.memory.recall import records_of_type
 from coag.memory.write_policy import says_the_same
 from coag.models import StructuredModel
 from coag.schema import MemoryKind, Provenance, Record, Scalar, Value, folded
-from coag.store import Search
 
 from .asking import ask_for, numbered
 from .literals import invented
@@ -88,16 +88,11 @@ async def threads_of(
     Raises:
         RecordStoreError: The store cannot be reached.
     """
-    search = Search(
-        text=None,
-        kind=MemoryKind.SEMANTIC,
-        k=10_000,
-        scopes=(world.scope,),
-        where={"type": NARRATIVE_THREAD},
-    )
     latest: dict[str, NarrativeThread] = {}
-    for hit in await world.store.search(search):  # the newest first
-        thread = _thread_of(hit.record)
+    kept = await records_of_type(
+        world.store, world.scope, MemoryKind.SEMANTIC, NARRATIVE_THREAD, most=10_000
+    )
+    for thread in map(_thread_of, kept):  # the newest first
         latest.setdefault(folded(thread.title), thread)
     return tuple(one for one in latest.values() if settled or one.status == "open")
 
