@@ -7,8 +7,6 @@ from copy import copy
 from dataclasses import replace
 from typing import Any
 
-from pydantic import SerializerFunctionWrapHandler, model_serializer
-
 from coag.errors import RecordStoreError
 from coag.schema import (
     Clock,
@@ -19,8 +17,8 @@ from coag.schema import (
     Provenance,
     Record,
     Scalar,
+    SparseValue,
     SystemClock,
-    Value,
     Written,
 )
 from coag.store import (
@@ -459,8 +457,10 @@ PROCEDURES_FILE = "procedures.json"
 """The file beside an agent's records that holds the procedures, with all their versions."""
 
 
-class LongTermMemoryConfig(Value):
+class LongTermMemoryConfig(SparseValue):
     """The declarative form of a `LongTermMemory`: where its records are, never what they say."""
+
+    SPARSE = frozenset({"dynamics"})
 
     scope: str
     """Whose memory it is."""
@@ -479,13 +479,6 @@ class LongTermMemoryConfig(Value):
     """What counts when records are recalled; None for the similarity of meaning alone."""
     dynamics: MemoryDynamicsConfig | None = None
     """How it changes; None, and then not written down, if it does not."""
-
-    @model_serializer(mode="wrap")
-    def _as_before(self, write: SerializerFunctionWrapHandler):
-        written_down: dict[str, Any] = write(self)
-        if self.dynamics is None:
-            written_down.pop("dynamics", None)
-        return written_down
 
     @classmethod
     def of(cls, memory: LongTermMemory) -> LongTermMemoryConfig:

@@ -7,12 +7,12 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
+from pydantic import Field
 
 from .actions import Candidate, Evaluation
 from .percepts import Percept
 from .records import FeltRecord, RecalledRecord
-from .values import Moment, Phase, Value
+from .values import Moment, Phase, SparseValue, Value
 
 
 class TokenUsage(Value):
@@ -75,8 +75,10 @@ class _OutcomeBase(Value):
     phase and not before in the activity."""
 
 
-class RetrievalOutcome(_OutcomeBase):
+class RetrievalOutcome(_OutcomeBase, SparseValue):
     """What was recalled, and which procedures and constraints hold for this cycle."""
+
+    SPARSE = frozenset({"felt"})
 
     phase: Literal[Phase.RETRIEVAL] = Phase.RETRIEVAL
     query: str
@@ -98,13 +100,6 @@ class RetrievalOutcome(_OutcomeBase):
     """Version of each procedure, pinned for this cycle."""
     constraints: tuple[str, ...] = ()
     """Names of the constraints in force, pinned for this cycle, in the order they are asked."""
-
-    @model_serializer(mode="wrap")
-    def _as_before(self, write: SerializerFunctionWrapHandler):
-        written: dict[str, Any] = write(self)
-        if not self.felt:
-            written.pop("felt", None)
-        return written
 
 
 class ReasoningOutcome(_OutcomeBase):

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
 
-from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
+from pydantic import Field
 from typing_extensions import deprecated
 
 from .percepts import Trust
-from .values import Moment, Value, content_id
+from .values import Moment, SparseValue, Value, content_id
 
 Scalar = str | int | float | bool
 """What metadata may hold: values that every store can filter on."""
@@ -178,20 +177,17 @@ def folded(text: str) -> str:
     return " ".join(text.casefold().split())
 
 
-def _without(written: dict[str, Any], nothing: float | None, *names: str) -> dict[str, Any]:
-    """What is written down, without fields that say nothing: as where a memory has no dynamics."""
-    return {name: value for name, value in written.items() if name not in names or value != nothing}
-
-
 _LEAST_SHOWN = 0.005
 """A part of a score that adds less is not shown."""
 
 
-class ScoreParts(Value):
+class ScoreParts(SparseValue):
     """Why a record came: what each part adds to its score.
 
     The parts add up to the score, before that is clamped to 0..1.
     """
+
+    SPARSE = frozenset({"strength", "mood", "links"})
 
     dense: float = 0.0
     """Similarity of meaning: the cosine of the vectors, weighed."""
@@ -215,10 +211,6 @@ class ScoreParts(Value):
     """How its mood fits the agent's."""
     links: float = 0.0
     """Links learned from use lead to it."""
-
-    @model_serializer(mode="wrap")
-    def _as_before(self, write: SerializerFunctionWrapHandler):
-        return _without(write(self), 0.0, "strength", "mood", "links")
 
     def describe(self) -> str:
         """The parts in a line, the weightiest first, e.g. `lexical +0.41, dense +0.20`.
@@ -266,8 +258,10 @@ class FeltRecord(Value):
     """Of the record, and so of the cue."""
 
 
-class RecalledRecord(Value):
+class RecalledRecord(SparseValue):
     """A record that a query found."""
+
+    SPARSE = frozenset({"state"})
 
     record: Record
     score: float = Field(ge=0.0, le=1.0)
@@ -276,10 +270,6 @@ class RecalledRecord(Value):
     """The parts of the score; None if it is a cosine alone."""
     state: RecalledState | None = None
     """How it is kept; None where the memory has no dynamics, and then not written down."""
-
-    @model_serializer(mode="wrap")
-    def _as_before(self, write: SerializerFunctionWrapHandler):
-        return _without(write(self), None, "state")
 
 
 def shown_text(hit: RecalledRecord) -> str:

@@ -9,9 +9,15 @@ import time
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
-from typing import Annotated, Any, Protocol, cast
+from typing import Annotated, Any, ClassVar, Protocol, cast
 
-from pydantic import AfterValidator, BaseModel, ConfigDict
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+)
 
 from coag.errors import StateError
 
@@ -22,6 +28,24 @@ class Value(BaseModel):
     """A frozen value. Two with equal fields are equal; unknown fields are refused."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+
+class SparseValue(Value):
+    """A value some of whose fields are written down only where they differ from their defaults.
+
+    So what was written before there were such fields, and what has no use for them, stays the same.
+    """
+
+    SPARSE: ClassVar[frozenset[str]] = frozenset()
+    """Names of these fields."""
+
+    @model_serializer(mode="wrap")
+    def _without_defaults(self, write: SerializerFunctionWrapHandler):
+        written: dict[str, Any] = write(self)
+        for name in self.SPARSE:
+            if getattr(self, name) == type(self).model_fields[name].default:
+                written.pop(name, None)
+        return written
 
 
 # ---- Points in time that can always be compared ----
