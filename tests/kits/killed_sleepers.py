@@ -10,19 +10,16 @@ ids to the texts of the records that it stores, or to null for those that it rem
 
 from __future__ import annotations
 
-import asyncio
-import importlib
 import json
-import os
 import random
 import sys
-import traceback
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+from kits.killing import fork_for_each_line, repeat, say
 from kits.remembered import START
 from kits.sleepers import LONG, Calendar
 from kits.statements import ANN
@@ -196,36 +193,10 @@ class Worker:
             self._known = {n: one for n, one in self._known.items() if n not in gone}
 
 
-def say(line: dict[str, Any]) -> None:
-    sys.stdout.write(json.dumps(line) + "\n")
-    sys.stdout.flush()
-
-
-async def _work(folder: str, seed: int, number: int) -> None:
-    worker = Worker(Path(folder), seed, number)
-    say({"pid": os.getpid()})
-    while True:
-        try:
-            await worker.work()
-        except BaseException:
-            traceback.print_exc()
-            raise
-
-
-def _main(folder: str) -> None:
-    importlib.import_module("chromadb")  # so that children need not import it
-    for line in sys.stdin:
-        seed, number = map(int, line.split())
-        child = os.fork()
-        if child == 0:
-            try:
-                asyncio.run(_work(folder, seed, number))
-            finally:
-                os._exit(1)  # only what went wrong ends it
-        _, status = os.waitpid(child, 0)
-        sys.stdout.write("\n")  # where a line was cut off
-        say({"ended": os.waitstatus_to_exitcode(status)})
+async def _work(numbers: list[int]) -> None:
+    seed, number = numbers
+    await repeat(Worker(Path(sys.argv[1]), seed, number).work)
 
 
 if __name__ == "__main__":
-    _main(sys.argv[1])
+    fork_for_each_line(_work)

@@ -14,7 +14,7 @@ from kits.remembered import START, remembered
 
 from coag import CoagAgent
 from coag.errors import RecordStoreError
-from coag.memory import LongTermMemory, Scopes
+from coag.memory import LongTermMemory, Scopes, said_by_person
 from coag.memory.dynamics import MemoryDynamics, MemoryDynamicsSettings, Preset
 from coag.schema import MemoryKind, Record
 from coag.store import HashEmbedder, InMemoryStore, RecordStore, WrappedStore
@@ -82,6 +82,12 @@ def sleeper(
 def dynamics_of(memory: LongTermMemory) -> MemoryDynamics:
     assert memory.dynamics is not None
     return memory.dynamics
+
+
+async def note(memory: LongTermMemory, text: str, **more: Any) -> Record:
+    """Remembers what Ann said happened."""
+    said: dict[str, Any] = {"provenance": said_by_person("ann"), **more}
+    return (await memory.remember(MemoryKind.EPISODIC, text, **said)).record
 
 
 async def fill(

@@ -14,18 +14,15 @@ removed. `left_by` gives what has to be there, and what may be there instead.
 
 from __future__ import annotations
 
-import asyncio
-import importlib
 import json
-import os
 import random
 import sys
-import traceback
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from kits.killing import fork_for_each_line, repeat, say
 from kits.remembered import remembered
 
 from coag.memory import LongTermMemory
@@ -251,36 +248,10 @@ def as_json(records: Iterable[Record]) -> list[Any]:
     return [record.model_dump(mode="json") for record in records]
 
 
-def say(line: dict[str, Any]) -> None:
-    sys.stdout.write(json.dumps(line) + "\n")
-    sys.stdout.flush()
-
-
-async def _write(folder: str, seed: int, first: int, dimension: int) -> None:
-    writer = Writer(Path(folder), seed, first, dimension)
-    say({"pid": os.getpid()})
-    while True:
-        try:
-            await writer.write()
-        except BaseException:
-            traceback.print_exc()
-            raise
-
-
-def _main(folder: str) -> None:
-    importlib.import_module("chromadb")  # so that children need not import it
-    for line in sys.stdin:
-        seed, first, dimension = map(int, line.split())
-        child = os.fork()
-        if child == 0:
-            try:
-                asyncio.run(_write(folder, seed, first, dimension))
-            finally:
-                os._exit(1)  # only what went wrong ends it
-        _, status = os.waitpid(child, 0)
-        sys.stdout.write("\n")  # where a line was cut off
-        say({"ended": os.waitstatus_to_exitcode(status)})
+async def _write(numbers: list[int]) -> None:
+    seed, first, dimension = numbers
+    await repeat(Writer(Path(sys.argv[1]), seed, first, dimension).write)
 
 
 if __name__ == "__main__":
-    _main(sys.argv[1])
+    fork_for_each_line(_write)

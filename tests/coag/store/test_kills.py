@@ -6,16 +6,12 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import random
-import signal
-import subprocess
-import sys
-import threading
 from pathlib import Path
 
 import pytest
+from kits.killing import Killer
 from kits.store_writer import Left, call, left_by, mark
 
 from coag.errors import ConfigurationError
@@ -24,54 +20,10 @@ from coag.store import DEFAULT_RANKING, ChromaStore, HashEmbedder, Search, reemb
 from coag.store.lexical import Lexicon, indexed, query_words, same_entry, shelf_of
 from coag.store.records import flat_fields
 
-TESTS = Path(__file__).parents[2]
 KILLS = int(os.environ.get("COAG_KILLS", "200"))
 """How many kills the long test makes."""
 IN_ONE_FOLDER = 25
 """After so many kills a new folder is taken, so that none gets so large that it takes long."""
-
-
-class Killer:
-    """Lets processes write into a folder and kills each at a random point."""
-
-    def __init__(self, folder: Path) -> None:
-        command = [sys.executable, "-m", "kits.store_writer", str(folder)]
-        self._parent = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=TESTS
-        )
-
-    def kill_one(self, seed: int, first: int, before: Left) -> Left:
-        """What it left: after some lines of a writer, and some milliseconds of what it does then.
-
-        A first line may come before the store is open, so that it is killed at opening, too.
-        """
-        dice = random.Random(seed)
-        self._say(f"{seed} {first} {before.dimension}\n")
-        writer = json.loads(self._line())["pid"]
-        lines = [self._line() for _ in range(dice.randint(0, 14))]
-        assert not any('"ended"' in line for line in lines), "a writer ended by itself"
-        threading.Event().wait(dice.random() * dice.choice([0.005, 0.02, 0.06]))
-        os.kill(writer, signal.SIGKILL)
-        while '"ended"' not in (line := self._line()):
-            lines.append(line)
-        assert json.loads(line) == {"ended": -signal.SIGKILL}
-        return left_by(lines, before)
-
-    def _say(self, line: str) -> None:
-        assert self._parent.stdin is not None
-        self._parent.stdin.write(line)
-        self._parent.stdin.flush()
-
-    def _line(self) -> str:
-        assert self._parent.stdout is not None
-        while (line := self._parent.stdout.readline()) == "\n":
-            pass
-        assert line, "the writers' parent ended"
-        return line
-
-    def close(self) -> None:
-        """Ends the parent of the writers."""
-        self._parent.communicate()
 
 
 async def everything(store: ChromaStore) -> dict[str, Record]:
@@ -159,10 +111,11 @@ async def either_is_complete_or_refused(folder: Path, left: Left) -> None:
 
 async def kill_many(folder: Path, kills: int, seed: int) -> None:
     left = Left()
-    killer = Killer(folder)
+    killer = Killer("kits.store_writer", folder, most=14)
     try:
         for number in range(kills):
-            left = await asyncio.to_thread(killer.kill_one, seed + number, 10_000 * number, left)
+            numbers = (seed + number, 10_000 * number, left.dimension)
+            left = left_by(await asyncio.to_thread(killer.kill_one, *numbers), left)
             left = await look_again(folder, left, random.Random(seed + number))
     finally:
         await asyncio.to_thread(killer.close)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from kits.remembered import START, remembered
-from kits.sleepers import dynamics_of, sleeper
+from kits.sleepers import Calendar, dynamics_of, sleeper
 from kits.statements import tell
 
 from coag.errors import ConfigurationError
@@ -26,24 +26,11 @@ NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)
 
 
-class HandClock:
-    """A clock that is set by hand, back and forth."""
-
-    def __init__(self) -> None:
-        self.at = NOON
-
-    def now(self) -> datetime:
-        return self.at
-
-    def monotonic(self) -> float:
-        return self.at.timestamp()
-
-
 class Kept:
     """Intentions over a file, with a clock that is set by hand."""
 
     def __init__(self, path: Path | None = None, owner: str = "ann") -> None:
-        self.clock = HandClock()
+        self.clock = Calendar(NOON)
         self.store = InMemoryStore(HashEmbedder())
         self.dynamics = MemoryDynamics("plain", path=path, owner=owner, clock=self.clock)
         self.intentions = Intentions(self.dynamics, store=AssociativeStore(self.store))

@@ -7,65 +7,20 @@ often.
 from __future__ import annotations
 
 import asyncio
-import json
 import os
-import random
-import signal
-import subprocess
-import sys
-import threading
 from pathlib import Path
 
 import pytest
 from kits.killed_sleepers import Promised, opened
+from kits.killing import Killer
 
 from coag.memory.consolidation import sleep
 from coag.schema import Record
 
-TESTS = Path(__file__).parents[3]
 KILLS = int(os.environ.get("COAG_KILLS", "100"))
 """How many kills the long test makes."""
 IN_ONE_FOLDER = 25
 """After so many kills a new folder is taken, so that none gets so large that it takes long."""
-
-
-class Killer:
-    """Lets processes use a folder and kills each at a random point."""
-
-    def __init__(self, folder: Path) -> None:
-        command = [sys.executable, "-m", "kits.killed_sleepers", str(folder)]
-        self._parent = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=TESTS
-        )
-
-    def kill_one(self, seed: int, number: int) -> list[str]:
-        """What a process said before it was killed."""
-        dice = random.Random(seed)
-        assert self._parent.stdin is not None
-        self._parent.stdin.write(f"{seed} {number}\n")
-        self._parent.stdin.flush()
-        worker = json.loads(self._line())["pid"]
-        lines = list[str]()
-        for _ in range(dice.randint(0, 40)):
-            lines.append(self._line())
-            assert '"ended"' not in lines[-1], "a worker ended by itself"
-        threading.Event().wait(dice.random() * dice.choice([0.005, 0.02, 0.06]))
-        os.kill(worker, signal.SIGKILL)
-        while '"ended"' not in (line := self._line()):
-            lines.append(line)
-        assert json.loads(line) == {"ended": -signal.SIGKILL}
-        return lines
-
-    def _line(self) -> str:
-        assert self._parent.stdout is not None
-        while (line := self._parent.stdout.readline()) == "\n":
-            pass
-        assert line, "the workers' parent ended"
-        return line
-
-    def close(self) -> None:
-        """Ends the parent of the workers."""
-        self._parent.communicate()
 
 
 async def look_again(folder: Path, promised: Promised, number: int) -> None:
@@ -104,7 +59,7 @@ def resolvable(there: dict[str, Record]) -> None:
 
 
 async def kill_many(folder: Path, kills: int, seed: int) -> None:
-    promised, killer = Promised(), Killer(folder)
+    promised, killer = Promised(), Killer("kits.killed_sleepers", folder, most=40)
     try:
         for number in range(kills):
             promised.hear(await asyncio.to_thread(killer.kill_one, seed + number, number))

@@ -7,10 +7,9 @@ import multiprocessing
 import sqlite3
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
-from kits.sleepers import Calendar
+from kits.sleepers import Calendar, dynamics_of, note
 
 from coag.errors import ConfigurationError
 from coag.memory import (
@@ -60,19 +59,9 @@ def memory_of(
     return LongTermMemory(own, scope=scope, clock=clock or Calendar(), dynamics=dynamics)
 
 
-def of(memory: LongTermMemory) -> MemoryDynamics:
-    assert memory.dynamics is not None
-    return memory.dynamics
-
-
-async def note(memory: LongTermMemory, text: str, **more: Any) -> Record:
-    said: dict[str, Any] = {"provenance": said_by_person("ann"), **more}
-    return (await memory.remember(EPISODIC, text, **said)).record
-
-
 def dump(memory: LongTermMemory) -> str:
     """All that the file of the dynamics holds."""
-    file = of(memory).file
+    file = dynamics_of(memory).file
     tables = [row[0] for row in file.rows("SELECT name FROM sqlite_master WHERE type = 'table'")]
     return "\n".join(
         repr(tuple(row)) for table in tables for row in file.rows(f"SELECT * FROM {table}")
@@ -92,9 +81,9 @@ async def lived(clock: Calendar) -> tuple[LongTermMemory, Record, Record]:
         clock.passes(2)
         await memory.recall(query)
     await sleep(memory)
-    assert of(memory).states.get([secret.id])[secret.id].gist
-    assert of(memory).links is not None
-    assert of(memory).links.count()  # pyright: ignore[reportOptionalMemberAccess]
+    assert dynamics_of(memory).states.get([secret.id])[secret.id].gist
+    assert dynamics_of(memory).links is not None
+    assert dynamics_of(memory).links.count()  # pyright: ignore[reportOptionalMemberAccess]
     return memory, secret, derived
 
 
@@ -116,11 +105,11 @@ async def test_forgetting_a_record_a_scope_or_a_source_takes_what_was_learned_of
     assert secret.id not in dump(memory)
     assert derived.id in dump(memory)
     assert await memory.forget() == 2
-    assert of(memory).states.count() == 0
+    assert dynamics_of(memory).states.count() == 0
     assert "secret" not in dump(memory)
     memory, secret, derived = await lived(clock)
     await retract_source(memory, None, "ann", "She lied.")
-    assert of(memory).states.count() == 0
+    assert dynamics_of(memory).states.count() == 0
 
 
 async def test_what_has_faded_into_the_archive_is_revoked_with_what_it_was_concluded_from() -> None:
@@ -133,7 +122,7 @@ async def test_what_has_faded_into_the_archive_is_revoked_with_what_it_was_concl
     done = await memory.revoke(secret.id, "It was a secret.")
     assert set(done.records) == {secret.id, derived.id}
     assert secret.id not in dump(memory)
-    assert of(memory).archive.count() == 1  # the weather
+    assert dynamics_of(memory).archive.count() == 1  # the weather
 
 
 async def test_what_was_archived_comes_back_when_it_is_said_again_or_named() -> None:
@@ -147,7 +136,7 @@ async def test_what_was_archived_comes_back_when_it_is_said_again_or_named() -> 
     (hit, *_) = (await memory.recall("secret at the pier")).records
     assert hit.record.id == secret.id
     assert hit.state is not None
-    assert of(memory).states.get([secret.id])[secret.id].faded_at is None
+    assert dynamics_of(memory).states.get([secret.id])[secret.id].faded_at is None
     clock.passes(400)
     await sleep(memory)
     follows = await note(memory, "Thus nobody knows.", derived_from=[secret.id])
@@ -158,7 +147,7 @@ async def test_what_was_archived_comes_back_when_it_is_said_again_or_named() -> 
 async def test_where_the_file_cannot_be_written_nothing_is_removed(tmp_path: Path) -> None:
     memory = memory_of(path=tmp_path / "d.sqlite3")
     one = await note(memory, LONG)
-    of(memory).close()
+    dynamics_of(memory).close()
     with pytest.raises(Exception, match="closed"):
         await memory.revoke(one.id, "It was a secret.")
     assert len(await memory.store.get([one.id])) == 1
@@ -192,7 +181,7 @@ async def test_a_slow_embedder_is_not_asked_for_the_vectors_of_rivals() -> None:
     memory = memory_of()
     store = InMemoryStore(HashEmbedder())
     one = await note(memory, "a gull")
-    vectors = of(memory).vectors
+    vectors = dynamics_of(memory).vectors
     assert set(await vectors.of([one], store)) == {one.id}
     assert await vectors.cosines("gull", [], store) == {}
     vectors.drop([one.id])
@@ -211,16 +200,16 @@ async def test_owners_over_one_store_and_file_have_dynamics_of_their_own(tmp_pat
         "bob", ann.store, path=path, clock=clock, scope=Scopes(own="bob", reads=("ann",))
     )
     one = await note(ann, "The key lies under the mat.")
-    assert of(bob).states.count() == 0
+    assert dynamics_of(bob).states.count() == 0
     clock.passes(20)
     await bob.recall("key")
-    assert of(bob).states.get([one.id])[one.id].uses == 1
-    assert of(ann).states.get([one.id])[one.id].uses == 0
+    assert dynamics_of(bob).states.get([one.id])[one.id].uses == 1
+    assert dynamics_of(ann).states.get([one.id])[one.id].uses == 0
     clock.passes(20)
     assert (await ann.recall("key")).records == ()
     assert len((await bob.recall("key")).records) == 1
     await ann.revoke(one.id, "Gone.")
-    assert of(bob).states.count() == 0
+    assert dynamics_of(bob).states.count() == 0
 
 
 def _use(path: Path, times: int) -> None:
@@ -241,7 +230,7 @@ async def test_two_processes_on_one_file_lose_no_use(tmp_path: Path) -> None:
     path = tmp_path / "d.sqlite3"
     memory = memory_of(path=path)
     record = await note(memory, "The key lies under the mat.")
-    before = of(memory).states.get([record.id])[record.id].uses
+    before = dynamics_of(memory).states.get([record.id])[record.id].uses
     spawn = multiprocessing.get_context("spawn")
     processes = [spawn.Process(target=_use, args=(path, 25)) for _ in range(2)]
     for one in processes:
@@ -250,7 +239,7 @@ async def test_two_processes_on_one_file_lose_no_use(tmp_path: Path) -> None:
         await asyncio.to_thread(one.join)
         assert one.exitcode == 0
     # each process said it once more, too
-    assert of(memory).states.get([record.id])[record.id].uses == before + 2 * 25 + 2
+    assert dynamics_of(memory).states.get([record.id])[record.id].uses == before + 2 * 25 + 2
 
 
 async def test_persons_of_one_memory_share_its_dynamics_and_see_their_own_records() -> None:
@@ -277,12 +266,12 @@ async def test_a_clock_that_jumps_back_counts_as_no_time() -> None:
     assert hit.state is not None
     assert hit.state.age == 0
     clock.at += timedelta(days=4_000)
-    assert of(memory).states.get([one.id])[one.id].strength <= 1
+    assert dynamics_of(memory).states.get([one.id])[one.id].strength <= 1
 
 
 def test_dynamics_follow_the_clock_of_the_memory_unless_they_have_their_own() -> None:
     clock, other = Calendar(), Calendar()
-    assert of(memory_of(clock=clock)).clock is clock
+    assert dynamics_of(memory_of(clock=clock)).clock is clock
     own = MemoryDynamics("assistant", clock=other)
     assert LongTermMemory(InMemoryStore(), scope="ann", dynamics=own).clock is other
     assert LongTermMemory(InMemoryStore(), scope="ann", clock=clock, dynamics=own).clock is clock
@@ -300,16 +289,16 @@ async def test_a_memory_comes_back_from_its_configuration_with_its_dynamics(tmp_
         )
         text = LongTermMemoryConfig.of(memory).model_dump_json()
         again = LongTermMemoryConfig.model_validate_json(text).open()
-        assert of(again).settings == of(memory).settings
-        assert (of(again).owner, of(again).file.path) == ("ann", path)
-        assert isinstance(of(again).clock, SystemClock)
+        assert dynamics_of(again).settings == dynamics_of(memory).settings
+        assert (dynamics_of(again).owner, dynamics_of(again).file.path) == ("ann", path)
+        assert isinstance(dynamics_of(again).clock, SystemClock)
         await again.close()
 
 
 def test_the_configuration_of_a_memory_without_dynamics_does_not_speak_of_them() -> None:
     memory = LongTermMemory(InMemoryStore(), scope="ann")
     assert "dynamics" not in LongTermMemoryConfig.of(memory).model_dump_json()
-    dynamics = MemoryDynamics("assistant", appraise=lambda text: of(memory).mood)
+    dynamics = MemoryDynamics("assistant", appraise=lambda text: dynamics_of(memory).mood)
     with pytest.raises(ConfigurationError):
         dynamics.config()
 
@@ -322,7 +311,7 @@ async def test_imported_records_are_as_old_as_they_are_and_begin_to_fade_anew(
     clock.passes(400)
     await sleep(memory)
     file = tmp_path / "export.jsonl"
-    exported = await export_records(of(memory).whole(memory.store), file)
+    exported = await export_records(dynamics_of(memory).whole(memory.store), file)
     assert exported.records == 3
     other = memory_of(clock=clock)
     await import_records(other.store, file)
@@ -340,4 +329,4 @@ async def test_many_texts_get_their_states_batch_by_batch() -> None:
     ]
     async for _ in memory.remember_all(texts, batch=10):
         pass
-    assert of(memory).states.count() == 25
+    assert dynamics_of(memory).states.count() == 25

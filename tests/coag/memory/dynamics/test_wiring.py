@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kits.sleepers import Calendar
+from kits.sleepers import Calendar, dynamics_of, note
 
 from coag.memory import LongTermMemory, Recall, Scopes, said_by_person
 from coag.memory.consolidation import sleep
@@ -62,18 +62,8 @@ def memory_with(
     )
 
 
-def of(memory: LongTermMemory) -> MemoryDynamics:
-    assert memory.dynamics is not None
-    return memory.dynamics
-
-
-async def note(memory: LongTermMemory, text: str, **more: Any) -> Record:
-    said: dict[str, Any] = {"provenance": said_by_person("ann"), **more}
-    return (await memory.remember(EPISODIC, text, **said)).record
-
-
 def state(memory: LongTermMemory, record: Record) -> RecordState:
-    return of(memory).states.get([record.id])[record.id]
+    return dynamics_of(memory).states.get([record.id])[record.id]
 
 
 def texts(recall: Recall) -> list[str]:
@@ -104,7 +94,7 @@ async def test_a_plain_memory_is_equal_to_the_byte_to_one_without_dynamics() -> 
     without = LongTermMemory(InMemoryStore(HashEmbedder()), scope="ann", clock=clock)
     plain = memory_with(clock)
     assert await lived(plain) == await lived(without)
-    assert of(plain).states.count() == 0
+    assert dynamics_of(plain).states.count() == 0
 
 
 # ---- Writing and forgetting ----
@@ -241,7 +231,7 @@ async def test_reconsolidation_moves_the_feeling_of_what_is_recalled_towards_the
     for each in (memory, still):
         one = await note(each, "Ann wept at the pier.")
         before = state(each, one).valence
-        of(each).feel(GLAD)
+        dynamics_of(each).feel(GLAD)
         for _ in range(5):
             await each.recall("wept at the pier")
             clock.passes(0.01)
@@ -276,8 +266,8 @@ async def test_something_old_comes_unasked_now_and_then_and_only_to_whom_it_belo
     secret = memory_with(clock, store, scope="bob", involuntary_recall=InvoluntaryRecall())
     for number in range(20):
         await note(secret, f"Bob's secret number {number}.")
-    of(memory).states.put(
-        of(secret).states.get([r.id async for s in store.scan() for r in s]).values()
+    dynamics_of(memory).states.put(
+        dynamics_of(secret).states.get([r.id async for s in store.scan() for r in s]).values()
     )
     clock.passes(20)
     came = [(await memory.recall("soup", k=1)).unasked for _ in range(60)]
@@ -420,9 +410,9 @@ async def test_in_a_mood_what_feels_alike_comes_first() -> None:
     memory = memory_with(clock, mood=True, mood_weight=0.3)
     await note(memory, "Ann wept at the pier.")
     await note(memory, "Ann laughed at the pier.")
-    of(memory).feel(SAD)
+    dynamics_of(memory).feel(SAD)
     assert texts(await memory.recall("who was at that pier"))[0] == "Ann wept at the pier."
-    of(memory).feel(GLAD)
+    dynamics_of(memory).feel(GLAD)
     found = await memory.recall("who was at that pier")
     assert texts(found)[0] == "Ann laughed at the pier."
     assert found.records[0].why is not None
