@@ -229,7 +229,7 @@ async def with_linked(
     if len(hits) >= search.k:  # a better one would have been found
         further_hits = [_at_most(hits[-1].score, hit) for hit in further_hits]
     all_hits = [*hits, *further_hits]
-    raised = [_raised(hit, settings.weight * active.get(hit.record.id, 0.0)) for hit in all_hits]
+    raised = [_linked(hit, settings.weight * active.get(hit.record.id, 0.0)) for hit in all_hits]
     good = (hit for hit in raised if hit.score >= (search.min_score or 0.0))
     return ranked(good, search.k)
 
@@ -273,13 +273,13 @@ def _at_most(score: float, hit: RecalledRecord) -> RecalledRecord:
     return hit.model_copy(update={"score": score, "why": why})
 
 
-def _raised(hit: RecalledRecord, more: float) -> RecalledRecord:
+def _linked(hit: RecalledRecord, more: float) -> RecalledRecord:
     """A hit whose links add so much to its score."""
-    if more <= 0.0:
-        return hit
+    return hit if more <= 0.0 else scored_anew(hit, more, links=round(more, 4))
+
+
+def scored_anew(hit: RecalledRecord, more: float, **parts: float) -> RecalledRecord:
+    """A hit with so much more, or less, of a score of 0..1, and the parts that say why."""
     why = hit.why or ScoreParts(dense=hit.score)
-    return RecalledRecord(
-        record=hit.record,
-        score=min(1.0, hit.score + more),
-        why=why.model_copy(update={"links": round(more, 4)}),
-    )
+    score = min(1.0, max(0.0, hit.score + more))
+    return RecalledRecord(record=hit.record, score=score, why=why.model_copy(update=parts))

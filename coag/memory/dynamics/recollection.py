@@ -14,12 +14,13 @@ from itertools import combinations
 
 from coag.errors import RecordStoreError
 from coag.memory.facts import trust_of
-from coag.schema import FeltRecord, Mood, RecalledRecord, RecalledState, Record, ScoreParts, Trust
+from coag.schema import FeltRecord, Mood, RecalledRecord, RecalledState, Record, Trust
 from coag.store import RecordStore
 
 from .aging import confidence_now
 from .engine import MemoryDynamics
 from .forgetting import has_faded, strength_now, used
+from .links import scored_anew
 from .recalling import felt, pick_involuntary, reconsolidated, rivals, suppressed
 from .settings import InvoluntaryRecall, Traits
 from .states import RecordState, days_since, seconds
@@ -155,12 +156,7 @@ class Recollection:
             by_mood = round(self._settings.mood_weight * congruence, _DIGITS)
         if not by_strength and not by_mood:
             return hit
-        why = hit.why or ScoreParts(dense=hit.score)
-        return RecalledRecord(
-            record=hit.record,
-            score=min(1.0, max(0.0, hit.score + by_strength + by_mood)),
-            why=why.model_copy(update={"strength": by_strength, "mood": by_mood}),
-        )
+        return scored_anew(hit, by_strength + by_mood, strength=by_strength, mood=by_mood)
 
     # ---- Behind the choice ----
 
