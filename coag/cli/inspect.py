@@ -35,6 +35,13 @@ def inspect(
         int, typer.Option(min=0, max=65535, metavar="N", help="The port; 0 takes a free one.")
     ] = 8765,
     domain: Domain = None,
+    memory: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="The agent's memory, if it has dynamics: what faded, and why, is shown too.",
+        ),
+    ] = None,
     browser: Annotated[bool, typer.Option("--open", help="Open it in a browser at once.")] = False,
     logs: Logs = Path("logs"),
 ) -> None:
@@ -58,7 +65,7 @@ def inspect(
 
     known = domain_of(domain)
     try:
-        serve_inspector(folder, host=host, port=port, domain=known, on_start=started)
+        serve_inspector(folder, host=host, port=port, domain=known, memory=memory, on_start=started)
     except OSError as error:
         raise ConfigurationError(
             f"{host}:{port} cannot be served: {error.strerror or error}. "

@@ -23,6 +23,7 @@ from xml.etree.ElementTree import Element
 from coag._util.svg import Point, SvgPicture, brief, svg_label
 
 from .beliefs import BeliefTrack
+from .fading import FadedRow
 from .memory import KeptTrack
 from .views import CycleRow, Lane, LaneSpan, ModuleHistory, StateSeries
 from .why import Edge, Node, NodeSort, WhyGraph
@@ -85,14 +86,14 @@ class _Plot:
             self.picture.line(((left, y), (left + width, y)), Ink.GRID, stroke_opacity=0.25)
             self.picture.text((left - 6, y + 4), name, Ink.QUIET, text_anchor="end")
 
-    def mark_bottom(self, marks: Mapping[float, str]) -> None:
+    def mark_bottom(self, marks: Mapping[float, str], unit: str = "cycle") -> None:
         """A line at the bottom, with names below it."""
         left, top, width, height = self.area
         low = top + height
         self.picture.line(((left, low), (left + width, low)), Ink.QUIET, stroke_width=0.8)
         for value, name in marks.items():
             self.picture.text((self.x(value), low + 16), name, Ink.QUIET, text_anchor="middle")
-        self.picture.text((left - 6, low + 16), "cycle", Ink.QUIET, text_anchor="end")
+        self.picture.text((left - 6, low + 16), unit, Ink.QUIET, text_anchor="end")
 
     def draw(
         self, xs: Sequence[float], ys: Sequence[float], ink: str, *, steps: bool, **look: Any
@@ -383,6 +384,22 @@ def kept_svg(track: KeptTrack, prefix: str) -> str:
     plot.mark_left({0.0: "0", 1.0: "1"})
     plot.draw(cycles, strengths, Ink.BELIEF, steps=False, stroke_width=2)
     plot.mark_bottom({float(one): str(one) for one in {cycles[0], cycles[-1]}})
+    return str(picture)
+
+
+def fading_svg(row: FadedRow, prefix: str) -> str:
+    """How strong a record was in the days after its last use, until it left recall."""
+    days, strengths = zip(*row.curve, strict=True)
+    words = f"From {strengths[0]:.2f} to {strengths[-1]:.3f} in {days[-1]:.0f} days without a use."
+    picture = SvgPicture((_WIDTH, _LOW), "Strength since the last use", words, prefix)
+    area = (_LEFT, 8.0, _WIDTH - _LEFT - _RIGHT, _LOW - _BELOW - 8)
+    plot = _Plot(picture, area, (0.0, days[-1]), (0.0, 1.0))
+    plot.mark_left({0.0: "0", 1.0: "1"})
+    floor = [row.floor, row.floor]
+    plot.draw((0.0, days[-1]), floor, Ink.WRONG, steps=False, stroke_dasharray="4 3")
+    plot.draw(days, strengths, Ink.BELIEF, steps=False, stroke_width=2)
+    marked = ticks(0.0, days[-1], 6, whole=True)[1:]
+    plot.mark_bottom({day: _number(day) for day in marked}, "day")
     return str(picture)
 
 

@@ -22,6 +22,7 @@ from .activities import ActivityPage, ActivityReader
 from .awareness import AwarenessReader, is_aware
 from .checks import Checks, phase_of
 from .compare import RunComparison, compare
+from .fading import MemoryReader
 from .library import LOG_FAULTS, Library
 from .open_run import OpenRun
 from .pages import prepare
@@ -48,8 +49,12 @@ class RunCache:
     TraceError where it cannot be read.
     """
 
-    def __init__(self, logs: Path, *, domain: DomainKnowledge | None = None) -> None:
+    def __init__(
+        self, logs: Path, *, domain: DomainKnowledge | None = None, memory: Path | None = None
+    ) -> None:
         self.library = Library(logs)
+        self.memory = MemoryReader(memory)
+        """The memory of an agent, as it is now."""
         self._activities = ActivityReader(logs)
         self._checks = Checks(domain=domain)
         self._closing = threading.Event()

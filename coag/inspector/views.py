@@ -383,6 +383,8 @@ class RunList:
     agents: tuple[str, ...] = ()
     activities: bool = False
     """Whether there is a page of the activities of the agent whose runs they are."""
+    memory: bool = False
+    """Whether there is a page of the memory as it is now."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

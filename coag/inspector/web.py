@@ -30,6 +30,7 @@ from coag.serving import SafeHeaders, Served, allowed_hosts, listen, serve_until
 from .activities import NO_ACTIVITIES
 from .awareness import NOT_AWARE
 from .beliefs import read_beliefs
+from .fading import NO_DYNAMICS
 from .live import Followers
 from .memory import read_memory, read_procedures
 from .pages import MEDIA_TYPES, Pages, static_text
@@ -58,7 +59,7 @@ class _Site:
     def runs(self, page: int, **filters: str) -> str:
         """The runs there are."""
         runs = self.cache.library.listing(Filters(page=page), **filters)
-        runs = replace(runs, activities=self.cache.has_activities)
+        runs = replace(runs, activities=self.cache.has_activities, memory=self.cache.memory.there)
         return self.pages.render("runs", runs=runs)
 
     def activities(self, page: int) -> str:
@@ -66,6 +67,12 @@ class _Site:
         if not self.cache.has_activities:
             raise HTTPException(404, NO_ACTIVITIES)
         return self.pages.render("activities", view=self.cache.activities(page))
+
+    def dynamics(self) -> str:
+        """What faded of a memory and why, and how the personality changed."""
+        if not self.cache.memory.there:
+            raise HTTPException(404, NO_DYNAMICS)
+        return self.pages.render("dynamics", view=self.cache.memory.view())
 
     def run(self, key: str, first: int) -> str:
         """One run, with a page of its timeline."""
@@ -240,6 +247,7 @@ def create_app(cache: RunCache, *, host: str = "127.0.0.1") -> ASGIApp:
             Route("/compare", site.listed),
             page("/activities", site.activities, "page=1"),
             Route("/activities/events", followers.activities),
+            page("/memory", site.dynamics),
             Route("/static/{name}", _static),
             page("/runs/{run}", site.run, "run", "from=0"),
             page("/runs/{run}/cycles/{number}", site.cycle, "run", "number"),
@@ -274,6 +282,7 @@ def serve_inspector(
     host: str = "127.0.0.1",
     port: int = 0,
     domain: DomainKnowledge | None = None,
+    memory: Path | None = None,
     on_start: Callable[[str], None] | None = None,
 ) -> None:
     """Serves the inspector in this thread until SIGINT or SIGTERM.
@@ -284,13 +293,14 @@ def serve_inspector(
             reach it.
         port: The port; 0 takes a free one.
         domain: What is known of the runs' domain, for the causes of failures.
+        memory: What the agent was given as `memory=`, to show what faded; None for none.
         on_start: Called with the address, once it can be opened.
 
     Raises:
-        ConfigurationError: There is no such folder.
+        ConfigurationError: There is no such folder, or no dynamics in that of the memory.
         OSError: The address cannot be had.
     """
-    cache = RunCache(logs, domain=domain)
+    cache = RunCache(logs, domain=domain, memory=memory)
     listening = listen(host, port)
     if on_start is not None:
         on_start(url_of(listening))
@@ -309,9 +319,10 @@ class Inspector:
         host: The address to serve.
         port: The port; 0 takes a free one.
         domain: What is known of the runs' domain, for the causes of failures.
+        memory: What the agent was given as `memory=`, to show what faded; None for none.
 
     Raises:
-        ConfigurationError: There is no such folder.
+        ConfigurationError: There is no such folder, or no dynamics in that of the memory.
     """
 
     def __init__(
@@ -321,8 +332,9 @@ class Inspector:
         host: str = "127.0.0.1",
         port: int = 0,
         domain: DomainKnowledge | None = None,
+        memory: Path | None = None,
     ) -> None:
-        self._cache = RunCache(logs, domain=domain)
+        self._cache = RunCache(logs, domain=domain, memory=memory)
         self._address = (host, port)
         self._served = ExitStack()
         self.url = ""

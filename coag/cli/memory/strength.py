@@ -5,7 +5,6 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
-from datetime import UTC, datetime
 from typing import Annotated
 
 import typer
@@ -22,11 +21,11 @@ from coag.memory.dynamics import (
     RecordState,
     RecordStates,
     Traits,
-    days_since,
+    day_of,
     fades_at,
-    has_faded,
     seconds,
     strength_now,
+    why_kept,
 )
 from coag.schema import Record, SystemClock
 from coag.store import short_id
@@ -36,7 +35,6 @@ from .options import By, Embedder, Limit, Memory
 from .place import (
     MemoryPlace,
     NothingFoundError,
-    day,
     line,
     place_of,
     run,
@@ -113,24 +111,8 @@ def _row(
     state: RecordState, record: Record | None, settings: MemoryDynamicsSettings, now: float
 ) -> str:
     left, text = strength_now(state, now, settings), "" if record is None else record.text
-    fading = _fading(state, settings, now)
+    fading = why_kept(state, now, settings)
     return line(f"{short_id(state.record)} {left:.2f} {fading}, {state.uses} use(s): {text}", 120)
-
-
-def _fading(state: RecordState, settings: MemoryDynamicsSettings, now: float) -> str:
-    """Why a record fades, and when; or why it does not."""
-    forgetting = settings.forgetting
-    if forgetting is None:
-        return "stays: forgetting is off"
-    if state.flashbulb:
-        return "stays: encoded with great feeling"
-    if state.exempt:
-        return "stays: exempt by its type or importance"
-    at = fades_at(state, settings)
-    if state.faded_at is not None or has_faded(state, now, settings):
-        unused = days_since(state.used_at, now)
-        return f"faded: not used for {unused:.0f} days, below {forgetting.floor:g}"
-    return "stays" if at is None else f"fades {_day(at)} unless it is used"
 
 
 def _whole(
@@ -141,12 +123,13 @@ def _whole(
     archive: MemoryArchive,
 ) -> Iterator[str]:
     """All that is known of how one record is kept."""
-    yield line(f"{short_id(record.id)} {_fading(state, settings, now)}", 200)
+    yield line(f"{short_id(record.id)} {why_kept(state, now, settings)}", 200)
     yield from _chart(state, settings, now)
     where = "archived, word for word" if archive.has([record.id]) else "in the store"
     yield (
         f"strength {strength_now(state, now, settings):.2f} of {state.strength:.2f}, stability "
-        f"{state.stability:.0f} days, {state.uses} use(s), the last {_day(state.used_at)}; {where}"
+        f"{state.stability:.0f} days, {state.uses} use(s), the last {day_of(state.used_at)}; "
+        f"{where}"
     )
     cap = settings.reconsolidation.cap if settings.reconsolidation else 0.0
     yield (
@@ -156,7 +139,7 @@ def _whole(
     )
     yield line(f"text: {record.text}", 2_000)
     if state.gist is not None:
-        made = "" if state.gist_at is None else f", made {_day(state.gist_at)}"
+        made = "" if state.gist_at is None else f", made {day_of(state.gist_at)}"
         yield line(f"gist{made}: {state.gist}", 2_000)
 
 
@@ -171,7 +154,7 @@ def _chart(state: RecordState, settings: MemoryDynamicsSettings, now: float) -> 
         bars += _BARS[round(left * (len(_BARS) - 1))]
     yield f"1 {bars}"
     yield f"0 {' ' * here}|{' ' * (_COLUMNS - 1 - here)}"
-    yield f"  {_day(state.used_at)}{_day(end):>{_COLUMNS - 10}}"
+    yield f"  {day_of(state.used_at)}{day_of(end):>{_COLUMNS - 10}}"
 
 
 def _as_json(
@@ -186,15 +169,9 @@ def _as_json(
         **asdict(state),
         "strength_now": strength_now(state, now, settings),
         "fades_at": fades_at(state, settings),
-        "why": _fading(state, settings, now),
+        "why": why_kept(state, now, settings),
         "text": None if record is None else record.text,
     }
-
-
-def _day(at: float) -> str:
-    """A day; a far one that no calendar has is the last that there is."""
-    last = datetime.max.replace(tzinfo=UTC).timestamp() - DAY
-    return day(datetime.fromtimestamp(min(at, last), UTC))
 
 
 # ---- `coag memory persona` ----
@@ -262,7 +239,7 @@ def _change(versions: Persona, what: str, number: int) -> None:
 def _version(one: PersonaVersion) -> str:
     changes = ", ".join(f"{c.trait} {c.before:.2f} to {c.after:.2f}" for c in one.changes)
     return (
-        f"{one.version} {_day(one.at)} {one.state} {changes or _traits(one.traits)}: {one.reason}"
+        f"{one.version} {day_of(one.at)} {one.state} {changes or _traits(one.traits)}: {one.reason}"
     )
 
 

@@ -16,7 +16,14 @@ from typing import Any, NamedTuple, cast
 from markupsafe import Markup, escape
 
 from coag._util.text import UNSEEN, clip
-from coag.inspector.charts import belief_svg, cost_svg, history_svg, kept_svg, why_svg
+from coag.inspector.charts import (
+    belief_svg,
+    cost_svg,
+    fading_svg,
+    history_svg,
+    kept_svg,
+    why_svg,
+)
 from coag.inspector.texts import bounded, named_values, value_in_a_line
 from coag.inspector.tool_chart import tools_svg
 from coag.inspector.views import (
@@ -300,7 +307,9 @@ FILTERS: Mapping[str, Callable[..., Any]] = {
     "v": visible,
     **{
         draw.__name__: _drawn(draw)
-        for draw in (belief_svg, cost_svg, history_svg, kept_svg, tools_svg, why_svg)
+        for draw in (
+            *(belief_svg, cost_svg, fading_svg, history_svg, kept_svg, tools_svg, why_svg),
+        )
     },
     **{
         each.__name__: each

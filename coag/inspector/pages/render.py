@@ -52,6 +52,7 @@ _PATHS: Mapping[str, str] = {
     "record": "/runs/{run}/records/{number}",
     "events": "/runs/{run}/events",
     "activities": "/activities",
+    "dynamics": "/memory",
     "activity_events": "/activities/events",
 }
 """Every place that a link can lead to, and its path on the web."""

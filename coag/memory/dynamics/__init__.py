@@ -26,12 +26,14 @@ from .features import ContentFeatures, features_of
 from .file import DYNAMICS_FILE, DynamicsFile
 from .forgetting import (
     NEUTRAL_STRENGTH,
+    day_of,
     fades_at,
     has_faded,
     is_exempt,
     neutral_stability,
     strength_now,
     used,
+    why_kept,
 )
 from .links import RecordLinks, passed_on, spread, with_linked
 from .mood import baseline_of
@@ -110,6 +112,8 @@ __all__ = [
     "used",
     "has_faded",
     "fades_at",
+    "why_kept",
+    "day_of",
     "is_exempt",
     "neutral_stability",
     "NEUTRAL_STRENGTH",

@@ -35,23 +35,30 @@ class DynamicsFile:
 
     Args:
         path: The file, which is made where it is not there; None keeps everything in RAM.
+        read_only: Whether it is only looked at: it must be there, and nothing of it changes.
 
     Raises:
         RecordStoreError: It cannot be opened, is no such database, or a newer version made it.
     """
 
-    def __init__(self, path: Path | None = None) -> None:
+    def __init__(self, path: Path | None = None, *, read_only: bool = False) -> None:
         self.path = path
+        self._read_only = read_only
         self._lock = threading.RLock()
         name = ":memory:" if path is None else str(path)
         try:
-            if path is not None:
+            if path is not None and not read_only:
                 path.parent.mkdir(parents=True, exist_ok=True)
+            uri = "" if path is None or not read_only else f"{path.absolute().as_uri()}?mode=ro"
             self._db = sqlite3.connect(
-                name, timeout=_PATIENCE, isolation_level=None, check_same_thread=False
+                uri or name,
+                timeout=_PATIENCE,
+                isolation_level=None,
+                check_same_thread=False,
+                uri=bool(uri),
             )
             self._db.row_factory = sqlite3.Row
-            if path is not None:
+            if path is not None and not read_only:
                 write_ahead(self._db, _PATIENCE)
                 self._db.execute("PRAGMA synchronous = NORMAL")
                 # what is removed leaves no readable rest in free pages
@@ -72,13 +79,13 @@ class DynamicsFile:
                 f"The dynamics of memory at {str(self.path)!r} have version {version}, and this "
                 f"version of coag reads up to {_VERSION}. Use a newer coag."
             )
-        if version < _VERSION:
+        if version < _VERSION and not self._read_only:
             self._db.execute(f"PRAGMA user_version = {_VERSION}")
 
     def create(
         self, schema: str, *, records: Iterable[str] = (), scopes: Iterable[str] = ()
     ) -> None:
-        """Makes tables that are not there.
+        """Makes tables that are not there; not where the file is only looked at.
 
         Args:
             schema: Statements with IF NOT EXISTS, divided by semicolons.
@@ -86,6 +93,8 @@ class DynamicsFile:
                 removed, whoever does it, the row goes.
             scopes: Their columns that name a scope: when that is forgotten, the row goes.
         """
+        if self._read_only:
+            return
         with self.transaction() as db:
             for statement in filter(None, map(str.strip, f"{_COLUMNS};{schema}".split(";"))):
                 db.execute(statement)

@@ -10,6 +10,7 @@ Pure functions; `now` is in POSIX seconds. Where `settings.forgetting` is None, 
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, datetime
 from math import exp, log
 
 from coag.memory.facts import trust_of
@@ -114,3 +115,25 @@ def is_exempt(record: Record, settings: MemoryDynamicsSettings) -> bool:
     forgetting = settings.forgetting or Forgetting()
     important = record.dynamics.importance >= forgetting.exempt_importance
     return important or record.type in forgetting.exempt_types
+
+
+def why_kept(state: RecordState, now: float, settings: MemoryDynamicsSettings) -> str:
+    """Why a record fades, and on which day; or why it does not. In words, for a person."""
+    forgetting = settings.forgetting
+    if forgetting is None:
+        return "stays: forgetting is off"
+    if state.flashbulb:
+        return "stays: encoded with great feeling"
+    if state.exempt:
+        return "stays: exempt by its type or importance"
+    at = fades_at(state, settings)
+    if state.faded_at is not None or has_faded(state, now, settings):
+        unused = days_since(state.used_at, now)
+        return f"faded: not used for {unused:.0f} days, below {forgetting.floor:g}"
+    return "stays" if at is None else f"fades {day_of(at)} unless it is used"
+
+
+def day_of(at: float) -> str:
+    """A day as `2026-05-01`; a far one that no calendar has is the last that there is."""
+    last = datetime.max.replace(tzinfo=UTC).timestamp() - DAY
+    return f"{datetime.fromtimestamp(min(at, last), UTC):%Y-%m-%d}"
