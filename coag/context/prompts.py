@@ -424,8 +424,10 @@ class Renderer:
 
     def _recalled(self, memory: WorkingMemory) -> RenderPart | None:
         retrieval = memory.cognitive_state.retrieval
-        records, felt = (retrieval.records, retrieval.felt) if retrieval else ((), ())
-        return self._once("recalled", (records, felt), lambda: recalled_part(records, felt))
+        if retrieval is None:
+            return None
+        recalled = (retrieval.records, retrieval.felt, retrieval.doubted)
+        return self._once("recalled", recalled, lambda: recalled_part(*recalled))
 
     def _candidates(self, memory: WorkingMemory, material: PhaseMaterial) -> RenderPart | None:
         return candidates_part(memory, material.evaluations, material.predictions)

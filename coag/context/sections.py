@@ -306,12 +306,14 @@ def fitting(recall: Recall, room: int) -> Recall:
 
 
 def recalled_part(
-    records: Sequence[RecalledRecord], felt: Sequence[FeltRecord] = ()
+    records: Sequence[RecalledRecord],
+    felt: Sequence[FeltRecord] = (),
+    doubted: Sequence[str] = (),
 ) -> RenderPart | None:
     """What long-term memory brought back, best first, each with kind, score and trust.
 
-    Where memory has dynamics: also how old and how sure each is, gists in place of texts, and what
-    is only felt to be known.
+    Where memory has dynamics: also how old and how sure each is, what replaced it, gists in place
+    of texts, what is only felt to be known, and how many were left out as too doubtful.
     """
     ids = {hit.record.id for hit in records}
     lines = [_recalled_line(hit, ids) for hit in records]
@@ -320,6 +322,10 @@ def recalled_part(
         f"does not come to mind, on: {one.cue}"
         for one in felt
     ]
+    if doubted:
+        lines.append(
+            f"- [left out] {len(doubted)} of untrusted sources alone, which nobody confirmed."
+        )
     return part_of("recalled", "Recalled from long-term memory", lines, source="memory", alike=True)
 
 
@@ -346,6 +352,10 @@ def state_in_words(state: RecalledState) -> Iterator[str]:
         if (count := int(state.age / days)) > 0:
             yield f"{count} {unit}{'s' if count > 1 else ''} old"
             break
+    if state.yields_to is not None:
+        yield f"outdated by id {state.yields_to[:8]}"
+    if state.unconfirmed:
+        yield "unconfirmed"
     if state.doubtful:
         yield f"sureness of its source {state.confidence:.2f}"
     if state.gist is not None:

@@ -54,6 +54,7 @@ async def retrieve(context: AnyContext, deps: Deps) -> RetrievalOutcome:
         records=tuple(recall.records),
         left_out=recall.left_out,
         felt=recall.felt,
+        doubted=recall.doubted,
         procedures=dict(deps.procedures.pin()),
         constraints=deps.constraints.pin(),
     )

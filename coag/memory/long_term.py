@@ -446,7 +446,8 @@ async def _written(
         await dynamics.whole(store).bring_back_for([record for record, _ in batch], named)
     results = await written(store, batch, readable, look_around=look_around)
     if (at_work := _at_work(dynamics)) is not None:
-        await at_work.encoded(results, store)
+        said_by = [record.provenance.trust for record, _ in batch]
+        await at_work.encoded(results, said_by, store)
     return results
 
 

@@ -62,6 +62,9 @@ class Recall:
     """What is on the tip of the tongue: known, but not recalled; best first."""
     unasked: tuple[RecalledRecord, ...] = ()
     """What came to mind by itself, whatever was asked for."""
+    doubted: tuple[str, ...] = ()
+    """Ids of records that were left out, since untrusted sources alone vouch for them and they are
+    not sure enough."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,6 +122,7 @@ class Recaller:
             records=done.records,
             problems=(*recalled.problems, *done.problems),
             felt=done.felt,
+            doubted=done.doubted,
             unasked=done.unasked,
         )
 
@@ -155,7 +159,7 @@ class Recaller:
                     hits = await with_linked(hits, wide, self.store, links, vectors)
                 current = [hit for hit in hits if self._in_force(hit.record)]
                 if recollection is not None:
-                    current = recollection.weighed(current)
+                    current = await recollection.weighed(current, self.store)
                 if len(current) >= search.k or len(found) < asked_for:
                     break
                 asked_for *= _MORE

@@ -78,7 +78,7 @@ class _OutcomeBase(Value):
 class RetrievalOutcome(_OutcomeBase, SparseValue):
     """What was recalled, and which procedures and constraints hold for this cycle."""
 
-    SPARSE = frozenset({"felt"})
+    SPARSE = frozenset({"felt", "doubted"})
 
     phase: Literal[Phase.RETRIEVAL] = Phase.RETRIEVAL
     query: str
@@ -92,6 +92,9 @@ class RetrievalOutcome(_OutcomeBase, SparseValue):
     """Ids of records that were recalled too, for which the prompt had no room; best first."""
     felt: tuple[FeltRecord, ...] = ()
     """What is on the tip of the tongue; not written down where nothing is."""
+    doubted: tuple[str, ...] = ()
+    """Ids of records that memory left out: untrusted sources alone vouch for them, and they are not
+    sure enough; not written down where there are none."""
     summary: str = ""
     """What a model made of the messages that have left the dialogue (`summarize=True`)."""
     summarized: int = 0

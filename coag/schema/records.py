@@ -187,7 +187,7 @@ class ScoreParts(SparseValue):
     The parts add up to the score, before that is clamped to 0..1.
     """
 
-    SPARSE = frozenset({"strength", "mood", "links"})
+    SPARSE = frozenset({"strength", "mood", "links", "outdated"})
 
     dense: float = 0.0
     """Similarity of meaning: the cosine of the vectors, weighed."""
@@ -211,6 +211,9 @@ class ScoreParts(SparseValue):
     """How its mood fits the agent's."""
     links: float = 0.0
     """Links learned from use lead to it."""
+    outdated: float = 0.0
+    """Another record replaced it, which takes some; or it replaced one that answers better, and
+    has its score."""
 
     def describe(self) -> str:
         """The parts in a line, the weightiest first, e.g. `lexical +0.41, dense +0.20`.
@@ -227,8 +230,10 @@ class ScoreParts(SparseValue):
         return self.describe()
 
 
-class RecalledState(Value):
+class RecalledState(SparseValue):
     """How well a recalled record is kept, by the dynamics of the memory that was asked."""
+
+    SPARSE = frozenset({"unconfirmed", "yields_to"})
 
     gist: str | None = None
     """A short form that stands for the text; the text itself is as it was."""
@@ -244,6 +249,10 @@ class RecalledState(Value):
     """Whether it was encoded with great feeling, and stays."""
     unasked: bool = False
     """Whether it came to mind by itself, and answers no question."""
+    unconfirmed: bool = False
+    """Whether nobody but untrusted sources vouches for it."""
+    yields_to: str | None = None
+    """Id of a later or better trusted record that says otherwise; None for none."""
 
 
 class FeltRecord(Value):

@@ -12,8 +12,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from coag._util.text import in_a_line
+from coag.memory.facts import trust_of
 from coag.schema import Record, Trust, Value
 
+from .features import gives_orders
 from .forgetting import stability_of
 from .settings import MemoryDynamicsSettings, PersonaDrift, Traits
 from .states import RecordState, days_since
@@ -143,6 +145,24 @@ def confidence_now(
     half_life = how.half_life * (_CONCLUDED * doubt if concluded else 1.0)
     left = state.confidence * 0.5 ** (days_since(state.heard_at, now) / half_life)
     return max(left, min(how.floor, state.confidence))
+
+
+def first_confidence(record: Record, settings: MemoryDynamicsSettings) -> float:
+    """How sure a record is that is said for the first time: less where no source is trusted."""
+    how = settings.source_confidence
+    if how is None or trust_of(record) is not Trust.UNTRUSTED:
+        return 1.0
+    return min(how.untrusted, how.orders) if gives_orders(record.text) else how.untrusted
+
+
+def is_left_out(
+    confidence: float, record: Record, settings: MemoryDynamicsSettings, *, contradicted: bool
+) -> bool:
+    """Whether a record is so little sure, and so little trusted, that recall leaves it out."""
+    how = settings.source_confidence
+    if how is None or trust_of(record) is not Trust.UNTRUSTED:
+        return False
+    return confidence * (how.contradicted if contradicted else 1.0) < how.least
 
 
 def heard(state: RecordState, now: float, confidence: float = 1.0) -> RecordState:

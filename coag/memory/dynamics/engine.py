@@ -10,12 +10,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from coag.errors import RecordStoreError
-from coag.memory.facts import trust_of
+from coag.memory.facts import rank_of, trust_of
 from coag.memory.write_policy import Remembered
 from coag.schema import Clock, Imported, Mood, Record, SystemClock, Trust, Value
 from coag.store import RecordStore
 
-from .aging import heard, schema_fit, with_schema
+from .aging import first_confidence, heard, schema_fit, with_schema
 from .appraisal import Appraise, VaderAppraisal
 from .archive import MemoryArchive
 from .encoding import encode
@@ -23,6 +23,7 @@ from .features import features_of
 from .file import DynamicsFile
 from .forgetting import is_exempt, used
 from .links import RecordLinks
+from .matters import Matters, Statement
 from .mood import MoodState
 from .owners import note_owner
 from .persona import Persona
@@ -82,6 +83,8 @@ class MemoryDynamics:
         linked = self.settings.links
         self.links = None if linked is None else RecordLinks(self.file, owner, linked)
         """What ties records that were recalled together; None where that is off."""
+        self.matters = None if self.settings.interference is None else Matters(self.file, owner)
+        """Which records yield to others that say otherwise; None where that is off."""
         self.schemas = SchemaClusters(self.file, owner)
         self.persona = Persona(self.file, owner, self.settings.traits or Traits())
         """The versions of the personality; without traits in the settings it has no effect."""
@@ -138,17 +141,26 @@ class MemoryDynamics:
 
     # ---- Writing ----
 
-    async def encoded(self, results: Sequence[Remembered], store: RecordStore) -> None:
+    async def encoded(
+        self, results: Sequence[Remembered], said_by: Sequence[Trust], store: RecordStore
+    ) -> None:
         """Makes the states of what was remembered; what was said again is heard, and used.
 
         If the file cannot be written, that is logged: the records are stored, and get their
         states when they are first recalled.
+
+        Args:
+            results: What was remembered.
+            said_by: The trust of who said each of them now.
+            store: Where they are.
         """
         records = list({one.record.id: one.record for one in results}.values())
         new = [one for one in results if one.new and not one.merged]
         try:
             fits = await self._schema_fits([one.record for one in new], store)
             await self.run(lambda: self._encode(records, fits))
+            now, said = self._now(), zip(results, said_by, strict=True)
+            await self.compare([(one.record, trust, now) for one, trust in said], store)
         except RecordStoreError as error:
             _LOG.warning("Records are stored, but have no state yet. %s", error)
 
@@ -166,10 +178,38 @@ class MemoryDynamics:
         with self.file.transaction():
             known = self.states.get(list(known))
             again = [
-                replace(heard(used(state, now, self.settings), now), faded_at=None)
-                for state in known.values()
+                replace(self._heard(known[one.id], one, now), faded_at=None)
+                for one in records
+                if one.id in known
             ]
             self.states.put([*again, *fresh.values()])
+
+    def _heard(self, state: RecordState, record: Record, now: float) -> RecordState:
+        """The state of what is said again: what only untrusted sources say gets no surer by it."""
+        sure = 1.0 if trust_of(record) is not Trust.UNTRUSTED else state.confidence
+        return heard(used(state, now, self.settings), now, sure)
+
+    async def compare(
+        self, said: Iterable[tuple[Record, Trust, float]], store: RecordStore
+    ) -> None:
+        """Notes which records yield to what was said, in its order.
+
+        Args:
+            said: Records with the trust of who said each, and when, in POSIX seconds.
+            store: Where they are.
+        """
+        matters = self.matters
+        if matters is None:
+            return
+        statements = [
+            Statement(record, min(trust, trust_of(record), key=rank_of), at)
+            for record, trust, at in said
+            if record.superseded_by is None
+        ]
+        standing = matters.standing(one.record for one in statements)
+        heads = list({one for times in standing.values() for one in times})
+        known = {one.id: one for one in await store.get(heads)} if heads else {}
+        await self.run(lambda: matters.say(statements, standing, known))
 
     async def _schema_fits(
         self, records: Sequence[Record], store: RecordStore
@@ -202,7 +242,7 @@ class MemoryDynamics:
     def _state_of(
         self, record: Record, at: float, mood: Mood | None, traits: Traits | None
     ) -> RecordState:
-        return encode(
+        state = encode(
             record.id,
             features_of(record.text, self.appraise),
             at=at,
@@ -213,6 +253,7 @@ class MemoryDynamics:
             exempt=is_exempt(record, self.settings),
             may_flash=trust_of(record) is not Trust.UNTRUSTED,
         )
+        return replace(state, confidence=first_confidence(record, self.settings))
 
     # ---- Recall ----
 
@@ -258,6 +299,8 @@ class MemoryDynamics:
         """
         with self.file.transaction():
             self.schemas.removed(ids)
+            if self.matters is not None:
+                self.matters.removed(ids)
             self.file.remove(ids)
         self.vectors.drop(ids)
 

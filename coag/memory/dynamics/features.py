@@ -174,6 +174,26 @@ _WITH_NAMES = {
 """What tells by a name, which begins with a capital."""
 
 
+_ORDERS = _any(
+    r"must(?:n't)?",
+    r"(?:do not|don't|never) \w+",
+    r"(?:have|has|had|need|needs|ought) to",
+    r"should(?:n't)?",
+    r"shall",
+    r"(?:house |golden )?rules?",
+    r"(?:forbidden|prohibited|mandatory|obligatory|not allowed|not permitted)",
+    r"from now on",
+    r"(?:ignore|disregard|obey|forget) \w+",
+    r"remember (?:this|that|to)",
+)
+
+
+def gives_orders(text: str) -> bool:
+    """Whether a text tells what must, should or must not be done, by rules for English."""
+    beginning = " ".join(text[:_CHARACTERS].split()).translate(_APOSTROPHES)
+    return _ORDERS.search(beginning.lower()) is not None
+
+
 def features_of(text: str, appraise: Appraise | None = None) -> ContentFeatures:
     """The features of a text by rules; `relevance` stays at 0.5, which no rule can know.
 

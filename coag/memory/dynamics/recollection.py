@@ -8,18 +8,19 @@ All changes of one recall are one transaction on the newest states, so that two 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
 from coag.errors import RecordStoreError
-from coag.memory.facts import trust_of
+from coag.memory.facts import at_least, trust_of
 from coag.schema import FeltRecord, Mood, RecalledRecord, RecalledState, Record, Trust
-from coag.store import RecordStore
+from coag.store import RecordStore, ranked
 
-from .aging import confidence_now
+from .aging import confidence_now, is_left_out
 from .engine import MemoryDynamics
 from .forgetting import has_faded, strength_now, used
+from .interference import asks_for_earlier
 from .links import scored_anew
 from .recalling import felt, pick_involuntary, reconsolidated, rivals, suppressed
 from .settings import InvoluntaryRecall, Traits
@@ -39,6 +40,8 @@ class Recollected:
 
     records: tuple[RecalledRecord, ...]
     """The records that were recalled, each with its state."""
+    doubted: tuple[str, ...] = ()
+    """Ids of those that were left out, being neither trusted nor sure enough."""
     felt: tuple[FeltRecord, ...] = ()
     unasked: tuple[RecalledRecord, ...] = ()
     problems: tuple[str, ...] = ()
@@ -64,6 +67,10 @@ class Recollection:
         self._states: dict[str, RecordState] = {}
         self._new: set[str] = set()
         """Ids of records that had no state yet."""
+        self._strange: list[Record] = []
+        self._yielding: dict[str, str] = {}
+        """By id the id of what a record yields to, and these in turn."""
+        self._doubted: dict[str, None] = {}
         self._problems: dict[str, None] = {}
         self.links = dynamics.links
         """What ties records; None where that is off or cannot be read."""
@@ -82,17 +89,29 @@ class Recollection:
         """How many records to ask the store for where k are wanted."""
         return k + _SPARE
 
-    def weighed(self, hits: Sequence[RecalledRecord]) -> list[RecalledRecord]:
-        """Those that have not faded, in their order, with what strength and mood add."""
-        self._look_up([hit.record for hit in hits])
-        kept: list[RecalledRecord] = []
+    async def weighed(
+        self, hits: Sequence[RecalledRecord], store: RecordStore
+    ) -> list[RecalledRecord]:
+        """Those that are kept and not doubted too much, with what strength and mood add.
+
+        What replaced one of them comes too, before it.
+        """
+        standing = await self._standing(hits, store)
+        self._look_up([hit.record for hit in (*hits, *standing.values())])
+        known = {hit.record.id: hit.record for hit in (*hits, *standing.values())}
+        found: dict[str, RecalledRecord] = {}
         for hit in hits:
             state = self._states.get(hit.record.id)
             if state is None:
-                kept.append(hit)
-            elif state.faded_at is None and not has_faded(state, self._now, self._settings):
-                kept.append(self._raised(hit, state))
-        return kept
+                found[hit.record.id] = hit
+            elif self._is_kept(state):
+                self._doubt(state, hit.record, known)
+                found[hit.record.id] = self._raised(hit, state)
+        placed = self._in_place(found, standing) if standing else list(found.values())
+        return [hit for hit in placed if hit.record.id not in self._doubted]
+
+    def _is_kept(self, state: RecordState) -> bool:
+        return state.faded_at is None and not has_faded(state, self._now, self._settings)
 
     async def finished(
         self,
@@ -116,6 +135,9 @@ class Recollection:
             if not self._dynamics.repeats(self._query, names, self._now):
                 weaker = await self._rivals(own, beside, store)
                 await self._dynamics.run(lambda: self._change(names, weaker))
+                if self._strange:
+                    said = [(one, trust_of(one), seconds(one.created_at)) for one in self._strange]
+                    await self._dynamics.compare(sorted(said, key=lambda one: one[2]), store)
             unasked = await self._unasked({hit.record.id for hit in recalled}, store)
         except RecordStoreError as error:
             self._problems[f"dynamics: {error}"] = None
@@ -125,6 +147,7 @@ class Recollection:
             records=tuple(map(self._shown, recalled)),
             felt=tuple(felt(beside, self._settings, self._traits)),
             unasked=unasked,
+            doubted=tuple(self._doubted),
             problems=tuple(self._problems),
         )
 
@@ -145,6 +168,76 @@ class Recollection:
         strange = [record for record in missing if record.id not in known]
         self._states |= {one.record: one for one in self._dynamics.met(strange, self._now)}
         self._new |= {record.id for record in strange}
+        self._strange += strange
+
+    async def _standing(
+        self, hits: Sequence[RecalledRecord], store: RecordStore
+    ) -> dict[str, RecalledRecord]:
+        """By id of a hit that yields, what stands now in its place, as far as that may come."""
+        matters = self._dynamics.matters
+        if matters is None or not hits:
+            return {}
+        try:
+            self._yielding |= matters.yielding([hit.record.id for hit in hits])
+        except RecordStoreError as error:  # recall goes on by the records alone
+            self._problems[f"dynamics: {error}"] = None
+            return {}
+        last = {
+            hit.record.id: self._last(hit.record.id)
+            for hit in hits
+            if hit.record.id in self._yielding
+        }
+        if not last:
+            return {}
+        here = {hit.record.id: hit for hit in hits}
+        missing = [one for one in dict.fromkeys(last.values()) if one not in here]
+        for record in await store.get(missing) if missing else ():
+            if self._may_come(record):
+                here[record.id] = RecalledRecord(record=record, score=0.0)
+        return {
+            one: here[to]
+            for one, to in last.items()
+            if to in here and at_least(trust_of(here[to].record), trust_of(here[one].record))
+        }
+
+    def _last(self, name: str) -> str:
+        """What stands at the end of all that a record yields to."""
+        seen = {name}
+        while (to := self._yielding.get(name)) is not None and to not in seen:
+            seen.add(to)
+            name = to
+        return name
+
+    def _doubt(self, state: RecordState, record: Record, known: Mapping[str, Record]) -> None:
+        """Notes a record that is left out: untrusted, and less sure than it must be."""
+        better = known.get(self._last(record.id), record)
+        contradicted = trust_of(better) is not Trust.UNTRUSTED
+        sure = confidence_now(state, record, self._now, self._settings)
+        if is_left_out(sure, record, self._settings, contradicted=contradicted):
+            self._doubted[record.id] = None
+
+    def _in_place(
+        self, found: Mapping[str, RecalledRecord], standing: Mapping[str, RecalledRecord]
+    ) -> list[RecalledRecord]:
+        """The hits with what replaced them: it has at least their score, and they have less.
+
+        Where a question is about what was before, both have their own.
+        """
+        how, placed = self._settings.interference, dict(found)
+        for one, other in standing.items():
+            hit, state = found.get(one), self._states.get(other.record.id)
+            gone = state is not None and not self._is_kept(state)
+            if hit is None or how is None or gone or other.record.id in self._doubted:
+                continue
+            if asks_for_earlier(self._query, hit.record.text, other.record.text):
+                continue
+            name = other.record.id
+            now = placed.get(name, other)
+            if now.score < hit.score:
+                more = round(hit.score - now.score, _DIGITS)
+                placed[name] = scored_anew(now, hit.score - now.score, outdated=more)
+            placed[one] = scored_anew(hit, -how.weight, outdated=-how.weight)
+        return ranked(placed.values(), len(placed))
 
     def _raised(self, hit: RecalledRecord, state: RecordState) -> RecalledRecord:
         forgetting, by_strength, by_mood = self._settings.forgetting, 0.0, 0.0
@@ -209,11 +302,15 @@ class Recollection:
         if picked is None:
             return ()
         records = {one.id: one for one in await store.get([one.record for one in sample])}
+        for one in sample:
+            if one.record in records:
+                self._doubt(one, records[one.record], {})
         able = [
             _calm_if_untrusted(one, records[one.record])
             for one in sample
             if one.record in records
             and one.record not in shown
+            and one.record not in self._doubted
             and self._may_come(records[one.record])
         ]
         if picked not in able:
@@ -233,7 +330,7 @@ class Recollection:
         if state is None:
             return hit
         confidence = confidence_now(state, hit.record, self._now, self._settings)
-        how = self._settings.source_confidence
+        how, last = self._settings.source_confidence, self._last(hit.record.id)
         shown = RecalledState(
             gist=state.gist,
             strength=round(strength_now(state, self._now, self._settings), _DIGITS),
@@ -241,6 +338,8 @@ class Recollection:
             doubtful=how is not None and confidence < how.shown_below,
             age=round(days_since(state.encoded_at, self._now), _DIGITS),
             flashbulb=state.flashbulb,
+            unconfirmed=how is not None and trust_of(hit.record) is Trust.UNTRUSTED,
+            yields_to=None if last == hit.record.id else last,
         )
         return hit.model_copy(update={"state": shown})
 

@@ -120,6 +120,25 @@ class SourceConfidence(Value, allow_inf_nan=False):
     floor: float = Field(default=0.3, ge=0.0, le=1.0)
     shown_below: float = Field(default=0.7, ge=0.0, le=1.0)
     """Recall says how sure it is of what is below."""
+    untrusted: float = Field(default=0.6, ge=0.0, le=1.0)
+    """Confidence with which a record begins that nobody but untrusted sources vouches for."""
+    orders: float = Field(default=0.2, ge=0.0, le=1.0)
+    """The same, where its text tells what must or must not be done: text of untrusted sources is
+    data, never instruction."""
+    contradicted: float = Field(default=0.4, ge=0.0, le=1.0)
+    """What is left of it where something better trusted says otherwise."""
+    least: float = Field(default=0.25, ge=0.0, le=1.0)
+    """What is untrusted, and below, is left out of recall."""
+
+
+class Interference(Value, allow_inf_nan=False):
+    """What was learned first gets in the way of what replaced it (Underwood 1957).
+
+    A record that yields to another, see `matters`, brings that one, and comes behind it.
+    """
+
+    weight: float = Field(default=0.1, ge=0.0)
+    """What a record that yields loses of its score, unless what was before is asked for."""
 
 
 class EmotionRegulation(Value, allow_inf_nan=False):
@@ -198,6 +217,7 @@ class MemoryDynamicsSettings(Value, allow_inf_nan=False):
     gist: Gist | None = None
     schema_encoding: SchemaEncoding | None = None
     source_confidence: SourceConfidence | None = None
+    interference: Interference | None = None
     emotion_regulation: EmotionRegulation | None = None
     persona_drift: PersonaDrift | None = None
     links: Links | None = None
@@ -242,6 +262,7 @@ _ASSISTANT = MemoryDynamicsSettings(
     gist=Gist(),
     schema_encoding=SchemaEncoding(),
     source_confidence=SourceConfidence(),
+    interference=Interference(),
 )
 _COMPANION = _ASSISTANT.model_copy(
     update={

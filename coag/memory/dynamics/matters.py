@@ -1,0 +1,143 @@
+"""Which record yields to which: the later, or better trusted, of two that say otherwise.
+
+A record that yields stays as it is. Where what it yields to is removed, it yields to what that one
+yielded to, or stands again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from coag.memory.facts import at_least, trust_of
+from coag.schema import Record, Trust
+
+from .file import DynamicsFile
+from .interference import matter_of, say_otherwise
+
+_MATTERS = """
+CREATE TABLE IF NOT EXISTS matters (
+  owner TEXT NOT NULL, record TEXT NOT NULL, matter TEXT NOT NULL, said_at REAL NOT NULL,
+  yields_to TEXT NOT NULL DEFAULT '', PRIMARY KEY (record, owner)
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS standing ON matters (owner, matter, said_at) WHERE yields_to = '';
+CREATE INDEX IF NOT EXISTS yielding ON matters (yields_to) WHERE yields_to != ''
+"""
+_MOST = 16
+"""Standing records of one matter, the latest, that a new one is compared with."""
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A record that is said, for the first time or again."""
+
+    record: Record
+    trust: Trust
+    """Of who says it."""
+    at: float
+    """When, in POSIX seconds."""
+
+
+Standing = Mapping[str, Mapping[str, float]]
+"""By matter the ids of records that yield to none, with the time at which each was said."""
+
+
+class Matters:
+    """What one owner knows of records that say otherwise.
+
+    Args:
+        file: Where it is kept.
+        owner: Whose it is.
+    """
+
+    def __init__(self, file: DynamicsFile, owner: str) -> None:
+        self.file = file
+        self.owner = owner
+        file.create(_MATTERS, records=("matters.record",))
+
+    def standing(self, records: Iterable[Record]) -> Standing:
+        """What stands on the matters of these records; of many on one matter the latest."""
+        query = (
+            "SELECT record, said_at FROM matters WHERE owner = ? AND matter = ? "
+            "AND yields_to = '' ORDER BY said_at DESC LIMIT ?"
+        )
+        matters = {matter for one in records if (matter := matter_of(one)) is not None}
+        return {
+            one: {
+                row["record"]: row["said_at"]
+                for row in self.file.rows(query, self.owner, one, _MOST)
+            }
+            for one in matters
+        }
+
+    def say(
+        self, statements: Sequence[Statement], standing: Standing, known: Mapping[str, Record]
+    ) -> None:
+        """Notes statements, in their order: of two that say otherwise one yields.
+
+        That is the earlier one, unless it is trusted more.
+
+        Args:
+            statements: What is said.
+            standing: See `standing`.
+            known: Records by id; one that is not there is not compared.
+        """
+        known = {**known, **{one.record.id: one.record for one in statements}}
+        heads = {matter: dict(times) for matter, times in standing.items()}
+        rows: dict[str, tuple[str, float, str]] = {}
+        for one in statements:
+            if (matter := matter_of(one.record)) is None:
+                continue
+            here = heads.setdefault(matter, {})
+            here.pop(one.record.id, None)
+            yields_to = ""
+            for head, at in list(here.items()):
+                other = known.get(head)
+                if other is None or not say_otherwise(other.text, one.record.text):
+                    continue
+                if _gives_way(other, at, one):
+                    rows[head] = (matter, at, one.record.id)
+                    del here[head]
+                else:
+                    yields_to = head
+            rows[one.record.id] = (matter, one.at, yields_to)
+            if not yields_to:
+                here[one.record.id] = one.at
+        with self.file.transaction() as db:
+            db.executemany(
+                "INSERT OR REPLACE INTO matters (owner, record, matter, said_at, yields_to) "
+                "VALUES (?, ?, ?, ?, ?)",
+                [(self.owner, name, *row) for name, row in rows.items()],
+            )
+
+    def yielding(self, ids: Sequence[str]) -> dict[str, str]:
+        """What these records, and those that they yield to, yield to; by id."""
+        if not ids:
+            return {}
+        marks = ",".join("?" * len(ids))
+        query = (
+            "WITH RECURSIVE chain (record, yields_to) AS (SELECT record, yields_to FROM matters "
+            f"WHERE owner = ? AND record IN ({marks}) AND yields_to != '' UNION "
+            "SELECT m.record, m.yields_to FROM chain JOIN matters m ON m.record = chain.yields_to "
+            "AND m.owner = ? AND m.yields_to != '') SELECT record, yields_to FROM chain"
+        )
+        rows = self.file.rows(query, self.owner, *ids, self.owner)
+        return {row["record"]: row["yields_to"] for row in rows}
+
+    def removed(self, ids: Iterable[str]) -> None:
+        """Lets what yields to records that will be removed yield to what these yield to."""
+        with self.file.transaction() as db:
+            for one in ids:
+                db.execute(
+                    "UPDATE matters SET yields_to = COALESCE((SELECT gone.yields_to FROM matters "
+                    "gone WHERE gone.record = ? AND gone.owner = matters.owner), '') "
+                    "WHERE yields_to = ?",
+                    (one, one),
+                )
+
+
+def _gives_way(other: Record, at: float, statement: Statement) -> bool:
+    """Whether a record that was said at a time yields to a statement."""
+    if statement.at >= at:
+        return at_least(statement.trust, trust_of(other))
+    return not at_least(trust_of(other), statement.trust)
