@@ -353,7 +353,7 @@ def state_in_words(state: RecalledState) -> Iterator[str]:
             yield f"{count} {unit}{'s' if count > 1 else ''} old"
             break
     if state.yields_to is not None:
-        yield f"outdated by id {state.yields_to[:8]}"
+        yield f"perhaps outdated by id {state.yields_to[:8]}"
     if state.unconfirmed:
         yield "unconfirmed"
     if state.doubtful:

@@ -8,6 +8,7 @@ from .aging import (
     TraitChange,
     TraitName,
     confidence_now,
+    first_confidence,
     gist_of,
     gisted,
     heard,
@@ -35,6 +36,7 @@ from .forgetting import (
     used,
     why_kept,
 )
+from .interference import asks_for_earlier, matter_of, say_otherwise
 from .links import RecordLinks, passed_on, spread, with_linked
 from .mood import baseline_of
 from .owners import owners_of
@@ -56,6 +58,7 @@ from .settings import (
     Forgetting,
     Gist,
     Graduation,
+    Interference,
     InvoluntaryRecall,
     Links,
     MemoryDynamicsSettings,
@@ -87,6 +90,7 @@ __all__ = [
     "Gist",
     "SchemaEncoding",
     "SourceConfidence",
+    "Interference",
     "EmotionRegulation",
     "PersonaDrift",
     "Links",
@@ -129,6 +133,7 @@ __all__ = [
     "usable_gist",
     "gisted",
     "confidence_now",
+    "first_confidence",
     "heard",
     "regulated",
     "SchemaFit",
@@ -137,6 +142,9 @@ __all__ = [
     "TraitName",
     "TraitChange",
     "persona_proposals",
+    "matter_of",
+    "say_otherwise",
+    "asks_for_earlier",
     "RecordLinks",
     "passed_on",
     "spread",

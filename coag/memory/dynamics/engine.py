@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from coag.errors import RecordStoreError
-from coag.memory.facts import rank_of, trust_of
+from coag.memory.facts import trust_of
 from coag.memory.write_policy import Remembered
 from coag.schema import Clock, Imported, Mood, Record, SystemClock, Trust, Value
 from coag.store import RecordStore
@@ -23,7 +23,7 @@ from .features import features_of
 from .file import DynamicsFile
 from .forgetting import is_exempt, used
 from .links import RecordLinks
-from .matters import Matters, Statement
+from .matters import Matters
 from .mood import MoodState
 from .owners import note_owner
 from .persona import Persona
@@ -192,24 +192,9 @@ class MemoryDynamics:
     async def compare(
         self, said: Iterable[tuple[Record, Trust, float]], store: RecordStore
     ) -> None:
-        """Notes which records yield to what was said, in its order.
-
-        Args:
-            said: Records with the trust of who said each, and when, in POSIX seconds.
-            store: Where they are.
-        """
-        matters = self.matters
-        if matters is None:
-            return
-        statements = [
-            Statement(record, min(trust, trust_of(record), key=rank_of), at)
-            for record, trust, at in said
-            if record.superseded_by is None
-        ]
-        standing = matters.standing(one.record for one in statements)
-        heads = list({one for times in standing.values() for one in times})
-        known = {one.id: one for one in await store.get(heads)} if heads else {}
-        await self.run(lambda: matters.say(statements, standing, known))
+        """Notes which records yield to what was said; see `Matters.compared`."""
+        if self.matters is not None:
+            await self.run(await self.matters.compared(said, store))
 
     async def _schema_fits(
         self, records: Sequence[Record], store: RecordStore

@@ -122,7 +122,7 @@ def say_otherwise(one: str, other: str) -> bool:
     if first.link < 0 or first.topic != second.topic:
         return False
     a, b = first.words, second.words
-    if _ADDING.intersection(a, b) or _ADDING.intersection(b) or _ADDING.intersection(a):
+    if _ADDING.intersection((*a, *b)):
         return False
     denied = [[word for word in words if word in _NEGATIONS] for words in (a, b)]
     if denied[0] != denied[1]:
@@ -215,6 +215,8 @@ def _is_said_of_topic(wording: Wording, start: int, end: int) -> bool:
         for at, word in enumerate(sentence)
     ):
         return False
+    if words[start][0].isdigit() and start - 1 in wording.verbs:
+        end += 1  # what is counted, as in "costs 840 euros"
     while end < len(words) and _tells(words[end]) and end not in wording.verbs:
         end += 1  # the rest of the value, which both have
     rest = words[end:]

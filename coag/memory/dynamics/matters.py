@@ -6,11 +6,12 @@ yielded to, or stands again.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from coag.memory.facts import at_least, trust_of
+from coag.memory.facts import at_least, rank_of, trust_of
 from coag.schema import Record, Trust
+from coag.store import RecordStore
 
 from .file import DynamicsFile
 from .interference import matter_of, say_otherwise
@@ -28,7 +29,7 @@ _MOST = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Statement:
+class SaidRecord:
     """A record that is said, for the first time or again."""
 
     record: Record
@@ -71,7 +72,7 @@ class Matters:
         }
 
     def say(
-        self, statements: Sequence[Statement], standing: Standing, known: Mapping[str, Record]
+        self, statements: Sequence[SaidRecord], standing: Standing, known: Mapping[str, Record]
     ) -> None:
         """Notes statements, in their order: of two that say otherwise one yields.
 
@@ -110,6 +111,25 @@ class Matters:
                 [(self.owner, name, *row) for name, row in rows.items()],
             )
 
+    async def compared(
+        self, said: Iterable[tuple[Record, Trust, float]], store: RecordStore
+    ) -> Callable[[], None]:
+        """Looks up what was said before of the same; what it gives notes what yields.
+
+        Args:
+            said: Records with the trust of who says each, and when, in POSIX seconds, in order.
+            store: Where they are.
+        """
+        statements = [
+            SaidRecord(record, min(trust, trust_of(record), key=rank_of), at)
+            for record, trust, at in said
+            if record.superseded_by is None
+        ]
+        standing = self.standing(one.record for one in statements)
+        heads = list({one for times in standing.values() for one in times})
+        known = {one.id: one for one in await store.get(heads)} if heads else {}
+        return lambda: self.say(statements, standing, known)
+
     def yielding(self, ids: Sequence[str]) -> dict[str, str]:
         """What these records, and those that they yield to, yield to; by id."""
         if not ids:
@@ -136,7 +156,7 @@ class Matters:
                 )
 
 
-def _gives_way(other: Record, at: float, statement: Statement) -> bool:
+def _gives_way(other: Record, at: float, statement: SaidRecord) -> bool:
     """Whether a record that was said at a time yields to a statement."""
     if statement.at >= at:
         return at_least(statement.trust, trust_of(other))

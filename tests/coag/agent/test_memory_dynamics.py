@@ -64,7 +64,7 @@ async def test_a_gist_its_age_and_a_doubtful_source_are_shown_in_place_of_the_te
     await say(agent, "Is the red door locked?")
     (shown,) = [line for line in model.requests[0].text.splitlines() if name[:8] in line]
     assert shown.endswith("] The red door is locked.")
-    assert "3 months old, sureness of its source 0.56, its gist only" in shown
+    assert "3 months old, unconfirmed, sureness of its source 0.34, its gist only" in shown
     assert "behind the clock" not in model.requests[0].text
     (recalled,) = traced(agent, RetrievalOutcome)[:1]
     assert [hit.record.text for hit in recalled.records] == [LONG]
