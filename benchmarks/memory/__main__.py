@@ -5,7 +5,8 @@
     python -m benchmarks.memory stream [--facts 10000] [--seed 0] [--questions 1000] [--only WORD]
     python -m benchmarks.memory two-hops [--persons 200] [--questions 200] [--seed 0]
     python -m benchmarks.memory dynamics [--records 10000] [--queries 200] [--disk]
-    python -m benchmarks.memory life [--lives 20] [--days 365] [--processes 1] [--only WORD ...]
+    python -m benchmarks.memory life [--lives 20] [--first 0] [--days 365] [--held-out]
+    python -m benchmarks.memory outdated
 
 `--json` prints one JSON object. `README.md` in the folder above says what is measured and how.
 """
@@ -23,6 +24,7 @@ from ._dynamics_cost import measure_cost
 from ._embedding import embedder_named
 from ._finding import measure_finding
 from ._lives import measure_lives
+from ._outdated import measure_outdated
 from ._scale import CONTENDERS, measure_scale
 from ._stream import measure_stream
 from ._two_hops import measure_two_hops
@@ -60,7 +62,10 @@ def parse(words: Sequence[str] | None = None) -> argparse.Namespace:
     life = commands.add_parser("life", parents=[common], help="a simulated year of an agent")
     life.add_argument("--lives", type=int, default=20)
     life.add_argument("--days", type=int, default=365)
+    life.add_argument("--first", type=int, default=0, help="the seed of the first life")
     life.add_argument("--processes", type=int, default=1)
+    life.add_argument("--held-out", action="store_true", help="told in other words")
+    commands.add_parser("outdated", parents=[common], help="which notes replace others")
     asked = parser.parse_args(words)
     numbers = ("records", "queries", "facts", "questions", "persons", "lives", "days", "processes")
     if any(getattr(asked, name, 1) < 1 for name in numbers):
@@ -92,7 +97,16 @@ def main() -> None:
             as_json=asked.json,
         )
     elif asked.command == "life":
-        measure_lives(asked.lives, asked.days, asked.processes, asked.only, asked.json)
+        measure_lives(
+            range(asked.first, asked.first + asked.lives),
+            asked.days,
+            asked.processes,
+            asked.only,
+            asked.json,
+            held_out=asked.held_out,
+        )
+    elif asked.command == "outdated":
+        measure_outdated(asked.json)
     else:
         measure_stream(
             chosen(keepers(embedder), asked.only),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
@@ -41,6 +41,7 @@ _MECHANISMS = (
     "gist",
     "schema_encoding",
     "source_confidence",
+    "interference",
     "emotion_regulation",
     "persona_drift",
     "links",
@@ -244,6 +245,9 @@ def our_lives() -> list[LifeContender]:
     lives = [LifeContender(name=PLAIN)]
     for name in ("assistant", WHOLE):
         lives.append(LifeContender(name=name, settings=MemoryDynamicsSettings.preset(name)))
+    for name in ("interference", "source_confidence"):
+        off = MemoryDynamicsSettings.preset("assistant").model_copy(update={name: None})
+        lives.append(LifeContender(name=f"assistant, no {name.replace('_', ' ')}", settings=off))
     for name in _MECHANISMS:
         off = whole.model_copy(update={name: None})
         lives.append(LifeContender(name=WITHOUT + name.replace("_", " "), settings=off))
@@ -286,8 +290,8 @@ def judged(
     }
 
 
-def live(contender: LifeContender, seed: int, days: int) -> Life:
-    """One life of one memory."""
+def live(contender: LifeContender, seed: int, days: int, *, held_out: bool = False) -> Life:
+    """One life of one memory; see `Year`."""
     tally, told = _Tally(), dict[str, Note]()
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as place:
         folder, disk = Path(place) / "memory", Path(place) / "disk"
@@ -295,7 +299,7 @@ def live(contender: LifeContender, seed: int, days: int) -> Life:
         disk.mkdir()
         memory = contender.open(folder)
         began = time.perf_counter()
-        for day in Year(seed, days).days():
+        for day in Year(seed, days, held_out=held_out).days():
             _lived(day, memory, told, tally)
         took = time.perf_counter() - began
         count, size = memory.left(disk)
@@ -315,22 +319,27 @@ def _lived(day: Day, memory: Living, told: dict[str, Note], tally: _Tally) -> No
 
 
 def all_lives(
-    contenders: Sequence[LifeContender], lives: int, days: int, processes: int
+    contenders: Sequence[LifeContender],
+    seeds: Iterable[int],
+    days: int,
+    processes: int,
+    *,
+    held_out: bool = False,
 ) -> Iterator[Life]:
     """Every life of every memory; all memories live a life before the next one begins."""
-    jobs = [(contender, seed) for seed in range(lives) for contender in contenders]
+    jobs = [(contender, seed) for seed in seeds for contender in contenders]
     pool: AbstractContextManager[Any] = nullcontext()
     if processes > 1:
         pool = ProcessPoolExecutor(processes, mp_context=get_context("spawn"))
     with pool as workers:
-        each = partial(_live, days=days)
+        each = partial(_live, days=days, held_out=held_out)
         for life in map(each, jobs) if workers is None else workers.map(each, jobs):
             progress(f"{life.memory}, life {life.seed}: {life.measures['seconds']:.1f} s")
             yield life
 
 
-def _live(job: tuple[LifeContender, int], days: int) -> Life:
-    return live(job[0], job[1], days)
+def _live(job: tuple[LifeContender, int], days: int, held_out: bool) -> Life:
+    return live(job[0], job[1], days, held_out=held_out)
 
 
 def _wish(note: Note) -> ToRemember:

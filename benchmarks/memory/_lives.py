@@ -30,11 +30,18 @@ _COMPARED = (*_RATES, "tokens", "notes", "disk MB")
 
 
 def measure_lives(
-    lives: int, days: int, processes: int, only: Sequence[str], as_json: bool
+    seeds: range,
+    days: int,
+    processes: int,
+    only: Sequence[str],
+    as_json: bool,
+    *,
+    held_out: bool = False,
 ) -> None:
     """Measures and prints."""
     wanted, absent = _contenders(only)
-    lived = list(all_lives(wanted, lives, days, processes))
+    lived = list(all_lives(wanted, seeds, days, processes, held_out=held_out))
+    lives = len(seeds)
     names = [one.name for one in wanted]
     if as_json:
         context = {"machine": machine(), "lives": lives, "days": days, "absent": absent}

@@ -71,7 +71,8 @@ class LocomoStore:
         self._run(self._store.add(records))
         if self._dynamics is not None:
             told = [Remembered(record=one, new=True) for one in records]
-            self._run(self._dynamics.encoded(told, self._store))
+            said_by = [one.provenance.trust for one in records]
+            self._run(self._dynamics.encoded(told, said_by, self._store))
 
     def query(self, text: str, k: int) -> list[str]:
         """The ids of the turns that answer best, best first."""

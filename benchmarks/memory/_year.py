@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 
+from ._held_out import OTHER_ATTRIBUTES, OTHER_READING
 from ._phrases import (
     ATTRIBUTES,
     FIRST_NAMES,
@@ -36,6 +37,9 @@ _EVENTS = 0.09
 """Chance a day of a rare event: about 33 a year."""
 _PLANTED = 0.12
 """Chance a day of a planted falsehood: about 44 a year."""
+_OTHERWISE = 0.25
+"""Share of facts of a held-out life that are told with the value first."""
+_READING = "Weekly round: the reading of {device} was {value} units."
 _SMALL_TALK = 1
 """Notes a day that nobody will ask for, besides a diary of some eighty words."""
 
@@ -172,11 +176,15 @@ class Year:
     Args:
         seed: The same seed gives the same year.
         days: How many.
+        held_out: Whether it is told in the words of `_held_out`, and one in four facts in yet
+            others, which put the value first.
     """
 
-    def __init__(self, seed: int, days: int = DAYS) -> None:
+    def __init__(self, seed: int, days: int = DAYS, *, held_out: bool = False) -> None:
         self._rng = random.Random(f"year {seed}")
         self._days = days
+        self._held_out = held_out
+        self._attributes = OTHER_ATTRIBUTES if held_out else ATTRIBUTES
         self._count = 0
         self._facts: list[tuple[_Known, Attribute, str]] = []
         self._readings: list[_Known] = []
@@ -230,12 +238,12 @@ class Year:
                 value = self._unused(known, attribute)
                 known.history.append(value)
                 known.since = day
-                yield self._fact_note(day, known, attribute.said(subject, value), value)
+                yield self._fact_note(day, known, self._said(attribute, subject, value), value)
 
     def _new_fact(self, day: int) -> Note:
         taken = {known.name for known, _, _ in self._facts}
         while True:
-            attribute = self._rng.choice(ATTRIBUTES)
+            attribute = self._rng.choice(self._attributes)
             subject = self._subject(attribute)
             name = f"{subject}, {attribute.name}"
             if name not in taken:
@@ -244,7 +252,11 @@ class Year:
         value = self._unused(known, attribute)
         known.history.append(value)
         self._facts.append((known, attribute, subject))
-        return self._fact_note(day, known, attribute.said(subject, value), value)
+        return self._fact_note(day, known, self._said(attribute, subject, value), value)
+
+    def _said(self, attribute: Attribute, subject: str, value: str) -> str:
+        otherwise = self._held_out and self._rng.random() < _OTHERWISE
+        return attribute.said(subject, value, otherwise=otherwise)
 
     def _fact_note(self, day: int, known: _Known, text: str, value: str) -> Note:
         source = self._rng.choice(SPEAKERS)
@@ -261,7 +273,8 @@ class Year:
                 value = str(self._rng.randint(1_000, 9_999))
                 known.history.append(value)
                 known.since = day
-                text = f"Weekly round: the reading of {known.name} was {value} units."
+                wording = OTHER_READING if self._held_out else _READING
+                text = wording.format(device=known.name, value=value)
                 yield self._note(day, Sort.READING, text, "a tool", topic=known.name, value=value)
 
     def _planted(self, day: int) -> Iterator[Note]:
@@ -269,7 +282,7 @@ class Year:
             known, attribute, subject = self._rng.choice(self._facts)
             value = self._unused(known, attribute)
             known.planted.add(value)
-            text, source = attribute.said(subject, value), self._rng.choice(HEARSAY)
+            text, source = self._said(attribute, subject, value), self._rng.choice(HEARSAY)
             yield self._note(day, Sort.PLANTED, text, source, topic=known.name, value=value)
 
     def _event(self, day: int) -> Iterator[Note]:

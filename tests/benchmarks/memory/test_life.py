@@ -1,9 +1,12 @@
 """The simulated year: the same for the same seed, judged by hand where that is easy."""
 
+import json
+
 import pytest
 
 from benchmarks.memory._life import LifeContender, Shown, all_lives, judged, live, our_lives
 from benchmarks.memory._lives import measure_lives
+from benchmarks.memory._outdated import measure_outdated
 from benchmarks.memory._year import DailyQuestion, Note, Sort, Year
 from coag.schema import SystemClock
 
@@ -66,7 +69,7 @@ def test_a_gist_that_lost_what_was_asked_is_no_hit() -> None:
 
 def test_a_memory_lives_a_few_days_and_leaves_something_on_disk() -> None:
     plain = LifeContender(name="plain")
-    (life,) = all_lives([plain], lives=1, days=4, processes=1)
+    (life,) = all_lives([plain], seeds=range(1), days=4, processes=1)
     assert life.measures["hit"] == 1.0
     assert life.measures["notes"] > 4
     assert life.measures["disk MB"] > 0.0
@@ -78,13 +81,29 @@ def test_a_memory_lives_a_few_days_and_leaves_something_on_disk() -> None:
 def test_each_mechanism_is_off_once() -> None:
     off = {one.name for one in our_lives() if " without " in one.name}
     assert "companion without gist" in off
-    assert len(off) == 13
+    assert len(off) == 14
 
 
 def test_the_tables_say_where_no_effect_was_shown(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    measure_lives(6, 2, 1, ["plain", "companion without gist", "assistant"], as_json=False)
+    measure_lives(range(6), 2, 1, ["plain", "companion without gist", "assistant"], as_json=False)
     shown = capsys.readouterr().out
     assert "no effect (+0.0)" in shown
     assert "| assistant" in shown
+
+
+def test_a_held_out_life_has_the_same_questions_in_other_words_and_is_told_otherwise() -> None:
+    usual, other = list(Year(1, 30).days()), list(Year(1, 30, held_out=True).days())
+    words = {note.text for day in other for note in day.notes if note.sort is Sort.FACT}
+    assert words
+    assert not words & {note.text for day in usual for note in day.notes}
+
+
+def test_what_replaced_what_is_counted_by_sort_of_pair(capsys: pytest.CaptureFixture[str]) -> None:
+    measure_outdated(as_json=True)
+    found = json.loads(capsys.readouterr().out)
+    assert found["change, like wording"][0] >= 14
+    assert found["both true, other subject"][0] == 0
+    measure_outdated(as_json=False)
+    assert "marked as outdated" in capsys.readouterr().out
