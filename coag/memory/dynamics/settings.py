@@ -256,6 +256,8 @@ class MemoryDynamicsSettings(Value, allow_inf_nan=False):
         return self == _PRESETS["plain"]
 
 
+# No preset ranks by strength or by links: what is asked for often grew strong, and stood above what
+# replaced it. Strength decides what fades, and links bring what a query did not find.
 _ASSISTANT = MemoryDynamicsSettings(
     forgetting=Forgetting(weight=0.0),
     feeling_of_knowing=FeelingOfKnowing(),
@@ -266,8 +268,7 @@ _ASSISTANT = MemoryDynamicsSettings(
 )
 _COMPANION = _ASSISTANT.model_copy(
     update={
-        "forgetting": Forgetting(),
-        "links": Links(),
+        "links": Links(weight=0.0),
         "reconsolidation": Reconsolidation(),
         "retrieval_induced_forgetting": RetrievalInducedForgetting(),
         "involuntary_recall": InvoluntaryRecall(),
@@ -285,7 +286,7 @@ _PRESETS = {
     "companion": _COMPANION,
     "npc": _COMPANION.model_copy(
         update={
-            "forgetting": Forgetting(retention=60.0),
+            "forgetting": Forgetting(retention=60.0, weight=0.0),
             "gist": Gist(age=20.0),
             "persona_drift": PersonaDrift(apply=True),
         }
