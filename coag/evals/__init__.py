@@ -43,6 +43,7 @@ from .planning import (
     seeds_named,
     versions,
 )
+from .procedure_search import PlayedEpisode, ProcedureSearch, search_procedures
 from .report import FORMAT, RUN_PAGES, ReportFiles, write_report
 from .running import (
     JOBS_A_WORKER,
@@ -92,6 +93,9 @@ from .trials import (
 
 __all__ = [
     "run_evaluation",
+    "PlayedEpisode",
+    "ProcedureSearch",
+    "search_procedures",
     "AgentTasks",
     "Task",
     "Contender",

@@ -111,6 +111,21 @@ class ProceduralMemory:
             raise UnknownNameError("version of a procedure", f"{name}@{version}", known)
         return history[version - 1]
 
+    def current(self) -> dict[str, Procedure]:
+        """Every procedure with its current text, as another agent can be given them."""
+        return {
+            name: one.model_copy(update={"text": self.get(name).text})
+            for name, one in sorted(self._procedures.items())
+        }
+
+    def objections(self, name: str, text: str, *, untrusted: Sequence[str] = ()) -> tuple[str, ...]:
+        """Why the gate would refuse a text, one sentence each; nothing is changed.
+
+        Raises:
+            UnknownNameError: If there is no such procedure.
+        """
+        return self._kept.objections(name, text.strip(), untrusted)
+
     def render(self, name: str, values: Mapping[str, str], version: int | None = None) -> str:
         """A procedure's text with its placeholders replaced; further values do no harm.
 
@@ -355,11 +370,9 @@ class _Kept:
                 text = edit(newest.text)
             except ValueError as error:
                 raise ProcedureRejected(name, [str(error)]) from error
-            procedure, gate = self._procedures[name], self._gate
-            reasons = objections(procedure, newest.text, text, untrusted, gate.budget)
-            if reasons:
+            if reasons := self.objections(name, text, untrusted):
                 raise ProcedureRejected(name, reasons)
-            if not gate.lets_wait(tainted=tainted):
+            if not self._gate.lets_wait(tainted=tainted):
                 return self.commit(name, text, **of)
             made = next_version(name, history, text, **of, at=self._clock.now())
             waiting = PendingRewrite(
@@ -371,6 +384,10 @@ class _Kept:
             pending = (*self.histories.pending, waiting)
             self.histories = self.histories.model_copy(update={"pending": pending})
             return waiting
+
+    def objections(self, name: str, text: str, untrusted: Sequence[str]) -> tuple[str, ...]:
+        procedure, current = self._procedures[name], self.histories.procedures[name][-1].text
+        return objections(procedure, current, text, untrusted, self._gate.budget)
 
     def _done_before(
         self, name: str, edit: Callable[[str], str], of: Mapping[str, Any]

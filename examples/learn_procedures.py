@@ -1,0 +1,67 @@
+"""A procedure learned from failed episodes; held-out ones go better. Both models are scripted."""
+
+import json
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from coag import CoagAgent, ScriptedModel
+from coag.evals import PlayedEpisode, search_procedures
+from coag.memory import GateSettings, ProceduralMemory, Procedure
+from coag.models import ScriptedRequest, StructuredModel
+
+LESSON = "Look a price up before you say it."
+
+
+def deliberate(request: ScriptedRequest) -> dict[str, object]:
+    """Looks the price up if its procedure says so; else it guesses."""
+    knows = LESSON in str(request.messages)
+    action = "price" if knows and request.number == 1 else "respond"
+    arguments = {} if action == "price" else {"text": "7 euros" if knows else "5 euros"}
+    offer = {"action": action, "arguments": json.dumps(arguments), "score": 0.9}
+    return {"situation": "Somebody asks for a price.", "candidates": [offer]}
+
+
+def rewrite(request: ScriptedRequest) -> dict[str, str]:
+    """Adds the lesson to the procedure that it is shown."""
+    shown = str(request.messages[-1].content)
+    old = shown.partition("<procedure>")[2].partition("</procedure>")[0].strip()
+    return {"text": f"{old}\n- {LESSON}"}
+
+
+def price() -> str:
+    """The price of today."""
+    return "7 euros"
+
+
+async def play(seed: int, procedures: Mapping[str, Procedure], folder: Path) -> PlayedEpisode:
+    """One customer asks; the answer is right or wrong."""
+    agent = CoagAgent(
+        "clerk",
+        ScriptedModel(deliberate),
+        tools=[price],
+        procedures=procedures,
+        logs=folder,
+        depth="compact",
+        proposal="json",
+    )
+    result = await agent.run(task=f"Customer {seed}: what does it cost?")
+    await agent.close()
+    right = "7 euros" in str(result.messages[-1])
+    return PlayedEpisode(float(right), "" if right else "The price was guessed, and wrong.")
+
+
+if __name__ == "__main__":
+    memory = ProceduralMemory(gate=GateSettings(untrusted_requires_approval=False))
+    model, logs = StructuredModel(ScriptedModel(rewrite)), Path(tempfile.mkdtemp())
+    found = search_procedures(
+        play,
+        memory,
+        ["deliberation"],
+        model=model,
+        train=range(4),
+        held_out=range(100, 108),
+        folder=logs,
+    )
+    print(found.kept, found.reason)
+    print(memory.get("deliberation").diff.splitlines()[-1])
