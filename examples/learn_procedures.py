@@ -4,6 +4,7 @@ import json
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from coag import CoagAgent, ScriptedModel
 from coag.evals import PlayedEpisode, search_procedures
@@ -18,14 +19,14 @@ def deliberate(request: ScriptedRequest) -> dict[str, object]:
     knows = LESSON in str(request.messages)
     action = "price" if knows and request.number == 1 else "respond"
     arguments = {} if action == "price" else {"text": "7 euros" if knows else "5 euros"}
-    offer = {"action": action, "arguments": json.dumps(arguments), "score": 0.9}
-    return {"situation": "Somebody asks for a price.", "candidates": [offer]}
+    offer = {"action": action, "arguments": json.dumps(arguments)}
+    return {"situation": "A price is asked for.", "candidates": [offer]}
 
 
 def rewrite(request: ScriptedRequest) -> dict[str, str]:
     """Adds the lesson to the procedure that it is shown."""
-    shown = str(request.messages[-1].content)
-    old = shown.partition("<procedure>")[2].partition("</procedure>")[0].strip()
+    shown = str(request.messages[-1].content).partition("<procedure>")[2]
+    old = shown.partition("</procedure>")[0].strip()
     return {"text": f"{old}\n- {LESSON}"}
 
 
@@ -36,32 +37,19 @@ def price() -> str:
 
 async def play(seed: int, procedures: Mapping[str, Procedure], folder: Path) -> PlayedEpisode:
     """One customer asks; the answer is right or wrong."""
+    how: Any = {"depth": "compact", "proposal": "json"}
     agent = CoagAgent(
-        "clerk",
-        ScriptedModel(deliberate),
-        tools=[price],
-        procedures=procedures,
-        logs=folder,
-        depth="compact",
-        proposal="json",
+        "clerk", ScriptedModel(deliberate), tools=[price], procedures=procedures, logs=folder, **how
     )
-    result = await agent.run(task=f"Customer {seed}: what does it cost?")
+    answer = (await agent.run(task=f"Customer {seed}: what does it cost?")).messages[-1]
     await agent.close()
-    right = "7 euros" in str(result.messages[-1])
+    right = "7 euros" in str(answer)
     return PlayedEpisode(float(right), "" if right else "The price was guessed, and wrong.")
 
 
 if __name__ == "__main__":
     memory = ProceduralMemory(gate=GateSettings(untrusted_requires_approval=False))
     model, logs = StructuredModel(ScriptedModel(rewrite)), Path(tempfile.mkdtemp())
-    found = search_procedures(
-        play,
-        memory,
-        ["deliberation"],
-        model=model,
-        train=range(4),
-        held_out=range(100, 108),
-        folder=logs,
-    )
-    print(found.kept, found.reason)
-    print(memory.get("deliberation").diff.splitlines()[-1])
+    seeds: Any = {"train": range(4), "held_out": range(100, 108)}
+    found = search_procedures(play, memory, ["deliberation"], model=model, folder=logs, **seeds)
+    print(found.reason, memory.get("deliberation").diff.splitlines()[-1])
