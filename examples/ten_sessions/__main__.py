@@ -27,7 +27,7 @@ def _show(played: PlayedSession, seconds: float) -> None:
         print(f"recap of {one.scope}: {one.text}")
     for thread in end.threads:
         print("thread:", thread.describe())
-    print("\n".join(f"problem: {one}" for one in end.problems))
+    print("\n".join(f"problem: {one}" for one in end.problems), flush=True)  # it takes minutes
 
 
 def _pairs(
