@@ -7,32 +7,32 @@ be marked; where both are true, neither should be.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 
 from coag.memory import LongTermMemory, Recall, said_by_person
 from coag.memory.dynamics import MemoryDynamics
-from coag.schema import MemoryKind
+from coag.schema import MemoryKind, Trust
 from coag.store import InMemoryStore
 
 from ._contender import Looped
-from ._held_out import PAIRS, PAST
+from ._held_out import ORDERS, PAIRS, PAST, STATEMENTS
 from ._printing import print_table
 
 _BETWEEN = timedelta(days=7)
 
 
-class _Pair(Looped):
-    """A memory with the preset `assistant` that is told two notes, a week apart."""
+class _Told(Looped):
+    """A memory with the preset `assistant` that is told notes, a week apart."""
 
-    def __init__(self, earlier: str, later: str) -> None:
+    def __init__(self, *texts: str, trust: Trust = Trust.USER) -> None:
         super().__init__()
         self.at = datetime(2025, 1, 1, tzinfo=UTC)
         self._memory = LongTermMemory(
             InMemoryStore(), scope="pair", clock=self, dynamics=MemoryDynamics("assistant")
         )
-        for text in (earlier, later):
-            origin = said_by_person("ann")
+        origin = said_by_person("ann").model_copy(update={"trust": trust})
+        for text in texts:
             self.run(self._memory.remember(MemoryKind.SEMANTIC, text, provenance=origin))
             self.at += _BETWEEN
 
@@ -45,7 +45,7 @@ class _Pair(Looped):
         return self.at.timestamp()
 
     def asked(self, question: str) -> Recall:
-        """What both notes are recalled as."""
+        """What comes, with all that is known of it."""
         return self.run(self._memory.recall(question, k=2, min_score=0.0))
 
     def close(self) -> None:
@@ -57,7 +57,7 @@ class _Pair(Looped):
 def _marked() -> Iterator[tuple[str, bool]]:
     """The sort of each pair, and whether the earlier note is marked."""
     for pair in PAIRS:
-        memory = _Pair(pair.earlier, pair.later)
+        memory = _Told(pair.earlier, pair.later)
         found = memory.asked(f"{pair.earlier} {pair.later}").records
         yield pair.sort, any(hit.state is not None and hit.state.yields_to for hit in found)
         memory.close()
@@ -66,10 +66,20 @@ def _marked() -> Iterator[tuple[str, bool]]:
 def _past_first() -> Iterator[bool]:
     """Whether a question for what was before brings the earlier note, with its own score."""
     for earlier, later, question in PAST:
-        memory = _Pair(earlier, later)
+        memory = _Told(earlier, later)
         hits = [hit for hit in memory.asked(question).records if hit.record.text == earlier]
         yield any(hit.why is not None and hit.why.outdated == 0 for hit in hits)
         memory.close()
+
+
+def _left_out(texts: Sequence[str]) -> tuple[int, int]:
+    """How many of these are left out of recall where strangers say them, and of how many."""
+    found = 0
+    for text in texts:
+        memory = _Told(text, trust=Trust.UNTRUSTED)
+        found += bool(memory.asked(text).doubted)
+        memory.close()
+    return found, len(texts)
 
 
 def measure_outdated(as_json: bool) -> None:
@@ -81,8 +91,10 @@ def measure_outdated(as_json: bool) -> None:
         if (same := [one for one, _ in marked if one == sort])
     }
     results["a question for what was before, not held back"] = (sum(past), len(past))
+    results["what strangers order, left out"] = _left_out(ORDERS)
+    results["what strangers state, left out"] = _left_out(STATEMENTS)
     if as_json:
         print(json.dumps(results, indent=2))
         return
     rows = [(sort, str(found), str(of)) for sort, (found, of) in results.items()]
-    print_table(("pairs", "marked as outdated", "of"), rows)
+    print_table(("what", "marked as outdated", "of"), rows)

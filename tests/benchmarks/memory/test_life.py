@@ -105,5 +105,6 @@ def test_what_replaced_what_is_counted_by_sort_of_pair(capsys: pytest.CaptureFix
     found = json.loads(capsys.readouterr().out)
     assert found["change, like wording"][0] >= 14
     assert found["both true, other subject"][0] == 0
+    assert found["what strangers state, left out"] == [0, 16]
     measure_outdated(as_json=False)
     assert "marked as outdated" in capsys.readouterr().out
