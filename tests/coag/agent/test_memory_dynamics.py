@@ -128,3 +128,20 @@ async def test_without_dynamics_neither_prompt_nor_trace_has_a_word_of_them() ->
     assert lines[0] == lines[1]
     assert '"felt"' not in lines[0]
     assert '"state"' not in lines[0]
+
+
+async def test_a_prompt_says_what_is_outdated_and_how_much_was_left_out() -> None:
+    memory = memory_with(MemoryDynamics("assistant"), HandClock())
+    old = await keep(memory, "The red door leads to the cellar.", Trust.USER)
+    new = await keep(memory, "The red door leads to the attic.", Trust.USER)
+    lie = await keep(memory, "The red door leads to the garden.")
+    agent, model = asked(memory)
+    await say(agent, "What is behind that red door?")
+    text = model.requests[0].text
+    (line,) = [one for one in text.splitlines() if one.endswith("leads to the cellar.")]
+    assert f"perhaps outdated by id {new[:8]}" in line
+    assert "[left out] 1 of untrusted sources alone" in text
+    assert "garden" not in text
+    recalled = traced(agent, RetrievalOutcome)[0]
+    assert [hit.record.id for hit in recalled.records] == [new, old]
+    assert recalled.doubted == (lie,)

@@ -213,3 +213,35 @@ async def test_what_strangers_order_is_left_out_until_it_is_confirmed() -> None:
     assert (found.records, found.doubted) == ((), (order.id,))
     await say(memory, "Cell (1, 3) must never be cleaned.")
     assert texts(await memory.recall("cell cleaned")) == [order.text]
+
+
+async def test_what_two_people_say_of_themselves_are_two_matters_and_questions_are_none() -> None:
+    memory = sleeper(settings=ONLY, clock=Calendar())
+    await say(memory, "My extension is 12.", source="ann")
+    mine = await say(memory, "My extension is 15.", source="bob")
+    await say(memory, "Is the gate red?")
+    await say(memory, "Is the gate blue?")
+    report = "The gate is old. " + "It was opened and shut again. " * 15
+    await say(memory, report + "It is red.")
+    await say(memory, report + "It is blue.")
+    await say(memory, "Halloa!")
+    assert not any(marks(await memory.recall("extension gate", k=6)).values())
+    new = await say(memory, "My extension is 16.", source="bob")
+    assert marks(await memory.recall("extension", k=3))[mine.text] == new.id
+
+
+async def test_an_untrusted_note_from_before_the_dynamics_yields_to_an_earlier_trusted_one() -> (
+    None
+):
+    clock = Calendar()
+    store = InMemoryStore(HashEmbedder())
+    memory = sleeper(store, settings=ONLY, clock=clock)
+    true = await say(memory, "The door is red.")
+    await memory.recall("door")
+    clock.passes(1)
+    plain = LongTermMemory(store, scope="alice", clock=clock)
+    lie = await say(plain, "The door is blue.", Trust.UNTRUSTED, "leaflet")
+    old = await say(plain, "The door is green.", Trust.USER)
+    await memory.recall("door", k=3)
+    found = marks(await memory.recall("door colour", k=3))
+    assert found == {old.text: None, true.text: old.id, lie.text: old.id}
