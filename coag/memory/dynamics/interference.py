@@ -57,7 +57,7 @@ _FUNCTION_WORDS = (
 _SHORT_FORMS = {"can't": "can not", "won't": "will not", "shan't": "shall not"}
 _PAST = re.compile(
     r"\b(?:used to|previous(?:ly)?|former(?:ly)?|earlier|originally|at first|history|ago|once|"
-    r"back then|in the past|before|until|initially|old|was .{1,40} on|"
+    r"back then|in the past|before|until|initially|(?<!how )old|"
     r"(?:in|on|since|by) (?:\d|january|february|march|april|may|june|july|august|september|"
     r"october|november|december|monday|tuesday|wednesday|thursday|friday|saturday|sunday)|"
     r"last (?:week|month|year|spring|summer|autumn|winter|\w+day)|yesterday|\d{4}-\d\d)\b",
