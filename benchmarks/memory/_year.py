@@ -235,7 +235,8 @@ class Year:
             yield self._new_fact(day)
         for known, attribute, subject in self._facts:
             if known.since < day and self._rng.random() < _CHANGES:
-                value = self._unused(known, attribute)
+                if (value := self._unused(known, attribute)) is None:
+                    continue
                 known.history.append(value)
                 known.since = day
                 yield self._fact_note(day, known, self._said(attribute, subject, value), value)
@@ -249,7 +250,7 @@ class Year:
             if name not in taken:
                 break
         known = _Known(name, Sort.FACT, attribute.question.format(s=subject), since=day)
-        value = self._unused(known, attribute)
+        value = attribute.value(self._rng)
         known.history.append(value)
         self._facts.append((known, attribute, subject))
         return self._fact_note(day, known, self._said(attribute, subject, value), value)
@@ -280,7 +281,8 @@ class Year:
     def _planted(self, day: int) -> Iterator[Note]:
         if self._facts and self._rng.random() < _PLANTED:
             known, attribute, subject = self._rng.choice(self._facts)
-            value = self._unused(known, attribute)
+            if (value := self._unused(known, attribute)) is None:
+                return
             known.planted.add(value)
             text, source = self._said(attribute, subject, value), self._rng.choice(HEARSAY)
             yield self._note(day, Sort.PLANTED, text, source, topic=known.name, value=value)
@@ -336,8 +338,11 @@ class Year:
             return f"{attribute.thing} {self._rng.randint(100, 9999)}"
         return f"{self._rng.choice(FIRST_NAMES)} {self._rng.choice(LAST_NAMES)}"
 
-    def _unused(self, known: _Known, attribute: Attribute) -> str:
+    def _unused(self, known: _Known, attribute: Attribute) -> str | None:
+        """A value that nobody said yet; None where all there are were said."""
         said = {*known.history, *known.planted}
+        if attribute.values and said.issuperset(attribute.values):
+            return None
         while (value := attribute.value(self._rng)) in said:
             pass
         return value

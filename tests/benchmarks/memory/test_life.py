@@ -108,3 +108,8 @@ def test_what_replaced_what_is_counted_by_sort_of_pair(capsys: pytest.CaptureFix
     assert found["what strangers state, left out"] == [0, 16]
     measure_outdated(as_json=False)
     assert "marked as outdated" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("seed", "held_out"), [(6, False), (18, True)])
+def test_a_year_ends_where_all_values_of_a_fact_were_said(seed: int, held_out: bool) -> None:
+    assert sum(1 for _ in Year(seed, held_out=held_out).days()) == 365
