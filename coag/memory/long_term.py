@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
@@ -444,10 +445,14 @@ async def _written(
     if dynamics is not None:
         named = (n for _, given in batch for n in (given.supersedes, *given.derived_from) if n)
         await dynamics.whole(store).bring_back_for([record for record, _ in batch], named)
-    results = await written(store, batch, readable, look_around=look_around)
-    if (at_work := _at_work(dynamics)) is not None:
-        said_by = [record.provenance.trust for record, _ in batch]
-        await at_work.encoded(results, said_by, store)
+    if (at_work := _at_work(dynamics)) is None:
+        return await written(store, batch, readable, look_around=look_around)
+    results, read = await asyncio.gather(  # the texts are read while the store embeds them
+        written(store, batch, readable, look_around=look_around),
+        at_work.read([record for record, _ in batch]),
+    )
+    said_by = [record.provenance.trust for record, _ in batch]
+    await at_work.encoded(results, said_by, store, read)
     return results
 
 

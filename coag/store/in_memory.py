@@ -44,6 +44,10 @@ class InMemoryStore(IndexedStore):
         """Whether it is open and holds nothing, so that no search can find anything."""
         return not self._memory.closed and not any(map(self._memory.count, MemoryKind))
 
+    def vectors_of(self, ids: Sequence[str]) -> dict[str, NDArray[np.float32]]:
+        """The unit vectors of those of these records that are here, by id."""
+        return self._memory.vectors_of(ids)
+
     async def _run(self, work: Callable[[], _T], *, embeds: bool = False) -> _T:
         """Only an embedder may take its time."""
         return await asyncio.to_thread(work) if embeds else work()
@@ -74,6 +78,12 @@ class _MemoryTable:
         new = [row.record for row in rows if row.record.id not in known]
         made = text_vectors(self.embedder, [record.text for record in new]) if new else ()
         return {record.id: vector for record, vector in zip(new, made, strict=True)}
+
+    def vectors_of(self, ids: Sequence[str]) -> dict[str, NDArray[np.float32]]:
+        found: dict[str, NDArray[np.float32]] = {}
+        for rows in self._kinds.values():
+            found |= {one: rows.vector(one) for one in ids if one in rows.places}
+        return found
 
     def known(self, ids: Sequence[str]) -> set[str]:
         return {one for one in ids if any(one in rows.places for rows in self._kinds.values())}
@@ -171,6 +181,10 @@ class _Rows:
         self.fields.append(fields)  # before the record: a reader in another thread finds both
         self.records.append(record)
         self.places[record.id] = place
+
+    def vector(self, record: str) -> NDArray[np.float32]:
+        assert self._vectors is not None  # there is this record
+        return self._vectors[self.places[record]]
 
     def without(self, ids: frozenset[str]) -> _Rows:
         left = _Rows()

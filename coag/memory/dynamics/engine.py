@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from .aging import first_confidence, heard, schema_fit, with_schema
 from .appraisal import Appraise, VaderAppraisal
 from .archive import MemoryArchive
 from .encoding import encode
-from .features import features_of
+from .features import ContentFeatures, features_of
 from .file import DynamicsFile
 from .forgetting import is_exempt, used
 from .links import RecordLinks
@@ -39,6 +39,8 @@ _SAME_RECALL = 60.0
 cycle."""
 _CONTAGION = 0.5
 """Share of the way to the feeling of a text of full valence that the mood goes."""
+_YIELD_EVERY = 50
+"""After so many texts other tasks of the loop have their turn."""
 _QUESTIONS = 32
 """Questions that are remembered for that."""
 
@@ -141,8 +143,35 @@ class MemoryDynamics:
 
     # ---- Writing ----
 
+    async def read(self, records: Iterable[Record]) -> dict[str, ContentFeatures]:
+        """What is in the texts of records, by id; a store that embeds them meanwhile loses nothing.
+
+        Where the appraisal of a text fails, that is logged: the record begins as if there were
+        no appraisal.
+        """
+        found: dict[str, ContentFeatures] = {}
+        for number, record in enumerate(records, start=1):
+            found[record.id] = self._features_of(record)
+            if number % _YIELD_EVERY == 0:
+                await asyncio.sleep(0)
+        return found
+
+    def _features_of(self, record: Record) -> ContentFeatures:
+        try:
+            return features_of(record.text, self.appraise)
+        # An appraisal is somebody else's code and may raise anything; the record is stored.
+        except Exception as error:
+            _LOG.warning(
+                "Record %s was not appraised. %s: %s", record.id, type(error).__name__, error
+            )
+            return features_of(record.text)
+
     async def encoded(
-        self, results: Sequence[Remembered], said_by: Sequence[Trust], store: RecordStore
+        self,
+        results: Sequence[Remembered],
+        said_by: Sequence[Trust],
+        store: RecordStore,
+        read: Mapping[str, ContentFeatures] | None = None,
     ) -> None:
         """Makes the states of what was remembered; what was said again is heard, and used.
 
@@ -153,25 +182,29 @@ class MemoryDynamics:
             results: What was remembered.
             said_by: The trust of who said each of them now.
             store: Where they are.
+            read: What `read` found in their texts; what is missing is read now.
         """
         records = list({one.record.id: one.record for one in results}.values())
         new = [one for one in results if one.new and not one.merged]
         try:
             fits = await self._schema_fits([one.record for one in new], store)
-            await self.run(lambda: self._encode(records, fits))
+            await self.run(lambda: self._encode(records, fits, read or {}))
             now, said = self._now(), zip(results, said_by, strict=True)
             await self.compare([(one.record, trust, now) for one, trust in said], store)
         except RecordStoreError as error:
             _LOG.warning("Records are stored, but have no state yet. %s", error)
 
     def _encode(
-        self, records: Sequence[Record], fits: Callable[[RecordState], RecordState]
+        self,
+        records: Sequence[Record],
+        fits: Callable[[RecordState], RecordState],
+        read: Mapping[str, ContentFeatures],
     ) -> None:
         now, traits = self._now(), self.traits
         mood = self._mood.now(now, traits) if self.settings.mood else None
         known = self.states.get([one.id for one in records])
         fresh = {
-            one.id: fits(self._state_of(one, now, mood, traits))
+            one.id: fits(self._state_of(one, now, mood, traits, read.get(one.id)))
             for one in records
             if one.id not in known
         }
@@ -225,11 +258,16 @@ class MemoryDynamics:
         ]
 
     def _state_of(
-        self, record: Record, at: float, mood: Mood | None, traits: Traits | None
+        self,
+        record: Record,
+        at: float,
+        mood: Mood | None,
+        traits: Traits | None,
+        features: ContentFeatures | None = None,
     ) -> RecordState:
         state = encode(
             record.id,
-            features_of(record.text, self.appraise),
+            features or self._features_of(record),
             at=at,
             settings=self.settings,
             traits=traits,

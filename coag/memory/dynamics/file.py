@@ -24,6 +24,8 @@ CREATE TABLE IF NOT EXISTS scope_columns (name TEXT PRIMARY KEY) WITHOUT ROWID
 """
 _PAGES = 4_000
 """Pages of the log, 4 kB each, after which it is taken into the file; that waits for the disk."""
+_CACHE = 16_000
+"""kB of it in RAM: rows of records that come together lie far apart."""
 _PATIENCE = 10.0
 """Seconds to wait for another process that writes."""
 
@@ -58,6 +60,7 @@ class DynamicsFile:
                 uri=bool(uri),
             )
             self._db.row_factory = sqlite3.Row
+            self._db.execute(f"PRAGMA cache_size = -{_CACHE}")
             if path is not None and not read_only:
                 write_ahead(self._db, _PATIENCE)
                 self._db.execute("PRAGMA synchronous = NORMAL")

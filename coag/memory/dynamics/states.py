@@ -67,9 +67,14 @@ class RecordState:
 _NAMES = tuple(field.name for field in fields(RecordState))
 _values_of = attrgetter(*_NAMES)
 _BOOLEANS = tuple(field.name for field in fields(RecordState) if field.type == "bool")
+_KINDS = {"float": "REAL", "float | None": "REAL"}
+"""A column of this kind keeps whole numbers, as most are, in a byte."""
+_COLUMNS = ", ".join(
+    f"{field.name} {_KINDS.get(str(field.type), '')}".strip() for field in fields(RecordState)
+)
 _STATES = f"""
 CREATE TABLE IF NOT EXISTS states (
-  owner TEXT NOT NULL, {", ".join(_NAMES)}, PRIMARY KEY (record, owner)
+  owner TEXT NOT NULL, {_COLUMNS}, PRIMARY KEY (record, owner)
 ) WITHOUT ROWID
 """
 _MOST = 500
@@ -163,6 +168,8 @@ class RecordStates:
 
 
 def _state_of(row: sqlite3.Row) -> RecordState:
-    values: dict[str, Any] = {name: row[name] for name in _NAMES}
-    values |= {name: bool(values[name]) for name in _BOOLEANS}
+    values: dict[str, Any] = dict(zip(row.keys(), row, strict=True))
+    del values["owner"]
+    for name in _BOOLEANS:
+        values[name] = bool(values[name])
     return RecordState(**values)

@@ -10,9 +10,11 @@ from coag.schema import Record
 from coag.store import (
     Embedder,
     HashEmbedder,
+    InMemoryStore,
     RecordStore,
     WordLlamaEmbedder,
     embedder_within,
+    innermost,
     text_vectors,
 )
 
@@ -38,14 +40,18 @@ class RecordVectors:
     ) -> dict[str, NDArray[np.float32]]:
         """The unit vectors of these records, by id.
 
-        Those that are not at hand are made if the store's embedder is quick, or left out.
+        A store in RAM has them. Those that are not at hand are made if the store's embedder is
+        quick, or left out.
         """
-        missing = [one for one in records if one.id not in self._kept]
+        held = innermost(store)
+        ids = [one.id for one in records]
+        there = held.vectors_of(ids) if isinstance(held, InMemoryStore) else {}
+        missing = [one for one in records if one.id not in there and one.id not in self._kept]
         embedder = embedder_within(store) if missing else None
         if isinstance(embedder, _QUICK):
             made = await _embedded(embedder, [one.text for one in missing])
             self.keep(dict(zip((one.id for one in missing), made, strict=True)))
-        return {one.id: self._kept[one.id] for one in records if one.id in self._kept}
+        return there | {one.id: self._kept[one.id] for one in records if one.id in self._kept}
 
     async def cosines(
         self, text: str, records: Sequence[Record], store: RecordStore

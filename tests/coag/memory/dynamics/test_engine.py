@@ -31,8 +31,8 @@ from coag.memory.dynamics import (
     RetrievalInducedForgetting,
 )
 from coag.memory.transfer import export_records, import_records
-from coag.schema import MemoryKind, Record, SystemClock
-from coag.store import HashEmbedder, InMemoryStore, MiniLmEmbedder, RecordStore
+from coag.schema import MemoryKind, Mood, Record, SystemClock
+from coag.store import HashEmbedder, InMemoryStore, MiniLmEmbedder, RecordStore, text_vectors
 
 EPISODIC = MemoryKind.EPISODIC
 ALL = MemoryDynamicsSettings(
@@ -66,6 +66,30 @@ def dump(memory: LongTermMemory) -> str:
     return "\n".join(
         repr(tuple(row)) for table in tables for row in file.rows(f"SELECT * FROM {table}")
     )
+
+
+# ---- Writing ----
+
+
+async def test_a_record_whose_appraisal_fails_is_stored_and_has_a_state(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def broken(text: str) -> Mood:
+        raise OSError(f"no model for {text!r}")
+
+    dynamics = MemoryDynamics("companion", appraise=broken)
+    memory = LongTermMemory(InMemoryStore(HashEmbedder()), scope="ann", dynamics=dynamics)
+    one = await note(memory, "I hate the rain")
+    assert one.id in dynamics.states.get([one.id])
+    assert f"{one.id} was not appraised. OSError: no model for 'I hate the rain'" in caplog.text
+    assert [hit.record.id for hit in (await memory.recall("rain")).records] == [one.id]
+
+
+async def test_a_store_in_ram_gives_the_vectors_that_it_has() -> None:
+    memory = memory_of()
+    one = await note(memory, "a gull")
+    vectors = await dynamics_of(memory).vectors.of([one], memory.store)
+    assert vectors[one.id] == pytest.approx(text_vectors(HashEmbedder(), ["a gull"])[0])
 
 
 # ---- Removal ----
