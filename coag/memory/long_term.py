@@ -31,7 +31,7 @@ from coag.store import (
     StoreConfig,
 )
 
-from .dynamics import MemoryDynamics, MemoryDynamicsConfig
+from .dynamics import MemoryDynamics, MemoryDynamicsConfig, read_all
 from .procedural import ProceduralMemory
 from .recall import Recall, Recaller, RecallSource, found_by_id
 from .retraction import Revocation, chain_of, forgotten, retracted
@@ -449,7 +449,7 @@ async def _written(
         return await written(store, batch, readable, look_around=look_around)
     results, read = await asyncio.gather(  # the texts are read while the store embeds them
         written(store, batch, readable, look_around=look_around),
-        at_work.read([record for record, _ in batch]),
+        read_all([record for record, _ in batch], at_work.appraise),
     )
     said_by = [record.provenance.trust for record, _ in batch]
     await at_work.encoded(results, said_by, store, read)

@@ -23,7 +23,7 @@ from .appraisal import AT_REST, Appraise, VaderAppraisal, arousal_of
 from .archive import ArchiveEntry, ArchiveReason, MemoryArchive
 from .encoding import FLASHBULB_INTENSITY, attention, encode, yerkes_dodson
 from .engine import MemoryDynamics, MemoryDynamicsConfig
-from .features import ContentFeatures, features_of
+from .features import ContentFeatures, features_of, read_all
 from .file import DYNAMICS_FILE, DynamicsFile
 from .forgetting import (
     NEUTRAL_STRENGTH,
@@ -122,6 +122,7 @@ __all__ = [
     "neutral_stability",
     "NEUTRAL_STRENGTH",
     "reconsolidated",
+    "read_all",
     "rivals",
     "suppressed",
     "pick_involuntary",

@@ -19,7 +19,7 @@ from .aging import first_confidence, heard, schema_fit, with_schema
 from .appraisal import Appraise, VaderAppraisal
 from .archive import MemoryArchive
 from .encoding import encode
-from .features import ContentFeatures, features_of
+from .features import ContentFeatures, read_features
 from .file import DynamicsFile
 from .forgetting import is_exempt, used
 from .links import RecordLinks
@@ -39,10 +39,11 @@ _SAME_RECALL = 60.0
 cycle."""
 _CONTAGION = 0.5
 """Share of the way to the feeling of a text of full valence that the mood goes."""
-_YIELD_EVERY = 50
-"""After so many texts other tasks of the loop have their turn."""
 _QUESTIONS = 32
 """Questions that are remembered for that."""
+
+_Fitting = Callable[[RecordState], RecordState]
+"""What lets a new state fit what is known."""
 
 
 class MemoryDynamics:
@@ -143,29 +144,6 @@ class MemoryDynamics:
 
     # ---- Writing ----
 
-    async def read(self, records: Iterable[Record]) -> dict[str, ContentFeatures]:
-        """What is in the texts of records, by id; a store that embeds them meanwhile loses nothing.
-
-        Where the appraisal of a text fails, that is logged: the record begins as if there were
-        no appraisal.
-        """
-        found: dict[str, ContentFeatures] = {}
-        for number, record in enumerate(records, start=1):
-            found[record.id] = self._features_of(record)
-            if number % _YIELD_EVERY == 0:
-                await asyncio.sleep(0)
-        return found
-
-    def _features_of(self, record: Record) -> ContentFeatures:
-        try:
-            return features_of(record.text, self.appraise)
-        # An appraisal is somebody else's code and may raise anything; the record is stored.
-        except Exception as error:
-            _LOG.warning(
-                "Record %s was not appraised. %s: %s", record.id, type(error).__name__, error
-            )
-            return features_of(record.text)
-
     async def encoded(
         self,
         results: Sequence[Remembered],
@@ -182,7 +160,7 @@ class MemoryDynamics:
             results: What was remembered.
             said_by: The trust of who said each of them now.
             store: Where they are.
-            read: What `read` found in their texts; what is missing is read now.
+            read: What is in their texts; what is missing is read now.
         """
         records = list({one.record.id: one.record for one in results}.values())
         new = [one for one in results if one.new and not one.merged]
@@ -195,10 +173,7 @@ class MemoryDynamics:
             _LOG.warning("Records are stored, but have no state yet. %s", error)
 
     def _encode(
-        self,
-        records: Sequence[Record],
-        fits: Callable[[RecordState], RecordState],
-        read: Mapping[str, ContentFeatures],
+        self, records: Sequence[Record], fits: _Fitting, read: Mapping[str, ContentFeatures]
     ) -> None:
         now, traits = self._now(), self.traits
         mood = self._mood.now(now, traits) if self.settings.mood else None
@@ -229,9 +204,7 @@ class MemoryDynamics:
         if self.matters is not None:
             await self.run(await self.matters.compared(said, store))
 
-    async def _schema_fits(
-        self, records: Sequence[Record], store: RecordStore
-    ) -> Callable[[RecordState], RecordState]:
+    async def _schema_fits(self, records: Sequence[Record], store: RecordStore) -> _Fitting:
         """What lets new states fit the clusters of what is known."""
         centroids = {} if self.settings.schema_encoding is None else self.schemas.centroids()
         if not centroids:
@@ -267,7 +240,7 @@ class MemoryDynamics:
     ) -> RecordState:
         state = encode(
             record.id,
-            features or self._features_of(record),
+            features or read_features(record, self.appraise),
             at=at,
             settings=self.settings,
             traits=traits,

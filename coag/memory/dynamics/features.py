@@ -7,16 +7,22 @@ language has none, and is encoded as neutral. A model may give the same features
 
 from __future__ import annotations
 
+import asyncio
+import logging
 import re
+from collections.abc import Iterable
 
 from pydantic import Field
 
-from coag.schema import Mood, Value
+from coag.schema import Mood, Record, Value
 
 from .appraisal import Appraise, arousal_of
 
+_LOG = logging.getLogger(__name__)
 _CHARACTERS = 4_000
 """Characters of a text that are looked at."""
+_YIELD_EVERY = 50
+"""After so many texts other tasks of the loop have their turn."""
 
 
 class ContentFeatures(Value, allow_inf_nan=False):
@@ -216,3 +222,29 @@ def features_of(text: str, appraise: Appraise | None = None) -> ContentFeatures:
     if not isinstance(feeling, Mood):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TypeError(f"The appraisal of a text gave {feeling!r}; it must give a Mood.")
     return ContentFeatures(**found, sentiment=feeling.valence, arousal=feeling.arousal)
+
+
+def read_features(record: Record, appraise: Appraise | None = None) -> ContentFeatures:
+    """The features of a record's text; where its appraisal fails, those without an appraisal.
+
+    That is logged.
+    """
+    try:
+        return features_of(record.text, appraise)
+    # An appraisal is somebody else's code and may raise anything; the record is to be stored.
+    except Exception as error:
+        name = type(error).__name__
+        _LOG.warning("Record %s was not appraised. %s: %s", record.id, name, error)
+        return features_of(record.text)
+
+
+async def read_all(
+    records: Iterable[Record], appraise: Appraise | None = None
+) -> dict[str, ContentFeatures]:
+    """The features of the texts of records, by id, while other tasks have their turn."""
+    found: dict[str, ContentFeatures] = {}
+    for number, record in enumerate(records, start=1):
+        found[record.id] = read_features(record, appraise)
+        if number % _YIELD_EVERY == 0:
+            await asyncio.sleep(0)
+    return found
