@@ -195,8 +195,11 @@ def ask(question: str, *, yes: bool) -> None:
 
 
 @contextmanager
-def shown_progress(what: str, total: int | None) -> Generator[Callable[[int], None]]:
-    """Yields what shows how far it is: a bar, or a line now and then without a terminal."""
+def shown_progress(what: str, total: int | None) -> Generator[Callable[..., None]]:
+    """Yields what shows how far it is: a bar, or a line now and then without a terminal.
+
+    It is called with how many are done and, where that changes, what is being done.
+    """
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -210,12 +213,12 @@ def shown_progress(what: str, total: int | None) -> Generator[Callable[[int], No
         task = bar.add_task(what, total=total)
         last = time.monotonic()
 
-        def show(done: int) -> None:
+        def show(done: int, doing: str = what) -> None:
             nonlocal last
-            bar.update(task, completed=done)
+            bar.update(task, completed=done, description=doing)
             if not console.is_terminal and time.monotonic() - last >= _SECONDS:
                 last = time.monotonic()
-                say(f"{what}: {done:,}" + ("" if total is None else f" of {total:,}"))
+                say(f"{doing}: {done:,}" + ("" if total is None else f" of {total:,}"))
 
         yield show
 

@@ -24,6 +24,7 @@ from coag.memory.dynamics import (
     MemoryDynamicsSettings,
     owners_of,
 )
+from coag.models import ModelSpec, StructuredModel
 from coag.schema import Record
 from coag.store import RecordStore, short_id
 
@@ -49,11 +50,11 @@ Owner = Annotated[
 ]
 Folder = Annotated[
     str | None,
-    typer.Argument(metavar="[FOLDER]", help="The memory's folder; the same as --memory."),
+    typer.Argument(metavar="[FOLDER]", help="Another way to give --memory."),
 ]
 
 
-def sleep(
+def sleep(  # noqa: PLR0913, PLR0917 - a command has as many arguments as options
     folder: Folder = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show what would change, and change nothing.")
@@ -61,6 +62,14 @@ def sleep(
     seconds: Annotated[
         float | None,
         typer.Option(metavar="N", min=0.0, help="Stop after so long; the next sleep goes on."),
+    ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SPEC",
+            help="Who writes gists and reflects on notes: `URL#NAME`, `ollama:NAME` or another "
+            "that `coag chat` takes; without one rules do.",
+        ),
     ] = None,
     owner: Owner = None,
     memory: Memory = None,
@@ -70,16 +79,18 @@ def sleep(
 ) -> None:
     """Consolidates a memory: fading, archive, gists, feelings, clusters, links.
 
-    It asks no model. It may be interrupted at any time; the next sleep goes on where it stopped.
+    It may be interrupted at any time; the next sleep goes on where it stopped, and asks a model
+    nothing that was answered before.
 
-    Example: coag memory sleep ~/robbie --dry-run
+    Example: coag memory sleep -m ~/robbie --model http://127.0.0.1:8080/v1#qwen
 
     Exit code 0: done, or out of time; 1: a step failed; 2: wrongly called.
     """
     place = place_of(folder or memory, embedder)
+    spec = None if model is None else ModelSpec.parse(model)
     with file_of(place) as file:
         reports = [
-            run(_slept(place, name, settings, file, dry_run=dry_run, seconds=seconds))
+            run(_slept(place, name, settings, file, spec, dry_run=dry_run, seconds=seconds))
             for name, settings in chosen(file, owner).items()
         ]
     for report in reports:
@@ -100,25 +111,31 @@ async def _slept(
     owner: str,
     settings: MemoryDynamicsSettings,
     file: DynamicsFile,
+    spec: ModelSpec | None,
     *,
     dry_run: bool,
     seconds: float | None,
 ) -> SleepReport:
     dynamics = MemoryDynamics(settings, path=file.path, owner=owner)
+    client = None if spec is None or dry_run else spec.open()
+    what = f"sleep of {line(owner, 40)}"
     try:
         async with opened(place) as store:
             memory = LongTermMemory(
                 store, scope=await _scopes(store, owner, file), dynamics=dynamics
             )
-            with shown_progress(f"sleep of {line(owner, 40)}", None) as progress:
+            with shown_progress(what, None) as progress:
                 return await consolidate(
                     memory,
+                    model=None if client is None else StructuredModel(client),
                     dry_run=dry_run,
                     most_seconds=seconds,
-                    on_progress=lambda _, examined: progress(examined),
+                    on_progress=lambda step, examined: progress(examined, f"{what}, {step}"),
                 )
     finally:
         dynamics.close()
+        if client is not None:
+            await client.close()
 
 
 async def _scopes(store: RecordStore, owner: str, file: DynamicsFile) -> Scopes:

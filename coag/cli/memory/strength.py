@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -61,10 +62,10 @@ def strength(
 ) -> None:
     """Shows how well records are kept, and when they fade; of one its gist and drift too.
 
-    Example: coag memory strength ~/robbie 1f0c22aa
+    Example: coag memory strength 1f0c22aa -m ~/robbie
     """
-    if folder is not None and memory is not None and name is None:
-        folder, name = None, folder  # the folder is known: this is the record
+    if folder is not None and name is None and not _is_place(folder):
+        folder, name = None, folder  # only the record is given here
     place = place_of(folder or memory, embedder)
     now = seconds(SystemClock().now())
     with file_of(place) as file:
@@ -88,6 +89,11 @@ def strength(
                     shown = [*_whole(one, record, settings, now, MemoryArchive(file))]
                 for text in shown:
                     typer.echo(f"  {text}")
+
+
+def _is_place(given: str) -> bool:
+    """Whether an argument names a memory, and not a record."""
+    return "://" in given or Path(given).expanduser().exists()
 
 
 def _weakest(
@@ -199,7 +205,7 @@ def persona(
 ) -> None:
     """Shows the versions of a personality; applies, refuses or takes back one.
 
-    Example: coag memory persona ~/robbie --back-to 0
+    Example: coag memory persona -m ~/robbie --back-to 0
     """
     wanted = {"apply": apply, "refuse": refuse, "back-to": back_to}
     given = {name: number for name, number in wanted.items() if number is not None}

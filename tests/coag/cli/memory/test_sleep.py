@@ -11,8 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from kits.fake_server import FakeServer, openai_body
 from kits.remembered import remembered
-from kits.sleepers import Calendar
+from kits.sleepers import LONG, Calendar
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
 
 from coag.memory import LongTermMemory
 from coag.memory.consolidation import SleepJournal, sleep
@@ -27,8 +30,11 @@ CHAINED = OLD.model_copy(update={"supersedes": FIRST.id})
 LATER = remembered("So it was charged.", lineage=Lineage(derived_from=(OLD.id,)))
 
 
-async def _lived(folder: Path, *records: Record) -> None:
-    """An agent's memory that slept long ago; all but the first of its records are used since."""
+async def _lived(folder: Path, *records: Record, days: float = 0.0) -> None:
+    """An agent's memory that slept long ago; all but the first of its records are used since.
+
+    Those were last used so many days ago.
+    """
     clock = Calendar(SystemClock().now() - timedelta(days=400))
     store = ChromaStore(folder / "long_term", HashEmbedder(64))
     await store.add(records)
@@ -36,7 +42,7 @@ async def _lived(folder: Path, *records: Record) -> None:
     memory = LongTermMemory(store, scope="alice", dynamics=dynamics)
     await sleep(memory)
     states = dynamics.states.get([one.id for one in records[1:]]).values()
-    dynamics.states.put(replace(one, used_at=one.used_at + 400 * DAY) for one in states)
+    dynamics.states.put(replace(one, used_at=one.used_at + (400 - days) * DAY) for one in states)
     await memory.close()
 
 
@@ -82,6 +88,26 @@ def test_a_sleep_may_be_stopped_and_its_report_read_by_a_program(say: Say, lived
     assert first["stopped_at"] == "encode"
     second = json.loads(say("memory", "sleep", str(lived), "--json").out)
     assert (second["resumed_at"], second["stopped_at"]) == ("encode", "")
+
+
+def test_a_model_writes_the_gists_of_a_sleep(say: Say, lived: Path) -> None:
+    gist = "Ann promised to bring the red ladder back by 5 May."
+
+    async def answer(body: dict[str, Any], request: Request) -> Response:
+        del body, request
+        return JSONResponse(openai_body({"content": json.dumps({"gist": gist})}))
+
+    asyncio.run(_lived(lived.parent / "bob", OLD, remembered(LONG), days=100))
+    server = FakeServer(answer)
+    server.start()
+    place = ("memory", "sleep", "-m", str(lived.parent / "bob"), "--model", f"{server.url}/v1#tiny")
+    assert say(*place, "--dry-run").code == 0
+    assert server.seen == []
+    done = json.loads(say(*place, "--json").out)
+    server.stop()
+    assert done["model_calls"] == len(server.seen) == 1
+    shown = say("memory", "strength", remembered(LONG).id, "-m", str(lived.parent / "bob")).out
+    assert gist in shown
 
 
 def test_two_sleeps_at_once_are_refused(say: Say, lived: Path) -> None:
