@@ -132,6 +132,9 @@ class ScriptedModel(ModelClient, Component[ScriptedModelConfig]):
         script: Answers each request.
         name: What the model is called in records.
         model_info: What it claims to be able to do; by default all but vision.
+
+    Raises:
+        TypeError: The script is no function, as a list of answers.
     """
 
     component_config_schema = ScriptedModelConfig
@@ -142,6 +145,11 @@ class ScriptedModel(ModelClient, Component[ScriptedModelConfig]):
         self, script: Script, *, name: str = "scripted", model_info: ModelInfo | None = None
     ) -> None:
         super().__init__()
+        if not callable(script):
+            raise TypeError(
+                f"A script is a function of the request, not {script!r}. For answers in their "
+                "order give ScriptedModel(scripted_answers([...])) of coag.models."
+            )
         self.name = name
         self.requests: deque[ScriptedRequest] = deque(maxlen=_KEPT_REQUESTS)
         self.calls = 0

@@ -187,3 +187,9 @@ def test_a_script_that_cannot_be_written_down_is_named() -> None:
         model.dump_component()
     with pytest.raises(ConfigurationError, match="lambda"):
         ScriptedModel(lambda _: "").dump_component()
+
+
+def test_a_script_that_is_no_function_is_refused_at_once() -> None:
+    answers: Any = ["Noted."]
+    with pytest.raises(TypeError, match=r"not \['Noted.'\].*scripted_answers"):
+        ScriptedModel(answers)
