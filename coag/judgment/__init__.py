@@ -1,0 +1,48 @@
+"""Judgment: which capability pays after which, learned from what was done.
+
+A `CapabilityGraph` holds capabilities and the edges between them. `advise` says what may come next,
+`reinforce` learns from what was done, `harvest` finds route patterns. The energy field of the paper
+(`context_energy`) is one way to tell what a task is about.
+
+Source: W. K. Million, Judgment Preservation in Persistent AI Agents (2026).
+"""
+
+from .field import TorusField, context_energy, places_by_index, places_by_meaning
+from .graph import START, Capability, CapabilityGraph, Edge
+from .patterns import HarvestSettings, RoutePattern, Step, biases_of, harvest
+from .routing import (
+    Advice,
+    Advising,
+    RoutingSettings,
+    advise,
+    chances,
+    choose,
+    confidence,
+    reinforce,
+    score,
+)
+
+__all__ = [
+    "START",
+    "Capability",
+    "CapabilityGraph",
+    "Edge",
+    "RoutingSettings",
+    "Advising",
+    "Advice",
+    "advise",
+    "choose",
+    "chances",
+    "score",
+    "confidence",
+    "reinforce",
+    "Step",
+    "RoutePattern",
+    "HarvestSettings",
+    "harvest",
+    "biases_of",
+    "TorusField",
+    "context_energy",
+    "places_by_index",
+    "places_by_meaning",
+]
