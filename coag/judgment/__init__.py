@@ -8,8 +8,8 @@ Source: W. K. Million, Judgment Preservation in Persistent AI Agents (2026).
 """
 
 from .field import TorusField, context_energy, places_by_index, places_by_meaning
-from .graph import START, Capability, CapabilityGraph, Edge
-from .patterns import HarvestSettings, RoutePattern, Step, biases_of, harvest
+from .graph import START, Capability, CapabilityEdge, CapabilityGraph
+from .patterns import HarvestSettings, RoutePattern, RouteStep, biases_of, harvest
 from .routing import (
     Advice,
     Advising,
@@ -26,7 +26,7 @@ __all__ = [
     "START",
     "Capability",
     "CapabilityGraph",
-    "Edge",
+    "CapabilityEdge",
     "RoutingSettings",
     "Advising",
     "Advice",
@@ -36,7 +36,7 @@ __all__ = [
     "score",
     "confidence",
     "reinforce",
-    "Step",
+    "RouteStep",
     "RoutePattern",
     "HarvestSettings",
     "harvest",

@@ -39,7 +39,7 @@ class Capability:
 
 
 @dataclass(slots=True, kw_only=True)
-class Edge:
+class CapabilityEdge:
     """That one capability can follow another, and what was learned of it."""
 
     source: str
@@ -78,16 +78,16 @@ class CapabilityGraph:
     """
 
     def __init__(
-        self, capabilities: Iterable[Capability], edges: Iterable[Edge] | None = None
+        self, capabilities: Iterable[Capability], edges: Iterable[CapabilityEdge] | None = None
     ) -> None:
         self.capabilities: dict[str, Capability] = {}
-        self._edges: dict[str, dict[str, Edge]] = {START: {}}
+        self._edges: dict[str, dict[str, CapabilityEdge]] = {START: {}}
         listed = tuple(capabilities)
         for one in listed:
             self._insert(one)
         if edges is None:
             edges = (
-                Edge(source=a.name, target=b.name, utility=b.utility, cost=b.cost)
+                CapabilityEdge(source=a.name, target=b.name, utility=b.utility, cost=b.cost)
                 for a in listed
                 for b in listed
                 if a is not b
@@ -113,7 +113,9 @@ class CapabilityGraph:
         capabilities = [_made(Capability, one) for one in _list(manifest, "capabilities")]
         if manifest.get("edges") is None:
             return CapabilityGraph(capabilities)
-        return CapabilityGraph(capabilities, [_made(Edge, one) for one in _list(manifest, "edges")])
+        return CapabilityGraph(
+            capabilities, [_made(CapabilityEdge, one) for one in _list(manifest, "edges")]
+        )
 
     def to_json(self) -> dict[str, Any]:
         """The graph as a manifest, with all that was learned."""
@@ -122,11 +124,11 @@ class CapabilityGraph:
             "edges": [asdict(edge) for edge in self.edges()],
         }
 
-    def edges(self) -> list[Edge]:
+    def edges(self) -> list[CapabilityEdge]:
         """All edges, by source."""
         return [edge for leaving in self._edges.values() for edge in leaving.values()]
 
-    def leaving(self, source: str) -> list[Edge]:
+    def leaving(self, source: str) -> list[CapabilityEdge]:
         """The edges of a source.
 
         Raises:
@@ -134,7 +136,7 @@ class CapabilityGraph:
         """
         return list(self._edges[self._known(source)].values())
 
-    def edge(self, source: str, target: str) -> Edge:
+    def edge(self, source: str, target: str) -> CapabilityEdge:
         """The edge between two; one that was not expected is made.
 
         What the agent did is learned from, also where nobody thought that the one follows the
@@ -148,7 +150,9 @@ class CapabilityGraph:
         if target not in self._edges[source]:
             if source == target:
                 of = self.capabilities[target]
-                edge = Edge(source=source, target=target, utility=of.utility, cost=of.cost)
+                edge = CapabilityEdge(
+                    source=source, target=target, utility=of.utility, cost=of.cost
+                )
                 self._edges[source][target] = edge
             else:
                 self._join(self._prior(source, target))
@@ -199,7 +203,7 @@ class CapabilityGraph:
         self.capabilities[one.name] = one
         self._edges[one.name] = {}
 
-    def _join(self, edge: Edge) -> None:
+    def _join(self, edge: CapabilityEdge) -> None:
         for one in edge.key:
             self._known(one)
         if edge.target == START or (edge.source == edge.target and not edge.tries):
@@ -215,9 +219,9 @@ class CapabilityGraph:
             _check(where, getattr(edge, field), low, 2.5 if field == "weight" else 1)
         self._edges[edge.source][edge.target] = edge
 
-    def _prior(self, source: str, target: str) -> Edge:
+    def _prior(self, source: str, target: str) -> CapabilityEdge:
         of = self.capabilities[target]
-        return Edge(source=source, target=target, utility=of.utility, cost=of.cost)
+        return CapabilityEdge(source=source, target=target, utility=of.utility, cost=of.cost)
 
     def _start_at(self, one: Capability) -> None:
         if one.name not in self._edges[START]:
@@ -244,9 +248,7 @@ def _list(manifest: Mapping[str, Any], name: str) -> Sequence[Mapping[str, Any]]
     value = manifest.get(name)
     listed = cast("list[Any]", value) if isinstance(value, list | tuple) else None
     if listed is None or not all(isinstance(one, Mapping) for one in listed):
-        raise ConfigurationError(
-            f"{name!r} of a manifest must be a list of objects, got {value!r}."
-        )
+        raise ConfigurationError(f"{name!r} of a manifest must be a list of objects: {value!r}.")
     return cast("Sequence[Mapping[str, Any]]", listed)
 
 

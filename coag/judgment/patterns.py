@@ -18,7 +18,7 @@ from statistics import fmean, pstdev
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class RouteStep:
     """One capability that was used after another."""
 
     source: str
@@ -71,7 +71,7 @@ class RoutePattern:
 
 
 def harvest(
-    steps: Sequence[Step], settings: HarvestSettings | None = None
+    steps: Sequence[RouteStep], settings: HarvestSettings | None = None
 ) -> tuple[RoutePattern, ...]:
     """The patterns of a trace, the strongest of each kind first."""
     settings = settings or HarvestSettings()
@@ -100,7 +100,7 @@ def biases_of(
     return dict(added)
 
 
-def _wormholes(steps: Sequence[Step], settings: HarvestSettings) -> list[RoutePattern]:
+def _wormholes(steps: Sequence[RouteStep], settings: HarvestSettings) -> list[RoutePattern]:
     by_edge: dict[tuple[str, str], list[float]] = defaultdict(list)
     for step in steps:
         by_edge[step.source, step.target].append(step.net)
@@ -117,7 +117,7 @@ def _wormholes(steps: Sequence[Step], settings: HarvestSettings) -> list[RoutePa
     return found
 
 
-def _attractors(steps: Sequence[Step], settings: HarvestSettings) -> list[RoutePattern]:
+def _attractors(steps: Sequence[RouteStep], settings: HarvestSettings) -> list[RoutePattern]:
     uses = Counter(step.target for step in steps)
     if len(uses) < 3:
         return []
@@ -130,7 +130,7 @@ def _attractors(steps: Sequence[Step], settings: HarvestSettings) -> list[RouteP
     ]
 
 
-def _resonances(steps: Sequence[Step], settings: HarvestSettings) -> list[RoutePattern]:
+def _resonances(steps: Sequence[RouteStep], settings: HarvestSettings) -> list[RoutePattern]:
     """Circles: capabilities that followed each other and led back to the first."""
     circles: dict[tuple[str, ...], list[float]] = defaultdict(list)
     for at in range(len(steps)):

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from coag.errors import ConfigurationError
 
-from .graph import CapabilityGraph, Edge
+from .graph import CapabilityEdge, CapabilityGraph
 
 WEIGHT_BOUND = 2.5
 """A learned weight stays within this, on both sides (equation 2)."""
@@ -78,12 +78,12 @@ class Advising:
     settings: RoutingSettings = DEFAULTS
 
 
-def confidence(edge: Edge, settings: RoutingSettings = DEFAULTS) -> float:
+def confidence(edge: CapabilityEdge, settings: RoutingSettings = DEFAULTS) -> float:
     """How far an edge's weight counts, from 0, never tried, towards 1."""
     return edge.tries / (edge.tries + settings.evidence) if edge.tries else 0.0
 
 
-def score(edge: Edge, now: Advising) -> float:
+def score(edge: CapabilityEdge, now: Advising) -> float:
     """Equation 1: utility, cost, novelty, learned weight, bias of patterns, context."""
     how = now.settings
     return (
@@ -156,7 +156,7 @@ def reinforce(
     cost: float = 0.0,
     trust: float = 1.0,
     settings: RoutingSettings = DEFAULTS,
-) -> Edge:
+) -> CapabilityEdge:
     """Equation 2: learns from what was done, whether it was advised or not.
 
     Args:
@@ -190,7 +190,7 @@ def reinforce(
     return edge
 
 
-def _why(edge: Edge, now: Advising) -> str:
+def _why(edge: CapabilityEdge, now: Advising) -> str:
     parts = [f"expected {edge.utility:.2f}", f"cost {edge.cost:.2f}"]
     if edge.tries:
         sure = confidence(edge, now.settings)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from coag.errors import ConfigurationError
-from coag.judgment import START, Capability, CapabilityGraph, Edge
+from coag.judgment import START, Capability, CapabilityEdge, CapabilityGraph
 
 
 def graph() -> CapabilityGraph:
@@ -102,4 +102,4 @@ def test_an_unknown_capability_is_named() -> None:
 
 
 def test_an_edge_knows_its_ends() -> None:
-    assert Edge(source="a", target="b").key == ("a", "b")
+    assert CapabilityEdge(source="a", target="b").key == ("a", "b")

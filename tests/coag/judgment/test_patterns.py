@@ -5,15 +5,15 @@ from __future__ import annotations
 import random
 from itertools import pairwise
 
-from coag.judgment import Step, biases_of, harvest
+from coag.judgment import RouteStep, biases_of, harvest
 
 
-def steps(*names: str, reward: float = 0.9) -> list[Step]:
-    return [Step(source=a, target=b, reward=reward) for a, b in pairwise(names)]
+def steps(*names: str, reward: float = 0.9) -> list[RouteStep]:
+    return [RouteStep(source=a, target=b, reward=reward) for a, b in pairwise(names)]
 
 
 def test_an_edge_that_pays_again_and_again_is_a_wormhole() -> None:
-    found = harvest([Step(source="a", target="b", reward=0.9)] * 5)
+    found = harvest([RouteStep(source="a", target="b", reward=0.9)] * 5)
     (wormhole,) = (one for one in found if one.kind == "wormhole")
     assert wormhole.route == ("a", "b")
     assert wormhole.uses == 5
@@ -22,7 +22,7 @@ def test_an_edge_that_pays_again_and_again_is_a_wormhole() -> None:
 
 def test_an_edge_that_pays_by_chance_is_none() -> None:
     draw = random.Random(0)
-    assert not harvest([Step(source="a", target="b", reward=draw.random()) for _ in range(40)])
+    assert not harvest([RouteStep(source="a", target="b", reward=draw.random()) for _ in range(40)])
 
 
 def test_a_circle_that_pays_is_one_resonance_wherever_it_begins() -> None:
@@ -33,8 +33,8 @@ def test_a_circle_that_pays_is_one_resonance_wherever_it_begins() -> None:
 
 
 def test_what_is_used_far_more_than_the_rest_is_an_attractor_and_adds_nothing() -> None:
-    trace = [Step(source="x", target="a", reward=0.2) for _ in range(60)]
-    trace += [Step(source="x", target=name, reward=0.2) for name in "bcdefgh"]
+    trace = [RouteStep(source="x", target="a", reward=0.2) for _ in range(60)]
+    trace += [RouteStep(source="x", target=name, reward=0.2) for name in "bcdefgh"]
     found = harvest(trace)
     assert [one.route for one in found] == [("a",)]
     assert biases_of(found) == {}
