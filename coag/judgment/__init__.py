@@ -9,6 +9,7 @@ Source: W. K. Million, Judgment Preservation in Persistent AI Agents (2026).
 
 from .field import TorusField, context_energy, places_by_index, places_by_meaning
 from .graph import START, Capability, CapabilityEdge, CapabilityGraph
+from .off_policy import LoggedChoice, Policy, ValueEstimate, doubly_robust, ips, snips
 from .patterns import HarvestSettings, RoutePattern, RouteStep, biases_of, harvest
 from .routing import (
     Advice,
@@ -41,6 +42,12 @@ __all__ = [
     "HarvestSettings",
     "harvest",
     "biases_of",
+    "LoggedChoice",
+    "Policy",
+    "ValueEstimate",
+    "ips",
+    "snips",
+    "doubly_robust",
     "TorusField",
     "context_energy",
     "places_by_index",
