@@ -105,10 +105,11 @@ _Delivery = Annotated[
     ),
 ]
 _Depth = Annotated[
-    Literal["full", "compact"] | None,
+    Literal["full", "compact", "auto"] | None,
     Option(
         metavar="DEPTH",
-        help="One model call a phase (full, the default), or one a cycle (compact) (CoAG).",
+        help="One model call a phase (full, the default), one a cycle (compact), or as each cycle "
+        "needs (auto) (CoAG).",
     ),
 ]
 _World = Annotated[

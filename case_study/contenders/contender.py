@@ -33,8 +33,8 @@ class Contender(Value):
     """What it is, in a sentence."""
     kind: Kind
     """What it is made of: a policy without a model, AutoGen's `AssistantAgent`, or `CoagAgent`."""
-    depth: Literal["full", "compact"] = "full"
-    """CoAG: one model call a phase, or one a cycle."""
+    depth: Literal["full", "compact", "auto"] = "full"
+    """CoAG: one model call a phase, one a cycle, or as many as each cycle needs."""
     grounded: bool = False
     """CoAG: whether the domain proposes the candidates instead of the model."""
     without: tuple[Part, ...] = ()
@@ -84,6 +84,7 @@ _SUMMARIES = {
     "plain-guarded": "the same behind our constraints and progress detector",
     "coag-compact": "CoAG with one model call a cycle",
     "coag-full": "CoAG with one model call a phase",
+    "coag-auto": "CoAG with no model call, one, or one a phase, as each cycle needs",
     "coag-compact-grounded": "CoAG compact over the candidates that the domain proposes",
     "coag-full-grounded": "CoAG full over the candidates that the domain proposes",
     "coag-compact-aware": "CoAG compact with situational awareness",
@@ -123,7 +124,7 @@ def _made(name: str, summary: str) -> Contender:
     if name.startswith("coag"):
         fields |= {
             "constrained": True,
-            "depth": "compact" if "compact" in name else "full",
+            "depth": next((one for one in ("compact", "auto") if one in name), "full"),
             "grounded": name.endswith("-grounded"),
             "aware": name.endswith("-aware"),
             "dynamics": name.endswith("-dynamics"),

@@ -51,8 +51,9 @@ class CaseRequest(Value):
     episode to episode then, alike for both. None: a scenario's episodes share one memory."""
     delivery: Delivery = "constraint"
     """CoAG only, `evolution`: how the change of requirements reaches the agent."""
-    depth: Literal["full", "compact"] = "full"
-    """`coag` only: one model call a phase, or one a cycle; a contender has its own depth."""
+    depth: Literal["full", "compact", "auto"] = "full"
+    """`coag` only: one model call a phase, one a cycle, or as many as each cycle needs; a
+    contender has its own depth."""
     world: str | None = None
     """Where a world is served; None to serve one here."""
     place: Place = "served"

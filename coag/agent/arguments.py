@@ -242,8 +242,10 @@ class AgentArguments:
     )
     """`stock`: the agent shows what AssistantAgent shows. `phases`: a `ThoughtEvent` for every
     phase, too. The trace, OpenTelemetry and `PhaseConsole` have them anyway."""
-    depth: Literal["full", "compact"] = DEFAULT
+    depth: Literal["full", "compact", "auto"] = DEFAULT
     """See `CycleSettings` for this and the following arguments."""
+    close_scores: float = DEFAULT
+    compile_after: int = DEFAULT
     selection: Literal["model", "rank"] = DEFAULT
     proposal: Literal["auto", "native", "json", "grounded"] = DEFAULT
     parallel: bool = DEFAULT

@@ -15,6 +15,7 @@ from coag.compat import ToolRunner
 from coag.context import CoagContext
 from coag.cycle import (
     ActionRule,
+    CompiledProcedures,
     ConstraintSet,
     CycleSettings,
     Deps,
@@ -27,8 +28,10 @@ from coag.cycle import (
 )
 from coag.errors import ConfigurationError, UnknownNameError
 from coag.memory import (
+    GateSettings,
     MemoryActions,
     MemorySituation,
+    compiling_objections,
     place_of,
 )
 from coag.models import StructuredModel
@@ -199,8 +202,13 @@ class Mind:
             rewriting=self.rewriting and "rewriting" not in settings.ablations,
             remembering=self.remembering,
         )
+        compiled = self._compiled(settings)
         modules = ModuleHost(
-            (*given.modules, *modules_of(self.memory, given.modules, context.memory_for_now)),
+            (
+                *given.modules,
+                *modules_of(self.memory, given.modules, context.memory_for_now),
+                *(() if compiled is None else (compiled,)),
+            ),
             seconds=settings.module_seconds,
             action_seconds=given.tool_timeout,
             on_problem=lambda name, problem: self.deps.note(
@@ -224,6 +232,7 @@ class Mind:
             clock=clock,
             ids=context.ids,
             memory=self.memory,
+            compiled=compiled,
             approvals=approvals_of(given.approval, given.approve, clock, context.ids),
             agent=given.name,
             constraints=ConstraintSet(
@@ -238,6 +247,23 @@ class Mind:
             run=lambda: trace.run_id,
             system_message=given.system_message or "",
             environment=given.environment,
+        )
+
+    def _compiled(self, settings: CycleSettings) -> CompiledProcedures | None:
+        """What learns procedures from repeated success, where the depth is to depend on them."""
+        if settings.depth != "auto":
+            return None
+        context, gate = self.context, self.arguments.gate or GateSettings()
+
+        def objection(text: str) -> str:
+            untrusted = untrusted_texts(context)
+            return " ".join(compiling_objections(text, untrusted=untrusted, gate=gate))
+
+        return CompiledProcedures(
+            self.arguments.name,
+            after=settings.compile_after,
+            objection=objection,
+            note=lambda text: self.deps.note(context, "compiled", text),
         )
 
     def _check(self, settings: CycleSettings) -> None:

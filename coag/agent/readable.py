@@ -14,7 +14,7 @@ from autogen_core.models import ChatCompletionClient, LLMMessage, SystemMessage
 from autogen_core.tools import StaticStreamWorkbench, Workbench
 
 from coag.context import CoagContext
-from coag.cycle import ConstraintSet
+from coag.cycle import CompiledProcedure, ConstraintSet
 from coag.memory import LongTermMemory, ProceduralMemory
 from coag.schema import Environment, TraceRecord, TraceSink
 from coag.tracing import RunFolder
@@ -128,6 +128,12 @@ class ReadableAgent:
     def procedures(self) -> ProceduralMemory:
         """The prompts that the agent works by, with all their versions."""
         return self._mind.deps.procedures
+
+    @property
+    def compiled_procedures(self) -> tuple[CompiledProcedure, ...]:
+        """What it does without asking its model (`depth="auto"`), the oldest first."""
+        compiled = self._mind.deps.compiled
+        return () if compiled is None else compiled.procedures
 
     @property
     def long_term_memory(self) -> LongTermMemory:

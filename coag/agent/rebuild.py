@@ -75,6 +75,8 @@ class ReplayDoubles:
     """Makes what takes the place of each source of internal actions."""
     reconcile: AskReconciliation
     """Answers what became of actions of unknown outcome."""
+    depth: str | None = None
+    """How the cycles of a fork deliberated, where that was changed."""
     proposal: str | None = None
     """What `proposal="auto"` came to, by a model that is not here; None if that is not known."""
     remembering: bool = True
@@ -105,6 +107,7 @@ def staged(agent: CoagAgent, doubles: ReplayDoubles) -> Mind:
         logs=None,
         rewriting=doubles.rewriting,
         proposal=decided,
+        depth=given.depth if doubles.depth is None else cast("Any", doubles.depth),
     )
     mind = Mind(own, remembers=doubles.remembering)
     mind.trace.run_id, mind.trace.sink = doubles.run, doubles.trace

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 from rich.table import Table
@@ -38,6 +38,10 @@ At = Annotated[
     ),
 ]
 OtherModel = Annotated[str | None, typer.Option(metavar="SPEC", help="Continue with this model.")]
+OtherDepth = Annotated[
+    Literal["full", "compact", "auto"] | None,
+    typer.Option(metavar="DEPTH", help="Deliberate like this from there on: full, compact, auto."),
+]
 WithoutRecord = Annotated[
     list[str] | None,
     typer.Option(metavar="ID", help="As if this record had never been written."),
@@ -78,6 +82,7 @@ def fork(  # noqa: PLR0913, PLR0917 - a command has as many arguments as options
     run: Run,
     at: At,
     model: OtherModel = None,
+    depth: OtherDepth = None,
     without_record: WithoutRecord = None,
     without_constraint: WithoutConstraint = None,
     procedure: ProcedureText = None,
@@ -97,6 +102,7 @@ def fork(  # noqa: PLR0913, PLR0917 - a command has as many arguments as options
     """
     changes = Changes.of(
         model=model,
+        depth=depth,
         without_records=without_record or (),
         without_constraints=without_constraint or (),
         procedures=procedure or (),

@@ -200,6 +200,8 @@ class RunLines:
                 yield from _proposal(outcome)
             case EvaluationOutcome():
                 yield _line("evaluation", f"{len(outcome.evaluations)} judged", "bold")
+                if outcome.escalated:
+                    yield _item(f"the model was asked again: {outcome.escalated}")
                 for evaluation in outcome.evaluations:
                     yield self._evaluation(evaluation)
             case SelectionOutcome():
@@ -250,6 +252,8 @@ def _retrieval(outcome: RetrievalOutcome) -> Iterator[Text]:
 
 def _reasoning(outcome: ReasoningOutcome) -> Iterator[Text]:
     yield _line("reasoning", f"goal {outcome.goal_status}: {outcome.situation}", "bold")
+    if outcome.depth is not None:
+        yield _item(f"depth: {outcome.depth.line}")
     for risk in outcome.risks:
         yield _item(f"risk: {risk}")
 

@@ -141,6 +141,8 @@ def _lines(reasons: Explanation) -> Iterator[Text]:
     )
     if reasons.goal:
         yield _item(f"goal: {reasons.goal}")
+    if reasons.depth:
+        yield _item(f"depth: {reasons.depth}")
     yield from part("percepts since the last action", map(_percept, reasons.percepts))
     yield from part(f"recalled for {one_line(reasons.query, 120)!r}", _recalled(reasons))
     yield from part("procedures", _procedures(reasons))

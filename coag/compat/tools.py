@@ -34,6 +34,7 @@ class ToolEffects:
 
     read_only: bool = False
     idempotent: bool = False
+    critical: bool = False
     reconcile: Reconcile | None = None
 
 
@@ -41,7 +42,11 @@ _UNDECLARED = ToolEffects()
 
 
 def tool(
-    *, read_only: bool = False, idempotent: bool = False, reconcile: Reconcile | None = None
+    *,
+    read_only: bool = False,
+    idempotent: bool = False,
+    critical: bool = False,
+    reconcile: Reconcile | None = None,
 ) -> Callable[[ToolT], ToolT]:
     """Declares a tool's effects; the function or AutoGen tool itself stays what it is.
 
@@ -53,6 +58,7 @@ def tool(
             gave no answer may simply be repeated.
         idempotent: Running it again with the same arguments does no more than running it once, so
             a call of unknown outcome may be repeated.
+        critical: What it does cannot be undone, or costs money; `depth="auto"` then thinks twice.
         reconcile: Is asked what became of a call of unknown outcome, before the model is.
 
     Raises:
@@ -63,7 +69,9 @@ def tool(
             f"@tool(reconcile={reconcile!r:.80}): give a function that takes the action and "
             "answers 'happened', 'did_not_happen' or 'unknown'."
         )
-    effects = ToolEffects(read_only=read_only, idempotent=idempotent, reconcile=reconcile)
+    effects = ToolEffects(
+        read_only=read_only, idempotent=idempotent, critical=critical, reconcile=reconcile
+    )
 
     def declare(declared: ToolT) -> ToolT:
         try:
@@ -144,6 +152,7 @@ def spec_of(schema: Mapping[str, Any], effects: ToolEffects) -> ActionSpec:
         idempotency_key=key is not None,
         read_only=effects.read_only,
         idempotent=effects.idempotent,
+        critical=effects.critical,
     )
 
 

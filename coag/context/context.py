@@ -164,6 +164,16 @@ class MemoryOwner(DomainHooks[StateT], Generic[StateT]):
         """What must change for a failed action to be worth repeating."""
         return self._progress_key(self.state)
 
+    def differs_from(self, projection: Mapping[str, Any]) -> tuple[str, ...]:
+        """Fields in which the state is not as predicted; none where nothing that counts differs.
+
+        What counts is what the domain's progress key is made from.
+        """
+        foreseen = load_state(self.perceptual_state_schema, projection)
+        if self._progress_key(foreseen) == self.progress_key():
+            return ()
+        return tuple(sorted(diff_patch(projection, self._memory.perceptual_state)))
+
     async def reconcile(self, action: UnsettledAction) -> Reconciliation:
         """What the domain can find out about an action of unknown outcome."""
         return await self._reconcile(action)

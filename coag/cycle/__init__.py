@@ -35,7 +35,7 @@ from .approval import (
     memory_version,
     still_holds,
 )
-from .asking import NOT_OFFERED, OFFER
+from .asking import NOT_OFFERED
 from .checks import (
     CURRENT_STATE,
     UNSETTLED,
@@ -44,6 +44,7 @@ from .checks import (
     reconcile,
     settled_by_person,
 )
+from .compiled import CompiledProcedure, CompiledProcedures
 from .constraints import ActionRule, ConstraintSet, NamedConstraint, check_rule, rule
 from .cycle import close_cycle, commit, perceive, run_cycle, write_snapshot
 from .deps import (
@@ -58,6 +59,7 @@ from .deps import (
     decided_at,
     untrusted_texts,
 )
+from .depth import OFFER, choose_depth
 from .execution import ActionRun, BatchResult, approvals_of, return_percept, run_selected
 from .modules import ModuleHost
 from .only_trusted import BoundRule, JudgedBy, OnlyTrusted, only_trusted
@@ -107,6 +109,9 @@ __all__ = [
     "Budget",
     "CURRENT_STATE",
     "OFFER",
+    "choose_depth",
+    "CompiledProcedure",
+    "CompiledProcedures",
     "NOT_OFFERED",
     "rule",
     "ActionRule",

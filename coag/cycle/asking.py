@@ -26,6 +26,7 @@ from coag.schema import (
 from .actions import ARGUMENTS, RESPOND
 from .checks import check
 from .deps import AnyContext, Deps, ModelReply, ToolProposal
+from .depth import OFFER
 from .output_schema import (
     BriefDeliberationAnswer,
     BriefProposalAnswer,
@@ -46,8 +47,6 @@ NATIVE = "native"
 """The procedure that explains to the model how to call tools."""
 EMPTY = "The model neither called a tool nor answered."
 FORM = "Give that answer once more, complete, in the form that is asked for."
-OFFER = "offer"
-"""Id of a candidate that nobody proposed: a call that is judged before it is offered."""
 NOT_OFFERED = "not_offered"
 """What a note on calls that are forbidden now is about."""
 _NOTE_CHARACTERS = 2_000

@@ -34,6 +34,7 @@ from coag.schema import (
 
 from .actions import GuardedActions, ReadyArguments
 from .approval import Approvals
+from .compiled import CompiledProcedures
 from .constraints import ConstraintSet
 from .modules import ModuleHost
 from .repeated_failures import ProgressDetector
@@ -197,6 +198,8 @@ class Deps(GuardDeps):
     actions: GuardedActions
     procedures: ProceduralMemory
     memory: LongTermMemory | None = None
+    compiled: CompiledProcedures | None = None
+    """What was learned from repeated success, for `depth="auto"`; also one of the modules."""
     settings: CycleSettings = field(default_factory=CycleSettings)
     random: random.Random = field(default_factory=random.Random)
     system_message: str = ""

@@ -9,6 +9,7 @@ from coag.schema import Evaluation, EvaluationOutcome, Phase, TokenUsage, Verdic
 from .asking import ask_phase
 from .checks import batched, check
 from .deps import AnyContext, Deps, is_ablated
+from .depth import depth_now, why_escalate
 from .output_schema import BriefEvaluationAnswer, EvaluationAnswer, with_numbered_scores
 
 MINIMUM_SCORE = "minimum_score"
@@ -18,7 +19,8 @@ async def evaluate(context: AnyContext, deps: Deps) -> EvaluationOutcome:
     """Judges every candidate. Each rejection names its check; no model decides it.
 
     The model scores the survivors where there is a choice to make or a minimum to reach, unless
-    the settings leave that out; then not even the scores that came with drafts count.
+    the settings leave that out; then not even the scores that came with drafts count. Drafts of one
+    call have scores already: with `depth="auto"` it is asked again where they are too close.
     """
     memory, minimum = context.working_memory, deps.settings.minimum_score
     proposal = memory.cognitive_state.proposal
@@ -26,12 +28,16 @@ async def evaluate(context: AnyContext, deps: Deps) -> EvaluationOutcome:
     specs = await deps.actions.specs()
     judged = [check(candidate, specs, context, deps) for candidate in candidates]
     usage, survivors = TokenUsage(), sum(one.survived for one in judged)
-    choice = survivors > 1 and not batched(candidates, deps)
+    choice, escalated = survivors > 1 and not batched(candidates, deps), ""
     if is_ablated("evaluation", context, deps):
         pass
-    elif deps.settings.depth == "compact":
+    elif depth_now(context, deps) != "full":
         for n, drafted in enumerate(candidates):
             judged[n] = _scored(judged[n], drafted.draft_score, drafted.reason)
+        if choice and deps.settings.depth == "auto":
+            escalated = why_escalate(judged, candidates, specs, deps)
+        if escalated:
+            judged, usage = await _score(judged, context, deps)
     elif choice or (survivors and minimum > 0):
         judged, usage = await _score(judged, context, deps)
     return EvaluationOutcome(
@@ -39,6 +45,7 @@ async def evaluate(context: AnyContext, deps: Deps) -> EvaluationOutcome:
         at=deps.clock.now(),
         usage=usage,
         evaluations=tuple(_above(one, minimum) for one in judged),
+        escalated=escalated,
     )
 
 

@@ -9,23 +9,26 @@ from coag.schema import Candidate, Phase, ProposalOutcome, TokenUsage
 
 from .asking import draft
 from .deps import AnyContext, Deps, is_ablated
+from .depth import depth_now
 
 
 async def propose(context: AnyContext, deps: Deps) -> ProposalOutcome:
     """Candidates for this cycle, without repetitions.
 
-    Compact Reasoning has drafted them already; grounded ones come from the domain; otherwise
-    the model is asked. An unusable answer gives none, which ends in an impasse.
+    In one call, or by reflex, Reasoning has drafted them already; grounded ones come from the
+    domain; otherwise the model is asked. An unusable answer gives none, which ends in an impasse.
     """
     memory, settings = context.working_memory, deps.settings
     reasoning = memory.cognitive_state.reasoning
     drafts = reasoning.drafts if reasoning else ()
     is_ablated("rewriting", context, deps)
-    grounded = context.propose_grounded() if settings.proposal == "grounded" else None
+    depth = depth_now(context, deps)
+    grounds = settings.proposal == "grounded" and depth != "reflex"
+    grounded = context.propose_grounded() if grounds else None
     usage, thought = TokenUsage(), ""
     if grounded is not None:
         candidates, proposed_by = _scored(_distinct(grounded), drafts), "grounded"
-    elif settings.depth == "compact":
+    elif depth != "full":
         candidates, proposed_by = drafts, "draft" if drafts else "nobody"
     else:
         drafted = await draft(Phase.PROPOSAL, context, deps)

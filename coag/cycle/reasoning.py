@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from coag.schema import Phase, ReasoningOutcome
+from coag.schema import DepthChoice, Phase, ReasoningOutcome
 
 from .asking import Drafted, ask_phase, draft
 from .deps import AnyContext, Deps, is_ablated
+from .depth import choose_depth, look_ahead
 from .output_schema import BriefReasoningAnswer, ReasoningAnswer
 
 UNUSABLE = "The model gave no usable answer:"
@@ -14,13 +15,34 @@ UNUSABLE = "The model gave no usable answer:"
 async def reason(context: AnyContext, deps: Deps) -> ReasoningOutcome:
     """Asks the model for the situation; with `depth="compact"` also for scored candidates.
 
-    Where the settings leave reasoning out, the outcome is empty. Compact and native, the one call
+    With `depth="auto"` code chooses first how deeply this cycle deliberates; a reflex asks nobody.
+    Where the settings leave reasoning out, the outcome is empty. In one call and native, that call
     is the one that offers the tools.
     """
-    cycle, native = context.working_memory.cycle, deps.settings.proposal == "native"
+    cycle, depth, choice = context.working_memory.cycle, deps.settings.depth, None
     if is_ablated("reasoning", context, deps):
         return ReasoningOutcome(cycle=cycle, at=deps.clock.now(), situation="")
-    if deps.settings.depth == "compact":
+    if depth == "auto":
+        outlook = await look_ahead(context, deps)
+        choice = choose_depth(outlook.evidence)
+        if choice.depth == "reflex":
+            return ReasoningOutcome(
+                cycle=cycle,
+                at=deps.clock.now(),
+                situation=f"No model was asked: {choice.reason}.",
+                drafts=(outlook.reflex(deps.ids("candidate")),),
+                depth=choice,
+            )
+        depth = choice.depth
+    return await _asked(context, deps, one_call=depth != "full", choice=choice)
+
+
+async def _asked(
+    context: AnyContext, deps: Deps, *, one_call: bool, choice: DepthChoice | None
+) -> ReasoningOutcome:
+    """What the model says of the situation and, in one call, what it proposes."""
+    native = deps.settings.proposal == "native"
+    if one_call:
         drafted = await draft(Phase.REASONING, context, deps)
     else:
         native, brief = False, deps.settings.answers == "brief"
@@ -34,12 +56,13 @@ async def reason(context: AnyContext, deps: Deps) -> ReasoningOutcome:
     if problem:
         deps.note(context, "fallback", problem, phase="reasoning")
     outcome = ReasoningOutcome(
-        cycle=cycle,
+        cycle=context.working_memory.cycle,
         at=deps.clock.now(),
         usage=drafted.usage,
         situation=problem,
         thought=drafted.thought,
         drafts=drafted.candidates,
+        depth=choice,
     )
     if answer is None:
         return outcome

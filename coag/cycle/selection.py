@@ -9,17 +9,24 @@ from coag.schema import DecidedBy, Evaluation, Phase, SelectionOutcome, TokenUsa
 from .asking import ask_phase
 from .checks import batched
 from .deps import AnyContext, Deps
+from .depth import depth_now, is_close
 from .output_schema import BriefSelectionAnswer, SelectionAnswer
 
 _Choice = tuple[Evaluation, DecidedBy, str]
 
 
 async def select(context: AnyContext, deps: Deps) -> SelectionOutcome:
-    """Chooses among the survivors: nobody where one is left, the ranking, or the model."""
+    """Chooses among the survivors: nobody where one is left, the ranking, or the model.
+
+    After one call the ranking does, unless Evaluation asked the model again and left them close.
+    """
     memory, settings = context.working_memory, deps.settings
     evaluation, proposal = memory.cognitive_state.evaluation, memory.cognitive_state.proposal
     judged = evaluation.evaluations if evaluation else ()
     survivors = [one for one in judged if one.survived]
+    still_open = depth_now(context, deps) == "full"
+    if evaluation is not None and evaluation.escalated:
+        still_open = is_close(survivors, deps)
     batch: tuple[str, ...] = ()
     usage, chosen, decided_by = TokenUsage(), None, None
     reason = "No candidate survived." if judged else "There was no candidate."
@@ -30,7 +37,7 @@ async def select(context: AnyContext, deps: Deps) -> SelectionOutcome:
         chosen, decided_by = survivors[0], DecidedBy.MODEL
         reason = f"The {len(survivors)} calls of one answer survived, and are run together."
         batch = tuple(one.candidate_id for one in survivors)
-    elif survivors and (settings.selection == "rank" or settings.depth == "compact"):
+    elif survivors and (settings.selection == "rank" or not still_open):
         chosen, decided_by, reason = _by_rank(survivors)
     elif survivors:
         (chosen, decided_by, reason), usage = await _ask(survivors, context, deps)

@@ -68,9 +68,16 @@ Ablation = Literal["retrieval", "reasoning", "evaluation", "rewriting"]
 class CycleSettings(Value):
     """How each cycle deliberates."""
 
-    depth: Literal["full", "compact"] = "full"
+    depth: Literal["full", "compact", "auto"] = "full"
     """`full` asks the model once per deliberating phase; `compact` once per cycle, for
-    reasoning, candidates and scores together. Constraints, order and log are the same."""
+    reasoning, candidates and scores together; `auto` decides in each cycle, between no call, one
+    and full. Constraints, order and log are the same."""
+    close_scores: float = Field(default=0.1, ge=0.0, le=1.0)
+    """With `auto`: the model is asked once more about candidates whose ranks (score and gain
+    together) differ by less, where it matters which one is taken."""
+    compile_after: int = Field(default=3, ge=1)
+    """With `auto`: successes of the same call in the same situation, with no failure between,
+    after which it is made there without asking the model."""
     selection: Literal["model", "rank"] = "model"
     """Who chooses among several survivors: the model, or the highest score."""
     proposal: Literal["auto", "native", "json", "grounded"] = "auto"
@@ -133,9 +140,10 @@ class CycleSettings(Value):
     def _leaves_something(
         cls, ablations: frozenset[Ablation], info: ValidationInfo
     ) -> frozenset[Ablation]:
-        if "reasoning" in ablations and info.data.get("depth") == "compact":
+        depth = info.data.get("depth")
+        if "reasoning" in ablations and depth != "full":
             raise ValueError(
-                "depth='compact' asks for reasoning and candidates in one call, so reasoning "
+                f"depth={depth!r} asks for reasoning and candidates in one call, so reasoning "
                 "cannot be left out; use depth='full'"
             )
         if "evaluation" in ablations and info.data.get("minimum_score", 0) > 0:

@@ -24,7 +24,7 @@ from .actions import (
     place_of,
 )
 from .facts import CONCLUSION, Held, binding_metadata, held_when, is_trusted, settled
-from .gate import GateSettings
+from .gate import GateSettings, compiling_objections
 from .long_term import (
     PROCEDURES_FILE,
     LongTermMemory,
@@ -95,6 +95,7 @@ __all__ = [
     "RuleChange",
     "rules_of",
     "GateSettings",
+    "compiling_objections",
     "seed_procedures",
     "is_seed",
     "load_procedures",

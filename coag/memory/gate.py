@@ -68,6 +68,20 @@ def objections(
     return tuple(found)
 
 
+def compiling_objections(
+    text: str, *, untrusted: Sequence[str], gate: GateSettings
+) -> tuple[str, ...]:
+    """Why a call that succeeded again and again is not to become a compiled procedure.
+
+    `untrusted` are texts from outside that the agent has seen. That there are some does not make it
+    wait, as it does a text that the agent wrote: what it does was done, and judged, before.
+    """
+    found = objections(Procedure(name="compiled", text="-"), "", text, untrusted, gate.budget)
+    if gate.requires_approval:
+        return ("The gate wants every rewrite approved, and nobody is asked here.", *found)
+    return found
+
+
 def _repetitions(current: str, proposed: str) -> Iterator[str]:
     """Says of every rule that is new, or there more often, which other rule it repeats."""
     rules, before = rules_of(proposed), Counter(rules_of(current))

@@ -458,8 +458,10 @@ async def _restored(
             put_back = True
         memory = await own_memory(built.long_term_memory, records.values(), left_out)
         opened.push_async_callback(memory.close)
-        model = await _model(past, changes.model, trusted, opened)
-        agent = twin(built, memory=memory, memory_dynamics=None, logs=logs, **model)
+        others = await _model(past, changes.model, trusted, opened)
+        if changes.depth is not None:
+            others["depth"] = changes.depth
+        agent = twin(built, memory=memory, memory_dynamics=None, logs=logs, **others)
         for rule in built.constraints.own():  # rules that were added since it was built
             if rule.name not in agent.constraints.names():
                 agent.constraints.add(rule.judge, name=rule.name)
@@ -497,7 +499,7 @@ async def _records(
 
 async def _model(
     past: Past, spec: str | None, trust: Iterable[str], opened: AsyncExitStack
-) -> Mapping[str, Any]:
+) -> dict[str, Any]:
     """The arguments that put another model in place, where the factory does not do that itself."""
     recipe = past.info.recipe
     if spec is None or recipe is None or takes_rebuild(recipe, past.run.path, trust):

@@ -8,7 +8,7 @@ from contextlib import suppress
 from copy import deepcopy
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any, Self, cast
+from typing import Any, Literal, Self, cast
 
 from pydantic import BaseModel, Field, JsonValue, ValidationError
 
@@ -32,6 +32,8 @@ class Changes(Value):
 
     model: str | None = None
     """A model spec that takes the place of the run's model, in every phase."""
+    depth: Literal["full", "compact", "auto"] | None = None
+    """How every cycle deliberates from there on; see `CycleSettings`."""
     without_records: tuple[str, ...] = ()
     """Ids, or short ids, of records of long-term memory that are as if never written."""
     without_constraints: tuple[str, ...] = ()
@@ -47,6 +49,7 @@ class Changes(Value):
         cls,
         *,
         model: str | None = None,
+        depth: Literal["full", "compact", "auto"] | None = None,
         without_records: Iterable[str] = (),
         without_constraints: Iterable[str] = (),
         procedures: Iterable[str] = (),
@@ -56,6 +59,7 @@ class Changes(Value):
 
         Args:
             model: A model spec.
+            depth: How every cycle deliberates from there on.
             without_records: Ids or short ids.
             without_constraints: Names.
             procedures: `NAME=FILE`, a procedure's text with or without front matter.
@@ -66,6 +70,7 @@ class Changes(Value):
         """
         return cls(
             model=model,
+            depth=depth,
             without_records=tuple(without_records),
             without_constraints=tuple(without_constraints),
             procedures=dict(_procedure(text) for text in procedures),
@@ -76,7 +81,7 @@ class Changes(Value):
         """These changes on top of a parent's, which its recipe does not know of.
 
         What a parent was to do without records, procedures and values is in its memory and its
-        state already; its model and its constraints are made by the recipe.
+        state already; its model, its depth and its constraints are made by the recipe.
 
         Args:
             listed: The parent's changes, as `listed` gave them.
@@ -92,10 +97,12 @@ class Changes(Value):
                 f"The run went on with the model of the component file {models[0]!r}, which is not "
                 f"loaded unasked: add --model {models[0]} if you trust it."
             )
+        depths = [value for option, value in options if option == "--depth"]
         rules = [value for option, value in options if option == "--without-constraint"]
         return self.model_copy(
             update={
                 "model": self.model or next(iter(models), None),
+                "depth": self.depth or next(iter(depths), None),
                 "without_constraints": tuple(dict.fromkeys([*rules, *self.without_constraints])),
             }
         )
@@ -107,6 +114,7 @@ class Changes(Value):
             spec = None if spec is None else ModelSpec.parse(spec).public
         return (
             *(() if spec is None else (f"--model {spec}",)),
+            *(() if self.depth is None else (f"--depth {self.depth}",)),
             *(f"--without-record {name}" for name in self.without_records),
             *(f"--without-constraint {name}" for name in self.without_constraints),
             *(f"--procedure {name}" for name in self.procedures),

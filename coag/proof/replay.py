@@ -449,6 +449,7 @@ class Process:
                 around=lambda source: TapeSource(source, stage, memory),
                 reconcile=stage.reconcile,
                 proposal=info.configuration.get("settings", {}).get("proposal"),
+                depth=next(_changed(info.parent, "--depth "), None),
                 # Runs of older versions do not say: they always offered actions of memory.
                 remembering=bool(info.configuration.get("remembering", True)),
                 rewriting=bool(info.configuration.get("rewriting", True)),

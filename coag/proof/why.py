@@ -129,6 +129,8 @@ class Explanation(Value):
     """Those in force, in the order in which they are asked."""
     models: tuple[str, ...] = ()
     """The models that were asked."""
+    depth: str = ""
+    """With `depth="auto"`: how deeply the cycle deliberated, and why, in one line."""
     situation: str = ""
     """How Reasoning understood the situation."""
     risks: tuple[str, ...] = ()
@@ -230,6 +232,7 @@ def explain(info: RunInfo, records: Iterable[TraceRecord], cycle: int) -> Explan
         ),
         constraints=retrieval.constraints if retrieval else (),
         models=tuple(dict.fromkeys(call.model for call in summary.calls)),
+        depth=_depth(summary),
         situation=summary.situation,
         risks=reasoning.risks if reasoning else (),
         considered=tuple(map(Considered.of, summary.candidates)),
@@ -239,6 +242,15 @@ def explain(info: RunInfo, records: Iterable[TraceRecord], cycle: int) -> Explan
         result=summary.result,
         notes=summary.problems,
     )
+
+
+def _depth(summary: CycleSummary) -> str:
+    reasoning, evaluation = summary.reasoning, summary.evaluation
+    if reasoning is None or reasoning.depth is None:
+        return ""
+    again = evaluation.escalated if evaluation else ""
+    more = f"; the model was asked again: {again}" if again else ""
+    return f"{reasoning.depth.line}{more}"
 
 
 def _read(

@@ -44,6 +44,7 @@ from .actions import (
     numbered,
     parsed_arguments,
 )
+from .depth import DepthChoice, DepthEvidence
 from .imports import (
     HOSTED_FACTORY,
     Declarable,
@@ -197,6 +198,8 @@ __all__ = [
     "DecidedBy",
     "RetrievalOutcome",
     "ReasoningOutcome",
+    "DepthChoice",
+    "DepthEvidence",
     "ProposalOutcome",
     "EvaluationOutcome",
     "SelectionOutcome",

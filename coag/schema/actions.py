@@ -11,13 +11,15 @@ from pydantic import Field
 from typing_extensions import deprecated
 
 from .percepts import Failure, Percept
-from .values import Moment, Value
+from .values import Moment, SparseValue, Value
 
 # ---- Actions: what Execution can run ----
 
 
-class ActionSpec(Value):
+class ActionSpec(SparseValue):
     """An action as it is offered in Proposal and checked in Evaluation."""
+
+    SPARSE = frozenset({"critical"})
 
     name: str
     description: str
@@ -34,6 +36,8 @@ class ActionSpec(Value):
     idempotent: bool = False
     """True if running it again with the same arguments does no more than running it once (MCP's
     `idempotentHint`). One of unknown outcome may be repeated."""
+    critical: bool = False
+    """True if what it does cannot be undone, or costs money (MCP's `destructiveHint`)."""
     idempotency_key: bool = False
     """True if it takes an argument `idempotency_key`, which `parameters` do not show: the same key
     is filled in for the same action and arguments within a goal."""

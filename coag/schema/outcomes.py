@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from .actions import Candidate, Evaluation
+from .depth import DepthChoice
 from .percepts import Percept
 from .records import FeltRecord, RecalledRecord
 from .values import Moment, Phase, SparseValue, Value
@@ -105,8 +106,10 @@ class RetrievalOutcome(_OutcomeBase, SparseValue):
     """Names of the constraints in force, pinned for this cycle, in the order they are asked."""
 
 
-class ReasoningOutcome(_OutcomeBase):
+class ReasoningOutcome(_OutcomeBase, SparseValue):
     """How the agent understands its situation."""
+
+    SPARSE = frozenset({"depth"})
 
     phase: Literal[Phase.REASONING] = Phase.REASONING
     situation: str
@@ -116,6 +119,8 @@ class ReasoningOutcome(_OutcomeBase):
     """The model's own thought where its client separates it (`proposal="native"`)."""
     drafts: tuple[Candidate, ...] = ()
     """With `depth="compact"`: the candidates that the same model call gave."""
+    depth: DepthChoice | None = None
+    """With `depth="auto"`: how deeply this cycle deliberates; else not written down."""
 
 
 class ProposalOutcome(_OutcomeBase):
@@ -131,11 +136,15 @@ class ProposalOutcome(_OutcomeBase):
     trace says how)."""
 
 
-class EvaluationOutcome(_OutcomeBase):
+class EvaluationOutcome(_OutcomeBase, SparseValue):
     """What schemas, projections, constraints and the model say about each candidate."""
+
+    SPARSE = frozenset({"escalated"})
 
     phase: Literal[Phase.EVALUATION] = Phase.EVALUATION
     evaluations: tuple[Evaluation, ...] = ()
+    escalated: str = ""
+    """With `depth="auto"`: why the model was asked once more, about candidates that were close."""
 
 
 class SelectionOutcome(_OutcomeBase):

@@ -37,9 +37,9 @@ from vacuum_world.world import (
 )
 
 
-def test_there_are_twenty_four_contenders_in_the_order_in_which_they_are_shown() -> None:
+def test_there_are_twenty_five_contenders_in_the_order_in_which_they_are_shown() -> None:
     assert list(CONTENDERS)[:3] == ["random", "rules", "oracle"]
-    assert len(CONTENDERS) == 24
+    assert len(CONTENDERS) == 25
     assert all(name == each.name for name, each in CONTENDERS.items())
     assert [c.name for c in CONTENDERS.values() if not c.asks_model] == list(CONTENDERS)[:3]
 

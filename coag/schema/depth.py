@@ -1,0 +1,43 @@
+"""How deeply a cycle deliberated with `depth="auto"`, and why."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from .values import SparseValue, Value
+
+
+class DepthEvidence(SparseValue):
+    """What the depth of a cycle is chosen by; only what holds is written down."""
+
+    SPARSE = frozenset({"only_call", "procedure", "answers_only", "impasse", "disagreed", "stakes"})
+
+    situation: str
+    """Digest of the goal and the state; procedures are compiled for one."""
+    only_call: str = ""
+    """The one call that nothing in force forbids, where there is one alone."""
+    procedure: str = ""
+    """The compiled procedure for this situation: what it calls, and how it has done so far."""
+    answers_only: bool = False
+    """True where a budget leaves nothing but an answer."""
+    impasse: bool = False
+    """True if no candidate survived in the last cycle."""
+    disagreed: tuple[str, ...] = ()
+    """Fields of the state in which the last action did not lead to what was predicted."""
+    stakes: tuple[str, ...] = ()
+    """Calls that may be made now and that much depends on, each with the reason."""
+
+
+class DepthChoice(Value):
+    """The depth of one cycle."""
+
+    depth: Literal["reflex", "one_call", "full"]
+    """`reflex`: the model is not asked; `one_call`: once, for reasoning, candidates and scores;
+    `full`: once per deliberating phase."""
+    reason: str
+    evidence: DepthEvidence
+
+    @property
+    def line(self) -> str:
+        """The choice in one line."""
+        return f"{self.depth.replace('_', ' ')}: {self.reason}"

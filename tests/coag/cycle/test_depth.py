@@ -1,0 +1,226 @@
+"""`depth="auto"`: what each cycle is thought through by, and that nothing is skipped for it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from kits.corridors import (
+    CALLS,
+    ONE,
+    Corridor,
+    agrees,
+    asked,
+    done,
+    east_only,
+    eastward,
+    step,
+    walk_first,
+    walker,
+)
+from kits.turns import say, traced
+
+from coag.agent import CoagAgent
+from coag.compat import tool
+from coag.cycle import ApprovalPolicy, choose_depth
+from coag.errors import ConfigurationError
+from coag.schema import (
+    ActionsListed,
+    DepthChoice,
+    DepthEvidence,
+    EvaluationOutcome,
+    ExecutionOutcome,
+    Intent,
+    ReasoningOutcome,
+    Receipt,
+    SelectionOutcome,
+)
+
+TASK = "Walk to the end."
+NARROW = [east_only, walk_first]
+texts = st.text(max_size=20)
+several = st.lists(st.text(min_size=1, max_size=20), max_size=3).map(tuple)
+
+
+@given(
+    st.builds(
+        DepthEvidence,
+        situation=texts,
+        only_call=texts,
+        procedure=texts,
+        answers_only=st.booleans(),
+        impasse=st.booleans(),
+        disagreed=several,
+        stakes=several,
+    )
+)
+def test_every_depth_has_a_reason_in_its_evidence(evidence: DepthEvidence) -> None:
+    choice = choose_depth(evidence)
+    doubts = bool(evidence.impasse or evidence.disagreed or evidence.stakes)
+    if choice.depth == "reflex":
+        assert evidence.only_call or (evidence.procedure and not doubts)
+        assert not evidence.answers_only
+    elif choice.depth == "full":
+        assert doubts
+        assert not evidence.only_call
+    else:
+        assert evidence.answers_only or not (doubts or evidence.only_call or evidence.procedure)
+    assert choice.reason
+    assert "\n" not in choice.line
+    assert DepthChoice.model_validate_json(choice.model_dump_json()) == choice
+
+
+def depths(agent: CoagAgent) -> list[str]:
+    choices = [outcome.depth for outcome in traced(agent, ReasoningOutcome)]
+    return ["" if one is None else one.depth for one in choices]
+
+
+def reasons(agent: CoagAgent) -> list[str]:
+    choices = [outcome.depth for outcome in traced(agent, ReasoningOutcome)]
+    return ["" if one is None else one.reason for one in choices]
+
+
+async def test_one_call_where_nothing_asks_for_more() -> None:
+    agent, model, _ = walker()
+    assert await say(agent, TASK) == "There."
+    assert depths(agent) == ["one_call"] * 3
+    assert asked(model) == ONE * 3
+
+
+async def test_the_only_call_that_is_allowed_is_made_without_the_model() -> None:
+    agent, model, world = walker(constraints=NARROW)
+    assert await say(agent, TASK) == "There."
+    assert depths(agent) == ["reflex", "reflex", "one_call"]
+    assert reasons(agent)[0] == 'only step {"way": "east"} is allowed'
+    assert asked(model) == ONE
+    assert world.steps == ["east", "east"]
+
+
+async def test_a_reflex_is_judged_recorded_and_run_as_any_other_candidate() -> None:
+    agent, _, _ = walker(constraints=NARROW)
+    await say(agent, TASK)
+    judged = traced(agent, EvaluationOutcome)[0].evaluations
+    assert len(judged) == 1
+    assert {"action_exists", "arguments", "progress", "east_only"} <= {
+        verdict.constraint for verdict in judged[0].verdicts
+    }
+    intents, receipts = traced(agent, Intent), traced(agent, Receipt)
+    assert len(intents) == 2
+    assert [one.intent_id for one in receipts] == [one.id for one in intents]
+    assert len(traced(agent, SelectionOutcome)) == 3
+
+
+async def test_a_reflex_is_approved_as_any_other_action() -> None:
+    wanted: list[str] = []
+
+    def approve(request: Any) -> bool:
+        wanted.append(request.action)
+        return len(wanted) > 1
+
+    policy = ApprovalPolicy(tools=("step",))
+    agent, _, world = walker(constraints=NARROW, approval=policy, approve=approve)
+    await say(agent, TASK)
+    assert depths(agent)[0] == "reflex"
+    assert wanted[0] == "step"
+    assert len(world.steps) == len(wanted) - 1, "what was denied was not done"
+
+
+async def test_an_impasse_is_thought_through_in_full() -> None:
+    agent, model, _ = walker(lambda request: [step("west")], constraints=[east_only])
+    await say(agent, TASK)
+    assert depths(agent)[:2] == ["one_call", "full"]
+    assert reasons(agent)[1] == "no candidate survived in the last cycle"
+    assert asked(model)[:3] == (*ONE, *CALLS[:2])
+
+
+async def test_a_step_that_changed_nothing_against_its_prediction_is_thought_through() -> None:
+    world = Corridor()
+    world.held = 1
+    agent, _, _ = walker(world=world)
+    assert await say(agent, TASK) == "There."
+    assert depths(agent) == ["one_call", "full", "one_call", "one_call"]
+    assert reasons(agent)[1] == "the last action did not lead to what was predicted: at"
+
+
+async def test_what_needs_approval_is_thought_through() -> None:
+    policy = ApprovalPolicy(tools=("step",))
+    agent, _, _ = walker(approval=policy, approve=agrees)
+    await say(agent, TASK)
+    assert depths(agent)[0] == "full"
+    assert "needs approval" in reasons(agent)[0]
+
+
+async def test_what_cannot_be_undone_is_thought_through() -> None:
+    @tool(critical=True)
+    def wipe(path: str) -> str:
+        """Deletes a file."""
+        return f"{path} is gone"
+
+    agent, _, _ = walker(lambda request: [done()], tools=[wipe])
+    await say(agent, TASK)
+    assert reasons(agent) == ["much depends on it: wipe cannot be undone, or costs money"]
+    listed = traced(agent, ActionsListed)[0]
+    assert [spec.critical for spec in listed.specs] == [True]
+
+
+async def test_a_rule_on_arguments_that_nobody_has_written_yet_is_asked_later() -> None:
+    def dear(action: str, arguments: Any) -> bool:
+        return arguments["amount"] > 100
+
+    def pay(amount: int, to: str) -> str:
+        """Pays."""
+        return "paid"
+
+    policy = ApprovalPolicy(when=(dear,))
+    agent, _, _ = walker(lambda request: [done()], tools=[pay], approval=policy, approve=agrees)
+    await say(agent, TASK)
+    assert depths(agent) == ["one_call"]
+
+
+async def test_close_candidates_are_judged_again_where_their_gains_differ() -> None:
+    def torn(request: Any) -> list[dict[str, Any]]:
+        return [step("west", 1.0), step("east", 0.05)] if '"at":0' in request.text else [done()]
+
+    agent, model, world = walker(torn)
+    await say(agent, TASK)
+    first = traced(agent, EvaluationOutcome)[0]
+    assert first.escalated == "the two best differ by 0.05, and their gains are +0.50 and -0.50"
+    assert asked(model)[:2] == (*ONE, "EvaluationAnswer")
+    assert world.steps[0] == "east"
+    assert str(traced(agent, SelectionOutcome)[0].decided_by) == "rank"
+
+
+async def test_candidates_that_stay_close_are_left_to_the_model() -> None:
+    def torn(request: Any) -> list[dict[str, Any]]:
+        return [step("west", 1.0), step("east", 0.05)] if '"at":0' in request.text else [done()]
+
+    agent, model, _ = walker(torn, close_scores=1.0)
+    await say(agent, TASK)
+    assert asked(model)[:2] == (*ONE, "EvaluationAnswer")
+    calm, model, _ = walker(torn, close_scores=0.0)
+    await say(calm, TASK)
+    assert "EvaluationAnswer" not in asked(model)
+
+
+async def test_with_a_budget_at_its_end_one_call_gives_the_answer() -> None:
+    agent, _, _ = walker(max_tool_iterations=1, reflect_on_tool_use=True, constraints=[east_only])
+    await say(agent, TASK)
+    assert depths(agent)[-1] == "one_call"
+    assert reasons(agent)[-1] == "only an answer is left to give"
+
+
+@pytest.mark.parametrize("depth", ["full", "compact"])
+async def test_other_depths_write_down_nothing_new(depth: str) -> None:
+    agent, _, _ = walker(eastward, depth=depth)
+    await say(agent, TASK)
+    for kind in (ReasoningOutcome, EvaluationOutcome):
+        assert not {"depth", "escalated"} & {*traced(agent, kind)[0].model_dump()}
+    assert "critical" not in traced(agent, ActionsListed)[0].specs[0].model_dump()
+    assert traced(agent, ExecutionOutcome)
+
+
+def test_reasoning_cannot_be_left_out_of_one_call() -> None:
+    with pytest.raises(ConfigurationError, match="depth='auto' asks for reasoning"):
+        walker(ablations=["reasoning"])

@@ -1,0 +1,141 @@
+"""A corridor for tests of `depth="auto"`: an agent walks it to its east end and says so."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from coag.agent import CoagAgent
+from coag.context import CoagContext
+from coag.models import ScriptedModel, ScriptedReply, ScriptedRequest
+from coag.schema import Candidate, Constraint, Percept, Verdict
+from coag.tracing import Recipe
+
+END = 2
+Way = Literal["east", "west"]
+CALLS = ("ReasoningAnswer", "ProposalAnswer", "EvaluationAnswer", "SelectionAnswer")
+"""What full deliberation asks."""
+ONE = ("DeliberationAnswer",)
+
+
+class Spot(BaseModel):
+    """Where the walker is."""
+
+    model_config = ConfigDict(frozen=True)
+
+    at: int = 0
+
+
+class CorridorContext(CoagContext[Spot]):
+    """Reads the place from results; foresees each step, and values what is further east."""
+
+    @property
+    def perceptual_state_schema(self) -> type[Spot]:
+        return Spot
+
+    def _update_state_from_function_result(self, state: Spot, percept: Percept) -> Spot:
+        place = percept.content.rpartition("at ")[2]
+        return Spot(at=int(place)) if place.isdecimal() else state
+
+    def _project(self, candidate: Candidate, state: Spot) -> Spot | None:
+        if candidate.action != "step":
+            return state
+        by = 1 if (candidate.arguments or {})["way"] == "east" else -1
+        return Spot(at=state.at + by)
+
+    def _value(self, state: Spot) -> float | None:
+        return state.at / 2
+
+
+class Corridor:
+    """The world: counts what was done, and can hold the walker back."""
+
+    def __init__(self) -> None:
+        self.at = 0
+        self.held = 0
+        """Steps that will have no effect."""
+        self.steps: list[str] = []
+
+    def step(self, way: Way) -> str:
+        """Takes a step."""
+        self.steps.append(way)
+        if self.held:
+            self.held -= 1
+        else:
+            self.at += 1 if way == "east" else -1
+        return f"You are at {self.at}"
+
+
+def east_only(candidate: Candidate, state: Any, projection: Any) -> Verdict:
+    """No step back."""
+    west = (candidate.arguments or {}).get("way") == "west"
+    return Verdict.forbid("that is the way back") if west else Verdict.allow()
+
+
+def walk_first(candidate: Candidate, state: Spot, projection: Any) -> Verdict:
+    """No answer before the end."""
+    early = candidate.action == "respond" and state.at < END
+    return Verdict.forbid("not there yet") if early else Verdict.allow()
+
+
+def step(way: str = "east", score: float = 0.9) -> dict[str, Any]:
+    """A candidate."""
+    return {"action": "step", "arguments": json.dumps({"way": way}), "score": score}
+
+
+def done(score: float = 0.9, text: str = "There.") -> dict[str, Any]:
+    """The answer as a candidate."""
+    return {"action": "respond", "arguments": json.dumps({"text": text}), "score": score}
+
+
+def agrees(request: object) -> bool:
+    """An approver who agrees to everything."""
+    return True
+
+
+Think = Callable[[ScriptedRequest], Sequence[dict[str, Any]]]
+
+
+def eastward(request: ScriptedRequest) -> Sequence[dict[str, Any]]:
+    """Walks on until it is at the end."""
+    return [done() if f'"at":{END}' in request.text else step()]
+
+
+def walker(
+    think: Think = eastward, world: Corridor | None = None, **further: Any
+) -> tuple[CoagAgent, ScriptedModel, Corridor]:
+    """A walker with its model and its world."""
+
+    def answer(request: ScriptedRequest) -> ScriptedReply:
+        seen: dict[str, Any] = {"situation": "A corridor.", "risks": [], "goal_status": "open"}
+        judged = [{"candidate": n, "score": 1 / n} for n in range(1, 5)]
+        replies: dict[str, dict[str, Any]] = {
+            "ReasoningAnswer": seen,
+            "EvaluationAnswer": {"evaluations": judged},
+            "SelectionAnswer": {"reason": "so", "choice": 1},
+        }
+        return replies.get(request.schema_name or "") or {**seen, "candidates": think(request)}
+
+    world, model = world or Corridor(), ScriptedModel(answer)
+    settings: dict[str, Any] = {"depth": "auto", "proposal": "json", "model_context": None}
+    settings |= {"tools": [world.step], **further}
+    settings["model_context"] = settings["model_context"] or CorridorContext()
+    return CoagAgent("walker", model, **settings), model, world
+
+
+def recipe_walker(logs: str, rules: bool = True) -> CoagAgent:
+    """The walker that a recipe builds again."""
+    constraints: list[Constraint] = [east_only, walk_first] if rules else []
+    recipe = Recipe(
+        factory="kits.corridors:recipe_walker", arguments={"logs": logs, "rules": rules}
+    )
+    return walker(constraints=constraints, logs=Path(logs), recipe=recipe)[0]
+
+
+def asked(model: ScriptedModel) -> tuple[str | None, ...]:
+    """The forms that the model was asked for, in order."""
+    return tuple(request.schema_name for request in model.requests)
