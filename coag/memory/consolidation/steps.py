@@ -263,7 +263,11 @@ _NUMBER = re.compile(r"\d+")
 
 
 class GistStep:
-    """Gives old, seldom used, long records a gist: by a model, else by rules. The text stays."""
+    """Gives old, seldom used, long records a gist: by a model, else by rules. The text stays.
+
+    Where the model cannot be asked, the record at hand gets one by rules, so that none holds up
+    the others for ever, and the rest is left to the next sleep.
+    """
 
     name = "gist"
 
@@ -276,19 +280,24 @@ class GistStep:
         for states in dynamics.states.scan(after=cursor, batch=size):
             due = [one for one in states if self._is_due(one, work)]
             records = await work.fetched(due)
-            after, notes = list[RecordState](), list[str]()
+            after, notes, problem = list[RecordState](), list[str](), ""
             for state in due:
-                if state.record in records:
-                    now, note = await self._gisted(state, records[state.record], work)
+                if not problem and state.record in records:
+                    now, note, problem = await self._gisted(state, records[state.record], work)
                     after.append(now)
                     notes += note
+            if problem:
+                notes.append(f"Further gists are left to the next sleep. {problem}")
             yield StepBatch(
                 cursor=states[-1].record,
+                last=bool(problem),
                 examined=len(states),
                 changed=[state.record for state in after if state.gist is not None],
                 write=lambda after=after: dynamics.states.put(after),
                 notes=notes,
             )
+            if problem:
+                return
 
     def _is_due(self, state: RecordState, work: SleepWork) -> bool:
         """Whether a record is old enough, and was not found short enough before."""
@@ -298,11 +307,18 @@ class GistStep:
 
     async def _gisted(
         self, state: RecordState, record: Record, work: SleepWork
-    ) -> tuple[RecordState, Sequence[str]]:
-        settings, notes = work.dynamics.settings, list[str]()
+    ) -> tuple[RecordState, Sequence[str], str]:
+        """The state with its gist, what is to be said, and why nobody can be asked any more."""
+        settings, notes, unreachable = work.dynamics.settings, list[str](), ""
         gist = gist_of(record.text, settings)
         if gist is not None and work.model is not None:
-            answer, problem = await _asked_gist(record, work, work.model)
+            answer, problem = "", ""
+            try:
+                answer = await _asked_gist(record, work, work.model)
+            except ModelAnswerError as error:
+                problem = one_line(str(error), 200)
+            except ModelCallError as error:
+                problem = unreachable = one_line(str(error), 200)
             better = usable_gist(answer, record.text, settings)
             if better is None or not _is_about(better, record.text):
                 why = problem or "its answer is empty, too long, or about something else"
@@ -310,12 +326,12 @@ class GistStep:
             else:
                 gist = better
         if gist is None:
-            return replace(state, gist_at=work.now), notes
-        return gisted(state, gist, work.now, settings), notes
+            return replace(state, gist_at=work.now), notes, unreachable
+        return gisted(state, gist, work.now, settings), notes, unreachable
 
 
-async def _asked_gist(record: Record, work: SleepWork, model: StructuredModel) -> tuple[str, str]:
-    """What a model gives as the gist of a text, and what went wrong; one of them is empty.
+async def _asked_gist(record: Record, work: SleepWork, model: StructuredModel) -> str:
+    """What a model gives as the gist of a text.
 
     An answer that came before the sleep was interrupted is not asked for again.
     """
@@ -323,19 +339,16 @@ async def _asked_gist(record: Record, work: SleepWork, model: StructuredModel) -
     question = f"{_INSTRUCTION.format(words=words)}\n{record.text}"
     kept = work.journal.answer(record.id, question)
     if kept is not None:
-        return kept, ""
+        return kept
     shown = without_tags(cut_to_tokens(record.text, _LONGEST), names=("data",))
     prompt = (
         PromptMessage(role="system", content=_INSTRUCTION.format(words=words)),
         PromptMessage(role="user", content=f"<data>\n{shown}\n</data>"),
     )
-    try:
-        work.model_calls += 1
-        answer = (await model.ask(prompt, _GistAnswer)).value.gist
-    except (ModelAnswerError, ModelCallError) as error:
-        return "", one_line(str(error), 200)
+    work.model_calls += 1
+    answer = (await model.ask(prompt, _GistAnswer)).value.gist
     work.journal.keep_answer(record.id, question, answer)
-    return answer, ""
+    return answer
 
 
 def _is_about(gist: str, text: str) -> bool:

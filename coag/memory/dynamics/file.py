@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -104,6 +104,21 @@ class DynamicsFile:
             for table, names in (("record_columns", records), ("scope_columns", scopes)):
                 rows = [(one,) for one in names]
                 db.executemany(f"INSERT OR IGNORE INTO {table} VALUES (?)", rows)
+
+    def add_columns(self, table: str, columns: Mapping[str, str]) -> None:
+        """Adds columns that a table of an older file lacks; not where it is only looked at.
+
+        Args:
+            table: Its name.
+            columns: Their names, with what SQLite is to know of them, as `REAL DEFAULT 0.0`.
+        """
+        if self._read_only:
+            return
+        with self.transaction() as db:
+            there = {row["name"] for row in db.execute(f"PRAGMA table_info({table})")}
+            for name, kind in columns.items():
+                if name not in there:
+                    db.execute(f"ALTER TABLE {table} ADD COLUMN {name} {kind}")
 
     def remove(self, ids: Iterable[str]) -> None:
         """Removes all that any table has of records, for every owner; see `create`."""

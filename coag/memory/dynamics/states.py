@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import MISSING, dataclass, fields
 from datetime import datetime
 from operator import attrgetter
 from typing import Any
@@ -64,6 +64,13 @@ class RecordState:
         return abs(self.valence) * self.arousal
 
 
+def _literal(value: float | str | None) -> str:
+    """A default as SQLite reads it."""
+    if value is None:
+        return "NULL"
+    return f"'{value}'" if isinstance(value, str) else str(float(value))
+
+
 _NAMES = tuple(field.name for field in fields(RecordState))
 _values_of = attrgetter(*_NAMES)
 _BOOLEANS = tuple(field.name for field in fields(RecordState) if field.type == "bool")
@@ -72,6 +79,12 @@ _KINDS = {"float": "REAL", "float | None": "REAL"}
 _COLUMNS = ", ".join(
     f"{field.name} {_KINDS.get(str(field.type), '')}".strip() for field in fields(RecordState)
 )
+_LATER = {
+    field.name: f"{_KINDS.get(str(field.type), '')} DEFAULT {_literal(field.default)}"
+    for field in fields(RecordState)
+    if field.default is not MISSING
+}
+"""Columns that the table of an older file may lack; its rows get the default of the field."""
 _STATES = f"""
 CREATE TABLE IF NOT EXISTS states (
   owner TEXT NOT NULL, {_COLUMNS}, PRIMARY KEY (record, owner)
@@ -103,6 +116,7 @@ class RecordStates:
         self.file = file
         self.owner = owner
         file.create(_STATES, records=("states.record",))
+        file.add_columns("states", _LATER)
 
     def get(self, ids: Sequence[str]) -> dict[str, RecordState]:
         """The states of these records, by their ids; those without one are left out."""

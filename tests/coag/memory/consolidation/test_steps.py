@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import cast
 
 import pytest
-from kits.sleepers import LONG, Calendar, counted, dynamics_of, fill, sleeper
+from kits.sleepers import LONG, Calendar, counted, dynamics_of, fill, note, sleeper
 
 from coag.errors import ConfigurationError
 from coag.memory import LongTermMemory, Scopes, restore
@@ -107,6 +107,27 @@ async def test_a_model_that_cannot_be_asked_leaves_the_gist_to_rules() -> None:
     assert gist.startswith("On Monday Ann promised")
     assert "no network" in report.notes[0]
     assert report.ended == "done"
+
+
+async def test_a_model_that_cannot_be_asked_is_asked_once_a_sleep_and_the_rest_waits() -> None:
+    clock = Calendar()
+    memory = sleeper(clock=clock)
+    for number in range(12):
+        await note(memory, f"Number {number}. {LONG}")
+    clock.passes(61)
+    refused: list[ScriptedRequest] = []
+
+    def down(request: ScriptedRequest) -> str:
+        refused.append(request)
+        raise OSError("no network")
+
+    report = await sleep(memory, model=StructuredModel(ScriptedModel(down)))
+    gists = step(report, "gist")
+    assert (len(refused), gists.changed, report.finished) == (1, 1, True)
+    assert gists.notes[-1].startswith("Further gists are left to the next sleep. Model ")
+    answer = scripted_answers(['{"gist": "Ann brings the red ladder back by 5 May."}'] * 11)
+    again = await sleep(memory, model=StructuredModel(ScriptedModel(answer)))
+    assert (step(again, "gist").changed, again.model_calls) == (11, 11)
 
 
 async def test_what_a_model_answered_before_an_interruption_is_not_asked_again() -> None:
