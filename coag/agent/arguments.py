@@ -245,6 +245,7 @@ class AgentArguments:
     depth: Literal["full", "compact", "auto"] = DEFAULT
     """See `CycleSettings` for this and the following arguments."""
     close_scores: float = DEFAULT
+    reflex_gain: float | None = DEFAULT
     compile_after: int = DEFAULT
     selection: Literal["model", "rank"] = DEFAULT
     proposal: Literal["auto", "native", "json", "grounded"] = DEFAULT

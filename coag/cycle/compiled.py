@@ -194,7 +194,9 @@ class CompiledProcedures:
         evidence, attempt = outcome.depth.evidence, self._kept.attempt
         if attempt is not None:
             self._learn(attempt, success=attempt.situation != evidence.situation)
-        reflex = outcome.depth.depth == "reflex" and not evidence.only_call
+        reflex = outcome.depth.depth == "reflex" and bool(
+            evidence.procedure and not evidence.only_call
+        )
         self._change(
             situation=evidence.situation,
             reflex=reflex,

@@ -6,7 +6,7 @@ model is asked, and Evaluation may ask it once more about candidates that are to
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -26,7 +26,6 @@ from coag.schema import (
 
 from .actions import RESPOND
 from .checks import check
-from .compiled import CompiledProcedure
 from .deps import AnyContext, Deps
 from .output_schema import calls_of
 
@@ -34,6 +33,10 @@ OFFER = "offer"
 """Id of a candidate that nobody proposed: a call that is judged before it is offered."""
 ASIDE = MEMORY_ACTIONS | {READ_MORE}
 """Actions that bring no goal nearer by themselves: they are not counted among what may be done."""
+_READ_BY_CODE = frozenset(
+    {PerceptKind.MESSAGE, PerceptKind.TOOL_RETURN, PerceptKind.PROPERTY_CHANGE}
+)
+"""Percepts that are in the state, or are looked at as messages."""
 MOST_STAKES = 4
 """Calls that the evidence names for what depends on them."""
 
@@ -43,7 +46,8 @@ def choose_depth(evidence: DepthEvidence) -> DepthChoice:
 
     Nothing but an answer is left: one call. One call alone is allowed: reflex. An impasse, or a
     prediction that failed: full. Much depends on what may be done now: full. A compiled procedure
-    fits: reflex. Else one call.
+    fits, or the domain foresees that one call alone brings the goal nearer, and there is no news:
+    reflex. Else one call.
     """
     depth: Literal["reflex", "one_call", "full"]
     if evidence.answers_only:
@@ -59,6 +63,10 @@ def choose_depth(evidence: DepthEvidence) -> DepthChoice:
         depth, reason = "full", f"much depends on it: {'; '.join(evidence.stakes)}"
     elif evidence.procedure:
         depth, reason = "reflex", f"a compiled procedure fits: {evidence.procedure}"
+    elif evidence.foreseen and not evidence.news:
+        depth, reason = "reflex", f"it alone brings the goal nearer: {evidence.foreseen}"
+    elif evidence.foreseen:
+        depth, reason = "one_call", f"there is news: {', '.join(evidence.news)}"
     else:
         depth, reason = "one_call", "nothing asks for more"
     return DepthChoice(depth=depth, reason=one_line(reason, 300), evidence=evidence)
@@ -81,20 +89,38 @@ class Outlook:
     """What may be done now, as far as code alone can tell."""
 
     evidence: DepthEvidence
-    only_call: Candidate | None = None
-    procedure: CompiledProcedure | None = None
+    call: Candidate | None = None
+    """What a reflex would do."""
 
-    def reflex(self, candidate_id: str) -> Candidate:
-        """The candidate that needs no model."""
-        if self.only_call is not None:
-            return self.only_call.model_copy(update={"id": candidate_id})
-        assert self.procedure is not None, "a reflex has an only call or a procedure"
-        return Candidate(
-            id=candidate_id,
-            action=self.procedure.action,
-            raw_arguments=self.procedure.raw_arguments,
-            reason="a compiled procedure",
-        )
+
+@dataclass(frozen=True, slots=True)
+class _Allowed:
+    """The calls that nothing in force forbids."""
+
+    calls: tuple[tuple[Candidate, float | None], ...]
+    """Those that can be counted, each with its gain, where the domain foresees one."""
+    uncounted: tuple[str, ...]
+    """The actions whose calls cannot be counted; an answer, which needs a text, is one."""
+
+    @property
+    def only(self) -> Candidate | None:
+        """The one call that is left."""
+        return self.calls[0][0] if len(self.calls) == 1 and not self.uncounted else None
+
+    def best(self, margin: float | None) -> tuple[Candidate | None, str]:
+        """The one call that brings the goal nearer, and by how much; the others do clearly less.
+
+        An answer leaves everything as it is: its gain is 0.
+        """
+        gains = [gain for _, gain in self.calls if gain is not None]
+        known = len(gains) == len(self.calls) and {*self.uncounted} <= {RESPOND.name}
+        if margin is None or not gains or not known:
+            return None, ""
+        first, second = sorted((*gains, 0.0), reverse=True)[:2]
+        if first < margin or first - second < margin:
+            return None, ""
+        best = self.calls[gains.index(first)][0]
+        return best, f"{_shown(best)} (gain {first:+.2f}, of the others at most {second:+.2f})"
 
 
 async def look_ahead(context: AnyContext, deps: Deps) -> Outlook:
@@ -103,21 +129,49 @@ async def look_ahead(context: AnyContext, deps: Deps) -> Outlook:
     if deps.actions.closing:
         return Outlook(DepthEvidence(situation=situation, answers_only=True))
     specs = await deps.actions.specs()
-    allowed, uncounted = _allowed_calls(specs, context, deps)
-    procedure = deps.compiled.find(situation) if deps.compiled else None
-    if procedure is not None and procedure.action not in specs:
-        procedure = None
-    only = allowed[0] if len(allowed) == 1 and not uncounted else None
-    percepts = context.working_memory.percepts
+    allowed = _allowed_calls(specs, context, deps)
+    only, (best, foreseen) = allowed.only, allowed.best(deps.settings.reflex_gain)
+    known = deps.compiled.find(situation) if deps.compiled else None
+    procedure = known if known is not None and known.action in specs else None
+    compiled = None
+    if procedure is not None:
+        compiled = Candidate(
+            id=OFFER,
+            action=procedure.action,
+            raw_arguments=procedure.raw_arguments,
+            reason="a compiled procedure",
+        )
     evidence = DepthEvidence(
         situation=situation,
         only_call="" if only is None else _shown(only),
         procedure="" if procedure is None else procedure.line,
-        impasse=any(one.kind is PerceptKind.IMPASSE for one in percepts),
+        foreseen=foreseen,
+        news=_news(context, deps) if foreseen else (),
+        impasse=any(one.kind is PerceptKind.IMPASSE for one in context.working_memory.percepts),
         disagreed=_disagreed(situation, context, deps),
-        stakes=tuple(_stakes(allowed, uncounted, specs, deps))[:MOST_STAKES],
+        stakes=tuple(_stakes(allowed, specs, deps))[:MOST_STAKES],
     )
-    return Outlook(evidence, only, procedure)
+    return Outlook(evidence, only or compiled or best)
+
+
+def _news(context: AnyContext, deps: Deps) -> tuple[str, ...]:
+    """What has happened that no forward model and no value of the domain takes into account."""
+    memory = context.working_memory
+    said = [one for one in memory.dialogue if not one.own]
+    spoken = sum(one.kind is PerceptKind.MESSAGE for one in memory.percepts)
+    before = {(one.source, one.content) for one in said[: -spoken or None][-1:]}
+    reasons = {
+        "somebody said something new": any(
+            one.sets_goal or (one.source, one.content) not in before
+            for one in memory.percepts
+            if one.kind is PerceptKind.MESSAGE
+        ),
+        "the last action failed": any(one.is_error for one in memory.percepts),
+        "it is not known what became of an action": bool(memory.unsettled),
+        "something else arrived": any(one.kind not in _READ_BY_CODE for one in memory.percepts),
+        "there are rules in words that were learned": not deps.procedures.as_given,
+    }
+    return tuple(reason for reason, holds in reasons.items() if holds)
 
 
 def _disagreed(situation: str, context: AnyContext, deps: Deps) -> tuple[str, ...]:
@@ -132,8 +186,8 @@ def situation_of(context: AnyContext, deps: Deps) -> str:
     Where the domain keeps no state, what was said and done since counts in its place.
     """
     memory = context.working_memory
-    others = [said.content for said in memory.dialogue if not said.own]
-    parts = [memory.goal, memory.memory_scope, *others[-1:]]
+    arrived = [one.content for one in memory.percepts if one.kind is PerceptKind.MESSAGE]
+    parts = [memory.goal, memory.memory_scope, *arrived]
     if isinstance(context.state, AssistantState):
         own = [said.content for said in memory.dialogue if said.own]
         parts += [*own[-1:], deps.compiled.trail if deps.compiled else ""]
@@ -142,46 +196,35 @@ def situation_of(context: AnyContext, deps: Deps) -> str:
     return content_id(*parts)
 
 
-def _allowed_calls(
-    specs: Mapping[str, ActionSpec], context: AnyContext, deps: Deps
-) -> tuple[list[Candidate], list[str]]:
-    """The calls that nothing in force forbids, and the actions whose calls cannot be counted.
-
-    An answer needs a text, so that it is one of those that cannot be counted.
-    """
+def _allowed_calls(specs: Mapping[str, ActionSpec], context: AnyContext, deps: Deps) -> _Allowed:
     calls = calls_of([spec for name, spec in specs.items() if name not in ASIDE])
-    allowed = [
-        candidate
-        for action, arguments in calls.judged()
-        if (candidate := Candidate(id=OFFER, action=action, raw_arguments=arguments))
-        and check(candidate, specs, context, deps).survived
-    ]
     written = {action for _, action, _ in calls.written}
-    counted = [one for one in allowed if one.action in written]
-    spoken = [RESPOND.name] if len(counted) < len(allowed) else []
-    others = [name for name in calls.names if name in specs and name not in written]
-    return counted, [*spoken, *(name for name in others if name != RESPOND.name)]
+    counted: list[tuple[Candidate, float | None]] = []
+    uncounted = [one for one in calls.names if one in specs and one not in {*written, RESPOND.name}]
+    for action, arguments in calls.judged():
+        candidate = Candidate(id=OFFER, action=action, raw_arguments=arguments)
+        judged = check(candidate, specs, context, deps)
+        if judged.survived and action in written:
+            counted.append((candidate, judged.gain))
+        elif judged.survived:
+            uncounted.append(action)
+    return _Allowed(tuple(counted), tuple(uncounted))
 
 
-def _stakes(
-    allowed: Sequence[Candidate],
-    uncounted: Sequence[str],
-    specs: Mapping[str, ActionSpec],
-    deps: Deps,
-) -> list[str]:
+def _stakes(allowed: _Allowed, specs: Mapping[str, ActionSpec], deps: Deps) -> Iterator[str]:
     """What may be done now and much depends on, with the reason.
 
     Of actions whose calls cannot be counted no argument is known yet; what a rule of the approval
     policy says of arguments is left to Evaluation, which sees them.
     """
-    found: list[str] = []
-    for one in allowed:
+    for one, _ in allowed.calls:
         stakes = stakes_of(one.action, parsed_arguments(one.raw_arguments), specs, deps)
-        found += [f"{_shown(one)} {stakes}"] if stakes else []
-    for name in uncounted:
+        if stakes:
+            yield f"{_shown(one)} {stakes}"
+    for name in allowed.uncounted:
         stakes = stakes_of(name, None, specs, deps)
-        found += [f"{name} {stakes}"] if stakes else []
-    return found
+        if stakes:
+            yield f"{name} {stakes}"
 
 
 def stakes_of(

@@ -25,12 +25,13 @@ async def reason(context: AnyContext, deps: Deps) -> ReasoningOutcome:
     if depth == "auto":
         outlook = await look_ahead(context, deps)
         choice = choose_depth(outlook.evidence)
-        if choice.depth == "reflex":
+        if choice.depth == "reflex" and outlook.call is not None:
+            drafted = outlook.call.model_copy(update={"id": deps.ids("candidate")})
             return ReasoningOutcome(
                 cycle=cycle,
                 at=deps.clock.now(),
                 situation=f"No model was asked: {choice.reason}.",
-                drafts=(outlook.reflex(deps.ids("candidate")),),
+                drafts=(drafted,),
                 depth=choice,
             )
         depth = choice.depth

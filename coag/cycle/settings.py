@@ -75,6 +75,10 @@ class CycleSettings(Value):
     close_scores: float = Field(default=0.1, ge=0.0, le=1.0)
     """With `auto`: the model is asked once more about candidates whose ranks (score and gain
     together) differ by less, where it matters which one is taken."""
+    reflex_gain: float | None = Field(default=0.4, gt=0.0, le=1.0)
+    """With `auto`: the gain that the domain must foresee of one call, and by which it must exceed
+    that of every other, for it to be made without asking the model. None for never. It counts where
+    the context has a forward model and a `_value`."""
     compile_after: int = Field(default=3, ge=1)
     """With `auto`: successes of the same call in the same situation, with no failure between,
     after which it is made there without asking the model."""

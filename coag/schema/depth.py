@@ -10,7 +10,18 @@ from .values import SparseValue, Value
 class DepthEvidence(SparseValue):
     """What the depth of a cycle is chosen by; only what holds is written down."""
 
-    SPARSE = frozenset({"only_call", "procedure", "answers_only", "impasse", "disagreed", "stakes"})
+    SPARSE = frozenset(
+        {
+            "only_call",
+            "procedure",
+            "foreseen",
+            "news",
+            "answers_only",
+            "impasse",
+            "disagreed",
+            "stakes",
+        }
+    )
 
     situation: str
     """Digest of the goal and the state; procedures are compiled for one."""
@@ -18,6 +29,11 @@ class DepthEvidence(SparseValue):
     """The one call that nothing in force forbids, where there is one alone."""
     procedure: str = ""
     """The compiled procedure for this situation: what it calls, and how it has done so far."""
+    foreseen: str = ""
+    """The one call that brings the goal nearer by the domain's forward model and value, where all
+    others do clearly less."""
+    news: tuple[str, ...] = ()
+    """What has happened that only a model can weigh; then what code foresees is not relied on."""
     answers_only: bool = False
     """True where a budget leaves nothing but an answer."""
     impasse: bool = False
