@@ -34,6 +34,7 @@ class Depth(StrEnum):
 
     COMPACT = "compact"
     FULL = "full"
+    AUTO = "auto"
 
 
 class HowProposed(StrEnum):
@@ -57,7 +58,8 @@ def chat(
     ] = None,
     logs: Annotated[Path | None, typer.Option(help="A folder for a log of what it did.")] = None,
     depth: Annotated[
-        Depth, typer.Option(help="Ask the model once a cycle, or once a phase.")
+        Depth,
+        typer.Option(help="Ask the model once a cycle, a phase, or as each cycle needs."),
     ] = Depth.COMPACT,
     proposal: Annotated[
         HowProposed,

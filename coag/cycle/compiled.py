@@ -96,6 +96,8 @@ class _State(Value):
     """By situation: how many were compiled, dropped ones too."""
     trail: str = ""
     """Digest of what was done and seen since the goal was set."""
+    unasked: int = 0
+    """Cycles in a row in which no model was asked."""
     situation: str = ""
     """That of the open cycle."""
     reflex: bool = False
@@ -149,6 +151,11 @@ class CompiledProcedures:
         """Digest of what was done and seen since the goal was set."""
         return self._kept.trail
 
+    @property
+    def unasked(self) -> int:
+        """Cycles in a row, up to the last one, in which no model was asked."""
+        return self._kept.unasked
+
     def find(self, situation: str) -> CompiledProcedure | None:
         """The procedure for a situation, if there is one."""
         return next((one for one in self.procedures if one.situation == situation), None)
@@ -159,7 +166,7 @@ class CompiledProcedures:
         None where there was no prediction, or something has changed: news that nobody foresaw does
         not tell against a prediction.
         """
-        return self._kept.predicted if situation == self._kept.acted_in else None
+        return self._kept.predicted if _same_state(situation, self._kept.acted_in) else None
 
     # ---- what it learns from: every outcome, in order ----
 
@@ -193,11 +200,14 @@ class CompiledProcedures:
             return
         evidence, attempt = outcome.depth.evidence, self._kept.attempt
         if attempt is not None:
-            self._learn(attempt, success=attempt.situation != evidence.situation)
+            unchanged = _same_state(attempt.situation, evidence.situation)
+            self._learn(attempt, success=not unchanged)
         reflex = outcome.depth.depth == "reflex" and bool(
             evidence.procedure and not evidence.only_call
         )
+        unasked = self._kept.unasked + 1 if outcome.depth.depth == "reflex" else 0
         self._change(
+            unasked=unasked,
             situation=evidence.situation,
             reflex=reflex,
             predictions={},
@@ -321,3 +331,8 @@ class CompiledProcedures:
 def _call(action: str, arguments: Mapping[str, Any]) -> str:
     """The same text for the same call."""
     return f"{action} {json.dumps(arguments, sort_keys=True, ensure_ascii=False)}"
+
+
+def _same_state(one: str, other: str) -> bool:
+    """Whether two situations differ at most in what was said."""
+    return one.partition("-")[0] == other.partition("-")[0]

@@ -37,6 +37,8 @@ _READ_BY_CODE = frozenset(
     {PerceptKind.MESSAGE, PerceptKind.TOOL_RETURN, PerceptKind.PROPERTY_CHANGE}
 )
 """Percepts that are in the state, or are looked at as messages."""
+MOST_UNASKED = 8
+"""Cycles in a row without a model after which what code foresees is not relied on once."""
 MOST_STAKES = 4
 """Calls that the evidence names for what depends on them."""
 
@@ -169,6 +171,9 @@ def _news(context: AnyContext, deps: Deps) -> tuple[str, ...]:
         "the last action failed": any(one.is_error for one in memory.percepts),
         "it is not known what became of an action": bool(memory.unsettled),
         "something else arrived": any(one.kind not in _READ_BY_CODE for one in memory.percepts),
+        f"no model was asked for {MOST_UNASKED} cycles": (
+            deps.compiled is not None and deps.compiled.unasked >= MOST_UNASKED
+        ),
         "there are rules in words that were learned": not deps.procedures.as_given,
     }
     return tuple(reason for reason, holds in reasons.items() if holds)
@@ -181,19 +186,20 @@ def _disagreed(situation: str, context: AnyContext, deps: Deps) -> tuple[str, ..
 
 
 def situation_of(context: AnyContext, deps: Deps) -> str:
-    """Digest of the goal and of what the domain says must change for something to be new.
+    """Digests of goal and state and, behind the dash, of what was said since the last action.
 
-    Where the domain keeps no state, what was said and done since counts in its place.
+    Of the state counts what the domain's progress key is made from. Where the domain keeps no
+    state, what was said and done since the goal was set takes its place.
     """
     memory = context.working_memory
     arrived = [one.content for one in memory.percepts if one.kind is PerceptKind.MESSAGE]
-    parts = [memory.goal, memory.memory_scope, *arrived]
+    parts = [memory.goal, memory.memory_scope]
     if isinstance(context.state, AssistantState):
         own = [said.content for said in memory.dialogue if said.own]
         parts += [*own[-1:], deps.compiled.trail if deps.compiled else ""]
     else:
         parts.append(context.progress_key())
-    return content_id(*parts)
+    return f"{content_id(*parts)}-{content_id(*arrived)[:8]}"
 
 
 def _allowed_calls(specs: Mapping[str, ActionSpec], context: AnyContext, deps: Deps) -> _Allowed:

@@ -24,7 +24,8 @@ class DepthEvidence(SparseValue):
     )
 
     situation: str
-    """Digest of the goal and the state; procedures are compiled for one."""
+    """Digests of the goal and the state, and behind the dash of what was just said; procedures are
+    compiled for one."""
     only_call: str = ""
     """The one call that nothing in force forbids, where there is one alone."""
     procedure: str = ""

@@ -31,15 +31,22 @@ class Spot(BaseModel):
 
 
 class CorridorContext(CoagContext[Spot]):
-    """Reads the place from results; foresees each step, and values what is further east."""
+    """Reads the place from results; foresees each step, and values what is nearer to the end."""
+
+    def __init__(self, at: int = 0) -> None:
+        self._first = Spot(at=at)
+        super().__init__()
 
     @property
     def perceptual_state_schema(self) -> type[Spot]:
         return Spot
 
+    def _initial_state(self) -> Spot:
+        return self._first
+
     def _update_state_from_function_result(self, state: Spot, percept: Percept) -> Spot:
         place = percept.content.rpartition("at ")[2]
-        return Spot(at=int(place)) if place.isdecimal() else state
+        return Spot(at=int(place)) if place.lstrip("-").isdecimal() else state
 
     def _project(self, candidate: Candidate, state: Spot) -> Spot | None:
         if candidate.action != "step":
@@ -48,14 +55,16 @@ class CorridorContext(CoagContext[Spot]):
         return Spot(at=state.at + by)
 
     def _value(self, state: Spot) -> float | None:
-        return state.at / 2
+        return -abs(END - state.at) / 2
 
 
 class Corridor:
     """The world: counts what was done, and can hold the walker back."""
 
-    def __init__(self) -> None:
-        self.at = 0
+    def __init__(self, at: int = 0) -> None:
+        self.at = at
+        self.raises = 0
+        """Steps that will fail, and go on all the same."""
         self.held = 0
         """Steps that will have no effect."""
         self.steps: list[str] = []
@@ -63,6 +72,10 @@ class Corridor:
     def step(self, way: Way) -> str:
         """Takes a step."""
         self.steps.append(way)
+        if self.raises:
+            self.raises -= 1
+            self.at += 1
+            raise RuntimeError(f"you stumbled at {self.at}")
         if self.held:
             self.held -= 1
         else:
@@ -123,7 +136,7 @@ def walker(
     world, model = world or Corridor(), ScriptedModel(answer)
     settings: dict[str, Any] = {"depth": "auto", "proposal": "json", "model_context": None}
     settings |= {"tools": [world.step], **further}
-    settings["model_context"] = settings["model_context"] or CorridorContext()
+    settings["model_context"] = settings["model_context"] or CorridorContext(world.at)
     return CoagAgent("walker", model, **settings), model, world
 
 

@@ -26,6 +26,7 @@ from coag.agent import CoagAgent
 from coag.compat import tool
 from coag.cycle import ApprovalPolicy, choose_depth
 from coag.errors import ConfigurationError
+from coag.memory import RuleChange
 from coag.schema import (
     ActionsListed,
     DepthChoice,
@@ -50,6 +51,8 @@ several = st.lists(st.text(min_size=1, max_size=20), max_size=3).map(tuple)
         situation=texts,
         only_call=texts,
         procedure=texts,
+        foreseen=texts,
+        news=several,
         answers_only=st.booleans(),
         impasse=st.booleans(),
         disagreed=several,
@@ -60,13 +63,16 @@ def test_every_depth_has_a_reason_in_its_evidence(evidence: DepthEvidence) -> No
     choice = choose_depth(evidence)
     doubts = bool(evidence.impasse or evidence.disagreed or evidence.stakes)
     if choice.depth == "reflex":
-        assert evidence.only_call or (evidence.procedure and not doubts)
+        foreseen = evidence.foreseen and not evidence.news
+        assert evidence.only_call or ((evidence.procedure or foreseen) and not doubts)
         assert not evidence.answers_only
     elif choice.depth == "full":
         assert doubts
         assert not evidence.only_call
     else:
-        assert evidence.answers_only or not (doubts or evidence.only_call or evidence.procedure)
+        certain = evidence.only_call or evidence.procedure
+        assert evidence.answers_only or not (doubts or certain)
+        assert evidence.answers_only or not evidence.foreseen or evidence.news
     assert choice.reason
     assert "\n" not in choice.line
     assert DepthChoice.model_validate_json(choice.model_dump_json()) == choice
@@ -83,10 +89,56 @@ def reasons(agent: CoagAgent) -> list[str]:
 
 
 async def test_one_call_where_nothing_asks_for_more() -> None:
-    agent, model, _ = walker()
+    agent, model, _ = walker(reflex_gain=None)
     assert await say(agent, TASK) == "There."
     assert depths(agent) == ["one_call"] * 3
+    assert reasons(agent)[0] == "nothing asks for more"
     assert asked(model) == ONE * 3
+
+
+async def test_what_alone_brings_the_goal_nearer_needs_no_model_where_there_is_no_news() -> None:
+    agent, model, world = walker()
+    assert await say(agent, TASK) == "There."
+    assert reasons(agent) == [
+        "there is news: somebody said something new",
+        'it alone brings the goal nearer: step {"way": "east"} (gain +0.50, of the others at most '
+        "+0.00)",
+        "nothing asks for more",
+    ]
+    assert asked(model) == ONE * 2
+    assert world.steps == ["east", "east"]
+
+
+async def test_the_same_words_again_are_no_news_but_others_are() -> None:
+    agent, _, _ = walker(max_tool_iterations=1, world=Corridor(-9))
+    for text in (TASK, "Go on.", "Go on.", "Go on.", "Mind the step.", "Go on."):
+        await say(agent, text)
+    assert depths(agent) == ["one_call", "one_call", "reflex", "reflex", "one_call", "one_call"]
+
+
+async def test_rules_that_were_learned_in_words_are_news() -> None:
+    agent, _, _ = walker()
+    change = RuleChange(operation="add", rule="Never hurry.")
+    agent.procedures.change_rule("deliberation", change, author="you", reason="So it is.")
+    await say(agent, TASK)
+    assert depths(agent) == ["one_call"] * 3
+    assert "there are rules in words that were learned" in reasons(agent)[1]
+
+
+async def test_after_eight_cycles_without_it_the_model_is_asked_once() -> None:
+    agent, _, _ = walker(world=Corridor(-12))
+    await say(agent, TASK)
+    asked_in = [number for number, depth in enumerate(depths(agent)) if depth == "one_call"]
+    assert asked_in[:2] == [0, 9]
+    assert "no model was asked for 8 cycles" in reasons(agent)[9]
+
+
+async def test_a_failure_is_news() -> None:
+    world = Corridor()
+    world.raises = 1
+    agent, _, _ = walker(world=world)
+    await say(agent, TASK)
+    assert "the last action failed" in reasons(agent)[1]
 
 
 async def test_the_only_call_that_is_allowed_is_made_without_the_model() -> None:
@@ -140,7 +192,7 @@ async def test_a_step_that_changed_nothing_against_its_prediction_is_thought_thr
     world.held = 1
     agent, _, _ = walker(world=world)
     assert await say(agent, TASK) == "There."
-    assert depths(agent) == ["one_call", "full", "one_call", "one_call"]
+    assert depths(agent) == ["one_call", "full", "reflex", "one_call"]
     assert reasons(agent)[1] == "the last action did not lead to what was predicted: at"
 
 
@@ -218,7 +270,7 @@ async def test_other_depths_write_down_nothing_new(depth: str) -> None:
     for kind in (ReasoningOutcome, EvaluationOutcome):
         assert not {"depth", "escalated"} & {*traced(agent, kind)[0].model_dump()}
     assert "critical" not in traced(agent, ActionsListed)[0].specs[0].model_dump()
-    assert traced(agent, ExecutionOutcome)
+    assert traced(agent, ExecutionOutcome)[-1].response == "There."
 
 
 def test_reasoning_cannot_be_left_out_of_one_call() -> None:
