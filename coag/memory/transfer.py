@@ -1,11 +1,10 @@
 """Export and import: all records of a memory in a file of JSON lines, and back.
 
 The first line is a header; each further line is a record with every field, superseded ones
-included. Vectors are not part of it: the memory that imports makes its own. Nor is what dynamics
-know of the records (strength, gists, links): where they are imported, they are as old as they are
-and begin to fade anew. Those in the archive come along where `dynamics.whole(store)` is exported.
-`import_records` brings the records back as they were; if it is interrupted, the same call completes
-it.
+included. Vectors are not part of it: the memory that imports makes its own. Where the file of the
+dynamics is given, typed lines follow: owners, states, what has faded, versions of personalities.
+Links, mood and clusters are not part of it. `import_records` brings all of it back as it was; if it
+is interrupted, the same call completes it.
 """
 
 from __future__ import annotations
@@ -14,7 +13,15 @@ import asyncio
 import pkgutil
 import warnings
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Generator,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -26,6 +33,19 @@ from pydantic import ValidationError
 
 from coag._util.files import AtomicFile
 from coag.errors import ConfigurationError, RecordStoreError
+from coag.memory.dynamics import (
+    ArchivedLine,
+    DynamicsFile,
+    DynamicsImport,
+    DynamicsLine,
+    MemoryArchive,
+    RecordStates,
+    StateLine,
+    StoreWithArchive,
+    dynamics_lines,
+    is_typed_line,
+    parse_dynamics_line,
+)
 from coag.schema import (
     Clock,
     MemoryKind,
@@ -57,6 +77,8 @@ _REASONS_KEPT = 1_000
 """Refused lines of which the reasons are kept; all are counted."""
 _CUT_OFF = "The file ends in the middle of this line."
 
+_Content = Record | DynamicsLine | None
+"""What a line says; None for what is ignored."""
 Progress = Callable[[int], None]
 """Called with the number of records that are done, each time that some more are."""
 
@@ -65,7 +87,8 @@ class Header(Value):
     """The first line of an export."""
 
     format: Literal["coag-memory"] = FORMAT
-    version: Literal[1] = 1
+    version: Literal[1, 2] = 1
+    """2 where typed lines on dynamics follow the records."""
     made_at: Moment
     embedder: str | None = None
     """With what the exported store made its vectors; those are not part of the export."""
@@ -73,12 +96,17 @@ class Header(Value):
     """How many numbers they had."""
     records: int | None = None
     """How many records follow; None where the file was written without looking back."""
+    dynamics: int | None = None
+    """How many lines on dynamics follow them, likewise."""
 
     @classmethod
-    def of(cls, store: RecordStore, clock: Clock | None = None) -> Header:
-        """The header of an export of a store."""
+    def of(
+        cls, store: RecordStore, clock: Clock | None = None, dynamics: DynamicsFile | None = None
+    ) -> Header:
+        """The header of an export of a store, and of its dynamics where they are given."""
         embedder = store.embedder if isinstance(store, ChromaStore | InMemoryStore) else None
         return cls(
+            version=1 if dynamics is None else 2,
             made_at=(clock or SystemClock()).now(),
             embedder=None if embedder is None else embedder.name,
             dimension=None if embedder is None else embedder.dimension,
@@ -86,9 +114,10 @@ class Header(Value):
 
     def line(self) -> str:
         """The header as a line, filled up with spaces so that it keeps its length."""
-        text = self.model_dump_json()
-        width = len(self.model_copy(update={"records": None}).model_dump_json()) + _COUNT_WIDTH
-        return f"{text:<{width}}\n"
+        unknown = {"dynamics"} if self.version == 1 else None  # earlier versions refuse it
+        empty = self.model_copy(update={"records": None, "dynamics": None})
+        width = len(empty.model_dump_json(exclude=unknown)) + _COUNT_WIDTH * self.version
+        return f"{self.model_dump_json(exclude=unknown):<{width}}\n"
 
 
 # ---- Export ----
@@ -101,6 +130,8 @@ class ExportResult:
     records: int
     size: int
     """Bytes of the file."""
+    dynamics: int = 0
+    """Lines on dynamics."""
 
 
 async def export_lines(
@@ -108,24 +139,36 @@ async def export_lines(
     *,
     scopes: Sequence[str] | None = None,
     kinds: Sequence[MemoryKind] | None = None,
+    dynamics: DynamicsFile | None = None,
 ) -> AsyncIterator[list[str]]:
-    """The lines of the records, some at a time, without a header.
+    """The lines of the records, and of their dynamics, some at a time, without a header.
 
     Args:
         store: Where they are.
         scopes: Whose; None for everyone's.
         kinds: Which memories; None for both.
+        dynamics: Where their dynamics are; it is only read. None leaves those out.
 
     Raises:
-        RecordStoreError: If the store cannot be reached.
+        RecordStoreError: If the store or the dynamics cannot be read.
+        ConfigurationError: If the settings of an owner of dynamics cannot be read.
         ValueError: If no scope or no kind is named.
     """
     if kinds is not None and not kinds:
         raise ValueError("kinds is empty and would export nothing; give None for both.")
+    if dynamics is not None and isinstance(store, StoreWithArchive):
+        store = store.store  # what has faded is exported as such
+    ids: set[str] = set()
     for kind in MemoryKind:
         if kinds is None or kind in kinds:
             async for records in store.scan(kind=kind, scopes=scopes, batch=_BATCH):
                 yield [record.model_dump_json() + "\n" for record in records]
+                if dynamics is not None:
+                    ids.update(record.id for record in records)
+    if dynamics is not None:
+        rest = dynamics_lines(dynamics, ids, scopes=scopes, kinds=kinds)
+        while (lines := await asyncio.to_thread(next, rest, None)) is not None:
+            yield lines
 
 
 async def export_records(
@@ -134,6 +177,7 @@ async def export_records(
     *,
     scopes: Sequence[str] | None = None,
     kinds: Sequence[MemoryKind] | None = None,
+    dynamics: DynamicsFile | None = None,
     progress: Progress | None = None,
     clock: Clock | None = None,
 ) -> ExportResult:
@@ -148,26 +192,33 @@ async def export_records(
         file: The file to write.
         scopes: Whose records; None for everyone's.
         kinds: Which memories; None for both.
-        progress: Called with the number of records written so far.
+        dynamics: The file of their dynamics, as `memory.dynamics.file`, to be exported with them;
+            it is only read.
+        progress: Called with the number of lines written so far.
         clock: Dates the export.
 
     Raises:
-        RecordStoreError: If the store cannot be reached or the file cannot be written.
+        RecordStoreError: If the store or the dynamics cannot be read, or the file cannot be
+            written.
+        ConfigurationError: If the settings of an owner of dynamics cannot be read.
         ValueError: If no scope or no kind is named.
     """
-    header, count = Header.of(store, clock), 0
+    header, count, typed = Header.of(store, clock, dynamics), 0, 0
     try:
         atomic = await asyncio.to_thread(AtomicFile, file)
         out = atomic.draft
         try:
             out.write(header.line().encode())
-            async for lines in export_lines(store, scopes=scopes, kinds=kinds):
-                await asyncio.to_thread(out.writelines, [line.encode() for line in lines])
-                count += len(lines)
+            async for lines in export_lines(store, scopes=scopes, kinds=kinds, dynamics=dynamics):
+                data = [line.encode() for line in lines]
+                await asyncio.to_thread(out.writelines, data)
+                count += len(data)
+                typed += sum(map(is_typed_line, data))
                 if progress is not None:
                     progress(count)
+            counts = {"records": count - typed, "dynamics": typed}
             out.seek(0)
-            out.write(header.model_copy(update={"records": count}).line().encode())
+            out.write(header.model_copy(update=counts).line().encode())
             size = await asyncio.to_thread(atomic.commit)
         finally:
             atomic.discard()
@@ -175,7 +226,7 @@ async def export_records(
         raise RecordStoreError(
             f"The export {str(file)!r} cannot be written: {error.strerror or error}."
         ) from error
-    return ExportResult(records=count, size=size)
+    return ExportResult(records=count - typed, size=size, dynamics=typed)
 
 
 # ---- Import ----
@@ -214,12 +265,19 @@ class ImportResult:
     reasons: tuple[RefusedLine, ...] = ()
     """Why, for the first thousand of them."""
     missing: int = 0
-    """Records that the header counts and the file does not have."""
+    """Lines that the header counts and the file does not have."""
+    dynamics: int = 0
+    """Lines on dynamics, but for archived records, that are as in the file now."""
+    dynamics_differing: int = 0
+    """Those of them that were there with another content, which stays; see `OnConflict`."""
+    ignored: int = 0
+    """Lines on dynamics that were passed over; see `import_records`."""
 
     @property
     def lines(self) -> int:
         """How many lines were read."""
-        return self.new + self.known + self.differing + self.refused
+        records = self.new + self.known + self.differing + self.refused
+        return records + self.dynamics + self.dynamics_differing + self.ignored
 
 
 class TransferError(ConfigurationError):
@@ -252,21 +310,26 @@ async def import_records(
     trust: Trust | None = None,
     on_conflict: OnConflict = OnConflict.KEEP,
     skip_bad: bool = False,
+    dynamics: DynamicsFile | None = None,
     progress: Progress | None = None,
 ) -> ImportResult:
     """Stores every record of an exported file as it was, in the order of the file.
 
     Neither the write policy nor the rules of facts are applied between what comes and what is
-    there. If it is interrupted, the same call completes it.
+    there. If it is interrupted, the same call completes it. Lines on dynamics are ignored without
+    a file for them, and those of a kind that this version does not know.
 
     Args:
         store: Where to; its own embedder makes the vectors.
         file: What `export_records` wrote.
         scope: Whose memory all of it becomes, for a file of one scope; ids and links change with
             it. None leaves every record its own scope.
-        trust: No origin of what comes is trusted more than this; None leaves it as it is.
+        trust: No origin of what comes is trusted more than this, and of its dynamics only what has
+            faded is imported; None leaves it as it is.
         on_conflict: What to do with records that are there with other fields.
         skip_bad: Leave out lines that are no records; else the first one ends the import.
+        dynamics: The file of the dynamics, where what has faded goes into the archive, and what is
+            there already stays; None for a memory without.
         progress: Called with the number of lines read so far.
 
     Raises:
@@ -275,41 +338,60 @@ async def import_records(
         RecordStoreError: If the store cannot be reached.
     """
     header = await asyncio.to_thread(_header_of, file)
-    ids = await asyncio.to_thread(_new_ids, file, scope)
-    work = _Import(store, file, on_conflict, skip_bad=skip_bad)
+    move = await asyncio.to_thread(_move_of, file, scope)
+    change = _Change(move, trust)
+    work = _Import(store, file, on_conflict, skip_bad=skip_bad, dynamics=dynamics)
     with closing(_chunks(file)) as chunks:
         while lines := await asyncio.to_thread(next, chunks, None):
             parsed, problem = await asyncio.to_thread(work.parsed, lines)
-            await work.store_all([(n, _adapted(one, scope, ids, trust)) for n, one in parsed])
+            await work.store_all([(n, change.adapted(one)) for n, one in parsed])
             if problem is not None:
                 raise work.ended_by(problem)
             if progress is not None:
                 progress(work.done().lines)
     done = work.done()
-    return replace(done, missing=max(0, (header.records or 0) - done.lines))
+    expected = (header.records or 0) + (header.dynamics or 0)
+    return replace(done, missing=max(0, expected - done.lines))
 
 
-def check_import(file: Path, scope: str | None) -> None:
+def check_import(file: Path, scope: str | None) -> Header:
     """Checks that a file is an export, and of one scope if it is to become another one's.
 
     It blocks, and reads the whole file where a scope is given.
 
+    Returns:
+        Its header.
+
     Raises:
         TransferError: If it cannot be imported so.
     """
-    _header_of(file)
-    _new_ids(file, scope)
+    header = _header_of(file)
+    _move_of(file, scope)
+    return header
 
 
 class _Import:
     """An import as far as it has come."""
 
     def __init__(
-        self, store: RecordStore, file: Path, on_conflict: OnConflict, *, skip_bad: bool
+        self,
+        store: RecordStore,
+        file: Path,
+        on_conflict: OnConflict,
+        *,
+        skip_bad: bool,
+        dynamics: DynamicsFile | None,
     ) -> None:
+        take = on_conflict is OnConflict.TAKE
         self._store = store
+        self._archive = self._dynamics = None
+        if dynamics is not None:
+            self._archive = MemoryArchive(dynamics)
+            self._dynamics = DynamicsImport(dynamics, take=take)
+            distrusted = RecordStates(dynamics, "").distrust
+            self._store = StoreWithArchive(store, self._archive, distrusted=distrusted)
         self._file = file
-        self._on_conflict = on_conflict
+        self._take = take
         self._skip_bad = skip_bad
         self._counts: Counter[str] = Counter()
         self._reasons: list[RefusedLine] = []
@@ -320,21 +402,51 @@ class _Import:
 
     def parsed(
         self, lines: Sequence[tuple[int, bytes]]
-    ) -> tuple[list[tuple[int, Record]], RefusedLine | None]:
-        """The records of these lines, up to the first bad one unless those are left out."""
-        records: list[tuple[int, Record]] = []
+    ) -> tuple[list[tuple[int, _Content]], RefusedLine | None]:
+        """What these lines say, up to the first bad one unless those are left out."""
+        found: list[tuple[int, _Content]] = []
         for number, line in lines:
             try:
-                records.append((number, _parse_record(line)))
+                found.append((number, _parse_line(line)))
             except _LineError as error:
                 refused = RefusedLine(line=number, why=str(error))
                 if not self._skip_bad:
-                    return records, refused
+                    return found, refused
                 self._refuse(refused)
-        return records, None
+        return found, None
 
-    async def store_all(self, records: Sequence[tuple[int, Record]]) -> None:
-        """Stores these records and counts them."""
+    async def store_all(self, lines: Sequence[tuple[int, _Content]]) -> None:
+        """Stores what these lines say and counts them."""
+        records = [(number, one) for number, one in lines if isinstance(one, Record)]
+        if records and self._take and isinstance(self._store, StoreWithArchive):
+            await self._store.bring_back(record.id for _, record in records)
+        await self._store_records(records, self._store.add)
+        typed = [(number, one) for number, one in lines if not isinstance(one, Record)]
+        if self._dynamics is None or self._archive is None:
+            self._counts["ignored"] += len(typed)
+            return
+        archive = self._archive
+        faded = {one.record.id: one for _, one in typed if isinstance(one, ArchivedLine)}
+
+        async def put_away(records: Sequence[Record]) -> None:
+            for one in (faded[record.id] for record in records):
+                archive.put(
+                    [one.record], owner=one.owner, at=one.at, reason=one.reason, finished=True
+                )
+
+        with_records = [(n, one.record) for n, one in typed if isinstance(one, ArchivedLine)]
+        await self._store_records(with_records, put_away)
+        rest = [one for _, one in typed if one is not None and not isinstance(one, ArchivedLine)]
+        kept = self._dynamics.put(rest)
+        self._counts["dynamics"] += len(rest) - kept
+        self._counts["dynamics_differing"] += kept
+        self._counts["ignored"] += sum(1 for _, one in typed if one is None)
+
+    async def _store_records(
+        self,
+        records: Sequence[tuple[int, Record]],
+        keep: Callable[[Sequence[Record]], Awaitable[object]],
+    ) -> None:
         stored = {one.id: one for one in await self._store.get([one.id for _, one in records])}
         new: list[tuple[int, Record]] = []
         changed: list[Record] = []
@@ -349,20 +461,22 @@ class _Import:
             if now != there:
                 changed.append(now)
         try:
-            await self._store.add([record for _, record in new])
+            await keep([record for _, record in new])
             self._counts["new"] += len(new)
         except ConfigurationError:  # it is the store's fault, not that of a record
             raise
         except ValueError:
             for number, record in new:
-                await self._add(number, record)
-        if changed and self._on_conflict is OnConflict.TAKE:
+                await self._add(number, record, keep)
+        if changed and self._take:
             await self._store.update(changed)
 
-    async def _add(self, number: int, record: Record) -> None:
+    async def _add(
+        self, number: int, record: Record, keep: Callable[[Sequence[Record]], Awaitable[object]]
+    ) -> None:
         """Stores a record of a batch that was refused."""
         try:
-            await self._store.add([record])
+            await keep([record])
             self._counts["new"] += 1
         except ValueError as error:
             refused = RefusedLine(line=number, why=f"it cannot be kept: {error}")
@@ -392,14 +506,30 @@ class _Import:
 # ---- Another scope, and less trust ----
 
 
-def _new_ids(file: Path, scope: str | None) -> dict[str, str]:
-    """The ids that a file's records have in another scope; reads it once, past bad lines."""
+@dataclass(frozen=True, slots=True)
+class _Move:
+    """How all of a file becomes another scope's."""
+
+    scope: str
+    before: str | None
+    """The scope of its records; None where it has none."""
+    ids: Mapping[str, str]
+    """What becomes of the ids."""
+
+
+def _move_of(file: Path, scope: str | None) -> _Move | None:
+    """How a file's records become another scope's; reads it once, past bad lines."""
+    if scope is None:
+        return None
     ids: dict[str, str] = {}
     before: str | None = None
-    for number, line in chain.from_iterable(() if scope is None else _chunks(file)):
+    for number, line in chain.from_iterable(_chunks(file)):
         try:
-            record = _parse_record(line)
+            content = _parse_line(line)
         except _LineError:
+            continue
+        record = content.record if isinstance(content, ArchivedLine) else content
+        if not isinstance(record, Record):
             continue
         if before not in (None, record.scope):
             raise TransferError(
@@ -412,23 +542,46 @@ def _new_ids(file: Path, scope: str | None) -> dict[str, str]:
         before = record.scope
         plain = record.id == record_id(record.kind, record.scope, record.text)
         about = None if plain else record.fact
-        ids[record.id] = record_id(record.kind, scope or "", record.text, about)
-    return ids
+        ids[record.id] = record_id(record.kind, scope, record.text, about)
+    return _Move(scope, before, ids)
 
 
-def _adapted(
-    record: Record, scope: str | None, ids: Mapping[str, str], trust: Trust | None
-) -> Record:
+@dataclass(frozen=True, slots=True)
+class _Change:
+    """What an import changes of that which comes."""
+
+    move: _Move | None
+    trust: Trust | None
+
+    def adapted(self, content: _Content) -> _Content:
+        """What a line says, in its new scope and trusted no more; None for what is left out."""
+        if isinstance(content, Record):
+            return _adapted(content, self.move, self.trust)
+        if content is None or not (self.trust is None or isinstance(content, ArchivedLine)):
+            return None
+        update: dict[str, object] = {}
+        move = self.move
+        if move is not None and content.owner == move.before:
+            update["owner"] = move.scope
+        if isinstance(content, ArchivedLine):
+            update["record"] = _adapted(content.record, move, self.trust)
+        elif isinstance(content, StateLine) and move is not None:
+            name = content.state.record
+            update["state"] = replace(content.state, record=move.ids.get(name, name))
+        return content.model_copy(update=update)
+
+
+def _adapted(record: Record, move: _Move | None, trust: Trust | None) -> Record:
     """A record in its new scope, with links to others by their new ids, and trusted no more."""
-    if scope is not None:
-        lineage = record.lineage
+    if move is not None:
+        ids, lineage = move.ids, record.lineage
         links = {
             "derived_from": tuple(ids.get(one, one) for one in lineage.derived_from),
             "contradicts": tuple(ids.get(one, one) for one in lineage.contradicts),
         }
         update = {
             "id": ids[record.id],
-            "scope": scope,
+            "scope": move.scope,
             "supersedes": ids.get(record.supersedes or "", record.supersedes),
             "superseded_by": ids.get(record.superseded_by or "", record.superseded_by),
             "lineage": lineage.model_copy(update=links),
@@ -485,11 +638,16 @@ def _numbered(source: BinaryIO) -> Iterator[tuple[int, bytes]]:
         yield number, line
 
 
-def _parse_record(line: bytes) -> Record:
-    """The record that a line holds."""
+def _parse_line(line: bytes) -> _Content:
+    """What a line says; None for a typed line that this version does not know."""
     if len(line) > LONGEST_LINE:
         raise _LineError(f"it has more than {LONGEST_LINE:,} bytes; no record is as long.")
     try:
+        if is_typed_line(line):
+            content = parse_dynamics_line(line)
+            if isinstance(content, ArchivedLine):
+                _check(content.record)
+            return content
         record = Record.model_validate_json(line.decode("utf-8"))
     except UnicodeDecodeError as error:
         raise _LineError(
@@ -497,6 +655,11 @@ def _parse_record(line: bytes) -> Record:
         ) from None
     except ValidationError as error:
         raise _LineError(_no_record(line, error)) from None
+    _check(record)
+    return record
+
+
+def _check(record: Record) -> None:
     if not is_own_id(record):
         own = record_id(record.kind, record.scope, record.text)
         raise _LineError(
@@ -506,7 +669,6 @@ def _parse_record(line: bytes) -> Record:
     problem = unfit(record)
     if problem is not None:
         raise _LineError(f"its record {record.id} cannot be kept: {problem}")
-    return record
 
 
 def _no_record(line: bytes, error: ValidationError) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
@@ -15,6 +16,7 @@ from coag._util.text import one_line
 from coag.cli.options import AsJson
 from coag.cli.output import say, write_json
 from coag.errors import ConfigurationError, RecordStoreError
+from coag.memory.dynamics import DYNAMICS_FILE, DynamicsFile
 from coag.memory.transfer import (
     ExportResult,
     Header,
@@ -33,6 +35,7 @@ from coag.store import reembed as reembedded
 from .log import note
 from .options import By, Embedder, Memory, OfKind, Scope, Yes, one_of
 from .place import MemoryPlace, ask, check_can_ask, line, opened, place_of, run, shown_progress
+from .whole import dynamics_of
 
 # ---- `coag memory export` and `import` ----
 
@@ -61,7 +64,8 @@ def export(
 ) -> None:
     """Writes every record with every field into a file, one JSON object a line.
 
-    Vectors are not part of it.
+    Vectors are not part of it. Where the memory has dynamics, states, what has faded and versions
+    of personalities follow the records.
 
     Example: coag memory export robbie.jsonl -m ~/robbie
     """
@@ -82,14 +86,15 @@ def export(
     async def written() -> ExportResult:
         async with opened(place) as store:
             total = sum([await store.count(one) for one in kinds or MemoryKind])
-            with shown_progress("exporting", total) as progress:
+            with _looked_at(place) as dynamics, shown_progress("exporting", total) as progress:
                 return await export_records(
-                    store, file, scopes=scopes, kinds=kinds, progress=progress
+                    store, file, scopes=scopes, kinds=kinds, dynamics=dynamics, progress=progress
                 )
 
     result = run(written())
     size = f"{result.size / 1_000_000:,.1f} MB"
-    typer.echo(f"{result.records:,} record(s) are in {line(str(file))} ({size}).")
+    also = f" and {result.dynamics:,} line(s) on dynamics" if result.dynamics else ""
+    typer.echo(f"{result.records:,} record(s){also} are in {line(str(file))} ({size}).")
 
 
 ExportedFile = Annotated[
@@ -139,7 +144,10 @@ def import_(  # noqa: PLR0913, PLR0917 - a command has as many arguments as opti
 
     async def imported() -> ImportResult:
         async with opened(place) as store:
-            with shown_progress("importing", None) as progress:
+            with (
+                _receiving(place, header) as dynamics,
+                shown_progress("importing", None) as progress,
+            ):
                 return await import_records(
                     store,
                     file,
@@ -147,10 +155,11 @@ def import_(  # noqa: PLR0913, PLR0917 - a command has as many arguments as opti
                     trust=None if trust is None else Trust(trust),
                     on_conflict=OnConflict.TAKE if take else OnConflict.KEEP,
                     skip_bad=skip_bad,
+                    dynamics=dynamics,
                     progress=progress,
                 )
 
-    check_import(file, scope)
+    header = check_import(file, scope)
     failed = ""
     try:
         result = run(imported())
@@ -158,7 +167,7 @@ def import_(  # noqa: PLR0913, PLR0917 - a command has as many arguments as opti
         if error.line <= 1:
             raise
         result, failed = error.done, line(str(error), 1_000)
-    if result.new or (take and result.differing):
+    if result.new or result.dynamics or (take and result.differing):
         counts = {k: v for k, v in asdict(result).items() if k != "reasons"}
         details = {"file": file.name, "scope": scope, "trust": trust, **counts}
         note(place, "imported", by=by, details=details)
@@ -176,9 +185,31 @@ async def _printed(
     place: MemoryPlace, scopes: list[str] | None, kinds: list[MemoryKind] | None
 ) -> None:
     async with opened(place) as store:
-        write_json(Header.of(store).model_dump_json())
-        async for lines in export_lines(store, scopes=scopes, kinds=kinds):
-            write_json(*(one.removesuffix("\n") for one in lines))
+        with _looked_at(place) as dynamics:
+            write_json(Header.of(store, dynamics=dynamics).line().rstrip())
+            async for lines in export_lines(store, scopes=scopes, kinds=kinds, dynamics=dynamics):
+                write_json(*(one.removesuffix("\n") for one in lines))
+
+
+@contextmanager
+def _looked_at(place: MemoryPlace) -> Generator[DynamicsFile | None]:
+    """The file of a memory's dynamics, where there is one; nothing of it changes."""
+    path = dynamics_of(place)
+    if path is None:
+        yield None
+        return
+    with closing(DynamicsFile(path, read_only=True)) as file:
+        yield file
+
+
+@contextmanager
+def _receiving(place: MemoryPlace, header: Header) -> Generator[DynamicsFile | None]:
+    """The file for the dynamics of an export that has some; None for a memory at a server."""
+    if header.version == 1 or place.folder is None:
+        yield None
+        return
+    with closing(DynamicsFile(place.folder / DYNAMICS_FILE)) as file:
+        yield file
 
 
 def _outcome(result: ImportResult, *, take: bool) -> Iterator[str]:
@@ -186,6 +217,13 @@ def _outcome(result: ImportResult, *, take: bool) -> Iterator[str]:
     yield f"{result.new:,} new, {result.known:,} known"
     if result.differing:
         yield f"{result.differing:,} were there with other fields and {became}"
+    if result.dynamics or result.dynamics_differing:
+        yield f"{result.dynamics:,} line(s) on dynamics are as in the file"
+    if result.dynamics_differing:
+        yield f"{result.dynamics_differing:,} line(s) on dynamics differ from what is there"
+    if result.ignored:
+        why = "a memory at a server has none, --trust leaves them out, or a newer coag wrote them"
+        yield f"{result.ignored:,} line(s) on dynamics were ignored: {why}"
     if result.refused:
         yield f"{result.refused:,} line(s) were left out:"
         for one in result.reasons[:_LISTED]:
@@ -193,7 +231,7 @@ def _outcome(result: ImportResult, *, take: bool) -> Iterator[str]:
         if result.refused > _LISTED:
             yield f"  … and {result.refused - _LISTED:,} more"
     if result.missing:
-        yield f"{result.missing:,} record(s) that the header counts are not in the file: cut off?"
+        yield f"{result.missing:,} line(s) that the header counts are not in the file: cut off?"
 
 
 # ---- `coag memory reembed` ----

@@ -23,6 +23,15 @@ from .appraisal import AT_REST, Appraise, VaderAppraisal, arousal_of
 from .archive import ArchiveEntry, ArchiveReason, MemoryArchive
 from .encoding import FLASHBULB_INTENSITY, attention, encode, yerkes_dodson
 from .engine import MemoryDynamics, MemoryDynamicsConfig
+from .export import (
+    ArchivedLine,
+    DynamicsImport,
+    DynamicsLine,
+    StateLine,
+    dynamics_lines,
+    is_typed_line,
+    parse_dynamics_line,
+)
 from .features import ContentFeatures, features_of, read_all
 from .file import DYNAMICS_FILE, DynamicsFile
 from .forgetting import (
@@ -152,6 +161,13 @@ __all__ = [
     "with_linked",
     "DynamicsFile",
     "owners_of",
+    "dynamics_lines",
+    "DynamicsLine",
+    "ArchivedLine",
+    "StateLine",
+    "is_typed_line",
+    "parse_dynamics_line",
+    "DynamicsImport",
     "MemoryArchive",
     "ArchiveEntry",
     "ArchiveReason",

@@ -50,6 +50,10 @@ _MOST = 500
 """Ids in one query."""
 _READ = "(SELECT MAX(at) FROM archive_reads WHERE archive_reads.record = archive.record)"
 """When a row was last read."""
+_ENTRIES = (
+    f"SELECT *, {_READ} AS read_at, (SELECT COUNT(*) FROM archive_reads "
+    "WHERE archive_reads.record = archive.record) AS reads FROM archive"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +65,7 @@ class ArchiveEntry:
     """Whose dynamics put it here."""
     kind: MemoryKind
     scope: str
-    reason: str
+    reason: ArchiveReason
     archived_at: float
     """POSIX seconds."""
     size: int
@@ -211,12 +215,16 @@ class MemoryArchive:
             most: At most so many.
         """
         whose = "" if scopes is None else f"WHERE scope IN ({_marks(scopes)}) "
-        query = (
-            f"SELECT *, {_READ} AS read_at, (SELECT COUNT(*) FROM archive_reads "
-            "WHERE archive_reads.record = archive.record) AS reads "
-            f"FROM archive {whose}ORDER BY archived_at DESC, record LIMIT ?"
-        )
+        query = f"{_ENTRIES} {whose}ORDER BY archived_at DESC, record LIMIT ?"
         return [_entry_of(row) for row in self.file.rows(query, *(scopes or ()), most)]
+
+    def entries_of(self, ids: Iterable[str]) -> list[ArchiveEntry]:
+        """What is known of archived records, in the order of their ids."""
+        found: list[ArchiveEntry] = []
+        for some in slices(ids, _MOST):
+            query = f"{_ENTRIES} WHERE record IN ({_marks(some)}) ORDER BY record"
+            found += map(_entry_of, self.file.rows(query, *some))
+        return found
 
     def owner_of(self, beginning: str) -> str | None:
         """Whose dynamics put a record here, by its id or the beginning of it."""

@@ -96,7 +96,7 @@ class Persona:
             found = self._proposal(version)
             after = {change.trait: change.after for change in found.changes}
             traits = Traits.model_validate(self.traits.model_dump() | after)
-            return self._put(found.model_copy(update={"state": "applied", "traits": traits}))
+            return self.put(found.model_copy(update={"state": "applied", "traits": traits}))
 
     def refuse(self, version: int) -> PersonaVersion:
         """Turns a proposal down; it is kept as refused.
@@ -105,7 +105,7 @@ class Persona:
             LookupError: There is no such version, or it is no proposal.
         """
         with self.file.transaction():
-            return self._put(self._proposal(version).model_copy(update={"state": "refused"}))
+            return self.put(self._proposal(version).model_copy(update={"state": "refused"}))
 
     def roll_back(self, version: int, *, at: float, reason: str = "") -> PersonaVersion:
         """Makes the traits of an earlier version hold again, as a new version.
@@ -143,9 +143,10 @@ class Persona:
             reason=reason,
             state=state,
         )
-        return self._put(new)
+        return self.put(new)
 
-    def _put(self, version: PersonaVersion) -> PersonaVersion:
+    def put(self, version: PersonaVersion) -> PersonaVersion:
+        """Writes a version as it is, in place of the one with its number."""
         with self.file.transaction() as db:
             db.execute(
                 "INSERT OR REPLACE INTO personas VALUES (?, ?, ?)",

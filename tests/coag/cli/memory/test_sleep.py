@@ -83,6 +83,28 @@ def test_what_is_restored_is_found_again(say: Say, lived: Path) -> None:
     assert (again.code, again.err) == (1, f"There is no record '{OLD.id[:8]}' in the archive.\n")
 
 
+def test_what_has_faded_goes_into_an_export_and_into_another_folder(
+    say: Say, lived: Path, tmp_path: Path
+) -> None:
+    say("memory", "sleep", str(lived))
+    file, before = tmp_path / "alice.jsonl", (lived / DYNAMICS_FILE).read_bytes()
+    said = say("memory", "export", str(file)).out
+    assert said.startswith("0 record(s) and 3 line(s) on dynamics are in ")
+    piped = say("memory", "export", "-").out.splitlines()
+    assert piped[1:] == file.read_text(encoding="utf-8").splitlines()[1:]
+    assert (lived / DYNAMICS_FILE).read_bytes() == before
+    other = ("-m", str(tmp_path / "other"))
+    done = say("memory", "import", str(file), *other)
+    assert done.out == "1 new, 0 known\n2 line(s) on dynamics are as in the file\n"
+    assert say("memory", "archived", *other).out.startswith(OLD.id[:8])
+    assert say("memory", "strength", *other).out == say("memory", "strength").out
+    assert say("memory", "restore", OLD.id[:8], *other).code == 0
+    again = say("memory", "import", str(file), *other).out
+    assert "1 line(s) on dynamics differ from what is there" in again
+    less = ("-m", str(tmp_path / "third"), "--trust", "untrusted")
+    assert "2 line(s) on dynamics were ignored" in say("memory", "import", str(file), *less).out
+
+
 def test_a_sleep_may_be_stopped_and_its_report_read_by_a_program(say: Say, lived: Path) -> None:
     first = json.loads(say("memory", "sleep", str(lived), "--seconds", "0", "--json").out)
     assert first["stopped_at"] == "encode"

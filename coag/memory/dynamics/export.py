@@ -1,0 +1,224 @@
+"""What an export says of dynamics: typed lines that follow the records, and their way back.
+
+They hold owners with their settings, the states of records, what has faded, and the versions of
+each personality. Clusters are made of vectors, which no export holds: a sleep finds them anew.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, TypeAdapter, model_validator
+
+from coag.schema import MemoryKind, Record, Value
+
+from .archive import ArchiveReason, MemoryArchive
+from .file import DynamicsFile
+from .owners import note_owner, owners_of
+from .persona import Persona, PersonaVersion
+from .settings import MemoryDynamicsSettings, Traits
+from .states import RecordState, RecordStates
+
+_NAMES_KIND = re.compile(rb'\s*\{\s*"line"\s*:\s*"([a-z_]{1,40})"')
+_UNIT = ("strength", "importance", "arousal", "confidence")
+_AXES = ("valence", "dominance")
+
+
+class OwnerLine(Value):
+    """Whose dynamics they are, and how these were last set."""
+
+    line: Literal["owner"] = "owner"
+    owner: str
+    settings: MemoryDynamicsSettings
+
+
+class ArchivedLine(Value):
+    """A record that has faded."""
+
+    line: Literal["archived"] = "archived"
+    owner: str
+    """Whose dynamics put it into the archive."""
+    at: float
+    """When, in POSIX seconds."""
+    reason: ArchiveReason
+    record: Record
+
+
+class StateLine(Value):
+    """What the dynamics of an owner know of a record, but for its cluster."""
+
+    line: Literal["state"] = "state"
+    owner: str
+    state: RecordState
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        state = self.state
+        numbers = {name: getattr(state, name) for name in RecordState.__slots__}
+        for name, value in numbers.items():
+            if isinstance(value, float) and not math.isfinite(value):
+                raise ValueError(f"{name} must be a finite number, not {value!r}")
+            low = -1.0 if name in _AXES else 0.0
+            if name in (*_UNIT, *_AXES) and not low <= value <= 1.0:
+                raise ValueError(f"{name} must be between {low:g} and 1, not {value!r}")
+        if not state.stability > 0 or state.uses < 0 or state.drift < 0:
+            raise ValueError(
+                f"stability must be above 0, uses and drift at least 0, not "
+                f"{(state.stability, state.uses, state.drift)!r}"
+            )
+        return self
+
+
+class PersonaLine(Value):
+    """A version of an owner's personality."""
+
+    line: Literal["persona"] = "persona"
+    owner: str
+    version: PersonaVersion
+
+
+DynamicsLine = OwnerLine | ArchivedLine | StateLine | PersonaLine
+_LINE: TypeAdapter[DynamicsLine] = TypeAdapter(Annotated[DynamicsLine, Field(discriminator="line")])
+_KINDS = ("owner", "archived", "state", "persona")
+
+
+def is_typed_line(line: bytes) -> bool:
+    """Whether a line of an export is a typed one; else it is to be a record."""
+    return _NAMES_KIND.match(line) is not None
+
+
+def parse_dynamics_line(line: bytes) -> DynamicsLine | None:
+    """What a typed line says; None for a kind that this version does not know.
+
+    Raises:
+        ValidationError: It does not say what its kind does.
+        UnicodeDecodeError: It is no text.
+    """
+    kind = _NAMES_KIND.match(line)
+    known = kind is not None and kind[1].decode() in _KINDS
+    return _LINE.validate_json(line.decode("utf-8")) if known else None
+
+
+# ---- Export ----
+
+
+def dynamics_lines(
+    file: DynamicsFile,
+    records: Collection[str],
+    *,
+    scopes: Sequence[str] | None = None,
+    kinds: Sequence[MemoryKind] | None = None,
+) -> Iterator[list[str]]:
+    """The lines that follow exported records, some at a time; it only reads.
+
+    Args:
+        file: Where the dynamics are.
+        records: Ids of the records that are exported.
+        scopes: Whose; an owner is exported where it is one of them. None for everyone's.
+        kinds: Of which memories the archived records are; None for both.
+
+    Raises:
+        RecordStoreError: The file cannot be read, or what is archived is damaged.
+        ConfigurationError: The settings of an owner cannot be read.
+    """
+    owners, with_them = owners_of(file), set(records)
+    for owner, settings in owners.items():
+        if scopes is None or owner in scopes:
+            yield _written([OwnerLine(owner=owner, settings=settings)])
+            versions = Persona(file, owner, settings.traits or Traits()).versions()
+            yield _written(PersonaLine(owner=owner, version=one) for one in versions)
+    archive = MemoryArchive(file)
+    for kind in MemoryKind if kinds is None else kinds:
+        for some in archive.scan(kind=kind, scopes=scopes):
+            away = {one.id: one for one in some if one.id not in with_them}
+            with_them |= away.keys()
+            yield _written(
+                ArchivedLine(
+                    owner=one.owner, at=one.archived_at, reason=one.reason, record=away[one.record]
+                )
+                for one in archive.entries_of(away)
+            )
+    for owner in owners:
+        for states in RecordStates(file, owner).scan():
+            yield _written(
+                StateLine(owner=owner, state=replace(one, schema=""))
+                for one in states
+                if one.record in with_them
+            )
+
+
+def _written(lines: Iterable[DynamicsLine]) -> list[str]:
+    return [one.model_dump_json() + "\n" for one in lines]
+
+
+# ---- Import ----
+
+
+class DynamicsImport:
+    """The way of typed lines into a file of dynamics, but for what is archived.
+
+    Args:
+        file: Where to.
+        take: Whether what comes replaces what is there with another content.
+    """
+
+    def __init__(self, file: DynamicsFile, *, take: bool = False) -> None:
+        self._file = file
+        self._take = take
+        self._diverged: set[str] = set()
+
+    def put(self, lines: Sequence[OwnerLine | StateLine | PersonaLine]) -> int:
+        """Writes what lines say, together; says how many stay as they were, with other content."""
+        kept = 0
+        with self._file.transaction():
+            for one in lines:
+                if isinstance(one, OwnerLine):
+                    kept += self._owner(one)
+                elif isinstance(one, PersonaLine):
+                    kept += self._persona(one)
+            states: dict[str, list[RecordState]] = {}
+            for one in lines:
+                if isinstance(one, StateLine):
+                    states.setdefault(one.owner, []).append(one.state)
+            kept += sum(self._states(owner, some) for owner, some in states.items())
+        return kept
+
+    def _owner(self, line: OwnerLine) -> bool:
+        def write() -> None:
+            note_owner(self._file, line.owner, line.settings)
+
+        return self._settle(owners_of(self._file).get(line.owner), line.settings, write)
+
+    def _persona(self, line: PersonaLine) -> bool:
+        """Writes a version; none behind one that is another here, which would change what holds."""
+        persona = Persona(self._file, line.owner, Traits())
+        there = {one.version: one for one in persona.versions()}
+        if line.owner in self._diverged:
+            return True
+        kept = self._settle(
+            there.get(line.version.version), line.version, lambda: persona.put(line.version)
+        )
+        if kept:
+            self._diverged.add(line.owner)
+        return kept
+
+    def _states(self, owner: str, states: Sequence[RecordState]) -> int:
+        table, kept, new = RecordStates(self._file, owner), 0, dict[str, RecordState]()
+        there = table.get([one.record for one in states])
+        for one in states:
+            before = new.get(one.record, there.get(one.record))
+            now = replace(one, schema="" if before is None else before.schema)
+            kept += self._settle(before, now, lambda now=now: new.update({now.record: now}))
+        table.put(new.values())
+        return kept
+
+    def _settle(self, there: object, now: object, write: Callable[[], object]) -> bool:
+        """Writes what is new, or is to replace what is there; whether the latter stays instead."""
+        if there is None or (self._take and there != now):
+            write()
+            return False
+        return there != now

@@ -1,0 +1,251 @@
+"""What dynamics know goes with the records into an export, and comes back as it was."""
+
+from __future__ import annotations
+
+import json
+import random
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from kits.sleepers import LONG, Calendar, dynamics_of, everything, in_store, note, sleeper
+
+from coag.memory import LongTermMemory, restore
+from coag.memory.consolidation import sleep
+from coag.memory.dynamics import DynamicsFile, RecordState, TraitChange
+from coag.memory.transfer import (
+    ImportResult,
+    OnConflict,
+    TransferError,
+    export_records,
+    import_records,
+)
+from coag.schema import Trust
+
+CHANGE = TraitChange(trait="openness", before=0.5, after=0.55, confidence=0.9, reason="New places.")
+SAID = ("A gull sat on pier {}.", "Pump {} is\nbroken — “again”.", LONG + "{}")
+
+
+async def lived(seed: int, path: Path | None = None) -> LongTermMemory:
+    """A life of random notes, questions, days and sleeps."""
+    chance, clock = random.Random(seed), Calendar()
+    memory = sleeper(clock=clock, path=path)
+    dynamics = dynamics_of(memory)
+    for number in range(chance.randint(1, 12)):
+        text = chance.choice(
+            ["A gull sat on pier {}.", "Pump {} is\nbroken — “again”.", LONG + "{}"]
+        )
+        await note(memory, text.format(number))
+        if chance.random() < 0.4:
+            await memory.recall(f"pump {number}")
+        clock.passes(chance.choice([0, 1, 70, 190]))
+        if chance.random() < 0.5:
+            await sleep(memory)
+    for apply in (True, False)[: chance.randint(0, 2)]:
+        dynamics.persona.propose([CHANGE], at=chance.random(), apply=apply)
+    return memory
+
+
+def read(file: Path) -> bytes:
+    return file.read_bytes()
+
+
+async def exported(memory: LongTermMemory, file: Path, **more: Any) -> list[Any]:
+    """The lines of an export of a memory with its dynamics."""
+    clock, dynamics = Calendar(), dynamics_of(memory).file
+    await export_records(memory.store, file, dynamics=dynamics, clock=clock, **more)
+    return [json.loads(line) for line in read(file).splitlines()]
+
+
+def states_of(memory: LongTermMemory) -> list[RecordState]:
+    """All states but for their clusters, which an export has not."""
+    return [replace(one, schema="") for some in dynamics_of(memory).states.scan() for one in some]
+
+
+def archived(memory: LongTermMemory) -> list[Any]:
+    archive = dynamics_of(memory).archive
+    return [[*some, *archive.entries_of(one.id for one in some)] for some in archive.scan()]
+
+
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.integers(0, 10_000))
+async def test_a_life_comes_back_as_it_was_and_its_export_changes_nothing(seed: int) -> None:
+    memory = await lived(seed)
+    before = await everything(memory)
+    with TemporaryDirectory() as folder:
+        file, again = Path(folder, "a.jsonl"), Path(folder, "b.jsonl")
+        lines = await exported(memory, file)
+        assert await everything(memory) == before
+        other = sleeper(clock=Calendar())
+        for known in (False, True):
+            done = await import_records(other.store, file, dynamics=dynamics_of(other).file)
+            assert (done.new == 0) == known
+            assert (done.lines, done.missing, done.ignored) == (len(lines) - 1, 0, 0)
+            assert done.differing == done.dynamics_differing == 0
+        await exported(other, again)
+        assert read(again) == read(file)
+    assert await in_store(other) == await in_store(memory)
+    assert states_of(other) == states_of(memory)
+    assert archived(other) == archived(memory)
+    assert dynamics_of(other).persona.versions() == dynamics_of(memory).persona.versions()
+
+
+async def faded(path: Path | None = None) -> LongTermMemory:
+    """A memory with a record in the archive, one in the store and a version of its persona."""
+    clock = Calendar()
+    memory = sleeper(clock=clock, path=path)
+    await note(memory, "The lamp is off.")
+    clock.passes(400)
+    await note(memory, "The door is red.")
+    await sleep(memory)
+    dynamics_of(memory).persona.propose([CHANGE], at=1.0, apply=True)
+    return memory
+
+
+async def test_what_has_faded_can_be_taken_back_where_it_was_imported(tmp_path: Path) -> None:
+    memory, file = await faded(), tmp_path / "a.jsonl"
+    header, *lines = await exported(memory, file)
+    assert [one.get("line", "record") for one in lines] == (
+        ["record", "owner", "persona", "archived", "state", "state"]
+    )
+    assert (header["version"], header["records"], header["dynamics"]) == (2, 1, 5)
+    other = sleeper(clock=Calendar())
+    await import_records(other.store, file, dynamics=dynamics_of(other).file)
+    assert len(await in_store(other)) == 1
+    (back,) = await restore(other, lines[3]["record"]["id"])
+    assert back.text == "The lamp is off."
+
+
+async def test_an_export_of_a_file_that_is_only_looked_at_leaves_each_byte(tmp_path: Path) -> None:
+    path = tmp_path / "dynamics.sqlite3"
+    memory = await faded(path)
+    dynamics_of(memory).close()
+    before = read(path)
+    with closing(DynamicsFile(path, read_only=True)) as file:
+        done = await export_records(memory.store, tmp_path / "a.jsonl", dynamics=file)
+    assert (done.records, done.dynamics) == (1, 5)
+    assert read(path) == before
+
+
+async def test_a_memory_without_dynamics_takes_the_records_and_counts_what_it_ignores(
+    tmp_path: Path,
+) -> None:
+    memory, file = await faded(), tmp_path / "a.jsonl"
+    await exported(memory, file)
+    other = sleeper()
+    done = await import_records(other.store, file)
+    assert done == ImportResult(new=1, ignored=5)
+
+
+async def test_a_line_of_an_unknown_kind_is_ignored_and_a_wrong_state_refused(
+    tmp_path: Path,
+) -> None:
+    memory, file = await faded(), tmp_path / "a.jsonl"
+    lines = await exported(memory, file)
+    state = {**lines[-1], "state": {**lines[-1]["state"], "strength": 7}}
+    still = {**lines[-1], "state": {**lines[-1]["state"], "stability": 0}}
+    endless = {**lines[-1], "state": {**lines[-1]["state"], "used_at": "inf"}}
+    bad = [{"line": "dream", "of": "sheep"}, state, still, endless, {"line": "state"}]
+    file.write_text("\n".join(map(json.dumps, [*lines[:3], *bad])) + "\n")
+    other = sleeper()
+    into = dynamics_of(other).file
+    with pytest.raises(TransferError, match=r"strength must be between 0 and 1, not 7"):
+        await import_records(other.store, file, dynamics=into)
+    done = await import_records(other.store, file, dynamics=into, skip_bad=True)
+    assert (done.ignored, done.refused, done.dynamics) == (1, 4, 1)
+    assert "stability must be above 0" in done.reasons[1].why
+    assert "used_at must be a finite number" in done.reasons[2].why
+
+
+async def test_what_is_there_stays_unless_it_is_to_be_taken(tmp_path: Path) -> None:
+    memory, file = await faded(), tmp_path / "a.jsonl"
+    lines = await exported(memory, file)
+    other = sleeper(settings="companion")
+    dynamics = dynamics_of(other)
+    dynamics.persona.roll_back(0, at=2.0)
+    record = await note(other, "The door is red.")
+    own = (dynamics.states.get([record.id]), dynamics.persona.versions(), dynamics.settings)
+    kept = await import_records(other.store, file, dynamics=dynamics.file)
+    assert (kept.new, kept.dynamics, kept.dynamics_differing) == (1, 1, 3)
+    assert (dynamics.states.get([record.id]), dynamics.persona.versions(), dynamics.settings) == own
+    await restore(other, lines[4]["record"]["id"])
+    taken = await import_records(
+        other.store, file, dynamics=dynamics.file, on_conflict=OnConflict.TAKE
+    )
+    assert (taken.new, taken.dynamics, taken.dynamics_differing) == (0, 4, 0)
+    assert states_of(other) == states_of(memory)
+    assert dynamics.persona.versions() == dynamics_of(memory).persona.versions()
+
+
+async def test_a_personality_is_not_continued_by_that_of_another_life(tmp_path: Path) -> None:
+    memory, file = await faded(), tmp_path / "a.jsonl"
+    dynamics_of(memory).persona.roll_back(0, at=3.0)
+    await exported(memory, file)
+    other = sleeper()
+    own = dynamics_of(other).persona.roll_back(0, at=2.0)
+    await import_records(other.store, file, dynamics=dynamics_of(other).file)
+    assert dynamics_of(other).persona.versions() == (own,)
+
+
+async def test_records_that_are_taken_come_back_from_the_archive(tmp_path: Path) -> None:
+    memory, file = await faded(), tmp_path / "a.jsonl"
+    await exported(memory, file)
+    clock = Calendar()
+    other = sleeper(clock=clock)
+    await note(other, "The door is red.")
+    clock.passes(400)
+    await sleep(other)
+    assert not await in_store(other)
+    into = dynamics_of(other).file
+    assert (await import_records(other.store, file, dynamics=into)).known == 0
+    assert not await in_store(other)
+    await import_records(other.store, file, dynamics=into, on_conflict=OnConflict.TAKE)
+    assert await in_store(other) == await in_store(memory)
+
+
+async def test_another_scope_takes_its_dynamics_along(tmp_path: Path) -> None:
+    memory, file = await faded(), tmp_path / "a.jsonl"
+    await exported(memory, file, scopes=["alice"])
+    other = sleeper(scope="bob", owner="bob")
+    dynamics = dynamics_of(other)
+    await import_records(other.store, file, scope="bob", dynamics=dynamics.file)
+    (away,) = next(dynamics.archive.scan())
+    (here,) = await in_store(other)
+    assert (away.scope, away.text) == ("bob", "The lamp is off.")
+    assert {one.record for one in states_of(other)} == {here, away.id}
+    assert dynamics.persona.traits.openness == 0.55
+
+
+async def test_an_export_of_one_scope_holds_nothing_of_another(tmp_path: Path) -> None:
+    memory = await faded()
+    lines = await exported(memory, tmp_path / "a.jsonl", scopes=["bob"])
+    assert [len(lines), lines[0]["dynamics"]] == [1, 0]
+
+
+async def test_what_is_trusted_less_brings_no_state_setting_or_personality(tmp_path: Path) -> None:
+    memory, file = await faded(), tmp_path / "a.jsonl"
+    await exported(memory, file)
+    other = sleeper()
+    into = dynamics_of(other)
+    done = await import_records(other.store, file, trust=Trust.UNTRUSTED, dynamics=into.file)
+    assert (done.new, done.ignored, done.missing) == (2, 4, 0)
+    (away,) = next(into.archive.scan())
+    assert away.provenance.trust is Trust.UNTRUSTED
+    assert (states_of(other), into.persona.versions()) == ([], ())
+
+
+async def test_what_an_interrupted_sleep_left_in_both_is_exported_once(tmp_path: Path) -> None:
+    memory, file = await faded(), tmp_path / "a.jsonl"
+    archive = dynamics_of(memory).archive
+    (away,) = next(archive.scan())
+    await memory.store.add([away])
+    lines = await exported(memory, file)
+    assert [one.get("line", "record") for one in lines[1:]].count("archived") == 0
+    whole = dynamics_of(memory).whole(memory.store)
+    await export_records(whole, file, dynamics=dynamics_of(memory).file)
+    assert len(read(file).splitlines()) == len(lines)
