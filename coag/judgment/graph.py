@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any, TypeVar, cast
@@ -82,6 +83,7 @@ class CapabilityGraph:
     ) -> None:
         self.capabilities: dict[str, Capability] = {}
         self._edges: dict[str, dict[str, CapabilityEdge]] = {START: {}}
+        self._by_word: dict[str, list[str]] | None = None
         listed = tuple(capabilities)
         for one in listed:
             self._insert(one)
@@ -177,14 +179,15 @@ class CapabilityGraph:
         It is the share of the task's words that the capability's name, summary and keywords have,
         the best at 1; those that share none are left out.
         """
-        asked = _words(task)
-        shared = {
-            name: sum(word in own for word in asked)
-            for name, one in self.capabilities.items()
-            if (own := _words(" ".join((one.name, one.summary, *one.keywords))))
-        }
+        if self._by_word is None:
+            self._by_word = defaultdict(list)
+            for name, one in self.capabilities.items():
+                for word in _words(" ".join((one.name, one.summary, *one.keywords))):
+                    self._by_word[word].append(name)
+        by_word = self._by_word
+        shared = Counter(name for word in _words(task) for name in by_word.get(word, ()))
         most = max(shared.values(), default=0)
-        return {name: count / most for name, count in shared.items() if count}
+        return {name: count / most for name, count in shared.items()}
 
     def _known(self, name: str) -> str:
         if name != START and name not in self.capabilities:
@@ -202,6 +205,7 @@ class CapabilityGraph:
             _check(f"{field} of capability {one.name!r}", getattr(one, field), 0, 1)
         self.capabilities[one.name] = one
         self._edges[one.name] = {}
+        self._by_word = None
 
     def _join(self, edge: CapabilityEdge) -> None:
         for one in edge.key:

@@ -35,11 +35,12 @@ class RoutingSettings:
     """Weight of the task's context [delta]; with 0 every task gets the same advice."""
     rate: float = 0.2
     """How much one reward changes a weight [eta]."""
-    temperature: float = 0.5
-    """The higher, the more even the chances; above 0."""
+    temperature: float = 0.1
+    """The higher, the more even the chances; above 0. With 0.5, 45 capabilities are nearly alike
+    (docs/judgment-evidence.md)."""
     novelty_decay: float = 0.9
     """What is left of an edge's novelty after each use."""
-    evidence: float = 3.0
+    evidence: float = 1.0
     """Tries after which half of a learned weight counts; 0 counts all of it at once, as the paper
     does."""
     unlearning: float = 0.4

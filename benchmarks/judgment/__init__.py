@@ -1,0 +1,1 @@
+"""What learned routing earns, and the paper's own experiments."""

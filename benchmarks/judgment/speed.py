@@ -1,0 +1,93 @@
+"""How long advice takes in process, by the number of edges."""
+
+from __future__ import annotations
+
+import gc
+import random
+import time
+from collections.abc import Callable
+from statistics import median
+from typing import Any
+
+from coag.judgment import (
+    START,
+    Advising,
+    Capability,
+    CapabilityGraph,
+    advise,
+    context_energy,
+    places_by_index,
+    reinforce,
+)
+
+from .manifest import TASKS, manifest
+
+TARGETS = {249: 1.0, 100_000: 10.0}
+"""By number of edges the most milliseconds that a consultation may take."""
+DENSE, SPARSE = 317, 20_000
+"""Capabilities of the large graphs: each leads to every other; each leads to five."""
+
+
+def measure(repeats: int = 200) -> list[dict[str, Any]]:
+    """A row for each graph: milliseconds, as medians of CPU time."""
+    small = CapabilityGraph.from_manifest(manifest(0))
+    rows = [_measured("45 capabilities, 249 edges", small, repeats)]
+    rows.append(_measured(f"{DENSE} capabilities, each to all", _dense(), repeats))
+    few = max(5, repeats // 10)
+    rows.append(_measured(f"{SPARSE:,} capabilities, five each", _sparse(), few))
+    return rows
+
+
+def _measured(name: str, graph: CapabilityGraph, repeats: int) -> dict[str, Any]:
+    task, some = TASKS["research"][0], list(graph.capabilities)
+    draw, places = random.Random(0), places_by_index(some)
+    words = graph.relevance(task)
+    return {
+        "graph": name,
+        "edges": len(graph.edges()) - len(some),
+        "consult at the start": _median(
+            lambda: advise(graph, START, Advising(context=graph.relevance(task)), k=5), repeats
+        ),
+        "consult within": _median(
+            lambda: advise(graph, draw.choice(some), Advising(context=graph.relevance(task)), k=5),
+            repeats,
+        ),
+        "field": _median(lambda: context_energy(words, places), repeats),
+        "reinforce": _median(lambda: reinforce(graph, some[0], some[1], 0.7), repeats),
+    }
+
+
+def _median(of: Callable[[], object], repeats: int) -> float:
+    of()
+    gc.collect()
+    gc.freeze()
+    taken = list[float]()
+    for _ in range(repeats):
+        began = time.process_time_ns()
+        of()
+        taken.append((time.process_time_ns() - began) / 1e6)
+    gc.unfreeze()
+    return median(taken)
+
+
+def _dense() -> CapabilityGraph:
+    return CapabilityGraph(_named(DENSE))
+
+
+def _sparse() -> CapabilityGraph:
+    names, draw = [one.name for one in _named(SPARSE)], random.Random(0)
+    edges = [
+        {"source": names[at], "target": names[(at + step) % SPARSE]}
+        for at in range(SPARSE)
+        for step in draw.sample(range(1, SPARSE), 5)
+    ]
+    listed = [{"name": one.name, "summary": one.summary} for one in _named(SPARSE)]
+    return CapabilityGraph.from_manifest({"capabilities": listed, "edges": edges})
+
+
+def _named(count: int) -> list[Capability]:
+    known = manifest(0)["capabilities"]
+    return [
+        Capability(name=f"{known[n % 45]['name']}_{n}", summary=known[n % 45]["summary"])
+        for n in range(count)
+    ]
