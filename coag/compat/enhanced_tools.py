@@ -101,7 +101,9 @@ class OperationsWorkbench(Workbench):
     def effects(self, name: str) -> ToolEffects:
         """What an operation declares of its effects."""
         listed = self._listed.get(name)
-        return ToolEffects(read_only=listed is not None and listed.read_only)
+        if listed is None:
+            return ToolEffects()
+        return ToolEffects(read_only=listed.read_only, critical=listed.critical)
 
     async def call_tool(
         self,

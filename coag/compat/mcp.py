@@ -191,7 +191,9 @@ class PinnedMcpWorkbench(Workbench, Component[PinnedMcpConfig]):
         own = offer.own_names.get(name) if offer else None
         hints = offer.tools[own].hints if offer and own else {}
         return ToolEffects(
-            read_only=hints.get("read_only", False), idempotent=hints.get("idempotent", False)
+            read_only=hints.get("read_only", False),
+            idempotent=hints.get("idempotent", False),
+            critical=hints.get("destructive", False),
         )
 
     async def list_tools(self) -> list[ToolSchema]:

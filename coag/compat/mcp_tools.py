@@ -65,7 +65,8 @@ class ToolDefinition(BaseModel):
     parameters: dict[str, Any]
     """JSON Schema of its arguments."""
     hints: dict[str, bool] = Field(default_factory=dict[str, bool])
-    """What it says of its effects: `read_only`, `idempotent`; without those that it does not."""
+    """What it says of its effects: `read_only`, `idempotent`, `destructive`; without those
+    that it does not."""
     digest: str
     """SHA-256 of the canonical JSON of the others, in hexadecimal."""
 

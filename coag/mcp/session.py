@@ -74,7 +74,8 @@ class McpTool(NamedTuple):
     parameters: dict[str, Any]
     """JSON Schema of its arguments."""
     hints: Mapping[str, bool]
-    """What it says of its effects: `read_only`, `idempotent`; without those that it does not."""
+    """What it says of its effects: `read_only`, `idempotent`, `destructive`; without those
+    that it does not."""
 
 
 class McpResource(NamedTuple):

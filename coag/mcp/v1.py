@@ -194,6 +194,7 @@ def _hints(tool: mcp_types.Tool) -> dict[str, bool]:
     """What a tool says of its effects, where it says it."""
     notes = tool.annotations or mcp_types.ToolAnnotations()
     hints = {"read_only": notes.readOnlyHint, "idempotent": notes.idempotentHint}
+    hints["destructive"] = notes.destructiveHint
     return {name: True for name, hint in hints.items() if hint}
 
 

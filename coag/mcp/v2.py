@@ -212,6 +212,7 @@ def _hints(tool: mcp_types.Tool) -> dict[str, bool]:
     """What a tool says of its effects, where it says it."""
     notes = tool.annotations or mcp_types.ToolAnnotations()
     hints = {"read_only": notes.read_only_hint, "idempotent": notes.idempotent_hint}
+    hints["destructive"] = notes.destructive_hint
     return {name: True for name, hint in hints.items() if hint}
 
 

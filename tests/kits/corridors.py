@@ -119,13 +119,17 @@ def eastward(request: ScriptedRequest) -> Sequence[dict[str, Any]]:
 
 
 def walker(
-    think: Think = eastward, world: Corridor | None = None, **further: Any
+    think: Think = eastward,
+    world: Corridor | None = None,
+    *,
+    judge: Callable[[int], float] = lambda number: 1 / number,
+    **further: Any,
 ) -> tuple[CoagAgent, ScriptedModel, Corridor]:
     """A walker with its model and its world."""
 
     def answer(request: ScriptedRequest) -> ScriptedReply:
         seen: dict[str, Any] = {"situation": "A corridor.", "risks": [], "goal_status": "open"}
-        judged = [{"candidate": n, "score": 1 / n} for n in range(1, 5)]
+        judged = [{"candidate": n, "score": judge(n)} for n in range(1, 4)]
         replies: dict[str, dict[str, Any]] = {
             "ReasoningAnswer": seen,
             "EvaluationAnswer": {"evaluations": judged},

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
+import pytest
 from kits.corridors import agrees, done, recipe_walker, walker
 from kits.runs import run_of
 from kits.turns import say, traced
 
 from coag.agent import CoagAgent
+from coag.cli import main
 from coag.context import CoagContext
 from coag.cycle import ApprovalPolicy
 from coag.memory import GateSettings
@@ -191,6 +194,16 @@ async def test_an_agent_of_another_depth_compiles_nothing() -> None:
     agent, _ = forecaster(Sky(), depth="compact")
     await say(agent, TASK)
     assert agent.compiled_procedures == ()
+
+
+def test_log_and_why_say_the_depth_in_a_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = asyncio.run(_walked(tmp_path))
+    for command in (["log", str(run.path)], ["why", str(run.path), "1"]):
+        with pytest.raises(SystemExit, match="0"):
+            main(command)
+        assert "depth: reflex: only step" in " ".join(capsys.readouterr().out.split())
 
 
 async def _walked(where: Path, **options: Any) -> RunFolder:

@@ -248,12 +248,43 @@ async def test_candidates_that_stay_close_are_left_to_the_model() -> None:
     def torn(request: Any) -> list[dict[str, Any]]:
         return [step("west", 1.0), step("east", 0.05)] if '"at":0' in request.text else [done()]
 
-    agent, model, _ = walker(torn, close_scores=1.0)
+    agent, model, _ = walker(torn, close_scores=1.0, judge=lambda number: 0.5 * (number - 1))
     await say(agent, TASK)
-    assert asked(model)[:2] == (*ONE, "EvaluationAnswer")
-    calm, model, _ = walker(torn, close_scores=0.0)
-    await say(calm, TASK)
+    assert asked(model)[:3] == (*ONE, "EvaluationAnswer", "SelectionAnswer")
+    ranked, model, _ = walker(torn, close_scores=0.0)
+    await say(ranked, TASK)
     assert "EvaluationAnswer" not in asked(model)
+
+
+async def test_close_candidates_are_judged_again_where_much_depends_on_one() -> None:
+    def pay(amount: int) -> str:
+        """Pays."""
+        return "paid"
+
+    def dear(action: str, arguments: Any) -> bool:
+        return arguments.get("amount", 0) > 100
+
+    def torn(request: Any) -> list[dict[str, Any]]:
+        return [done(), {"action": "pay", "arguments": '{"amount": 500}', "score": 0.9}]
+
+    policy = ApprovalPolicy(when=(dear,))
+    agent, _, _ = walker(torn, tools=[pay], approval=policy, approve=agrees)
+    await say(agent, TASK)
+    assert traced(agent, EvaluationOutcome)[0].escalated == (
+        "the two best differ by 0.00, and pay needs approval"
+    )
+
+
+async def test_an_action_for_which_everything_needs_approval_is_named_before_its_arguments() -> (
+    None
+):
+    def pay(amount: int) -> str:
+        """Pays."""
+        return "paid"
+
+    agent, _, _ = walker(lambda request: [done()], tools=[pay], approve=agrees)
+    await say(agent, TASK)
+    assert reasons(agent) == ["much depends on it: pay needs approval"]
 
 
 async def test_with_a_budget_at_its_end_one_call_gives_the_answer() -> None:
