@@ -16,6 +16,7 @@ CoagError
 ├── ProcedureRejected       the gate of procedural memory refused a rewrite
 ├── RecordStoreError        a store of records refused or failed
 ├── SleepInProgressError    the memory of one owner sleeps already
+├── ClockJumpError          a sleep comes years after the last use of its memory, or before it
 ├── TraceError              a trace cannot be written or read
 ├── ResumeError             a run folder cannot be continued
 ├── ReplayDivergenceError   something was asked for that the recorded run did not ask for
@@ -187,6 +188,10 @@ class RecordStoreError(CoagError):
 
 class SleepInProgressError(CoagError):
     """Somebody sleeps already for the same owner, perhaps in another process."""
+
+
+class ClockJumpError(CoagError):
+    """A sleep comes years after the last use of its memory, or before it: a clock may be wrong."""
 
 
 class TraceError(CoagError):

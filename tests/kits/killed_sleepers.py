@@ -166,6 +166,7 @@ class Worker:
             self._memory,
             model=StructuredModel(ScriptedModel(self._gist)) if self._dice.random() < 0.5 else None,
             most_records=self._dice.choice([None, None, 7]),
+            allow_clock_jump=True,  # the process before may have been some weeks ahead
             on_progress=lambda _step, _examined: say({"step": True}),
         )
         await self._look()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import typer
 
@@ -54,10 +54,24 @@ Folder = Annotated[
 ]
 
 
+class _SleepOptions(NamedTuple):
+    """How all owners of a memory sleep."""
+
+    dry_run: bool
+    allow_clock_jump: bool
+    seconds: float | None
+
+
 def sleep(  # noqa: PLR0913, PLR0917 - a command has as many arguments as options
     folder: Folder = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show what would change, and change nothing.")
+    ] = False,
+    allow_clock_jump: Annotated[
+        bool,
+        typer.Option(
+            "--allow-clock-jump", help="Sleep even if the clock is years from the last use."
+        ),
     ] = False,
     seconds: Annotated[
         float | None,
@@ -89,21 +103,24 @@ def sleep(  # noqa: PLR0913, PLR0917 - a command has as many arguments as option
     place = place_of(folder or memory, embedder)
     spec = None if model is None else ModelSpec.parse(model)
     with file_of(place) as file:
-        reports = [
-            run(_slept(place, name, settings, file, spec, dry_run=dry_run, seconds=seconds))
-            for name, settings in chosen(file, owner).items()
-        ]
-    for report in reports:
-        if not dry_run and report.changed:
-            details = {one.step: one.changed for one in report.steps if one.changed}
-            note(place, "slept", by=by, details={"owner": report.owner, **details})
-        if as_json:
-            write_json(report.model_dump_json())
-        else:
-            for text in (f"{line(report.owner)}:", *(f"  {one}" for one in report.lines())):
-                typer.echo(line(text, 600) if text[0] != " " else f"  {line(text[2:], 600)}")
-    failed = any(one.ended == "failed" for report in reports for one in report.steps)
+        failed = False
+        how = _SleepOptions(dry_run, allow_clock_jump, seconds)
+        for name, settings in chosen(file, owner).items():
+            report = run(_slept(place, name, settings, file, spec, how))
+            if not dry_run and report.changed:
+                details = {one.step: one.changed for one in report.steps if one.changed}
+                note(place, "slept", by=by, details={"owner": report.owner, **details})
+            _show(report, as_json=as_json)
+            failed |= any(one.ended == "failed" for one in report.steps)
     raise typer.Exit(_NOT_ALL if failed else _ALL)
+
+
+def _show(report: SleepReport, *, as_json: bool) -> None:
+    if as_json:
+        write_json(report.model_dump_json())
+        return
+    for text in (f"{line(report.owner)}:", *(f"  {one}" for one in report.lines())):
+        typer.echo(line(text, 600) if text[0] != " " else f"  {line(text[2:], 600)}")
 
 
 async def _slept(
@@ -112,12 +129,10 @@ async def _slept(
     settings: MemoryDynamicsSettings,
     file: DynamicsFile,
     spec: ModelSpec | None,
-    *,
-    dry_run: bool,
-    seconds: float | None,
+    how: _SleepOptions,
 ) -> SleepReport:
     dynamics = MemoryDynamics(settings, path=file.path, owner=owner)
-    client = None if spec is None or dry_run else spec.open()
+    client = None if spec is None or how.dry_run else spec.open()
     what = f"sleep of {line(owner, 40)}"
     try:
         async with opened(place) as store:
@@ -128,8 +143,9 @@ async def _slept(
                 return await consolidate(
                     memory,
                     model=None if client is None else StructuredModel(client),
-                    dry_run=dry_run,
-                    most_seconds=seconds,
+                    dry_run=how.dry_run,
+                    allow_clock_jump=how.allow_clock_jump,
+                    most_seconds=how.seconds,
                     on_progress=lambda step, examined: progress(examined, f"{what}, {step}"),
                 )
     finally:

@@ -13,12 +13,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import aclosing, nullcontext
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
+from itertools import pairwise
 from typing import Literal
 
 from coag._util.text import one_line
-from coag.errors import ConfigurationError
-from coag.memory.dynamics import seconds
+from coag.errors import ClockJumpError, ConfigurationError
+from coag.memory.dynamics import DAY, seconds
 from coag.memory.long_term import LongTermMemory
 from coag.models import StructuredModel
 from coag.schema import Value
@@ -45,6 +46,10 @@ SLEEP_STEPS: tuple[SleepStep, ...] = (
 """All steps in their order; a step whose mechanism is off does nothing."""
 _SHOWN = 20
 """Ids of changed records that a report names, for each step."""
+_CLOCK = "clock"
+"""Mark in the journal: when the last sleep began."""
+_BACK = 1.0
+"""Days by which a clock may be set back, e.g. to correct it."""
 
 
 class StepReport(Value):
@@ -139,6 +144,7 @@ async def sleep(
     *,
     model: StructuredModel | None = None,
     dry_run: bool = False,
+    allow_clock_jump: bool = False,
     most_records: int | None = None,
     most_seconds: float | None = None,
     on_progress: Progress | None = None,
@@ -153,6 +159,8 @@ async def sleep(
         memory: With its dynamics.
         model: Who writes gists and reflects on notes; None for rules.
         dry_run: Change nothing, ask no model, and say what would change.
+        allow_clock_jump: Believe the clock, however far it is from the last use. What was noted at
+            a later time counts as noted now.
         most_records: Stop behind about so many records that were looked at.
         most_seconds: Stop once so many seconds have passed, at the end of a batch.
         on_progress: Told how far it is, after each batch.
@@ -161,6 +169,9 @@ async def sleep(
     Raises:
         ConfigurationError: The memory has no dynamics.
         SleepInProgressError: Its owner sleeps already.
+        ClockJumpError: The clock is more than `settings.longest_pause` days after the last write,
+            recall or sleep, or a day before it, or it has jumped so since the last sleep. Nothing
+            was done; in a dry run, too.
         ValueError: A number is out of range.
         RecordStoreError: The file of the dynamics cannot be reached. What was done stays.
     """
@@ -178,7 +189,54 @@ async def sleep(
     if most_records is not None:
         work.batch = min(work.batch, most_records)
     with nullcontext() if dry_run else journal.held():
+        if not allow_clock_jump:
+            _check_clock(work)
+        if not dry_run:
+            _believe_clock(work)
         return await _Sleep(work, steps, most_records, most_seconds, on_progress).run()
+
+
+# ---- The clock ----
+
+
+def _check_clock(work: SleepWork) -> None:
+    """Refuses a clock that cannot be right: all that can fade would fade at once.
+
+    A wrong clock is mostly used before it sleeps, so that each pause since the last sleep counts.
+    """
+    slept = work.journal.mark(_CLOCK)
+    since = None if slept is None else float(slept)
+    times = work.dynamics.states.times(since)
+    known = times if since is None else [since, *times]
+    if not known:
+        return
+    last, most = known[-1], work.dynamics.settings.longest_pause
+    if work.now < last - _BACK * DAY:
+        raise _clock_jump(work, last, work.now, "is set back")
+    for before, after in pairwise((*known, max(work.now, last))):
+        if after - before > most * DAY:
+            raise _clock_jump(work, before, after, f"went more than {most:g} days ahead")
+
+
+def _believe_clock(work: SleepWork) -> None:
+    """Notes that it is now, for later sleeps; no record was used after that."""
+    with work.dynamics.file.transaction():
+        work.dynamics.states.set_back(work.now)
+        work.journal.set_mark(_CLOCK, repr(work.now))
+
+
+def _clock_jump(work: SleepWork, before: float, after: float, how: str) -> ClockJumpError:
+    return ClockJumpError(
+        f"The clock of the memory of {work.dynamics.owner!r} {how}: from {_moment(before)}, when "
+        f"it was last used, to {_moment(after)}. Nothing was done: by a wrong clock, what can fade "
+        "would be archived too early or too late. Set the clock right. If it is right, sleep with "
+        "allow_clock_jump=True (coag memory sleep --allow-clock-jump); a dry run with it shows "
+        "what would change. The setting longest_pause is the longest time without use, in days."
+    )
+
+
+def _moment(at: float) -> str:
+    return f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d %H:%M}Z"
 
 
 class _Sleep:

@@ -223,6 +223,8 @@ class MemoryDynamicsSettings(Value, allow_inf_nan=False):
     links: Links | None = None
     graduation: Graduation | None = None
     archive: ArchiveRetention = ArchiveRetention()
+    longest_pause: float = Field(default=400.0, gt=0.0, le=1_000_000.0)
+    """Days without a write, recall or sleep; after more a sleep takes the clock to be wrong."""
     traits: Traits | None = None
     """The personality that encoding and mechanisms begin with; None for none."""
     mood: bool = False

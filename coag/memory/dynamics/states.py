@@ -170,6 +170,23 @@ class RecordStates:
             found += map(_state_of, self.file.rows(query, *some, self.owner))
         return found
 
+    def times(self, since: float | None) -> list[float]:
+        """When records were last used, each time once, in order; from a time on, if given."""
+        query = """SELECT DISTINCT used_at FROM states
+            WHERE owner = ? AND (? IS NULL OR used_at >= ?) ORDER BY used_at"""
+        return [row["used_at"] for row in self.file.rows(query, self.owner, since, since)]
+
+    def set_back(self, now: float) -> None:
+        """Takes what is said to be after a time as of that time: an earlier clock was ahead."""
+        columns = ("encoded_at", "used_at", "heard_at")
+        values = ", ".join(f"{one} = MIN({one}, :now)" for one in columns)
+        later = " OR ".join(f"{one} > :now" for one in columns)
+        with self.file.transaction() as db:
+            db.execute(
+                f"UPDATE states SET {values} WHERE owner = :owner AND ({later})",
+                {"now": now, "owner": self.owner},
+            )
+
     def find(self, condition: str, *values: object) -> list[RecordState]:
         """Traces that meet a condition in SQL, e.g. `valence < ? ORDER BY encoded_at LIMIT 1`."""
         query = f"SELECT * FROM states WHERE owner = ? AND {condition}"

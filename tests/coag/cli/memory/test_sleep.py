@@ -30,19 +30,19 @@ CHAINED = OLD.model_copy(update={"supersedes": FIRST.id})
 LATER = remembered("So it was charged.", lineage=Lineage(derived_from=(OLD.id,)))
 
 
-async def _lived(folder: Path, *records: Record, days: float = 0.0) -> None:
+async def _lived(folder: Path, *records: Record, days: float = 0.0, ago: float = 390.0) -> None:
     """An agent's memory that slept long ago; all but the first of its records are used since.
 
     Those were last used so many days ago.
     """
-    clock = Calendar(SystemClock().now() - timedelta(days=400))
+    clock = Calendar(SystemClock().now() - timedelta(days=ago))
     store = ChromaStore(folder / "long_term", HashEmbedder(64))
     await store.add(records)
     dynamics = MemoryDynamics(path=folder / DYNAMICS_FILE, owner="alice", clock=clock)
     memory = LongTermMemory(store, scope="alice", dynamics=dynamics)
     await sleep(memory)
     states = dynamics.states.get([one.id for one in records[1:]]).values()
-    dynamics.states.put(replace(one, used_at=one.used_at + (400 - days) * DAY) for one in states)
+    dynamics.states.put(replace(one, used_at=one.used_at + (ago - days) * DAY) for one in states)
     await memory.close()
 
 
@@ -130,6 +130,21 @@ def test_a_model_writes_the_gists_of_a_sleep(say: Say, lived: Path) -> None:
     assert done["model_calls"] == len(server.seen) == 1
     shown = say("memory", "strength", remembered(LONG).id, "-m", str(lived.parent / "bob")).out
     assert gist in shown
+
+
+@pytest.mark.parametrize("trial", [(), ("--dry-run",)])
+def test_after_years_a_sleep_is_refused_unless_the_clock_is_said_to_be_right(
+    say: Say, lived: Path, trial: tuple[str, ...]
+) -> None:
+    place = lived.parent / "bob"
+    asyncio.run(_lived(place, OLD, ago=3_000))
+    refused = say("memory", "sleep", str(place), *trial)
+    assert (refused.code, refused.out) == (2, "")
+    assert "more than 400 days ahead" in refused.err
+    assert "coag memory sleep --allow-clock-jump" in refused.err
+    assert OLD.text in say("memory", "ls", "-m", str(place)).out
+    done = say("memory", "sleep", str(place), "--allow-clock-jump", *trial)
+    assert (done.code, "fade: 1 of 1" in done.out) == (0, True)
 
 
 def test_two_sleeps_at_once_are_refused(say: Say, lived: Path) -> None:

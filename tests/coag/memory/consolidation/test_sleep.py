@@ -20,10 +20,11 @@ from kits.sleepers import (
     everything,
     fill,
     in_store,
+    note,
     sleeper,
 )
 
-from coag.errors import ConfigurationError, SleepInProgressError
+from coag.errors import ClockJumpError, ConfigurationError, SleepInProgressError
 from coag.memory import LongTermMemory, Scopes
 from coag.memory.consolidation import (
     SLEEP_STEPS,
@@ -242,6 +243,68 @@ async def test_numbers_out_of_range_are_refused(bad: dict[str, Any], why: str) -
         await sleep(sleeper(), **bad)
 
 
+# ---- The clock ----
+
+
+@pytest.mark.parametrize("dry_run", [False, True])
+async def test_a_clock_that_stands_years_ahead_is_refused_and_nothing_fades(dry_run: bool) -> None:
+    clock = Calendar()
+    memory = sleeper(clock=clock)
+    await fill(memory, 3)
+    await sleep(memory)
+    before = await everything(memory)
+    clock.passes(401)
+    with pytest.raises(ClockJumpError, match="400 days ahead: from 2026-01-01") as refused:
+        await sleep(memory, dry_run=dry_run)
+    assert "allow_clock_jump=True" in str(refused.value)
+    assert f"to {clock.at:%Y-%m-%d %H:%M}Z" in str(refused.value)
+    assert await everything(memory) == before
+    assert changed(await sleep(memory, dry_run=dry_run, allow_clock_jump=True)) == {"fade": 3}
+
+
+async def test_a_wrong_clock_is_found_though_the_memory_was_used_meanwhile() -> None:
+    clock = Calendar()
+    memory = sleeper(clock=clock)
+    await note(memory, "The charger is at the door.")
+    clock.passes(4_000)
+    await note(memory, "The lamp is off.")
+    for _ in range(2):
+        with pytest.raises(ClockJumpError):
+            await sleep(memory)
+    assert changed(await sleep(memory, allow_clock_jump=True)) == {"fade": 1}
+    assert (await sleep(memory)).finished
+
+
+async def test_a_clock_that_was_set_back_is_refused_and_what_was_ahead_counts_as_now() -> None:
+    clock = Calendar()
+    memory = sleeper(clock=clock)
+    await note(memory, "The charger is at the door.")
+    clock.passes(-2)
+    with pytest.raises(ClockJumpError, match="set back"):
+        await sleep(memory)
+    assert (await sleep(memory, allow_clock_jump=True)).finished
+    (state,) = dynamics_of(memory).states.find("1")
+    assert {state.encoded_at, state.used_at, state.heard_at} == {clock.at.timestamp()}
+    clock.passes(-0.5)
+    assert (await sleep(memory)).finished
+
+
+async def test_a_life_of_years_day_by_day_sleeps_at_any_pace() -> None:
+    clock = Calendar()
+    memory = sleeper(clock=clock)
+    for _ in range(5):
+        await note(memory, f"The lamp was on at {clock.at}.")
+        clock.passes(300)
+        assert (await sleep(memory)).finished
+    settings = dynamics_of(memory).settings
+    dynamics_of(memory).settings = settings.model_copy(update={"longest_pause": 10_000.0})
+    clock.passes(9_000)
+    assert (await sleep(memory)).finished
+
+
+# ---- What cannot sleep ----
+
+
 async def test_a_memory_without_dynamics_cannot_sleep() -> None:
     memory = LongTermMemory(InMemoryStore(HashEmbedder()), scope="alice")
     with pytest.raises(ConfigurationError, match="no dynamics"):
@@ -350,7 +413,9 @@ async def test_a_clock_that_jumps_back_fades_nothing() -> None:
     clock = Calendar()
     memory = sleeper(clock=clock)
     await fill(memory, 3)
-    assert changed(await slept(memory, clock, -10_000)) == {}
+    await sleep(memory)
+    clock.passes(-10_000)
+    assert changed(await sleep(memory, allow_clock_jump=True)) == {}
     assert await counted(memory) == 3
 
 

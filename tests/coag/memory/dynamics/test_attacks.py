@@ -76,7 +76,7 @@ async def test_an_untrusted_text_makes_itself_no_flashbulb_and_fades() -> None:
     assert state_of(memory, lived).flashbulb
     assert not state_of(memory, planted).flashbulb
     clock.passes(4_000)
-    await sleep(memory)
+    await sleep(memory, allow_clock_jump=True)
     assert dynamics_of(memory).archive.has([lived.id, planted.id]) == {planted.id}
 
 
@@ -177,7 +177,7 @@ async def test_a_damaged_archive_can_be_forgotten_and_its_record_given_up() -> N
     bad, other, last = await fill(memory, 3)
     await sleep(memory)
     clock.passes(3_000)
-    await sleep(memory)
+    await sleep(memory, allow_clock_jump=True)
     dynamics = dynamics_of(memory)
 
     def damage(record: Record) -> None:
@@ -218,7 +218,7 @@ async def test_what_retention_drops_loses_its_links_too() -> None:
     assert links.count() == 1
     for _ in range(2):
         clock.passes(3_000)
-        await sleep(memory)
+        await sleep(memory, allow_clock_jump=True)
     assert dynamics_of(memory).archive.empty
     assert dynamics_of(memory).file.rows("SELECT * FROM links") == []
 
@@ -248,9 +248,9 @@ async def test_a_sleep_while_the_clock_was_years_ahead_does_not_stop_the_persona
     memory = sleeper(settings=COMPANION, clock=clock)
     await fill(memory, 12)
     clock.passes(9_000)
-    assert step(await sleep(memory), "persona").examined == 12
+    assert step(await sleep(memory, allow_clock_jump=True), "persona").examined == 12
     clock.passes(-9_000)
-    await sleep(memory)
+    await sleep(memory, allow_clock_jump=True)
     clock.passes(1)
     for number in range(12):
         await said(memory, f"Something else happened {number}.", Trust.USER)
@@ -266,7 +266,7 @@ async def test_records_without_a_state_get_one_however_many_are_in_the_archive()
     await fill(memory, 9)
     await sleep(memory)
     clock.passes(3_000)
-    await sleep(memory)
+    await sleep(memory, allow_clock_jump=True)
     assert dynamics_of(memory).archive.count() == 9
     late = await fill(memory, 4, "late {}")
     assert step(await sleep(memory), "encode").changed == 4

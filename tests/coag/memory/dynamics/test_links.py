@@ -312,7 +312,7 @@ async def test_what_has_faded_leaves_no_link_and_others_weaken_at_sleep() -> Non
     assert links.neighbours([key.id])[key.id][ladder.id] == pytest.approx(0.098)
     assert isinstance(memory.clock, Calendar)
     memory.clock.passes(4000)
-    await sleep(memory)
+    await sleep(memory, allow_clock_jump=True)
     assert dynamics_of(memory).archive.has([key.id, ladder.id]) == {key.id, ladder.id}
     assert links.count() == 0
 
