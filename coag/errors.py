@@ -22,6 +22,7 @@ CoagError
 ├── ReplayDivergenceError   something was asked for that the recorded run did not ask for
 ├── RecordedToolError       a tool's error, raised again out of a recorded run
 ├── RemoteAgentError        an agent on another worker failed or could not be reached
+├── JudgmentError           what judgment is told cannot be, or its state cannot be read
 └── AwarenessError          an awareness state would become invalid, or cannot be read
     ├── GoalError               the goal graph refused: no such goal, or a circle
     ├── ObservationError        an observation breaks the schema; says where
@@ -270,6 +271,10 @@ class RemoteAgentError(CoagError):
         where = f" on worker {worker!r}" if worker else ""
         what = f"raised {error_type}" if error_type else kind
         super().__init__(f"Remote agent {agent!r}{where}: {what}: {problem}")
+
+
+class JudgmentError(CoagError):
+    """What judgment is told cannot be, or its state cannot be read; nothing was changed."""
 
 
 class AwarenessError(CoagError):

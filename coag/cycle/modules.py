@@ -12,6 +12,7 @@ from coag.schema import (
     ActionResult,
     ActionSource,
     ActionSpec,
+    ActionsWatcher,
     Candidate,
     CognitiveModule,
     Constraint,
@@ -62,6 +63,7 @@ class ModuleHost:
         self._acting = [one for one in self.modules if isinstance(one, ActionSource)]
         self._ruling = [one for one in self.modules if isinstance(one, ConstraintSource)]
         self._sensing = [one for one in self.modules if isinstance(one, PerceptSource)]
+        self._watching = [one for one in self.modules if isinstance(one, ActionsWatcher)]
         self._seconds = seconds
         self._action_seconds = action_seconds
         self._on_problem = on_problem
@@ -74,6 +76,14 @@ class ModuleHost:
         """Passes every module what was perceived or committed."""
         for module in self.modules:
             await self._guard(module.name, "observe", lambda m=module: m.observe(event))
+
+    def actions_listed(self, specs: Sequence[ActionSpec]) -> None:
+        """Tells the modules that want to know which actions there are."""
+        for module in self._watching:
+            try:
+                module.actions_listed(specs)
+            except Exception as error:
+                self.report(module.name, _raised("actions_listed", error))
 
     async def take_percepts(self) -> list[Percept]:
         """What modules bring from outside; of one that fails nothing is taken."""

@@ -1,16 +1,48 @@
-"""Judgment: which capability pays after which, learned from what was done.
+"""Judgment: what an agent has learned about how to go about its work, kept across contexts.
 
 A `CapabilityGraph` holds capabilities and the edges between them. `advise` says what may come next,
 `reinforce` learns from what was done, `harvest` finds route patterns. The energy field of the paper
-(`context_energy`) is one way to tell what a task is about.
+(`context_energy`) is one way to tell what a task is about. Entries say why: what was learned, and
+dead ends that are closed until a reopen condition holds. `Judgment` is the bridge between both, on
+one state that processes share; it advises and never decides. `JudgmentModule` puts it into an
+agent, where dead ends rule out candidates.
+
+Nothing here needs more than the standard library but the module, so that `coag judgment` answers
+at once.
 
 Source: W. K. Million, Judgment Preservation in Persistent AI Agents (2026).
 """
 
+from typing import TYPE_CHECKING
+
+from coag._util.lazy import loaded_on_use
+from coag.errors import JudgmentError
+
+from .bridge import Consultation, Judgment, Reported
+from .entries import Annotation
 from .field import TorusField, context_energy, places_by_index, places_by_meaning
 from .graph import START, Capability, CapabilityEdge, CapabilityGraph
 from .off_policy import LoggedChoice, Policy, ValueEstimate, doubly_robust, ips, snips
 from .patterns import HarvestSettings, RoutePattern, RouteStep, biases_of, harvest
+from .protocol import (
+    ConfigurationTrial,
+    DateReached,
+    DeadEnd,
+    Externalisation,
+    Insight,
+    JudgmentEntry,
+    Method,
+    ModelSaysYes,
+    Origin,
+    PerceptSeen,
+    Reopen,
+    SelfProfile,
+    TaskReflection,
+    VersionChanged,
+    World,
+    entry_from,
+    to_json,
+)
 from .routing import (
     Advice,
     Advising,
@@ -23,7 +55,17 @@ from .routing import (
     score,
 )
 
-__all__ = [
+if TYPE_CHECKING:
+    from .module import JudgmentModule
+
+__getattr__ = loaded_on_use(__name__, {"JudgmentModule": "coag.judgment.module"})
+
+__all__ = [  # pyright: ignore[reportUnsupportedDunderAll] - one is loaded on first use
+    "Judgment",
+    "JudgmentModule",
+    "Consultation",
+    "Reported",
+    "Annotation",
     "START",
     "Capability",
     "CapabilityGraph",
@@ -52,4 +94,22 @@ __all__ = [
     "context_energy",
     "places_by_index",
     "places_by_meaning",
+    "JudgmentEntry",
+    "TaskReflection",
+    "Externalisation",
+    "Method",
+    "ConfigurationTrial",
+    "Insight",
+    "SelfProfile",
+    "DeadEnd",
+    "Reopen",
+    "PerceptSeen",
+    "VersionChanged",
+    "DateReached",
+    "ModelSaysYes",
+    "World",
+    "Origin",
+    "entry_from",
+    "to_json",
+    "JudgmentError",
 ]

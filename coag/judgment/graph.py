@@ -182,10 +182,10 @@ class CapabilityGraph:
         if self._by_word is None:
             self._by_word = defaultdict(list)
             for name, one in self.capabilities.items():
-                for word in _words(" ".join((one.name, one.summary, *one.keywords))):
+                for word in words_of_task(" ".join((one.name, one.summary, *one.keywords))):
                     self._by_word[word].append(name)
         by_word = self._by_word
-        shared = Counter(name for word in _words(task) for name in by_word.get(word, ()))
+        shared = Counter(name for word in words_of_task(task) for name in by_word.get(word, ()))
         most = max(shared.values(), default=0)
         return {name: count / most for name, count in shared.items()}
 
@@ -232,7 +232,7 @@ class CapabilityGraph:
             self._join(self._prior(START, one.name))
 
 
-def _words(text: str) -> frozenset[str]:
+def words_of_task(text: str) -> frozenset[str]:
     """The words of a text, without those that say nothing, and without a plural's s."""
     found = (word.lower() for word in _WORD.findall(text.replace("_", " ")))
     return frozenset(

@@ -77,6 +77,7 @@ from .prompts import Prompt, PromptMessage, Section, Situation
 from .protocols import (
     ActionSource,
     ActionSpace,
+    ActionsWatcher,
     CognitiveModule,
     CompletesArguments,
     Constraint,
@@ -238,6 +239,7 @@ __all__ = [
     "ConstraintSource",
     "PerceptSource",
     "ActionSpace",
+    "ActionsWatcher",
     "ActionSource",
     "Environment",
     "is_copy",

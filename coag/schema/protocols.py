@@ -84,6 +84,15 @@ class ActionSource(Protocol):
 
 
 @runtime_checkable
+class ActionsWatcher(Protocol):
+    """A module that wants to know which actions there are, those of MCP servers included."""
+
+    def actions_listed(self, specs: Sequence[ActionSpec]) -> None:
+        """Gets all actions before a Proposal: the first time, and when they have changed."""
+        ...
+
+
+@runtime_checkable
 class PerceptSource(Protocol):
     """A module that brings what arrived from outside while the agent deliberated or waited."""
 

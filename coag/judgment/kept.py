@@ -1,0 +1,159 @@
+"""What a judgment keeps: entries in words, dead ends that reopen, and what is taken back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from coag.errors import JudgmentError
+
+from .entries import Annotation, add_entries, annotations_of, remove_entries, stored_entries
+from .graph import CapabilityGraph
+from .off_policy import LoggedChoice
+from .protocol import DeadEnd, JudgmentEntry, ModelSaysYes, World, entry_from, to_json
+from .reports import MOST_STEPS, graph_of, logged_choices, patterns_of, undo_reports
+from .state import StateFile
+
+
+class JudgmentStore:
+    """The state of a judgment, and what can be done with its entries.
+
+    Args:
+        path: The state's file, made with the first change; None for RAM.
+        now: Gives the time, with its zone.
+    """
+
+    def __init__(
+        self,
+        path: str | Path | None = None,
+        *,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self._file = StateFile(None if path is None else Path(path))
+        self._now = now
+        self._made: tuple[dict[str, Any], CapabilityGraph, list[JudgmentEntry]] | None = None
+
+    @property
+    def problem(self) -> str:
+        """What was wrong with the file when it was read last, and what was used; else empty."""
+        return self._file.problem
+
+    def reflect(self, *entries: JudgmentEntry) -> tuple[str, ...]:
+        """Writes entries down, dead ends included; gives their ids. The same said twice is one.
+
+        A dead end that is said again is closed again, by the new conditions.
+
+        Raises:
+            JudgmentError: An entry has a field that cannot be, or explains a pattern that is not
+                there.
+        """
+        for one in entries:
+            entry_from(to_json(one))
+        with self._file.changing() as state:
+            add_entries(state, entries)
+            state["health"]["since_reflection"] = 0
+        return tuple(one.id for one in entries)
+
+    def entries(self) -> tuple[JudgmentEntry, ...]:
+        """Everything that is kept in words, oldest first."""
+        return tuple(self._parts()[2])
+
+    def dead_ends(self) -> tuple[DeadEnd, ...]:
+        """Those that are not open again, warnings of untrusted sources included."""
+        found = (one for one in self._parts()[2] if isinstance(one, DeadEnd))
+        return tuple(one for one in found if not one.reopened)
+
+    def annotations(self) -> tuple[Annotation, ...]:
+        """Every route pattern, with why it works and when it fails where somebody said so."""
+        state, _, entries = self._parts()
+        return tuple(annotations_of(patterns_of(state), entries))
+
+    def choices(self) -> tuple[LoggedChoice, ...]:
+        """The reported choices that were drawn by their probabilities, oldest first.
+
+        From them `ips`, `snips` and `doubly_robust` estimate what another policy would have
+        brought. What an agent chose by itself is not among them: nobody knows its probabilities.
+        """
+        return tuple(logged_choices(self._parts()[0]["steps"]))
+
+    def look(
+        self, world: World, ask: Callable[[str], bool] | None = None
+    ) -> tuple[tuple[DeadEnd, str], ...]:
+        """Reopens the dead ends of which a condition holds; gives each with the reason.
+
+        Args:
+            world: What conditions are judged by.
+            ask: Asks a model a question that is to be answered with yes or no; None asks nothing.
+        """
+        found: list[tuple[DeadEnd, str]] = []
+        for one in self.dead_ends():
+            why = one.opened_by(world)
+            if not why and ask is not None:
+                asked = (each for each in one.reopen if isinstance(each, ModelSaysYes))
+                why = next((f"a model says {each}" for each in asked if ask(each.question)), "")
+            if why:
+                found.append((one, why))
+        self.reopen({one.id: why for one, why in found})
+        return tuple(found)
+
+    def reopen(self, why: Mapping[str, str]) -> None:
+        """Opens dead ends, by their ids, each for a reason.
+
+        Raises:
+            JudgmentError: There is no such dead end.
+        """
+        if not why:
+            return
+        with self._file.changing() as state:
+            known = {one["id"]: one for one in state["entries"] if one["is"] == DeadEnd.operation}
+            for name, reason in why.items():
+                if name not in known:
+                    raise JudgmentError(f"There is no dead end {name!r}. There are: {list(known)}.")
+                known[name]["reopened"] = reason
+
+    def link(self, entry: str, record: str) -> None:
+        """Notes which record of long-term memory was written of an entry."""
+        with self._file.changing() as state:
+            for one in state["entries"]:
+                if one["id"] == entry:
+                    one["record"] = record
+
+    def note_failure(self, call: str, failed: bool) -> int:
+        """Counts one more failure of a call over all runs, or forgets them; gives how many."""
+        if not failed and call not in self._parts()[0]["failures"]:
+            return 0
+        with self._file.changing() as state:
+            failures = state["failures"]
+            count = failures.pop(call, 0) + 1
+            if not failed:
+                return 0
+            failures[call] = count
+            while len(failures) > MOST_STEPS:
+                del failures[next(iter(failures))]
+        return count
+
+    def revoke(self, *, source: str = "", ids: Iterable[str] = ()) -> tuple[str, ...]:
+        """Takes back entries with all that was derived from them, and the reports of a source.
+
+        Args:
+            source: Whose statements and reports; what its reports did to edges is undone as far
+                as they are still kept.
+            ids: Entries, or records of long-term memory.
+
+        Returns:
+            The ids of the entries that are gone.
+        """
+        with self._file.changing() as state:
+            removed = remove_entries(state, source, ids)
+            if source:
+                undo_reports(state, source)
+        return removed
+
+    def _parts(self) -> tuple[dict[str, Any], CapabilityGraph, list[JudgmentEntry]]:
+        """The state with its graph and entries; made again only where the file has changed."""
+        state = self._file.read()
+        if self._made is None or self._made[0] is not state:
+            self._made = state, graph_of(state), stored_entries(state)
+        return self._made

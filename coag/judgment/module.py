@@ -1,0 +1,410 @@
+"""`JudgmentModule`: judgment as a cognitive module of an agent.
+
+It follows what the cycle perceives, proposes and executes. Before a proposal it shows what paid
+and what is closed, as data. In Evaluation a dead end forbids the candidates that match it. What was
+executed is reported with its outcome, whatever was advised. A call that keeps failing becomes a
+dead end by itself, which reopens when its tool has another version or its time is over.
+"""
+
+from __future__ import annotations
+
+import json
+from asyncio import to_thread
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, Protocol
+
+from pydantic import ValidationError
+
+from coag._util.validation import first_error
+from coag.errors import StateError
+from coag.schema import (
+    ActionSpec,
+    Candidate,
+    Constraint,
+    Executed,
+    ExecutionOutcome,
+    ExecutionStatus,
+    Failure,
+    MemoryKind,
+    Outcome,
+    Percept,
+    PerceptKind,
+    Phase,
+    ProposalOutcome,
+    Provenance,
+    Record,
+    RetrievalOutcome,
+    Section,
+    Situation,
+    Trust,
+    Value,
+    Verdict,
+    one_line,
+)
+
+from .bridge import Consultation, Judgment
+from .graph import START
+from .protocol import (
+    DateReached,
+    DeadEnd,
+    JudgmentEntry,
+    ModelSaysYes,
+    Origin,
+    Reopen,
+    VersionChanged,
+    World,
+)
+
+_TEXT = 200
+"""Characters of a failure's text that a dead end keeps."""
+_ADVISED = 5
+"""Capabilities that a section shows."""
+_SKIPPED = ("respond",)
+"""Actions that are no capability: they end the turn."""
+
+
+class JudgmentMemory(Protocol):
+    """What the module needs of a long-term memory; `LongTermMemory` is one."""
+
+    async def remember(
+        self,
+        kind: MemoryKind,
+        text: str,
+        *,
+        provenance: Provenance,
+        type: str = "note",
+        derived_from: Sequence[str] = (),
+    ) -> Any:
+        """Stores a text durably; what it gives has the `record`."""
+        ...
+
+    async def find(self, kind: MemoryKind, name: str) -> Record | None:
+        """The record of an id, or None."""
+        ...
+
+
+class _ActivityState(Value):
+    """What the module keeps of its activity."""
+
+    current: str = START
+    closed: tuple[str, ...] = ()
+    """Ids of the dead ends in force."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeadEndRule:
+    """Forbids the candidates that match a dead end.
+
+    What matches one that is open again passes, with a remark that stands in the trace.
+    """
+
+    name: str
+    dead_ends: Sequence[DeadEnd]
+    """As they are when the cycle begins, those that were reopened in this run included."""
+
+    def __call__(self, candidate: Candidate, state: Any, projection: Any | None, /) -> Verdict:
+        """Judges an action by its name and arguments."""
+        del state, projection
+        remarks: list[str] = []
+        for one in self.dead_ends:
+            if not one.matches(candidate.action, candidate.arguments or {}):
+                continue
+            if one.closes:
+                until = " or ".join(map(str, one.reopen)) or "somebody reopens it"
+                return Verdict.forbid(
+                    f"{one.topic} is a dead end since {one.origin.at:%Y-%m-%d}: {one.why_closed}. "
+                    f"It is closed until {until}."
+                )
+            remarks.append(
+                f"the dead end {one.topic!r} is open again: {one.reopened}"
+                if one.reopened
+                else f"{one.origin.source} warns, and is not trusted: {one.why_closed}"
+            )
+        return Verdict.allow("; ".join(remarks))
+
+
+class JudgmentModule:
+    """Lets an agent learn from what paid, and not try again what is known to fail.
+
+    Give it as `CoagAgent(..., modules=[JudgmentModule("judgment.json")])`. The state is shared:
+    several agents, runs and `coag judgment` may use one file at once.
+
+    What a tool returns can close only calls of that tool with the same arguments, and only by
+    failing; what texts say closes nothing.
+
+    Args:
+        path: The state's file; None keeps it in RAM, as long as the module.
+        versions: Versions of tools by the name of the action, for conditions to reopen; a
+            function is asked at every cycle. Other names are looked up among installed packages.
+        close_after: Failures of one call, over all runs, after which it becomes a dead end. Only
+            failures count that would come again (`Failure.DETERMINISTIC`). 0 closes nothing.
+        reopen_after: For how long such a dead end is closed at most.
+        ask: Asks a model a question with yes or no as answers, for conditions of that sort; asked
+            once a run at most. None asks nothing.
+        memory: Where entries are written as records, too; a record that is revoked or forgotten
+            there takes its entry with it, and all that was derived from it.
+        name: The module's name in logs and prompts.
+
+    Raises:
+        ValueError: `close_after` is negative.
+    """
+
+    def __init__(
+        self,
+        path: str | Path | None = None,
+        *,
+        versions: Mapping[str, str] | Callable[[str], str | None] | None = None,
+        close_after: int = 2,
+        reopen_after: timedelta = timedelta(days=30),
+        ask: Callable[[str], Awaitable[bool]] | None = None,
+        memory: JudgmentMemory | None = None,
+        name: str = "judgment",
+    ) -> None:
+        if close_after < 0:
+            raise ValueError(f"close_after is how many failures close, 0 for none: {close_after!r}")
+        self.name = name
+        self.judgment = Judgment(path)
+        self._versions = versions or {}
+        self._close_after = close_after
+        self._reopen_after = reopen_after
+        self._ask = ask
+        self._memory = memory
+        self._forget()
+
+    def _forget(self) -> None:
+        self._current = START
+        self._consulted: Consultation | None = None
+        self._goal = ""
+        self._asked: set[str] = set()
+        self._reopened: dict[str, DeadEnd] = {}
+
+    def _version_of(self, name: str) -> str | None:
+        given = self._versions
+        known = given(name) if callable(given) else given.get(name)
+        if known is not None:
+            return known
+        try:
+            return version(name)
+        except (PackageNotFoundError, ValueError):
+            return None
+
+    # ---- What it sees ----
+
+    def actions_listed(self, specs: Sequence[ActionSpec]) -> None:
+        """Takes in what can be done now, tools of MCP servers included."""
+        self.judgment.discover(
+            {one.name: one.description for one in specs if one.name not in _SKIPPED}
+        )
+
+    async def observe(self, event: Percept | Outcome) -> None:
+        """Follows percepts and outcomes: conditions that hold, failures, and what paid.
+
+        Raises:
+            JudgmentError: The state cannot be read or written; the turn continues without.
+            RecordStoreError: The memory cannot be reached.
+        """
+        match event:
+            case Percept():
+                await self._perceived(event)
+            case RetrievalOutcome():
+                await self._look(event.at)
+            case ProposalOutcome():
+                self._consult([one.action for one in event.candidates])
+            case ExecutionOutcome():
+                await to_thread(self._executed, event)
+            case _:
+                pass
+
+    async def _perceived(self, percept: Percept) -> None:
+        arrived = {"source": percept.source, "kind": percept.kind.value, "content": percept.content}
+        await self._look(percept.at, arrived)  # constraints are fixed when the next cycle begins
+        if percept.kind is not PerceptKind.TOOL_RETURN or not self._close_after:
+            return
+        call = _call(percept.source, percept.arguments or {})
+        failed = percept.failure is Failure.DETERMINISTIC
+        if not failed and percept.is_error:
+            return
+        count = await to_thread(self.judgment.note_failure, call, failed)
+        if failed and count >= self._close_after:
+            await self.write(self._dead_end(percept, count))
+            await to_thread(self.judgment.note_failure, call, False)
+
+    def _dead_end(self, percept: Percept, count: int) -> DeadEnd:
+        """What a call that keeps failing is: closed with these arguments, by its own failures."""
+        conditions: list[Reopen] = [DateReached(at=percept.at + self._reopen_after)]
+        if (known := self._version_of(percept.source)) is not None:
+            conditions.insert(0, VersionChanged(name=percept.source, was=known))
+        times = "once" if count == 1 else f"{count} times"
+        return DeadEnd(
+            topic=one_line(_call(percept.source, percept.arguments or {}), _TEXT),
+            why_closed=f"it failed {times}: {one_line(percept.content, _TEXT)}",
+            reopen=tuple(conditions),
+            capabilities=(percept.source,),
+            arguments=percept.arguments or {},
+            # That it failed was seen by code; what its error says is shown as data only.
+            origin=Origin(source=self.name, trust="developer", at=percept.at),
+        )
+
+    async def _look(self, now: datetime, *arrived: Mapping[str, Any]) -> None:
+        """Drops what was revoked, and reopens what has a condition that holds."""
+        if not arrived:
+            await self._drop_revoked()
+        before = {one.id: one for one in self.judgment.dead_ends()}
+        world = World(now=now, version_of=self._version_of, percepts=arrived)
+        opened = {one.id: why for one, why in await to_thread(self.judgment.look, world)}
+        for one in before.values():
+            for condition in one.reopen if one.id not in opened else ():
+                if isinstance(condition, ModelSaysYes) and await self._says_yes(condition.question):
+                    why = f"a model says {condition}"
+                    await to_thread(self.judgment.reopen, {one.id: why})
+                    opened[one.id] = why
+                    break
+        now_open = {one.id: one for one in self.judgment.entries() if isinstance(one, DeadEnd)}
+        self._reopened |= {name: now_open[name] for name in opened if name in now_open}
+
+    async def _says_yes(self, question: str) -> bool:
+        if self._ask is None or question in self._asked:
+            return False
+        self._asked.add(question)
+        return await self._ask(question)
+
+    async def _drop_revoked(self) -> None:
+        if self._memory is None:
+            return
+        linked = [one for one in self.judgment.entries() if one.record]
+        gone = [
+            one.record
+            for one in linked
+            if await self._memory.find(MemoryKind.SEMANTIC, one.record) is None
+        ]
+        if gone:
+            await to_thread(lambda: self.judgment.revoke(ids=gone))
+
+    def _consult(self, actions: Sequence[str]) -> None:
+        """Notes what was advised among the candidates, to tell later whether it was followed."""
+        names = [one for one in dict.fromkeys(actions) if one not in _SKIPPED]
+        self.judgment.discover(dict.fromkeys(names, ""))
+        self._consulted = None
+        if names:
+            self._consulted = self.judgment.consult(self._goal, current=self._current, among=names)
+
+    def _executed(self, outcome: ExecutionOutcome) -> None:
+        consulted, self._consulted = self._consulted, None
+        for one in outcome.executed:
+            if one.action in _SKIPPED or one.status is ExecutionStatus.REFUSED:
+                continue
+            self.judgment.discover({one.action: ""})
+            known = consulted is not None and consulted.current == self._current
+            self.judgment.report(
+                one.action,
+                _reward(one),
+                current=self._current,
+                consultation=consulted if known else None,
+                source=self.name,
+                trust="developer",
+            )
+            self._current = one.action
+        if outcome.ended_by is not None:
+            self._current = START
+
+    # ---- What it says ----
+
+    async def contribute(self, phase: Phase, situation: Situation, budget: int) -> Section | None:
+        """What paid and what is closed, for Reasoning and Proposal; it is data, not instruction."""
+        if phase not in (Phase.REASONING, Phase.PROPOSAL):
+            return None
+        if situation.goal != self._goal:
+            self._goal, self._current = situation.goal, START
+        consulted = self.judgment.consult(self._goal, current=self._current)
+        text = self._shown(consulted)
+        if not text:
+            return None
+        return Section(
+            title="What was learned before",
+            text=text,
+            source=self.name,
+            # Numbers and names of actions are the agent's own; what was written down may quote.
+            trust=Trust.UNTRUSTED if consulted.dead_ends or consulted.entries else Trust.USER,
+            budget=budget,
+        )
+
+    def _shown(self, consulted: Consultation) -> str:
+        lines = [consulted.problem] if consulted.problem else []
+        tried = [one for one in consulted.advice if "never tried" not in one.why]
+        lines += [f"{one.capability}: {one.why}" for one in tried[:_ADVISED]]
+        for dead in consulted.dead_ends:
+            sort = "Closed" if dead.closes else "A warning that is not trusted"
+            lines.append(f"{sort}: {dead.topic}: {dead.why_closed}")
+        lines += [f"Open again: {one.topic}: {one.reopened}" for one in self._reopened.values()]
+        lines += [one_line(one.text, 2 * _TEXT) for one in consulted.entries]
+        return "\n".join(lines)
+
+    def constraints(self) -> Sequence[Constraint]:
+        """The dead ends that are closed now, and those that were reopened in this run."""
+        found = (*self.judgment.dead_ends(), *self._reopened.values())
+        return (DeadEndRule(f"{self.name}_dead_ends", found),) if found else ()
+
+    async def write(self, *entries: JudgmentEntry) -> None:
+        """Writes entries into the state, and where there is a memory as records of it.
+
+        Raises:
+            JudgmentError: An entry cannot be, or the state not be written.
+            RecordStoreError: The memory cannot be reached; the entries are in the state.
+        """
+        await to_thread(self.judgment.reflect, *entries)
+        if self._memory is None:
+            return
+        for one in entries:
+            origin = one.origin
+            stored = await self._memory.remember(
+                MemoryKind.SEMANTIC,
+                one.text,
+                provenance=Provenance(
+                    run=origin.run,
+                    activity="",
+                    cycle=0,
+                    source=origin.source,
+                    source_kind="agent",
+                    trust=Trust(origin.trust),
+                ),
+                type=f"judgment_{one.operation}",
+                derived_from=origin.derived_from,
+            )
+            await to_thread(self.judgment.link, one.id, stored.record.id)
+
+    # ---- State ----
+
+    def save_state(self) -> Mapping[str, Any]:
+        """Where the activity stands, and which dead ends are in force; the rest is in the file."""
+        closed = tuple(one.id for one in self.judgment.dead_ends() if one.closes)
+        return _ActivityState(current=self._current, closed=closed).model_dump(mode="json")
+
+    def load_state(self, state: Mapping[str, Any]) -> None:
+        """Continues from a saved state; what was learned since in the shared file stays.
+
+        Raises:
+            StateError: It is none.
+        """
+        try:
+            loaded = _ActivityState.model_validate(dict(state))
+        except ValidationError as error:
+            raise StateError(f"This is no state of {self.name!r}: {first_error(error)}") from error
+        self._forget()
+        self._current = loaded.current
+
+    def reset_state(self) -> None:
+        """Forgets the activity; what was learned stays."""
+        self._forget()
+
+
+def _call(action: str, arguments: Mapping[str, Any]) -> str:
+    said = json.dumps(arguments, sort_keys=True, ensure_ascii=False, default=str)
+    return f"{action} {said}"
+
+
+def _reward(one: Executed) -> float:
+    return 1.0 if one.status is ExecutionStatus.DONE else 0.0

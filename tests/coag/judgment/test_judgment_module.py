@@ -1,0 +1,219 @@
+"""Judgment in an agent: what failed is not tried again, until the world has changed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from coag import CoagAgent, LongTermMemory, ScriptedModel
+from coag.errors import StateError
+from coag.judgment import (
+    DateReached,
+    DeadEnd,
+    Judgment,
+    JudgmentModule,
+    Method,
+    ModelSaysYes,
+    Origin,
+    PerceptSeen,
+    Reopen,
+)
+from coag.judgment.protocol import TrustLevel
+from coag.models import ScriptedRequest
+from coag.schema import ActionSpec, EvaluationOutcome, MemoryKind, Note, Phase, Situation, Trust
+from coag.store import InMemoryStore
+
+PAST = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def export(form: str) -> dict[str, Any]:
+    """Writes the report in a form."""
+    if form == "pdf":
+        return {"ok": False, "failure": "deterministic", "reason": "no PDF here"}
+    return {"ok": True, "written": f"report.{form}"}
+
+
+def wants_pdf(request: ScriptedRequest) -> str:
+    wishes = [("export", {"form": "pdf"}), ("export", {"form": "txt"})]
+    if "report.txt" in str(request.messages):
+        wishes = [("respond", {"text": "Done."})]
+    candidates = [
+        {"action": action, "arguments": json.dumps(given), "score": 0.9 - n / 10}
+        for n, (action, given) in enumerate(wishes)
+    ]
+    return json.dumps({"situation": "A report is wanted.", "candidates": candidates})
+
+
+def agent(module: JudgmentModule, script: Callable[..., str] = wants_pdf) -> CoagAgent:
+    return CoagAgent(
+        "clerk", ScriptedModel(script), tools=[export], modules=[module], depth="compact",
+        proposal="json",
+    )  # fmt: skip
+
+
+def executed(run: CoagAgent) -> list[str]:
+    return [
+        json.dumps(one.arguments) for one in run.context.working_memory.deeds if not one.internal
+    ]
+
+
+def remarks(run: CoagAgent) -> list[str]:
+    judged = [e for r in run.trace if isinstance(r, EvaluationOutcome) for e in r.evaluations]
+    every = (v for e in judged for v in e.verdicts if v.constraint == "judgment_dead_ends")
+    return [one.reason for one in every if one.reason]
+
+
+def dead_end(trust: TrustLevel = "user", *conditions: Reopen) -> DeadEnd:
+    origin = Origin(source="ann", trust=trust, at=PAST)
+    return DeadEnd(
+        origin=origin, topic="PDF", why_closed="there is no PDF", reopen=conditions,
+        capabilities=("export",), arguments={"form": "pdf"},
+    )  # fmt: skip
+
+
+async def test_a_call_that_failed_often_enough_is_closed_for_a_fresh_agent(tmp_path: Path) -> None:
+    first = agent(JudgmentModule(tmp_path / "j.json", close_after=1))
+    await first.run(task="Export the report.")
+    assert executed(first) == ['{"form": "pdf"}', '{"form": "txt"}']
+    second = agent(JudgmentModule(tmp_path / "j.json"))
+    await second.run(task="Export the report.")
+    assert executed(second) == ['{"form": "txt"}']
+    assert "is a dead end since" in remarks(second)[0]
+    assert "no PDF here" in remarks(second)[0]
+
+
+async def test_failures_are_counted_over_runs_and_nothing_closes_where_that_is_off(
+    tmp_path: Path,
+) -> None:
+    for _ in range(2):
+        await agent(JudgmentModule(tmp_path / "j.json", close_after=2)).run(task="Export.")
+    assert len(Judgment(tmp_path / "j.json").dead_ends()) == 1
+    await agent(JudgmentModule(tmp_path / "off.json", close_after=0)).run(task="Export.")
+    assert Judgment(tmp_path / "off.json").dead_ends() == ()
+
+
+@pytest.mark.parametrize(
+    "condition", [DateReached(at=PAST), PerceptSeen(kind="message", contains="pdf works")]
+)
+async def test_a_dead_end_whose_condition_holds_is_open_in_the_same_turn(
+    condition: Reopen,
+) -> None:
+    module = JudgmentModule(close_after=0)
+    module.judgment.reflect(dead_end("user", condition))
+    run = agent(module)
+    await run.run(task="Export the report; PDF works again.")
+    assert executed(run)[0] == '{"form": "pdf"}'
+    assert "the dead end 'PDF' is open again" in remarks(run)[0]
+    assert module.judgment.dead_ends() == ()
+
+
+@pytest.mark.parametrize(("answer", "first"), [(True, "pdf"), (False, "txt")])
+async def test_a_question_is_asked_once_a_run(answer: bool, first: str) -> None:
+    asked: list[str] = []
+
+    async def ask(question: str) -> bool:
+        asked.append(question)
+        return answer
+
+    module = JudgmentModule(ask=ask)
+    module.judgment.reflect(dead_end("user", ModelSaysYes(question="Is there PDF now?")))
+    run = agent(module)
+    await run.run(task="Export the report.")
+    assert json.loads(executed(run)[0])["form"] == first
+    assert asked == ["Is there PDF now?"]
+
+
+async def test_a_planted_dead_end_warns_in_the_trace_and_closes_nothing() -> None:
+    module = JudgmentModule(close_after=0)
+    module.judgment.reflect(dead_end("untrusted"))
+    run = agent(module)
+    await run.run(task="Export the report.")
+    assert executed(run)[0] == '{"form": "pdf"}'
+    assert remarks(run)[0] == "ann warns, and is not trusted: there is no PDF"
+
+
+async def test_all_actions_of_an_agent_are_discovered_and_what_was_done_is_learned() -> None:
+    module = JudgmentModule(close_after=0)
+    await agent(module).run(task="Export the report.")
+    status = module.judgment.status()
+    assert status["capabilities"] >= 1
+    assert status["advice"]["reports"] == 2
+    assert "export > export" in module.judgment.resume()
+    assert not any("respond" in one for one in module.judgment.resume().splitlines())
+    module.actions_listed([ActionSpec(name="fs.read", description="an MCP server's tool")])
+    assert "fs.read" in str(module.judgment.consult("read a server").advice)
+
+
+async def test_what_was_learned_is_shown_before_a_proposal_as_data() -> None:
+    module = JudgmentModule(close_after=1)
+    situation = Situation(activity="a", goal="Export.", cycle=1, phase=Phase.PROPOSAL, query="")
+    assert await module.contribute(Phase.PROPOSAL, situation, 500) is None
+    await agent(module).run(task="Export.")
+    section = await module.contribute(Phase.PROPOSAL, situation, 500)
+    assert section is not None
+    assert section.trust is Trust.UNTRUSTED
+    assert "Closed: export" in section.text
+    assert await module.contribute(Phase.EVALUATION, situation, 500) is None
+
+
+async def test_numbers_alone_taint_nothing() -> None:
+    module = JudgmentModule(close_after=0)
+    await agent(module).run(task="Export.")
+    situation = Situation(activity="a", goal="Export.", cycle=1, phase=Phase.REASONING, query="")
+    section = await module.contribute(Phase.REASONING, situation, 500)
+    assert section is not None
+    assert (section.trust, "export: expected" in section.text) == (Trust.USER, True)
+
+
+async def test_entries_are_records_and_go_with_them() -> None:
+    memory = LongTermMemory(InMemoryStore(), scope="clerk")
+    module = JudgmentModule(memory=memory, close_after=0)
+    await module.write(
+        Method(origin=Origin(source="ann", at=PAST), statement="Export text, never PDF"),
+        dead_end("user"),
+    )
+    records = [one.record for one in module.judgment.entries()]
+    found = await memory.find(MemoryKind.SEMANTIC, records[1])
+    assert found is not None
+    assert (found.type, found.provenance.source) == ("judgment_dead_end", "ann")
+    await memory.revoke(records[1], reason="it was wrong")
+    run = agent(module)
+    await run.run(task="Export the report.")
+    assert [one.record for one in module.judgment.entries()] == records[:1]
+
+
+async def test_where_the_state_cannot_be_read_nothing_is_done_and_the_trace_says_why(
+    tmp_path: Path,
+) -> None:
+    for name in ("j.json", "j.json.good"):
+        (tmp_path / name).write_text("{")
+    run = agent(JudgmentModule(tmp_path / "j.json"))
+    await run.run(task="Export the report.")
+    assert executed(run) == []
+    notes = [one.text for one in run.trace if isinstance(one, Note) and one.about == "module"]
+    assert any("Restore one of them" in one for one in notes)
+
+
+def test_its_state_comes_back_and_a_reset_forgets_the_activity() -> None:
+    module = JudgmentModule()
+    module.load_state({"current": "export", "closed": []})
+    assert module.save_state()["current"] == "export"
+    module.reset_state()
+    assert module.save_state()["current"] == "start"
+    with pytest.raises(StateError, match="no state of 'judgment'"):
+        module.load_state({"x": 1})
+    with pytest.raises(ValueError, match="-1"):
+        JudgmentModule(close_after=-1)
+
+
+async def test_versions_of_packages_are_known_and_a_function_may_give_those_of_tools() -> None:
+    module = JudgmentModule(versions={"export": "3"}.get, close_after=1,
+                            reopen_after=timedelta(days=1))  # fmt: skip
+    await agent(module).run(task="Export the report.")
+    (dead,) = module.judgment.dead_ends()
+    assert str(dead.reopen[0]) == "another version of export than 3"
