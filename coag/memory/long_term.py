@@ -353,7 +353,9 @@ async def retract_source(
     What an agent concluded after it was shown the source's text counts as stated by it, and with
     `None` so do the rules. What others state too is trusted as they are, and what was concluded
     from it no more than that. What these records had superseded, and is trusted more than they
-    are now, holds again beside them. An interrupted retraction can be repeated and completes.
+    are now, holds again beside them. With `None`, what the source said and an observer has not
+    noted yet leaves its buffer in the file of the dynamics. An interrupted retraction can be
+    repeated and completes.
 
     Args:
         memory: It writes the records' scopes.
@@ -412,10 +414,16 @@ async def revoke_again(memory: LongTermMemory, line: Written) -> None:
 async def _retracted(
     memory: LongTermMemory, name: str | None, source: str | None, reason: str, **how: Any
 ) -> tuple[Revocation, tuple[Record, ...]]:
-    at = memory.clock.now()
+    at, scopes = memory.clock.now(), memory.scopes.writable
+    waiting = None if memory.dynamics is None or how.get("mode") == "dry_run" else memory.dynamics
     async with memory.writing:
-        scopes = memory.scopes.writable
-        return await retracted(_whole(memory), scopes, name, source, reason, at=at, **how)
+        if name is not None or source is None or waiting is None:
+            return await retracted(_whole(memory), scopes, name, source, reason, at=at, **how)
+        if waiting.file.said_by(source, scopes):  # though it is in no record yet
+            how["mode"] = "repeat"
+        done = await retracted(_whole(memory), scopes, None, source, reason, at=at, **how)
+        waiting.file.said_by(source, scopes, remove=True)
+        return done
 
 
 def _clock_of(dynamics: MemoryDynamics | None, clock: Clock | None) -> Clock:

@@ -135,7 +135,7 @@ class MemoryObserver:
         self.model = model
         self.episode = episode
         self._file = file or file_of(memory) or DynamicsFile()
-        self._file.create(_HEARD, scopes=("heard.owner",))
+        self._file.create(_HEARD, scopes=("heard.owner",), sources=("heard.message",))
         self._queue = NoteQueue(self._file, memory)
         self._traits = traits or Traits()
         self._procedures = procedures

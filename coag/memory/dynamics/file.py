@@ -20,7 +20,8 @@ DYNAMICS_FILE = "dynamics.sqlite3"
 _VERSION = 1
 _COLUMNS = """
 CREATE TABLE IF NOT EXISTS record_columns (name TEXT PRIMARY KEY) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS scope_columns (name TEXT PRIMARY KEY) WITHOUT ROWID
+CREATE TABLE IF NOT EXISTS scope_columns (name TEXT PRIMARY KEY) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS source_columns (name TEXT PRIMARY KEY) WITHOUT ROWID
 """
 _PAGES = 4_000
 """Pages of the log, 4 kB each, after which it is taken into the file; that waits for the disk."""
@@ -86,7 +87,12 @@ class DynamicsFile:
             self._db.execute(f"PRAGMA user_version = {_VERSION}")
 
     def create(
-        self, schema: str, *, records: Iterable[str] = (), scopes: Iterable[str] = ()
+        self,
+        schema: str,
+        *,
+        records: Iterable[str] = (),
+        scopes: Iterable[str] = (),
+        sources: Iterable[str] = (),
     ) -> None:
         """Makes tables that are not there; not where the file is only looked at.
 
@@ -95,13 +101,19 @@ class DynamicsFile:
             records: Their columns that name a record, as `table.column`: when the record is
                 removed, whoever does it, the row goes.
             scopes: Their columns that name a scope: when that is forgotten, the row goes.
+            sources: Their columns of JSON with a `source`, in tables whose `owner` is a scope:
+                when all that the source stated is taken back, the row goes.
         """
         if self._read_only:
             return
         with self.transaction() as db:
             for statement in filter(None, map(str.strip, f"{_COLUMNS};{schema}".split(";"))):
                 db.execute(statement)
-            for table, names in (("record_columns", records), ("scope_columns", scopes)):
+            for table, names in (
+                ("record_columns", records),
+                ("scope_columns", scopes),
+                ("source_columns", sources),
+            ):
                 rows = [(one,) for one in names]
                 db.executemany(f"INSERT OR IGNORE INTO {table} VALUES (?)", rows)
 
@@ -127,6 +139,19 @@ class DynamicsFile:
     def forget(self, scope: str) -> None:
         """Removes what any table has of a scope beside its records; see `create`."""
         self._remove("scope_columns", [scope])
+
+    def said_by(self, source: str, scopes: Iterable[str], *, remove: bool = False) -> bool:
+        """Whether any table has what a source said in these scopes; `remove` takes it out."""
+        scopes, found = tuple(scopes), False
+        of = f"owner IN ({','.join('?' * len(scopes))}) AND json_extract({{}}, '$.source') = ?"
+        with self.transaction() as db:
+            for (name,) in self.rows("SELECT name FROM source_columns"):
+                table, column = name.split(".")
+                where = f"FROM {table} WHERE {of.format(column)}"
+                found |= bool(self.rows(f"SELECT 1 {where} LIMIT 1", *scopes, source))
+                if remove:
+                    db.execute(f"DELETE {where}", (*scopes, source))
+        return found
 
     def _remove(self, columns: str, values: Iterable[str]) -> None:
         rows = [(one,) for one in values]

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from kits.sleepers import dynamics_of, sleeper
 from kits.statements import memory_over
 
 from coag.memory import (
@@ -253,3 +254,19 @@ async def test_a_prompt_that_was_learned_is_used(memory: LongTermMemory) -> None
     first, second = model.requests
     assert first.system_text.startswith("Note boats only.")
     assert second.system_text.startswith("Take notes of what is worth knowing")
+
+
+async def test_what_a_retracted_source_said_leaves_the_buffer_and_what_others_said_stays() -> None:
+    memory = sleeper()
+    observer = MemoryObserver(memory)
+    observer.hear(said("The shop is closed.", "web", Trust.UNTRUSTED), said("I live in Oslo."))
+    other = MemoryObserver(sleeper(scope="bob"), file=dynamics_of(memory).file)
+    other.hear(said("The shop is closed.", "web", Trust.UNTRUSTED))
+    with pytest.raises(ValueError, match="reason is empty"):
+        await retract_source(memory, None, "web", " ")
+    assert (await retract_source(memory, None, "web", "It is made up.")).records == ()
+    with pytest.raises(ValueError, match="Nothing in 'alice' stems from 'web'"):
+        await retract_source(memory, None, "web", "It is made up.")
+    (note,) = (await observer.observe(force=True)).notes
+    assert note.text == "Ann: I live in Oslo."
+    assert other.waiting_tokens > 0
