@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 import re
 from collections.abc import Callable
@@ -9,13 +10,16 @@ from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from html.parser import HTMLParser
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from kits import aware_views as aware
+from kits.corridors import recipe_walker
 from kits.hostile import ESCAPES, SCRIPT, hostile_run, respelled
+from kits.runs import run_of
 
 from coag.inspector.beliefs import BeliefPoint, BeliefTrack, BeliefView, ListChange, ListTrack
 from coag.inspector.compare import compare
@@ -559,3 +563,12 @@ def test_times_are_shown_in_utc_also_at_the_ends_of_the_calendar(at: datetime, s
     assert filters.stamp(at).startswith(stamp)
     assert filters.moment(at)
     assert filters.clock(at)
+
+
+def test_a_cycle_of_depth_auto_says_how_deeply_it_deliberated(
+    tmp_path: Path, open_alone: Callable[[RunFolder], OpenRun], render: Render
+) -> None:
+    run = asyncio.run(run_of(recipe_walker(str(tmp_path / "logs")), "Walk to the end."))
+    page = render("cycle", view=open_alone(run).cycle(1))
+    assert '<span class="k">Depth</span>' in page
+    assert "reflex: only step" in page
