@@ -120,6 +120,10 @@ class _Commands(LazyGroup):
             "Shows runs live: phase, tokens, cost, last decision, vetoes.",
         ),
         "memory": ("coag.cli.memory:app", "Reads and corrects what an agent remembers."),
+        "judgment": (
+            "coag.cli.judgment:app",
+            "Asks and teaches what paid, what is closed, and why; for any agent.",
+        ),
         "run": (
             "coag.cli.run:run",
             "Runs a situated agent until it is stopped.",
