@@ -154,7 +154,7 @@ class VacuumContext(CoagContext[VacuumState]):
         return project(candidate.action, candidate.arguments or {}, state, self._remembered())
 
     def _get_prediction_description(self, projection: VacuumState) -> str:
-        if self._readings:
+        if self._readings and not self.lean:
             return super()._get_prediction_description(projection)
         return described_prediction(projection)
 

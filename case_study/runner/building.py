@@ -180,7 +180,7 @@ def vacuum_parts(
     """The parts of an episode.
 
     What a CoAG robot is to clean is given as cells but where the task forbids some of them: then it
-    is the model that has to read it. With one model call a phase, prompts grow within a cycle.
+    is the model that has to read it.
     Scripted minds read readings; language models get the state in words alone.
     """
     further.setdefault("procedures", procedures())
@@ -200,7 +200,7 @@ def vacuum_parts(
             patrol=facts.horizon is not None,
             valued=contender.valued,
             readings=scripted,
-            rendering="growing" if contender.depth == "full" else "isolated",
+            rendering=request.rendering if contender.depth == "full" else "isolated",
         ),
         random_action=lambda dice: random_action(dice, [tool.name for tool in tools]),
         rule_action=RuleRobot(task_facts(facts), reading).act,
@@ -296,7 +296,8 @@ async def build_agent(
         ConfigurationError: No world is at hand; `case-study run --resume CASE` opens it.
     """
     purpose, model = (rebuild.purpose, rebuild.model) if rebuild else ("resume", None)
-    asked = {**request, "model": model} if model and purpose == "fork" else request
+    earlier = {"rendering": "growing", **request}  # so it was where recipes do not say
+    asked = {**earlier, "model": model} if model and purpose == "fork" else earlier
     wanted, folder = CaseRequest.model_validate(asked), Path(case)
     setup = build_scenario(wanted.scenario, wanted.seed, episode=episode)
     if purpose == "replay":

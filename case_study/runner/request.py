@@ -51,6 +51,8 @@ class CaseRequest(Value):
     episode to episode then, alike for both. None: a scenario's episodes share one memory."""
     delivery: Delivery = "constraint"
     """CoAG only, `evolution`: how the change of requirements reaches the agent."""
+    rendering: Literal["isolated", "growing"] = "isolated"
+    """How the prompts of a cycle with one call a phase relate; see `CoagContext`."""
     depth: Literal["full", "compact", "auto"] = "full"
     """`coag` only: one model call a phase, one a cycle, or as many as each cycle needs; a
     contender has its own depth."""

@@ -21,7 +21,7 @@ from autogen_core import CancellationToken, Component, ComponentModel
 
 from coag.cycle import TurnResult, run_turn, sayable
 from coag.schema import Executed, Outcome, TurnEnd, provider_name
-from coag.tracing import Parent, RunFolder
+from coag.tracing import Parent, RunFolder, read_run
 
 from .arguments import AgentArguments, takes_arguments
 from .build import Mind
@@ -207,6 +207,7 @@ class CoagAgent(CorrectableAgent, BaseChatAgent, Component[CoagAgentConfig]):
         recovered = recover_state(folder.trace_path)
         recovered.change = lambda mind: refuse_missing_rules(mind, recovered.rules, folder.path)
         self._runs.attach(folder)
+        self._mind.continue_as(read_run(folder.path).configuration)
         try:
             await self.restore(recovered)
         except BaseException:

@@ -50,6 +50,8 @@ MemoryArgument = str | Path | LongTermMemory | Memory | Sequence[Memory]
 """Long-term memory: a folder, a Chroma server's URL, `":memory:"` for one in RAM, one of ours, or
 AutoGen memories."""
 DEFAULT: Any = ...
+EARLIER: Mapping[str, str] = {"selection": "model", "prompts": "whole"}
+"""Settings whose defaults were others, as runs have them that do not name them."""
 """Stands for the default of `CycleSettings`."""
 
 # ---- What an argument may be ----
@@ -247,7 +249,8 @@ class AgentArguments:
     close_scores: float = DEFAULT
     reflex_gain: float | None = DEFAULT
     compile_after: int = DEFAULT
-    selection: Literal["model", "rank"] = DEFAULT
+    selection: Literal["ties", "rank", "model"] = DEFAULT
+    prompts: Literal["lean", "whole"] = DEFAULT
     proposal: Literal["auto", "native", "json", "grounded"] = DEFAULT
     parallel: bool = DEFAULT
     enumerate_actions: bool | Literal["calls", "allowed"] = DEFAULT
@@ -291,6 +294,15 @@ class AgentArguments:
         """Those of `CycleSettings` that were given."""
         named = {name: getattr(self, name, DEFAULT) for name in CycleSettings.model_fields}
         return {name: value for name, value in named.items() if value is not DEFAULT}
+
+    def recorded_defaults(self, configuration: Mapping[str, Any]) -> dict[str, Any]:
+        """Settings that a run was recorded with, where these arguments leave them to the defaults.
+
+        Args:
+            configuration: The `configuration` of the run's `run.json`.
+        """
+        recorded = {**EARLIER, **configuration.get("settings", {})}
+        return {name: recorded[name] for name in EARLIER if getattr(self, name) is DEFAULT}
 
     def cycle_settings(self, *, has_tools: bool) -> CycleSettings:
         """The settings of every cycle.

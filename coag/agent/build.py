@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from typing import Any, cast
 
@@ -119,6 +120,7 @@ class Mind:
         self.tools = self._tool_runner()
         handoffs = Handoffs(given.handoffs or (), [tool.name for tool in self.tools.tools])
         settings = given.cycle_settings(has_tools=bool(self.tools.tools or self.tools.workbenches))
+        self.context.lean = settings.prompts == "lean"
         self.gateway = self._model_gateway()
         self.context.fit(known_window(self.gateway.askers))
         self._check(settings)
@@ -143,6 +145,13 @@ class Mind:
             native=settings.proposal == "native",
             actions=self.deps.actions,
         )
+
+    def continue_as(self, configuration: Mapping[str, Any]) -> None:
+        """Goes on with the settings of the run, where this one's are defaults that have changed."""
+        recorded = self.arguments.recorded_defaults(configuration)
+        settings = self.deps.settings.model_copy(update=recorded)
+        self.deps = replace(self.deps, settings=settings)
+        self.context.lean = settings.prompts == "lean"
 
     def random_unused(self) -> bool:
         """Whether nothing was drawn from the random source yet."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from coag.compat import ToolRunner
@@ -77,6 +77,8 @@ class ReplayDoubles:
     """Answers what became of actions of unknown outcome."""
     depth: str | None = None
     """How the cycles of a fork deliberated, where that was changed."""
+    configuration: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """What the run was recorded with; it takes the place of defaults that have changed since."""
     proposal: str | None = None
     """What `proposal="auto"` came to, by a model that is not here; None if that is not known."""
     remembering: bool = True
@@ -108,6 +110,7 @@ def staged(agent: CoagAgent, doubles: ReplayDoubles) -> Mind:
         rewriting=doubles.rewriting,
         proposal=decided,
         depth=given.depth if doubles.depth is None else cast("Any", doubles.depth),
+        **given.recorded_defaults(doubles.configuration),
     )
     mind = Mind(own, remembers=doubles.remembering)
     mind.trace.run_id, mind.trace.sink = doubles.run, doubles.trace

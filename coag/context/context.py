@@ -208,10 +208,18 @@ class MemoryOwner(DomainHooks[StateT], Generic[StateT]):
                 load_state(self.perceptual_state_schema, judged.projection)
             )
             if own
-            else json.dumps(judged.projection, ensure_ascii=False)
+            else self._shown_prediction(judged.projection)
             for judged in evaluations
             if judged.survived and judged.projection is not None
         }
+
+    def _shown_prediction(self, projection: Mapping[str, Any]) -> str:
+        """A predicted state as JSON; of a lean prompt only what will be different."""
+        if not self.lean:
+            return json.dumps(projection, ensure_ascii=False)
+        now = self._memory.perceptual_state
+        news = {name: value for name, value in projection.items() if now.get(name) != value}
+        return json.dumps(news, ensure_ascii=False) if news else "as now"
 
     # ---- what a percept will change, known before it is taken in ----
 
@@ -324,6 +332,8 @@ class CoagContext(MemoryOwner[StateT], ContextComponent, Generic[StateT]):
         self.budgets = budgets or self.default_budgets
         self.clock: Clock = clock or SystemClock()
         self.ids = ids or CountingIds()
+        self.lean = False
+        """Whether prompts leave out what says nothing new; an agent sets it (`prompts`)."""
         self.agent_name = ""
         """The agent's name, the source of its messages where they are read as AutoGen's."""
         self.dialogue_source = dialogue
@@ -407,6 +417,7 @@ class CoagContext(MemoryOwner[StateT], ContextComponent, Generic[StateT]):
         if material.evaluations:
             predictions = self._describe_predictions(material.evaluations)
             material = replace(material, predictions=predictions)
+        self._renderer.lean = self.lean
         prompt = self._build_prompt_for_phase(phase, material)
         self._prompt = self.images.put_into(prompt, phase, self._memory_shown())
         return self._prompt

@@ -266,6 +266,8 @@ class Renderer:
 
     def __init__(self, budgets: Budgets, rendering: Rendering, originals: Originals) -> None:
         self.budgets = budgets
+        self.lean = False
+        """Whether what says nothing new is left out; see `CycleSettings.prompts`."""
         self._rendering = rendering
         self._keep = originals.keep
         self._made: dict[str, tuple[tuple[Any, ...], Any]] = {}
@@ -372,7 +374,7 @@ class Renderer:
         if self.budgets.system is not None:
             own = cut_to_tokens(own, self.budgets.system)
         room = self.budgets.actions or max(1, memory.limits.prompt // 2)
-        listed = self._once("actions", actions, lambda: action_list(actions, room))
+        listed = self._once("actions", actions, lambda: action_list(actions, room, lean=self.lean))
         parts = (own, listed if actions else "", instruction, rule)
         return PromptMessage(role="system", content="\n\n".join(part for part in parts if part))
 
@@ -410,7 +412,9 @@ class Renderer:
 
     def _dialogue(self, memory: WorkingMemory) -> list[Part | None]:
         made_from = (memory.dialogue, memory.goal)
-        dialogue = self._once("dialogue", made_from, lambda: dialogue_part(memory, self._lines))
+        dialogue = self._once(
+            "dialogue", made_from, lambda: dialogue_part(memory, self._lines, lean=self.lean)
+        )
         return [self._earlier(memory), dialogue]
 
     def _goal(self, memory: WorkingMemory) -> Section:

@@ -7,6 +7,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
+from itertools import groupby
 from typing import Any, cast
 
 from coag._util.text import ellipsis, in_a_line
@@ -88,10 +89,24 @@ def spoken_line(message: Utterance) -> tuple[str, int]:
     return line, cost_of(line)
 
 
+def _times(line: tuple[str, int], count: int) -> tuple[str, int]:
+    """A line that stands for so many that are alike."""
+    if count == 1:
+        return line
+    text = f"{line[0]} ({count} times)"
+    return text, cost_of(text)
+
+
 def dialogue_part(
-    memory: WorkingMemory, lines: Callable[[Sequence[Utterance]], list[tuple[str, int]]]
+    memory: WorkingMemory,
+    lines: Callable[[Sequence[Utterance]], list[tuple[str, int]]],
+    *,
+    lean: bool = False,
 ) -> RenderPart | None:
-    """The last messages, as `lines` has them; not the goal alone once more."""
+    """The last messages, as `lines` has them; not the goal alone once more.
+
+    In a lean prompt one that is said several times in a row stands once, with how many times.
+    """
     dialogue, goal = memory.dialogue, memory.goal
     if not dialogue or (len(dialogue) == 1 and dialogue[0].content == goal and not dialogue[0].own):
         return None
@@ -101,6 +116,8 @@ def dialogue_part(
         else line
         for one, line in zip(dialogue, lines(dialogue), strict=True)
     ]
+    if lean:
+        spoken = [_times(line, len(list(run))) for line, run in groupby(spoken)]
     entries, costs = zip(*spoken, strict=True)
     untrusted = any(one.trust is Trust.UNTRUSTED for one in dialogue if not one.own)
     trust = Trust.UNTRUSTED if untrusted else Trust.USER
@@ -195,32 +212,33 @@ def rejections_part(memory: WorkingMemory) -> RenderPart | None:
 # ---- The actions, where they are not offered as tools ----
 
 
-def action_list(specs: Sequence[ActionSpec], room: int) -> str:
+def action_list(specs: Sequence[ActionSpec], room: int, *, lean: bool = False) -> str:
     """The available actions with their arguments; static as long as they do not change.
 
     Where they do not all fit, long descriptions are shortened, so that no action is lost to
     another's length; where not even that helps, tools are left out, the agent's own actions not.
+    A lean list names what is no text, and what is optional, and says nothing of the rest.
     """
-    lines = "\n".join(_action_lines(specs, room))
+    lines = "\n".join(_action_lines(specs, room, lean=lean))
     section = Section(title="Available actions", text=lines, source="actions", budget=room)
     return render_section(section)
 
 
-def _action_lines(specs: Sequence[ActionSpec], budget: int) -> list[str]:
+def _action_lines(specs: Sequence[ActionSpec], budget: int, *, lean: bool) -> list[str]:
     def fit(lines: Sequence[str]) -> bool:
         return estimate_tokens("\n".join(lines)) <= budget
 
     def described(room: int) -> list[str]:
-        return [_action_line(spec, room, _ARGUMENTS_SHOWN) for spec in specs]
+        return [_action_line(spec, room, _ARGUMENTS_SHOWN, lean=lean) for spec in specs]
 
-    whole = [_action_line(spec) for spec in specs]
+    whole = [_action_line(spec, lean=lean) for spec in specs]
     if fit(whole):
         return whole
     if fit(described(0)):
         longest = max(len(spec.description) for spec in specs)
         return described(_most(longest, lambda room: fit(described(room))))
-    own = [_action_line(spec, 0, _ARGUMENTS_SHOWN) for spec in specs if spec.internal]
-    tools = [_action_line(spec, 0, 0) for spec in specs if not spec.internal]
+    own = [_action_line(spec, 0, _ARGUMENTS_SHOWN, lean=lean) for spec in specs if spec.internal]
+    tools = [_action_line(spec, 0, 0, lean=lean) for spec in specs if not spec.internal]
 
     def first(count: int) -> list[str]:
         left_out = len(tools) - count
@@ -235,30 +253,41 @@ def _most(top: int, fits: Callable[[int], bool]) -> int:
     return max(bisect_left(range(top + 1), True, key=lambda number: not fits(number)) - 1, 0)
 
 
-def _action_line(spec: ActionSpec, room: int | None = None, arguments: int | None = None) -> str:
+def _action_line(
+    spec: ActionSpec, room: int | None = None, arguments: int | None = None, *, lean: bool = False
+) -> str:
     """One action on one line, its description and arguments in so many characters."""
 
     def cut(text: str, limit: int | None) -> str:
         return text if limit is None else ellipsis(text, limit) if limit > 1 else ""
 
-    signature = cut(in_a_line(_signature(spec)), arguments)
+    signature = cut(in_a_line(_signature(spec, lean=lean)), arguments)
     ending = f"Arguments: {signature}." if signature else "(arguments not shown)"
     parts = (f"- {in_a_line(spec.name)}:", cut(in_a_line(spec.description), room), ending)
     return " ".join(part for part in parts if part)
 
 
-def _signature(spec: ActionSpec) -> str:
+def _signature(spec: ActionSpec, *, lean: bool) -> str:
     """The arguments in words. Small models take `name(argument)` for the action's name."""
     properties: Any = spec.parameters.get("properties")
     required: Any = spec.parameters.get("required")
     if not isinstance(properties, dict):
         return "none"
     needed = cast("list[Any]", required) if isinstance(required, list) else []
-    described = [
-        f"{name} ({_type_name(schema)}{'' if name in needed else ', optional'})"
-        for name, schema in cast("dict[str, Any]", properties).items()
-    ]
-    return ", ".join(described) or "none"
+    named = cast("dict[str, Any]", properties)
+    types = {name: _type_name(schema) for name, schema in named.items()}
+    if not lean:
+        told = (
+            f"{name} ({of_type}{'' if name in needed else ', optional'})"
+            for name, of_type in types.items()
+        )
+        return ", ".join(told) or "none"
+    short = {name: name if of == "string" else f"{name} ({of})" for name, of in types.items()}
+    first = ", ".join(text for name, text in short.items() if name in needed)
+    optional = ", ".join(text for name, text in short.items() if name not in needed)
+    return (
+        "; ".join(part for part in (first, optional and f"optional {optional}") if part) or "none"
+    )
 
 
 def _type_name(schema: Any) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from coag.schema import DecidedBy, Evaluation, Phase, SelectionOutcome, TokenUsage, numbered
@@ -18,6 +19,8 @@ _Choice = tuple[Evaluation, DecidedBy, str]
 async def select(context: AnyContext, deps: Deps) -> SelectionOutcome:
     """Chooses among the survivors: nobody where one is left, the ranking, or the model.
 
+    Where candidates have scores the ranking decides, and the model is asked only about equals,
+    unless the settings say otherwise.
     After one call the ranking does, unless Evaluation asked the model again and left them close.
     """
     memory, settings = context.working_memory, deps.settings
@@ -40,7 +43,13 @@ async def select(context: AnyContext, deps: Deps) -> SelectionOutcome:
     elif survivors and (settings.selection == "rank" or not still_open):
         chosen, decided_by, reason = _by_rank(survivors)
     elif survivors:
-        (chosen, decided_by, reason), usage = await _ask(survivors, context, deps)
+        asked = survivors
+        if settings.selection == "ties" and not (evaluation and evaluation.escalated):
+            asked = _highest(survivors)
+        if len(asked) == 1:
+            chosen, decided_by, reason = _by_rank(survivors)
+        else:
+            (chosen, decided_by, reason), usage = await _ask(asked, context, deps)
     return SelectionOutcome(
         cycle=memory.cycle,
         at=deps.clock.now(),
@@ -50,6 +59,12 @@ async def select(context: AnyContext, deps: Deps) -> SelectionOutcome:
         decided_by=decided_by,
         reason=reason,
     )
+
+
+def _highest(survivors: Sequence[Evaluation]) -> list[Evaluation]:
+    """Those that rank highest; more than one where they rank alike."""
+    best = max(one.rank() for one in survivors)
+    return [one for one in survivors if math.isclose(one.rank(), best, abs_tol=1e-6)]
 
 
 def _by_rank(survivors: Sequence[Evaluation]) -> _Choice:

@@ -82,8 +82,14 @@ class CycleSettings(Value):
     compile_after: int = Field(default=3, ge=1)
     """With `auto`: successes of the same call in the same situation, with no failure between,
     after which it is made there without asking the model."""
-    selection: Literal["model", "rank"] = "model"
-    """Who chooses among several survivors: the model, or the highest score."""
+    selection: Literal["ties", "rank", "model"] = "ties"
+    """Who chooses among several survivors. `rank`: the highest score and predicted gain together,
+    among equals the one proposed first; `ties`: the same, but the model is asked about equals;
+    `model`: always the model. Its choice may depart from the scores that it gave itself."""
+    prompts: Literal["lean", "whole"] = "lean"
+    """What prompts hold. `lean`: of a predicted state what will be different, messages that repeat
+    each other once, arguments of listed actions in short. `whole`: all of it, as earlier versions
+    wrote it; runs that they recorded replay so."""
     proposal: Literal["auto", "native", "json", "grounded"] = "auto"
     """Where candidates come from. `native`: the model's own tool calls, or its text as the
     answer; `json`: a list of candidates that the model writes; `grounded`: the domain's

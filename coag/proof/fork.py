@@ -36,7 +36,7 @@ from coag.schema import (
     html_card,
     is_copy,
 )
-from coag.tracing import Parent, Rebuild, RunFolder, summarize_cycle
+from coag.tracing import Parent, Rebuild, RunFolder, read_run, summarize_cycle
 
 from .boundary import Boundary, Choice, CycleResult, choices, cycle_results, procedure_of
 from .fork_changes import Changes, change_mind
@@ -459,6 +459,8 @@ async def _restored(
         memory = await own_memory(built.long_term_memory, records.values(), left_out)
         opened.push_async_callback(memory.close)
         others = await _model(past, changes.model, trusted, opened)
+        recorded = read_run(past.run.path).configuration
+        others |= built.arguments.recorded_defaults(recorded)
         if changes.depth is not None:
             others["depth"] = changes.depth
         agent = twin(built, memory=memory, memory_dynamics=None, logs=logs, **others)

@@ -448,6 +448,7 @@ class Process:
                 external=external,
                 around=lambda source: TapeSource(source, stage, memory),
                 reconcile=stage.reconcile,
+                configuration=info.configuration,
                 proposal=info.configuration.get("settings", {}).get("proposal"),
                 depth=next(_changed(info.parent, "--depth "), None),
                 # Runs of older versions do not say: they always offered actions of memory.

@@ -131,7 +131,7 @@ ARGUMENTS = st.fixed_dictionaries(
         "seed": st.integers(),
         "tool_timeout": st.floats(0.1, 99),
         "depth": st.sampled_from(["full", "compact"]),
-        "selection": st.sampled_from(["model", "rank"]),
+        "selection": st.sampled_from(["model", "rank", "ties"]),
         "bounds": st.builds(Bounds, cycles=st.integers(1, 9), actions=st.none() | st.just(2)),
         "approve": st.sampled_from([None, no_deletion, AtMost(1)]),
         "models": st.just({"reasoning": ScriptedModel(echo, name="cheap")}),

@@ -340,3 +340,23 @@ async def test_an_impasse_says_why_the_last_candidates_were_rejected() -> None:
     _, result = await make_mind(replies(("fly", "{}"))).turn("Fly.")
     assert result.reason == "impasses"
     assert "Rejected last: fly: action_exists: there is no action 'fly'" in result.response
+
+
+@pytest.mark.parametrize(
+    ("settings", "judged", "decided_by", "done"),
+    [
+        ({}, (0.2, 0.9), DecidedBy.RANK, "look"),
+        ({}, (0.5, 0.5), DecidedBy.MODEL, "look"),
+        ({"selection": "rank"}, (0.5, 0.5), DecidedBy.RANK, "wave"),
+        ({"selection": "model"}, (0.9, 0.2), DecidedBy.MODEL, "look"),
+    ],
+)
+async def test_the_model_selects_only_among_equals_unless_told_otherwise(
+    settings: Any, judged: tuple[float, float], decided_by: DecidedBy, done: str
+) -> None:
+    mind = make_mind(
+        replies(WAVE, LOOK, judged=scores(*judged), choice=2), tools=[look, wave], **settings
+    )
+    outcomes = await mind.live()
+    assert outcomes[Phase.SELECTION].decided_by is decided_by
+    assert outcomes[Phase.EXECUTION].action == done
