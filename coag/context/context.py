@@ -68,6 +68,8 @@ class MemoryOwner(DomainHooks[StateT], Generic[StateT]):
     """Working memory now, and what the cycle asks of the domain: its hooks, upon that state."""
 
     budgets: Budgets
+    lean: bool = False
+    """Whether prompts leave out what says nothing new; an agent sets it (`prompts`)."""
     _activity: str
     _window: int | None = None
     _typed: tuple[Mapping[str, Any], StateT, bool] | None = None
@@ -332,8 +334,6 @@ class CoagContext(MemoryOwner[StateT], ContextComponent, Generic[StateT]):
         self.budgets = budgets or self.default_budgets
         self.clock: Clock = clock or SystemClock()
         self.ids = ids or CountingIds()
-        self.lean = False
-        """Whether prompts leave out what says nothing new; an agent sets it (`prompts`)."""
         self.agent_name = ""
         """The agent's name, the source of its messages where they are read as AutoGen's."""
         self.dialogue_source = dialogue

@@ -85,7 +85,7 @@ async def test_every_cycle_is_six_phases_whatever_is_left_out(
     rendering: Any, without: frozenset[Ablation], kept: bool
 ) -> None:
     rules = (no_far_steps,) if kept else ()
-    mind = walker(NEAR, FAR, ablations=without, constraints=rules)
+    mind = walker(NEAR, FAR, ablations=without, constraints=rules, selection="model")
     mind.context.rendering = rendering
     outcomes = await mind.live()
     assert tuple(outcomes) == PHASES

@@ -298,7 +298,11 @@ async def test_an_unusable_answer_falls_back_visibly(phase: Phase, message: str)
 
 
 async def test_a_choice_that_is_not_there_falls_back_to_the_ranking() -> None:
-    mind = make_mind(replies(WAVE, LOOK, judged=scores(0.1, 0.9), choice=7), tools=[look, wave])
+    mind = make_mind(
+        replies(WAVE, LOOK, judged=scores(0.1, 0.9), choice=7),
+        tools=[look, wave],
+        selection="model",
+    )
     outcomes = await mind.live()
     assert outcomes[Phase.SELECTION].decided_by is DecidedBy.RANK
     assert outcomes[Phase.EXECUTION].action == "look"
