@@ -64,6 +64,8 @@ _BUDGETS = Budgets(goal=800, dialogue=150, deeds=200)
 """The task is the goal, and must not be cut; the state holds what was done."""
 _SENSED = re.compile(r"^Your sensors say:\nSTATE [^\n]*\n?", re.MULTILINE)
 """The first reading in a task, which is soon out of date."""
+_NULL = re.compile(r'"(?:failure|reason)": null, ')
+"""What a result says where nothing went wrong."""
 _DONE = "I have done what could be done."
 
 
@@ -131,7 +133,12 @@ class VacuumContext(CoagContext[VacuumState]):
     def _get_state_description(self, state: VacuumState) -> str:
         forbidden = tuple(sorted(self._forbidden()))
         known = state.model_copy(update={"forbidden": forbidden})
-        return described(known, self._remembered(), readings=self._readings)
+        return described(
+            known,
+            self._remembered(),
+            readings=self._readings,
+            words=not (self._readings and self.lean),
+        )
 
     def _get_retrieval_query(self, state: VacuumState) -> str:
         if state.position is None:
@@ -197,7 +204,8 @@ class VacuumContext(CoagContext[VacuumState]):
         deeds = tuple(
             deed.model_copy(update={"result": _without_state(deed.result)}) for deed in memory.deeds
         )
-        return shown.model_copy(update={"deeds": deeds})
+        shown = shown.model_copy(update={"deeds": deeds})
+        return _briefly(shown) if self.lean and self.state.position is not None else shown
 
     def _forbidden(self) -> set[Cell]:
         """Cells that the rules in force forbid to clean."""
@@ -233,6 +241,22 @@ def _in_words(memory: WorkingMemory) -> WorkingMemory:
             "dialogue": tuple(each for each in messages if not each.own),
             "deeds": tuple(deed for deed in memory.deeds if deed.action not in own)[-2:],
         }
+    )
+
+
+def _briefly(memory: WorkingMemory) -> WorkingMemory:
+    """Without nulls, and what a prompt says elsewhere: the task in the dialogue, its reading."""
+    percepts = tuple(
+        each.model_copy(update={"content": _NULL.sub("", each.content)}) for each in memory.percepts
+    )
+    deeds = tuple(
+        each.model_copy(update={"result": _NULL.sub("", each.result)}) for each in memory.deeds
+    )
+    goal = _SENSED.sub("", memory.goal)
+    said = (memory.goal, CONTINUE)
+    dialogue = tuple(each for each in memory.dialogue if each.own or each.content not in said)
+    return memory.model_copy(
+        update={"goal": goal, "dialogue": dialogue, "percepts": percepts, "deeds": deeds}
     )
 
 

@@ -289,8 +289,10 @@ _NEAREST = 4
 """Dirty cells that are listed with their way; the others are only counted."""
 
 
-def described(state: VacuumState, remembered: Mapping[Cell, str], *, readings: bool) -> str:
-    """The state in words, what matters most last.
+def described(
+    state: VacuumState, remembered: Mapping[Cell, str], *, readings: bool, words: bool = True
+) -> str:
+    """The state in words, what matters most last; or as a reading with what it lacks.
 
     Directions and distances ignore obstacles: they are no route.
     """
@@ -307,7 +309,8 @@ def described(state: VacuumState, remembered: Mapping[Cell, str], *, readings: b
         f"Remembered: cell {cell} is blocked (record {record})."
         for cell, record in remembered.items()
     ]
-    return "\n".join([*lines, *_plainly(state, reading.position, remembered)])
+    plainly = _plainly if words else _news
+    return "\n".join([*lines, *plainly(state, reading.position, remembered)])
 
 
 def described_prediction(state: VacuumState) -> str:
@@ -325,6 +328,18 @@ def described_prediction(state: VacuumState) -> str:
 def listed(cells: Sequence[Cell]) -> str:
     """Cells one after another, each once."""
     return ", ".join(str(cell) for cell in dict.fromkeys(cells))
+
+
+def _news(state: VacuumState, here: Cell, remembered: Mapping[Cell, str]) -> list[str]:
+    """What neither a reading nor the lists of cells tell."""
+    del remembered
+    lines: list[str] = []
+    if state.bump is not None:
+        where = f"cell {state.bump}, {_way(here, state.bump)},"
+        lines.append(f"Your latest move failed: {where} is blocked.")
+    if state.forbidden:
+        lines.append(f"Cleaning is forbidden there, leave it as it is: {listed(state.forbidden)}.")
+    return [*lines, _dirt(state, here)]
 
 
 def _plainly(state: VacuumState, here: Cell, remembered: Mapping[Cell, str]) -> list[str]:
