@@ -170,7 +170,7 @@ def stall_in(mind: TestMind, stalling: Phase) -> asyncio.Event:
     "phase", [Phase.REASONING, Phase.PROPOSAL, Phase.EVALUATION, Phase.SELECTION]
 )
 async def test_cancelled_while_it_thinks_a_turn_leaves_a_whole_cycle(phase: Phase) -> None:
-    mind = make_mind(script((WAVE, RESPOND)), tools=[wave])
+    mind = make_mind(script((WAVE, RESPOND)), tools=[wave], selection="model")
     reached = stall_in(mind, phase)
     await cancel_when(mind, reached)
     assert ends(mind) == ["cancelled"]
@@ -281,7 +281,8 @@ async def test_a_model_that_cannot_be_asked_ends_the_turn_with_a_whole_cycle(pha
     def gone(_prompt: Prompt) -> Mapping[str, Any]:
         raise ModelCallError("tiny", "connection refused")
 
-    mind = make_mind({**script((WAVE, RESPOND)), phase: gone}, tools=[wave])
+    replies = {**script((WAVE, RESPOND)), phase: gone}
+    mind = make_mind(replies, tools=[wave], selection="model")
     with pytest.raises(ModelCallError, match="connection refused"):
         await mind.turn()
     assert ends(mind) == ["error"]
