@@ -92,6 +92,7 @@ async def run(
         memory=":memory:",
         depth="full",
         proposal="json",
+        selection="model",
     )
     try:
         message = TextMessage(content="Look around.", source="user")
