@@ -234,9 +234,9 @@ def status(state: State = DEFAULT, as_json: AsJson = False) -> None:
         return
     _warn(found.pop("problem"))
     for name, value in found.items():
-        shown = (
-            ", ".join(f"{n} {v}" for n, v in value.items()) if isinstance(value, dict) else value
-        )
+        shown = value
+        if isinstance(value, dict):
+            shown = ", ".join(f"{n} {v}" for n, v in cast("dict[str, Any]", value).items())
         _say(f"{name:14} {shown}")
 
 
