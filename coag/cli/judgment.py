@@ -16,9 +16,7 @@ import typer
 
 from coag._util.text import cleaned
 from coag.errors import ConfigurationError
-from coag.judgment import START, Insight, Judgment, Reported, entry_from, to_json
-from coag.judgment.entries import explained
-from coag.judgment.protocol import TrustLevel
+from coag.judgment import START, Insight, Judgment, Reported, TrustLevel, entry_from, to_json
 
 from .app import LazyGroup
 
@@ -114,7 +112,7 @@ def consult(
     made = Judgment(state).consult(task, current=after, among=among, store=True)
     if as_json:
         advice = [to_json(one) for one in made.advice]
-        noted = [explained(one) for one in made.annotations]
+        noted = [str(one) for one in made.annotations]
         entries, closed = to_json(made.entries), to_json(made.dead_ends)
         fields = {"advice": advice, "entries": entries, "dead_ends": closed, "patterns": noted}
         _json({"id": made.id, **fields, "problem": made.problem})
@@ -128,7 +126,7 @@ def consult(
     for entry in made.entries:
         _say(f"{entry.operation} of {entry.origin.source}: {' / '.join(entry.text.splitlines())}")
     for note in made.annotations:
-        _say(explained(note))
+        _say(str(note))
 
 
 def report(  # noqa: PLR0913, PLR0917 - what there is to say of a use

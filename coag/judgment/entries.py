@@ -38,6 +38,12 @@ class Annotation:
     entry: str = ""
     """Id of the entry; empty where nobody has explained the pattern yet."""
 
+    def __str__(self) -> str:
+        """The pattern with why it works and when it fails, in a line."""
+        if not self.entry:
+            return f"{self.pattern.name}: not explained"
+        return f"{self.pattern.name}: {self.why}; fails when {self.fails_when or 'nobody knows'}"
+
 
 # ---- Stored, and taken back ----
 
@@ -175,7 +181,7 @@ def handover(
         *_part("Dead ends that are open again", [_opened(one) for one in dead if one.reopened][:5]),
         *_part("What was learned", map(_said, rest[:20])),
         *_part("Configuration", map(_said, profiles[:1])),
-        *_part("Routes that stand out", map(explained, annotations[:10])),
+        *_part("Routes that stand out", map(str, annotations[:10])),
         *_part("Routes that paid, or did not", _routes(graph)[:10]),
     ]
     return "\n".join(lines) or "Nothing was learned yet."
@@ -199,13 +205,6 @@ def _closed(one: DeadEnd) -> str:
 
 def _opened(one: DeadEnd) -> str:
     return f"{one.topic}: it failed ({one.why_closed}); open again, since {one.reopened}"
-
-
-def explained(one: Annotation) -> str:
-    """A pattern with why it works and when it fails, in a line."""
-    if not one.entry:
-        return f"{one.pattern.name}: not explained"
-    return f"{one.pattern.name}: {one.why}; fails when {one.fails_when or 'nobody knows'}"
 
 
 def _routes(graph: CapabilityGraph) -> list[str]:
