@@ -200,6 +200,7 @@ async def _coag(
         memory=LongTermMemory(BrokenStore(store, breaker, stage), scope=SCOPE),
         tool_timeout=_SHORT_PATIENCE if breaker.variant == HANGS else _PATIENCE,
         depth="full",
+        selection="model",  # a fault of Selection strikes the model's choice
         proposal="json",
     )
     player = CoagPlayer(agent, "constraint")

@@ -122,7 +122,7 @@ class _Commands(LazyGroup):
         "memory": ("coag.cli.memory:app", "Reads and corrects what an agent remembers."),
         "judgment": (
             "coag.cli.judgment:app",
-            "Asks and teaches what paid, what is closed, and why; for any agent.",
+            "Keeps what an agent learned about how to go about its work, across runs and contexts.",
         ),
         "run": (
             "coag.cli.run:run",

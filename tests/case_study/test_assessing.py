@@ -75,7 +75,7 @@ def test_a_served_world_with_chroma_gives_the_outcomes_of_a_local_one(
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--agents", "coag"), "no contender named 'coag'. Known: ablations, all, coag-compact"),
+        (("--agents", "coag"), "no contender named 'coag'. Known: ablations, all, coag-auto"),
         (("--scenarios", "mars"), "no scenario named 'mars'. Known:"),
         (("--model", "scripted:wise"), "wise"),
         (("--seeds", "0"), "asks for no seed"),
