@@ -43,7 +43,7 @@ from case_study.situated import DEMONSTRATORS, compare_agents, run_demonstrator
 from case_study.temperaments import SCRIPTED, SCRIPTS, is_scripted
 from coag.cli import as_typed, coag_command
 from coag.errors import CoagError, ConfigurationError
-from coag.schema import SystemClock, new_run_id, one_line
+from coag.schema import Depth, SystemClock, new_run_id, one_line
 from vacuum_world.errors import WorldError
 from vacuum_world.scenarios import SCENARIOS
 
@@ -105,7 +105,7 @@ _Delivery = Annotated[
     ),
 ]
 _Depth = Annotated[
-    Literal["full", "compact", "auto"] | None,
+    Depth | None,
     Option(
         metavar="DEPTH",
         help="One model call a phase (full, the default), one a cycle (compact), or as each cycle "

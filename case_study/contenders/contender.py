@@ -16,7 +16,7 @@ from coag.awareness import Awareness
 from coag.context import CoagContext
 from coag.errors import UnknownNameError
 from coag.memory import Procedure
-from coag.schema import CognitiveModule, Constraint, Environment, Value
+from coag.schema import CognitiveModule, Constraint, Depth, Environment, Value
 from coag.tracing import Recipe
 
 Kind = Literal["random", "rules", "oracle", "plain", "coag"]
@@ -33,7 +33,7 @@ class Contender(Value):
     """What it is, in a sentence."""
     kind: Kind
     """What it is made of: a policy without a model, AutoGen's `AssistantAgent`, or `CoagAgent`."""
-    depth: Literal["full", "compact", "auto"] = "full"
+    depth: Depth = "full"
     """CoAG: one model call a phase, one a cycle, or as many as each cycle needs."""
     grounded: bool = False
     """CoAG: whether the domain proposes the candidates instead of the model."""

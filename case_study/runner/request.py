@@ -14,7 +14,7 @@ from case_study.robot import constraint_named
 from case_study.temperaments import SCRIPTED, open_temperament
 from coag.errors import ConfigurationError, UnknownNameError
 from coag.models import ModelSpec
-from coag.schema import Value
+from coag.schema import Depth, Value
 from vacuum_world.scenarios import scenario_named
 
 Place = Literal["served", "local"]
@@ -53,7 +53,7 @@ class CaseRequest(Value):
     """CoAG only, `evolution`: how the change of requirements reaches the agent."""
     rendering: Literal["isolated", "growing"] = "isolated"
     """How the prompts of a cycle with one call a phase relate; see `CoagContext`."""
-    depth: Literal["full", "compact", "auto"] = "full"
+    depth: Depth = "full"
     """`coag` only: one model call a phase, one a cycle, or as many as each cycle needs; a
     contender has its own depth."""
     world: str | None = None

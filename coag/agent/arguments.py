@@ -35,7 +35,7 @@ from coag.errors import ConfigurationError
 from coag.memory import GateSettings, LongTermMemory, Procedure
 from coag.memory.dynamics import MemoryDynamicsSettings, Preset
 from coag.models import Price
-from coag.schema import CognitiveModule, Constraint, Environment
+from coag.schema import CognitiveModule, Constraint, Depth, Environment
 from coag.tracing import Recipe, Redactor
 
 DESCRIPTION = "An agent that deliberates before it acts, and uses tools."
@@ -50,9 +50,9 @@ MemoryArgument = str | Path | LongTermMemory | Memory | Sequence[Memory]
 """Long-term memory: a folder, a Chroma server's URL, `":memory:"` for one in RAM, one of ours, or
 AutoGen memories."""
 DEFAULT: Any = ...
+"""Stands for the default of `CycleSettings`."""
 EARLIER: Mapping[str, str] = {"selection": "model", "prompts": "whole"}
 """Settings whose defaults were others, as runs have them that do not name them."""
-"""Stands for the default of `CycleSettings`."""
 
 # ---- What an argument may be ----
 
@@ -244,7 +244,7 @@ class AgentArguments:
     )
     """`stock`: the agent shows what AssistantAgent shows. `phases`: a `ThoughtEvent` for every
     phase, too. The trace, OpenTelemetry and `PhaseConsole` have them anyway."""
-    depth: Literal["full", "compact", "auto"] = DEFAULT
+    depth: Depth = DEFAULT
     """See `CycleSettings` for this and the following arguments."""
     close_scores: float = DEFAULT
     reflex_gain: float | None = DEFAULT

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 from rich.table import Table
@@ -19,6 +19,7 @@ from coag.agent import load_factory
 from coag.errors import ConfigurationError
 from coag.proof import Changes, CycleResult, ForkReport
 from coag.proof import fork as forked
+from coag.schema import Depth
 from coag.tracing import RunFolder, read_run
 
 from .options import AsJson, Logs, Run, Trust
@@ -39,7 +40,7 @@ At = Annotated[
 ]
 OtherModel = Annotated[str | None, typer.Option(metavar="SPEC", help="Continue with this model.")]
 OtherDepth = Annotated[
-    Literal["full", "compact", "auto"] | None,
+    Depth | None,
     typer.Option(metavar="DEPTH", help="Deliberate like this from there on: full, compact, auto."),
 ]
 WithoutRecord = Annotated[

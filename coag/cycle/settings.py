@@ -7,7 +7,7 @@ from typing import Any, Literal, cast
 from pydantic import Field, ValidationInfo, field_serializer, field_validator, model_validator
 
 from coag.context import GoalCost
-from coag.schema import Value
+from coag.schema import Depth, Value
 
 
 class Bounds(Value):
@@ -68,7 +68,7 @@ Ablation = Literal["retrieval", "reasoning", "evaluation", "rewriting"]
 class CycleSettings(Value):
     """How each cycle deliberates."""
 
-    depth: Literal["full", "compact", "auto"] = "full"
+    depth: Depth = "full"
     """`full` asks the model once per deliberating phase; `compact` once per cycle, for
     reasoning, candidates and scores together; `auto` decides in each cycle, between no call, one
     and full. Constraints, order and log are the same."""

@@ -8,7 +8,7 @@ from contextlib import suppress
 from copy import deepcopy
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any, Literal, Self, cast
+from typing import Any, Self, cast
 
 from pydantic import BaseModel, Field, JsonValue, ValidationError
 
@@ -18,7 +18,7 @@ from coag.context import WorkingMemory, dump_state
 from coag.errors import ConfigurationError, StateError, UnknownNameError
 from coag.memory import PendingRewrite, parse_procedure
 from coag.models import ModelSpec
-from coag.schema import RetrievalOutcome, Value
+from coag.schema import Depth, RetrievalOutcome, Value
 
 # ---- What a fork does otherwise than the run it comes from ----
 
@@ -32,7 +32,7 @@ class Changes(Value):
 
     model: str | None = None
     """A model spec that takes the place of the run's model, in every phase."""
-    depth: Literal["full", "compact", "auto"] | None = None
+    depth: Depth | None = None
     """How every cycle deliberates from there on; see `CycleSettings`."""
     without_records: tuple[str, ...] = ()
     """Ids, or short ids, of records of long-term memory that are as if never written."""
@@ -49,7 +49,7 @@ class Changes(Value):
         cls,
         *,
         model: str | None = None,
-        depth: Literal["full", "compact", "auto"] | None = None,
+        depth: Depth | None = None,
         without_records: Iterable[str] = (),
         without_constraints: Iterable[str] = (),
         procedures: Iterable[str] = (),

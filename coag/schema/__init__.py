@@ -44,7 +44,7 @@ from .actions import (
     numbered,
     parsed_arguments,
 )
-from .depth import DepthChoice, DepthEvidence
+from .depth import Depth, DepthChoice, DepthEvidence
 from .imports import (
     HOSTED_FACTORY,
     Declarable,
@@ -199,6 +199,7 @@ __all__ = [
     "DecidedBy",
     "RetrievalOutcome",
     "ReasoningOutcome",
+    "Depth",
     "DepthChoice",
     "DepthEvidence",
     "ProposalOutcome",

@@ -6,6 +6,9 @@ from typing import Literal
 
 from .values import SparseValue, Value
 
+Depth = Literal["full", "compact", "auto"]
+"""How an agent deliberates; see `CycleSettings.depth`."""
+
 
 class DepthEvidence(SparseValue):
     """What the depth of a cycle is chosen by; only what holds is written down."""

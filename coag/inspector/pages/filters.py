@@ -308,7 +308,13 @@ FILTERS: Mapping[str, Callable[..., Any]] = {
     **{
         draw.__name__: _drawn(draw)
         for draw in (
-            *(belief_svg, cost_svg, fading_svg, history_svg, kept_svg, tools_svg, why_svg),
+            belief_svg,
+            cost_svg,
+            fading_svg,
+            history_svg,
+            kept_svg,
+            tools_svg,
+            why_svg,
         )
     },
     **{
