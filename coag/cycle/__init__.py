@@ -38,6 +38,7 @@ from .approval import (
 from .asking import NOT_OFFERED
 from .checks import (
     CURRENT_STATE,
+    OFFER,
     UNSETTLED,
     idempotency_key,
     identity,
@@ -59,7 +60,7 @@ from .deps import (
     decided_at,
     untrusted_texts,
 )
-from .depth import OFFER, choose_depth
+from .depth import choose_depth
 from .execution import ActionRun, BatchResult, approvals_of, return_percept, run_selected
 from .modules import ModuleHost
 from .only_trusted import BoundRule, JudgedBy, OnlyTrusted, only_trusted

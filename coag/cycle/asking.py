@@ -24,9 +24,8 @@ from coag.schema import (
 )
 
 from .actions import ARGUMENTS, RESPOND
-from .checks import check
+from .checks import judge_calls
 from .deps import AnyContext, Deps, ModelReply, ToolProposal
-from .depth import OFFER
 from .output_schema import (
     BriefDeliberationAnswer,
     BriefProposalAnswer,
@@ -255,12 +254,11 @@ def _allowed(
     A note in the trace lists the others; its details hold what a replay needs to say so again.
     """
     dead: list[dict[str, str]] = []
-    for action, arguments in calls.judged():
-        candidate = Candidate(id=OFFER, action=action, raw_arguments=arguments)
-        rejected_by = check(candidate, specs, context, deps).rejected_by
-        if rejected_by is not None and rejected_by.constraint != ARGUMENTS:
-            why = {"constraint": rejected_by.constraint, "reason": rejected_by.reason}
-            dead.append({"action": action, "arguments": arguments, **why})
+    for one, judged in judge_calls(calls.judged(), specs, context, deps):
+        by = judged.rejected_by
+        if by is not None and by.constraint != ARGUMENTS:
+            why = {"constraint": by.constraint, "reason": by.reason}
+            dead.append({"action": one.action, "arguments": one.raw_arguments, **why})
     remaining = calls.without({(one["action"], one["arguments"]) for one in dead})
     if dead:
         lacking = "Forbidden now, but offered, for lack of others"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from typing import Any, cast, get_args
 
@@ -170,6 +170,8 @@ MEMORY_SCOPE = "memory_scope"
 """The rule by which nothing of one person's is remembered for another, or for nobody."""
 _ANOTHER = "somebody else is served since this cycle began; think anew for whom it is"
 _NOBODY = "it is not known whom you serve, so there is nobody to remember it for"
+OFFER = "offer"
+"""Id of a candidate that nobody proposed: a call that is judged before it is offered."""
 _NO_KEY = "0" * 32
 """Stands for an idempotency key until the rest of the arguments is known."""
 _IN_FORCE = Verdict(allowed=True, constraint=IN_FORCE)
@@ -209,6 +211,18 @@ def check(
         projection=None if projection is None else dump_state(projection),
         gain=gain,
     )
+
+
+def judge_calls(
+    calls: Iterable[tuple[str, str]],
+    specs: Mapping[str, ActionSpec],
+    context: AnyContext,
+    deps: GuardDeps,
+) -> Iterator[tuple[Candidate, Evaluation]]:
+    """Calls that nobody proposed, each an action with its arguments, and what code says of them."""
+    for action, arguments in calls:
+        offer = Candidate(id=OFFER, action=action, raw_arguments=arguments)
+        yield offer, check(offer, specs, context, deps)
 
 
 def may_say(text: str, context: AnyContext, deps: GuardDeps) -> Verdict:

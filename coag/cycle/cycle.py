@@ -98,7 +98,7 @@ async def _list_actions(context: AnyContext, deps: Deps) -> None:
     And which cannot be offered now, and which rules judge none that there is.
     """
     specs = await deps.actions.specs()
-    if deps.snapshots.changed("offered", tuple(specs.values())):
+    if deps.modules.watching and deps.snapshots.changed("offered", tuple(specs.values())):
         deps.modules.actions_listed(tuple(specs.values()))
     external = tuple(spec for spec in specs.values() if not spec.internal)
     if not deps.actions.closing and deps.snapshots.changed("actions", external):

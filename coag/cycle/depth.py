@@ -25,12 +25,10 @@ from coag.schema import (
 )
 
 from .actions import RESPOND
-from .checks import check
+from .checks import OFFER, judge_calls
 from .deps import AnyContext, Deps
 from .output_schema import calls_of
 
-OFFER = "offer"
-"""Id of a candidate that nobody proposed: a call that is judged before it is offered."""
 ASIDE = MEMORY_ACTIONS | {READ_MORE}
 """Actions that bring no goal nearer by themselves: they are not counted among what may be done."""
 _READ_BY_CODE = frozenset(
@@ -207,13 +205,11 @@ def _allowed_calls(specs: Mapping[str, ActionSpec], context: AnyContext, deps: D
     written = {action for _, action, _ in calls.written}
     counted: list[tuple[Candidate, float | None]] = []
     uncounted = [one for one in calls.names if one in specs and one not in {*written, RESPOND.name}]
-    for action, arguments in calls.judged():
-        candidate = Candidate(id=OFFER, action=action, raw_arguments=arguments)
-        judged = check(candidate, specs, context, deps)
-        if judged.survived and action in written:
+    for candidate, judged in judge_calls(calls.judged(), specs, context, deps):
+        if judged.survived and candidate.action in written:
             counted.append((candidate, judged.gain))
         elif judged.survived:
-            uncounted.append(action)
+            uncounted.append(candidate.action)
     return _Allowed(tuple(counted), tuple(uncounted))
 
 

@@ -63,7 +63,8 @@ class ModuleHost:
         self._acting = [one for one in self.modules if isinstance(one, ActionSource)]
         self._ruling = [one for one in self.modules if isinstance(one, ConstraintSource)]
         self._sensing = [one for one in self.modules if isinstance(one, PerceptSource)]
-        self._watching = [one for one in self.modules if isinstance(one, ActionsWatcher)]
+        self.watching = [one for one in self.modules if isinstance(one, ActionsWatcher)]
+        """Those that want to know which actions there are."""
         self._seconds = seconds
         self._action_seconds = action_seconds
         self._on_problem = on_problem
@@ -79,7 +80,7 @@ class ModuleHost:
 
     def actions_listed(self, specs: Sequence[ActionSpec]) -> None:
         """Tells the modules that want to know which actions there are."""
-        for module in self._watching:
+        for module in self.watching:
             try:
                 module.actions_listed(specs)
             except Exception as error:

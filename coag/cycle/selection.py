@@ -23,13 +23,11 @@ async def select(context: AnyContext, deps: Deps) -> SelectionOutcome:
     unless the settings say otherwise.
     After one call the ranking does, unless Evaluation asked the model again and left them close.
     """
-    memory, settings = context.working_memory, deps.settings
+    memory = context.working_memory
     evaluation, proposal = memory.cognitive_state.evaluation, memory.cognitive_state.proposal
     judged = evaluation.evaluations if evaluation else ()
     survivors = [one for one in judged if one.survived]
-    still_open = depth_now(context, deps) == "full"
-    if evaluation is not None and evaluation.escalated:
-        still_open = is_close(survivors, deps)
+    escalated = evaluation is not None and bool(evaluation.escalated)
     batch: tuple[str, ...] = ()
     usage, chosen, decided_by = TokenUsage(), None, None
     reason = "No candidate survived." if judged else "There was no candidate."
@@ -40,16 +38,10 @@ async def select(context: AnyContext, deps: Deps) -> SelectionOutcome:
         chosen, decided_by = survivors[0], DecidedBy.MODEL
         reason = f"The {len(survivors)} calls of one answer survived, and are run together."
         batch = tuple(one.candidate_id for one in survivors)
-    elif survivors and (settings.selection == "rank" or not still_open):
-        chosen, decided_by, reason = _by_rank(survivors)
+    elif len(asked := _left_to_model(survivors, context, deps, escalated=escalated)) > 1:
+        (chosen, decided_by, reason), usage = await _ask(asked, context, deps)
     elif survivors:
-        asked = survivors
-        if settings.selection == "ties" and not (evaluation and evaluation.escalated):
-            asked = _highest(survivors)
-        if len(asked) == 1:
-            chosen, decided_by, reason = _by_rank(survivors)
-        else:
-            (chosen, decided_by, reason), usage = await _ask(asked, context, deps)
+        chosen, decided_by, reason = _by_rank(survivors)
     return SelectionOutcome(
         cycle=memory.cycle,
         at=deps.clock.now(),
@@ -59,6 +51,20 @@ async def select(context: AnyContext, deps: Deps) -> SelectionOutcome:
         decided_by=decided_by,
         reason=reason,
     )
+
+
+def _left_to_model(
+    survivors: Sequence[Evaluation], context: AnyContext, deps: Deps, *, escalated: bool
+) -> Sequence[Evaluation]:
+    """The survivors among which the model chooses; at most one where the ranking decides."""
+    how = deps.settings.selection
+    if how == "rank" or not survivors:
+        return ()
+    if escalated:
+        return survivors if is_close(survivors, deps) else ()
+    if depth_now(context, deps) != "full":
+        return ()
+    return survivors if how == "model" else _highest(survivors)
 
 
 def _highest(survivors: Sequence[Evaluation]) -> list[Evaluation]:
