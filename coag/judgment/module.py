@@ -17,10 +17,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Protocol
 
-from pydantic import ValidationError
-
-from coag._util.validation import first_error
-from coag.errors import StateError
+from coag._util.validation import module_state
 from coag.schema import (
     ActionSpec,
     Candidate,
@@ -389,10 +386,7 @@ class JudgmentModule:
         Raises:
             StateError: It is none.
         """
-        try:
-            loaded = _ActivityState.model_validate(dict(state))
-        except ValidationError as error:
-            raise StateError(f"This is no state of {self.name!r}: {first_error(error)}") from error
+        loaded = module_state(_ActivityState, state, self.name)
         self._forget()
         self._current = loaded.current
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from pydantic import Field, ValidationError
 
-from coag._util.validation import first_error
-from coag.errors import CoagError, ConfigurationError, RecordStoreError, StateError
+from coag._util.validation import first_error, module_state
+from coag.errors import CoagError, ConfigurationError, RecordStoreError
 from coag.schema import (
     ActionCall,
     ActionResult,
@@ -154,10 +154,7 @@ class MemoryDynamicsModule:
         Raises:
             StateError: It is none.
         """
-        try:
-            self._heard = _HeardState.model_validate(dict(state)).heard
-        except ValidationError as error:
-            raise StateError(f"This is no state of {self.name!r}: {first_error(error)}") from error
+        self._heard = module_state(_HeardState, state, self.name).heard
 
     def reset_state(self) -> None:
         """Forgets the activity; mood and memory stay."""

@@ -11,10 +11,8 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from pydantic import ValidationError
-
-from coag._util.validation import first_error
-from coag.errors import CoagError, StateError
+from coag._util.validation import module_state
+from coag.errors import CoagError
 from coag.schema import (
     ActionCall,
     ActionResult,
@@ -289,11 +287,7 @@ class SituatedModule:
         Raises:
             StateError: It is none.
         """
-        try:
-            self._state = SituatedModuleState.model_validate(dict(state))
-        except ValidationError as error:
-            problem = f"This is no state of {self.name!r}: {first_error(error)}"
-            raise StateError(problem) from error
+        self._state = module_state(SituatedModuleState, state, self.name)
 
     def reset_state(self) -> None:
         """Forgets the activity, but what was perceived."""

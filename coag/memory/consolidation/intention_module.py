@@ -8,8 +8,8 @@ from typing import Any
 
 from pydantic import Field, ValidationError
 
-from coag._util.validation import first_error
-from coag.errors import CoagError, StateError
+from coag._util.validation import first_error, module_state
+from coag.errors import CoagError
 from coag.schema import (
     ActionCall,
     ActionResult,
@@ -217,10 +217,7 @@ class IntentionModule:
         Raises:
             StateError: It is none.
         """
-        try:
-            saved = _ModuleState.model_validate(dict(state))
-        except ValidationError as error:
-            raise StateError(f"This is no state of {self.name!r}: {first_error(error)}") from error
+        saved = module_state(_ModuleState, state, self.name)
         self._perceived, self._tainted = saved.perceived, saved.tainted
 
     def reset_state(self) -> None:
