@@ -77,9 +77,7 @@ class Engine:
 
     def energy(self) -> dict[str, float]:
         """The main field at each capability, the highest at 1."""
-        read = {name: self.main.at(place) for name, place in self.places.items()}
-        most = max(read.values())
-        return {name: each / most for name, each in read.items()} if most > 0 else {}
+        return self.main.relative(self.places)
 
     def walk(self, steps: int, seed: int) -> None:
         """So many steps; the same seed draws the same numbers for each kind."""

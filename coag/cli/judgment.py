@@ -19,11 +19,11 @@ from coag.errors import ConfigurationError
 from coag.judgment import START, Insight, Judgment, Reported, TrustLevel, entry_from, to_json
 
 from .app import LazyGroup
+from .options import AsJson
 
 _HERE = "coag.cli.judgment"
 
 State = Annotated[Path, typer.Option(help="The judgment's file.", envvar="COAG_JUDGMENT")]
-AsJson = Annotated[bool, typer.Option("--json", help="One JSON object, for programs.")]
 Source = Annotated[str, typer.Option(help="Who says so.")]
 Trust = Annotated[
     str,

@@ -20,6 +20,7 @@ from .protocol import (
     entry_from,
     to_json,
 )
+from .reports import patterns_of
 
 MOST_ENTRIES = 2_000
 """Entries that are kept; of more the oldest of the shortest tier go first."""
@@ -67,7 +68,7 @@ def add_entries(state: dict[str, Any], entries: Iterable[JudgmentEntry]) -> None
         JudgmentError: One explains a pattern that is not there.
     """
     stored: dict[str, dict[str, Any]] = {one["id"]: one for one in state["entries"]}
-    patterns = {f"{one['kind']}: {' > '.join(one['route'])}" for one in state["patterns"]}
+    patterns = {one.name for one in patterns_of(state)}
     for one in entries:
         if isinstance(one, Method) and one.explains and one.explains not in patterns:
             known = "; ".join(sorted(patterns)) or "none yet"

@@ -84,6 +84,12 @@ class TorusField:
         """The energy at a place."""
         return self._energy[place[0] % self.theta][place[1] % self.phi]
 
+    def relative(self, places: Mapping[str, Place]) -> dict[str, float]:
+        """The energy at each of these places, the highest at 1; empty where there is none."""
+        energy = {name: self.at(place) for name, place in places.items()}
+        most = max(energy.values(), default=0.0)
+        return {name: each / most for name, each in energy.items()} if most > 0 else {}
+
     @property
     def total(self) -> float:
         """All energy."""
@@ -143,6 +149,4 @@ def context_energy(
         if name in places:
             field.inject(places[name], share)
     field.diffuse(steps=steps)
-    energy = {name: field.at(place) for name, place in places.items()}
-    most = max(energy.values(), default=0.0)
-    return {name: each / most for name, each in energy.items()} if most > 0 else {}
+    return field.relative(places)

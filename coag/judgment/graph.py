@@ -17,6 +17,8 @@ from coag.errors import ConfigurationError, UnknownNameError
 
 START = "start"
 """The node where every task begins; it leads to all capabilities."""
+WEIGHT_BOUND = 2.5
+"""A learned weight stays within this, on both sides (equation 2)."""
 _WORD = re.compile(r"[^\W_]+")
 _STOP = frozenset(
     {"a", "an", "and", "for", "in", "is", "it", "of", "on", "or", "the", "to", "with"}
@@ -88,12 +90,7 @@ class CapabilityGraph:
         for one in listed:
             self._insert(one)
         if edges is None:
-            edges = (
-                CapabilityEdge(source=a.name, target=b.name, utility=b.utility, cost=b.cost)
-                for a in listed
-                for b in listed
-                if a is not b
-            )
+            edges = (self._prior(a.name, b.name) for a in listed for b in listed if a is not b)
         for edge in edges:
             self._join(edge)
         for one in listed:
@@ -147,18 +144,10 @@ class CapabilityGraph:
         Raises:
             UnknownNameError: There is no such capability.
         """
-        for one in (source, target):
-            self._known(one)
-        if target not in self._edges[source]:
-            if source == target:
-                of = self.capabilities[target]
-                edge = CapabilityEdge(
-                    source=source, target=target, utility=of.utility, cost=of.cost
-                )
-                self._edges[source][target] = edge
-            else:
-                self._join(self._prior(source, target))
-        return self._edges[source][target]
+        leaving = self._edges[self._known(source)]
+        if target not in leaving:
+            leaving[target] = self._prior(source, target)
+        return leaving[target]
 
     def add(self, capability: Capability) -> None:
         """Adds a capability that was found later, joined with `START` and every other.
@@ -218,12 +207,15 @@ class CapabilityGraph:
             raise ConfigurationError(
                 f"The edge from {edge.source!r} to {edge.target!r} is there twice; remove one."
             )
-        for field, low in (("utility", 0), ("cost", 0), ("novelty", 0), ("weight", -2.5)):
-            where = f"{field} of the edge from {edge.source!r} to {edge.target!r}"
-            _check(where, getattr(edge, field), low, 2.5 if field == "weight" else 1)
+        of = f"of the edge from {edge.source!r} to {edge.target!r}"
+        for field in ("utility", "cost", "novelty"):
+            _check(f"{field} {of}", getattr(edge, field), 0, 1)
+        _check(f"weight {of}", edge.weight, -WEIGHT_BOUND, WEIGHT_BOUND)
         self._edges[edge.source][edge.target] = edge
 
     def _prior(self, source: str, target: str) -> CapabilityEdge:
+        if target not in self.capabilities:
+            raise UnknownNameError("capability", target, self.capabilities)
         of = self.capabilities[target]
         return CapabilityEdge(source=source, target=target, utility=of.utility, cost=of.cost)
 

@@ -219,7 +219,7 @@ class Method(_Judged):
     why: str = ""
     fails_when: str = ""
     explains: str = ""
-    """Key of the route pattern that it explains, e.g. `wormhole:search>read`; see `harvest`."""
+    """Name of the route pattern that it explains, e.g. `wormhole: search > read`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,10 +13,8 @@ from dataclasses import dataclass, field
 
 from coag.errors import ConfigurationError
 
-from .graph import CapabilityEdge, CapabilityGraph
+from .graph import WEIGHT_BOUND, CapabilityEdge, CapabilityGraph
 
-WEIGHT_BOUND = 2.5
-"""A learned weight stays within this, on both sides (equation 2)."""
 Biases = Mapping[tuple[str, str], float]
 """By source and target what route patterns add to a score."""
 

@@ -99,6 +99,8 @@ def test_an_unknown_capability_is_named() -> None:
         graph().leaving("nobody")
     with pytest.raises(ConfigurationError, match="'nobody'"):
         graph().edge("write", "nobody")
+    with pytest.raises(ConfigurationError, match="'start'"):
+        graph().edge("write", START)
 
 
 def test_an_edge_knows_its_ends() -> None:
