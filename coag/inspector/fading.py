@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 
 from coag.errors import ConfigurationError
@@ -25,6 +25,7 @@ from coag.memory.dynamics import (
     RecordState,
     RecordStates,
     Traits,
+    moment_of,
     owners_of,
     strength_now,
     why_kept,
@@ -183,7 +184,7 @@ def _row(
         id=name,
         record=record,
         why=reason,
-        at=_moment(at),
+        at=moment_of(at),
         strength=None if state is None else strength_now(state, at, settings),
         floor=settings.forgetting.floor if settings.forgetting else 0.0,
         curve=() if state is None else _curve(state, at, settings),
@@ -201,12 +202,6 @@ def _curve(
     )
 
 
-def _moment(at: float) -> datetime:
-    """A time; one that no calendar has is the nearest that there is."""
-    least, most = (one.replace(tzinfo=UTC).timestamp() for one in (datetime.min, datetime.max))
-    return datetime.fromtimestamp(min(max(at, least + DAY), most - DAY), UTC)
-
-
 # ---- How the personality changed ----
 
 
@@ -219,7 +214,7 @@ def _versions(initial: Traits, versions: Sequence[PersonaVersion]) -> tuple[Pers
         *(
             PersonaRow(
                 version=one.version,
-                at=_moment(one.at),
+                at=moment_of(one.at),
                 state=one.state,
                 traits=one.traits,
                 changes=tuple((c.trait, c.before, c.after, c.reason) for c in one.changes),

@@ -13,13 +13,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import aclosing, nullcontext
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from itertools import pairwise
 from typing import Literal
 
 from coag._util.text import one_line
 from coag.errors import ClockJumpError, ConfigurationError
-from coag.memory.dynamics import DAY, seconds
+from coag.memory.dynamics import DAY, moment_of, seconds
 from coag.memory.long_term import LongTermMemory
 from coag.models import StructuredModel
 from coag.schema import Value
@@ -236,7 +236,7 @@ def _clock_jump(work: SleepWork, before: float, after: float, how: str) -> Clock
 
 
 def _moment(at: float) -> str:
-    return f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d %H:%M}Z"
+    return f"{moment_of(at):%Y-%m-%d %H:%M}Z"
 
 
 class _Sleep:

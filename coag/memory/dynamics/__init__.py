@@ -79,7 +79,7 @@ from .settings import (
     SourceConfidence,
     Traits,
 )
-from .states import DAY, RecordState, RecordStates, days_since, seconds
+from .states import DAY, RecordState, RecordStates, days_since, moment_of, seconds
 from .whole import StoreWithArchive
 
 __all__ = [
@@ -109,6 +109,7 @@ __all__ = [
     "RecordState",
     "RecordStates",
     "seconds",
+    "moment_of",
     "days_since",
     "DAY",
     "ContentFeatures",

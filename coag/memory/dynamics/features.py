@@ -195,8 +195,12 @@ _ORDERS = _any(
 
 def gives_orders(text: str) -> bool:
     """Whether a text tells what must, should or must not be done, by rules for English."""
-    beginning = " ".join(text[:_CHARACTERS].split()).replace("\u2019", "'")
-    return _ORDERS.search(beginning.lower()) is not None
+    return _ORDERS.search(_beginning(text).lower()) is not None
+
+
+def _beginning(text: str) -> str:
+    """What the rules look at, on one line."""
+    return " ".join(text[:_CHARACTERS].split()).replace("\u2019", "'")
 
 
 def features_of(text: str, appraise: Appraise | None = None) -> ContentFeatures:
@@ -210,7 +214,7 @@ def features_of(text: str, appraise: Appraise | None = None) -> ContentFeatures:
     Raises:
         TypeError: The appraisal gave something else than a `Mood`.
     """
-    beginning = " ".join(text[:_CHARACTERS].split()).replace("\u2019", "'")
+    beginning = _beginning(text)
     small = beginning.lower()
     found = {name: float(bool(rule.search(small))) for name, rule in _RULES.items()}
     for name, with_somebody in _WITH_NAMES.items():

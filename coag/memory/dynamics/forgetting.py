@@ -10,14 +10,13 @@ Pure functions; `now` is in POSIX seconds. Where `settings.forgetting` is None, 
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, datetime
 from math import exp, log
 
 from coag.memory.facts import trust_of
 from coag.schema import Record, Trust
 
 from .settings import Forgetting, MemoryDynamicsSettings
-from .states import DAY, RecordState, days_since
+from .states import DAY, RecordState, days_since, moment_of
 
 NEUTRAL_STRENGTH = 0.5
 """Encoding strength of a record that nothing speaks for or against."""
@@ -134,6 +133,5 @@ def why_kept(state: RecordState, now: float, settings: MemoryDynamicsSettings) -
 
 
 def day_of(at: float) -> str:
-    """A day as `2026-05-01`; a far one that no calendar has is the last that there is."""
-    last = datetime.max.replace(tzinfo=UTC).timestamp() - DAY
-    return f"{datetime.fromtimestamp(min(at, last), UTC):%Y-%m-%d}"
+    """A day as `2026-05-01`; one that no calendar has is the nearest that there is."""
+    return f"{moment_of(at):%Y-%m-%d}"

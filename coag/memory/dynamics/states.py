@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import MISSING, dataclass, fields
-from datetime import datetime
+from datetime import UTC, datetime
 from operator import attrgetter
 from typing import Any
 
@@ -97,6 +97,12 @@ _MOST = 500
 def seconds(at: datetime) -> float:
     """A moment as it is kept here."""
     return at.timestamp()
+
+
+def moment_of(at: float) -> datetime:
+    """A kept time as a moment; one that no calendar has is the nearest that there is."""
+    least, most = (one.replace(tzinfo=UTC).timestamp() for one in (datetime.min, datetime.max))
+    return datetime.fromtimestamp(min(max(at, least + DAY), most - DAY), UTC)
 
 
 def days_since(then: float, now: float) -> float:
