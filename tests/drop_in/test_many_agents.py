@@ -15,7 +15,7 @@ from coag import CoagAgent
 
 all_ways = pytest.mark.parametrize("way", WAYS, ids=way_name)
 MANY = 50
-GAP = 0.5
+GAP = 2.0
 """CPU seconds without a round of the loop: a turn that blocks it. How short gaps are in fact is
 measured in benchmarks/drop_in.py; a loaded machine proves nothing here."""
 
@@ -27,7 +27,7 @@ async def test_fifty_agents_do_not_hear_each_other(way: dict[str, Any]) -> None:
     begun = time.perf_counter()
     async with no_strays():
         results = await asyncio.gather(*(run(a, f"task-{n}-end") for n, a in enumerate(agents)))
-    assert time.perf_counter() - begun < 10
+    assert time.perf_counter() - begun < 60
     for n, (result, model) in enumerate(zip(results, models, strict=True)):
         assert result.messages[-1].to_text() == f"answer-{n}-end"
         assert f"task-{n}-end" in model.heard

@@ -38,7 +38,7 @@ from coag import CoagAgent
 from .planned import PlannedModel
 
 ResultT = TypeVar("ResultT")
-PROMPT = 1.0
+PROMPT = 3.0
 """Seconds within which a cancelled agent must be ready."""
 WAYS: tuple[dict[str, Any], ...] = (
     {"proposal": "native", "depth": "full"},

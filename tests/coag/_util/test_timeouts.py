@@ -100,7 +100,7 @@ async def test_a_call_that_ignores_its_cancellation_is_abandoned(late: bool) -> 
     if not late:
         task.cancel()
     await asyncio.wait({task})
-    assert time.perf_counter() - before < 2
+    assert time.perf_counter() - before < 10
     assert task.cancelled() is not late
     if late:
         assert isinstance(task.exception(), LateError)

@@ -187,7 +187,7 @@ def test_a_long_text_is_judged_in_time(piece: str) -> None:
     begun = time.process_time()
     judge(heard("Go.", text), only_trusted("send", "to", links=True), to=text)
     judge(heard(text[:20_000]), only_trusted("send", "to"), to=text[:500])
-    assert time.process_time() - begun < 3
+    assert time.process_time() - begun < 20
 
 
 def test_other_actions_and_arguments_that_are_left_out_pass() -> None:

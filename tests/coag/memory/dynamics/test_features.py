@@ -122,4 +122,4 @@ def test_any_text_has_features_in_range(text: str) -> None:
 def test_a_long_text_takes_no_longer_than_its_beginning(part: str) -> None:
     began = time.perf_counter()
     features_of(part * 20_000)
-    assert time.perf_counter() - began < 0.5
+    assert time.perf_counter() - began < 5
