@@ -18,6 +18,7 @@ from rich.console import Console
 from typer import Argument, Option
 
 from case_study.assessing import COMMANDS, Bound, bar_of
+from case_study.benching import bench
 from case_study.contenders import CONTENDERS
 from case_study.demo import (
     REPORT,
@@ -481,6 +482,7 @@ def coverage(  # noqa: PLR0913 - options of a command
 
 
 app.add_typer(awareness, name="awareness")
+app.command()(bench)
 for _name, _command in COMMANDS.items():
     app.command(_name)(_command)
 

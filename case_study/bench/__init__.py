@@ -1,0 +1,74 @@
+"""Public benchmarks: the same agents on tasks that others wrote.
+
+`protocol.py` says what a benchmark is, `arms.py` makes the agents that are compared, `running.py`
+plays cases into a folder and continues what was stopped, `report.py` counts. Each benchmark is an
+adapter in a file of its own, over its package, which is not among the requirements of this
+project: `requirements/bench.in` names it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from case_study.bench.arms import (
+    EnvironmentWorkbench,
+    Executed,
+    Player,
+    Setup,
+    Stopwatch,
+    player_of,
+    policy_model,
+    tool_schema,
+)
+from case_study.bench.protocol import ARMS, Arm, Benchmark, Case, CaseResult, needs
+from case_study.bench.report import as_json, as_markdown, comparisons, figures
+from case_study.bench.running import chosen, play, results_of
+from coag.errors import UnknownNameError
+from coag.schema import from_import_name
+
+BENCHMARKS: dict[str, str] = {}
+"""By name, where the class of each stands; it is imported when it is asked for."""
+
+
+def open_benchmark(name: str, options: Mapping[str, str]) -> Benchmark:
+    """The benchmark of this name.
+
+    Args:
+        name: One of `BENCHMARKS`.
+        options: What it is opened with, as its class takes it.
+
+    Raises:
+        UnknownNameError: There is none; the message lists those that exist.
+        ConfigurationError: Its package is not installed, or an option is wrong.
+    """
+    if name not in BENCHMARKS:
+        raise UnknownNameError("benchmark", name, BENCHMARKS)
+    make: Callable[[Mapping[str, str]], Benchmark] = from_import_name(BENCHMARKS[name])
+    return make(options)
+
+
+__all__ = [
+    "ARMS",
+    "BENCHMARKS",
+    "Arm",
+    "Benchmark",
+    "Case",
+    "CaseResult",
+    "EnvironmentWorkbench",
+    "Executed",
+    "Player",
+    "Setup",
+    "Stopwatch",
+    "as_json",
+    "as_markdown",
+    "chosen",
+    "comparisons",
+    "figures",
+    "needs",
+    "open_benchmark",
+    "play",
+    "player_of",
+    "policy_model",
+    "results_of",
+    "tool_schema",
+]

@@ -1,0 +1,209 @@
+"""The agents that are compared, and the tools that they all get in the same way."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from autogen_agentchat.agents import AssistantAgent
+from autogen_agentchat.base import TaskResult
+from autogen_core import CancellationToken, FunctionCall
+from autogen_core.models import ChatCompletionClient, UserMessage
+from autogen_core.tools import TextResultContent, ToolResult, ToolSchema, Workbench
+
+from case_study.bench.protocol import Arm
+from coag import CoagAgent, ScriptedModel
+from coag.compat import ConstrainedWorkbench
+from coag.context import CoagContext
+from coag.cycle import Bounds
+from coag.models import ScriptedReply, ScriptedRequest
+from coag.schema import Constraint
+
+_NAME = "assistant"
+
+
+@dataclass(frozen=True, slots=True)
+class Executed:
+    """A call of a tool that was made."""
+
+    name: str
+    arguments: Mapping[str, Any]
+    output: str
+    is_error: bool
+    value: Any = None
+    """What the environment gave, where the adapter needs it."""
+
+
+Run = Callable[[str, Mapping[str, Any]], Awaitable[Executed]]
+"""Runs a tool of the environment; it never raises, since `AssistantAgent` hangs where one does."""
+
+
+class EnvironmentWorkbench(Workbench):
+    """The tools of a benchmark's environment; notes every call that was made.
+
+    Args:
+        schemas: What is offered, given once: agents ask for it in every cycle.
+        run: Runs one.
+    """
+
+    def __init__(self, schemas: Sequence[ToolSchema], run: Run) -> None:
+        self._schemas = list(schemas)
+        self._run = run
+        self.executed: list[Executed] = []
+
+    async def list_tools(self) -> list[ToolSchema]:
+        """What is offered."""
+        return self._schemas
+
+    async def call_tool(
+        self,
+        name: str,
+        arguments: Mapping[str, Any] | None = None,
+        cancellation_token: CancellationToken | None = None,
+        call_id: str | None = None,
+    ) -> ToolResult:
+        """Runs a tool and notes it."""
+        del cancellation_token, call_id
+        done = await self._run(name, dict(arguments or {}))
+        self.executed.append(done)
+        text = TextResultContent(content=done.output)
+        return ToolResult(name=name, result=[text], is_error=done.is_error)
+
+    async def start(self) -> None:
+        """Nothing is to be started."""
+
+    async def stop(self) -> None:
+        """Nothing is to be stopped."""
+
+    async def reset(self) -> None:
+        """The environment is the case's: it is not reset."""
+
+    async def save_state(self) -> Mapping[str, Any]:
+        """Nothing that an agent could go on from."""
+        return {}
+
+    async def load_state(self, state: Mapping[str, Any]) -> None:
+        """Nothing to load."""
+
+
+def tool_schema(name: str, description: str, parameters: Mapping[str, Any]) -> ToolSchema:
+    """A tool as AutoGen lists it, from its JSON Schema."""
+    schema: Any = {"type": "object", "properties": {}, **parameters}
+    return ToolSchema(name=name, description=description, parameters=schema)
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """What the agent of a case is made of."""
+
+    client: ChatCompletionClient
+    workbench: EnvironmentWorkbench
+    system_message: str
+    rules: Sequence[Constraint] = ()
+    most_calls: int = 40
+    """Rounds of tool use a turn."""
+    seconds: float = 600.0
+    """For one turn."""
+
+
+@dataclass(slots=True)
+class Player:
+    """An arm that plays a case: say something, and see what it answers."""
+
+    agent: AssistantAgent | CoagAgent
+    seconds: float
+    heard: CoagContext[Any] | None = None
+    """What tells the rules of a stock agent what the user said."""
+    problems: list[str] = field(default_factory=list[str])
+
+    async def say(self, text: str) -> str:
+        """The agent's answer to the user; empty where it was not there in time."""
+        if self.heard is not None:
+            await self.heard.add_message(UserMessage(content=text, source="user"))
+        try:
+            async with asyncio.timeout(self.seconds):
+                result = await self.agent.run(task=text)
+        except TimeoutError:
+            self.problems.append(f"the turn took longer than {self.seconds:g} s")
+            return ""
+        return _answer(result)
+
+    async def close(self) -> None:
+        """Ends the agent's run."""
+        if isinstance(self.agent, CoagAgent):
+            await self.agent.close()
+
+
+def policy_model(act: Callable[[], FunctionCall | str]) -> ScriptedModel:
+    """A model that does what a policy says, whoever asks it.
+
+    Args:
+        act: The next call, or the answer that ends the turn. It is asked once for each proposal,
+            so that a call that is refused is not wished again unless the policy says so.
+    """
+
+    def script(request: ScriptedRequest) -> ScriptedReply:
+        if request.schema is not None:
+            return _opinion(request.schema)
+        wish = act()
+        return wish if isinstance(wish, str) else [wish]
+
+    return ScriptedModel(script, name="policy")
+
+
+def _opinion(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """A form filled in without an opinion: a policy proposes, and judges nothing."""
+    fields = schema.get("properties", {})
+    if "evaluations" in fields:
+        judged = [{"candidate": number, "reason": "", "score": 0.5} for number in range(1, 5)]
+        return {"evaluations": judged}
+    return {"choice": 1} if "choice" in fields else {"situation": "As it was."}
+
+
+def player_of(arm: Arm, setup: Setup) -> Player:
+    """The agent of an arm, ready to be spoken to."""
+    if arm in ("compact", "auto"):
+        return Player(
+            CoagAgent(
+                _NAME,
+                setup.client,
+                workbench=setup.workbench,
+                system_message=setup.system_message,
+                constraints=list(setup.rules),
+                depth=arm,
+                bounds=Bounds(cycles=setup.most_calls + 10),
+            ),
+            setup.seconds,
+        )
+    heard = CoagContext[Any]() if arm == "guarded" else None
+    workbench: Workbench = setup.workbench
+    if heard is not None:
+        workbench = ConstrainedWorkbench(workbench, constraints=setup.rules, context=heard)
+    agent = AssistantAgent(
+        _NAME,
+        setup.client,
+        workbench=workbench,
+        system_message=setup.system_message,
+        max_tool_iterations=setup.most_calls,
+    )
+    return Player(agent, setup.seconds, heard)
+
+
+def _answer(result: TaskResult) -> str:
+    to_text = getattr(result.messages[-1], "to_text", None) if result.messages else None
+    return str(to_text()) if to_text is not None else ""
+
+
+@dataclass(slots=True)
+class Stopwatch:
+    """Seconds since it was made."""
+
+    began: float = field(default_factory=time.monotonic)
+
+    @property
+    def seconds(self) -> float:
+        """So far."""
+        return round(time.monotonic() - self.began, 3)

@@ -1,0 +1,134 @@
+"""What a run came to: rates with intervals, and arms compared case by case."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from statistics import fmean
+from typing import Any
+
+from case_study.bench.protocol import Benchmark, CaseResult
+from case_study.bench.running import of_arm
+from case_study.pages import markdown_table
+from coag.evals import PairedComparison, compare, wilson, with_holm
+
+
+def figures(results: Sequence[CaseResult], metrics: Mapping[str, str]) -> dict[str, Any]:
+    """The mean of each metric over the cases that measure it, with counts and costs."""
+    found: dict[str, Any] = {}
+    for name in metrics:
+        values = [one.metrics[name] for one in results if name in one.metrics]
+        found[name] = round(fmean(values), 4) if values else None
+    return {
+        **found,
+        "cases": len(results),
+        "calls": sum(one.calls for one in results),
+        "tokens": sum(one.tokens for one in results),
+        "seconds": round(sum(one.seconds for one in results), 1),
+        "unfinished": sum(bool(one.problem) for one in results),
+    }
+
+
+def comparisons(
+    results: Sequence[CaseResult], arms: Sequence[str], metrics: Mapping[str, str]
+) -> dict[tuple[str, str], PairedComparison]:
+    """Every arm but the first with the first, case by case; p-values adjusted for all of them."""
+    table: dict[tuple[str, str], PairedComparison] = {}
+    for name in metrics:
+        reference = _values(of_arm(results, arms[0]), name)
+        for arm in arms[1:]:
+            if reference:
+                table[arm, name] = compare(reference, _values(of_arm(results, arm), name))
+    return with_holm(table)
+
+
+def _values(results: Sequence[CaseResult], name: str) -> dict[tuple[str, int], bool | float]:
+    values = {(one.case, one.seed): one.metrics[name] for one in results if name in one.metrics}
+    rates = all(value in (0, 1) for value in values.values())
+    return {key: bool(value) if rates else value for key, value in values.items()}
+
+
+def as_json(
+    benchmark: Benchmark, policy: str, results: Sequence[CaseResult], arms: Sequence[str]
+) -> dict[str, Any]:
+    """The result for programs; with one arm, its figures stand at the top."""
+    head: dict[str, Any] = {"benchmark": benchmark.name, "policy": policy, **benchmark.settings}
+    rows = [
+        {
+            "agent": arm,
+            **figures(of_arm(results, arm), benchmark.metrics),
+            "suites": {
+                suite: figures(
+                    [one for one in of_arm(results, arm) if one.suite == suite], benchmark.metrics
+                )
+                for suite in dict.fromkeys(one.suite for one in results)
+            },
+        }
+        for arm in arms
+    ]
+    head["broken"] = sum(one.broken for one in results)
+    if len(arms) == 1:
+        return {**head, **rows[0]}
+    compared = comparisons(results, arms, benchmark.metrics)
+    return {
+        **head,
+        "agents": rows,
+        "comparisons": [
+            {"agent": arm, "with": arms[0], "metric": name, **one.model_dump(mode="json")}
+            for (arm, name), one in compared.items()
+        ],
+    }
+
+
+def as_markdown(benchmark: Benchmark, results: Sequence[CaseResult], arms: Sequence[str]) -> str:
+    """The tables of a run: suites and arms, then each arm compared with the first."""
+    names = list(benchmark.metrics)
+    suites = list(dict.fromkeys(one.suite for one in results))
+    rows: list[list[str]] = []
+    for suite in [*suites, *(["all"] if len(suites) > 1 else [])]:
+        for arm in arms:
+            own = [one for one in of_arm(results, arm) if suite in (one.suite, "all")]
+            cells = [_rate([r.metrics[n] for r in own if n in r.metrics]) for n in names]
+            rows.append([suite, arm, str(len(own)), *cells, str(sum(one.calls for one in own))])
+    text = markdown_table(
+        ["suite", "agent", "cases", *(_words(name) for name in names), "calls"],
+        rows,
+        "llr" + "r" * (len(names) + 1),
+    )
+    compared = comparisons(results, arms, benchmark.metrics)
+    if compared:
+        lines = [
+            [f"{arm} - {arms[0]}", _words(name), str(one.pairs), _difference(one), _p(one)]
+            for (arm, name), one in compared.items()
+        ]
+        head = ["compared", "metric", "pairs", "difference (95 %)", "p (Holm)"]
+        text += "\n\n" + markdown_table(head, lines, "llrrr")
+    broken = sum(one.broken for one in results)
+    return text + (f"\n\nBroken and not counted: {broken}.\n" if broken else "\n")
+
+
+def _rate(values: Sequence[float]) -> str:
+    """The mean; of yes and no, with its interval."""
+    if not values:
+        return "-"
+    mean = fmean(values)
+    if any(value not in (0, 1) for value in values):
+        return f"{mean:.3f}"
+    interval = wilson(round(sum(values)), len(values))
+    return f"{mean:.3f} ({interval.low:.2f} to {interval.high:.2f})"
+
+
+def _difference(one: PairedComparison) -> str:
+    if one.difference is None:
+        return "-"
+    between = f" ({one.interval.low:+.3f} to {one.interval.high:+.3f})" if one.interval else ""
+    return f"{one.difference:+.3f}{between}"
+
+
+def _p(one: PairedComparison) -> str:
+    if one.adjusted_p is None:
+        return "-"
+    return "< 0.001" if one.adjusted_p < 0.001 else f"{one.adjusted_p:.3f}"
+
+
+def _words(name: str) -> str:
+    return name.replace("_", " ")
