@@ -13,13 +13,16 @@ _VOICES = {
     "Mira": "{event} I told everybody at the market, and I wondered what there was in it for me.",
 }
 _NUMBERED = re.compile(r"^(\d+)\. (.+)$", re.MULTILINE)
+_QUOTED = re.compile(r"<data>\n(.*)\n</data>", re.DOTALL)
 _TEXTS = re.compile(r"Text A: (.+?)\n\nText B: (.+)", re.DOTALL)
 
 
 def script(request: ScriptedRequest) -> ScriptedReply:
     """What the scripted model answers to each form of question."""
     lines = _NUMBERED.findall(request.last_user_text)
-    beginning = request.system_text[:60]
+    quoted = _QUOTED.search(request.last_user_text)
+    texts = quoted[1].splitlines() if quoted else []
+    beginning = request.system_text.partition("\n\n")[2][:60]
     name = next((one for one in _VOICES if one in beginning), "")
     answers: dict[str, Any] = {
         "PerspectivesAnswer": {
@@ -28,8 +31,8 @@ def script(request: ScriptedRequest) -> ScriptedReply:
                 for number, text in lines
             ]
         },
-        "SessionSummaryAnswer": {"summary": " ".join(text for _, text in lines)},
-        "RecapAnswer": {"recap": lines[0][1] if lines else "I was there."},
+        "SessionSummaryAnswer": {"summary": " ".join(texts)},
+        "RecapAnswer": {"recap": texts[0] if texts else "I was there."},
         "ThreadsAnswer": {"threads": []},
         "ScenarioAnswer": {"stands": "Millhaven waits.", "hooks": ["A stranger asks for Vex."]},
         "EmotionalNarrator": {"text": _more_emotional(request.last_user_text)},

@@ -60,7 +60,7 @@ async def ask_for(
     """
     kept = procedures is not None and procedure in procedures.names()
     source = procedures if procedures is not None and kept else ProceduralMemory(_seeds())
-    instruction = f"{source.render(procedure, values)}\n\n{_DATA}"
+    instruction = f"{_DATA}\n\n{source.render(procedure, values)}"
     prompt = (
         PromptMessage(role="system", content=instruction),
         PromptMessage(role="user", content=quoted(lines)),
@@ -72,6 +72,11 @@ def quoted(lines: Iterable[str]) -> str:
     """Lines as a block of data that nothing in them can close."""
     shown = (without_tags(cut_to_tokens(cleaned(one).strip(), _LINE_TOKENS)) for one in lines)
     return "\n".join(("<data>", *shown, "</data>"))
+
+
+def one_a_line(texts: Iterable[str]) -> list[str]:
+    """Texts, each on one line, without a number that an answer could repeat."""
+    return [" ".join(text.split()) for text in texts]
 
 
 def numbered(texts: Iterable[str]) -> list[str]:

@@ -32,7 +32,7 @@ from coag.schema import (
     folded,
 )
 
-from .asking import MODEL_ERRORS, ask_for, numbered
+from .asking import MODEL_ERRORS, ask_for, one_a_line
 from .compressor import telling_words
 from .literals import invented
 from .notes import IMPORTANCE, importance_of
@@ -266,7 +266,7 @@ class _Ending:
                     self._model,
                     "session_summary",
                     {},
-                    numbered(texts),
+                    one_a_line(texts),
                     SessionSummaryAnswer,
                     procedures=self._procedures,
                 )
@@ -323,7 +323,7 @@ class _Ending:
                 self._model,
                 "session_recap",
                 values,
-                numbered(texts),
+                one_a_line(texts),
                 RecapAnswer,
                 procedures=self._procedures,
             )

@@ -18,7 +18,7 @@ from coag.memory.write_policy import says_the_same
 from coag.models import StructuredModel
 from coag.schema import MemoryKind, Provenance, Record, Scalar, Value, folded
 
-from .asking import ask_for, numbered
+from .asking import ask_for, one_a_line
 from .literals import invented
 from .perspectives import ENTITIES, PROGRESS, SESSION, SETTLES, THREAD
 
@@ -26,6 +26,8 @@ NARRATIVE_THREAD = "narrative_thread"
 """The type of the records that keep threads."""
 _STEP = 0.25
 """What an event adds to the progress of its thread, where it does not say how far that is."""
+_OPEN = 0.9
+"""The progress of an open thread is at most this, whoever states it."""
 _MOST = 12
 """Threads in one answer."""
 _SENTENCE = 300
@@ -177,7 +179,7 @@ def moved_on(
         begun = old or NarrativeThread(title=title, summary=event.text, opened=session)
         settled = event.metadata.get(SETTLES) is True
         stated = event.metadata.get(PROGRESS)
-        further = min(0.9, begun.progress + _STEP)
+        further = min(_OPEN, begun.progress + _STEP)
         who = tuple(filter(None, str(event.metadata.get(ENTITIES, "")).split("; ")))
         touched[name] = begun.model_copy(
             update={
@@ -210,7 +212,7 @@ async def moved_on_by_model(
         model,
         "session_threads",
         {},
-        [*open_now, *numbered(one.text for one in events)],
+        [*open_now, *one_a_line(one.text for one in events)],
         ThreadsAnswer,
         procedures=procedures,
     )
@@ -233,7 +235,7 @@ async def moved_on_by_model(
             title=old.title if old else " ".join(one.title.split()),
             summary=" ".join(one.summary.split()),
             status="settled" if one.settled else "open",
-            progress=1.0 if one.settled else one.progress,
+            progress=1.0 if one.settled else min(_OPEN, one.progress),
             participants=tuple(
                 dict.fromkeys((*(old.participants if old else ()), *one.participants))
             ),
