@@ -34,7 +34,7 @@ def script(request: ScriptedRequest) -> ScriptedReply:
         "SessionSummaryAnswer": {"summary": " ".join(texts)},
         "RecapAnswer": {"recap": texts[0] if texts else "I was there."},
         "ThreadsAnswer": {"threads": []},
-        "ScenarioAnswer": {"stands": "Millhaven waits.", "hooks": ["A stranger asks for Vex."]},
+        "ScenarioAnswer": {"situation": "Millhaven waits.", "hooks": ["A stranger asks for Vex."]},
         "EmotionalNarrator": {"text": _more_emotional(request.last_user_text)},
     }
     return answers[request.schema_name or ""]

@@ -152,7 +152,7 @@ class RecapAnswer(Value):
 class ScenarioAnswer(Value):
     """What the next session begins with."""
 
-    stands: Annotated[str, Field(min_length=1, max_length=600)]
+    situation: Annotated[str, Field(min_length=1, max_length=600)]
     """Where things stand."""
     hooks: Annotated[tuple[Annotated[str, Field(max_length=300)], ...], Field(max_length=3)]
     """What could happen next, one sentence each."""
@@ -378,7 +378,7 @@ class _Ending:
             return current
         feelings = _attitudes(witnesses)
         known = [summary.text, *(one.describe() for one in threads), *feelings]
-        stands, hooks = (
+        situation, hooks = (
             summary.text.removeprefix(f"{self.session}: "),
             [f"{one.title}: what comes next?" for one in threads[:3]],
         )
@@ -392,14 +392,14 @@ class _Ending:
                     ScenarioAnswer,
                     procedures=self._procedures,
                 )
-                stands = self._true(answer.stands, known, "scenario") or stands
+                situation = self._true(answer.situation, known, "scenario") or situation
                 new = [one for one in answer.hooks if not _is_one_of(one, known)]
                 true = (self._true(one, known, "hook of the scenario") for one in new)
                 hooks = [one for one in true if one] or hooks
             except MODEL_ERRORS as error:
                 self._failed("scenario", error)
         sessions = await self._sessions()
-        lines = [f"After {self.session}: {stands}"]
+        lines = [f"After {self.session}: {situation}"]
         lines += [f"Open: {one.describe()}" for one in threads]
         lines += [
             f"Out of sight since {one.session}: {one.title}."

@@ -237,7 +237,7 @@ async def test_a_thread_that_is_not_touched_goes_out_of_sight(game: Game) -> Non
 
 SUMMARY = {"summary": "Vex demanded 100 gold."}
 RECAPS = {"recap": "I was afraid of Vex."}, {"recap": "I counted 100 gold."}
-SCENARIO = {"stands": "Millhaven owes 100 gold.", "hooks": ["Vex returns.", "We ask Zorro."]}
+SCENARIO = {"situation": "Millhaven owes 100 gold.", "hooks": ["Vex returns.", "We ask Zorro."]}
 
 
 def threads(*titles: str, settled: bool = False) -> dict[str, object]:
@@ -270,7 +270,7 @@ async def test_a_model_moves_on_an_open_thread_by_its_title(game: Game) -> None:
         {"recap": "I saw it."},
         {"recap": "I paid."},
         threads("a  DEMAND", settled=True),
-        {"stands": "Vex is paid.", "hooks": []},
+        {"situation": "Vex is paid.", "hooks": []},
     )
     assert end.threads == ()
     (thread,) = await threads_of(game.world, settled=True)
@@ -287,7 +287,7 @@ async def test_a_model_that_speaks_of_something_else_or_lists_events_is_left_out
         {"recap": "Lyra was afraid of Vex."},
         RECAPS[1],
         threads("Vex demanded 100 gold of Millhaven."),
-        {"stands": "Vex demanded gold.", "hooks": ["Lyra distrusts Vex."]},
+        {"situation": "Vex demanded gold.", "hooks": ["Lyra distrusts Vex."]},
     )
     assert end.summary is not None
     assert end.summary.text == "s1: Vex demanded 100 gold of Millhaven."
@@ -330,7 +330,7 @@ async def test_a_step_that_invents_names_is_left_out(game: Game) -> None:
         {"recap": "I love Zorro."},
         RECAPS[1],
         strange,
-        {"stands": "It is Zorro.", "hooks": []},
+        {"situation": "It is Zorro.", "hooks": []},
     )
     assert len(end.problems) == 4
     assert all("Zorro" in one for one in end.problems)
