@@ -16,7 +16,7 @@ from .agent import CoagAgent
 from .arguments import SYSTEM_MESSAGE, AgentArguments, MemoryArgument
 from .build import Mind
 from .events import PHASE_LISTENER
-from .rebuild import ReplayDoubles, build_again, rebuild, staged, twin
+from .rebuild import ReplayDoubles, build_again, detach_modules, rebuild, staged, twin
 from .recipes import load_factory, refuse_activity, takes_rebuild
 from .replay_model import ReplayAnswers
 from .resume import RecoveredState, reading_trace, recover_state, restore
@@ -45,6 +45,7 @@ __all__ = [
     "load_factory",
     "takes_rebuild",
     "refuse_activity",
+    "detach_modules",
     "rebuild",
     "twin",
     "staged",

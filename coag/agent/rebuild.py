@@ -9,7 +9,7 @@ from typing import Any, cast
 from coag.compat import ToolRunner
 from coag.cycle import ApproveFunction, AskReconciliation
 from coag.memory import LongTermMemory
-from coag.schema import ActionCall, ActionSource, ActionSpace, Clock, TraceSink
+from coag.schema import ActionCall, ActionSource, ActionSpace, Clock, Detachable, TraceSink
 from coag.tracing import Rebuild, RunFolder, read_run
 
 from .agent import CoagAgent
@@ -56,6 +56,17 @@ def twin(agent: CoagAgent, *, clock: Clock | None = None, **arguments: Any) -> C
     return CoagAgent(**{**agent.arguments.keywords(), **shared, **arguments})
 
 
+def detach_modules(agent: CoagAgent) -> None:
+    """Lets an agent's modules keep to themselves what they learn; see `coag.schema.Detachable`.
+
+    Raises:
+        CoagError: One cannot read what it is to be detached from.
+    """
+    for module in agent.arguments.modules:
+        if isinstance(module, Detachable):
+            module.detach()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayDoubles:
     """What takes the place of everything that is not the agent's own code."""
@@ -90,11 +101,15 @@ class ReplayDoubles:
 def staged(agent: CoagAgent, doubles: ReplayDoubles) -> Mind:
     """The mind of an agent that has not begun its run, with doubles around it.
 
-    Nothing of the agent's own is written to, but it shares its context and its modules with
-    that mind, so it may not be used any more.
+    Nothing of the agent's own is written to, but it shares its context and its modules, which are
+    detached, with that mind, so it may not be used any more.
+
+    Raises:
+        CoagError: A module cannot read what it has to be detached from.
     """
     given, context = agent.arguments, agent.context
     context.clock = doubles.clock
+    detach_modules(agent)
     decided = given.proposal
     if doubles.proposal is not None and decided in ("auto", DEFAULT):
         decided = cast("Any", doubles.proposal)

@@ -283,6 +283,7 @@ class Awareness:
         self._activity = ActivityUpdater(self._settings, self._dynamics, self._resolver)
         self._archive = _ArchiveQueue(archive)
         self._stored = _StoredState(store, key or name)
+        self._detached = False
         self._reads = reads or _default_reader(self._adapter)
         self._step = self._first_step()
 
@@ -312,6 +313,10 @@ class Awareness:
         """
         return self._continue_from(await self._stored.restore())
 
+    def detach(self) -> None:
+        """For a replay or a fork: reads archive and store, and writes neither."""
+        self._detached = True
+
     async def observe(self, event: Percept | Outcome) -> None:
         """Follows what was perceived and what was executed.
 
@@ -331,6 +336,8 @@ class Awareness:
         elif isinstance(event, ExecutionOutcome):
             self._take(self._activity.executed(self._step, event))
         elif not isinstance(event, RetrievalOutcome):
+            return
+        if self._detached:
             return
         try:
             await self._archive.put()

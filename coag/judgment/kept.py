@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,7 +15,10 @@ from .graph import CapabilityGraph
 from .off_policy import LoggedChoice
 from .protocol import DeadEnd, JudgmentEntry, ModelSaysYes, World, entry_from, to_json
 from .reports import MOST_STEPS, graph_of, logged_choices, patterns_of, undo_reports
-from .state import StateFile
+from .state import StateFile, new_state, parsed_state
+
+_LOGS = ("steps", "consultations", "consulted")
+"""Parts of the state that only explain how it came about."""
 
 
 class JudgmentStore:
@@ -112,6 +116,49 @@ class JudgmentStore:
                 if name not in known:
                     raise JudgmentError(f"There is no dead end {name!r}. There are: {list(known)}.")
                 known[name]["reopened"] = reason
+
+    def detach(self) -> None:
+        """From now on keeps to itself what it learns: the file is not written any more.
+
+        Raises:
+            JudgmentError: Neither the file nor its copy can be read.
+        """
+        self._file = self._file.detached()
+
+    def learned(self) -> dict[str, Any]:
+        """What advice and rules follow from: all but the logs of reports and consultations."""
+        state = self._parts()[0]
+        known = {name: part for name, part in state.items() if name not in _LOGS}
+        # Ids follow from what entries say, their times included, which a replay does not repeat.
+        entries = [{name: v for name, v in one.items() if name != "id"} for one in state["entries"]]
+        return {**known, "entries": entries}
+
+    def put_back(self, learned: Mapping[str, Any]) -> None:
+        """Takes what was learned at an earlier time in the place of what is known now.
+
+        Raises:
+            JudgmentError: It is none.
+        """
+        state = parsed_state(json.dumps({**new_state(), **learned}))
+        state["entries"] = [{**one, "id": entry_from(one).id} for one in state["entries"]]
+        with self._file.changing() as now:
+            now.update(state)
+
+    def rewind(self, closed: Iterable[str]) -> None:
+        """Lets of all dead ends exactly these be closed, as they were at an earlier time.
+
+        One that came later goes; one that was revoked since does not come back.
+        """
+        then = set(closed)
+        with self._file.changing() as state:
+            kept: list[dict[str, Any]] = []
+            for one in state["entries"]:
+                if one["id"] in then:
+                    one["reopened"] = ""
+                elif one["is"] == DeadEnd.operation and not one["reopened"]:
+                    continue
+                kept.append(one)
+            state["entries"] = kept
 
     def link(self, entry: str, record: str) -> None:
         """Notes which record of long-term memory was written of an entry."""

@@ -60,6 +60,8 @@ _TEXT = 200
 """Characters of a failure's text that a dead end keeps."""
 _ADVISED = 5
 """Capabilities that a section shows."""
+_MOST_SAVED = 50_000
+"""Characters of what was learned that go into a run's snapshots."""
 _SKIPPED = ("respond",)
 """Actions that are no capability: they end the turn."""
 
@@ -89,7 +91,9 @@ class _ActivityState(Value):
 
     current: str = START
     closed: tuple[str, ...] = ()
-    """Ids of the dead ends in force."""
+    """Ids of the dead ends in force; only where `learned` was too much to save."""
+    learned: Mapping[str, Any] | None = None
+    """What was known, so that a replay knows no more; None where that was too much to save."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,13 +174,14 @@ class JudgmentModule:
         self._reopen_after = reopen_after
         self._ask = ask
         self._memory = memory
+        self._detached = False
         self._forget()
 
     def _forget(self) -> None:
         self._current = START
         self._consulted: Consultation | None = None
         self._goal = ""
-        self._asked: set[str] = set()
+        self._answers: dict[str, bool] = {}
         self._reopened: dict[str, DeadEnd] = {}
 
     def _version_of(self, name: str) -> str | None:
@@ -264,10 +269,12 @@ class JudgmentModule:
         self._reopened |= {name: now_open[name] for name in opened if name in now_open}
 
     async def _says_yes(self, question: str) -> bool:
-        if self._ask is None or question in self._asked:
+        if self._ask is None:
             return False
-        self._asked.add(question)
-        return await self._ask(question)
+        if question not in self._answers:
+            self._answers[question] = False  # one that fails is not asked again
+            self._answers[question] = await self._ask(question)
+        return self._answers[question]
 
     async def _drop_revoked(self) -> None:
         if self._memory is None:
@@ -376,12 +383,22 @@ class JudgmentModule:
     # ---- State ----
 
     def save_state(self) -> Mapping[str, Any]:
-        """Where the activity stands, and which dead ends are in force; the rest is in the file."""
-        closed = tuple(one.id for one in self.judgment.dead_ends() if one.closes)
-        return _ActivityState(current=self._current, closed=closed).model_dump(mode="json")
+        """Where the activity stands, and what was learned.
+
+        Of more than 50,000 characters that were learned nothing is saved but the dead ends: the
+        rest is in the file, and a replay takes it as it is now.
+        """
+        learned = self.judgment.learned()
+        kept = _ActivityState(current=self._current, learned=learned)
+        if len(json.dumps(learned)) > _MOST_SAVED:
+            closed = tuple(one.id for one in self.judgment.dead_ends() if one.closes)
+            kept = _ActivityState(current=self._current, closed=closed)
+        return kept.model_dump(mode="json")
 
     def load_state(self, state: Mapping[str, Any]) -> None:
         """Continues from a saved state; what was learned since in the shared file stays.
+
+        Where the module is detached, it knows what was known then.
 
         Raises:
             StateError: It is none.
@@ -389,6 +406,19 @@ class JudgmentModule:
         loaded = module_state(_ActivityState, state, self.name)
         self._forget()
         self._current = loaded.current
+        if self._detached and loaded.learned is not None:
+            self.judgment.put_back(loaded.learned)
+        elif self._detached:
+            self.judgment.rewind(loaded.closed)
+
+    def detach(self) -> None:
+        """For a replay or a fork: reads the file, and then neither writes it nor asks a model.
+
+        Raises:
+            JudgmentError: The file cannot be read.
+        """
+        self.judgment.detach()
+        self._detached, self._ask, self._memory = True, None, None
 
     def reset_state(self) -> None:
         """Forgets the activity; what was learned stays."""

@@ -95,6 +95,16 @@ class StateFile:
         path = self._file()
         return path.with_name(f"{path.name}.good")
 
+    def detached(self) -> StateFile:
+        """The same state in RAM: what is changed there does not reach the file.
+
+        Raises:
+            JudgmentError: Neither the file nor its copy can be read.
+        """
+        held = StateFile(None)
+        held._state = parsed_state(_written(self.read()))
+        return held
+
     def exists(self) -> bool:
         """Whether there is a state, or a copy of one."""
         if self.path is None:

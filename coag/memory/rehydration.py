@@ -83,6 +83,10 @@ class MemoryDynamicsModule:
         self._heard = ""
         """Id of the last percept that moved the mood."""
 
+    def detach(self) -> None:
+        """For a replay or a fork: the mood of this memory does not move with it."""
+        self.dynamics = self.dynamics.apart()
+
     async def observe(self, event: Percept | Outcome) -> None:
         """Takes on some of the feeling of what a person says."""
         if not isinstance(event, Percept) or event.kind is not PerceptKind.MESSAGE:

@@ -17,7 +17,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol, cast, runtime_checkable
 
-from coag.agent import CoagAgent, Mind, RecoveredState, rebuild, takes_rebuild, twin
+from coag.agent import (
+    CoagAgent,
+    Mind,
+    RecoveredState,
+    detach_modules,
+    rebuild,
+    takes_rebuild,
+    twin,
+)
 from coag.context import WorkingMemory
 from coag.cycle import Deps, run_turn
 from coag.errors import CoagError, ConfigurationError, ResumeError, TraceError
@@ -440,6 +448,7 @@ async def _restored(
     async with AsyncExitStack() as opened:
         built = await rebuild(past.run, Rebuild(purpose="fork", model=changes.model), trusted)
         opened.push_async_callback(built.close)
+        detach_modules(built)
         environment = built.environment
         copied, put_back = is_copy(environment), False
         if environment is not None:

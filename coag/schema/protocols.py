@@ -157,6 +157,19 @@ class Resettable(Protocol):
         ...
 
 
+@runtime_checkable
+class Detachable(Protocol):
+    """A cognitive module over something that outlives it, such as a file that agents share.
+
+    A replay or a fork builds a run's agent again and detaches its modules: to look at a run
+    changes nothing.
+    """
+
+    def detach(self) -> None:
+        """From now on reads what is there, and keeps what it learns to itself."""
+        ...
+
+
 class Environment(Protocol):
     """What an agent acts in, where it can give its whole state and be put back into it.
 

@@ -88,6 +88,7 @@ class IntentionModule:
         self.intentions = intentions
         self._kinds = ("time", "event", "context") if times else ("event", "context")
         self._taker = f"module-{id(self)}"
+        self._detached = False
         self._perceived: tuple[str, ...] = ()
         self._tainted = False
         """Whether the agent was shown untrusted text since its goal was set."""
@@ -105,7 +106,8 @@ class IntentionModule:
         """Takes a percept for an event and a context; ends the reminders that were perceived."""
         if not isinstance(event, Percept):
             if self._perceived:  # the outcome was flushed, and what was perceived before it, too
-                self.intentions.perceived(self._perceived)
+                if not self._detached:
+                    self.intentions.perceived(self._perceived)
                 self._perceived = ()
             if isinstance(event, RetrievalOutcome):
                 self._tainted = self._tainted or _is_tainted(event)
@@ -116,8 +118,13 @@ class IntentionModule:
         if event.kind is PerceptKind.REMINDER:
             self._perceived = (*self._perceived, event.id)
             return
-        self.intentions.happened(*_events_of(event), key=event.id)
-        await self.intentions.mentioned(event.content)
+        if not self._detached:
+            self.intentions.happened(*_events_of(event), key=event.id)
+            await self.intentions.mentioned(event.content)
+
+    def detach(self) -> None:
+        """For a replay or a fork: no reminder fires or ends by what happens there."""
+        self._detached = True
 
     # ---- Actions ----
 
