@@ -1,64 +1,70 @@
-"""A clerk with everything that outlives a run: judgment, reminders, awareness, all in files."""
+"""A stock agent whose recipe makes it again, in each of the forms that a replay may be given."""
 
 from __future__ import annotations
 
-import json
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any
 
-from coag.agent import CoagAgent
-from coag.awareness import Awareness, FolderStateStore
-from coag.judgment import JudgmentModule
-from coag.memory.consolidation import AtEvent, IntentionModule, Intentions
-from coag.memory.dynamics import MemoryDynamics
-from coag.models import ScriptedModel, ScriptedRequest
-from coag.tracing import Recipe
+from autogen_agentchat.agents import AssistantAgent
+from autogen_agentchat.messages import TextMessage
+from autogen_core import CancellationToken, FunctionCall
+from autogen_core.models import ChatCompletionClient
+from autogen_core.tools import Workbench
 
-
-def export(form: str) -> dict[str, Any]:
-    """Writes the report in a form."""
-    if form == "pdf":
-        return {"ok": False, "failure": "deterministic", "reason": "no PDF here"}
-    return {"ok": True, "written": f"report.{form}"}
+from coag.compat import RecordedAgent, Recorder, RecordingClient, RecordingWorkbench, Tool
+from coag.models import ScriptedModel, scripted_answers
+from coag.tracing import Recipe, RunFolder
 
 
-def wants_pdf(request: ScriptedRequest) -> str:
-    """Tries PDF first, then text."""
-    wishes = [("export", {"form": "pdf"}), ("export", {"form": "txt"})]
-    if "report.txt" in str(request.messages):
-        wishes = [("respond", {"text": "Done."})]
-    candidates = [
-        {"action": action, "arguments": json.dumps(given), "score": 0.9 - n / 10}
-        for n, (action, given) in enumerate(wishes)
-    ]
-    return json.dumps({"situation": "A report is wanted.", "candidates": candidates})
+def in_stock(item: str) -> str:
+    """How many there are."""
+    return f"3 {item}s"
 
 
-def reminders(folder: Path) -> Intentions:
-    """What the clerk wants to be reminded of."""
-    return Intentions(MemoryDynamics("assistant", path=folder / "mind.db", owner="clerk"))
-
-
-def clerk(*, files: str, logs: str, about: str = "export") -> CoagAgent:
-    """Exports a report; what it learns lies in a folder. Its recipe builds it again."""
-    folder = Path(files)
-    folder.mkdir(exist_ok=True)
-    intentions = reminders(folder)
-    intentions.add("Tell Ann about the report.", AtEvent(event=about, recurring=True))
-    return CoagAgent(
+def clerk(
+    client: ChatCompletionClient,
+    tools: Workbench | Sequence[Tool],
+    recorder: Recorder,
+    *,
+    form: str = "recorded",
+) -> object:
+    """The agent: `recorded`, `bare` (stock, over recording parts), `unwritten`, or `nothing`."""
+    if form == "nothing":
+        return "clerk"
+    if form == "unwritten":
+        assert isinstance(tools, Workbench)
+        return AssistantAgent("clerk", client, workbench=tools)
+    agent = AssistantAgent(
         "clerk",
-        ScriptedModel(wants_pdf),
-        tools=[export],
-        modules=[
-            JudgmentModule(folder / "judgment.json", close_after=1),
-            IntentionModule(intentions),
-            Awareness(store=FolderStateStore(folder / "states")),
-        ],
-        depth="compact",
-        proposal="json",
-        logs=logs,
-        recipe=Recipe(
-            factory="kits.clerks:clerk",
-            arguments={"files": files, "logs": logs, "about": about},
-        ),
+        RecordingClient(client, recorder),
+        workbench=RecordingWorkbench(tools, recorder),
+        reflect_on_tool_use=True,
     )
+    return agent if form == "bare" else RecordedAgent(agent, recorder)
+
+
+def clerk_again(*, form: str) -> Callable[..., object]:
+    """What the recipe names."""
+    return partial(clerk, form=form)
+
+
+def recorder_in(logs: Path, form: str = "recorded") -> Recorder:
+    recipe = Recipe(factory="kits.clerks:clerk_again", arguments={"form": form})
+    return Recorder(logs, agent="clerk", recipe=recipe)
+
+
+async def clerks_run(logs: Path, form: str) -> RunFolder:
+    """A finished run of two turns, from two people, and a reset."""
+    recorder = recorder_in(logs, form)
+    call = FunctionCall(id="1", name="in_stock", arguments='{"item": "cup"}')
+    model = ScriptedModel(scripted_answers([[call], "3 cups.", "Again: 3."]))
+    agent = clerk(model, [in_stock], recorder)
+    assert isinstance(agent, RecordedAgent)
+    for said in (("How many cups?",), ("Are you sure?", "Say it!")):
+        messages = [TextMessage(content=text, source="user") for text in said]
+        messages += [TextMessage(content="I ask, too.", source="chief")]
+        await agent.on_messages(messages, CancellationToken())
+    await agent.on_reset(CancellationToken())
+    await agent.close()
+    return recorder.folder

@@ -6,7 +6,7 @@ import hashlib
 from pathlib import Path
 
 import pytest
-from kits.clerks import clerk
+from kits.report_clerks import clerk
 
 from coag.judgment import DeadEnd, Judgment, Origin
 from coag.proof import Changes, fork, replay, verify, why
@@ -40,9 +40,11 @@ async def test_replays_forks_and_looks_change_no_file_of_a_module(
 ) -> None:
     before = digests(tmp_path / "files")
     assert {"judgment.json", "mind.db"} <= set(before)
-    await replay(run, trust=["kits.clerks"])
-    await fork(run, "1.proposal", logs=tmp_path / "forks", trust=["kits.clerks"])
-    await fork(run, "1", Changes(depth="full"), logs=tmp_path / "more", trust=["kits.clerks"])
+    await replay(run, trust=["kits.report_clerks"])
+    await fork(run, "1.proposal", logs=tmp_path / "forks", trust=["kits.report_clerks"])
+    await fork(
+        run, "1", Changes(depth="full"), logs=tmp_path / "more", trust=["kits.report_clerks"]
+    )
     assert verify(run) == []
     why(run, 1)
     assert digests(tmp_path / "files") == before
@@ -60,7 +62,7 @@ async def test_a_replay_has_the_dead_ends_of_its_run_and_no_later_ones(
     )  # fmt: skip
     state.reflect(later)
     state.reopen({closed.id: "PDF was installed"})
-    report = await replay(run, trust=["kits.clerks"])
+    report = await replay(run, trust=["kits.report_clerks"])
     assert report.same, report.divergence
     assert len(state.entries()) == 2
 
@@ -68,8 +70,8 @@ async def test_a_replay_has_the_dead_ends_of_its_run_and_no_later_ones(
 async def test_a_dead_end_that_closed_in_the_run_closes_in_the_fork(
     run: RunFolder, tmp_path: Path
 ) -> None:
-    report = await fork(run, "2", logs=tmp_path / "forks", trust=["kits.clerks"])
-    every = [one.record for one in read_trace(RunFolder(report.run).trace_path)]
+    report = await fork(run, "2", logs=tmp_path / "forks", trust=["kits.report_clerks"])
+    every = [one.body for one in read_trace(RunFolder(report.run).trace_path)]
     judged = [one for one in every if isinstance(one, EvaluationOutcome)]
     rules = {v.constraint for one in judged for e in one.evaluations for v in e.verdicts}
     assert "judgment_dead_ends" in rules

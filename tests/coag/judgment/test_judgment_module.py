@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -217,3 +218,16 @@ async def test_versions_of_packages_are_known_and_a_function_may_give_those_of_t
     await agent(module).run(task="Export the report.")
     (dead,) = module.judgment.dead_ends()
     assert str(dead.reopen[0]) == "another version of export than 3"
+
+
+async def test_an_answer_reopens_every_dead_end_that_waits_for_it() -> None:
+    async def ask(question: str) -> bool:
+        return True
+
+    module = JudgmentModule(ask=ask)
+    question = ModelSaysYes(question="Is there PDF now?")
+    module.judgment.reflect(
+        dead_end("user", question), replace(dead_end("user", question), topic="PDF of the year")
+    )
+    await agent(module).run(task="Export the report.")
+    assert module.judgment.dead_ends() == ()
