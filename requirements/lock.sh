@@ -46,5 +46,20 @@ resolve requirements/lowest.txt "Every requirement of pyproject.toml at its lowe
     "${extras[@]}" --constraint build/lowest-bounds.txt \
     pyproject.toml requirements/run.in requirements/test.in
 
+resolve requirements/bench.txt "What the public benchmarks need: run.txt, the tests, the packages." \
+    --extra ui --extra evals --extra openai --constraint requirements/dev.txt \
+    pyproject.toml requirements/run.in requirements/bench.in
+
+# Packages that are installed without what they ask for: their own files, as they are named.
+echo "Hashing requirements/bench-alone.txt..."
+rm -rf build/alone && mkdir -p build/alone
+"$tools/bin/python" -m pip download --quiet --no-deps --dest build/alone --requirement requirements/bench-alone.in
+{ echo "# The benchmarks that are installed without what they ask for."
+  echo "# Hashed by \`make lock\`."
+  while read -r name; do
+      wheel=("build/alone/$(tr '-' '_' <<<"${name%%==*}")-"*.whl)
+      printf '%s \\\n    %s\n' "$name" "$("$tools/bin/python" -m pip hash "${wheel[0]}" | tail -n 1)"
+  done < <(grep -v '^#' requirements/bench-alone.in); } >requirements/bench-alone.txt
+
 resolve requirements/docs.txt "What making the documentation site needs." requirements/docs.in
 resolve requirements/mutants.txt "What \`make mutants\` needs." requirements/mutants.in

@@ -26,7 +26,10 @@ from case_study.bench.running import chosen, play, results_of
 from coag.errors import UnknownNameError
 from coag.schema import from_import_name
 
-BENCHMARKS: dict[str, str] = {}
+BENCHMARKS: dict[str, str] = {
+    "tau2": "case_study.bench.tau2:Tau2",
+    "bfcl": "case_study.bench.bfcl:Bfcl",
+}
 """By name, where the class of each stands; it is imported when it is asked for."""
 
 

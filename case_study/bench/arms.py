@@ -54,6 +54,10 @@ class EnvironmentWorkbench(Workbench):
         self._run = run
         self.executed: list[Executed] = []
 
+    def offer(self, schemas: Sequence[ToolSchema]) -> None:
+        """Offers these tools from now on."""
+        self._schemas = list(schemas)
+
     async def list_tools(self) -> list[ToolSchema]:
         """What is offered."""
         return self._schemas
@@ -107,6 +111,8 @@ class Setup:
     """Rounds of tool use a turn."""
     seconds: float = 600.0
     """For one turn."""
+    context: Callable[[], CoagContext[Any]] = CoagContext[Any]
+    """Makes what keeps the state that the rules judge by."""
 
 
 @dataclass(slots=True)
@@ -173,12 +179,13 @@ def player_of(arm: Arm, setup: Setup) -> Player:
                 workbench=setup.workbench,
                 system_message=setup.system_message,
                 constraints=list(setup.rules),
+                model_context=setup.context(),
                 depth=arm,
                 bounds=Bounds(cycles=setup.most_calls + 10),
             ),
             setup.seconds,
         )
-    heard = CoagContext[Any]() if arm == "guarded" else None
+    heard = setup.context() if arm == "guarded" else None
     workbench: Workbench = setup.workbench
     if heard is not None:
         workbench = ConstrainedWorkbench(workbench, constraints=setup.rules, context=heard)

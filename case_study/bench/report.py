@@ -9,7 +9,7 @@ from typing import Any
 from case_study.bench.protocol import Benchmark, CaseResult
 from case_study.bench.running import of_arm
 from case_study.pages import markdown_table
-from coag.evals import PairedComparison, compare, wilson, with_holm
+from coag.evals import PairedComparison, compare, wilson, with_holm, worst_of_k
 
 
 def figures(results: Sequence[CaseResult], metrics: Mapping[str, str]) -> dict[str, Any]:
@@ -47,6 +47,26 @@ def _values(results: Sequence[CaseResult], name: str) -> dict[tuple[str, int], b
     return {key: bool(value) if rates else value for key, value in values.items()}
 
 
+def reliability(results: Sequence[CaseResult], name: str) -> dict[int, float]:
+    """pass^k of a metric by k: the share of cases that succeed in all of k trials.
+
+    Estimated without bias from the trials of each case, as tau-bench does. Empty where a case was
+    played once only. All cases have to have the same number of trials to be counted for the
+    highest k; those with fewer count for the lower ones.
+    """
+    trials: dict[str, list[bool]] = {}
+    for one in results:
+        if name in one.metrics:
+            trials.setdefault(one.case, []).append(one.metrics[name] == 1)
+    most = max(map(len, trials.values()), default=0)
+    if most < 2:
+        return {}
+    return {
+        k: fmean(worst_of_k(sum(one), len(one), k) for one in trials.values() if len(one) >= k)
+        for k in range(1, most + 1)
+    }
+
+
 def as_json(
     benchmark: Benchmark, policy: str, results: Sequence[CaseResult], arms: Sequence[str]
 ) -> dict[str, Any]:
@@ -56,6 +76,11 @@ def as_json(
         {
             "agent": arm,
             **figures(of_arm(results, arm), benchmark.metrics),
+            "pass^k": {
+                name: {str(k): round(value, 4) for k, value in found.items()}
+                for name in benchmark.metrics
+                if (found := reliability(of_arm(results, arm), name))
+            },
             "suites": {
                 suite: figures(
                     [one for one in of_arm(results, arm) if one.suite == suite], benchmark.metrics
@@ -94,6 +119,7 @@ def as_markdown(benchmark: Benchmark, results: Sequence[CaseResult], arms: Seque
         rows,
         "llr" + "r" * (len(names) + 1),
     )
+    text += _all_of_k(results, arms, names[0])
     compared = comparisons(results, arms, benchmark.metrics)
     if compared:
         lines = [
@@ -104,6 +130,20 @@ def as_markdown(benchmark: Benchmark, results: Sequence[CaseResult], arms: Seque
         text += "\n\n" + markdown_table(head, lines, "llrrr")
     broken = sum(one.broken for one in results)
     return text + (f"\n\nBroken and not counted: {broken}.\n" if broken else "\n")
+
+
+def _all_of_k(results: Sequence[CaseResult], arms: Sequence[str], name: str) -> str:
+    """A table of pass^k of a metric, where cases were played more than once."""
+    found = {arm: reliability(of_arm(results, arm), name) for arm in arms}
+    most = max(map(len, found.values()), default=0)
+    if most < 2:
+        return ""
+    rows = [
+        [arm, *(f"{values[k]:.3f}" if k in values else "-" for k in range(1, most + 1))]
+        for arm, values in found.items()
+    ]
+    head = [f"{_words(name)}: agent", *(f"pass^{k}" for k in range(1, most + 1))]
+    return "\n\n" + markdown_table(head, rows, "l" + "r" * most)
 
 
 def _rate(values: Sequence[float]) -> str:

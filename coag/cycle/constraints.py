@@ -422,6 +422,10 @@ class NamedConstraint:
     name: str
     judge: Constraint
 
+    def passes(self, action: str) -> bool:
+        """Whether it is known without asking that the constraint is not about this action."""
+        return isinstance(self.judge, ActionRule) and action not in self.judge.actions
+
     def verdict(
         self,
         candidate: Candidate,
@@ -597,6 +601,9 @@ class ConstraintSet:
         verdicts: list[Verdict] = []
         states, projections = _copies(state), _copies(projection)
         for constraint in self._pinned:
+            if constraint.passes(candidate.action):
+                verdicts.append(Verdict(allowed=True, constraint=constraint.name))
+                continue
             own = candidate.model_copy(update={"arguments": deepcopy(candidate.arguments)})
             copies = (own, next(states), next(projections))
             verdicts.append(constraint.verdict(*copies, self.seconds, known))

@@ -72,7 +72,11 @@ def test_no_lock_file_with_addresses_is_kept(repository_files: list[Path]) -> No
 
 
 @pytest.mark.parametrize(
-    "name", ["run.txt", "dev.txt", "docs.txt", "mutants.txt", "lowest.txt", "newest.txt"]
+    "name",
+    [
+        *("run.txt", "dev.txt", "docs.txt", "mutants.txt", "lowest.txt", "newest.txt"),
+        *("bench.txt", "bench-alone.txt"),
+    ],
 )
 def test_requirements_are_pinned_by_hash_and_carry_no_address(repository: Path, name: str) -> None:
     text = (repository / "requirements" / name).read_text(encoding="utf-8")
