@@ -276,6 +276,7 @@ class Bfcl:
         return CaseResult(
             case=case.id,
             suite=case.suite,
+            kind=acting.kind if acting else "",
             arm=arm,
             policy=policy,
             seed=seed,
@@ -317,19 +318,25 @@ def policy_for(row: Mapping[str, Any], suite: str, policy: str, seed: int) -> In
     """
     every = docs_of(row)
     turns = [[step_of(call, every) for call in calls] for calls in row["ground_truth"]]
-    following = {turn: _missing_at(turn, row, turns) for turn in missing_turns(row, suite)}
+    following = {
+        turn: _missing_at(turn, row, turns)
+        for turn in missing_turns(row, suite)
+        if any(turns[turn + 1 :])
+    }
     if policy == "golden":
         return InventingPolicy(turns, following, None, insists=False)
     # The same inventions for each of them: they differ in what follows a refusal.
     dice = random.Random(f"bfcl {seed} {row['id']}")
-    drawn = INVENTIONS[policy] if policy in INVENTIONS else dice.choice(list(INVENTIONS.values()))
+    kind = policy if policy in INVENTIONS else dice.choice(list(INVENTIONS))
 
     def invent(missing: Missing) -> Step:
         absent = {name for turn in following for name in added_at(row, turn)}
         offered = {name: doc for name, doc in every.items() if name not in absent}
-        return drawn(missing, offered, dice)
+        return INVENTIONS[kind](missing, offered, dice)
 
-    return InventingPolicy(turns, following, invent, insists=policy == "insisting")
+    made = InventingPolicy(turns, following, invent, insists=policy == "insisting")
+    made.kind = kind if following else ""
+    return made
 
 
 def _missing_at(turn: int, row: Mapping[str, Any], turns: Sequence[Sequence[Step]]) -> Missing:

@@ -139,8 +139,8 @@ class InventingPolicy:
         self._waiting = deque[Step]()
         self._missing: Missing | None = None
         self._tried = 0
-        self.invented: list[Step] = []
-        """What it made up so far."""
+        self.kind = ""
+        """Which of `INVENTIONS` it makes up; empty for none."""
 
     def begin(self, turn: int) -> None:
         """The user has said what begins this turn."""
@@ -162,6 +162,5 @@ class InventingPolicy:
             return _DONE
         if self._tried == 0 or (self._insists and self._tried < MOST_INSISTING):
             self._tried += 1
-            self.invented.append(self._invent(self._missing))
-            return self.invented[-1]
+            return self._invent(self._missing)
         return _QUESTION

@@ -87,6 +87,12 @@ def as_json(
                 )
                 for suite in dict.fromkeys(one.suite for one in results)
             },
+            "kinds": {
+                kind: figures(
+                    [one for one in of_arm(results, arm) if one.kind == kind], benchmark.metrics
+                )
+                for kind in dict.fromkeys(one.kind for one in results if one.kind)
+            },
         }
         for arm in arms
     ]
@@ -107,15 +113,14 @@ def as_json(
 def as_markdown(benchmark: Benchmark, results: Sequence[CaseResult], arms: Sequence[str]) -> str:
     """The tables of a run: suites and arms, then each arm compared with the first."""
     names = list(benchmark.metrics)
-    suites = list(dict.fromkeys(one.suite for one in results))
     rows: list[list[str]] = []
-    for suite in [*suites, *(["all"] if len(suites) > 1 else [])]:
+    for title, group in _groups(results).items():
         for arm in arms:
-            own = [one for one in of_arm(results, arm) if suite in (one.suite, "all")]
+            own = of_arm(group, arm)
             cells = [_rate([r.metrics[n] for r in own if n in r.metrics]) for n in names]
-            rows.append([suite, arm, str(len(own)), *cells, str(sum(one.calls for one in own))])
+            rows.append([title, arm, str(len(own)), *cells, str(sum(one.calls for one in own))])
     text = markdown_table(
-        ["suite", "agent", "cases", *(_words(name) for name in names), "calls"],
+        ["cases of", "agent", "cases", *(_words(name) for name in names), "calls"],
         rows,
         "llr" + "r" * (len(names) + 1),
     )
@@ -144,6 +149,18 @@ def _all_of_k(results: Sequence[CaseResult], arms: Sequence[str], name: str) -> 
     ]
     head = [f"{_words(name)}: agent", *(f"pass^{k}" for k in range(1, most + 1))]
     return "\n\n" + markdown_table(head, rows, "l" + "r" * most)
+
+
+def _groups(results: Sequence[CaseResult]) -> dict[str, list[CaseResult]]:
+    """The results by suite, by kind and all; what is the same as a larger group is left out."""
+    groups: dict[str, list[CaseResult]] = {}
+    for one in results:
+        groups.setdefault(one.suite, []).append(one)
+    for one in results:
+        if one.kind:
+            groups.setdefault(f"kind: {one.kind}", []).append(one)
+    parts = {title: group for title, group in groups.items() if len(group) < len(results)}
+    return {**parts, "all": list(results)} if parts else groups
 
 
 def _rate(values: Sequence[float]) -> str:

@@ -178,16 +178,22 @@ class Ticketed:
     def end_of_golden(self) -> tuple[str, str]:
         """Digests of account and phone after the golden actions.
 
-        tau2's own check runs these outside of solo mode, where the phone does not hear of changes
-        of the account, and so never finds the same.
+        tau2's own check runs these in a way in which the phone does not hear of changes of the
+        account, and so finds a difference in one of five golden runs.
         """
-        for one in self._criteria.actions or []:
-            self.call(one.name, one.arguments)
+        for name, arguments in golden_of(self.task):
+            self.call(name, arguments)
         return self._left()
 
     @property
     def _criteria(self) -> Any:
         return self.task.evaluation_criteria
+
+
+def golden_of(task: Any) -> list[tuple[str, Mapping[str, Any]]]:
+    """The golden actions of a ticket: names and arguments."""
+    actions: Sequence[Any] = task.evaluation_criteria.actions or []
+    return [(str(one.name), dict(one.arguments)) for one in actions]
 
 
 @cache
@@ -305,8 +311,7 @@ def plan_for(task: Any, policy: str, seed: int) -> Plan:
     if policy != "golden" and policy not in _TEMPERS:
         raise UnknownNameError("policy", policy, ["golden", *_TEMPERS])
     ticket = read_ticket(task.ticket)
-    golden = [(one.name, one.arguments) for one in task.evaluation_criteria.actions or []]
-    before = Ticketed(task)
+    golden, before = golden_of(task), Ticketed(task)
     tasks = tasks_of(golden, _known(before.environment, ticket.phone))
     if golden and golden[-1][0] == "transfer_to_human_agents":
         checks = tuple(one for check in tasks[-1].checks for one in _sim_of(check, before))

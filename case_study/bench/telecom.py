@@ -244,8 +244,8 @@ def _line(data: Mapping[str, Any]) -> Line:
 def _account(state: TelecomState, data: Any) -> dict[str, Any]:
     """What records of the account say; a list of bills, or one object."""
     if isinstance(data, list):
-        entries = [one for one in cast("list[Any]", data) if isinstance(one, dict)]
-        bills = {one["bill_id"]: one["status"] for one in entries if "bill_id" in one}
+        entries = cast("list[dict[str, Any]]", data)
+        bills = {str(one["bill_id"]): str(one["status"]) for one in entries if "bill_id" in one}
         return {"bills": {**state.bills, **bills}} if bills else {}
     if not isinstance(data, dict):
         return {}

@@ -151,7 +151,7 @@ def test_a_switch_that_was_turned_is_not_turned_back() -> None:
 
 def test_data_is_refueled_as_much_as_is_wanted_where_it_is_used_up_and_the_price_is_known() -> None:
     ready = after(ticket(ABROAD), ("get_data_usage", USED_UP), ("get_details_by_id", PLAN))
-    call = {"customer_id": "C1001", "line_id": "L1002", "gb_amount": 2.0}
+    call: dict[str, Any] = {"customer_id": "C1001", "line_id": "L1002", "gb_amount": 2.0}
     named = ("amount_is_wanted", "at_most_two_gb", "price_is_known", "data_is_used_up")
     for name in named:
         assert_allows(RULES[name], "refuel_data", ready, **call)
@@ -171,7 +171,7 @@ def test_a_silent_ticket_may_leave_the_amount_to_the_agent() -> None:
 
 
 def test_bills_are_paid_in_the_order_of_the_policy() -> None:
-    call = {"customer_id": "C1001", "bill_id": "B1"}
+    call: dict[str, Any] = {"customer_id": "C1001", "bill_id": "B1"}
     begun = ticket(SUSPENDED)
     assert_forbids(RULES["bill_is_overdue"], "send_payment_request", begun, **call)
     due = after(begun, ("get_bills_for_customer", [{"bill_id": "B1", "status": "Overdue"}]))
@@ -183,7 +183,7 @@ def test_bills_are_paid_in_the_order_of_the_policy() -> None:
         sent, ("check_payment_request", "You have a payment request for bill B1 of 65 USD.")
     )
     assert_allows(RULES["request_checked"], "make_payment", read)
-    line = {"customer_id": "C1001", "line_id": "L1002"}
+    line: dict[str, Any] = {"customer_id": "C1001", "line_id": "L1002"}
     paid = after(read, ("make_payment", "Payment of 65 USD has been made for bill B1."))
     assert_forbids(RULES["bills_are_paid"], "resume_line", paid, **line)
     seen = after(paid, ("get_bills_for_customer", [{"bill_id": "B1", "status": "Paid"}]))
@@ -195,7 +195,7 @@ def test_bills_are_paid_in_the_order_of_the_policy() -> None:
 def test_a_line_whose_contract_has_ended_stays_suspended_and_goes_to_a_human() -> None:
     ended = {**LINE, "status": "Suspended", "contract_end_date": "2025-01-31"}
     state = after(ticket(SUSPENDED), ("get_details_by_id", ended))
-    call = {"customer_id": "C1001", "line_id": "L1002"}
+    call: dict[str, Any] = {"customer_id": "C1001", "line_id": "L1002"}
     assert_forbids(RULES["contract_runs"], "resume_line", state, **call)
     assert_allows(RULES["transfer_is_needed"], "transfer_to_human_agents", state, summary="")
     assert_forbids(RULES["transfer_is_needed"], "transfer_to_human_agents", ticket(SUSPENDED))
