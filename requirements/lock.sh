@@ -47,7 +47,7 @@ resolve requirements/lowest.txt "Every requirement of pyproject.toml at its lowe
     pyproject.toml requirements/run.in requirements/test.in
 
 resolve requirements/bench.txt "What the public benchmarks need: run.txt, the tests, the packages." \
-    --extra ui --extra evals --extra openai --constraint requirements/dev.txt \
+    --extra ui --extra evals --extra openai \
     pyproject.toml requirements/run.in requirements/bench.in
 
 # Packages that are installed without what they ask for: their own files, as they are named.
