@@ -23,7 +23,7 @@ ClauseRule = tuple[str, Constraint]
 _CLAUSES: dict[str, ClauseRule] = {}
 
 
-def _clause(sentence: str, *actions: str) -> Callable[[Callable[..., str | None]], Any]:
+def rule_beside(sentence: str, *actions: str) -> Callable[[Callable[..., str | None]], Any]:
     """A rule for these actions, kept with the sentence of the policy that it holds."""
 
     def add(function: Callable[..., str | None]) -> Any:
@@ -41,7 +41,7 @@ def _needs(value: object, tool: str) -> str | None:
 # ---- The account ----
 
 
-@_clause(
+@rule_beside(
     "You must first identify the customer.",
     *sorted({*CHANGES, "get_bills_for_customer", "get_data_usage", "transfer_to_human_agents"}),
 )
@@ -50,7 +50,7 @@ def customer_identified(state: TelecomState) -> str | None:
     return _needs(state.customer, "get_customer_by_phone with the ticket's number")
 
 
-@_clause(
+@rule_beside(
     "Apply the refueled data to the line associated with the phone number the user provided.",
     *("refuel_data", "enable_roaming", "disable_roaming", "resume_line", "suspend_line"),
 )
@@ -64,7 +64,7 @@ def own_line(state: TelecomState, line_id: str) -> str | None:
     return None
 
 
-@_clause(
+@rule_beside(
     "The send payement request tool will not check if the bill is overdue. You should always check "
     "that the bill is overdue before sending a payment request.",
     "send_payment_request",
@@ -77,7 +77,7 @@ def bill_is_overdue(state: TelecomState, bill_id: str) -> str | None:
     return None if status == "Overdue" else f"bill {bill_id} is {status}, not Overdue"
 
 
-@_clause(
+@rule_beside(
     "A user can only have one bill in the AWAITING PAYMENT status at a time.",
     "send_payment_request",
 )
@@ -87,7 +87,7 @@ def one_bill_awaits(state: TelecomState) -> str | None:
     return f"bill {awaiting[0]} awaits payment already" if awaiting else None
 
 
-@_clause(
+@rule_beside(
     "You can only do so if the ticket specifies that the user has given you the permission to make "
     "payments!",
     *("send_payment_request", "make_payment"),
@@ -97,7 +97,7 @@ def may_pay(state: TelecomState) -> str | None:
     return None if state.ticket.may_pay else "the ticket gives no permission to make payments"
 
 
-@_clause(
+@rule_beside(
     "Check their payment requests using the check_payment_request tool.",
     "make_payment",
 )
@@ -106,7 +106,7 @@ def request_checked(state: TelecomState) -> str | None:
     return _needs(state.request, "check_payment_request")
 
 
-@_clause(
+@rule_beside(
     "You are allowed to lift the suspension after the user has paid all their overdue bills.",
     "resume_line",
 )
@@ -118,7 +118,7 @@ def bills_are_paid(state: TelecomState) -> str | None:
     return f"bill {due[0]} is {state.bills[due[0]]}: it has to be paid first" if due else None
 
 
-@_clause(
+@rule_beside(
     "You are not allowed to lift the suspension if the line's contract end date is in the past, "
     "even if the user has paid all their overdue bills.",
     "resume_line",
@@ -131,7 +131,7 @@ def contract_runs(state: TelecomState, line_id: str) -> str | None:
     return None
 
 
-@_clause(
+@rule_beside(
     "The maximum amount of data that can be refueled is 2GB.",
     "refuel_data",
 )
@@ -144,7 +144,7 @@ def at_most_two_gb(state: TelecomState, gb_amount: float, line_id: str) -> str |
     return None
 
 
-@_clause(
+@rule_beside(
     "To refuel data you should: Know how much data they want to refuel",
     "refuel_data",
 )
@@ -156,7 +156,7 @@ def amount_is_wanted(state: TelecomState, gb_amount: float) -> str | None:
     return None if gb_amount == wanted else f"the customer wants {wanted:g} GB, not {gb_amount:g}"
 
 
-@_clause(
+@rule_beside(
     "To refuel data you should: ... Confirm the price",
     "refuel_data",
 )
@@ -168,7 +168,7 @@ def price_is_known(state: TelecomState, line_id: str) -> str | None:
     return f"the price {_UNKNOWN.format(f'get_details_by_id({line.plan!r})')}"
 
 
-@_clause(
+@rule_beside(
     "If the user's data usage for a line exceeds the plan's data limit, data connectivity will be "
     "lost. You can add more data to the line by 'refueling' data",
     "refuel_data",
@@ -181,7 +181,7 @@ def data_is_used_up(state: TelecomState, line_id: str) -> str | None:
     return None if over else f"line {line_id} has data left"
 
 
-@_clause(
+@rule_beside(
     "If a user is traveling outside their home network, you should check if the line is roaming "
     "enabled. If it is not, you should enable it at no cost for the user.",
     "enable_roaming",
@@ -207,7 +207,7 @@ def _switch(sentence: str, tool: str, reading: str, wanted: object, check: str, 
         return None if value == wanted else f"{what} is not so, as {check} has shown"
 
     judge.__name__ = f"{tool}_where_it_helps"
-    _clause(sentence, tool)(judge)
+    rule_beside(sentence, tool)(judge)
 
 
 _switch(
@@ -253,7 +253,7 @@ _switch(
 )
 
 
-@_clause(
+@rule_beside(
     'If check_apn_settings() shows "Incorrect" / MMSC URL is not set, guide the user to use '
     "reset_apn_settings() to reset the APN settings.",
     "reset_apn_settings",
@@ -266,7 +266,7 @@ def apn_is_wrong(state: TelecomState) -> str | None:
     return None if phone.apn_broken or phone.mmsc_missing else "the APN settings are right"
 
 
-@_clause(
+@rule_beside(
     'If check_network_mode_preference() shows "2G" or "3G", guide the user to use '
     'set_network_mode_preference(mode: str) with the mode "4g_5g_preferred".',
     "set_network_mode_preference",
@@ -281,7 +281,7 @@ def mode_is_old(state: TelecomState, mode: str) -> str | None:
     return None if now.startswith(("2g", "3g")) else f"the mode is {now} already"
 
 
-@_clause(
+@rule_beside(
     'If check_app_permissions(app_name="messaging") shows "storage" and "sms" permissions are not '
     "listed as granted, guide the user to use grant_app_permission",
     "grant_app_permission",
@@ -307,7 +307,7 @@ def _beyond_help(state: TelecomState) -> bool:
     return state.phone.sim == "locked" or ended or bool(used_up)
 
 
-@_clause(
+@rule_beside(
     "You should escalate to a human agent if and only if the request cannot be handled within the "
     "scope of your actions. ... You should try your best to resolve the issue before escalating",
     "transfer_to_human_agents",
@@ -319,7 +319,7 @@ def transfer_is_needed(state: TelecomState) -> str | None:
     return "nothing that was read is beyond your actions: go on, or check what is not known yet"
 
 
-@_clause(
+@rule_beside(
     "After resetting the APN settings, the user must be instructed to use reboot_device() for the "
     "changes to apply. / After you resume the line, the user will have to reboot their device",
     "respond",
@@ -329,7 +329,7 @@ def rebooted(state: TelecomState) -> str | None:
     return "the phone has to be restarted: call reboot_device" if state.phone.reboot_due else None
 
 
-@_clause(
+@rule_beside(
     "(The ticket:) They will consider the issue resolved when ...",
     "respond",
 )
