@@ -18,7 +18,7 @@ from coag._util.lazy import loaded_on_use
 from coag.models import ModelClient, ModelRequest, WrappedClient, cancellable
 
 from .approvers import ConsoleApprover, ScriptedApprover
-from .autogen_memory import AutoGenMemory
+from .autogen_memory import RECALLED, SITUATION, AutoGenMemory
 from .call_repair import repair_arguments
 from .components import (
     ConstraintConfig,
@@ -36,7 +36,7 @@ from .components import (
 )
 from .constrained_workbench import ConstrainedWorkbench
 from .exchanges import UNREADABLE, ended_as, status_of
-from .guarded_calls import GuardedResult
+from .guarded_calls import Guard, GuardedResult, GuardedTools, JudgedCall, make_guard
 from .recorder import Recorder, ToolAttempt
 from .recording import (
     RecordedAgent,
@@ -53,8 +53,9 @@ from .replaying import (
     ReplayingWorkbenchConfig,
 )
 from .resilient_client import Exchange, ResilientClient
-from .tool_runner import RESERVED, ToolRunner, read_result
-from .tools import Tool, ToolEffects, tool
+from .tool_arguments import completed_arguments
+from .tool_runner import OUTPUT_CHARACTERS, RESERVED, ToolRunner, output_of, read_result
+from .tools import UNUSABLE_SCHEMA, Tool, ToolEffects, effects_of, spec_of, tool
 
 if TYPE_CHECKING:
     from .enhanced_tools import EnhancedToolWorkbench, OperationsWorkbench
@@ -68,7 +69,15 @@ __all__ = [
     "ToolEffects",
     "RESERVED",
     "read_result",
+    "output_of",
+    "OUTPUT_CHARACTERS",
+    "completed_arguments",
+    "effects_of",
+    "spec_of",
+    "UNUSABLE_SCHEMA",
     "AutoGenMemory",
+    "RECALLED",
+    "SITUATION",
     "ConsoleApprover",
     "ScriptedApprover",
     "ImportedTool",
@@ -79,6 +88,10 @@ __all__ = [
     "load_workbench",
     "ConstrainedWorkbench",
     "GuardedResult",
+    "Guard",
+    "GuardedTools",
+    "JudgedCall",
+    "make_guard",
     "Part",
     "part_of",
     "get_part",

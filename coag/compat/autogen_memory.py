@@ -152,8 +152,7 @@ class Block:
         """
         block = None
         if text:
-            quoted = wrap_as_data(text, self.source, Trust.UNTRUSTED)
-            block = UserMessage(content=f"{self.head}\n{quoted}", source=self.source)
+            block = UserMessage(content=self.quoted(text), source=self.source)
         state = await context.save_state()
         if set(state) != {"messages"}:
             if block is not None and block not in await context.get_messages():
@@ -166,6 +165,10 @@ class Block:
         if after != before:
             dumped = [message.model_dump() for message in after]
             await context.load_state({**state, "messages": dumped})
+
+    def quoted(self, text: str) -> str:
+        """The block's content: its head, and the text as data."""
+        return f"{self.head}\n{wrap_as_data(text, self.source, Trust.UNTRUSTED)}"
 
     def is_of(self, message: LLMMessage) -> bool:
         """Whether a message is such a block."""
@@ -360,17 +363,26 @@ class AutoGenMemory(NamedComponent, Memory, Component[AutoGenMemoryConfig]):
             RecordStoreError: No memory could be asked.
         """
         request = last_request(await model_context.get_messages())
+        text, shown = await self.recalled(request)
+        await RECALLED.show(model_context, text)
+        return UpdateContextResult(memories=MemoryQueryResult(results=shown))
+
+    async def recalled(self, request: str) -> tuple[str, list[MemoryContent]]:
+        """What a prompt is to show for a request, a line for each record, and the records.
+
+        Raises:
+            RecordStoreError: No memory could be asked.
+        """
         recall = await self._recalled(request) if request else Recall()
         results = _contents(recall)
-        shown = MemoryQueryResult(results=_within(results, self._options["budget"]))
-        lines = [f"- {_line(result)}" for result in shown.results]
-        if len(shown.results) == len(results):
+        shown = _within(results, self._options["budget"])
+        lines = [f"- {_line(result)}" for result in shown]
+        if len(shown) == len(results):
             lines += [
                 f"- Something is known that does not come to mind, on: {one.cue}"
                 for one in recall.felt
             ]
-        await RECALLED.show(model_context, "\n".join(lines))
-        return UpdateContextResult(memories=shown)
+        return "\n".join(lines), shown
 
     async def clear(self) -> None:
         """Forgets everything of the memory's scope, for good; other scopes stay.

@@ -152,6 +152,15 @@ class AwarenessMemory(NamedComponent, Memory, Component[AwarenessMemoryConfig]):
             if self._perception is not None:
                 reading = self._perception.perceive(text_of(content), self.state)
                 raw = await cancellable(reading, cancellation_token)
+        await self.take(raw)
+
+    async def take(self, raw: Mapping[str, object]) -> None:
+        """Brings the situation up to date with what the adapter takes.
+
+        Raises:
+            AwarenessError: The domain cannot read it. The state is as it was.
+            RecordStoreError: The archive cannot be reached. The state is as it was.
+        """
         await self._engine.take(raw)
 
     async def query(

@@ -20,7 +20,7 @@ from coag.context import (
     nested_component,
     to_part,
 )
-from coag.cycle import ApprovalPolicy, ApproveFunction, ConstraintSet, OnlyTrusted, approvals_of
+from coag.cycle import ApprovalPolicy, ApproveFunction, OnlyTrusted
 from coag.errors import ConfigurationError, StateError
 from coag.schema import ActionCall, Constraint, Intent, TraceRecord, UnsettledAction
 
@@ -36,12 +36,11 @@ from .components import (
     tool_component,
     workbench_component,
 )
-from .guard_trace import GuardTrace
 from .guarded_calls import (
     NOTHING_DONE,
-    Guard,
     GuardedResult,
     Show,
+    make_guard,
     result_when_cancelled,
     show_event,
     text_result,
@@ -208,13 +207,15 @@ class ConstrainedWorkbench(NamedComponent, StaticStreamWorkbench):
         }
         own = CoagContext[Any]() if context is None else context
         settings = {key: self._arguments[key] for key in _SETTINGS}
-        self._guard = Guard(
+        self._guard = make_guard(
             name,
             own,
-            ConstraintSet(constraints, [own]),
-            approvals_of(approval, approve, own.clock, own.ids),
-            GuardTrace(None if logs is None else Path(logs), name, own.clock, settings),
             runner,
+            constraints=constraints,
+            approval=approval,
+            approve=approve,
+            logs=self._arguments["logs"],
+            settings=settings,
             parallel=parallel,
         )
 

@@ -12,8 +12,9 @@ from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Mappi
 from contextlib import asynccontextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from pathlib import Path
 from threading import Lock
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from autogen_core import CancellationToken
 from autogen_core.tools import TextResultContent, ToolResult
@@ -24,21 +25,26 @@ from coag.context import CoagContext
 from coag.cycle import (
     CURRENT_STATE,
     ActionRun,
+    ApprovalPolicy,
     Approvals,
+    ApproveFunction,
     ConstraintSet,
     GuardDeps,
     ProgressDetector,
+    approvals_of,
+    check,
     perceive,
     reconcile,
     run_selected,
     settled_by_person,
 )
-from coag.errors import StateError
+from coag.errors import ConfigurationError, StateError
 from coag.schema import (
     ActionCall,
     ActionResult,
     ActionSpec,
     Candidate,
+    Constraint,
     Evaluation,
     Intent,
     Percept,
@@ -137,15 +143,49 @@ def show_event(event: object) -> None:
     _SHOW.get()(event)
 
 
+class GuardedTools(Protocol):
+    """Tools as a guard calls them: a `ToolRunner`, or those of another framework."""
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """What the last listing left out, and why."""
+        ...
+
+    async def specs(self) -> Sequence[ActionSpec]:
+        """The tools that exist now."""
+        ...
+
+    def complete(self, spec: ActionSpec, arguments: dict[str, Any]) -> dict[str, Any]:
+        """The arguments that the tool will get; a ValueError says why it takes none of these."""
+        ...
+
+    async def execute(self, call: ActionCall) -> ActionResult:
+        """Runs one call; every failure is a result."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedCall:
+    """What code says of a call that has not run."""
+
+    evaluation: Evaluation
+    refusal: str
+    """What the model is told where a rule forbids it; empty where none does."""
+
+
 @dataclass(slots=True)
 class _CallExecutor:
     """The tools, for one call: it is judged, approved and run by one and the same definition."""
 
-    runner: ToolRunner
+    runner: GuardedTools
     call_id: str | None
     running: dict[str, ActionCall]
     """Calls that have begun and not ended."""
     listed: Mapping[str, ActionSpec] | None = None
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        return self.runner.problems
 
     async def specs(self) -> Mapping[str, ActionSpec]:
         if self.listed is None:
@@ -214,12 +254,24 @@ class Guard:
     # ---- calls ----
 
     async def call(
-        self, name: str, arguments: object, call_id: str | None, show: Show
+        self,
+        name: str,
+        arguments: object,
+        call_id: str | None,
+        show: Show = lambda event: None,
+        tools: GuardedTools | None = None,
     ) -> GuardedResult:
         """Makes one call; where rules judge it, after those that came before.
 
         While calls are under way in another event loop, e.g. of another thread, it is refused:
         what the rules judge by belongs to one loop at a time.
+
+        Args:
+            name: The tool.
+            arguments: What it is called with, as JSON.
+            call_id: The model's own id of the call.
+            show: Gets what a streaming tool shows while it runs.
+            tools: Those of this call; the guard's own where none are given.
         """
         here = self._enter(asyncio.get_running_loop())
         if here is None:
@@ -227,7 +279,7 @@ class Guard:
         _SHOW.set(show)
         started: list[ActionCall] = []
         try:
-            executor = _CallExecutor(self.runner, call_id, self._running)
+            executor = _CallExecutor(tools or self.runner, call_id, self._running)
             spec = (await executor.specs()).get(name) if self._parallel else None
             async with self._in_turn(here, beside=spec is not None and spec.read_only):
                 await self.open()
@@ -240,6 +292,45 @@ class Guard:
         finally:
             with self._gate:
                 here.calls -= 1
+
+    async def judge(
+        self, calls: Sequence[tuple[str, object]], tools: GuardedTools
+    ) -> list[JudgedCall]:
+        """What code says of calls by the state as it is now. Nothing is run, nobody is asked.
+
+        Args:
+            calls: Tools and their arguments.
+            tools: Those that exist.
+
+        Raises:
+            ConfigurationError: Another event loop is using the guard.
+            TraceError: It cannot be written down.
+        """
+        here = self._enter(asyncio.get_running_loop())
+        if here is None:
+            raise ConfigurationError(_ELSEWHERE)
+        try:
+            async with self._in_turn(here, beside=False):
+                await self.open()
+                deps = self._deps(_CallExecutor(tools, None, {}))
+                self._set_cycle(self.context.working_memory.cycle + 1)
+                if self.context.working_memory.unsettled:
+                    await self.perceive(await reconcile(self.context, deps))
+                self._constraints.pin()
+                specs = await deps.actions.specs()
+                return [self._judged(name, given, specs, deps) for name, given in calls]
+        finally:
+            with self._gate:
+                here.calls -= 1
+
+    def _judged(
+        self, name: str, arguments: object, specs: Mapping[str, ActionSpec], deps: GuardDeps
+    ) -> JudgedCall:
+        candidate = Candidate(id=deps.ids("call"), action=name, raw_arguments=_as_json(arguments))
+        evaluation = check(candidate, specs, self.context, deps)
+        self._note_verdicts(candidate, evaluation, deps)
+        by = evaluation.rejected_by
+        return JudgedCall(evaluation, "" if by is None else _refusal(name, by).to_text())
 
     def _enter(self, loop: asyncio.AbstractEventLoop) -> _LoopCalls | None:
         """The calls of this loop, one more of them; None if another loop is at work."""
@@ -271,10 +362,15 @@ class Guard:
         if self._stale:
             verdict = Verdict(allowed=False, constraint=CURRENT_STATE, reason=self._stale)
             judged = Evaluation(candidate_id=candidate.id, verdicts=(verdict,))
-            self._note_verdicts(candidate, judged)
+            self._note_verdicts(candidate, judged, deps)
             return _refusal(name, verdict)
         self._constraints.pin()
-        ended = await run_selected([candidate], self.context, deps, judged=self._note_verdicts)
+        ended = await run_selected(
+            [candidate],
+            self.context,
+            deps,
+            judged=lambda one, evaluation: self._note_verdicts(one, evaluation, deps),
+        )
         await self.perceive(percept for ran in ended.ran for percept in ran.queued)
         if ended.broken is not None and not isinstance(ended.broken, asyncio.CancelledError):
             raise ended.broken
@@ -309,8 +405,9 @@ class Guard:
         problem = self.context.working_memory.stale
         return f"The perceptual state is out of date: {problem} {_STALE}" if problem else ""
 
-    def _note_verdicts(self, candidate: Candidate, judged: Evaluation) -> None:
-        problems, refused_by = self.runner.problems, judged.rejected_by
+    def _note_verdicts(self, candidate: Candidate, judged: Evaluation, deps: GuardDeps) -> None:
+        problems: Sequence[str] = getattr(deps.actions, "problems", ())
+        refused_by = judged.rejected_by
         passed = f"passed {', '.join(verdict.constraint for verdict in judged.verdicts)}"
         if refused_by is not None:
             passed = f"is forbidden by {refused_by.constraint}: {refused_by.reason}"
@@ -335,7 +432,7 @@ class Guard:
         self.unfinished = earlier.intents
         known = {one.intent_id for one in self.context.working_memory.unsettled}
         new = [one for one in earlier.unsettled if one.intent_id not in known]
-        await self.perceive([self._unknown_outcome(action) for action in new])
+        await self.perceive([_unknown_outcome(action, self.context) for action in new])
 
     async def perceive(self, percepts: Iterable[Percept]) -> None:
         """Takes in percepts; where a hook cannot read one, nothing more runs on the old state."""
@@ -386,7 +483,7 @@ class Guard:
                 arguments=call.arguments,
                 cycle=self.context.working_memory.cycle,
             )
-            self.context.perceive(self._unknown_outcome(action))
+            self.context.perceive(_unknown_outcome(action, self.context))
         self._record_state()
 
     def _set_cycle(self, number: int) -> None:
@@ -410,18 +507,60 @@ class Guard:
         )
         self.trace.flush()
 
-    def _unknown_outcome(self, action: UnsettledAction) -> Percept:
-        return Percept(
-            id=self.context.ids("percept"),
-            at=self.context.clock.now(),
-            kind=PerceptKind.UNKNOWN_OUTCOME,
-            source=action.action,
-            trust=Trust.UNTRUSTED,
-            content=f"An earlier run began {action.action}. {UNKNOWN}",
-            caused_by=action.intent_id,
-            arguments=action.arguments,
-            is_error=True,
-        )
+
+def _unknown_outcome(action: UnsettledAction, context: CoagContext[Any]) -> Percept:
+    """That an earlier run began an action, and that it is not known what became of it."""
+    return Percept(
+        id=context.ids("percept"),
+        at=context.clock.now(),
+        kind=PerceptKind.UNKNOWN_OUTCOME,
+        source=action.action,
+        trust=Trust.UNTRUSTED,
+        content=f"An earlier run began {action.action}. {UNKNOWN}",
+        caused_by=action.intent_id,
+        arguments=action.arguments,
+        is_error=True,
+    )
+
+
+def make_guard(  # noqa: PLR0913 - as ConstrainedWorkbench: all but three have defaults
+    name: str,
+    context: CoagContext[Any],
+    runner: ToolRunner,
+    *,
+    constraints: Sequence[Constraint] = (),
+    approval: ApprovalPolicy | None = None,
+    approve: ApproveFunction | None = None,
+    logs: str | None = None,
+    settings: Mapping[str, Any] | None = None,
+    parallel: bool = False,
+) -> Guard:
+    """A guard for the tools of a stock agent, of whatever framework.
+
+    Args:
+        name: Who acts, for approvers and in the trace.
+        context: Keeps the state that rules judge by.
+        runner: The tools, where calls do not bring theirs.
+        constraints: Hard rules; the context's own are asked as well.
+        approval: What a person has to agree to; everything, if there is only `approve`.
+        approve: Who is asked.
+        logs: The folder for run folders; None keeps the trace in RAM.
+        settings: What `run.json` holds of how it was set.
+        parallel: Run calls of read-only tools beside others.
+
+    Raises:
+        ConfigurationError: A constraint is none, or a policy has nobody to ask.
+    """
+    folder = None if logs is None else Path(logs)
+    return Guard(
+        name,
+        context,
+        ConstraintSet(constraints, [context]),
+        approvals_of(approval, approve, context.clock, context.ids),
+        GuardTrace(folder, name, context.clock, settings or {}),
+        runner,
+        parallel=parallel,
+    )
 
 
 def _as_json(arguments: object) -> str:

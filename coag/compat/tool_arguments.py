@@ -14,7 +14,6 @@ from decimal import Decimal
 from enum import Enum
 from typing import Any, cast
 
-from autogen_core.tools import BaseTool
 from pydantic import AliasChoices, BaseModel, RootModel, ValidationError
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 
@@ -27,15 +26,25 @@ _DIGITS = 100
 _LEVELS = 60
 
 
-def completed_arguments(tool: BaseTool[Any, Any], arguments: Mapping[str, Any]) -> dict[str, Any]:
+def completed_arguments(
+    kind: type[BaseModel], name: str, arguments: Mapping[str, Any]
+) -> dict[str, Any]:
     """The arguments as JSON, as the tool's type takes them: another round changes nothing.
 
     Decimals become numbers where that is exact. Defaults of None are not filled in: a missing
     argument and None are the same to a rule.
+
+    Args:
+        kind: The type of the tool's arguments.
+        name: The tool.
+        arguments: What was given.
+
+    Raises:
+        ValueError: The type refuses them, or JSON cannot show what it makes of them.
     """
-    kind, problem = tool.args_type(), ""
+    problem = ""
     for numbers in (True, False):
-        value, dump = _validated(kind, arguments, tool.name), _Dump(numbers=numbers)
+        value, dump = _validated(kind, arguments, name), _Dump(numbers=numbers)
         try:
             fields = dump.object(value)
             again = kind.model_validate(fields)
@@ -44,10 +53,10 @@ def completed_arguments(tool: BaseTool[Any, Any], arguments: Mapping[str, Any]) 
             problem = problem or _reason(error)
             continue
         if stable:
-            return {name: _as_written(name, own, arguments) for name, own in fields.items()}
+            return {key: _as_written(key, own, arguments) for key, own in fields.items()}
         problem = problem or "the type makes other values of its own values"
     raise ValueError(
-        f"what {tool.name!r} would run with cannot be judged: {problem}. Give its parameters types "
+        f"what {name!r} would run with cannot be judged: {problem}. Give its parameters types "
         "and defaults that JSON can show"
     )
 

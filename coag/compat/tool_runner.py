@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from math import isfinite
 from typing import Any, Protocol, TypeGuard, cast, runtime_checkable
@@ -386,7 +386,7 @@ class ToolRunner:
         tool = None if home is None else tool_in(home, spec.name)
         if tool is None:
             return with_defaults(arguments, spec.parameters)
-        return completed_arguments(tool, arguments)
+        return completed_arguments(tool.args_type(), tool.name, arguments)
 
     async def execute(self, call: ActionCall) -> ActionResult:
         """Runs one tool call; every failure is a result, except that this task is cancelled.
@@ -397,19 +397,20 @@ class ToolRunner:
         if home is None:
             return ActionResult(content=f"There is no tool {call.action!r}.", is_error=True)
         call, token = call.model_copy(deep=True), CancellationToken()
-        ended, is_error, unknown = False, True, True
-        try:
-            text, is_error, unknown = await within(
-                self._timeout, lambda: self._run(home, call, token)
-            )
+        ended = False
+
+        async def run() -> ToolOutput:
+            nonlocal ended
+            try:
+                output = await self._run(home, call, token)
+            except Exception:
+                ended = True
+                raise
             ended = True
-        except LateError:
-            text = f"{call.action} gave no answer within {self._timeout:g} s; it may have acted."
-        except SelfCancelledError:
-            text = f"{call.action} was cancelled by itself; it may have acted."
-        except Exception as error:  # a user's tool may raise anything; the agent perceives it
-            ended, unknown = True, _may_have_happened(error)
-            text = f"{call.action} raised {describe_error(error)}"
+            return output
+
+        try:
+            text, is_error, unknown = await output_of(call.action, self._timeout, run)
         finally:
             if not ended:
                 with suppress(AttributeError):  # what it was linked to may be broken: MCP tools
@@ -434,10 +435,7 @@ class ToolRunner:
         answer = await outcome_of(in_thread(lambda: ask(action), "coag-reconcile"))
         return await answer if inspect.isawaitable(answer) else answer
 
-    async def _run(
-        self, home: Workbench, call: ActionCall, token: CancellationToken
-    ) -> tuple[str, bool, bool]:
-        """The output, whether it is an error, and whether it is unknown what the call did."""
+    async def _run(self, home: Workbench, call: ActionCall, token: CancellationToken) -> ToolOutput:
         if home is self.listing.own:
             return await self._run_tool(self._by_name[call.action], call, token), False, False
         name, given, own_id = call.action, call.arguments, call.id
@@ -475,6 +473,24 @@ class ToolRunner:
             with suppress(TypeError, ValueError):
                 return json.dumps(value, ensure_ascii=False)
         return tool.return_value_as_string(value)
+
+
+ToolOutput = tuple[str, bool, bool]
+"""The text, whether it is an error, and whether it is unknown what the call did."""
+
+
+async def output_of(
+    name: str, timeout: float, run: Callable[[], Awaitable[ToolOutput]]
+) -> ToolOutput:
+    """What came of running a tool, whatever it does, within so many seconds."""
+    try:
+        return await within(timeout, run)
+    except LateError:
+        return f"{name} gave no answer within {timeout:g} s; it may have acted.", True, True
+    except SelfCancelledError:
+        return f"{name} was cancelled by itself; it may have acted.", True, True
+    except Exception as error:  # a user's tool may raise anything; the agent perceives it
+        return f"{name} raised {describe_error(error)}", True, _may_have_happened(error)
 
 
 def _may_have_happened(error: Exception) -> bool:
