@@ -1,0 +1,25 @@
+"""Parts of `coag` for stock agents of the Microsoft Agent Framework.
+
+`ConstrainedMiddleware` puts the guard through which `CoagAgent` acts around any agent of that
+framework: rules in code judge each call, before a person is asked about it and right before it
+runs. `MemoryProvider` and `AwarenessProvider` are our memory and our awareness as its context
+providers, with their state in its session. `trust_of` and `set_label` read and write its security
+labels as our trust.
+
+The framework keeps its own loop: what it does not show to middleware cannot be judged here. In a
+`CoagAgent` all of it can be.
+"""
+
+from .constrained import ConstrainedMiddleware
+from .labels import Confidentiality, label_of, set_label, trust_of
+from .providers import AwarenessProvider, MemoryProvider
+
+__all__ = [
+    "ConstrainedMiddleware",
+    "MemoryProvider",
+    "AwarenessProvider",
+    "trust_of",
+    "label_of",
+    "set_label",
+    "Confidentiality",
+]

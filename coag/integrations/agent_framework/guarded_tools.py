@@ -1,0 +1,160 @@
+"""One answer's tools of the Agent Framework, as a guard calls them."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from agent_framework import (
+    Content,
+    FunctionInvocationContext,
+    FunctionTool,
+    MiddlewareFailure,
+    _tools,  # pyright: ignore[reportPrivateUsage] - no public way
+)
+from pydantic_core import PydanticSerializationError, to_jsonable_python
+
+from coag.compat import (
+    OUTPUT_CHARACTERS,
+    UNUSABLE_SCHEMA,
+    ToolEffects,
+    completed_arguments,
+    effects_of,
+    output_of,
+    read_result,
+    spec_of,
+)
+from coag.cycle import with_defaults
+from coag.schema import ActionCall, ActionResult, ActionSpec
+
+_UNDECLARED = ToolEffects()
+_PROBLEM = 500
+"""Characters of a problem that are kept."""
+
+# ---- Arguments that nobody changes after they were judged ----
+
+
+_SEAL = _tools._SECURITY_ARGUMENTS_SNAPSHOT_CONTEXT_KEY  # pyright: ignore[reportPrivateUsage] - no public way
+"""By this key the framework compares arguments right before a tool runs, and aborts the run where
+they are others."""
+_RESEALED = (
+    "Middleware behind ConstrainedMiddleware changed what {name} was called with, after it was "
+    "judged. Put ConstrainedMiddleware last in the list of middleware."
+)
+
+
+def _sealed(context: FunctionInvocationContext) -> object:
+    """Binds a call to the arguments that it has now."""
+    arguments: Any = context.arguments
+    seal: object = _tools._argument_authority_token(  # pyright: ignore[reportPrivateUsage] - as above
+        dict(arguments), boundary="the rules"
+    )
+    context.metadata[_SEAL] = seal
+    return seal
+
+
+# ---- Tools ----
+
+
+@dataclass(slots=True)
+class OfferedTools:
+    """The tools that an answer may call, by name. They are judged here, and not run."""
+
+    tools: Mapping[str, FunctionTool]
+    problems: tuple[str, ...] = ()
+
+    async def specs(self) -> Sequence[ActionSpec]:
+        """The tools as actions; one whose schema cannot be checked is left out."""
+        specs: list[ActionSpec] = []
+        problems: list[str] = []
+        for tool in self.tools.values():
+            schema = {
+                "name": tool.name,
+                "description": tool.description,
+                "parameters": tool.parameters(),
+            }
+            try:
+                specs.append(spec_of(schema, _effects(tool)))
+            except UNUSABLE_SCHEMA as error:
+                problems.append(f"{tool.name} is left out: {error}"[:_PROBLEM])
+        self.problems = tuple(problems)
+        return specs
+
+    def complete(self, spec: ActionSpec, arguments: dict[str, Any]) -> dict[str, Any]:
+        """The arguments as the tool's own type takes them.
+
+        Raises:
+            ValueError: It refuses them.
+        """
+        tool = self.tools[spec.name]
+        if tool.input_model is None:
+            return with_defaults(arguments, spec.parameters)
+        return completed_arguments(tool.input_model, tool.name, arguments)
+
+    async def execute(self, call: ActionCall) -> ActionResult:
+        """Never asked: calls are run by the framework."""
+        return ActionResult(content=f"{call.action} is not run here.", is_error=True)
+
+
+@dataclass(slots=True)
+class InvokedTool(OfferedTools):
+    """The tool of one call that the framework is about to run."""
+
+    context: FunctionInvocationContext = field(kw_only=True)
+    call_next: Callable[[], Awaitable[None]] = field(kw_only=True)
+    timeout: float = field(kw_only=True)
+    text: str | None = None
+    """What the tool returned, in text; None while it has not run."""
+    raised: Exception | None = None
+    """What the tool, or middleware behind us, raised: the framework's to answer."""
+
+    async def execute(self, call: ActionCall) -> ActionResult:
+        """Runs the call with just the arguments that were judged."""
+        if call.arguments != json_of(self.context.arguments):
+            self.context.arguments = call.arguments
+
+        async def run() -> tuple[str, bool, bool]:
+            seal = _sealed(self.context)
+            try:
+                await self.call_next()
+                if self.context.metadata.get(_SEAL) is not seal:
+                    raise MiddlewareFailure(_RESEALED.format(name=call.action))
+            except Exception as error:
+                self.raised = error
+                raise
+            return text_of(self.context.result), False, False
+
+        text, is_error, unknown = await output_of(call.action, self.timeout, run)
+        result = read_result(text, is_error=is_error, limit=OUTPUT_CHARACTERS)
+        self.text = text
+        return result.model_copy(update={"outcome_unknown": unknown})
+
+
+def json_of(arguments: object) -> Any:
+    """Arguments as JSON; as they are where they are none, so that no schema lets them pass."""
+    try:
+        return to_jsonable_python(arguments)
+    except (PydanticSerializationError, ValueError, RecursionError):
+        return arguments
+
+
+def text_of(result: object) -> str:
+    """What a tool returned, as text; an image becomes `[image]`."""
+    if isinstance(result, list):
+        parts = cast("list[object]", result)
+        return "\n".join(_part(part) for part in parts)
+    return _part(result)
+
+
+def _part(part: object) -> str:
+    if not isinstance(part, Content):
+        return "" if part is None else str(part)
+    if part.text is not None:
+        return part.text
+    return f"[{(part.media_type or part.type).partition('/')[0]}]"
+
+
+def _effects(tool: FunctionTool) -> ToolEffects:
+    declared = effects_of(tool)
+    return effects_of(tool.func) if declared == _UNDECLARED else declared
