@@ -1,6 +1,10 @@
-"""Parts of `coag` for agents of other frameworks; each framework has a room or a file of its own.
+"""Parts of `coag` for agents of other frameworks.
 
-`agent_framework` is Microsoft's Agent Framework, and needs its package. `agent_hooks` is the
-contract between any framework and whoever judges its calls. Nothing is imported before it is
-asked for by its own name.
+Each framework has a room of its own here, imported by its name only: `agent_framework` is
+Microsoft's, and needs its package. `ConstraintInterceptor` serves any host of the agent-hooks
+contract, and needs none.
 """
+
+from .agent_hooks import ConstraintInterceptor
+
+__all__ = ["ConstraintInterceptor"]

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from kits.purses import PurseContext, within_ten
 
-from coag.integrations.agent_hooks import ConstraintInterceptor
+from coag.integrations import ConstraintInterceptor
 
 
 class Host:
