@@ -26,11 +26,7 @@ CALLED_BY_OTHERS = [
     "compose", "_repr_html_", "build_from_config", "default_space", "supported_spaces", "is_legacy",
     "_get_compatible_context", "_add_messages_to_context", "list_commands", "_validate_tool_result",
     "doctor", "otel", "import_", "_Closable", "died_of", "told", "make_reflective_dataset",
-<<<<<<< HEAD
-    "propose_new_texts", "Tau2", "Bfcl",
-=======
-    "propose_new_texts", "before_run", "after_run",
->>>>>>> ee21a7d8 (Rules, memory, awareness and labels for stock agents of the Agent Framework; rules for agent-hooks hosts)
+    "propose_new_texts", "Tau2", "Bfcl", "before_run", "after_run",
 ]  # fmt: skip
 """Names by which libraries call our code, and commands that are imported by name."""
 REGISTERED = [
