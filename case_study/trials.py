@@ -50,7 +50,7 @@ BETWEEN: tuple[Between, ...] = ("emptied", "kept")
 GROUPS: Mapping[str, Sequence[str]] = {
     "headline": (
         *("random", "rules", "oracle", "plain", "plain-iterations", "plain-memory"),
-        *("plain-guarded", "coag-compact", "coag-full"),
+        *("plain-guarded", "coag-compact", "coag-auto", "coag-full"),
     ),
     "ablations": (
         "coag-full",
@@ -340,6 +340,8 @@ _ABLATIONS = {
     "Offering only what is allowed": ("coag-full", "coag-without-masking"),
     "Enumerated calls": ("coag-full", "coag-without-enumeration"),
     "Six phases instead of one call": ("coag-full", "coag-compact"),
+    "Depth as needed instead of one call": ("coag-auto", "coag-compact"),
+    "Depth as needed instead of six phases": ("coag-auto", "coag-full"),
     "Grounded candidates (full)": ("coag-full-grounded", "coag-full"),
     "Grounded candidates (compact)": ("coag-compact-grounded", "coag-compact"),
     "Situational awareness (compact)": ("coag-compact-aware", "coag-compact"),
@@ -361,7 +363,8 @@ def report_profile(domain: str) -> ReportProfile:
 
     return ReportProfile(
         references=("plain", "coag-full", "coag-compact", "rules", "random"),
-        claimed=("coag-full", "coag-compact"),
+        claimed=("coag-auto", "coag-full", "coag-compact"),
+        frontier=("plain", "coag-compact", "coag-full", "coag-auto"),
         bounds=("oracle",),
         ablations=tuple(Ablation(part, *pair) for part, pair in _ABLATIONS.items()),
         measures=MEASURES,

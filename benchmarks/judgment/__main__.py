@@ -1,7 +1,9 @@
-"""What learned routing earns: the paper's experiments, a world where ways are compared, speed.
+"""What judgment earns: the paper's experiments, routing in two worlds, a cut of the context, speed.
 
     python -m benchmarks.judgment paper [--seeds 3] [--steps 1000] [--json]
     python -m benchmarks.judgment world [--seeds 40] [--first 0] [--tasks 300] [--json]
+    python -m benchmarks.judgment scenarios [--seeds 10] [--first 0] [--rounds 5] [--json]
+    python -m benchmarks.judgment compaction [--model URL#NAME] [--seeds 20] [-o FOLDER]
     python -m benchmarks.judgment speed [--repeats 200] [--json]
 
 All but speed is the same for the same seeds. The exit code is 0 in any case.
@@ -12,9 +14,16 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from . import paper, speed, world
+
+ARMS = ("summary", "judgment", "both")
+
+
+_SEEDS = {"paper": 3, "world": 40, "scenarios": 10, "compaction": 20, "speed": 0}
+"""How many seeds each kind takes if not given."""
 
 
 def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
@@ -22,26 +31,43 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.judgment", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     kinds = parser.add_subparsers(dest="kind", required=True)
-    for name, seeds in (("paper", 3), ("world", 40), ("speed", 0)):
+    for name, seeds in _SEEDS.items():
         one = kinds.add_parser(name)
-        one.add_argument("--json", action="store_true", help="one JSON object")
+        if name != "compaction":
+            one.add_argument("--json", action="store_true", help="one JSON object")
         if seeds:
             one.add_argument("--seeds", type=int, default=seeds, help="how many")
             one.add_argument("--first", type=int, default=0, help="the first of them")
     kinds.choices["paper"].add_argument("--steps", type=int, default=1000, help="of each walk")
     kinds.choices["world"].add_argument("--tasks", type=int, default=300, help="of each world")
+    kinds.choices["scenarios"].add_argument(
+        "--rounds", type=int, default=5, help="how often each scenario is met"
+    )
+    cut = kinds.choices["compaction"]
+    cut.add_argument(
+        "--model", metavar="URL#NAME", help="a real model; a scripted one if not given"
+    )
+    cut.add_argument("--depth", choices=["compact", "full", "auto"], default="compact")
+    cut.add_argument("--arms", default=",".join(ARMS), help="of summary, judgment, both")
+    cut.add_argument(
+        "-o", "--output", type=Path, default=Path("logs", "compaction"), help="where runs are kept"
+    )
     kinds.choices["speed"].add_argument("--repeats", type=int, default=200, help="of each call")
     options = parser.parse_args(arguments)
-    for name in ("seeds", "steps", "tasks", "repeats"):
+    for name in ("seeds", "steps", "tasks", "rounds", "repeats"):
         if (given := getattr(options, name, 1)) < 1:
             parser.error(f"--{name} must be at least 1, got {given}")
+    if unknown := set(getattr(options, "arms", "").split(",")) - {"", *ARMS}:
+        parser.error(f"--arms takes {', '.join(ARMS)}, not {', '.join(sorted(unknown))}")
     return options
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measures and prints."""
     options = parse(arguments)
-    {"paper": _paper, "world": _world, "speed": _speed}[options.kind](options)
+    commands = {"paper": _paper, "world": _world, "scenarios": _scenarios, "speed": _speed}
+    commands["compaction"] = _compaction
+    commands[options.kind](options)
 
 
 def _seeds(options: argparse.Namespace) -> range:
@@ -86,6 +112,29 @@ def _print_routers(rows: Sequence[dict[str, Any]]) -> None:
                 "-" if gap is None else "{:+.3f} [{:+.3f}, {:+.3f}]".format(*gap["regret"])
             )
         print("  ".join(parts))
+
+
+def _scenarios(options: argparse.Namespace) -> None:
+    from . import scenarios  # it needs the case study
+
+    found = scenarios.compare(_seeds(options), options.rounds)
+    if options.json:
+        print(json.dumps(found))
+        return
+    for follower, rows in found.items():
+        print(f"\n{follower} ({options.seeds} seeds, {10 * options.rounds} episodes each)")
+        for row in rows:
+            print(f"{row['router']:30} regret {row['regret']:.3f}  success {row['success']:.1%}")
+            for what, gap in row.items():
+                if isinstance(gap, list):
+                    print("  {:32} {:+.3f} [{:+.3f}, {:+.3f}]".format(what, *gap))
+
+
+def _compaction(options: argparse.Namespace) -> None:
+    from . import compaction
+
+    arms = options.arms.split(",")
+    compaction.main(options.output, options.model, options.depth, _seeds(options), arms)
 
 
 def _speed(options: argparse.Namespace) -> None:

@@ -172,7 +172,7 @@ def reader(kind: str, graph: CapabilityGraph, seed: int) -> Read:
         return cache(graph.relevance)
     vectors = _vectors(seed)
     if kind == "meaning":
-        return cache(partial(_likeness, vectors))
+        return cache(partial(likeness, vectors))
     places = places_by_index(list(graph.capabilities))
     if kind == "meaning field":
         places = places_by_meaning(vectors)
@@ -285,11 +285,17 @@ def _embedder() -> Any:
 @cache
 def _vectors(seed: int) -> dict[str, Any]:
     listed = manifest(seed)["capabilities"]
-    rows = _embedder().embed(texts_of(listed))
-    return {one["name"]: row for one, row in zip(listed, rows, strict=True)}
+    return vectors_of(
+        {one["name"]: text for one, text in zip(listed, texts_of(listed), strict=True)}
+    )
 
 
-def _likeness(vectors: Mapping[str, Any], task: str) -> dict[str, float]:
+def vectors_of(texts: Mapping[str, str]) -> dict[str, Any]:
+    """The embedding of each capability's text."""
+    return dict(zip(texts, _embedder().embed(list(texts.values())), strict=True))
+
+
+def likeness(vectors: Mapping[str, Any], task: str) -> dict[str, float]:
     """Cosine of task and capability, the best at 1, those below 0 left out."""
     import numpy as np
 

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from coag._util.svg import Point, SvgPicture
 
+from .statistics import Interval
 from .wording import number, shown
 
 TEXT, QUIET, GRID = "currentColor", "var(--quiet)", "var(--line)"
@@ -37,12 +38,13 @@ SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """A picture and the words below it."""
+    """A picture, the words below it, and what it shows, for readers who do not see it."""
 
     svg: str
     caption: str
     width: float
     height: float
+    description: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +73,17 @@ class IntervalRow(NamedTuple):
     high: float
     ink: str = LINES[0]
     filled: bool = True
+
+
+class Spot(NamedTuple):
+    """A share at a cost, with the intervals of both."""
+
+    name: str
+    x: float
+    y: float
+    ink: str
+    across: Interval | None = None
+    upward: Interval | None = None
 
 
 class Series(NamedTuple):
@@ -179,21 +192,42 @@ def interval_chart(
         )
         spot = axes.at(row.value, y)
         _spot(picture, spot, 3.5, row.ink if row.filled else "none", row.ink)
-    return Chart(str(picture), text.caption, width, height)
+    return Chart(str(picture), text.caption, width, height, text.description)
 
 
-def scatter_chart(spots: Sequence[tuple[str, float, float, str]], text: ChartText) -> Chart:
-    """Shares against a quantity on a logarithmic scale; each spot has a name and a colour."""
+def scatter_chart(spots: Sequence[Spot], text: ChartText, *, frontier: bool = False) -> Chart:
+    """Shares against a quantity on a logarithmic scale; a line joins the frontier if asked for."""
     width, height = 600.0, max(250.0, _LABEL_GAP * len(spots) + 60)
     picture = text.picture(width, height)
-    low, high = min(x for _, x, _, _ in spots) / 1.4, max(x for _, x, _, _ in spots) * 1.4
+    ends = [spot.x for spot in spots]
+    ends += [end for one in spots if one.across for end in (one.across.low, one.across.high)]
+    least = min(spot.x for spot in spots)
+    low, high = max(min(ends), least / 10) / 1.4, max(ends) * 1.4
     area = (44, 16, 340, height - 60)
     axes = _Axes(picture=picture, area=area, across=(low, high), logarithmic=True)
     axes.draw(_log_marks(low, high), number, SHARES, _as_percent, text.unit)
-    axes.label_ends([((x, y), name, QUIET) for name, x, y, _ in spots])
-    for _, x, y, ink in spots:
-        _spot(picture, axes.at(x, y), 3.5, ink)
-    return Chart(str(picture), text.caption, width, height)
+    axes.label_ends([((spot.x, spot.y), spot.name, QUIET) for spot in spots])
+    if frontier:
+        best = [axes.at(spot.x, spot.y) for spot in frontier_of(spots)]
+        picture.line(best, QUIET, stroke_width=1.4, stroke_dasharray="6 3")
+    for spot in spots:
+        if wide := spot.across:
+            bar = axes.at(wide.low, spot.y), axes.at(wide.high, spot.y)
+            picture.line(bar, spot.ink, stroke_width=1.6)
+        if tall := spot.upward:
+            bar = axes.at(spot.x, tall.low), axes.at(spot.x, tall.high)
+            picture.line(bar, spot.ink, stroke_width=1.6)
+        _spot(picture, axes.at(spot.x, spot.y), 3.5, spot.ink)
+    return Chart(str(picture), text.caption, width, height, text.description)
+
+
+def frontier_of(spots: Sequence[Spot]) -> list[Spot]:
+    """Those that no other exceeds at the same or a lower cost, the cheapest first."""
+    best: list[Spot] = []
+    for spot in sorted(spots, key=lambda one: (one.x, -one.y)):
+        if not best or spot.y > best[-1].y:
+            best.append(spot)
+    return best
 
 
 def episode_chart(
@@ -231,7 +265,7 @@ def episode_chart(
             for line, ink in zip(lines, LINES, strict=False)
         ]
     )
-    return Chart(str(picture), text.caption, width, height)
+    return Chart(str(picture), text.caption, width, height, text.description)
 
 
 def _spot(picture: SvgPicture, at: Point, radius: float, fill: str, stroke: str = "") -> None:

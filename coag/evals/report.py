@@ -30,6 +30,7 @@ from .learning import DRAWN, LearningSummary
 from .summary import Panel, ReportProfile, caveats, failures_first, panels_of
 from .tables import (
     Cell,
+    CostTables,
     ReportBlock,
     ReportCell,
     ReportSection,
@@ -57,7 +58,7 @@ class ReportFiles:
     json: Path
     markdown: Path
     figures: tuple[Path, ...]
-    """Files with learning curves, to which the Markdown file leads."""
+    """Files with learning curves and frontiers, to which the Markdown file leads."""
     bytes: int
     """Size of the page."""
 
@@ -127,12 +128,15 @@ def write_report(
 def _write(report: _Report, page: Path, title: str) -> ReportFiles:
     figures: list[Path] = []
     for place, learning in enumerate(report.learning, 1):
-        charts = learning.charts(f"f{place}-learning-p")
-        if charts:
-            path = page.with_name(f"{page.stem}-learning-{place}.svg")
-            replace_file(path, sheet(charts, len(DRAWN)), durable=False)
-            report.figures[place] = quote(path.name)
-            figures.append(path)
+        frontier = CostTables(learning.panel, f"f{place}").frontier()
+        drawn = {"learning": learning.charts(f"f{place}-learning-p")}
+        drawn["frontier"] = [frontier] if frontier else []
+        for kind, charts in drawn.items():
+            if charts:
+                path = page.with_name(f"{page.stem}-{kind}-{place}.svg")
+                replace_file(path, sheet(charts, min(len(charts), len(DRAWN))), durable=False)
+                report.figures[kind, place] = quote(path.name)
+                figures.append(path)
     sections, abstract = report.sections(), report.abstract()
     content = {
         "format": FORMAT,
@@ -177,7 +181,7 @@ class _Report:
         self.assessment = assessment
         self.panels = panels
         self.learning = [LearningSummary(panel) for panel in panels]
-        self.figures: dict[int, str] = {}
+        self.figures: dict[tuple[str, int], str] = {}
         self._profile = profile
         self._pages = pages
         self._failures = failures
@@ -233,10 +237,11 @@ class _Report:
         for place, panel in enumerate(self.panels):
             findings = self._findings(place)
             anchor = f"m{place + 1}"
-            learning = self.learning[place].block(anchor, self.figures.get(place + 1, ""))
+            figures = [self.figures.get((kind, place + 1), "") for kind in ("learning", "frontier")]
+            learning = self.learning[place].block(anchor, figures[0])
             blocks = [
                 *([learning] if learning.tables else []),
-                *panel_blocks(panel, anchor),
+                *panel_blocks(panel, anchor, figures[1]),
             ]
             counts = (
                 f"{counted(len(panel.trials), 'trial')} that are evidence, "

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from statistics import fmean
+from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any
 
 from .measures import TRACE_MEASURES, Measure
@@ -65,6 +65,8 @@ class ReportProfile:
     """Contenders whose success is claimed; all but the reference if empty."""
     bounds: Sequence[str] = ()
     """Contenders that see what the others cannot, e.g. an oracle: not rivals."""
+    frontier: Sequence[str] = ()
+    """Contenders of the picture of success against tokens, which has a file of its own."""
     ablations: Sequence[Ablation] = ()
     measures: Mapping[str, Measure] = field(default_factory=lambda: TRACE_MEASURES)
     behaviour: Sequence[str] = ("repeated_mistakes", "failures_attributed")
@@ -243,6 +245,14 @@ class Panel:
             (one, result, self.gap("tokens", one.having, one.lacking))
             for one, result in table.items()
         ]
+
+    def mean_interval(self, contender: str, measure: str) -> Interval | None:
+        """The 95 % interval of a mean over trials, by the normal distribution; None of too few."""
+        values = list(self.values(contender, measure).values())
+        if len(values) < FEWEST_PAIRS:
+            return None
+        middle, reach = fmean(values), 1.96 * stdev(values) / len(values) ** 0.5
+        return Interval(low=middle - reach, high=middle + reach)
 
     def gap(self, measure: str, contender: str, reference: str) -> Gap:
         """The mean difference of a measure, over the instances for which both have a value."""

@@ -15,6 +15,8 @@ from .charts import (
     Chart,
     ChartText,
     IntervalRow,
+    Spot,
+    frontier_of,
     interval_chart,
     round_marks,
     scatter_chart,
@@ -27,6 +29,7 @@ from .wording import (
     comparison_words,
     contribution_words,
     counted,
+    listed,
     number,
     number_span,
     p_value,
@@ -109,6 +112,8 @@ class ReportBlock:
     tables: Sequence[ReportTable] = ()
     figure: str = ""
     """Relative address of a file with the charts, for Markdown."""
+    figure_text: str = ""
+    """What that file shows, in words; the title if empty."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,6 +172,8 @@ class _PanelBlocks:
 
     panel: Panel
     anchor: str
+    figure: str = ""
+    """Relative address of the frontier's file."""
 
     def _decided(self, contender: str) -> Cell:
         shares = self.panel.decided_by(contender)
@@ -425,6 +432,8 @@ class CostTables(_PanelBlocks):
             anchor=f"{self.anchor}-cost",
             title="What does it cost?",
             charts=self._cost_charts(),
+            figure=self.figure,
+            figure_text=chart.description if (chart := self.frontier()) else "",
             tables=self._by_contender(
                 "What a trial cost on average, and what each success cost",
                 titles,
@@ -435,26 +444,46 @@ class CostTables(_PanelBlocks):
         )
 
     def _cost_charts(self) -> list[Chart]:
-        panel = self.panel
-        spots = [
-            (name, tokens, rate.share, self._ink(name))
-            for name, rate in panel.rates.items()
-            if (tokens := panel.mean(name, "tokens")) and rate.share is not None
-        ]
-        if not spots:
-            return []
-        title = "Success against tokens a trial"
+        names = [name for name in self.panel.contenders if self.panel.mean(name, "tokens")]
+        frontier = self.frontier()
+        charts = [frontier] if frontier else []
+        if names and set(names) != set(self.panel.profile.frontier):
+            charts.append(self._scatter(names, "cost"))
+        return charts
+
+    def frontier(self) -> Chart | None:
+        """Success against tokens of the profile's few; None where fewer than two were played."""
+        names = [name for name in self.panel.profile.frontier if self.panel.mean(name, "tokens")]
+        return self._scatter(names, "frontier") if len(names) > 1 else None
+
+    def _scatter(self, names: Sequence[str], kind: Literal["cost", "frontier"]) -> Chart:
+        spots = [spot for name in names if (spot := self._cost_spot(name)) is not None]
+        title, frontier = "Success against tokens a trial", kind == "frontier"
+        caption = f"{title}, with 95 % intervals. Up and to the left is better."
+        words = "; ".join(
+            f"{one.name} {percent(one.y)} ({span(one.upward)} %) at {number(one.x)} tokens "
+            f"({number_span(one.across)})"
+            for one in spots
+        )
+        if frontier:
+            best = listed([one.name for one in frontier_of(spots)])
+            words += f". No other is better at the same or a lower cost: {best}"
+            caption += " The dashed line joins those that no other exceeds at a lower cost."
         text = ChartText(
             title=title,
-            caption=f"{title}. Up and to the left is better.",
-            description="; ".join(
-                f"{name} {percent(share)} at {number(tokens)} tokens"
-                for name, tokens, share, _ in spots
-            ),
+            caption=caption,
+            description=words,
             unit="tokens a trial, logarithmic",
-            prefix=f"{self.anchor}-cost-p",
+            prefix=f"{self.anchor}-{kind}-p",
         )
-        return [scatter_chart(spots, text)]
+        return scatter_chart(spots, text, frontier=frontier)
+
+    def _cost_spot(self, name: str) -> Spot | None:
+        tokens, rate = self.panel.mean(name, "tokens"), self.panel.rates[name]
+        if not tokens or rate.share is None:
+            return None
+        across = self.panel.mean_interval(name, "tokens")
+        return Spot(name, tokens, rate.share, self._ink(name), across, rate.interval)
 
     def _reliability(self) -> ReportBlock:
         panel = self.panel
@@ -573,7 +602,7 @@ class CostTables(_PanelBlocks):
         return Cell(number(mean), more, value=mean)
 
 
-def panel_blocks(panel: Panel, anchor: str) -> Iterator[ReportBlock]:
+def panel_blocks(panel: Panel, anchor: str, figure: str = "") -> Iterator[ReportBlock]:
     """All blocks of a panel that have something to show, in order."""
-    for tables in (SuccessTables(panel, anchor), CostTables(panel, anchor)):
+    for tables in (SuccessTables(panel, anchor), CostTables(panel, anchor, figure)):
         yield from (block for block in tables.blocks() if block.tables)

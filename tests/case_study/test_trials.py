@@ -126,6 +126,6 @@ def test_every_contender_with_a_long_term_memory_has_two_arms() -> None:
     assert contenders_named("coag-compact", domain.contenders, GROUPS) == PLAYED
     assert set(contenders_named("headline", domain.contenders, GROUPS)) == {
         f"{name}:{how}"
-        for name in ("plain-memory", "coag-compact", "coag-full")
+        for name in ("plain-memory", "coag-compact", "coag-auto", "coag-full")
         for how in ("kept", "emptied")
     }

@@ -34,6 +34,7 @@ from coag.evals import (
     panels_of,
     write_report,
 )
+from coag.evals.charts import Spot, frontier_of
 from coag.evals.learning import LearningSummary
 from coag.evals.summary import caveats, failures_first
 
@@ -319,6 +320,29 @@ def test_a_report_of_sequences_has_curves_on_the_page_and_in_a_file_of_their_own
     assert "What does a memory that lasts bring" in files.page.read_text()
 
 
+def test_success_against_tokens_is_a_picture_with_intervals_and_words_of_its_own(
+    tmp_path: Path,
+) -> None:
+    names = ("rules", "plain", "plain-guarded", "coag-compact", "coag-full")
+    folder = kept(made_up(tmp_path / "made-up", contenders=names, seeds=12))
+    files = write_report(folder, tmp_path / "out.html", profile=PROFILE)
+    (figure,) = files.figures
+    assert figure.name == "out-frontier-1.svg"
+    drawn = figure.read_text()
+    assert drawn.count("<circle") == 3  # plain, compact and full; not the guarded one
+    assert "var(" not in drawn
+    shown = re.search(r"!\[(.*)\]\(out-frontier-1\.svg\)", files.markdown.read_text())
+    assert shown
+    assert re.search(r"plain \d+ % \(\d+ to \d+ %\) at [\d.]+k? tokens", shown[1])
+    assert "No other is better at the same or a lower cost: plain" in shown[1]
+    assert "The dashed line joins" in files.page.read_text()
+
+
+def test_the_frontier_is_whom_no_other_exceeds_at_the_same_or_a_lower_cost() -> None:
+    spots = [Spot(*one, "") for one in (("a", 3, 0.5), ("b", 1, 0.4), ("c", 2, 0.4), ("d", 3, 0.6))]
+    assert [one.name for one in frontier_of(spots)] == ["b", "d"]
+
+
 # ---- files ----
 
 
@@ -442,10 +466,11 @@ def test_the_json_holds_the_tables_with_their_numbers(written: ReportFiles) -> N
 def test_the_same_trials_give_the_same_bytes(tmp_path: Path) -> None:
     folder = kept(made_up(tmp_path / "made-up", contenders=("plain", "coag-full"), seeds=3))
     first = write_report(folder, tmp_path / "one.html", profile=PROFILE)
-    second = write_report(folder, tmp_path / "two.html", profile=PROFILE)
+    (tmp_path / "again").mkdir()
+    second = write_report(folder, tmp_path / "again" / "one.html", profile=PROFILE)
     for one, other in zip(
-        (first.page, first.json, first.markdown),
-        (second.page, second.json, second.markdown),
+        (first.page, first.json, first.markdown, *first.figures),
+        (second.page, second.json, second.markdown, *second.figures),
         strict=True,
     ):
         assert one.read_bytes() == other.read_bytes()
