@@ -125,9 +125,8 @@ def _scenarios(options: argparse.Namespace) -> None:
         print(f"\n{follower} ({options.seeds} seeds, {10 * options.rounds} episodes each)")
         for row in rows:
             print(f"{row['router']:30} regret {row['regret']:.3f}  success {row['success']:.1%}")
-            for what, gap in row.items():
-                if isinstance(gap, list):
-                    print("  {:32} {:+.3f} [{:+.3f}, {:+.3f}]".format(what, *gap))
+            for what in (name for name in row if " against " in name):
+                print("  {:32} {:+.3f} [{:+.3f}, {:+.3f}]".format(what, *row[what]))
 
 
 def _compaction(options: argparse.Namespace) -> None:

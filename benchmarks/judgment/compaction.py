@@ -25,7 +25,6 @@ import re
 import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -39,9 +38,9 @@ from coag.evals import figures_of
 from coag.evals.statistics import paired_bootstrap
 from coag.judgment import JudgmentModule
 from coag.models import ScriptedRequest
-from coag.schema import Depth, ExecutionOutcome
+from coag.schema import Depth, ExecutionOutcome, Value
 
-DOORS = ("red", "green", "blue", "yellow", "white", "black", "brown", "grey")
+DOORS: tuple[str, ...] = ("red", "green", "blue", "yellow", "white", "black", "brown", "grey")
 FIRST, SECOND = ("lamp", "key"), ("map",)
 """What is fetched in the first run, and in the second."""
 WHY = (
@@ -66,9 +65,9 @@ class Hall:
         self.doors = tuple(draw.sample(DOORS, len(DOORS)))
         *jammed, one, two, three = draw.sample(DOORS, len(DOORS))
         self.jammed = dict(zip(jammed, draw.sample(WHY, len(jammed)), strict=True))
-        self.behind = dict.fromkeys((one, two, three), "nothing")
         places = (one, two) if len(things) > 1 else draw.sample((one, two, three), 1)
-        self.behind |= dict(zip(places, things, strict=True))
+        found = dict(zip(places, things, strict=True))
+        self.behind = {door: found.get(door, "nothing") for door in (one, two, three)}
         self.things = tuple(things)
         self.open: set[str] = set()
         self.held: set[str] = set()
@@ -109,8 +108,7 @@ class Hall:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Run:
+class Run(Value):
     """What came of a run."""
 
     success: bool
@@ -144,7 +142,8 @@ class Compaction:
     """
 
     def __init__(self, folder: Path, model: str | None, depth: Depth) -> None:
-        self._folder, self._spec, self._depth = folder, model, depth
+        self._folder, self._spec = folder, model
+        self._depth: Depth = depth
         shown = SCRIPTED if model is None else model.rpartition("#")[2]
         plan, path = {"model": shown, "depth": depth}, folder / "plan.json"
         folder.mkdir(parents=True, exist_ok=True)
@@ -305,13 +304,12 @@ def _wish(action: str, score: float, **arguments: str) -> dict[str, Any]:
 def _stored(path: Path) -> Run | None:
     if not path.is_file():
         return None
-    values = json.loads(path.read_text(encoding="utf-8"))
-    return Run(**{**values, "dead": tuple(values["dead"])})
+    return Run.model_validate_json(path.read_text(encoding="utf-8"))
 
 
 def _store(path: Path, run: Run) -> None:
     whole = path.with_suffix(".part")
-    whole.write_text(json.dumps(asdict(run), indent=1), encoding="utf-8")
+    whole.write_text(run.model_dump_json(indent=1), encoding="utf-8")
     whole.replace(path)
 
 

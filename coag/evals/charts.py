@@ -196,7 +196,7 @@ def interval_chart(
 
 
 def scatter_chart(spots: Sequence[Spot], text: ChartText, *, frontier: bool = False) -> Chart:
-    """Shares against a quantity on a logarithmic scale; a line joins the frontier if asked for."""
+    """Shares against a quantity on a logarithmic scale, with the frontier if asked for."""
     width, height = 600.0, max(250.0, _LABEL_GAP * len(spots) + 60)
     picture = text.picture(width, height)
     ends = [spot.x for spot in spots]
@@ -208,8 +208,12 @@ def scatter_chart(spots: Sequence[Spot], text: ChartText, *, frontier: bool = Fa
     axes.draw(_log_marks(low, high), number, SHARES, _as_percent, text.unit)
     axes.label_ends([((spot.x, spot.y), spot.name, QUIET) for spot in spots])
     if frontier:
-        best = [axes.at(spot.x, spot.y) for spot in frontier_of(spots)]
-        picture.line(best, QUIET, stroke_width=1.4, stroke_dasharray="6 3")
+        stairs, height_now = list[Point](), 0.0
+        for spot in frontier_of(spots):
+            stairs += [axes.at(spot.x, height_now), axes.at(spot.x, spot.y)]
+            height_now = spot.y
+        stairs.append(axes.at(high, height_now))
+        picture.line(stairs, QUIET, stroke_width=1.4, stroke_dasharray="6 3")
     for spot in spots:
         if wide := spot.across:
             bar = axes.at(wide.low, spot.y), axes.at(wide.high, spot.y)

@@ -468,7 +468,7 @@ class CostTables(_PanelBlocks):
         if frontier:
             best = listed([one.name for one in frontier_of(spots)])
             words += f". No other is better at the same or a lower cost: {best}"
-            caption += " The dashed line joins those that no other exceeds at a lower cost."
+            caption += " Right of the dashed line, another is as good at a lower cost, or better."
         text = ChartText(
             title=title,
             caption=caption,

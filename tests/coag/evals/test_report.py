@@ -335,7 +335,7 @@ def test_success_against_tokens_is_a_picture_with_intervals_and_words_of_its_own
     assert shown
     assert re.search(r"plain \d+ % \(\d+ to \d+ %\) at [\d.]+k? tokens", shown[1])
     assert "No other is better at the same or a lower cost: plain" in shown[1]
-    assert "The dashed line joins" in files.page.read_text()
+    assert "Right of the dashed line" in files.page.read_text()
 
 
 def test_the_frontier_is_whom_no_other_exceeds_at_the_same_or_a_lower_cost() -> None:
