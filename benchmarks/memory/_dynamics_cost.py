@@ -50,13 +50,13 @@ class Cost:
 
 
 class _Costed(Looped):
-    """A memory over a store of its own, its dynamics in a file."""
+    """A memory over a store of its own, its dynamics where its records are: on disk or in RAM."""
 
     def __init__(self, name: str, folder: Path, on_disk: bool) -> None:
         super().__init__()
         folder.mkdir()
         store = open_store(folder / "records") if on_disk else InMemoryStore()
-        file = folder / DYNAMICS_FILE
+        file = folder / DYNAMICS_FILE if on_disk else None
         settings = MemoryDynamicsSettings.preset(name)
         plain = settings.is_plain
         dynamics = None if plain else MemoryDynamics(settings, path=file, owner=_SCOPE)

@@ -9,8 +9,9 @@ Any function from a text to a `Mood` may take its place.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from math import prod
+from string import punctuation
 from typing import Any, cast
 
 from coag.errors import ConfigurationError
@@ -72,12 +73,25 @@ class VaderAppraisal:
                 "installed: pip install 'coag[mood]'; or give a function from text to Mood."
             ) from error
         self._analyzer = cast("Any", SentimentIntensityAnalyzer)()
+        self._lexicon: Mapping[str, float] = self._analyzer.lexicon
 
     def __call__(self, text: str) -> Mood:
         """The feeling of a text."""
-        valence = float(self._analyzer.polarity_scores(text[:_CHARACTERS])["compound"])
-        valence = max(-1.0, min(1.0, valence))
+        beginning, valence = text[:_CHARACTERS], 0.0
+        if self._has_feeling(beginning):
+            valence = float(self._analyzer.polarity_scores(beginning)["compound"])
+            valence = max(-1.0, min(1.0, valence))
         return Mood(valence=valence, arousal=noisy_or(arousal_of(text), abs(valence) / 2))
+
+    def _has_feeling(self, text: str) -> bool:
+        """Whether VADER finds anything: a text without a word of its lexicon is neutral to it.
+
+        To look takes a tenth of the time of the whole appraisal. Emoji have words of their own.
+        """
+        lexicon = self._lexicon
+        return not text.isascii() or any(
+            word in lexicon or word.strip(punctuation) in lexicon for word in text.lower().split()
+        )
 
 
 def noisy_or(*shares: float) -> float:

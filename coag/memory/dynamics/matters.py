@@ -20,7 +20,7 @@ _MATTERS = """
 CREATE TABLE IF NOT EXISTS matters (
   owner TEXT NOT NULL, record TEXT NOT NULL, matter TEXT NOT NULL, said_at REAL NOT NULL,
   yields_to TEXT NOT NULL DEFAULT '', PRIMARY KEY (record, owner)
-) WITHOUT ROWID;
+);
 CREATE INDEX IF NOT EXISTS standing ON matters (owner, matter, said_at) WHERE yields_to = '';
 CREATE INDEX IF NOT EXISTS yielding ON matters (yields_to) WHERE yields_to != ''
 """

@@ -88,8 +88,9 @@ _LATER = {
 _STATES = f"""
 CREATE TABLE IF NOT EXISTS states (
   owner TEXT NOT NULL, {_COLUMNS}, PRIMARY KEY (record, owner)
-) WITHOUT ROWID
+)
 """
+"""Rows lie in the order of writing: ids are random, and a batch would touch a page for each row."""
 _MOST = 500
 """Ids in one query."""
 

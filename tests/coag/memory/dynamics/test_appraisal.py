@@ -7,6 +7,9 @@ import time
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from vaderSentiment.vaderSentiment import (  # pyright: ignore[reportMissingTypeStubs]
+    SentimentIntensityAnalyzer,
+)
 
 from coag.errors import ConfigurationError
 from coag.memory.dynamics import VaderAppraisal, arousal_of, encode, features_of
@@ -14,6 +17,8 @@ from coag.memory.dynamics import VaderAppraisal, arousal_of, encode, features_of
 from kits.record_states import COMPANION, NOW  # isort: skip
 
 APPRAISE = VaderAppraisal()
+VADER = SentimentIntensityAnalyzer()
+WORDS = ("the", "BUT", "not", "kind", "of", "least", "no", "very", "day.", "!!", "?", "\u2764")
 
 
 def test_good_is_above_bad_and_negation_turns_it_around() -> None:
@@ -42,6 +47,12 @@ def test_a_blow_of_fate_is_a_flashbulb_and_a_bad_day_is_none() -> None:
         encode("r", features_of(text, APPRAISE), at=NOW, settings=COMPANION) for text in texts
     )
     assert (blow.flashbulb, bad_day.flashbulb) == (True, False)
+
+
+@given(st.lists(st.sampled_from([*WORDS, *VADER.lexicon]) | st.text(max_size=9), max_size=9))
+def test_a_text_is_as_glad_or_sad_as_vader_says(words: list[str]) -> None:
+    text = " ".join(words)
+    assert APPRAISE(text).valence == VADER.polarity_scores(text)["compound"]
 
 
 @given(st.text(max_size=200))
