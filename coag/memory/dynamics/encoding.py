@@ -81,7 +81,6 @@ def encode(  # noqa: PLR0913 - what decides how well it is kept
     importance: float = 0.5,
     exempt: bool = False,
     may_flash: bool = True,
-    confidence: float = 1.0,
 ) -> RecordState:
     """The state with which a record begins.
 
@@ -98,7 +97,6 @@ def encode(  # noqa: PLR0913 - what decides how well it is kept
         importance: 0..1; it counts as attention, never as feeling.
         exempt: Whether it never fades; see `forgetting.is_exempt`.
         may_flash: Whether it may be a flashbulb; what is untrusted stays for ever otherwise.
-        confidence: How sure it is where it comes from, 0..1.
     """
     who, present = traits or Traits(), mood or AT_REST
     sentiment = features.sentiment
@@ -131,5 +129,4 @@ def encode(  # noqa: PLR0913 - what decides how well it is kept
         dominance=present.dominance,
         flashbulb=flashbulb,
         exempt=exempt,
-        confidence=confidence,
     )

@@ -238,7 +238,7 @@ class MemoryDynamics:
         traits: Traits | None,
         features: ContentFeatures | None = None,
     ) -> RecordState:
-        return encode(
+        state = encode(
             record.id,
             features or read_features(record, self.appraise),
             at=at,
@@ -248,8 +248,8 @@ class MemoryDynamics:
             importance=record.dynamics.importance,
             exempt=is_exempt(record, self.settings),
             may_flash=trust_of(record) is not Trust.UNTRUSTED,
-            confidence=first_confidence(record, self.settings),
         )
+        return replace(state, confidence=first_confidence(record, self.settings))
 
     # ---- Recall ----
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
@@ -17,7 +18,7 @@ from coag.memory.dynamics import VaderAppraisal, arousal_of, encode, features_of
 from kits.record_states import COMPANION, NOW  # isort: skip
 
 APPRAISE = VaderAppraisal()
-VADER = SentimentIntensityAnalyzer()
+VADER: Any = cast("Any", SentimentIntensityAnalyzer)()
 WORDS = ("the", "BUT", "not", "kind", "of", "least", "no", "very", "day.", "!!", "?", "\u2764")
 
 
