@@ -24,6 +24,8 @@ _EXAMPLE_LINES = 60
 
 _FENCE = re.compile(r"^(?P<indent> *)(?P<ticks>`{3,})(?P<info>[^`]*)$")
 _LINK = re.compile(r"\]\((?!\w+://|mailto:|#)(?P<target>[^)#\s]+)")
+_NEEDS = {"agent-framework": "agent_framework"}
+"""Pages whose code needs a package that no extra brings."""
 _PYTHON = re.compile(r"python(?P<skipped> no-run(?P<reason>: \S.*)?)?")
 _OTHER_PYTHONS = re.compile(r"(?i)py(thon\d?|con|3)?\b")
 
@@ -107,6 +109,8 @@ def in_an_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.usefixtures("in_an_empty_folder")
 @pytest.mark.parametrize("page", _PAGES, ids=_name)
 def test_python_of_the_page_runs(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if page.stem in _NEEDS:
+        pytest.importorskip(_NEEDS[page.stem])
     blocks = _code_blocks(page.read_text(encoding="utf-8"))
     module = ModuleType(f"page_{page.stem.replace('-', '_')}")
     # Forward references of classes are looked up in the module that a class says it is from.

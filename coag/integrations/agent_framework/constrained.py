@@ -20,6 +20,7 @@ from agent_framework import (
     ChatResponse,
     ChatResponseUpdate,
     Content,
+    ContextProvider,
     FunctionInvocationContext,
     FunctionMiddleware,
     FunctionTool,
@@ -27,6 +28,7 @@ from agent_framework import (
     MiddlewareBundle,
     MiddlewareFailure,
     ResponseStream,
+    SessionContext,
     add_usage_details,
 )
 
@@ -500,6 +502,26 @@ class ConstrainedMiddleware(_Bundle):
         """
         return self._guards.live(session).guard
 
+    def provider(self, source_id: str = "coag_rules_middleware") -> ContextProvider:
+        """A context provider that installs this, in place of `middleware=[...]`.
+
+        Middleware of providers runs behind that of the agent. Where another provider changes
+        calls, as `SecureAgentConfig` does, give this one after it.
+        """
+        return _Installs(source_id, self)
+
     def close(self) -> None:
         """Ends all runs in the trace; a later call begins another."""
         self._guards.close()
+
+
+class _Installs(ContextProvider):
+    """Installs middleware behind all that comes before it."""
+
+    def __init__(self, source_id: str, middleware: MiddlewareBundle) -> None:
+        super().__init__(source_id)
+        self._middleware = middleware
+
+    async def before_run(self, *, context: SessionContext, **more: Any) -> None:
+        """Adds it to the run."""
+        context.extend_middleware(self.source_id, self._middleware)

@@ -40,7 +40,8 @@ _SEAL = _tools._SECURITY_ARGUMENTS_SNAPSHOT_CONTEXT_KEY  # pyright: ignore[repor
 they are others."""
 _RESEALED = (
     "Middleware behind ConstrainedMiddleware changed what {name} was called with, after it was "
-    "judged. Put ConstrainedMiddleware last in the list of middleware."
+    "judged. Put ConstrainedMiddleware last in the list of middleware; where a context provider "
+    "brought the other one, give ConstrainedMiddleware(...).provider() after that provider."
 )
 
 

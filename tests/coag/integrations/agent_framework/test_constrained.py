@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, Literal, cast
@@ -374,3 +375,53 @@ def test_an_image_in_a_result_is_named_for_rules() -> None:
 
     image = Content.from_uri("data:image/png;base64,AAAA", media_type="image/png")
     assert text_of([Content.from_text("Here:"), image]) == "Here:\n[image]"
+
+
+@pytest.mark.filterwarnings("ignore:.*experimental.*")
+async def test_with_the_frameworks_own_labels_the_expanded_call_is_judged() -> None:
+    from agent_framework.security import SecureAgentConfig
+
+    prices: list[Any] = []
+
+    def read() -> str:
+        return "11"
+
+    def spend(price: str) -> str:
+        prices.append(price)
+        return json.dumps({"price": int(price)})
+
+    def eleven(candidate: Candidate, state: Any, projection: Any) -> Verdict:
+        if (candidate.arguments or {}).get("price") == "11":
+            return Verdict.forbid("eleven is too much")
+        return Verdict.allow()
+
+    rules = ConstrainedMiddleware([eleven])
+    secure = SecureAgentConfig(allow_untrusted_tools={"spend", "read"})
+    client = AnsweringClient([call(1, "read")], [call(2, "spend", price="7")], "Done.")
+    tools = [tool(read), tool(spend)]
+    agent = Agent(client, tools=tools, context_providers=[secure, rules.provider()])
+    session = agent.create_session()
+
+    await agent.run("Spend.", session=session)
+    assert prices == ["7"]
+    results = [one for m in client.requests[1] for one in m.contents if one.type != "text"]
+    hidden = re.search(r"var_[0-9a-f]+", str(results[-1].result))
+    assert hidden is not None
+    client.answers[:] = [[call(3, "spend", price=f"[{hidden[0]}]")], "No."]
+    await agent.run("Spend what was read.", session=session)
+
+    assert prices == ["7"]
+    noted = str(rules.guard(session).trace.records)
+    assert "is forbidden by eleven: eleven is too much" in noted
+
+
+@pytest.mark.filterwarnings("ignore:.*experimental.*")
+async def test_a_provider_behind_ours_that_changes_calls_ends_the_run() -> None:
+    from agent_framework.security import SecureAgentConfig
+
+    shop = Shop()
+    buyer, _, _ = agent(
+        shop, [call(1, "buy", price=1)], "Never said.", context_providers=[SecureAgentConfig()]
+    )
+    with pytest.raises(MiddlewareFailure, match=r"provider\(\)"):
+        await buyer.run("Buy.", session=buyer.create_session())
