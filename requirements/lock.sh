@@ -6,7 +6,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 upgrade=("$@")
 extras=(--extra openai --extra ollama --extra anthropic --extra mcp --extra grpc --extra ui
-    --extra otel --extra evals --extra assess --extra gepa --extra gym --extra minigrid --extra minilm --extra mood --extra postgres --extra seal)
+    --extra otel --extra evals --extra assess --extra gepa --extra gym --extra minigrid --extra minilm --extra mood --extra policy --extra postgres --extra seal)
 
 tools=build/lock-venv
 "${PYTHON:-python3.11}" -m venv --clear "$tools"

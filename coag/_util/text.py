@@ -34,6 +34,22 @@ _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u
 """All but tab and newline; with the marks that turn the direction of writing."""
 
 
+_NOT_COMPARED = frozenset({"Cf", "Cc", "Mn", "Me", "Cn", "Co"})
+
+
+@lru_cache(maxsize=128)
+def comparable(text: str) -> str:
+    """The text in one case, form and width, its white space single, without unseen signs."""
+    folded = unicodedata.normalize("NFKC", text).casefold()
+    kept = (one for one in folded if one.isspace() or is_compared(one))
+    return " ".join("".join(" " if one.isspace() else one for one in kept).split())
+
+
+def is_compared(sign: str) -> bool:
+    """Whether a sign is one that a reader sees and that `comparable` keeps."""
+    return unicodedata.category(sign) not in _NOT_COMPARED
+
+
 def visible(text: str, limit: int | None = None, *, joined: bool = False) -> str:
     r"""The beginning of a foreign text with each character that nobody sees as an escape.
 

@@ -13,9 +13,10 @@ from autogen_core.model_context import ChatCompletionContext
 from autogen_core.tools import Workbench
 
 from coag.compat import ToolRunner
-from coag.context import CoagContext
+from coag.context import CoagContext, state_fields
 from coag.cycle import (
     ActionRule,
+    Approvals,
     CompiledProcedures,
     ConstraintSet,
     CycleSettings,
@@ -26,6 +27,7 @@ from coag.cycle import (
     perceive,
     respond_spec,
     untrusted_texts,
+    written_rule,
 )
 from coag.errors import ConfigurationError, UnknownNameError
 from coag.memory import (
@@ -212,6 +214,7 @@ class Mind:
             remembering=self.remembering,
         )
         compiled = self._compiled(settings)
+        approvals = self._approvals()
         modules = ModuleHost(
             (
                 *given.modules,
@@ -242,13 +245,14 @@ class Mind:
             ids=context.ids,
             memory=self.memory,
             compiled=compiled,
-            approvals=approvals_of(given.approval, given.approve, clock, context.ids),
+            approvals=approvals,
             agent=given.name,
             constraints=ConstraintSet(
                 given.constraints,
                 [context, modules],
                 seconds=settings.rule_seconds,
                 developer=self._developer_texts,
+                approvals=approvals,
             ),
             modules=modules,
             settings=settings,
@@ -257,6 +261,12 @@ class Mind:
             system_message=given.system_message or "",
             environment=given.environment,
         )
+
+    def _approvals(self) -> Approvals | None:
+        """Whoever has to agree, by the policy of approval and by rules that need approval."""
+        given, context = self.arguments, self.context
+        rules = given.constraints
+        return approvals_of(given.approval, given.approve, context.clock, context.ids, rules)
 
     def _compiled(self, settings: CycleSettings) -> CompiledProcedures | None:
         """What learns procedures from repeated success, where the depth is to depend on them."""
@@ -289,6 +299,9 @@ class Mind:
         for rule in self.arguments.constraints:
             if isinstance(rule, ActionRule):
                 rule.check_arguments(cast("Any", takes))
+            elif (written := written_rule(rule)) is not None:
+                fields = state_fields(self.context.perceptual_state_schema)
+                written.check_arguments(cast("Any", takes), fields)
         names = {asker.name for asker in self.gateway.askers}
         unpriced = sorted(names - set(self.gateway.prices))
         if settings.budget.cost is not None and unpriced:

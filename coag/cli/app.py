@@ -119,6 +119,10 @@ class _Commands(LazyGroup):
             "coag.cli.top:top",
             "Shows runs live: phase, tokens, cost, last decision, vetoes.",
         ),
+        "rules": (
+            "coag.cli.rules:app",
+            "Checks, explains and tries policy files: hard rules without programming.",
+        ),
         "memory": ("coag.cli.memory:app", "Reads and corrects what an agent remembers."),
         "judgment": (
             "coag.cli.judgment:app",

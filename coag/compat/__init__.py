@@ -55,12 +55,13 @@ from .replaying import (
 from .resilient_client import Exchange, ResilientClient
 from .tool_arguments import completed_arguments
 from .tool_runner import OUTPUT_CHARACTERS, RESERVED, ToolRunner, output_of, read_result
-from .tools import UNUSABLE_SCHEMA, Tool, ToolEffects, effects_of, spec_of, tool
+from .tools import UNUSABLE_SCHEMA, Tool, ToolEffects, as_tool, effects_of, spec_of, tool
 
 if TYPE_CHECKING:
     from .enhanced_tools import EnhancedToolWorkbench, OperationsWorkbench
 
 __all__ = [
+    "as_tool",
     "EnhancedToolWorkbench",
     "OperationsWorkbench",
     "ToolRunner",

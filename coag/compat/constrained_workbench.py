@@ -20,7 +20,7 @@ from coag.context import (
     nested_component,
     to_part,
 )
-from coag.cycle import ApprovalPolicy, ApproveFunction, OnlyTrusted
+from coag.cycle import ApprovalPolicy, ApproveFunction
 from coag.errors import ConfigurationError, StateError
 from coag.schema import ActionCall, Constraint, Intent, TraceRecord, UnsettledAction
 
@@ -28,7 +28,6 @@ from .components import (
     ConstraintConfig,
     NamedComponent,
     Part,
-    RuleUnderName,
     constraint_config,
     from_constraint_config,
     load_tool,
@@ -403,4 +402,5 @@ class ConstrainedWorkbench(NamedComponent, StaticStreamWorkbench):
 
 
 def _judges_dialogue(rule: object) -> bool:
-    return isinstance(rule.rule if isinstance(rule, RuleUnderName) else rule, OnlyTrusted)
+    own = getattr(rule, "rule", rule)
+    return bool(getattr(own, "judges_dialogue", False))

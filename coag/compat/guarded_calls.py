@@ -281,7 +281,8 @@ class Guard:
         try:
             executor = _CallExecutor(tools or self.runner, call_id, self._running)
             spec = (await executor.specs()).get(name) if self._parallel else None
-            async with self._in_turn(here, beside=spec is not None and spec.read_only):
+            beside = spec is not None and spec.read_only and not self._counts(name)
+            async with self._in_turn(here, beside=beside):
                 await self.open()
                 return await self._guarded(name, arguments, self._deps(executor, started.extend))
         except Exception as error:  # a hook may raise anything; a stock agent hangs where this does
@@ -352,6 +353,14 @@ class Guard:
         async with here.in_turn:
             yield
 
+    def _counts(self, name: str) -> bool:
+        """Whether a rule counts the calls of a tool; sets what is counted from now on."""
+        self._constraints.pin()
+        memory, counted = self.context.working_memory, self._constraints.counted()
+        if counted and counted != memory.counted:
+            self.context.restore(memory.model_copy(update={"counted": counted}))
+        return self._constraints.counts(name)
+
     async def _guarded(self, name: str, arguments: object, deps: GuardDeps) -> GuardedResult:
         memory = self.context.working_memory
         self._set_cycle(memory.cycle + 1)
@@ -364,7 +373,7 @@ class Guard:
             judged = Evaluation(candidate_id=candidate.id, verdicts=(verdict,))
             self._note_verdicts(candidate, judged, deps)
             return _refusal(name, verdict)
-        self._constraints.pin()
+        self._counts(name)
         ended = await run_selected(
             [candidate],
             self.context,
@@ -430,6 +439,9 @@ class Guard:
         for problem in earlier.problems:
             self.note("run", problem)
         self.unfinished = earlier.intents
+        self._counts("")
+        for rule, text in self._constraints.texts().items():
+            self.note("rule", f"{rule}: {text}", rule=rule)
         known = {one.intent_id for one in self.context.working_memory.unsettled}
         new = [one for one in earlier.unsettled if one.intent_id not in known]
         await self.perceive([_unknown_outcome(action, self.context) for action in new])
@@ -552,11 +564,12 @@ def make_guard(  # noqa: PLR0913 - as ConstrainedWorkbench: all but three have d
         ConfigurationError: A constraint is none, or a policy has nobody to ask.
     """
     folder = None if logs is None else Path(logs)
+    approvals = approvals_of(approval, approve, context.clock, context.ids, constraints)
     return Guard(
         name,
         context,
-        ConstraintSet(constraints, [context]),
-        approvals_of(approval, approve, context.clock, context.ids),
+        ConstraintSet(constraints, [context], approvals=approvals),
+        approvals,
         GuardTrace(folder, name, context.clock, settings or {}),
         runner,
         parallel=parallel,

@@ -14,11 +14,12 @@ from coag._util.lazy import loaded_on_use
 
 from .component import CoagContextConfig, from_part, load_context, nested_component, to_part
 from .context import CoagContext
+from .counted import CountedAction, counted_for, counted_value
 from .dialogue import named_images
 from .prompt_budgets import READ_MORE, WINDOW, Budgets, MemoryLimits, name_of, shortened
 from .prompts import DATA_RULE, PhaseMaterial, Rendering
 from .sections import fitting, render_section, state_in_words, wrap_as_data
-from .states import AssistantState, check_public, dump_state, own_copy
+from .states import AssistantState, check_public, dump_state, own_copy, state_fields
 from .working_memory import (
     CognitiveState,
     EarlierDialogue,
@@ -45,6 +46,9 @@ __all__ = [
     "CognitiveState",
     "Utterance",
     "PastAction",
+    "CountedAction",
+    "counted_for",
+    "counted_value",
     "RejectedCandidate",
     "rebuild",
     "Budgets",
@@ -62,6 +66,7 @@ __all__ = [
     "SituatedState",
     "ToolState",
     "dump_state",
+    "state_fields",
     "own_copy",
     "render_section",
     "fitting",

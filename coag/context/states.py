@@ -106,6 +106,13 @@ def dump_state(state: BaseModel) -> dict[str, Any]:
     return cast("dict[str, Any]", _without_nulls(state.model_dump(mode="json")))
 
 
+def state_fields(schema: type[BaseModel]) -> frozenset[str] | None:
+    """The names in the JSON of such a state; None if it may have any."""
+    if schema.model_config.get("extra") == "allow":
+        return None
+    return frozenset({*schema.model_fields, *schema.model_computed_fields})
+
+
 def load_state(schema: type[StateT], value: Mapping[str, Any]) -> StateT:
     """The typed view of a state kept as JSON.
 

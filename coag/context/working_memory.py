@@ -13,6 +13,7 @@ from pydantic import Field
 from coag.errors import PhaseViolation, StateError
 from coag.memory import CONCLUSION, MEMORY_ACTIONS
 from coag.schema import (
+    CountedFor,
     EvaluationOutcome,
     ExecutionOutcome,
     ExecutionStatus,
@@ -24,6 +25,7 @@ from coag.schema import (
     ReasoningOutcome,
     RetrievalOutcome,
     SelectionOutcome,
+    SparseValue,
     TokenUsage,
     TraceRecord,
     Trust,
@@ -36,6 +38,7 @@ from coag.schema import (
     shown_text,
 )
 
+from .counted import CountedAction, counted_for, with_call
 from .prompt_budgets import MemoryLimits
 
 # ---- What was said before the dialogue that working memory keeps: in short, by rules ----
@@ -255,6 +258,10 @@ class GoalCost(Value):
 _TAINTING = (Phase.RETRIEVAL, Phase.EXECUTION)
 
 
+_CALLS = (PerceptKind.TOOL_RETURN, PerceptKind.UNKNOWN_OUTCOME, PerceptKind.SETTLED)
+"""Kinds of percepts that tell of a call."""
+
+
 class CognitiveState(Value):
     """The trace of the current cycle: one field per phase, None until it has been committed."""
 
@@ -272,13 +279,15 @@ class CognitiveState(Value):
         return proposed or ("" if self.reasoning is None else self.reasoning.thought)
 
 
-class WorkingMemory(Value):
+class WorkingMemory(SparseValue):
     """Everything the agent holds about one activity now (CoALA §4.1; CoAG A.1).
 
     A frozen value: `perceive` and `commit` give the next one. It dumps to JSON and loads to an
     equal value, and a run's working memory is rebuilt from its trace by applying the same two
     functions to the recorded percepts and outcomes.
     """
+
+    SPARSE = frozenset({"counted", "done", "forgotten"})
 
     activity: str
     goal: str = ""
@@ -318,6 +327,12 @@ class WorkingMemory(Value):
     """What was said before the dialogue that is kept; None while all of it is."""
     limits: MemoryLimits = MemoryLimits()
     """How much is kept."""
+    counted: dict[str, CountedFor] = Field(default_factory=dict[str, CountedFor])
+    """The actions that rules in force count, by patterns of their names."""
+    done: tuple[CountedAction, ...] = ()
+    """The calls of these since they are counted, those of unknown outcome among them."""
+    forgotten: dict[str, str] = Field(default_factory=dict[str, str])
+    """Actions of which older calls are not kept any more, with the goal of the last of these."""
 
     @property
     def in_cycle(self) -> bool:
@@ -363,6 +378,8 @@ class WorkingMemory(Value):
         }
         if percept.kind is PerceptKind.UNKNOWN_OUTCOME or percept.settles:
             changes["unsettled"] = self._unsettled_after(percept)
+        if percept.kind in _CALLS and counted_for(percept.source, self.counted):
+            changes |= self._counting(percept)
         if is_untrusted(percept):
             changes["tainted_by"] = (self.tainted_by or Taint()).with_shown(
                 [percept.source], text=percept.content
@@ -394,8 +411,16 @@ class WorkingMemory(Value):
                 "goal_open": True,
                 "goal_id": hashlib.sha256(about.encode(errors="surrogatepass")).hexdigest()[:32],
                 "spent": GoalCost(),
+                "done": tuple(
+                    one for one in self.done if counted_for(one.action, self.counted) - {"goal"}
+                ),
             }
         return self.model_copy(update=changes)
+
+    def _counting(self, percept: Percept) -> dict[str, Any]:
+        done, gone = with_call(self.done, percept, self.goal_id, self.memory_scope)
+        older = {} if gone is None else {gone.action: gone.goal_id}
+        return {"done": done, "forgotten": {**self.forgotten, **older}}
 
     def _served(self, scope: str | None, *, keep_open_turn: bool) -> WorkingMemory:
         """As it is for another person: without what was said, found and done for the last one.
@@ -460,8 +485,10 @@ class WorkingMemory(Value):
             if served is not self:
                 return served.commit(outcome)
             cognitive = CognitiveState(retrieval=outcome)
+            counted = outcome.counted or self.counted
         else:
             cognitive = self.cognitive_state.model_copy(update={outcome.phase.value: outcome})
+            counted = self.counted
         earlier = self.earlier
         if earlier is not None and isinstance(outcome, RetrievalOutcome) and outcome.summary:
             earlier = earlier.summed_up(outcome.summary, outcome.summarized)
@@ -472,6 +499,7 @@ class WorkingMemory(Value):
             "spent": self._spent_with(outcome),
             "tainted_by": self._tainted_by(outcome),
             "earlier": earlier,
+            "counted": counted,
         }
         if isinstance(outcome, ExecutionOutcome):
             changes |= self._after_execution(outcome)

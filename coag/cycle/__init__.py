@@ -47,7 +47,15 @@ from .checks import (
     settled_by_person,
 )
 from .compiled import CompiledProcedure, CompiledProcedures
-from .constraints import ActionRule, ConstraintSet, NamedConstraint, check_rule, rule
+from .constraints import (
+    ActionRule,
+    ConstraintSet,
+    NamedConstraint,
+    WrittenRule,
+    check_rule,
+    rule,
+    written_rule,
+)
 from .cycle import close_cycle, commit, perceive, run_cycle, write_snapshot
 from .deps import (
     ActionExecutor,
@@ -120,6 +128,8 @@ __all__ = [
     "ActionRule",
     "ConstraintSet",
     "NamedConstraint",
+    "WrittenRule",
+    "written_rule",
     "check_rule",
     "only_trusted",
     "OnlyTrusted",

@@ -9,22 +9,31 @@ import os
 import sys
 import time
 from asyncio import CancelledError
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from copy import copy, deepcopy
 from dataclasses import dataclass, field
 from datetime import datetime
 from queue import Empty, SimpleQueue
 from threading import Thread, get_ident
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from coag._util.text import ellipsis, in_a_line
-from coag.context import WorkingMemory, own_copy
+from coag.context import WorkingMemory, counted_for, own_copy
 from coag.errors import ConfigurationError, UnknownNameError
-from coag.schema import ActionSpec, Candidate, Constraint, ConstraintSource, Verdict, well_formed
+from coag.schema import (
+    ActionSpec,
+    Candidate,
+    Constraint,
+    ConstraintSource,
+    CountedFor,
+    Verdict,
+    well_formed,
+)
 
 from .actions import IDEMPOTENCY_KEY
-from .only_trusted import BoundRule, JudgedBy
+from .approval import ApprovalRule
+from .only_trusted import AsksFirst, BoundRule, JudgedBy
 
 # ---- What can be a constraint at all, and how long a rule may take ----
 #
@@ -402,6 +411,51 @@ def rule(
     return made if name and (where or after or fresh) else made.of
 
 
+@runtime_checkable
+class WrittenRule(Protocol):
+    """A constraint that is written in words, as in a policy file."""
+
+    @property
+    def text(self) -> str:
+        """The rule as a sentence."""
+        ...
+
+    @property
+    def actions(self) -> Sequence[str]:
+        """The actions that it names, patterns left out."""
+        ...
+
+    @property
+    def counted(self) -> Mapping[str, CountedFor]:
+        """The actions whose calls it counts, by patterns of their names."""
+        ...
+
+    @property
+    def approval(self) -> ApprovalRule | None:
+        """Says which actions somebody has to be asked about; None if it asks for no approval."""
+        ...
+
+    def check_arguments(
+        self, actions: Mapping[str, Mapping[str, Any]], state: Collection[str] | None = None
+    ) -> None:
+        """Checks that actions and state have what it reads, as far as they are known.
+
+        Args:
+            actions: JSON Schemas of the arguments, by the action's name.
+            state: The names of the state's fields; None if they are not known.
+
+        Raises:
+            ConfigurationError: They do not.
+        """
+        ...
+
+
+def written_rule(rule: object) -> WrittenRule | None:
+    """The rule as one that is written in words, also under another name; None if it is none."""
+    own = getattr(rule, "rule", rule)
+    return own if isinstance(own, WrittenRule) else None
+
+
 # ---- Constraints in force: named, pinned per cycle, asked in order, failing closed ----
 
 
@@ -494,6 +548,7 @@ class ConstraintSet:
         sources: Contexts and modules that bring constraints of their own; asked each cycle.
         seconds: Time that a rule may take; None for any.
         developer: Gives the developer's texts, whose values `only_trusted` lets pass.
+        approvals: Says before which actions somebody is asked; None if nobody ever is.
     """
 
     def __init__(
@@ -503,8 +558,10 @@ class ConstraintSet:
         *,
         seconds: float | None = RULE_SECONDS,
         developer: Callable[[], Sequence[str]] = tuple,
+        approvals: AsksFirst | None = None,
     ) -> None:
         self.seconds = seconds
+        self._approvals = approvals
         self._own: list[NamedConstraint] = []
         self._sources = tuple(sources)
         self._developer = developer
@@ -557,10 +614,29 @@ class ConstraintSet:
         """The constraints that were given or added, in order; what sources bring is not in it."""
         return tuple(self._own)
 
+    def counted(self) -> dict[str, CountedFor]:
+        """The actions whose calls the rules in force count, by patterns, and for what."""
+        counted: dict[str, CountedFor] = {}
+        for one in self._pinned:
+            rule = written_rule(one.judge)
+            for name, how in () if rule is None else rule.counted.items():
+                counted[name] = how if counted.get(name, "goal") == "goal" else counted[name]
+        return counted
+
+    def counts(self, action: str) -> bool:
+        """Whether a rule in force counts the calls of an action, so that none runs beside it."""
+        return bool(counted_for(action, self.counted()))
+
+    def texts(self) -> dict[str, str]:
+        """What the rules in force say, by their names, where they are written in words."""
+        written = ((one.name, written_rule(one.judge)) for one in self._pinned)
+        return {name: rule.text for name, rule in written if rule is not None}
+
     def without_action(self, actions: Container[str]) -> Iterator[tuple[str, str]]:
         """The rules in force that judge an action which is none of these, and its name."""
         for one in self._pinned:
-            judged = one.judge.actions if isinstance(one.judge, ActionRule) else ()
+            rule = one.judge if isinstance(one.judge, ActionRule) else written_rule(one.judge)
+            judged = () if rule is None else rule.actions
             yield from ((one.name, action) for action in judged if action not in actions)
 
     def pin(self) -> tuple[str, ...]:
@@ -597,7 +673,7 @@ class ConstraintSet:
         """
         known: JudgedBy | None = None
         if memory is not None and spec is not None:
-            known = JudgedBy(memory, spec, self._developer)
+            known = JudgedBy(memory, spec, self._developer, self._approvals)
         verdicts: list[Verdict] = []
         states, projections = _copies(state), _copies(projection)
         for constraint in self._pinned:

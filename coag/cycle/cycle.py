@@ -107,6 +107,10 @@ async def _list_actions(context: AnyContext, deps: Deps) -> None:
         for rule, action in deps.constraints.without_action(specs):
             text = f"Rule {rule!r} judges {action!r}, and there is no such action now"
             deps.note(context, "rule", f"{text}. There are: {', '.join(specs)}."[:1_000])
+    texts = deps.constraints.texts()
+    if texts and deps.snapshots.changed("rules", texts):
+        for name, text in texts.items():
+            deps.note(context, "rule", f"{name}: {text}", rule=name)
     for problem in deps.actions.problems:
         deps.note(context, "actions", problem)
 

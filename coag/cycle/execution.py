@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -19,6 +19,7 @@ from coag.schema import (
     ActionSpec,
     Candidate,
     Clock,
+    Constraint,
     Evaluation,
     Executed,
     ExecutionOutcome,
@@ -45,6 +46,7 @@ from .approval import (
     memory_version,
 )
 from .checks import check, project
+from .constraints import written_rule
 from .deps import AnyContext, Deps, GuardDeps, decided_at
 
 RESULT_TEXT = 200_000
@@ -80,12 +82,21 @@ def approvals_of(
     approve: ApproveFunction | None,
     clock: Clock,
     ids: IdSource,
+    rules: Iterable[Constraint] = (),
 ) -> Approvals | None:
     """Who approves of which actions; None if nobody has to.
+
+    Rules that ask for approval, as those of a policy file do, are added to the policy.
 
     Raises:
         ConfigurationError: There is a policy and nobody to ask.
     """
+    written = (one for one in map(written_rule, rules) if one is not None)
+    asking = tuple(one.approval for one in written if one.approval is not None)
+    if asking and policy is None:
+        policy = ApprovalPolicy(name="rules", when=asking, require=frozenset())
+    elif asking and policy is not None:
+        policy = policy.model_copy(update={"when": (*policy.when, *asking)})
     if approve is not None:
         return Approvals(approve, policy, clock=clock, ids=ids)
     if policy is not None:
@@ -227,6 +238,7 @@ class GuardedRun:
                 internal.append([candidate])
                 continue
             together = free or (spec is not None and spec.read_only)
+            together = together and not deps.constraints.counts(candidate.action)
             if together and beside:
                 external[-1].append(candidate)
             else:

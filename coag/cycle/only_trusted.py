@@ -7,14 +7,12 @@ invented it. The spelling that an attacker chooses does not matter.
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import lru_cache
-from typing import Any, Protocol, cast, runtime_checkable
+from typing import Any, ClassVar, Protocol, cast, runtime_checkable
 
-from coag._util.text import ellipsis
+from coag._util.text import comparable, ellipsis, is_compared
 from coag.context import WorkingMemory, is_untrusted
 from coag.errors import ConfigurationError
 from coag.memory import is_trusted
@@ -40,7 +38,14 @@ _LINK = re.compile(
 )
 """An address within a text: of a page, with or without its scheme, or of a mailbox; parts are
 bounded, so that looking for them takes time in proportion to the text."""
-_UNSEEN = frozenset({"Cf", "Cc", "Mn", "Me", "Cn", "Co"})
+
+
+class AsksFirst(Protocol):
+    """Says before which actions somebody is asked."""
+
+    def need(self, action: str, arguments: Mapping[str, Any], /) -> object:
+        """Why somebody is asked; None if nobody is."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +56,8 @@ class JudgedBy:
     spec: ActionSpec
     developer: Callable[[], Sequence[str]]
     """Gives the developer's texts: the system message and the procedures."""
+    approvals: AsksFirst | None = None
+    """Says before which actions somebody is asked; None if nobody ever is."""
 
 
 @runtime_checkable
@@ -65,6 +72,9 @@ class BoundRule(Protocol):
 @dataclass(frozen=True, slots=True)
 class OnlyTrusted:
     """See `only_trusted`."""
+
+    judges_dialogue: ClassVar[bool] = True
+    """It needs to know what was said."""
 
     action: str
     arguments: tuple[str, ...]
@@ -118,7 +128,7 @@ class OnlyTrusted:
             if not self.links:
                 yield value
             elif isinstance(value, str):
-                yield from (link.rstrip(".,;:!?*_~") for link in _LINK.findall(_plain(value)))
+                yield from (link.rstrip(".,;:!?*_~") for link in _LINK.findall(comparable(value)))
 
     def _trusted(self, known: JudgedBy) -> Iterator[str]:
         """The texts whose values may be used."""
@@ -179,18 +189,6 @@ def only_trusted(
     return OnlyTrusted(action, arguments, tuple(sources), tuple(allow), links)
 
 
-@lru_cache(maxsize=128)
-def _plain(text: str) -> str:
-    """The text in one case, form and width, its white space single, without unseen signs."""
-    folded = unicodedata.normalize("NFKC", text).casefold()
-    seen = "".join(" " if one.isspace() else one for one in folded if one.isspace() or _seen(one))
-    return " ".join(seen.split())
-
-
-def _seen(sign: str) -> bool:
-    return unicodedata.category(sign) not in _UNSEEN
-
-
 def _field_names(schema: Any, depth: int = 0) -> frozenset[str]:
     """What a schema calls the fields of objects: the developer's words."""
     inside: Iterable[Any] = ()
@@ -236,11 +234,11 @@ def _declared(schema: Any) -> list[Any]:
 def _occurs_in_any(value: Any, trusted: Iterable[str]) -> bool:
     if isinstance(value, int | float | Decimal):
         number = Decimal(str(value))
-        return any(number in _numbers(_plain(text)) for text in trusted)
-    if not isinstance(value, str) or not all(one.isspace() or _seen(one) for one in value):
+        return any(number in _numbers(comparable(text)) for text in trusted)
+    if not isinstance(value, str) or not all(one.isspace() or is_compared(one) for one in value):
         return False
-    plain = _plain(value)
-    return bool(plain) and any(_occurs_in(plain, _plain(text)) for text in trusted)
+    plain = comparable(value)
+    return bool(plain) and any(_occurs_in(plain, comparable(text)) for text in trusted)
 
 
 def _occurs_in(value: str, text: str) -> bool:
@@ -277,8 +275,8 @@ def _came_from(value: Any, memory: WorkingMemory) -> str:
     """Who named the value, where working memory still has it."""
     texts = [(one.source, one.content) for one in memory.percepts if is_untrusted(one)]
     texts += [(one.action, one.result) for one in memory.deeds if not one.internal]
-    plain = _plain(str(value))
-    named = [source for source, text in texts if plain in _plain(text)]
+    plain = comparable(str(value))
+    named = [source for source, text in texts if plain in comparable(text)]
     return f", only in text from {named[-1]}" if named else ""
 
 

@@ -57,6 +57,7 @@ async def retrieve(context: AnyContext, deps: Deps) -> RetrievalOutcome:
         doubted=recall.doubted,
         procedures=dict(deps.procedures.pin()),
         constraints=deps.constraints.pin(),
+        counted=deps.constraints.counted(),
     )
 
 

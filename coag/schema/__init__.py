@@ -59,6 +59,7 @@ from .imports import (
 )
 from .model_calls import AnswerDetails, ModelCall, OutputMode, RequestDetails
 from .outcomes import (
+    CountedFor,
     DecidedBy,
     EvaluationOutcome,
     Executed,
@@ -199,6 +200,7 @@ __all__ = [
     "GoalAssessment",
     "DecidedBy",
     "RetrievalOutcome",
+    "CountedFor",
     "ReasoningOutcome",
     "Depth",
     "DepthChoice",

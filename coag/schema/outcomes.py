@@ -76,10 +76,15 @@ class _OutcomeBase(Value):
     phase and not before in the activity."""
 
 
+CountedFor = Literal["goal", "run", "person"]
+"""How long a call counts: for the goal that it was made for, while working memory lasts, or for
+the person that it was made for."""
+
+
 class RetrievalOutcome(_OutcomeBase, SparseValue):
     """What was recalled, and which procedures and constraints hold for this cycle."""
 
-    SPARSE = frozenset({"felt", "doubted"})
+    SPARSE = frozenset({"felt", "doubted", "counted"})
 
     phase: Literal[Phase.RETRIEVAL] = Phase.RETRIEVAL
     query: str
@@ -104,6 +109,9 @@ class RetrievalOutcome(_OutcomeBase, SparseValue):
     """Version of each procedure, pinned for this cycle."""
     constraints: tuple[str, ...] = ()
     """Names of the constraints in force, pinned for this cycle, in the order they are asked."""
+    counted: dict[str, CountedFor] = Field(default_factory=dict[str, "CountedFor"])
+    """The actions whose calls these constraints count, by patterns of their names, and for what;
+    not written down where there are none."""
 
 
 class ReasoningOutcome(_OutcomeBase, SparseValue):

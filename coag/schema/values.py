@@ -43,7 +43,9 @@ class SparseValue(Value):
     def _without_defaults(self, write: SerializerFunctionWrapHandler):
         written: dict[str, Any] = write(self)
         for name in self.SPARSE:
-            if getattr(self, name) == type(self).model_fields[name].default:
+            if getattr(self, name) == type(self).model_fields[name].get_default(
+                call_default_factory=True
+            ):
                 written.pop(name, None)
         return written
 

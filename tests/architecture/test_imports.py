@@ -109,6 +109,7 @@ _EXTRAS = {
         "opentelemetry.exporter.otlp.proto.http.trace_exporter",
         "from coag.telemetry import send_run; send_run('nowhere')",
     ),
+    "policy": ("cel", "from coag.policy import load_policy; load_policy('rules.yaml')"),
     "postgres": (
         "psycopg",
         "from coag.awareness.stores import PostgresStateStore; PostgresStateStore('host=x')",

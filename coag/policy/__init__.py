@@ -1,0 +1,29 @@
+"""Policy files: the common hard rules for people who do not program (docs/policies.md).
+
+A file in YAML lists rules; each is one of six kinds, names tools, and has a condition, a limit or
+arguments. A rule is compiled to a constraint as a programmer writes it: it judges in Evaluation and
+again right before Execution, no model output overrides it, and what cannot be judged is forbidden.
+Conditions are a small part of CEL, which stays in one module, as does YAML in another. What rules
+count is kept in working memory by percepts alone, so it survives a kill, a resume and a batch.
+"""
+
+from .cases import CaseResult, run_cases
+from .conditions import ConditionError, PolicyCondition
+from .files import PolicyError, PolicyProblem
+from .policy import Policy, PolicyCase, load_policy, problems_with_tools, read_policy
+from .rules import PolicyRule
+
+__all__ = [
+    "load_policy",
+    "read_policy",
+    "Policy",
+    "PolicyRule",
+    "PolicyCase",
+    "CaseResult",
+    "run_cases",
+    "problems_with_tools",
+    "PolicyError",
+    "PolicyProblem",
+    "PolicyCondition",
+    "ConditionError",
+]
