@@ -12,6 +12,7 @@ from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Mappi
 from contextlib import asynccontextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from threading import Lock
 from typing import Any, Protocol, TypeVar
@@ -374,12 +375,8 @@ class Guard:
             self._note_verdicts(candidate, judged, deps)
             return _refusal(name, verdict)
         self._counts(name)
-        ended = await run_selected(
-            [candidate],
-            self.context,
-            deps,
-            judged=lambda one, evaluation: self._note_verdicts(one, evaluation, deps),
-        )
+        judged_by = partial(self._note_verdicts, deps=deps)
+        ended = await run_selected([candidate], self.context, deps, judged=judged_by)
         await self.perceive(percept for ran in ended.ran for percept in ran.queued)
         if ended.broken is not None and not isinstance(ended.broken, asyncio.CancelledError):
             raise ended.broken
