@@ -155,8 +155,10 @@ def test_data_is_refueled_as_much_as_is_wanted_where_it_is_used_up_and_the_price
     named = ("amount_is_wanted", "at_most_two_gb", "price_is_known", "data_is_used_up")
     for name in named:
         assert_allows(RULES[name], "refuel_data", ready, **call)
-    assert_forbids(RULES["amount_is_wanted"], "refuel_data", ready, **{**call, "gb_amount": 1.0})
-    assert_forbids(RULES["at_most_two_gb"], "refuel_data", ready, **{**call, "gb_amount": 5.0})
+    less: dict[str, Any] = {**call, "gb_amount": 1.0}
+    more: dict[str, Any] = {**call, "gb_amount": 5.0}
+    assert_forbids(RULES["amount_is_wanted"], "refuel_data", ready, **less)
+    assert_forbids(RULES["at_most_two_gb"], "refuel_data", ready, **more)
     for name in ("price_is_known", "data_is_used_up"):
         assert_forbids(RULES[name], "refuel_data", ticket(ABROAD), **call)
     done = after(ready, ("refuel_data", call, {"new_data_refueling_gb": 2.0}))
