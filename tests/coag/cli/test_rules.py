@@ -22,12 +22,13 @@ tests:
 """
 
 
+TOOLS = """\
 def pay(amount: float) -> str:
-    """Pays."""
     return f"{amount}"
 
 
 TOOLS = [pay]
+"""
 
 
 @pytest.fixture
@@ -62,9 +63,12 @@ def test_check_ends_with_one_and_each_place_where_something_is_wrong(
     assert run("explain", bad)[0] == run("test", bad)[0] == 1
 
 
-def test_check_holds_a_file_against_tools(run: Any, good: Path, tmp_path: Path) -> None:
-    tools = f"{__name__}:TOOLS"
-    package = __name__.partition(".")[0]
+def test_check_holds_a_file_against_tools(
+    run: Any, good: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "tools_of_a_till.py").write_text(TOOLS)
+    monkeypatch.syspath_prepend(tmp_path)
+    tools, package = "tools_of_a_till:TOOLS", "tools_of_a_till"
     assert run("check", good, "--tools", tools, "--trust", package)[0] == 0
     other = tmp_path / "other.yaml"
     other.write_text(GOOD.replace("tools: pay, never", "tools: [pay, payy], never"))
