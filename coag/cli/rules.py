@@ -13,7 +13,7 @@ from coag._util.text import one_line
 from coag.compat import as_tool
 from coag.errors import ConfigurationError
 from coag.policy import Policy, PolicyError, load_policy, problems_with_tools, run_cases
-from coag.schema import from_run
+from coag.schema import check_trusted, from_import_name
 from coag.tracing import read_trace
 
 from .app import LazyGroup
@@ -180,7 +180,8 @@ def _schemas(tools: str, trust: list[str] | tuple[str, ...], logs: Path) -> dict
     """The JSON Schemas of tools by name, of Python or of a run."""
     if ":" not in tools:
         return _recorded(tools, logs)
-    given: object = from_run(tools, trust)
+    check_trusted(tools, trust)
+    given: object = from_import_name(tools)
     if callable(given) and not hasattr(given, "schema"):
         given = [given]
     if not isinstance(given, list | tuple):
