@@ -5,7 +5,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 upgrade=("$@")
-extras=(--extra openai --extra ollama --extra anthropic --extra mcp --extra grpc --extra ui
+extras=(--extra agent-framework --extra openai --extra ollama --extra anthropic --extra mcp --extra grpc --extra ui
     --extra otel --extra evals --extra assess --extra gepa --extra gym --extra minigrid --extra minilm --extra mood --extra policy --extra postgres --extra seal)
 
 tools=build/lock-venv
