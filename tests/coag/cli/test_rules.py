@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -67,7 +68,7 @@ def test_check_holds_a_file_against_tools(
     run: Any, good: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "tools_of_a_till.py").write_text(TOOLS)
-    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
     tools, package = "tools_of_a_till:TOOLS", "tools_of_a_till"
     assert run("check", good, "--tools", tools, "--trust", package)[0] == 0
     other = tmp_path / "other.yaml"
