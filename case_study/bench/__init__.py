@@ -27,6 +27,7 @@ from coag.errors import UnknownNameError
 from coag.schema import from_import_name
 
 BENCHMARKS: dict[str, str] = {
+    "agentdojo": "case_study.bench.agentdojo:AgentDojo",
     "tau2": "case_study.bench.tau2:Tau2",
     "bfcl": "case_study.bench.bfcl:Bfcl",
 }
