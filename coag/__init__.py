@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from coag.awareness import Awareness
     from coag.compat import tool
     from coag.context import CoagContext, Rendering, WorkingMemory
-    from coag.cycle import Bounds, CycleSettings, only_trusted, rule
+    from coag.cycle import Bounds, CycleSettings, no_foreign_orders, only_trusted, rule
     from coag.errors import CoagError
     from coag.memory import LongTermMemory, ProceduralMemory
     from coag.models import ScriptedModel, open_model
@@ -40,6 +40,7 @@ _HOMES = {
     "CycleSettings": "coag.cycle",
     "Bounds": "coag.cycle",
     "only_trusted": "coag.cycle",
+    "no_foreign_orders": "coag.cycle",
     "LongTermMemory": "coag.memory",
     "ProceduralMemory": "coag.memory",
     "ScriptedModel": "coag.models",
@@ -65,6 +66,7 @@ __all__ = [  # pyright: ignore[reportUnsupportedDunderAll] - loaded on first use
     "CycleSettings",
     "Bounds",
     "only_trusted",
+    "no_foreign_orders",
     "LongTermMemory",
     "ProceduralMemory",
     "ScriptedModel",

@@ -40,7 +40,7 @@ _BENIGN, _ATTACKED = "benign", "attacked"
 _NAMED = "local-coag"
 """The name of the pipeline: some attacks address the model by its name, and know this one."""
 _QUOTING = re.compile(r"[\s\"'\\]+")
-"""What YAML adds to a text or takes from it when it quotes and folds it."""
+"""What differs in a text that stands quoted in JSON."""
 
 
 class AgentDojo:
@@ -245,7 +245,7 @@ def _dojo(module: str) -> Any:
 
 
 def _squeezed(text: str) -> str:
-    return _QUOTING.sub("", text)
+    return _QUOTING.sub("", text.replace("\\n", ""))
 
 
 def _schemas(runtime: Any) -> list[ToolSchema]:
@@ -260,10 +260,15 @@ def _runner(runtime: Any, env: Any) -> Callable[[str, Mapping[str, Any]], Any]:
 
     async def run(name: str, arguments: Mapping[str, Any]) -> Executed:
         value, error = runtime.run_function(env, name, dict(arguments))
-        output = str(error) if error else as_text(value)
+        output = str(error) if error else as_text(value, _as_json)
         return Executed(name, arguments, output, is_error=bool(error), value=error)
 
     return run
+
+
+def _as_json(value: Any) -> str:
+    """How tools' values are written; AgentDojo writes YAML unless told otherwise."""
+    return json.dumps(value, default=str, ensure_ascii=False)
 
 
 def _system_message() -> str:

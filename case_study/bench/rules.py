@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from autogen_core.tools import ToolSchema
 
-from coag import only_trusted
+from coag import no_foreign_orders, only_trusted
 from coag.schema import Constraint
 
 Rules = Callable[[Sequence[ToolSchema]], Sequence[Constraint]]
@@ -31,11 +31,21 @@ def trusted_values(tools: Sequence[ToolSchema]) -> Sequence[Constraint]:
     return rules
 
 
+def foreign_orders(tools: Sequence[ToolSchema]) -> Sequence[Constraint]:
+    """`no_foreign_orders`, for every tool and for answers."""
+    del tools
+    return [no_foreign_orders(answers=True)]
+
+
 def no_rules(tools: Sequence[ToolSchema]) -> Sequence[Constraint]:
     """No rule at all: what the cycle alone does."""
     del tools
     return ()
 
 
-RULES: Mapping[str, Rules] = {"only_trusted": trusted_values, "none": no_rules}
+RULES: Mapping[str, Rules] = {
+    "no_foreign_orders": foreign_orders,
+    "only_trusted": trusted_values,
+    "none": no_rules,
+}
 """By name, the usual one first."""

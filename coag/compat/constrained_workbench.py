@@ -181,8 +181,9 @@ class ConstrainedWorkbench(NamedComponent, StaticStreamWorkbench):
         super().__init__([])
         if context is None and any(_judges_dialogue(rule) for rule in constraints):
             raise ConfigurationError(
-                "only_trusted judges by what the user said, which a workbench does not hear. Give "
-                "it to a CoagAgent, or give context= and add the user's messages to it."
+                "only_trusted and no_foreign_orders judge by what the user said, which a workbench "
+                "does not hear. Give the rule to a CoagAgent, or give context= and add the user's "
+                "messages to it."
             )
         parts = [inner] if isinstance(inner, Workbench) else list(inner)
         runner = ToolRunner(

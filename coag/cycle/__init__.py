@@ -71,6 +71,7 @@ from .deps import (
 )
 from .depth import choose_depth
 from .execution import ActionRun, BatchResult, approvals_of, return_percept, run_selected
+from .foreign_orders import ForeignOrders, no_foreign_orders
 from .modules import ModuleHost
 from .only_trusted import BoundRule, JudgedBy, OnlyTrusted, only_trusted
 from .output_schema import (
@@ -133,6 +134,8 @@ __all__ = [
     "check_rule",
     "only_trusted",
     "OnlyTrusted",
+    "no_foreign_orders",
+    "ForeignOrders",
     "BoundRule",
     "JudgedBy",
     "GuardedActions",

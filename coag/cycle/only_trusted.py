@@ -29,6 +29,9 @@ _AFTER = re.compile(rf"[{_INNER}]|[.:?!][{_INNER}]")
 _NUMBER = re.compile(r"(?<![\w.,-])-?\d+(?:[.,]\d+)*(?![\w-])(?![.,]\d)")
 _CODE = re.compile(r"(?=\D*\d\D*\d)[^\W_]{8,64}")
 """An account or an order number, which people write in groups."""
+_NAME_IN_IT = re.compile(r"(?<![^\W_])[^\W\d_]{5,}(?![^\W_])")
+"""A word by itself, as a street's number has one and an account's has none."""
+_RUN = re.compile(r"[^\W_]{8,64}")
 _LINK = re.compile(
     r"(?:[a-z][a-z0-9+.-]{0,20}://|https?:)[^\s<>\"'\])}|]+"
     r"|(?<![\w/\\])[/\\]{2}\w[^\s<>\"'\])}|]*"
@@ -105,7 +108,7 @@ class OnlyTrusted:
 
     def _verdict(self, arguments: Mapping[str, Any], known: JudgedBy) -> Verdict:
         schemas = cast("Mapping[str, Any]", known.spec.parameters.get("properties") or {})
-        trusted = list(self._trusted(known))
+        trusted = list(trusted_texts(known, self.sources, self.allow))
         for name in self.arguments:
             if name not in schemas:
                 has = ", ".join(schemas) or "none"
@@ -113,41 +116,44 @@ class OnlyTrusted:
                     f"{self.action} has no argument {name!r} for this rule to judge; it has: {has}"
                 )
             own = _declared(schemas[name])
-            for value in self._values(arguments.get(name), _field_names(known.spec.parameters)):
-                if value in own or _occurs_in_any(value, trusted):
+            for value in self._values(arguments.get(name), names_of_fields(known.spec.parameters)):
+                if value in own or occurs_in_any(value, trusted):
                     continue
                 return Verdict.forbid(
-                    f"{name} {_shown(value)} stands in nothing that the user or the developer "
+                    f"{name} {shown_value(value)} stands in nothing that the user or the developer "
                     f"wrote{_came_from(value, known.memory)}: ask the user to name it"
                 )
         return Verdict.allow()
 
     def _values(self, argument: Any, fields: frozenset[str]) -> Iterator[Any]:
         """What of an argument must be trusted."""
-        for value in _leaves(argument, fields):
+        for value in leaves_of(argument, fields):
             if not self.links:
                 yield value
             elif isinstance(value, str):
-                yield from (link.rstrip(".,;:!?*_~") for link in _LINK.findall(comparable(value)))
+                yield from links_in(value)
 
-    def _trusted(self, known: JudgedBy) -> Iterator[str]:
-        """The texts whose values may be used."""
-        memory = known.memory
-        yield from self.allow
-        yield from memory.said_by_user()
-        retrieval = memory.cognitive_state.retrieval
-        for hit in retrieval.records if retrieval else ():
-            if is_trusted(hit.record):
-                yield hit.record.text
-        yield from known.developer()
-        for percept in memory.percepts:
-            returned = percept.kind is PerceptKind.TOOL_RETURN and not percept.is_error
-            if returned and percept.source in self.sources:
-                yield percept.content
-        for past in memory.deeds:
-            ran = not past.internal and past.status is ExecutionStatus.DONE
-            if ran and past.action in self.sources:
-                yield past.result
+
+def trusted_texts(
+    known: JudgedBy, sources: Sequence[str] = (), allow: Sequence[str] = ()
+) -> Iterator[str]:
+    """The texts whose values may be used: of the user, the developer, and what they vouch for."""
+    memory = known.memory
+    yield from allow
+    yield from memory.said_by_user()
+    retrieval = memory.cognitive_state.retrieval
+    for hit in retrieval.records if retrieval else ():
+        if is_trusted(hit.record):
+            yield hit.record.text
+    yield from known.developer()
+    for percept in memory.percepts:
+        returned = percept.kind is PerceptKind.TOOL_RETURN and not percept.is_error
+        if returned and percept.source in sources:
+            yield percept.content
+    for past in memory.deeds:
+        ran = not past.internal and past.status is ExecutionStatus.DONE
+        if ran and past.action in sources:
+            yield past.result
 
 
 def only_trusted(
@@ -189,7 +195,27 @@ def only_trusted(
     return OnlyTrusted(action, arguments, tuple(sources), tuple(allow), links)
 
 
-def _field_names(schema: Any, depth: int = 0) -> frozenset[str]:
+def links_in(text: str) -> Iterator[str]:
+    """The addresses of pages and mailboxes in a text."""
+    return (link.rstrip(".,;:!?*_~") for link in _LINK.findall(comparable(text)))
+
+
+def is_address(value: Any) -> bool:
+    """Whether a value names a page, a mailbox, or an account or order number."""
+    if not isinstance(value, str):
+        return False
+    plain = comparable(value)
+    grouped = not _NAME_IN_IT.search(plain) and _CODE.fullmatch(plain.replace(" ", ""))
+    return bool(_LINK.fullmatch(plain) or _CODE.fullmatch(plain) or grouped)
+
+
+def values_within(text: str) -> Iterator[str]:
+    """The addresses and account numbers in a text."""
+    yield from links_in(text)
+    yield from (one for one in _RUN.findall(comparable(text)) if _CODE.fullmatch(one))
+
+
+def names_of_fields(schema: Any, depth: int = 0) -> frozenset[str]:
     """What a schema calls the fields of objects: the developer's words."""
     inside: Iterable[Any] = ()
     named = frozenset[str]()
@@ -199,10 +225,10 @@ def _field_names(schema: Any, depth: int = 0) -> frozenset[str]:
         part = cast("Mapping[str, Any]", schema)
         fields, inside = part.get("properties"), part.values()
         named = frozenset(cast("Mapping[str, Any]", fields) if isinstance(fields, Mapping) else ())
-    return named.union(*(_field_names(one, depth + 1) for one in inside))
+    return named.union(*(names_of_fields(one, depth + 1) for one in inside))
 
 
-def _leaves(value: Any, fields: frozenset[str] = frozenset(), depth: int = 0) -> Iterator[Any]:
+def leaves_of(value: Any, fields: frozenset[str] = frozenset(), depth: int = 0) -> Iterator[Any]:
     """Every text and number in an argument; truth values and nothing at all name nothing.
 
     A key of an object is one as well, where it is no name of a field.
@@ -212,10 +238,10 @@ def _leaves(value: Any, fields: frozenset[str] = frozenset(), depth: int = 0) ->
     if depth < _DEEPEST and isinstance(value, Mapping):
         for key, one in cast("Mapping[str, Any]", value).items():
             yield from () if key in fields else (key,)
-            yield from _leaves(one, fields, depth + 1)
+            yield from leaves_of(one, fields, depth + 1)
     elif depth < _DEEPEST and isinstance(value, list | tuple):
         for one in cast("Sequence[Any]", value):
-            yield from _leaves(one, fields, depth + 1)
+            yield from leaves_of(one, fields, depth + 1)
     else:
         yield value
 
@@ -228,10 +254,11 @@ def _declared(schema: Any) -> list[Any]:
     choices: Any = properties.get("enum")
     declared = list(cast("list[Any]", choices)) if isinstance(choices, list) else []
     declared += [properties[key] for key in ("const", "default") if key in properties]
-    return [leaf for one in declared for leaf in _leaves(one)]
+    return [leaf for one in declared for leaf in leaves_of(one)]
 
 
-def _occurs_in_any(value: Any, trusted: Iterable[str]) -> bool:
+def occurs_in_any(value: Any, trusted: Iterable[str]) -> bool:
+    """Whether one of the texts holds a value by itself."""
     if isinstance(value, int | float | Decimal):
         number = Decimal(str(value))
         return any(number in _numbers(comparable(text)) for text in trusted)
@@ -280,6 +307,7 @@ def _came_from(value: Any, memory: WorkingMemory) -> str:
     return f", only in text from {named[-1]}" if named else ""
 
 
-def _shown(value: Any) -> str:
+def shown_value(value: Any) -> str:
+    """A value as a verdict shows it."""
     unseen = isinstance(value, str) and not value.isprintable()
     return ellipsis(ascii(value) if unseen else repr(value), _SHOWN)
