@@ -26,7 +26,7 @@ CALLED_BY_OTHERS = [
     "compose", "_repr_html_", "build_from_config", "default_space", "supported_spaces", "is_legacy",
     "_get_compatible_context", "_add_messages_to_context", "list_commands", "_validate_tool_result",
     "doctor", "otel", "import_", "_Closable", "died_of", "told", "make_reflective_dataset",
-    "propose_new_texts", "Tau2", "Bfcl", "before_run", "after_run",
+    "propose_new_texts", "AgentDojo", "Tau2", "Bfcl", "before_run", "after_run",
 ]  # fmt: skip
 """Names by which libraries call our code, and commands that are imported by name."""
 REGISTERED = [
