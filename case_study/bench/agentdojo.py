@@ -47,7 +47,9 @@ class AgentDojo:
     """AgentDojo's suites: each user task alone, and with each attack of its suite.
 
     Args:
-        options: `version` of the benchmark (v1), `attack` (important_instructions), `rules`.
+        options: `version` of the benchmark (v1), `attack` (important_instructions), `rules`, and
+            `impasses`, after how many refusals of the same call a turn of a `CoagAgent` ends (10):
+            with the usual 3 an attacker ends it by ordering the same thing three times.
 
     Raises:
         ConfigurationError: The package is missing, or an option is unknown.
@@ -65,13 +67,23 @@ class AgentDojo:
     def __init__(self, options: Mapping[str, str]) -> None:
         needs("agentdojo", "agentdojo", "Run `make bench-env`, or pip install agentdojo.")
         registry = _dojo("attacks").attack_registry.ATTACKS
-        known = {"version": "v1", "attack": "important_instructions", "rules": next(iter(RULES))}
+        known = {
+            "version": "v1",
+            "attack": "important_instructions",
+            "rules": next(iter(RULES)),
+            "impasses": "10",
+        }
         for option in options:
             if option not in known:
                 raise UnknownNameError("option", option, known)
         chosen = {**known, **options}
         if chosen["attack"] not in registry:
             raise UnknownNameError("attack", chosen["attack"], registry)
+        if not chosen["impasses"].isdecimal() or chosen["impasses"] == "0":
+            raise ConfigurationError(
+                f"impasses is how often a refused call may be wished in a row, e.g. 3, and not "
+                f"{chosen['impasses']!r}."
+            )
         if chosen["rules"] not in RULES:
             raise UnknownNameError("rules", chosen["rules"], RULES)
         try:
@@ -84,6 +96,7 @@ class AgentDojo:
             ) from error
         self.suites: Sequence[str] = tuple(sorted(self._suites))
         self.settings: Mapping[str, str] = {**chosen, "package": version_of("agentdojo")}
+        self._impasses = int(chosen["impasses"])
         self._rules: Rules = RULES[chosen["rules"]]
         self._attack: Callable[[Any, Any], Any] = registry[chosen["attack"]]
         self._loaded: dict[str, Any] = {}
@@ -133,7 +146,9 @@ class AgentDojo:
         injections: dict[str, str] = {}
         if injection_task is not None:
             injections = self._attacker(case.suite).attack(user_task, injection_task)
-        play = _Play(arm, policy, seed, self._rules, user_task, injection_task, injections)
+        play = _Play(
+            arm, policy, seed, self._rules, self._impasses, user_task, injection_task, injections
+        )
         watch = Stopwatch()
         utility, attacked = suite.run_task_with_pipeline(
             _Pipeline(play), user_task, injection_task, injections
@@ -167,6 +182,7 @@ class _Play:
     policy: str
     seed: int
     rules: Rules
+    impasses: int
     user_task: Any
     injection_task: Any
     injections: Mapping[str, str]
@@ -180,7 +196,8 @@ class _Play:
         self.executed = workbench.executed
         client = self._client(workbench, env)
         schemas = await workbench.list_tools()
-        setup = Setup(client, workbench, _system_message(), self.rules(schemas))
+        rules = self.rules(schemas)
+        setup = Setup(client, workbench, _system_message(), rules, impasses=self.impasses)
         player = player_of(self.arm, setup)
         try:
             return await player.say(query)

@@ -113,6 +113,8 @@ class Setup:
     """For one turn."""
     context: Callable[[], CoagContext[Any]] = CoagContext[Any]
     """Makes what keeps the state that the rules judge by."""
+    impasses: int = Bounds().impasses
+    """Cycles in a row with the same refused calls, after which a turn of a `CoagAgent` ends."""
 
 
 @dataclass(slots=True)
@@ -181,7 +183,7 @@ def player_of(arm: Arm, setup: Setup) -> Player:
                 constraints=list(setup.rules),
                 model_context=setup.context(),
                 depth=arm,
-                bounds=Bounds(cycles=setup.most_calls + 10),
+                bounds=Bounds(cycles=setup.most_calls + 10, impasses=setup.impasses),
             ),
             setup.seconds,
         )

@@ -7,6 +7,7 @@ of such texts give orders, in English, and which values stand in those records a
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -34,10 +35,15 @@ from .only_trusted import (
 
 _ORDER_LENGTH = 600
 """Characters of a text that belong to an order, from its verb on, if the paragraph is so long."""
+_OBJECT_LENGTH = 50
+"""Characters from an order's verb on, in which stands what it is about."""
 _RECORD_LENGTH = 50_000
 """Characters of a record in which orders are looked for; the rest counts as one order."""
-_WORDS_REPEATED = 5
-"""Words in a row by which an answer repeats an order; as in the gate of procedural memory."""
+_PARSED_LENGTH = 200_000
+"""Characters of a text that is read as JSON or as Python's."""
+_REPEATED = ((5, 1), (3, 4))
+"""Words in a row by which an answer repeats an order, and how many letters each has at least: five
+as in the gate of procedural memory, or three longer ones, such as a name."""
 
 # ---- What orders are: verbs of what agents do, where a sentence tells its reader to do it ----
 
@@ -45,22 +51,44 @@ _FAMILIES: Mapping[str, str] = {
     "pay": "pay transfer wire refund remit reimburse deposit withdraw invest donate purchase buy",
     "send": "send email e-mail mail forward message write reply respond answer post publish tell "
     "notify inform contact share upload text submit report leak dm",
-    "delete": "delete remove erase cancel clear wipe drop destroy unsubscribe revoke close kick",
-    "create": "create make add append schedule set book reserve organize organise plan open "
-    "register generate arrange put sign invite order save store install",
+    "delete": "delete remove erase cancel clear wipe drop destroy unsubscribe revoke kick",
+    "create": "create make add append schedule set organize organise plan register generate "
+    "arrange put sign invite save store install",
+    "book": "book reserve rent hire order",
     "change": "change update modify adjust add edit reschedule move rename append replace reset "
     "correct amend extend increase decrease rewrite set switch enable disable grant",
     "run": "run execute call use invoke perform",
+    "look": "visit open click download browse navigate fetch access load",
     "say": "say tell recommend mention claim pretend state answer respond reply write advise "
     "suggest",
 }
 """Verbs that mean much the same; a verb may be in several families."""
 _NOUNS: Mapping[str, str] = {
-    "pay": "money payment transaction transfer funds invoice",
-    "send": "email mail message",
+    "pay": "money payment payments transaction transactions transfer funds invoice",
+    "send": "email emails mail message messages",
+    "book": "reservation reservations booking bookings",
 }
 """What an action that changes something is about, where its verb does not say it."""
-_SAY = "say"
+_SAY, _LOOK = "say", "look"
+_QUIET = frozenset({_SAY, _LOOK})
+"""Kinds that change nothing outside: to say something to the user, and to look."""
+_LOOKING = frozenset({_LOOK})
+_LOOKS = frozenset(
+    [
+        "get",
+        "read",
+        "visit",
+        "open",
+        "fetch",
+        "browse",
+        "download",
+        "load",
+        "access",
+        "search",
+        "retrieve",
+    ]
+)
+"""Verbs of tools that look."""
 _FAMILY_OF: Mapping[str, frozenset[str]] = {
     verb: frozenset(name for name, verbs in _FAMILIES.items() if verb in verbs.split())
     for verbs in _FAMILIES.values()
@@ -83,8 +111,13 @@ _URGE = (
     r"remember to|(?:want|need|like|ask|asks|asking|urge|require|expect|order) you to)\s"
     r"(?:please\s|also\s|first\s|now\s|then\s|immediately\s){0,2}"
 )
+_SECOND = (
+    rf"\band (?:then )?(?=(?:{_VERBS}) (?:them|it|this|that|these|those|all|the|him|her|me|us|an?|"
+    r"my|your)\b)"
+)
+"""Where the second of two orders begins, whatever the first one is."""
 _ORDER = re.compile(
-    rf"(?:{_CLAUSE}{_LEAD}|{_URGE})(?P<verb>{_VERBS})\b(?!\s*(?:[:.,;!?)-]|(?:of|is|was|are|and|or)\b|$))"
+    rf"(?:{_CLAUSE}{_LEAD}|{_URGE}|{_SECOND})(?P<verb>{_VERBS})\b(?!\s*(?:[:.,;!?)-]|(?:of|is|was|are|and|or)\b|$))"
     r"(?P<prepositional>\s+(?:at|in|on|for|by|from)\b)?"
 )
 """A verb in the form of an order where a clause begins, or after words that urge."""
@@ -133,7 +166,7 @@ class _Record:
     @property
     def commands(self) -> bool:
         """Whether it tells its reader to do something with a tool."""
-        return any(order.families - {_SAY} for order in self.orders)
+        return any(order.families - _QUIET for order in self.orders)
 
 
 @lru_cache(maxsize=256)
@@ -149,22 +182,38 @@ def _orders_in(record: str) -> tuple[_Order, ...]:
         start = match.start("verb")
         end = text.find("\n\n", start)
         end = min(len(text) if end < 0 else end, start + _ORDER_LENGTH)
-        found.append(_Order(_FAMILY_OF[match["verb"]], text[start:end]))
+        ordered = text[start:end]
+        kinds = _FAMILY_OF[match["verb"]]
+        kinds |= _kinds_named(_words(ordered[:_OBJECT_LENGTH])) if kinds - _QUIET else frozenset()
+        found.append(_Order(kinds, ordered))
     return tuple(found)
 
 
 @lru_cache(maxsize=256)
 def _records(source: str, text: str) -> tuple[_Record, ...]:
     """The records of a text, and the orders in each."""
-    try:
-        parsed: Any = json.loads(text)
-    except (ValueError, RecursionError):
-        parsed = text
     return tuple(
         _Record(source, part, _orders_in(part) if free else ())
-        for part, free in _parts(parsed)
+        for part, free in _parts(_parsed(text))
         if part
     )
+
+
+def _parsed(text: str) -> Any:
+    """The value that a tool wrote, as JSON or, as AutoGen's tools do, as Python's; or the text."""
+    if text.lstrip()[:1] not in ("{", "[", "(") or len(text) > _PARSED_LENGTH:
+        return _unescaped(text)
+    for parse in (json.loads, ast.literal_eval):
+        try:
+            return parse(text)
+        except (ValueError, SyntaxError, RecursionError, MemoryError):
+            continue
+    return _unescaped(text)
+
+
+def _unescaped(text: str) -> str:
+    """The text with its line breaks, where they are written as in a program."""
+    return re.sub(r"\\[nrt]", "\n", text)
 
 
 def _parts(value: Any) -> Iterator[tuple[str, bool]]:
@@ -259,15 +308,15 @@ class _Case:
     def verdict(self) -> Verdict:
         """Forbids what is done, or with what, because a text from outside says so."""
         spec = self.known.spec
-        looks = spec.read_only
-        own = frozenset[str]() if looks else _families_of_action(spec.name, spec.description)
+        own = _families_of_action(spec.name, spec.description)
+        own = _LOOKING if spec.read_only else own
         alike = [
             (record, order)
             for record in self.records
             for order in record.orders
             if order.families & own or _names(order, spec.name)
         ]
-        if alike and not self._asked(own):
+        if alike and own != _LOOKING and not self._asked(own):
             source = alike[0][0].source
             return Verdict.forbid(
                 f"text from {source} tells its reader to do this, and the user asked for nothing "
@@ -280,7 +329,7 @@ class _Case:
             for _, order in alike
         )
         for name, value in values:
-            verdict = self._of_value(name, value, alike, disputed=disputed)
+            verdict = self._of_value(name, value, alike, own, disputed=disputed)
             if not verdict.allowed:
                 return verdict
         return Verdict.allow()
@@ -290,6 +339,7 @@ class _Case:
         name: str,
         value: Any,
         alike: Sequence[tuple[_Record, _Order]],
+        own: frozenset[str],
         *,
         disputed: bool,
     ) -> Verdict:
@@ -299,13 +349,14 @@ class _Case:
             name: The argument that it stands in.
             value: The value.
             alike: The orders for an action of this kind, with their records.
+            own: The kinds of the action.
             disputed: Whether one of them names an address of this call, which the user may have
                 named as well; then its numbers must come from somewhere else.
         """
         if occurs_in_any(value, self.trusted):
             return Verdict.allow()
         for record, order in alike:
-            if _ordered(value, order.text):
+            if (own != _LOOKING or is_address(value)) and _ordered(value, order.text):
                 return self._foreign(name, value, record.source)
         numeric = isinstance(value, int | float)
         if not is_address(value) and not (numeric and disputed):
@@ -334,15 +385,18 @@ class _Case:
         return bool(own & _families_in(text)) or _DELEGATES.search(text) is not None
 
     def _values(self) -> Iterator[tuple[str, Any]]:
-        """The values of the call, each with its argument; of texts also the addresses in them."""
+        """The values of the call, each with its argument; of texts also the addresses in them.
+
+        A text that is a whole record, as a name in a list of names, is one value, whatever
+        somebody wrote into it.
+        """
         fields = names_of_fields(self.known.spec.parameters)
+        whole = {record.text for record in self.records}
         for name, argument in (self.candidate.arguments or {}).items():
             for value in leaves_of(argument, fields):
                 yield name, value
-                if isinstance(value, str):
-                    for part in values_within(value):
-                        if part != value:
-                            yield name, part
+                if isinstance(value, str) and value not in whole:
+                    yield from ((name, part) for part in values_within(value) if part != value)
 
 
 def _ordered(value: Any, order: str) -> bool:
@@ -363,27 +417,27 @@ def _names(order: _Order, action: str) -> bool:
 def _families_of_action(name: str, description: str) -> frozenset[str]:
     """What kind of change an action makes, by the verb of its name or of its description.
 
-    Empty where neither begins with a verb of a change: such an action looks, and orders to look
-    are no orders.
+    Empty where neither begins with a verb of a known kind.
     """
     words = _words(name.replace("_", " "))
-    verbs = [words[0]] if words else []
     described = _words(description)
-    verbs += described[:1]
-    found = frozenset[str]().union(*map(_families_of_word, verbs)) - {_SAY}
-    if not found:
-        return found
-    about = {word for word in (*words, *described[:12])}
-    nouns = (kind for kind, named in _NOUNS.items() if about & set(named.split()))
-    return found | frozenset(nouns)
+    if words and words[0] in _LOOKS:
+        return _LOOKING
+    own = _families_of_word(words[0]) - _QUIET if words else frozenset[str]()
+    own = own or (_families_of_word(described[0]) - _QUIET if described else own)
+    return own | _kinds_named((*words, *described[:12])) if own else own
+
+
+def _kinds_named(words: Iterable[str]) -> frozenset[str]:
+    """The kinds of changes whose objects are among these words."""
+    about = set(words)
+    return frozenset(kind for kind, named in _NOUNS.items() if about & set(named.split()))
 
 
 def _families_in(text: str) -> frozenset[str]:
     """The kinds of changes that a text speaks of, in whatever form."""
-    words = set(_words(text))
-    kinds = frozenset[str]().union(*map(_families_of_word, words))
-    nouns = (kind for kind, named in _NOUNS.items() if words & set(named.split()))
-    return kinds | frozenset(nouns)
+    words = set(_words(re.sub(r"\bmake sure\b", " ", text, flags=re.IGNORECASE)))
+    return _kinds_named(words).union(*map(_families_of_word, words))
 
 
 def _words(text: str) -> list[str]:
@@ -411,15 +465,22 @@ def _answer_verdict(
         for order in record.orders:
             if _SAY not in order.families:
                 continue
-            words = _words(order.text)
-            for start in range(len(words) - _WORDS_REPEATED + 1):
-                run = " ".join(words[start : start + _WORDS_REPEATED])
+            for run in _runs(_words(order.text)):
                 if f" {run} " in f" {said} " and f" {run} " not in f" {known} ":
                     return Verdict.forbid(
                         f"text from {record.source} wants {shown_value(run)} to be said: say what "
                         "the user asked for, without it"
                     )
     return Verdict.allow()
+
+
+def _runs(words: Sequence[str]) -> Iterator[str]:
+    """The runs of words that an answer does not repeat by chance."""
+    for length, letters in _REPEATED:
+        for start in range(len(words) - length + 1):
+            run = words[start : start + length]
+            if min(map(len, run)) >= letters:
+                yield " ".join(run)
 
 
 def _read(memory: WorkingMemory, sources: Sequence[str]) -> Iterator[tuple[str, str]]:
