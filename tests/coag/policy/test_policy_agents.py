@@ -206,7 +206,7 @@ async def test_only_what_the_user_named_reaches_a_tool() -> None:
     agent = agent_with(rules, wish("pay", to="eve"), wish("pay", to="ann"))
     await agent.run(task="Pay ann.")
     assert PAID == [10]
-    with pytest.raises(ConfigurationError, match="judges by what the user said"):
+    with pytest.raises(ConfigurationError, match="by what the user said"):
         ConstrainedWorkbench([pay], constraints=rules)
 
 
