@@ -11,8 +11,8 @@ from coag.evals import write_report
 
 pytestmark = pytest.mark.browser
 
-PLOTS = 5
-"""Success three times, parts and cost."""
+PLOTS = 6
+"""Success three times, parts, cost, and success against cost."""
 
 
 @pytest.fixture(scope="module")
