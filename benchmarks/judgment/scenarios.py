@@ -44,7 +44,6 @@ from coag.judgment import (
     Capability,
     CapabilityGraph,
     advise,
-    chances,
     choose,
     context_energy,
     places_by_index,
@@ -129,15 +128,8 @@ class Routing:
         if self.router is NONE:
             share = 1 / len(among)
             return [Advice(capability=n, score=0, probability=share, why="") for n in among]
-        for name in among:
-            self.graph.edge(current, name)
         now = Advising(context=self._context(task), settings=self.router.settings)
-        kept = [one for one in advise(self.graph, current, now) if one.capability in set(among)]
-        shares = chances([one.score for one in kept], now.settings.temperature)
-        return [
-            Advice(capability=one.capability, score=one.score, probability=share, why=one.why)
-            for one, share in zip(kept, shares, strict=True)
-        ]
+        return advise(self.graph, current, now, among=among)
 
     def report(self, current: str, used: str, reward: float) -> None:
         """Learns from what was done."""

@@ -49,7 +49,7 @@ from .reports import (
     take_in,
     usual_net,
 )
-from .routing import Advice, Advising, advise, chances
+from .routing import Advice, Advising, advise
 from .state import new_state
 
 _CONSULTATIONS = 100
@@ -162,7 +162,8 @@ class Judgment(JudgmentStore):
         words = words_of_task(task)
         patterns = patterns_of(state)
         now = Advising(context=_context(graph, task, entries), biases=biases_of(patterns))
-        advice = _advice_among(graph, current, among, now)
+        # An edge that is made here is of this graph in RAM only.
+        advice = tuple(advise(graph, current, now, among=among))
         near = {one.capability for one in advice[:_LOOK]}
         found = [one for one in entries if is_about(one, words, near)]
         said = [one for one in found if not isinstance(one, DeadEnd | SelfProfile)]
@@ -319,18 +320,3 @@ def _context(
                 if name in graph.capabilities:
                     context[name] = min(1.0, context.get(name, 0.0) + _FROM_ENTRY)
     return context
-
-
-def _advice_among(
-    graph: CapabilityGraph, current: str, among: Sequence[str] | None, now: Advising
-) -> tuple[Advice, ...]:
-    """Advice on some capabilities only: their probabilities are one in all."""
-    if among is None:
-        return tuple(advise(graph, current, now))
-    for name in among:
-        graph.edge(current, name)  # one that was not expected is made, for this graph in RAM only
-    kept = [one for one in advise(graph, current, now) if one.capability in set(among)]
-    shares = chances([one.score for one in kept], now.settings.temperature)
-    return tuple(
-        dataclasses.replace(one, probability=share) for one, share in zip(kept, shares, strict=True)
-    )

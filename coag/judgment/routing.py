@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from coag.errors import ConfigurationError
@@ -106,7 +106,12 @@ def chances(scores: Sequence[float], temperature: float) -> list[float]:
 
 
 def advise(
-    graph: CapabilityGraph, source: str, now: Advising | None = None, *, k: int | None = None
+    graph: CapabilityGraph,
+    source: str,
+    now: Advising | None = None,
+    *,
+    among: Iterable[str] | None = None,
+    k: int | None = None,
 ) -> list[Advice]:
     """What may come after a capability, the best first.
 
@@ -114,6 +119,8 @@ def advise(
         graph: What there is, and what was learned.
         source: What was done last; `START` where nothing was.
         now: Context, biases and settings.
+        among: Only these, whose probabilities are one in all; None for all that may follow. An edge
+            to one that was not expected is made.
         k: At most so many; None for all.
 
     Raises:
@@ -121,6 +128,8 @@ def advise(
     """
     now = now or Advising()
     edges = graph.leaving(source)
+    if among is not None:
+        edges = [graph.edge(source, name) for name in dict.fromkeys(among)]
     scores = [score(edge, now) for edge in edges]
     shares = chances(scores, now.settings.temperature)
     order = sorted(range(len(edges)), key=lambda at: (-scores[at], edges[at].target))
