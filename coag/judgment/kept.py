@@ -38,6 +38,8 @@ class JudgmentStore:
         self._file = StateFile(None if path is None else Path(path))
         self._now = now
         self._made: tuple[dict[str, Any], CapabilityGraph, list[JudgmentEntry]] | None = None
+        self._learned: tuple[dict[str, Any], dict[str, Any], int] | None = None
+        """What was learned, of which state, and how many characters it has as JSON."""
 
     @property
     def problem(self) -> str:
@@ -125,13 +127,24 @@ class JudgmentStore:
         """
         self._file = self._file.detached()
 
-    def learned(self) -> dict[str, Any]:
-        """What advice and rules follow from: all but the logs of reports and consultations."""
+    def learned(self, most: int) -> Mapping[str, Any] | None:
+        """What advice and rules follow from: all but the logs of reports and consultations.
+
+        It is made again only where the state has changed, and not to be changed.
+
+        Args:
+            most: Characters as JSON; None is given for what has more.
+        """
         state = self._parts()[0]
-        known = {name: part for name, part in state.items() if name not in _LOGS}
-        # Ids follow from what entries say, their times included, which a replay does not repeat.
-        entries = [{name: v for name, v in one.items() if name != "id"} for one in state["entries"]]
-        return {**known, "entries": entries}
+        if self._learned is None or self._learned[0] is not state:
+            known = {name: part for name, part in state.items() if name not in _LOGS}
+            # Ids follow from what entries say, times included, which a replay does not repeat.
+            known["entries"] = [
+                {name: value for name, value in one.items() if name != "id"}
+                for one in state["entries"]
+            ]
+            self._learned = state, known, len(json.dumps(known))
+        return self._learned[1] if self._learned[2] <= most else None
 
     def put_back(self, learned: Mapping[str, Any]) -> None:
         """Takes what was learned at an earlier time in the place of what is known now.

@@ -388,11 +388,10 @@ class JudgmentModule:
         Of more than 50,000 characters that were learned nothing is saved but the dead ends: the
         rest is in the file, and a replay takes it as it is now.
         """
-        learned = self.judgment.learned()
-        kept = _ActivityState(current=self._current, learned=learned)
-        if len(json.dumps(learned)) > _MOST_SAVED:
+        learned, closed = self.judgment.learned(_MOST_SAVED), tuple[str, ...]()
+        if learned is None:
             closed = tuple(one.id for one in self.judgment.dead_ends() if one.closes)
-            kept = _ActivityState(current=self._current, closed=closed)
+        kept = _ActivityState(current=self._current, closed=closed, learned=learned)
         return kept.model_dump(mode="json")
 
     def load_state(self, state: Mapping[str, Any]) -> None:
