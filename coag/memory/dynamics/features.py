@@ -172,11 +172,11 @@ _RULES = {
     ),
 }
 _WITH_NAMES = {
-    "social": (("met ",), r"\b(?i:met (?:with )?)[A-Z]\w"),
-    "cooperation": (("help", "with "), r"\b(?i:help(?:s|ed|ing)? |work(?:s|ed|ing)? with )[A-Z]\w"),
-    "commitment": (("owe", "debt"), r"\b(?i:owe[sd]? |in debt to )[A-Z]\w"),
+    "social": re.compile(r"\b(?i:met (?:with )?)[A-Z]\w"),
+    "cooperation": re.compile(r"\b(?i:help(?:s|ed|ing)? |work(?:s|ed|ing)? with )[A-Z]\w"),
+    "commitment": re.compile(r"\b(?i:owe[sd]? |in debt to )[A-Z]\w"),
 }
-"""What tells by a name, which begins with a capital: a part that must be there, and the pattern."""
+"""What tells by a name, which begins with a capital."""
 
 
 _ORDERS = _any(
@@ -217,10 +217,8 @@ def features_of(text: str, appraise: Appraise | None = None) -> ContentFeatures:
     beginning = _beginning(text)
     small = beginning.lower()
     found = {name: float(bool(rule.search(small))) for name, rule in _RULES.items()}
-    for name, (parts, with_somebody) in _WITH_NAMES.items():
-        if found[name] or not any(one in small for one in parts):
-            continue
-        if re.search(with_somebody, beginning):
+    for name, with_somebody in _WITH_NAMES.items():
+        if not found[name] and with_somebody.search(beginning):
             found[name] = 1.0
     if appraise is None:
         return ContentFeatures(**found, arousal=arousal_of(text))
