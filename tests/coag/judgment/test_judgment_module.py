@@ -7,9 +7,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
+from kits.report_clerks import export, wants_pdf
 
 from coag import CoagAgent, LongTermMemory, ScriptedModel
 from coag.errors import StateError
@@ -25,29 +25,10 @@ from coag.judgment import (
     Reopen,
 )
 from coag.judgment.protocol import TrustLevel
-from coag.models import ScriptedRequest
 from coag.schema import ActionSpec, EvaluationOutcome, MemoryKind, Note, Phase, Situation, Trust
 from coag.store import InMemoryStore
 
 PAST = datetime(2026, 1, 1, tzinfo=UTC)
-
-
-def export(form: str) -> dict[str, Any]:
-    """Writes the report in a form."""
-    if form == "pdf":
-        return {"ok": False, "failure": "deterministic", "reason": "no PDF here"}
-    return {"ok": True, "written": f"report.{form}"}
-
-
-def wants_pdf(request: ScriptedRequest) -> str:
-    wishes = [("export", {"form": "pdf"}), ("export", {"form": "txt"})]
-    if "report.txt" in str(request.messages):
-        wishes = [("respond", {"text": "Done."})]
-    candidates = [
-        {"action": action, "arguments": json.dumps(given), "score": 0.9 - n / 10}
-        for n, (action, given) in enumerate(wishes)
-    ]
-    return json.dumps({"situation": "A report is wanted.", "candidates": candidates})
 
 
 def agent(module: JudgmentModule, script: Callable[..., str] = wants_pdf) -> CoagAgent:
