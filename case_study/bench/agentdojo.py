@@ -159,13 +159,10 @@ class AgentDojo:
                 "utility_under_attack": float(utility),
                 "attack_success": float(attacked),
             }
-        return CaseResult(
-            case=case.id,
-            suite=case.suite,
-            kind=case.kind,
-            arm=arm,
-            policy=policy,
-            seed=seed,
+        return case.result(
+            arm,
+            policy,
+            seed,
             metrics=metrics,
             calls=len(play.executed),
             tokens=play.tokens,
@@ -203,10 +200,8 @@ class _Play:
             return await player.say(query)
         finally:
             self.problems += player.problems
-            usage = client.total_usage()
-            self.tokens = usage.prompt_tokens + usage.completion_tokens
+            self.tokens = player.tokens
             await player.close()
-            await client.close()
 
     def _client(self, workbench: EnvironmentWorkbench, env: Any) -> ChatCompletionClient:
         if self.policy != HIJACKED:

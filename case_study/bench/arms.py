@@ -15,6 +15,7 @@ from autogen_core.models import ChatCompletionClient, UserMessage
 from autogen_core.tools import TextResultContent, ToolResult, ToolSchema, Workbench
 
 from case_study.bench.protocol import Arm
+from case_study.contenders import used_tokens
 from coag import CoagAgent, ScriptedModel
 from coag.compat import ConstrainedWorkbench
 from coag.context import CoagContext
@@ -122,6 +123,7 @@ class Player:
     """An arm that plays a case: say something, and see what it answers."""
 
     agent: AssistantAgent | CoagAgent
+    client: ChatCompletionClient
     seconds: float
     heard: CoagContext[Any] | None = None
     """What tells the rules of a stock agent what the user said."""
@@ -139,10 +141,16 @@ class Player:
             return ""
         return _answer(result)
 
+    @property
+    def tokens(self) -> int:
+        """Of all model calls so far."""
+        return used_tokens(self.client)
+
     async def close(self) -> None:
-        """Ends the agent's run."""
+        """Ends the agent's run, and lets go of the model."""
         if isinstance(self.agent, CoagAgent):
             await self.agent.close()
+        await self.client.close()
 
 
 def policy_model(act: Callable[[], FunctionCall | str]) -> ScriptedModel:
@@ -185,6 +193,7 @@ def player_of(arm: Arm, setup: Setup) -> Player:
                 depth=arm,
                 bounds=Bounds(cycles=setup.most_calls + 10, impasses=setup.impasses),
             ),
+            setup.client,
             setup.seconds,
         )
     heard = setup.context() if arm == "guarded" else None
@@ -198,7 +207,7 @@ def player_of(arm: Arm, setup: Setup) -> Player:
         system_message=setup.system_message,
         max_tool_iterations=setup.most_calls,
     )
-    return Player(agent, setup.seconds, heard)
+    return Player(agent, setup.client, setup.seconds, heard)
 
 
 def _answer(result: TaskResult) -> str:

@@ -21,7 +21,6 @@ from importlib.metadata import version
 from importlib.resources import files
 from typing import Any, cast
 
-from autogen_core.models import ChatCompletionClient
 from autogen_core.tools import ToolSchema
 
 from case_study.bench.arms import (
@@ -33,11 +32,10 @@ from case_study.bench.arms import (
     tool_schema,
 )
 from case_study.bench.inventing import INVENTIONS, Docs, InventingPolicy, Missing
-from case_study.bench.protocol import Arm, Case, CaseResult, needs
-from case_study.bench.scripts import Step, following_policy
+from case_study.bench.protocol import Arm, Case, CaseResult, needs, rules_among
+from case_study.bench.scripts import Step, client_of
 from coag.cycle import only_trusted
-from coag.errors import ConfigurationError, UnknownNameError
-from coag.models import open_model
+from coag.errors import ConfigurationError
 from coag.schema import Constraint
 
 MORE_FUNCTIONS = "I have updated some more functions you can choose from. What about now?"
@@ -235,14 +233,7 @@ class Bfcl:
 
     def __init__(self, options: Mapping[str, str]) -> None:
         _needed()
-        unknown = set(options) - {"rules"}
-        if unknown:
-            raise ConfigurationError(
-                f"bfcl has no option {', '.join(map(repr, sorted(unknown)))}; it has: rules."
-            )
-        self._rules = options.get("rules", self.rule_sets[0])
-        if self._rules not in self.rule_sets:
-            raise UnknownNameError("set of rules", self._rules, self.rule_sets)
+        self._rules = rules_among(self.name, options, self.rule_sets)
         self.settings: Mapping[str, str] = {"version": version("bfcl-eval"), "rules": self._rules}
 
     def cases(self, suites: Sequence[str]) -> Sequence[Case]:
@@ -256,7 +247,7 @@ class Bfcl:
         conversation = Conversation(row)
         workbench = EnvironmentWorkbench([], conversation.run)
         acting = policy_for(row, case.suite, policy, seed) if policy in self.policies else None
-        client = _client(policy, acting, workbench)
+        client = client_of(policy, acting, workbench)
         docs = docs_of(row)
         rules = named_values(docs.values()) if self._rules == "named" else []
         player = player_of(arm, Setup(client, workbench, _SYSTEM, rules, most_calls=20))
@@ -272,17 +263,14 @@ class Bfcl:
                 says.append(await player.say(said))
         finally:
             await player.close()
-        used = client.total_usage()
-        return CaseResult(
-            case=case.id,
-            suite=case.suite,
+        return case.result(
+            arm,
+            policy,
+            seed,
             kind=acting.kind if acting else "",
-            arm=arm,
-            policy=policy,
-            seed=seed,
             metrics=_measured(conversation, case.suite, says),
             calls=len(workbench.executed),
-            tokens=used.prompt_tokens + used.completion_tokens,
+            tokens=player.tokens,
             seconds=watch.seconds,
             problem="; ".join(player.problems),
         )
@@ -356,10 +344,3 @@ def _missing_at(turn: int, row: Mapping[str, Any], turns: Sequence[Sequence[Step
 
     step = next((one for one in later if unnamed(one)), later[0])
     return Missing(step, unnamed(step))
-
-
-def _client(
-    policy: str, acting: InventingPolicy | None, workbench: EnvironmentWorkbench
-) -> ChatCompletionClient:
-    """The scripted policy as a model, or the model of this spec."""
-    return open_model(policy) if acting is None else following_policy(acting.next_step, workbench)

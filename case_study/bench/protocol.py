@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
-from typing import Literal, Protocol, get_args
+from typing import Any, Literal, Protocol, get_args
 
 from pydantic import Field
 
-from coag.errors import ConfigurationError
+from coag.errors import ConfigurationError, UnknownNameError
 from coag.schema import Value
 
 Arm = Literal["stock", "guarded", "compact", "auto"]
@@ -25,6 +25,12 @@ class Case(Value):
     suite: str
     kind: str = ""
     """What cases are counted apart by when only some are played, e.g. `benign` and `attacked`."""
+
+    def result(self, arm: str, policy: str, seed: int, **found: Any) -> CaseResult:
+        """What came of it, by names of a `CaseResult`'s fields."""
+        known = {"case": self.id, "suite": self.suite, "kind": self.kind}
+        asked = {"arm": arm, "policy": policy, "seed": seed}
+        return CaseResult.model_validate({**known, **asked, **found})
 
 
 class CaseResult(Value):
@@ -76,6 +82,24 @@ class Benchmark(Protocol):
             CoagError: The model or the benchmark failed; the case is no evidence.
         """
         ...
+
+
+def rules_among(benchmark: str, options: Mapping[str, str], rule_sets: Sequence[str]) -> str:
+    """The set of rules that the options name, for a benchmark with no other option.
+
+    Raises:
+        ConfigurationError: There is another option.
+        UnknownNameError: There is no such set of rules.
+    """
+    unknown = set(options) - {"rules"}
+    if unknown:
+        raise ConfigurationError(
+            f"{benchmark} has no option {', '.join(map(repr, sorted(unknown)))}; it has: rules."
+        )
+    rules = options.get("rules", rule_sets[0])
+    if rules not in rule_sets:
+        raise UnknownNameError("set of rules", rules, rule_sets)
+    return rules
 
 
 def needs(package: str, module: str, how: str) -> None:

@@ -102,16 +102,7 @@ async def _played(benchmark: Benchmark, case: Case, arm: Arm, policy: str, seed:
     except ConfigurationError:
         raise
     except CoagError as error:
-        return CaseResult(
-            case=case.id,
-            suite=case.suite,
-            kind=case.kind,
-            arm=arm,
-            policy=policy,
-            seed=seed,
-            problem=one_line(str(error), 500),
-            broken=True,
-        )
+        return case.result(arm, policy, seed, problem=one_line(str(error), 500), broken=True)
 
 
 def results_of(folder: Path) -> list[CaseResult]:

