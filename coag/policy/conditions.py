@@ -21,6 +21,8 @@ from pydantic_core import to_jsonable_python
 
 from coag.errors import ConfigurationError
 
+from .files import NOT_INSTALLED
+
 LENGTH = 1_000
 """Characters that a condition may have."""
 VALUES = 2_000
@@ -82,9 +84,7 @@ def _library() -> Any:
     try:
         import cel
     except ImportError as error:
-        raise ConfigurationError(
-            "Policy files need packages that are not installed: pip install 'coag[policy]'."
-        ) from error
+        raise ConfigurationError(NOT_INSTALLED) from error
     return cel
 
 

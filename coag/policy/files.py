@@ -25,6 +25,7 @@ DEEPEST = 20
 """Levels of lists and mappings."""
 PROBLEMS = 100
 """Problems of one file that are told."""
+NOT_INSTALLED = "Policy files need packages that are not installed: pip install 'coag[policy]'."
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?")
 _PLAIN = {"": None, "~": None, "null": None, "true": True, "false": False}
 
@@ -144,9 +145,7 @@ def parsed(text: str, problems: list[PolicyProblem]) -> YamlPart | None:
     try:
         import yaml
     except ImportError as error:
-        raise ConfigurationError(
-            "Policy files need packages that are not installed: pip install 'coag[policy]'."
-        ) from error
+        raise ConfigurationError(NOT_INSTALLED) from error
     if len(text.encode(errors="surrogatepass")) > SIZE:
         problems.append(PolicyProblem(0, 0, f"it has more than {SIZE:,} bytes"))
         return None
