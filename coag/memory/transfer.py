@@ -2,9 +2,9 @@
 
 The first line is a header; each further line is a record with every field, superseded ones
 included. Vectors are not part of it: the memory that imports makes its own. Where the file of the
-dynamics is given, typed lines follow: owners, states, what has faded, versions of personalities.
-Links, mood and clusters are not part of it. `import_records` brings all of it back as it was; if it
-is interrupted, the same call completes it.
+dynamics is given, typed lines follow: owners, versions of personalities, what has faded, states,
+links, what yields to what. Mood and clusters are not part of it. `import_records` brings all of it
+back as it was; if it is interrupted, the same call completes it.
 """
 
 from __future__ import annotations
@@ -32,17 +32,20 @@ from typing import Any, BinaryIO, Literal
 from pydantic import ValidationError
 
 from coag._util.files import AtomicFile
-from coag.errors import ConfigurationError, RecordStoreError
+from coag.errors import ConfigurationError, RecordStoreError, UnknownNameError
 from coag.memory.dynamics import (
     ArchivedLine,
     DynamicsFile,
     DynamicsImport,
     DynamicsLine,
+    LinkLine,
+    MatterLine,
     MemoryArchive,
     RecordStates,
     StateLine,
     StoreWithArchive,
     dynamics_lines,
+    in_scope,
     is_typed_line,
     parse_dynamics_line,
 )
@@ -76,6 +79,7 @@ _BATCH = 500
 _REASONS_KEPT = 1_000
 """Refused lines of which the reasons are kept; all are counted."""
 _CUT_OFF = "The file ends in the middle of this line."
+_NEWER = "this version of coag does not know it."
 
 _Content = Record | DynamicsLine | None
 """What a line says; None for what is ignored."""
@@ -317,7 +321,7 @@ async def import_records(
 
     Neither the write policy nor the rules of facts are applied between what comes and what is
     there. If it is interrupted, the same call completes it. Lines on dynamics are ignored without
-    a file for them, and those of a kind that this version does not know.
+    a file for them. A line of a kind that this version does not know is a bad one.
 
     Args:
         store: Where to; its own embedder makes the vectors.
@@ -489,6 +493,8 @@ class _Import:
         done, advice = self.done(), "Correct the line and import again"
         if refused.why.endswith(_CUT_OFF):
             advice = "Export it again"
+        elif refused.why.endswith(_NEWER):
+            advice = "Import it again with the version of coag that wrote it"
         return TransferError(
             self._file,
             refused.line,
@@ -568,6 +574,13 @@ class _Change:
         elif isinstance(content, StateLine) and move is not None:
             name = content.state.record
             update["state"] = replace(content.state, record=move.ids.get(name, name))
+        elif isinstance(content, LinkLine) and move is not None:
+            ends = (move.ids.get(one, one) for one in (content.record, content.other))
+            update |= zip(("record", "other"), sorted(ends), strict=True)
+        elif isinstance(content, MatterLine) and move is not None:
+            update["record"] = move.ids.get(content.record, content.record)
+            update["yields_to"] = move.ids.get(content.yields_to, content.yields_to)
+            update["matter"] = in_scope(content.matter, move.scope)
         return content.model_copy(update=update)
 
 
@@ -639,7 +652,7 @@ def _numbered(source: BinaryIO) -> Iterator[tuple[int, bytes]]:
 
 
 def _parse_line(line: bytes) -> _Content:
-    """What a line says; None for a typed line that this version does not know."""
+    """What a line says."""
     if len(line) > LONGEST_LINE:
         raise _LineError(f"it has more than {LONGEST_LINE:,} bytes; no record is as long.")
     try:
@@ -655,6 +668,8 @@ def _parse_line(line: bytes) -> _Content:
         ) from None
     except ValidationError as error:
         raise _LineError(_no_record(line, error)) from None
+    except UnknownNameError as error:
+        raise _LineError(f"it is of the kind {error.name!r}, and {_NEWER}") from None
     _check(record)
     return record
 

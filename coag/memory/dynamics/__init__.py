@@ -27,6 +27,8 @@ from .export import (
     ArchivedLine,
     DynamicsImport,
     DynamicsLine,
+    LinkLine,
+    MatterLine,
     StateLine,
     dynamics_lines,
     is_typed_line,
@@ -45,7 +47,7 @@ from .forgetting import (
     used,
     why_kept,
 )
-from .interference import asks_for_earlier, matter_of, say_otherwise
+from .interference import asks_for_earlier, in_scope, matter_of, say_otherwise
 from .links import RecordLinks, passed_on, spread, with_linked
 from .mood import baseline_of
 from .owners import owners_of
@@ -154,6 +156,7 @@ __all__ = [
     "TraitChange",
     "persona_proposals",
     "matter_of",
+    "in_scope",
     "say_otherwise",
     "asks_for_earlier",
     "RecordLinks",
@@ -166,6 +169,8 @@ __all__ = [
     "DynamicsLine",
     "ArchivedLine",
     "StateLine",
+    "LinkLine",
+    "MatterLine",
     "is_typed_line",
     "parse_dynamics_line",
     "DynamicsImport",

@@ -1,23 +1,29 @@
 """What an export says of dynamics: typed lines that follow the records, and their way back.
 
-They hold owners with their settings, the states of records, what has faded, and the versions of
-each personality. Clusters are made of vectors, which no export holds: a sleep finds them anew.
+They hold owners with their settings, the versions of each personality, what has faded, the states
+of records, what ties them, and what yields to what. Clusters are made of vectors, which no export
+holds: a sleep finds them again.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Annotated, Literal, Self
+from itertools import groupby
+from operator import attrgetter
+from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import Field, TypeAdapter, model_validator
 
+from coag.errors import UnknownNameError
 from coag.schema import MemoryKind, Record, Value
 
 from .archive import ArchiveReason, MemoryArchive
 from .file import DynamicsFile
+from .links import RecordLinks
+from .matters import MatterNote, Matters
 from .owners import note_owner, owners_of
 from .persona import Persona, PersonaVersion
 from .settings import MemoryDynamicsSettings, Traits
@@ -81,9 +87,38 @@ class PersonaLine(Value):
     version: PersonaVersion
 
 
-DynamicsLine = OwnerLine | ArchivedLine | StateLine | PersonaLine
+class LinkLine(Value, allow_inf_nan=False):
+    """Two records that are tied, the lesser id first."""
+
+    line: Literal["link"] = "link"
+    owner: str
+    record: str
+    other: str
+    weight: float = Field(ge=0.0, le=1.0)
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.record == self.other:
+            raise ValueError(f"record and other must be two, not both {self.record!r}")
+        return self
+
+
+class MatterLine(Value, allow_inf_nan=False):
+    """What a record is about, and to which one it yields; see `Matters`."""
+
+    line: Literal["matter"] = "matter"
+    owner: str
+    record: str
+    matter: str
+    said_at: float
+    """POSIX seconds."""
+    yields_to: str = ""
+    """Empty where it yields to none."""
+
+
+DynamicsLine = OwnerLine | ArchivedLine | StateLine | PersonaLine | LinkLine | MatterLine
 _LINE: TypeAdapter[DynamicsLine] = TypeAdapter(Annotated[DynamicsLine, Field(discriminator="line")])
-_KINDS = ("owner", "archived", "state", "persona")
+_KINDS = {one.model_fields["line"].default for one in get_args(DynamicsLine)}
 
 
 def is_typed_line(line: bytes) -> bool:
@@ -91,16 +126,18 @@ def is_typed_line(line: bytes) -> bool:
     return _NAMES_KIND.match(line) is not None
 
 
-def parse_dynamics_line(line: bytes) -> DynamicsLine | None:
-    """What a typed line says; None for a kind that this version does not know.
+def parse_dynamics_line(line: bytes) -> DynamicsLine:
+    """What a typed line says.
 
     Raises:
+        UnknownNameError: It is of a kind that this version does not know.
         ValidationError: It does not say what its kind does.
         UnicodeDecodeError: It is no text.
     """
     kind = _NAMES_KIND.match(line)
-    known = kind is not None and kind[1].decode() in _KINDS
-    return _LINE.validate_json(line.decode("utf-8")) if known else None
+    if kind is not None and (name := kind[1].decode()) not in _KINDS:
+        raise UnknownNameError("kind of line", name, _KINDS)
+    return _LINE.validate_json(line.decode("utf-8"))
 
 
 # ---- Export ----
@@ -114,6 +151,8 @@ def dynamics_lines(
     kinds: Sequence[MemoryKind] | None = None,
 ) -> Iterator[list[str]]:
     """The lines that follow exported records, some at a time; it only reads.
+
+    What names a record that is not exported is left out.
 
     Args:
         file: Where the dynamics are.
@@ -149,6 +188,40 @@ def dynamics_lines(
                 for one in states
                 if one.record in with_them
             )
+        if file.has("links"):
+            for pairs in RecordLinks(file, owner).scan():
+                yield _written(
+                    LinkLine(owner=owner, record=one, other=two, weight=weight)
+                    for one, two, weight in pairs
+                    if one in with_them and two in with_them
+                )
+        if file.has("matters"):
+            yield from _matter_lines(Matters(file, owner), with_them)
+
+
+def _matter_lines(matters: Matters, exported: Collection[str]) -> Iterator[list[str]]:
+    """What yields to what is not exported yields to the next that is, as if that was removed."""
+    for notes in matters.scan():
+        here = [one for one in notes if one.record in exported]
+        away = [one.record for one in here if one.yields_to and one.yields_to not in exported]
+        chain = matters.yielding(away)
+        yield _written(
+            MatterLine(
+                owner=matters.owner,
+                record=one.record,
+                matter=one.matter,
+                said_at=one.said_at,
+                yields_to=_next_exported(one.yields_to, chain, exported),
+            )
+            for one in here
+        )
+
+
+def _next_exported(name: str, chain: Mapping[str, str], exported: Collection[str]) -> str:
+    left = dict(chain)  # each is passed once, or a circle would have no end
+    while name and name not in exported:
+        name = left.pop(name, "")
+    return name
 
 
 def _written(lines: Iterable[DynamicsLine]) -> list[str]:
@@ -171,20 +244,21 @@ class DynamicsImport:
         self._take = take
         self._diverged: set[str] = set()
 
-    def put(self, lines: Sequence[OwnerLine | StateLine | PersonaLine]) -> int:
+    def put(
+        self, lines: Sequence[OwnerLine | StateLine | PersonaLine | LinkLine | MatterLine]
+    ) -> int:
         """Writes what lines say, together; says how many stay as they were, with other content."""
         kept = 0
+        ways: dict[str, Callable[[str, Sequence[Any]], int]] = {
+            "owner": lambda _, lines: sum(map(self._owner, lines)),
+            "persona": lambda _, lines: sum(map(self._persona, lines)),
+            "state": self._states,
+            "link": self._links,
+            "matter": self._matters,
+        }
         with self._file.transaction():
-            for one in lines:
-                if isinstance(one, OwnerLine):
-                    kept += self._owner(one)
-                elif isinstance(one, PersonaLine):
-                    kept += self._persona(one)
-            states: dict[str, list[RecordState]] = {}
-            for one in lines:
-                if isinstance(one, StateLine):
-                    states.setdefault(one.owner, []).append(one.state)
-            kept += sum(self._states(owner, some) for owner, some in states.items())
+            for (kind, owner), some in groupby(lines, key=attrgetter("line", "owner")):
+                kept += ways[kind](owner, list(some))
         return kept
 
     def _owner(self, line: OwnerLine) -> bool:
@@ -206,12 +280,32 @@ class DynamicsImport:
             self._diverged.add(line.owner)
         return kept
 
-    def _states(self, owner: str, states: Sequence[RecordState]) -> int:
+    def _states(self, owner: str, lines: Sequence[StateLine]) -> int:
         table, kept, new = RecordStates(self._file, owner), 0, dict[str, RecordState]()
-        there = table.get([one.record for one in states])
-        for one in states:
+        there = table.get([one.state.record for one in lines])
+        for one in (line.state for line in lines):
             before = new.get(one.record, there.get(one.record))
             now = replace(one, schema="" if before is None else before.schema)
+            kept += self._settle(before, now, lambda now=now: new.update({now.record: now}))
+        table.put(new.values())
+        return kept
+
+    def _links(self, owner: str, lines: Sequence[LinkLine]) -> int:
+        table, kept, new = RecordLinks(self._file, owner), 0, dict[tuple[str, str], float]()
+        there = table.neighbours({one.record for one in lines})
+        for one in lines:
+            pair, weight = (one.record, one.other), one.weight
+            before = new.get(pair, there.get(one.record, {}).get(one.other))
+            kept += self._settle(before, weight, lambda p=pair, w=weight: new.update({p: w}))
+        table.put((one, two, weight) for (one, two), weight in new.items())
+        return kept
+
+    def _matters(self, owner: str, lines: Sequence[MatterLine]) -> int:
+        table, kept, new = Matters(self._file, owner), 0, dict[str, MatterNote]()
+        there = table.get([one.record for one in lines])
+        for line in lines:
+            now = MatterNote(line.record, line.matter, line.said_at, line.yields_to)
+            before = new.get(now.record, there.get(now.record))
             kept += self._settle(before, now, lambda now=now: new.update({now.record: now}))
         table.put(new.values())
         return kept

@@ -206,6 +206,11 @@ class DynamicsFile:
             self._lock.release()
         return True
 
+    def has(self, table: str) -> bool:
+        """Whether there is such a table; one that is only looked at may have fewer."""
+        query = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?"
+        return bool(self.rows(query, table))
+
     def rows(self, query: str, *values: object) -> list[sqlite3.Row]:
         """What a query finds."""
         with self._lock:

@@ -116,6 +116,11 @@ def matter_of(record: Record) -> str | None:
     return "\x1f".join((record.scope, record.type, speaker, wording.topic))
 
 
+def in_scope(matter: str, scope: str) -> str:
+    """The same matter among the records of another scope."""
+    return "\x1f".join((scope, *matter.split("\x1f")[1:]))
+
+
 def say_otherwise(one: str, other: str) -> bool:
     """Whether two texts tell the same thing with another value."""
     first, second = wording_of(one), wording_of(other)

@@ -10,7 +10,7 @@ activated once, so activation never runs back to where it came from.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from heapq import nsmallest
 
 from coag.schema import RecalledRecord, Record, ScoreParts
@@ -111,6 +111,26 @@ class RecordLinks:
             for row in rows:
                 found.setdefault(row["record"], {})[row["other"]] = row["weight"]
         return found
+
+    def scan(self, *, batch: int = _MOST_IDS) -> Iterator[list[tuple[str, str, float]]]:
+        """Each pair once with its weight, in the order of the ids, some at a time."""
+        query = (
+            "SELECT record, other, weight FROM links WHERE owner = ? AND record < other "
+            "AND (record, other) > (?, ?) ORDER BY record, other LIMIT ?"
+        )
+        last = ("", "")
+        while rows := self.file.rows(query, self.owner, *last, batch):
+            yield [tuple(row) for row in rows]
+            last = (rows[-1]["record"], rows[-1]["other"])
+
+    def put(self, pairs: Iterable[tuple[str, str, float]]) -> None:
+        """Ties pairs by so much, in place of what tied them."""
+        rows = [(*ends, weight) for a, b, weight in pairs for ends in ((a, b), (b, a))]
+        with self.file.transaction() as db:
+            db.executemany(
+                "INSERT OR REPLACE INTO links (owner, record, other, weight) VALUES (?, ?, ?, ?)",
+                [(self.owner, *row) for row in rows],
+            )
 
     def drop(self, ids: Iterable[str], *, every_owner: bool = False) -> None:
         """Unties records that faded, or, of every owner, that are gone."""

@@ -6,12 +6,13 @@ yielded to, or stands again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from coag.memory.facts import at_least, rank_of, trust_of
 from coag.schema import Record, Trust
-from coag.store import RecordStore
+from coag.store import RecordStore, slices
 
 from .file import DynamicsFile
 from .interference import matter_of, say_otherwise
@@ -26,6 +27,9 @@ CREATE INDEX IF NOT EXISTS yielding ON matters (yields_to) WHERE yields_to != ''
 """
 _MOST = 16
 """Standing records of one matter, the latest, that a new one is compared with."""
+_MOST_IDS = 500
+"""Ids in one query."""
+_NOTES = "SELECT record, matter, said_at, yields_to FROM matters WHERE owner = ?"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +41,17 @@ class SaidRecord:
     """Of who says it."""
     at: float
     """When, in POSIX seconds."""
+
+
+class MatterNote(NamedTuple):
+    """What is kept of a record."""
+
+    record: str
+    matter: str
+    """What it is about; see `matter_of`."""
+    said_at: float
+    yields_to: str
+    """Empty where it yields to none."""
 
 
 Standing = Mapping[str, Mapping[str, float]]
@@ -104,12 +119,32 @@ class Matters:
             rows[one.record.id] = (matter, one.at, yields_to)
             if not yields_to:
                 here[one.record.id] = one.at
+        self.put(MatterNote(name, *row) for name, row in rows.items())
+
+    def put(self, notes: Iterable[MatterNote]) -> None:
+        """Keeps notes, in place of what was kept of their records."""
         with self.file.transaction() as db:
             db.executemany(
                 "INSERT OR REPLACE INTO matters (owner, record, matter, said_at, yields_to) "
                 "VALUES (?, ?, ?, ?, ?)",
-                [(self.owner, name, *row) for name, row in rows.items()],
+                [(self.owner, *one) for one in notes],
             )
+
+    def get(self, ids: Sequence[str]) -> dict[str, MatterNote]:
+        """What is kept of these records, by id."""
+        found: dict[str, MatterNote] = {}
+        for some in slices(ids, _MOST_IDS):
+            query = f"{_NOTES} AND record IN ({','.join('?' * len(some))})"
+            rows = self.file.rows(query, self.owner, *some)
+            found |= {row["record"]: MatterNote(*row) for row in rows}
+        return found
+
+    def scan(self, *, batch: int = _MOST_IDS) -> Iterator[list[MatterNote]]:
+        """All that is kept, in the order of the ids, some at a time."""
+        query, after = f"{_NOTES} AND record > ? ORDER BY record LIMIT ?", ""
+        while rows := self.file.rows(query, self.owner, after, batch):
+            yield [MatterNote(*row) for row in rows]
+            after = rows[-1]["record"]
 
     async def compared(
         self, said: Iterable[tuple[Record, Trust, float]], store: RecordStore
