@@ -1,11 +1,16 @@
-"""How long advice takes in process, by the number of edges."""
+"""How long advice takes in process, by the number of edges, and from the shell."""
 
 from __future__ import annotations
 
 import gc
 import random
+import resource
+import subprocess
+import sys
+import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -14,6 +19,7 @@ from coag.judgment import (
     Advising,
     Capability,
     CapabilityGraph,
+    Judgment,
     advise,
     context_energy,
     places_by_index,
@@ -22,8 +28,7 @@ from coag.judgment import (
 
 from .manifest import TASKS, manifest
 
-TARGETS = {249: 1.0, 100_000: 10.0}
-"""By number of edges the most milliseconds that a consultation may take."""
+SHELL = "from the shell, beyond the interpreter's start"
 DENSE, SPARSE = 317, 20_000
 """Capabilities of the large graphs: each leads to every other; each leads to five."""
 
@@ -35,7 +40,30 @@ def measure(repeats: int = 200) -> list[dict[str, Any]]:
     rows.append(_measured(f"{DENSE} capabilities, each to all", _dense(), repeats))
     few = max(5, repeats // 10)
     rows.append(_measured(f"{SPARSE:,} capabilities, five each", _sparse(), few))
-    return rows
+    return [*rows, _shell(few)]
+
+
+def _shell(repeats: int) -> dict[str, Any]:
+    """`coag judgment consult` as a process, less an interpreter that does nothing."""
+    task = TASKS["research"][0]
+    with tempfile.TemporaryDirectory() as folder:
+        state = Path(folder) / "judgment.json"
+        Judgment(state).init(manifest(0))
+        command = ("-m", "coag", "judgment", "consult", task, "--state", str(state))
+        taken = {words: list[float]() for words in (("-c", "pass"), command)}
+        for _ in range(repeats):
+            for words, times in taken.items():
+                times.append(_child(words))
+    nothing, all_of_it = map(median, taken.values())
+    return {"graph": SHELL, "edges": 249, "consult": all_of_it - nothing, "interpreter": nothing}
+
+
+def _child(words: Sequence[str]) -> float:
+    """Milliseconds of CPU time of an interpreter."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run([sys.executable, *words], check=True, stdout=subprocess.DEVNULL)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return 1e3 * (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
 
 
 def _measured(name: str, graph: CapabilityGraph, repeats: int) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from coag.situated import (
     is_database,
 )
 
-from .app import LazyGroup
+from .commands import LazyGroup
 from .options import AsJson
 from .output import screen, write_json
 from .output import show as print_lines

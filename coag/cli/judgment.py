@@ -1,86 +1,51 @@
 """`coag judgment`: asking and teaching a judgment from the shell, one state file a judgment.
 
 Each command reads the state, does one thing and is done, so that whatever can run a command can use
-it. Only `coag.judgment` is imported, and of that nothing but the standard library.
+it. Only `coag.judgment` is imported, and of that nothing but the standard library; typer is not
+(`quick`).
 """
 
 from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, cast
-
-import typer
+from typing import Annotated, Any, cast
 
 from coag._util.text import cleaned
 from coag.errors import ConfigurationError
 from coag.judgment import START, Insight, Judgment, Reported, TrustLevel, entry_from, to_json
 
-from .app import LazyGroup
-from .options import AsJson
+from .quick import Word
 
-_HERE = "coag.cli.judgment"
-
-State = Annotated[Path, typer.Option(help="The judgment's file.", envvar="COAG_JUDGMENT")]
-Source = Annotated[str, typer.Option(help="Who says so.")]
+State = Annotated[Path, Word("The judgment's file.", "--state", variable="COAG_JUDGMENT")]
+Source = Annotated[str, Word("Who says so.", "--source")]
 Trust = Annotated[
     str,
-    typer.Option(
-        help="How far the source is trusted: developer, user or untrusted. What is untrusted "
-        "moves little, and closes nothing."
+    Word(
+        "How far the source is trusted: developer, user or untrusted. What is untrusted moves "
+        "little, and closes nothing.",
+        "--trust",
     ),
 ]
-Task = Annotated[str, typer.Argument(help="What is to be done, in words.")]
-Before = Annotated[str, typer.Option("--after", help="The capability that was used last.")]
+Task = Annotated[str, Word("What is to be done, in words.")]
+Before = Annotated[str, Word("The capability that was used last.", "--after")]
+Advised = Annotated[str | None, Word("The id of what was advised.", "--consultation")]
 Fields = Annotated[
-    str,
-    typer.Argument(metavar="JSON", help="The entry as a JSON object, or - for standard input."),
+    str, Word("The entry as a JSON object, or - for standard input.", metavar="JSON")
 ]
+AsJson = Annotated[bool, Word("One JSON object, for programs.", "--json")]
 DEFAULT = Path("judgment.json")
-
-
-class _Judgment(LazyGroup):
-    lazy: ClassVar = {
-        "init": (f"{_HERE}:init", "Begins a judgment, with the capabilities of a manifest."),
-        "consult": (f"{_HERE}:consult", "Says what paid for such a task, and what is closed."),
-        "report": (f"{_HERE}:report", "Reports what was done, and what it brought."),
-        "reflect": (f"{_HERE}:reflect", "Writes down what was learned: a method, a dead end, ..."),
-        "flush": (f"{_HERE}:flush", "Writes down what is in the head, before a context is cut."),
-        "resume": (f"{_HERE}:resume", "Shows what whoever takes over should read first."),
-        "synthesize": (f"{_HERE}:synthesize", "Shows what waits for an explanation."),
-        "status": (f"{_HERE}:status", "Shows what a judgment holds, and whether its advice pays."),
-    }
-
-
-app = typer.Typer(
-    name="judgment",
-    cls=_Judgment,
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-)
-
-
-@app.callback()
-def judgment() -> None:
-    """Keeps what an agent learned about how to go about its work, across runs and contexts.
-
-    Before a step: `consult "the task"`. After it: `report NAME REWARD --consultation ID`. When
-    something was learned: `reflect`. Before a context is cut: `flush`; after that: `resume`.
-
-    Example: coag judgment consult "fix the build" --state judgment.json
-    """
 
 
 def init(
     manifest: Annotated[
-        Path | None,
-        typer.Argument(help="JSON: capabilities, each with a name; perhaps edges."),
+        Path | None, Word("JSON: capabilities, each with a name; perhaps edges.")
     ] = None,
     state: State = DEFAULT,
-    anew: Annotated[bool, typer.Option("--anew", help="Lose what was learned before.")] = False,
+    anew: Annotated[bool, Word("Lose what was learned before.", "--anew")] = False,
 ) -> None:
     """Begins a judgment, with the capabilities of a manifest.
 
@@ -102,7 +67,7 @@ def consult(
     task: Task,
     state: State = DEFAULT,
     after: Before = START,
-    among: Annotated[list[str] | None, typer.Option(help="Only these; may be repeated.")] = None,
+    among: Annotated[list[str] | None, Word("Only these; may be repeated.", "--among")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Says what paid for such a task, what is closed, and why. It advises; you decide.
@@ -130,12 +95,14 @@ def consult(
 
 
 def report(  # noqa: PLR0913, PLR0917 - what there is to say of a use
-    used: Annotated[str, typer.Argument(help="The capability that was used.")],
-    reward: Annotated[float, typer.Argument(help="0 for nothing, 1 for all that was wanted.")],
+    used: Annotated[str, Word("The capability that was used.")],
+    reward: Annotated[float, Word("0 for nothing, 1 for all that was wanted.")],
     state: State = DEFAULT,
-    cost: Annotated[float, typer.Option(help="0 for nothing, 1 for all there was.")] = 0.0,
+    cost: Annotated[float, Word("0 for nothing, 1 for all there was.", "--cost")] = 0.0,
     after: Before = START,
-    consultation: Annotated[str | None, typer.Option(help="The id of what was advised.")] = None,
+    consultation: Annotated[
+        str | None, Word("The id of what was advised.", "--consultation")
+    ] = None,
     source: Source = "agent",
     trust: Trust = "user",
     as_json: AsJson = False,
@@ -189,7 +156,7 @@ def flush(
 
 
 def resume(
-    task: Annotated[str, typer.Argument(help="What is to be done.")] = "",
+    task: Annotated[str, Word("What is to be done.")] = "",
     state: State = DEFAULT,
     as_json: AsJson = False,
 ) -> None:
@@ -202,9 +169,7 @@ def resume(
 
 
 def synthesize(
-    insight: Annotated[
-        str | None, typer.Argument(metavar="[JSON]", help="An insight to write down.")
-    ] = None,
+    insight: Annotated[str | None, Word("An insight to write down.", metavar="[JSON]")] = None,
     state: State = DEFAULT,
     source: Source = "agent",
     trust: Trust = "user",
@@ -262,3 +227,16 @@ def _warn(problem: str) -> None:
 
 def _json(value: Any) -> None:
     sys.stdout.write(json.dumps(value) + "\n")
+
+
+COMMANDS: Mapping[str, tuple[Callable[..., None], str]] = {
+    "init": (init, "Begins a judgment, with the capabilities of a manifest."),
+    "consult": (consult, "Says what paid for such a task, and what is closed."),
+    "report": (report, "Reports what was done, and what it brought."),
+    "reflect": (reflect, "Writes down what was learned: a method, a dead end, ..."),
+    "flush": (flush, "Writes down what is in the head, before a context is cut."),
+    "resume": (resume, "Shows what whoever takes over should read first."),
+    "synthesize": (synthesize, "Shows what waits for an explanation."),
+    "status": (status, "Shows what a judgment holds, and whether its advice pays."),
+}
+"""Each command with a line of help, in the order of the help."""

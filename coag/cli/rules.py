@@ -16,7 +16,7 @@ from coag.policy import Policy, PolicyError, load_policy, problems_with_tools, r
 from coag.schema import check_trusted, from_import_name
 from coag.tracing import read_trace
 
-from .app import LazyGroup
+from .commands import LazyGroup
 from .options import AsJson, Logs, Trust
 from .output import DIM, count, say, show, write_json
 from .runs import found_run

@@ -11,6 +11,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
+from functools import cache
 from typing import Any, TypeVar, cast
 
 from coag.errors import ConfigurationError, UnknownNameError
@@ -248,8 +249,13 @@ def _list(manifest: Mapping[str, Any], name: str) -> Sequence[Mapping[str, Any]]
     return cast("Sequence[Mapping[str, Any]]", listed)
 
 
+@cache
+def _names(kind: type) -> frozenset[str]:
+    return frozenset(field.name for field in fields(cast("Any", kind)))
+
+
 def _made(kind: type[_MadeT], values: Mapping[str, Any]) -> _MadeT:
-    known = {field.name for field in fields(cast("Any", kind))}
+    known = _names(kind)
     if unknown := sorted(set(values) - known):
         raise UnknownNameError(f"field of {kind.__name__}", unknown[0], sorted(known))
     given = dict(values)

@@ -13,7 +13,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from statistics import fmean
 
 from coag.errors import ConfigurationError
 
@@ -81,11 +80,11 @@ def snips(choices: Sequence[LoggedChoice], policy: Policy) -> ValueEstimate:
         ConfigurationError: There is no choice, or the policy would have made none of them.
     """
     weights = _weights(choices, policy)
-    mean = fmean(weights)
+    mean = _mean(weights)
     if mean == 0:
         raise ConfigurationError("The policy would have made none of the logged choices.")
     rewards = [one.reward for one in choices]
-    value = fmean(w * r for w, r in zip(weights, rewards, strict=True)) / mean
+    value = _mean([w * r for w, r in zip(weights, rewards, strict=True)]) / mean
     terms = [value + w * (r - value) / mean for w, r in zip(weights, rewards, strict=True)]
     return _estimate(terms, weights)
 
@@ -120,9 +119,13 @@ def _weights(choices: Sequence[LoggedChoice], policy: Policy) -> list[float]:
 
 
 def _estimate(terms: Sequence[float], weights: Sequence[float]) -> ValueEstimate:
-    value, count = fmean(terms), len(terms)
+    value, count = _mean(terms), len(terms)
     spread = math.sqrt(math.fsum((one - value) ** 2 for one in terms) / max(1, count - 1))
     wide = _NORMAL_95 * spread / math.sqrt(count)
     squares = math.fsum(weight**2 for weight in weights)
     effective = math.fsum(weights) ** 2 / squares if squares else 0.0
     return ValueEstimate(value=value, low=value - wide, high=value + wide, effective=effective)
+
+
+def _mean(values: Sequence[float]) -> float:
+    return math.fsum(values) / len(values)  # statistics.fmean without importing statistics

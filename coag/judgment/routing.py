@@ -10,6 +10,7 @@ import math
 import random
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from heapq import nlargest
 
 from coag.errors import ConfigurationError
 
@@ -84,25 +85,43 @@ def confidence(edge: CapabilityEdge, settings: RoutingSettings = DEFAULTS) -> fl
 
 def score(edge: CapabilityEdge, now: Advising) -> float:
     """Equation 1: utility, cost, novelty, learned weight, bias of patterns, context."""
-    how = now.settings
-    return (
-        how.utility * edge.utility
-        - how.cost * edge.cost
-        + how.novelty * edge.novelty
-        + confidence(edge, how) * edge.weight
-        + now.biases.get(edge.key, 0.0)
-        + how.context * now.context.get(edge.target, 0.0)
-    )
+    return _scores((edge,), now)[0]
+
+
+def _scores(edges: Iterable[CapabilityEdge], now: Advising) -> list[float]:
+    """Equation 1 for many edges; a loop of its own, since there may be 20,000 candidates."""
+    how, biases, context = now.settings, now.biases, now.context
+    utility, cost, novelty, evidence = how.utility, how.cost, how.novelty, how.evidence
+    return [
+        utility * edge.utility
+        - cost * edge.cost
+        + novelty * edge.novelty
+        + (edge.tries / (edge.tries + evidence) * edge.weight if edge.tries else 0.0)
+        + (biases.get(edge.key, 0.0) if biases else 0.0)
+        + how.context * context.get(edge.target, 0.0)
+        for edge in edges
+    ]
 
 
 def chances(scores: Sequence[float], temperature: float) -> list[float]:
     """Softmax: positive, and one in all."""
-    if not scores:
-        return []
-    top = max(scores)
-    powers = [math.exp((each - top) / temperature) for each in scores]
+    powers = _powers(scores, temperature)
     total = math.fsum(powers)
     return [each / total for each in powers]
+
+
+def _powers(scores: Sequence[float], temperature: float) -> list[float]:
+    top, power = max(scores, default=0.0), math.exp
+    return [power((each - top) / temperature) for each in scores]
+
+
+def _best(scores: Sequence[float], edges: Sequence[CapabilityEdge], k: int | None) -> list[int]:
+    """Where the best are, the best first; of equal ones by name."""
+    places: Iterable[int] = range(len(scores))
+    if k is not None and 0 < k < len(scores):
+        least = nlargest(k, scores)[-1]
+        places = [at for at, each in enumerate(scores) if each >= least]
+    return sorted(places, key=lambda at: (-scores[at], edges[at].target))[:k]
 
 
 def advise(
@@ -130,17 +149,17 @@ def advise(
     edges = graph.leaving(source)
     if among is not None:
         edges = [graph.edge(source, name) for name in dict.fromkeys(among)]
-    scores = [score(edge, now) for edge in edges]
-    shares = chances(scores, now.settings.temperature)
-    order = sorted(range(len(edges)), key=lambda at: (-scores[at], edges[at].target))
+    scores = _scores(edges, now)
+    powers = _powers(scores, now.settings.temperature)
+    total = math.fsum(powers)
     return [
         Advice(
             capability=edges[at].target,
             score=scores[at],
-            probability=shares[at],
+            probability=powers[at] / total,
             why=_why(edges[at], now),
         )
-        for at in order[:k]
+        for at in _best(scores, edges, k)
     ]
 
 

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import typer
 
-from coag.cli.app import LazyGroup
+from coag.cli.commands import LazyGroup
 
 __all__ = ["app"]
 

@@ -16,7 +16,7 @@ from typer.main import get_command
 
 import coag
 from coag.cli import app, coag_command
-from coag.cli.app import LazyGroup
+from coag.cli.commands import LazyGroup
 from coag.cli.memory import app as memory_app
 from coag.tracing import RunFolder
 

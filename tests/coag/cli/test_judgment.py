@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from coag.cli import main
+from coag.cli import app, main
 
 
 def run(capsys: pytest.CaptureFixture[str], state: Path, *words: str) -> str:
@@ -57,3 +59,83 @@ def test_a_manifest_that_cannot_be_read_is_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert "nowhere.json" in run(capsys, tmp_path / "j.json", "init", "nowhere.json")
+
+
+PLAIN = [
+    "consult task",
+    "consult task --json",
+    "consult --after=read task --among read --among search",
+    "report read 1 --after search --cost 0.25 --trust untrusted --source a",
+    "report read 0.5 --consultation c1 --json",
+    'reflect {"is":"method","statement":"s"} --source bob',
+    "resume --json",
+    "synthesize",
+    "status --json",
+]
+"""Lines that need no typer."""
+OTHER = [
+    "",
+    "consult",
+    "consult a b",
+    "consult a --stat s",
+    "consult a --after",
+    "consult a --json=yes",
+    "report read x",
+    "report read nan",
+    "report read -- -1",
+    "report read --cost",
+    "status --help",
+    "-h",
+    "guess",
+]
+"""Lines that typer explains or refuses, or that are wrong by what they say."""
+
+
+def made(state: Path) -> None:
+    main(["judgment", "init", str(manifest_at(state)), "--state", str(state)])
+    main(["judgment", "consult", "task", "--state", str(state)])
+
+
+def manifest_at(state: Path) -> Path:
+    manifest = state.with_name("m.json")
+    manifest.write_text('{"capabilities": [{"name": "search"}, {"name": "read"}]}')
+    return manifest
+
+
+@pytest.mark.parametrize("line", PLAIN + OTHER)
+def test_a_line_gives_the_same_with_and_without_typer(
+    line: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    said: list[tuple[object, str, str]] = []
+    for at in range(2):
+        state = tmp_path / str(at) / "j.json"
+        state.parent.mkdir()
+        made(state)
+        monkeypatch.setenv("COAG_JUDGMENT", str(state))
+        capsys.readouterr()
+        code: object = None
+        try:
+            words = ["judgment", *line.split(" ")] if line else ["judgment"]
+            main(words) if at else app(words, prog_name="coag")
+        except SystemExit as ended:
+            code = ended.code or None
+        except ValueError:  # `main` says it in a line
+            code = 2
+        out, err = capsys.readouterr()
+        said.append((code, out.replace(str(state), "STATE"), err if line in PLAIN else ""))
+    assert said[0] == said[1]
+
+
+def test_a_plain_line_starts_without_typer(tmp_path: Path) -> None:
+    state = tmp_path / "j.json"
+    made(state)
+    lines = [["judgment", *line.split(" "), "--state", str(state)] for line in PLAIN]
+    code = (
+        "import sys; from coag.cli import main\n"
+        f"for line in {lines!r}: main(line)\n"
+        "assert not {'typer', 'pydantic', 'statistics'} & set(sys.modules), sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)

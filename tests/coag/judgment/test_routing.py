@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 
 import pytest
@@ -13,6 +14,7 @@ from coag.judgment import (
     START,
     Advising,
     Capability,
+    CapabilityEdge,
     CapabilityGraph,
     RoutingSettings,
     advise,
@@ -20,6 +22,7 @@ from coag.judgment import (
     choose,
     confidence,
     reinforce,
+    score,
 )
 
 UNIT = st.floats(0, 1)
@@ -130,3 +133,42 @@ def test_settings_out_of_range_and_empty_choices_are_refused() -> None:
     with pytest.raises(ConfigurationError, match="nothing to choose"):
         choose([], random.Random(0))
     assert chances([], 1.0) == []
+
+
+def by_the_equation(edge: CapabilityEdge, now: Advising) -> float:
+    how, key = now.settings, (edge.source, edge.target)
+    return (
+        how.utility * edge.utility
+        - how.cost * edge.cost
+        + how.novelty * edge.novelty
+        + confidence(edge, how) * edge.weight
+        + now.biases.get(key, 0.0)
+        + how.context * now.context.get(edge.target, 0.0)
+    )
+
+
+@given(st.integers(0, 10_000), st.integers(1, 40), st.none() | st.integers(0, 45))
+def test_advice_is_that_of_the_equations_to_the_last_digit(
+    seed: int, count: int, k: int | None
+) -> None:
+    draw = random.Random(seed)
+    some = (0.25, 0.5, draw.random())  # few values, so that scores are often equal
+    names = [f"n{at}" for at in range(count)]
+    made = CapabilityGraph(
+        [Capability(name=one, utility=draw.choice(some), cost=draw.choice(some)) for one in names]
+    )
+    for _ in range(count):
+        reinforce(made, START, draw.choice(names), draw.choice(some))
+    now = Advising(
+        context={one: draw.choice(some) for one in names if draw.random() < 0.3},
+        biases={(START, one): draw.choice(some) for one in names if draw.random() < 0.2},
+    )
+    scores = {one.target: by_the_equation(one, now) for one in made.leaving(START)}
+    powers = {one: math.exp((each - max(scores.values())) / 0.1) for one, each in scores.items()}
+    total = math.fsum(powers.values())
+    found = advise(made, START, now, k=k)
+    order = sorted(scores, key=lambda one: (-scores[one], one))[:k]
+    assert [one.capability for one in found] == order
+    assert [one.score for one in found] == [scores[one] for one in order]
+    assert [one.probability for one in found] == [powers[one] / total for one in order]
+    assert score(made.edge(START, "n0"), now) == scores["n0"]

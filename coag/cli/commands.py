@@ -8,24 +8,17 @@ add a line to `_COMMANDS`.
 
 from __future__ import annotations
 
-import atexit
-import gc
 import importlib
-import sys
-from collections.abc import Callable, Mapping, Sequence
+import inspect
+from collections.abc import Callable, Mapping
+from functools import wraps
 from importlib.metadata import version as version_of
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, get_args
 
 import typer
 from typer.core import TyperGroup
 
-from coag._util.text import cleaned
-from coag.errors import CoagError
-
-from .terminal import unread_output
-
-_USER_ERROR = 2
-"""Exit code for what the user got wrong; the same as for an unknown option."""
+from .quick import declared_words
 
 
 class LazyGroup(TyperGroup):
@@ -61,8 +54,32 @@ class LazyGroup(TyperGroup):
 
 def _made(name: str, function: Callable[..., None], text: str) -> Any:
     alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-    alone.command(name=name, help=text)(function)
+    alone.command(name=name, help=text)(_with_typer(function))
     return typer.main.get_command(alone)
+
+
+def _with_typer(command: Callable[..., None]) -> Callable[..., None]:
+    """A command as typer wants it declared, where its words are declared as `Word`."""
+    words = declared_words(command)
+    if not words:
+        return command
+
+    @wraps(command)
+    def made(**values: Any) -> None:
+        command(**values)
+
+    parameters = inspect.signature(command, eval_str=True).parameters
+    annotations: dict[str, Any] = {}
+    for name, (_, word) in words.items():
+        said: dict[str, Any] = {"help": word.help, "metavar": word.metavar}
+        how = typer.Argument(**said)
+        if word.flag:
+            how = typer.Option(word.flag, envvar=word.variable, **said)
+        annotations[name] = Annotated[get_args(parameters[name].annotation)[0], how]
+    new = [one.replace(annotation=annotations[name]) for name, one in parameters.items()]
+    made.__annotations__ = annotations
+    made.__signature__ = inspect.Signature(new)  # pyright: ignore[reportAttributeAccessIssue]
+    return made
 
 
 class _Commands(LazyGroup):
@@ -125,7 +142,7 @@ class _Commands(LazyGroup):
         ),
         "memory": ("coag.cli.memory:app", "Reads and corrects what an agent remembers."),
         "judgment": (
-            "coag.cli.judgment:app",
+            "coag.cli.judgment_group:app",
             "Keeps what an agent learned about how to go about its work, across runs and contexts.",
         ),
         "run": (
@@ -166,21 +183,3 @@ def coag(
     ] = False,
 ) -> None:
     """AutoGen agents with a mind that can be inspected."""
-
-
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Runs the command line and leaves the process with its exit code.
-
-    Args:
-        arguments: The words behind `coag`; None for those of this process.
-    """
-    # Else the interpreter, on leaving, looks through all that was imported for cycles: some 0.3 s.
-    atexit.register(gc.freeze)
-    options: dict[str, Any] = {} if arguments is None else {"args": list(arguments)}
-    with unread_output():
-        try:
-            app(**options, prog_name="coag")
-        except CoagError as error:
-            # Messages may quote what a stranger wrote into a log.
-            typer.secho(" ".join(cleaned(str(error)).split()), fg=typer.colors.RED, err=True)
-            sys.exit(_USER_ERROR)
