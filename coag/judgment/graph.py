@@ -136,6 +136,14 @@ class CapabilityGraph:
         """
         return list(self._edges[self._known(source)].values())
 
+    def find(self, source: str, target: str) -> CapabilityEdge | None:
+        """The edge between two, or None."""
+        return self._edges.get(source, {}).get(target)
+
+    def remove(self, source: str, target: str) -> None:
+        """Removes an edge, where there is one."""
+        self._edges.get(source, {}).pop(target, None)
+
     def edge(self, source: str, target: str) -> CapabilityEdge:
         """The edge between two; one that was not expected is made.
 

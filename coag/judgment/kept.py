@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -14,8 +15,21 @@ from .entries import Annotation, add_entries, annotations_of, remove_entries, st
 from .graph import CapabilityGraph
 from .off_policy import LoggedChoice
 from .protocol import DeadEnd, JudgmentEntry, ModelSaysYes, World, entry_from, to_json
-from .reports import MOST_STEPS, graph_of, logged_choices, patterns_of, undo_reports
+from .reports import MOST_STEPS, folded, graph_of, logged_choices, patterns_of, undo_reports
 from .state import StateFile, new_state, parsed_state
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Revoked:
+    """What was taken back."""
+
+    entries: tuple[str, ...]
+    """The ids of the entries that are gone."""
+    reports: int
+    """How many reports were undone."""
+    left: int
+    """How many reports of the source are too old to be undone; what they did stays."""
+
 
 _LOGS = ("steps", "consultations", "consulted")
 """Parts of the state that only explain how it came about."""
@@ -143,11 +157,14 @@ class JudgmentStore:
                 {name: value for name, value in one.items() if name != "id"}
                 for one in state["entries"]
             ]
+            known["dropped"] = folded(state)
             self._learned = state, known, len(json.dumps(known))
         return self._learned[1] if self._learned[2] <= most else None
 
     def put_back(self, learned: Mapping[str, Any]) -> None:
         """Takes what was learned at an earlier time in the place of what is known now.
+
+        Of the reports that led to it those come back that are still in the log.
 
         Raises:
             JudgmentError: It is none.
@@ -155,7 +172,15 @@ class JudgmentStore:
         state = parsed_state(json.dumps({**new_state(), **learned}))
         state["entries"] = [{**one, "id": entry_from(one).id} for one in state["entries"]]
         with self._file.changing() as now:
-            now.update(state)
+            steps = now["steps"][: state["health"].get("reports", 0)]
+            whole: dict[str, Any] = {**state, "steps": steps, "dropped": {}}
+            now.update(whole if folded(whole) == state["dropped"] else state)
+
+    def is_blank(self) -> bool:
+        """Whether nothing was learned yet, and there is no file where it would be kept."""
+        state = self._file.read()
+        parts = ("steps", "dropped", "entries", "failures")
+        return self._file.path is None and not any(state[name] for name in parts)
 
     def rewind(self, closed: Iterable[str]) -> None:
         """Lets of all dead ends exactly these be closed, as they were at an earlier time.
@@ -194,22 +219,21 @@ class JudgmentStore:
                 del failures[next(iter(failures))]
         return count
 
-    def revoke(self, *, source: str = "", ids: Iterable[str] = ()) -> tuple[str, ...]:
+    def revoke(self, *, source: str = "", ids: Iterable[str] = ()) -> Revoked:
         """Takes back entries with all that was derived from them, and the reports of a source.
 
-        Args:
-            source: Whose statements and reports; what its reports did to edges is undone as far
-                as they are still kept.
-            ids: Entries, or records of long-term memory.
+        Reports are undone exactly: edges, patterns and the health of the advice are as if the
+        source had never reported. Of a judgment with more than 1,000 reports, or one that was put
+        back from a run's snapshot, the older ones stay, and `Revoked.left` counts them.
 
-        Returns:
-            The ids of the entries that are gone.
+        Args:
+            source: Whose statements and reports.
+            ids: Entries, or records of long-term memory.
         """
         with self._file.changing() as state:
             removed = remove_entries(state, source, ids)
-            if source:
-                undo_reports(state, source)
-        return removed
+            undone, left = undo_reports(state, source) if source else (0, 0)
+        return Revoked(entries=removed, reports=undone, left=left)
 
     def _parts(self) -> tuple[dict[str, Any], CapabilityGraph, list[JudgmentEntry]]:
         """The state with its graph and entries; made again only where the file has changed."""

@@ -397,7 +397,8 @@ class JudgmentModule:
     def load_state(self, state: Mapping[str, Any]) -> None:
         """Continues from a saved state; what was learned since in the shared file stays.
 
-        Where the module is detached, it knows what was known then.
+        Where the module is detached, it knows what was known then; and where it keeps what it
+        learns in RAM and has learned nothing, as in a new process.
 
         Raises:
             StateError: It is none.
@@ -405,7 +406,7 @@ class JudgmentModule:
         loaded = module_state(_ActivityState, state, self.name)
         self._forget()
         self._current = loaded.current
-        if self._detached and loaded.learned is not None:
+        if (self._detached or self.judgment.is_blank()) and loaded.learned is not None:
             self.judgment.put_back(loaded.learned)
         elif self._detached:
             self.judgment.rewind(loaded.closed)

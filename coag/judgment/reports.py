@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
 from coag.errors import JudgmentError
 
-from .graph import Capability, CapabilityEdge, CapabilityGraph
+from .graph import Capability, CapabilityGraph
 from .off_policy import LoggedChoice
 from .patterns import RoutePattern, RouteStep, harvest
 from .routing import reinforce
@@ -27,6 +28,10 @@ SURPRISE = 0.5
 """A net reward that far from what the edge gave before asks for a reflection."""
 _LEAST = 3
 """Uses of an edge from which on it has a usual reward."""
+_LEARNED = ("weight", "tries", "mean", "recent", "novelty")
+"""What reports change of an edge."""
+_TALLIES = ("followed", "overridden", "net_followed", "net_overridden")
+"""How often the advice was followed or not, and the sums of what that brought."""
 
 
 # ---- The graph as it is stored ----
@@ -77,14 +82,32 @@ def discovered(state: dict[str, Any], capabilities: Mapping[str, str]) -> tuple[
 # ---- A report ----
 
 
-def take_in(state: dict[str, Any], step: dict[str, Any]) -> CapabilityEdge:
+def take_in(state: dict[str, Any], step: dict[str, Any]) -> None:
     """Reinforces the edge of a step, within what its trust allows, and keeps the step.
 
     Raises:
         ConfigurationError: A number is out of its range, or a capability is not known.
     """
-    graph = graph_of(state)
-    before = graph.edge(step["from"], step["used"]).weight
+    graph, steps = graph_of(state), state["steps"]
+    _learn(graph, step, _moved(state, step, steps))
+    state["graph"] = stored_graph(graph, joined=is_joined(state))
+    steps.append(step)
+    for old in steps[:-MOST_STEPS]:
+        _fold(state["dropped"], old)
+    del steps[:-MOST_STEPS]
+
+
+def _learn(graph: CapabilityGraph, step: dict[str, Any], so_far: float) -> None:
+    """Reinforces the edge of a step, which notes how the edge was before.
+
+    Args:
+        graph: It is changed.
+        step: It is changed.
+        so_far: By how much reports that are not trusted have moved the edge.
+    """
+    edge = graph.find(step["from"], step["used"])
+    step["before"] = None if edge is None else [getattr(edge, name) for name in _LEARNED]
+    before = 0.0 if edge is None else edge.weight
     edge = reinforce(
         graph,
         step["from"],
@@ -94,37 +117,107 @@ def take_in(state: dict[str, Any], step: dict[str, Any]) -> CapabilityEdge:
         trust=SHARE[step["trust"]],
     )
     if step["trust"] == "untrusted":
-        so_far = sum(one["moved"] for one in _untrusted(state["steps"], edge))
         allowed = max(-MOST_MOVED, min(MOST_MOVED, so_far + edge.weight - before))
         edge.weight = before + allowed - so_far
     step["moved"] = edge.weight - before
-    state["steps"].append(step)
-    del state["steps"][:-MOST_STEPS]
-    state["graph"] = stored_graph(graph, joined=is_joined(state))
-    return edge
 
 
-def _untrusted(
-    steps: Iterable[Mapping[str, Any]], edge: CapabilityEdge
-) -> Iterable[Mapping[str, Any]]:
-    return (
-        one
-        for one in steps
-        if one["trust"] == "untrusted" and (one["from"], one["used"]) == edge.key
-    )
+def _moved(
+    state: Mapping[str, Any], step: Mapping[str, Any], steps: Iterable[Mapping[str, Any]]
+) -> float:
+    """By how much reports that are not trusted have moved the edge of a step so far."""
+    dropped: Mapping[str, Any] = state["dropped"].get("moved", {})
+    moved = dropped.get(step["from"], {}).get(step["used"], 0.0)
+    for one in steps:
+        if one["trust"] == "untrusted" and _edge(one) == _edge(step):
+            moved += one["moved"]
+    return moved
 
 
-def undo_reports(state: dict[str, Any], source: str) -> None:
-    """Takes back what the reports of a source did to edges, as far as they are kept."""
-    graph, joined = graph_of(state), is_joined(state)
+def _edge(step: Mapping[str, Any]) -> tuple[str, str]:
+    return step["from"], step["used"]
+
+
+def _fold(dropped: dict[str, Any], step: Mapping[str, Any]) -> None:
+    """Keeps of a step that is not kept what later reports, and taking reports back, need."""
+    _tally(dropped, step)
+    sources = dropped.setdefault("sources", {})
+    sources[step["source"]] = sources.pop(step["source"], 0) + 1
+    while len(sources) > MOST_STEPS:
+        del sources[next(iter(sources))]
+    if step["trust"] == "untrusted":
+        moved = dropped.setdefault("moved", {}).setdefault(step["from"], {})
+        moved[step["used"]] = moved.get(step["used"], 0.0) + step["moved"]
+
+
+def folded(state: Mapping[str, Any]) -> dict[str, Any]:
+    """What is kept of a state's reports where the reports themselves are not."""
+    dropped = json.loads(json.dumps(state["dropped"]))
     for one in state["steps"]:
-        if one["source"] == source:
-            edge = graph.edge(one["from"], one["used"])
-            edge.weight -= one["moved"]
-            edge.tries -= 1
-    state["steps"] = [one for one in state["steps"] if one["source"] != source]
-    state["patterns"] = [asdict(one) for one in _harvested(state)]
-    state["graph"] = stored_graph(graph, joined=joined)
+        _fold(dropped, one)
+    return {**dropped, "patterns": state["patterns"]} if dropped else {}
+
+
+# ---- Reports taken back ----
+
+
+def undo_reports(state: dict[str, Any], source: str) -> tuple[int, int]:
+    """Takes back what the reports of a source did: the state is as if it had never reported.
+
+    That is exact for edges, patterns and the health of the advice while no report has been dropped
+    from the log. What dropped ones did stays.
+
+    Returns:
+        How many reports were taken back, and how many of the source cannot be.
+    """
+    steps: list[dict[str, Any]] = state["steps"]
+    going = [one["source"] == source and "before" in one for one in steps]
+    if any(going):
+        graph, joined = graph_of(state), is_joined(state)
+        for edge in dict.fromkeys(
+            _edge(one) for one, goes in zip(steps, going, strict=True) if goes
+        ):
+            of_edge = [pair for pair in zip(steps, going, strict=True) if _edge(pair[0]) == edge]
+            _relearn(state, graph, of_edge)
+        kept = [one for one, goes in zip(steps, going, strict=True) if not goes]
+        state["graph"] = stored_graph(graph, joined=joined)
+        state["health"] = health = _health_without(state, going, kept)
+        state["steps"] = kept
+        since = health["reports"] % HARVEST_EVERY
+        found = _harvested(state, kept[: max(0, len(kept) - since)])
+        state["patterns"] = [asdict(one) for one in found]
+    left = sum(one["source"] == source for one in state["steps"])
+    return sum(going), left + state["dropped"].get("sources", {}).get(source, 0)
+
+
+def _relearn(
+    state: Mapping[str, Any], graph: CapabilityGraph, steps: Sequence[tuple[dict[str, Any], bool]]
+) -> None:
+    """Puts an edge back to before the first of its steps that goes, and learns the rest again."""
+    first = next(at for at, (_, goes) in enumerate(steps) if goes)
+    kept, step = [one for one, _ in steps[:first]], steps[first][0]
+    if step["before"] is None:
+        graph.remove(*_edge(step))
+    else:
+        edge = graph.edge(*_edge(step))
+        for name, value in zip(_LEARNED, step["before"], strict=True):
+            setattr(edge, name, value)
+    for one, goes in steps[first:]:
+        if not goes:
+            _learn(graph, one, _moved(state, one, kept))
+            kept.append(one)
+
+
+def _health_without(
+    state: Mapping[str, Any], going: Sequence[bool], kept: Iterable[Mapping[str, Any]]
+) -> dict[str, Any]:
+    health, since = state["health"], state["health"]["since_reflection"]
+    late = going[max(0, len(going) - since) :]
+    made = {"reports": health["reports"] - sum(going), "since_reflection": since - sum(late)}
+    made |= {name: state["dropped"].get(name, 0) for name in _TALLIES}
+    for one in kept:
+        _tally(made, one)
+    return made
 
 
 def advised_before(state: Mapping[str, Any], name: str) -> tuple[str, Mapping[str, float]]:
@@ -182,17 +275,22 @@ def patterns_of(state: Mapping[str, Any]) -> list[RoutePattern]:
     ]
 
 
-def _harvested(state: Mapping[str, Any]) -> Sequence[RoutePattern]:
-    """The patterns in what trusted sources reported."""
-    return harvest(
+def _harvested(
+    state: Mapping[str, Any], steps: Iterable[Mapping[str, Any]]
+) -> Sequence[RoutePattern]:
+    """The patterns in what trusted sources reported; and those from before, if it is not known."""
+    found = harvest(
         [
             RouteStep(
                 source=one["from"], target=one["used"], reward=one["reward"], cost=one["cost"]
             )
-            for one in state["steps"]
+            for one in steps
             if one["trust"] != "untrusted"
         ]
     )
+    names = {one.name for one in found}
+    before = patterns_of({"patterns": state["dropped"].get("patterns", [])})
+    return (*found, *(one for one in before if one.name not in names))
 
 
 def counted(state: dict[str, Any], step: Mapping[str, Any]) -> tuple[str, ...]:
@@ -200,17 +298,22 @@ def counted(state: dict[str, Any], step: Mapping[str, Any]) -> tuple[str, ...]:
     health = state["health"]
     for name in ("reports", "since_reflection"):
         health[name] = health.get(name, 0) + 1
-    if "override" in step:
-        name = "overridden" if step["override"] else "followed"
-        health[name] = health.get(name, 0) + 1
-        net = step["reward"] - step["cost"]
-        health[f"net_{name}"] = health.get(f"net_{name}", 0.0) + net
+    _tally(health, step)
     if health["reports"] % HARVEST_EVERY:
         return ()
     before = {one.name for one in patterns_of(state)}
-    found = _harvested(state)
+    found = _harvested(state, state["steps"])
     state["patterns"] = [asdict(one) for one in found]
     return tuple(one.name for one in found if one.name not in before)
+
+
+def _tally(counts: dict[str, Any], step: Mapping[str, Any]) -> None:
+    """Counts whether a step followed the advice that there was."""
+    if "override" in step:
+        name = "overridden" if step["override"] else "followed"
+        counts[name] = counts.get(name, 0) + 1
+        net = step["reward"] - step["cost"]
+        counts[f"net_{name}"] = counts.get(f"net_{name}", 0.0) + net
 
 
 def reflection_due(

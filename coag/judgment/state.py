@@ -36,6 +36,7 @@ def new_state() -> dict[str, Any]:
         "failures": {},
         "patterns": [],
         "health": {},
+        "dropped": {},
     }
 
 
@@ -48,6 +49,7 @@ _PARTS: Mapping[str, type | tuple[type, ...]] = {
     "failures": dict,
     "patterns": list,
     "health": dict,
+    "dropped": dict,
 }
 
 
@@ -63,7 +65,7 @@ def parsed_state(text: str) -> dict[str, Any]:
         raise JudgmentError(f"it is no JSON: {error}") from error
     if not isinstance(state, dict):
         raise JudgmentError(f"it holds a {type(state).__name__} instead of an object")
-    found = cast("dict[str, Any]", state)
+    found: dict[str, Any] = {"dropped": {}, **cast("dict[str, Any]", state)}
     for name, kind in _PARTS.items():
         if not isinstance(found.get(name), kind):
             raise JudgmentError(f"its part {name!r} is missing or of a wrong type")

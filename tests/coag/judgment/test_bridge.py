@@ -257,7 +257,7 @@ def test_what_a_source_said_is_taken_back_with_all_that_was_derived_from_it() ->
     judgment.reflect(DeadEnd(origin=third, topic="scan inside", why_closed="no need"))
     judgment.reflect(Method(origin=said(), statement="Stay calm"))
     paid(judgment, 3, 1.0, source="bob")
-    assert len(judgment.revoke(source="bob")) == 3
+    assert len(judgment.revoke(source="bob").entries) == 3
     assert [one.text for one in judgment.entries()] == ["statement: Stay calm"]
     after = scores(judgment)
     assert after["read"] == pytest.approx(before["read"], abs=0.1)  # novelty is used up
@@ -267,7 +267,7 @@ def test_an_entry_goes_when_the_record_that_was_written_of_it_is_gone() -> None:
     judgment = begun()
     (name,) = judgment.reflect(Method(origin=said(), statement="Ports are open"))
     judgment.link(name, "record-1")
-    assert judgment.revoke(ids=["record-1"]) == (name,)
+    assert judgment.revoke(ids=["record-1"]).entries == (name,)
     assert judgment.entries() == ()
 
 

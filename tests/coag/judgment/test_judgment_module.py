@@ -212,3 +212,24 @@ async def test_an_answer_reopens_every_dead_end_that_waits_for_it() -> None:
     )
     await agent(module).run(task="Export the report.")
     assert module.judgment.dead_ends() == ()
+
+
+async def test_what_was_learned_in_ram_is_there_again_in_another_process() -> None:
+    kept = JudgmentModule(close_after=1)
+    first, first_known = agent(kept), kept.judgment
+    await first.run(task="Export the report.")
+    saved = json.loads(json.dumps(await first.save_state()))
+    module = JudgmentModule(close_after=1)
+    second = agent(module)
+    await second.load_state(saved)
+    assert len(module.judgment.dead_ends()) == 1
+    assert module.judgment.status()["advice"]["reports"] == 2
+    assert module.judgment.resume() == first_known.resume()
+
+
+def test_what_a_module_in_ram_knows_already_is_not_replaced_by_a_saved_state() -> None:
+    saved = JudgmentModule().save_state()
+    module = JudgmentModule()
+    module.judgment.reflect(dead_end())
+    module.load_state(saved)
+    assert len(module.judgment.dead_ends()) == 1
