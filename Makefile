@@ -21,7 +21,7 @@ READY_TO_WORK := $(DEV_STAMP)
 
 # Tests run side by side, a process for each core; files stay together, for their shared parts.
 PARALLEL := --numprocesses auto --maxprocesses 4 --dist loadfile
-QUICK := "not model and not long and not browser"
+QUICK := "not model and not long and not browser and not dist"
 OF_COAG := tests/coag tests/contracts tests/drop_in tests/scenarios tests/docs tests/case_study
 
 # The first Python that runs and is new enough; PYTHON=... names another.
@@ -54,12 +54,13 @@ $(RUN_STAMP):
 $(DEV_STAMP):
 	$(call install,requirements/dev.txt)
 
-# The site and the mutants have environments of their own: what makes them imports none of coag.
+# Site, mutants and package have environments of their own: what makes them imports none of coag.
 stamp = build/$(1)-env/.$(1)-$(shell cksum < requirements/$(1).txt | cut -d ' ' -f 1)
 DOCS_STAMP := $(call stamp,docs)
 MUTANTS_STAMP := $(call stamp,mutants)
+DIST_STAMP := $(call stamp,dist)
 
-$(DOCS_STAMP) $(MUTANTS_STAMP): build/%:
+$(DOCS_STAMP) $(MUTANTS_STAMP) $(DIST_STAMP): build/%:
 	@python=$$($(find_python)) || exit 1; echo "Setting up $(@D)..."; $$python -m venv --clear $(@D)
 	@$(@D)/bin/python -m pip install -q --require-hashes \
 		-r requirements/$(patsubst %-env,%,$(notdir $(@D))).txt
@@ -76,7 +77,7 @@ $(BENCH_STAMP):
 	@touch $@
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test coverage test-slow test-long test-kills test-browser test-model bench-env test-bench matrix check format docs mutants bench lock clean
+.PHONY: help setup demo test coverage test-slow test-long test-kills test-browser test-model bench-env test-bench matrix check format docs mutants dist bench lock clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | \
@@ -101,7 +102,7 @@ test-slow: $(READY_TO_WORK) ## Run only the tests that take processes and many s
 	@$(BIN)/python -m pytest -m slow
 
 test-long: $(READY_TO_WORK) ## Run all tests but those with a real model, with more seeds, kills and examples
-	@HYPOTHESIS_PROFILE=thorough $(BIN)/python -m pytest $(PARALLEL) -m "not model and not browser" -o timeout=300
+	@HYPOTHESIS_PROFILE=thorough $(BIN)/python -m pytest $(PARALLEL) -m "not model and not browser and not dist" -o timeout=300
 
 test-kills: $(READY_TO_WORK) ## Kill writers of memory, sleepers, a refund desk, situated agents 1,000 times each
 	@COAG_KILLS=1000 $(BIN)/python -m pytest $(PARALLEL) -m long tests/coag/store/test_kills.py \
@@ -139,6 +140,12 @@ docs: $(DOCS_STAMP) ## Build the documentation site, links checked, into build/s
 
 mutants: $(READY_TO_WORK) $(MUTANTS_STAMP) ## Change 200 places of coag, one by one: how many do tests notice? (hours)
 	@build/mutants-env/bin/python .ci/mutate.py $(ARGUMENTS)
+
+dist: $(READY_TO_WORK) $(DIST_STAMP) ## Build wheel and sdist into dist/, check them, install and try the wheel
+	@rm -rf dist
+	@build/dist-env/bin/python -m build --no-isolation --outdir dist
+	@build/dist-env/bin/twine check --strict dist/*
+	@$(BIN)/python -m pytest -n0 -m dist -o timeout=900 tests/architecture/test_dist.py
 
 bench: $(READY_TO_WORK) ## Run every benchmark, one after the other
 	@set -e; for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python "$$script"; done

@@ -88,7 +88,7 @@ def noticed(copy: Path, python: str, runs: list[list[str]], seconds: float) -> b
     """True if a run of the tests fails or takes too long."""
     for tests in runs:
         command = [python, "-m", "pytest", "-x", "-q", "-n0", "-p", "no:cacheprovider",
-                   "-m", "not model and not long and not browser", *tests]  # fmt: skip
+                   "-m", "not model and not long and not browser and not dist", *tests]  # fmt: skip
         try:
             done = subprocess.run(
                 command, cwd=copy, capture_output=True, timeout=seconds, check=False,

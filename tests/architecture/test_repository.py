@@ -75,7 +75,7 @@ def test_no_lock_file_with_addresses_is_kept(repository_files: list[Path]) -> No
     "name",
     [
         *("run.txt", "dev.txt", "docs.txt", "mutants.txt", "lowest.txt", "newest.txt"),
-        *("bench.txt", "bench-alone.txt"),
+        *("bench.txt", "bench-alone.txt", "dist.txt"),
     ],
 )
 def test_requirements_are_pinned_by_hash_and_carry_no_address(repository: Path, name: str) -> None:

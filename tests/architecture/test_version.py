@@ -4,6 +4,8 @@ import tomllib
 from importlib.metadata import version
 from pathlib import Path
 
+import coag
+
 
 def _declared(repository: Path) -> str:
     text = (repository / "pyproject.toml").read_text(encoding="utf-8")
@@ -11,12 +13,14 @@ def _declared(repository: Path) -> str:
 
 
 def test_installed_version_is_the_declared_one(repository: Path) -> None:
-    assert version("coag") == _declared(repository)
+    assert version("coag") == coag.__version__ == _declared(repository)
 
 
 def test_changelog_has_a_heading_for_the_version(repository: Path) -> None:
     changelog = (repository / "CHANGELOG.md").read_text(encoding="utf-8")
-    assert f"\n## {_declared(repository)}" in changelog
+    declared = _declared(repository)
+    heading = "Unreleased" if ".dev" in declared else declared
+    assert f"\n## [{heading}]" in changelog
 
 
 def test_no_line_of_the_changelog_is_longer_than_25_words(repository: Path) -> None:

@@ -21,6 +21,7 @@ _ROOT = Path(__file__).parents[2]
 _PAGES = [path for path in [_ROOT / "README.md", *(_ROOT / "docs").rglob("*.md")] if path.is_file()]
 _EXAMPLES = sorted((_ROOT / "examples").glob("*.py"))
 _EXAMPLE_LINES = 60
+_README_WORDS = 900
 
 _FENCE = re.compile(r"^(?P<indent> *)(?P<ticks>`{3,})(?P<info>[^`]*)$")
 _LINK = re.compile(r"\]\((?!\w+://|mailto:|#)(?P<target>[^)#\s]+)")
@@ -124,6 +125,10 @@ def test_python_that_the_page_only_shows_is_at_least_python(page: Path) -> None:
         if block.info.startswith("python") and not _python_to_run(block):
             padded = "\n" * (block.line - 1) + block.code
             compile(padded, str(page), "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+
+
+def test_readme_is_read_in_a_few_minutes() -> None:
+    assert len((_ROOT / "README.md").read_text(encoding="utf-8").split()) < _README_WORDS
 
 
 @pytest.mark.parametrize("page", _PAGES, ids=_name)

@@ -11,10 +11,16 @@ from importlib.resources import files
 from typing import Any, cast
 from urllib.parse import quote, urlencode
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
-
+from coag.errors import ConfigurationError
 from coag.schema import PHASES
+
+try:
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+    from markupsafe import Markup
+except ImportError as error:
+    raise ConfigurationError(
+        "Pages of runs need jinja2, which is not installed: pip install 'coag[ui]'."
+    ) from error
 
 from .filters import FILTERS
 

@@ -10,6 +10,16 @@ The framework keeps its own loop: what it does not show to middleware cannot be 
 `CoagAgent` all of it can be.
 """
 
+from coag.errors import ConfigurationError
+
+try:
+    import agent_framework as _  # noqa: F401 - the modules below import it, too
+except ImportError as error:
+    raise ConfigurationError(
+        f"Agents of the Agent Framework need its package ({error}): "
+        "pip install 'coag[agent-framework]'."
+    ) from error
+
 from .constrained import ConstrainedMiddleware
 from .labels import Confidentiality, label_of, set_label, trust_of
 from .providers import AwarenessProvider, MemoryProvider
