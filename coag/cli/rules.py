@@ -129,9 +129,7 @@ def cases(
     Exit code 0: all are as expected; 1: one is not, or something is wrong with a file; 2: wrongly
     called, or there are no cases.
     """
-    policy = _read(file, as_json=as_json)
-    if cases is not None:
-        policy = _read(file, as_json=as_json, cases=cases)
+    policy = _read(file, as_json=as_json, cases=cases)
     if not policy.cases:
         raise ConfigurationError(
             f"{str(cases or file)!r} has no cases: write tests: and below it a list, each with "
@@ -140,7 +138,7 @@ def cases(
     results = run_cases(policy)
     failed = [one for one in results if not one.passed]
     if as_json:
-        told = [
+        judged = [
             {
                 "line": one.case.line,
                 "tool": one.case.tool,
@@ -152,7 +150,7 @@ def cases(
             }
             for one in results
         ]
-        write_json({"cases": told, "failed": len(failed)})
+        write_json({"cases": judged, "failed": len(failed)})
     else:
         styles = ((one, DIM if one.passed else "bold red") for one in results)
         show(Text(one_line(one.text, _LONGEST), style=style) for one, style in styles)
@@ -163,7 +161,7 @@ def cases(
 def _read(file: Path, *, as_json: bool, cases: Path | None = None) -> Policy:
     """The policy of a file; what is wrong with it is printed, and the command ends with 1."""
     try:
-        return load_policy(file) if cases is None else load_policy(file, cases=cases)
+        return load_policy(file, cases=cases)
     except PolicyError as error:
         if as_json:
             found = [

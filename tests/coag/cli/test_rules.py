@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from kits.tampering import honest_run
 
 from coag.cli import main
 
@@ -81,7 +82,7 @@ def test_check_holds_a_file_against_tools(
     assert run("check", good, "--tools", tools)[0] == 2  # importing runs code
 
 
-def test_explain_tells_the_rules_of_one_tool(run: Any, good: Path) -> None:
+def test_explain_says_the_rules_of_one_tool(run: Any, good: Path) -> None:
     code, out = run("explain", good)
     assert code == 0
     assert out.splitlines() == [
@@ -89,8 +90,8 @@ def test_explain_tells_the_rules_of_one_tool(run: Any, good: Path) -> None:
         "asked: pay needs approval when arguments.amount > 20.",
     ]
     assert run("explain", good, "--tool", "look") == (0, "")
-    told = json.loads(run("explain", good, "--tool", "pay", "--json")[1])
-    assert [one["kind"] for one in told["rules"]] == ["never", "needs_approval"]
+    said = json.loads(run("explain", good, "--tool", "pay", "--json")[1])
+    assert [one["kind"] for one in said["rules"]] == ["never", "needs_approval"]
 
 
 def test_test_judges_the_cases_of_the_file_or_of_another(
@@ -102,7 +103,24 @@ def test_test_judges_the_cases_of_the_file_or_of_another(
     cases = tmp_path / "cases.yaml"
     cases.write_text("tests:\n- {tool: pay, arguments: {amount: 60}, expect: allow}\n")
     code, out = run("test", good, "--cases", cases, "--json")
-    told = json.loads(out)
-    assert (code, told["failed"], told["cases"][0]["got"]) == (1, 1, "forbid")
+    said = json.loads(out)
+    assert (code, said["failed"], said["cases"][0]["got"]) == (1, 1, "forbid")
     cases.write_text("tests: []")
     assert run("test", good, "--cases", cases)[0] == 2
+
+
+@pytest.mark.broken_trace("it empties a trace")
+async def test_check_takes_the_tools_of_a_run_or_of_one_function_and_refuses_others(
+    run: Any, good: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "one_tool.py").write_text(TOOLS + "NONE = 5\n")
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    for tools, code in (("one_tool:pay", 0), ("one_tool:NONE", 2)):
+        assert run("check", good, "--tools", tools, "--trust", "one_tool")[0] == code
+
+    folder = await honest_run(tmp_path / "logs", depth="compact")
+    code, out = run("check", good, "--tools", folder, "--json")
+    (problem, _) = json.loads(out)["problems"]
+    assert (code, "'pay', which no tool is" in problem["text"]) == (1, True)
+    (folder / "trace.jsonl").write_text("")
+    assert run("check", good, "--tools", folder)[0] == 2

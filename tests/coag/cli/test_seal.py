@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import stat
@@ -10,6 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from kits.tampering import honest_run
 
 Say = Callable[..., Any]
@@ -73,3 +77,71 @@ async def test_sealing_a_run_in_progress_warns(say: Say, tmp_path: Path) -> None
     result = say("seal", "--witness", str(tmp_path / "witness.jsonl"), str(run))
     assert result.code == 0
     assert "has not ended: what is added to it from now on does not fit this seal" in result.err
+
+
+@pytest.mark.broken_trace("it tampers with runs")
+async def test_a_signature_that_does_not_fit_the_run_or_the_key_is_named(
+    say: Say, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("key.pem", "other.pem"):
+        assert say("seal", "--new-key", str(tmp_path / name)).code == 0
+    run = await honest_run(tmp_path / "logs", depth="compact")
+    monkeypatch.setenv("COAG_SEAL_KEY", str(tmp_path / "key.pem"))
+    monkeypatch.setenv("COAG_SEAL_PUBLIC_KEY", str(tmp_path / "key.pem.pub"))
+    assert say("seal", str(run)).code == 0
+    assert say("verify", str(run)).code == 0
+    seal = json.loads((run / "seal.json").read_text())
+
+    for changes, text in (
+        ({"records": 1}, "does not fit what it says"),
+        ({"signature": "???"}, "holds no signature"),
+        ({"records": "many"}, "holds no signature"),
+    ):
+        (run / "seal.json").write_text(json.dumps(seal | changes))
+        result = say("verify", str(run))
+        assert (result.code, text in result.out) == (1, True), result.out
+    (run / "seal.json").write_text(json.dumps(seal))
+    result = say("verify", str(run), "--key", str(tmp_path / "other.pem.pub"))
+    assert (result.code, "was signed with the key" in result.out) == (1, True)
+
+    info = json.loads((run / "run.json").read_text())
+    (run / "run.json").write_text(json.dumps({**info, "agent": "another"}))
+    result = say("verify", str(run))
+    assert (result.code, "seal.json signs a run.json of" in result.out) == (1, True)
+
+
+async def test_keys_that_cannot_be_used_are_refused_and_raw_ones_can_be(
+    say: Say, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = await honest_run(tmp_path / "logs", depth="compact")
+    result = say("seal", str(run))
+    assert (result.code, "There is no key to sign with" in result.err) == (2, True)
+    result = say("seal", "--new-key", str(tmp_path / "nowhere" / "key.pem"))
+    assert (result.code, "No key can be written" in result.err) == (2, True)
+    elliptic = ec.generate_private_key(ec.SECP256R1()).private_bytes(
+        Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()
+    )
+    (tmp_path / "elliptic.pem").write_bytes(elliptic)
+    monkeypatch.setenv("COAG_SEAL_KEY", str(tmp_path / "elliptic.pem"))
+    result = say("seal", str(run))
+    assert (result.code, "is not of Ed25519" in result.err) == (2, True)
+
+    own = Ed25519PrivateKey.generate()
+    monkeypatch.setenv("COAG_SEAL_KEY", base64.b64encode(own.private_bytes_raw()).decode())
+    assert say("seal", str(run)).code == 0
+    public = base64.b64encode(own.public_key().public_bytes_raw()).decode()
+    assert say("verify", str(run), "--key", public).code == 0
+
+
+@pytest.mark.broken_trace("it tampers with runs")
+async def test_what_cannot_be_sealed_is_named_and_no_seal_is_written(
+    say: Say, tmp_path: Path
+) -> None:
+    run = await honest_run(tmp_path / "logs", depth="compact")
+    witness = str(tmp_path / "witness.jsonl")
+    with open(run / "trace.jsonl", "ab") as trace:
+        trace.write(b'{"half')
+    result = say("seal", "--witness", witness, str(run))
+    assert (result.code, "does not end in a whole line" in result.err) == (2, True)
+    (run / "run.json").unlink()
+    assert say("seal", "--witness", witness, str(run)).code == 2
