@@ -114,12 +114,12 @@ def at_a_terminal(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
 
 
 class _Terminal:
-    """A terminal at which somebody has typed one line."""
+    """A terminal at which somebody has typed some lines."""
 
     encoding = "utf-8"
 
     def __init__(self, typed: str) -> None:
-        self._lines = [typed + "\n"]
+        self._lines = [line + "\n" for line in typed.split("\n")]
 
     def isatty(self) -> bool:
         return True
