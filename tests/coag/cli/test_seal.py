@@ -139,8 +139,8 @@ async def test_what_cannot_be_sealed_is_named_and_no_seal_is_written(
 ) -> None:
     run = await honest_run(tmp_path / "logs", depth="compact")
     witness = str(tmp_path / "witness.jsonl")
-    with open(run / "trace.jsonl", "ab") as trace:
-        trace.write(b'{"half')
+    trace = run / "trace.jsonl"
+    trace.write_bytes(trace.read_bytes() + b'{"half')
     result = say("seal", "--witness", witness, str(run))
     assert (result.code, "does not end in a whole line" in result.err) == (2, True)
     (run / "run.json").unlink()

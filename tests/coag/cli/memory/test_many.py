@@ -22,7 +22,7 @@ pytestmark = pytest.mark.usefixtures("crowd")
 
 async def _filled(folder: Path) -> None:
     store = ChromaStore(folder / "long_term", HashEmbedder(64))
-    facts = {"kind": MemoryKind.SEMANTIC, "source": "page", "trust": Trust.UNTRUSTED}
+    facts: dict[str, Any] = {"kind": MemoryKind.SEMANTIC, "source": "page", "trust": Trust.UNTRUSTED}
     await store.add(
         [
             remembered(f"Guest {number} has room {number}.", minutes=number, **facts)
