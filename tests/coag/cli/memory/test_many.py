@@ -22,10 +22,10 @@ pytestmark = pytest.mark.usefixtures("crowd")
 
 async def _filled(folder: Path) -> None:
     store = ChromaStore(folder / "long_term", HashEmbedder(64))
-    facts: dict[str, Any] = {"kind": MemoryKind.SEMANTIC, "source": "page", "trust": Trust.UNTRUSTED}
+    facts: dict[str, Any] = {"kind": MemoryKind.SEMANTIC, "trust": Trust.UNTRUSTED}
     await store.add(
         [
-            remembered(f"Guest {number} has room {number}.", minutes=number, **facts)
+            remembered(f"Guest {number} has room {number}.", source="page", minutes=number, **facts)
             for number in range(24)
         ]
         + [
