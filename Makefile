@@ -19,8 +19,9 @@ DEV_STAMP := $(VENV)/.dev-$(call fingerprint,requirements/dev.txt)
 READY_TO_RUN := $(if $(wildcard $(DEV_STAMP)),$(DEV_STAMP),$(RUN_STAMP))
 READY_TO_WORK := $(DEV_STAMP)
 
-# Tests run side by side, a process for each core; files stay together, for their shared parts.
-PARALLEL := --numprocesses auto --maxprocesses 4 --dist loadfile
+# Tests run side by side, a process more than there are cores, since many wait for processes of
+# their own; files stay together, for their shared parts.
+PARALLEL := --numprocesses $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1) --maxprocesses 4 --dist loadfile
 QUICK := "not model and not long and not browser and not dist"
 OF_COAG := tests/coag tests/contracts tests/drop_in tests/scenarios tests/docs tests/case_study
 

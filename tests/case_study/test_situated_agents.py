@@ -29,7 +29,8 @@ async def test_a_careful_mind_succeeds_whatever_its_agent_can_do(demonstrator: s
     assert all(one.success for one in table.results), table.results
     assert by_agent["situated"].calls_while_blocked == 0
     if demonstrator == "water-hammer":  # the others' turns in Even/Odd may be too short to be seen
-        assert by_agent["situated"].model_calls < by_agent["polling"].model_calls
+        # On a slow machine the plant is done before a second poll: then both ask as often.
+        assert by_agent["situated"].model_calls <= by_agent["polling"].model_calls
 
 
 async def test_a_mind_that_does_not_wait_locks_the_plant() -> None:
