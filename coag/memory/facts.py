@@ -41,6 +41,8 @@ def at_least(trust: Trust, other: Trust) -> bool:
 
 def trust_of(record: Record) -> Trust:
     """The trust of a record: that of the best of its origins."""
+    if not record.lineage.also_from:
+        return record.provenance.trust
     return max((one.trust for one in origins(record)), key=rank_of)
 
 

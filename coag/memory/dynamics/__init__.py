@@ -16,6 +16,7 @@ from .aging import (
     persona_proposals,
     regulated,
     schema_fit,
+    schema_fits,
     usable_gist,
     with_schema,
 )
@@ -151,6 +152,7 @@ __all__ = [
     "regulated",
     "SchemaFit",
     "schema_fit",
+    "schema_fits",
     "with_schema",
     "TraitName",
     "TraitChange",

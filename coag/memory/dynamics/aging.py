@@ -220,23 +220,37 @@ def schema_fit(
         settings: From which cosine on it fits, and what that means.
         traits: Whose memory it is.
     """
+    return schema_fits({"": vector}, centroids, settings, traits).get("")
+
+
+def schema_fits(
+    vectors: Mapping[str, NDArray[np.float32] | Sequence[float]],
+    centroids: Mapping[str, NDArray[np.float32] | Sequence[float]],
+    settings: MemoryDynamicsSettings,
+    traits: Traits | None = None,
+) -> dict[str, SchemaFit]:
+    """How records fit, by their ids; see `schema_fit`."""
     import numpy as np
 
     how = settings.schema_encoding
-    own = np.asarray(vector, dtype=np.float64)
-    length = np.linalg.norm(own)
-    if how is None or not centroids or length == 0:
-        return None
+    if how is None or not centroids or not vectors:
+        return {}
     names = list(centroids)
-    rows = np.vstack(list(centroids.values()))
-    lengths = np.linalg.norm(rows, axis=1) * length
-    cosines = np.divide(rows @ own, lengths, out=np.zeros(len(names)), where=lengths > 0)
-    best = int(cosines.argmax())
-    cosine = float(cosines[best])
-    if cosine >= how.similarity:
-        return SchemaFit(names[best], cosine, 1 - how.discount)
-    openness = (traits or Traits()).openness
-    return SchemaFit("", cosine, 1 + how.boost * (0.8 + 0.4 * openness))
+    rows = np.array(list(centroids.values()), dtype=np.float64)
+    own = np.array(list(vectors.values()), dtype=np.float64)
+    own_lengths = np.linalg.norm(own, axis=1)
+    lengths = np.outer(own_lengths, np.linalg.norm(rows, axis=1))
+    cosines = np.divide(own @ rows.T, lengths, out=np.zeros(lengths.shape), where=lengths > 0)
+    best: list[int] = cosines.argmax(axis=1).tolist()
+    strange = 1 + how.boost * (0.8 + 0.4 * (traits or Traits()).openness)
+    fits: dict[str, SchemaFit] = {}
+    for one, at, row, length in zip(vectors, best, cosines, own_lengths, strict=True):
+        cosine = float(row[at])
+        if length and cosine >= how.similarity:
+            fits[one] = SchemaFit(names[at], cosine, 1 - how.discount)
+        elif length:
+            fits[one] = SchemaFit("", cosine, strange)
+    return fits
 
 
 def with_schema(

@@ -66,21 +66,21 @@ class VaderAppraisal:
 
     def __init__(self) -> None:
         try:
-            from vaderSentiment.vaderSentiment import SentimentIntensityAnalyzer
+            import vaderSentiment.vaderSentiment as vader
         except ImportError as error:
             raise ConfigurationError(
                 "A memory with a mood appraises texts by the package vaderSentiment, which is not "
                 "installed: pip install 'coag[mood]'; or give a function from text to Mood."
             ) from error
-        self._analyzer = cast("Any", SentimentIntensityAnalyzer)()
+        self._vader = cast("Any", vader)
+        self._analyzer = self._vader.SentimentIntensityAnalyzer()
         self._lexicon: Mapping[str, float] = self._analyzer.lexicon
 
     def __call__(self, text: str) -> Mood:
         """The feeling of a text."""
         beginning, valence = text[:_CHARACTERS], 0.0
         if self._has_feeling(beginning):
-            valence = float(self._analyzer.polarity_scores(beginning)["compound"])
-            valence = max(-1.0, min(1.0, valence))
+            valence = max(-1.0, min(1.0, float(self._scores(beginning)["compound"])))
         return Mood(valence=valence, arousal=noisy_or(arousal_of(text), abs(valence) / 2))
 
     def _has_feeling(self, text: str) -> bool:
@@ -88,10 +88,28 @@ class VaderAppraisal:
 
         To look takes a tenth of the time of the whole appraisal. Emoji have words of their own.
         """
-        lexicon = self._lexicon
-        return not text.isascii() or any(
-            word in lexicon or word.strip(punctuation) in lexicon for word in text.lower().split()
-        )
+        words, known = text.lower().split(), self._lexicon.keys()
+        bare = (word.strip(punctuation) for word in words)
+        return not (text.isascii() and known.isdisjoint(words) and known.isdisjoint(bare))
+
+    def _scores(self, text: str) -> Mapping[str, float]:
+        """What `polarity_scores` gives, in half the time.
+
+        ASCII has no emoji, for which that one tries each letter; and words that are not in the
+        lexicon count nothing.
+        """
+        if not text.isascii():
+            return self._analyzer.polarity_scores(text)
+        said, found = self._vader.SentiText(text), list[float]()
+        words: list[str] = said.words_and_emoticons
+        small = [word.lower() for word in words]
+        for at, word in enumerate(small):
+            kind_of = word == "kind" and small[at + 1 : at + 2] == ["of"]
+            if kind_of or word not in self._lexicon or word in self._vader.BOOSTER_DICT:
+                found.append(0.0)
+            else:
+                found = self._analyzer.sentiment_valence(0.0, said, words[at], at, found)
+        return self._analyzer.score_valence(self._analyzer._but_check(words, found), text)
 
 
 def noisy_or(*shares: float) -> float:

@@ -30,6 +30,8 @@ __all__ = [
 
 FLASHBULB_INTENSITY = 0.8
 """Above it, an event is a flashbulb: twice as strong, five times as stable."""
+_NOBODY = Traits()
+"""Nobody in particular."""
 _FLASH = 2.0
 _LEAST_LEARNING = 0.3
 _MOOD_SHARE = 0.3
@@ -43,7 +45,7 @@ def attention(features: ContentFeatures, importance: float, traits: Traits | Non
     feelings; extraversion or agreeableness, whichever is higher, for people; agreeableness for
     cooperation; honesty for right and wrong.
     """
-    who = traits or Traits()
+    who = traits or _NOBODY
     duty = 0.3 + 0.7 * who.conscientiousness
     sociable = max(who.extraversion, who.agreeableness)
     gained = (
@@ -98,7 +100,7 @@ def encode(  # noqa: PLR0913 - what decides how well it is kept
         exempt: Whether it never fades; see `forgetting.is_exempt`.
         may_flash: Whether it may be a flashbulb; what is untrusted stays for ever otherwise.
     """
-    who, present = traits or Traits(), mood or AT_REST
+    who, present = traits or _NOBODY, mood or AT_REST
     sentiment = features.sentiment
     valence = sentiment + _MOOD_SHARE * (1 - abs(sentiment)) * present.valence
     arousal = noisy_or(features.arousal, present.arousal)

@@ -15,7 +15,7 @@ from coag.memory.write_policy import Remembered
 from coag.schema import Clock, Imported, Mood, Record, SystemClock, Trust, Value
 from coag.store import RecordStore
 
-from .aging import first_confidence, heard, schema_fit, with_schema
+from .aging import first_confidence, heard, schema_fits, with_schema
 from .appraisal import Appraise, VaderAppraisal
 from .archive import MemoryArchive
 from .encoding import encode
@@ -119,6 +119,10 @@ class MemoryDynamics:
         """The mood now, as far as it has come back to the baseline of the personality."""
         return self._mood.now(self._now(), self.traits)
 
+    def mood_at(self, now: float, traits: Traits | None) -> Mood | None:
+        """The mood at a time, in POSIX seconds, of such a personality; None without moods."""
+        return self._mood.now(now, traits) if self.settings.mood else None
+
     def feel(self, mood: Mood, share: float = 1.0) -> Mood:
         """Takes on a mood, or a share of it, and gives what it is then.
 
@@ -176,7 +180,7 @@ class MemoryDynamics:
         self, records: Sequence[Record], fits: _Fitting, read: Mapping[str, ContentFeatures]
     ) -> None:
         now, traits = self._now(), self.traits
-        mood = self._mood.now(now, traits) if self.settings.mood else None
+        mood = self.mood_at(now, traits)
         known = self.states.get([one.id for one in records])
         fresh = {
             one.id: fits(self._state_of(one, now, mood, traits, read.get(one.id)))
@@ -209,15 +213,9 @@ class MemoryDynamics:
         centroids = {} if self.settings.schema_encoding is None else self.schemas.centroids()
         if not centroids:
             return lambda state: state
-        vectors, traits = await self.vectors.of(records, store), self.traits
-
-        def fitting(state: RecordState) -> RecordState:
-            if (vector := vectors.get(state.record)) is None:
-                return state
-            fit = schema_fit(vector, centroids, self.settings, traits)
-            return with_schema(state, fit, self.settings)
-
-        return fitting
+        vectors = await self.vectors.of(records, store)
+        fits = schema_fits(vectors, centroids, self.settings, self.traits)
+        return lambda state: with_schema(state, fits.get(state.record), self.settings)
 
     def met(self, records: Sequence[Record], now: float) -> list[RecordState]:
         """The states of records that have none: they are as old as they are, and fade from now."""
@@ -249,7 +247,8 @@ class MemoryDynamics:
             exempt=is_exempt(record, self.settings),
             may_flash=trust_of(record) is not Trust.UNTRUSTED,
         )
-        return replace(state, confidence=first_confidence(record, self.settings))
+        sure = first_confidence(record, self.settings)
+        return state if sure == state.confidence else replace(state, confidence=sure)
 
     # ---- Recall ----
 

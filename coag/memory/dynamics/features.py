@@ -57,6 +57,15 @@ def _any(*phrases: str) -> re.Pattern[str]:
     return re.compile(rf"(?<!\w)(?:{'|'.join(phrases)})(?!\w)")
 
 
+def _rule(words: str, *phrases: str) -> tuple[frozenset[str], re.Pattern[str]]:
+    """A pattern, with beginnings of words, one of which each of its phrases has.
+
+    A text without any of them need not be searched, which takes a tenth of the time.
+    """
+    return frozenset(words.split()), _any(*phrases)
+
+
+_WORD_BEGINNING = re.compile(r"\b\w{1,4}")
 _KIN = (
     r"(?:mother|father|mum|mom|dad|parents?|sister|brother|son|daughter|wife|husband|partner|"
     r"girlfriend|boyfriend|fianc[eé]e?|aunt|uncle|cousin|niece|nephew|grand\w+|family|friends?|"
@@ -71,8 +80,9 @@ _DOING = (
     r"(?:call|send|write|bring|pay|finish|visit|meet|come|help|do|make|give|let|take|return|buy|"
     r"deliver|reply|answer|check|fix|prepare|be there|be back|get back|never|always|not)"
 )
-_RULES = {
-    "novelty": _any(
+RULES = {
+    "novelty": _rule(
+        "firs neve disc surp unex unpr unhe brea inve new stra weir biza unus blue",
         r"first[- ]time",
         r"never (?:before|(?:\w+ )?(?:seen|heard|met|known|tried|happened))",
         r"discover(?:ed|y|ies|s)?",
@@ -87,7 +97,9 @@ _RULES = {
         r"(?:strange|weird|bizarre|unusual)(?:ly)?",
         r"out of the blue",
     ),
-    "procedure": _any(
+    "procedure": _rule(
+        "how step inst proc prot reci work chec runb then alwa neve must shou sure orde pres "
+        "clic type ente run rest unpl conf",
         r"how to \w+",
         r"step (?:\d+|one|two|three|by step)",
         r"(?:instructions?|procedure|protocol|recipe|workflow|checklist|runbook)s?",
@@ -98,7 +110,11 @@ _RULES = {
         r"in order to \w+",
         r"(?:press|click|type|enter|run|restart|unplug|install|configure) the \w+",
     ),
-    "emotion": _any(
+    "emotion": _rule(
+        "terr horr afra scar frig anxi nerv worr pani happ glad deli over joy joyf thri ecst "
+        "elat exci sad sadl sadn unha mise depr hear deva lone grie mour crie cryi tear wept "
+        "weep angr ange furi enra rage anno upse frus rese asha sham emba humi guil prou prid "
+        "jeal envi hate hatr loat desp disg ador love",
         r"(?:terrif|horrif)(?:y|ies|ied|ying)",
         r"(?:afraid|scared|frightened|anxious|nervous|worried|panicked|panic)",
         r"(?:happy|happier|happily|happiness|glad|delighted|overjoyed|joy|joyful|thrilled|ecstatic"
@@ -110,7 +126,10 @@ _RULES = {
         r"(?:hate[sd]?|hatred|loathe[sd]?|despise[sd]?|disgust(?:ed|ing)?|adore[sd]?)",
         r"(?:in love|(?:i|we|he|she|they) (?:really |still )?love[sd]?)",
     ),
-    "social": _any(
+    "social": _rule(
+        "moth fath mum mom dad pare sist brot son daug wife husb part girl boyf fian aunt "
+        "uncl cous niec neph gran fami frie neig coll boss room flat clas team wedd marr enga "
+        "divo fune birt anni reun rela fell brok dati met intr invi goss quar argu chat",
         rf"(?:my|your|his|her|our|their|\w+'s) (?:\w+ )?{_KIN}",
         rf"{_KIN} of (?:mine|yours|his|hers|ours|theirs)",
         r"(?:wedding|married|marry|engaged to|divorced?|funeral|birthday|anniversary|reunion)",
@@ -118,7 +137,8 @@ _RULES = {
         r"met (?:with )?(?:him|her|them|up)",
         r"(?:introduced|invited|gossip(?:ed)?|quarrel(?:led|ed)?|argued|chatted) \w+",
     ),
-    "cooperation": _any(
+    "cooperation": _rule(
+        "help toge shar spli agre comp cons coll coop oper team join work volu supp let",
         r"help(?:s|ed|ing)? (?:me|you|him|her|us|them|each other|out|with)",
         r"help(?:ed|ing|ful)",
         r"together",
@@ -129,7 +149,9 @@ _RULES = {
         r"(?:volunteer(?:ed|s)?|support(?:ed|s|ive) (?:me|you|him|her|us|them|each other))",
         r"let's",
     ),
-    "ethical": _any(
+    "ethical": _rule(
+        "unfa fair hone dish inte mora immo ethi unet just inju unju lied lies lyin chea stea "
+        "stol betr brib corr frau plag expl disc thin wron guil brok dese",
         r"(?:unfair(?:ly|ness)?|(?:not|isn't|wasn't|is it|was it) fair|fairness)",
         r"(?:honest(?:y|ly)?|dishonest(?:y|ly)?|integrity|moral(?:s|ly|ity)?|immoral|ethic(?:s|al"
         r"|ally)|unethical)",
@@ -142,7 +164,8 @@ _RULES = {
         r"(?:guilty of|broke (?:his|her|their|my|our|a|the) (?:promise|word))",
         r"deserve[sd]?",
     ),
-    "contradiction": _any(
+    "contradiction": _rule(
+        "true righ corr so case wron fals inco untr mist cont long now mind fact actu no but",
         r"(?:that|this|it|which)(?: is| was|'s)(?: not|n't) (?:true|right|correct|so|the case)",
         r"(?:that|this|it|you said)(?: is| was|'s) (?:wrong|false|incorrect|untrue|a mistake)",
         r"correction(?=:)",
@@ -156,7 +179,8 @@ _RULES = {
         r"no, (?:it|that|he|she|they|the|this|i|we|you)",
         r"not \w+(?: \w+){0,3},? but (?:rather )?\w+",
     ),
-    "commitment": _any(
+    "commitment": _rule(
+        "prom swor vow vowe pled comm ll will shal by dead due appo forg owe owes owed debt remi",
         r"(?:i|we|you|he|she|they|who) (?:\w+ )?(?:promise[ds]?|swore|vow(?:ed)?|pledged?)",
         r"promise to",
         r"commit(?:ted|ment|ments)? to",
@@ -171,7 +195,7 @@ _RULES = {
         r"remind (?:me|us)",
     ),
 }
-_WITH_NAMES = {
+WITH_NAMES = {
     "social": re.compile(r"\b(?i:met (?:with )?)[A-Z]\w"),
     "cooperation": re.compile(r"\b(?i:help(?:s|ed|ing)? |work(?:s|ed|ing)? with )[A-Z]\w"),
     "commitment": re.compile(r"\b(?i:owe[sd]? |in debt to )[A-Z]\w"),
@@ -215,11 +239,12 @@ def features_of(text: str, appraise: Appraise | None = None) -> ContentFeatures:
         TypeError: The appraisal gave something else than a `Mood`.
     """
     beginning = _beginning(text)
-    small = beginning.lower()
-    found = {name: float(bool(rule.search(small))) for name, rule in _RULES.items()}
-    for name, with_somebody in _WITH_NAMES.items():
-        if not found[name] and with_somebody.search(beginning):
-            found[name] = 1.0
+    small, found = beginning.lower(), dict[str, float]()
+    words = set(_WORD_BEGINNING.findall(beginning.casefold()))
+    for name, (some, rule) in RULES.items():
+        if not some.isdisjoint(words):
+            named = WITH_NAMES.get(name)
+            found[name] = float(bool(rule.search(small) or (named and named.search(beginning))))
     if appraise is None:
         return ContentFeatures(**found, arousal=arousal_of(text))
     feeling = appraise(text)

@@ -48,6 +48,7 @@ class DynamicsFile:
         self.path = path
         self._read_only = read_only
         self._lock = threading.RLock()
+        self._durable = False
         name = ":memory:" if path is None else str(path)
         try:
             if path is not None and not read_only:
@@ -176,7 +177,9 @@ class DynamicsFile:
                 if self._db.in_transaction:
                     yield self._db
                     return
-                self._db.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
+                if durable != self._durable and self.path is not None:
+                    self._db.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
+                    self._durable = durable
                 self._db.execute("BEGIN IMMEDIATE")
                 try:
                     yield self._db
@@ -194,6 +197,8 @@ class DynamicsFile:
         if not self._lock.acquire(blocking=False):
             return False
         try:
+            if self.path is None:
+                return True
             self._db.execute("PRAGMA busy_timeout = 0")
             try:
                 self._db.execute("BEGIN IMMEDIATE")
@@ -210,6 +215,10 @@ class DynamicsFile:
         """Whether there is such a table; one that is only looked at may have fewer."""
         query = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?"
         return bool(self.rows(query, table))
+
+    def edition(self) -> tuple[int, int]:
+        """What is another one after every change of any row, by whomever."""
+        return self.rows("PRAGMA data_version")[0][0], self._db.total_changes
 
     def rows(self, query: str, *values: object) -> list[sqlite3.Row]:
         """What a query finds."""

@@ -97,13 +97,18 @@ def wording_of(text: str) -> Wording:
     return Wording(tuple(words), _link(words, verbs), frozenset(verbs))
 
 
+def may_yield(record: Record) -> bool:
+    """Whether a record can become outdated: no event, and no fact that is stated as such."""
+    return record.kind is MemoryKind.SEMANTIC and record.fact is None
+
+
 def matter_of(record: Record) -> str | None:
     """What a record's statement is about: records of one matter may say otherwise of it.
 
     None where that cannot be told, or where nothing can become outdated: an event stays what
     happened, and facts that are stated as such have rules of their own.
     """
-    if record.kind is not MemoryKind.SEMANTIC or record.fact is not None:
+    if not may_yield(record):
         return None
     wording = wording_of(record.text)
     if wording.link < 0 or len(wording.words) > _MOST_WORDS or wording.words[-1] == "?":

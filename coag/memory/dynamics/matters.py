@@ -15,7 +15,7 @@ from coag.schema import Record, Trust
 from coag.store import RecordStore, slices
 
 from .file import DynamicsFile
-from .interference import matter_of, say_otherwise
+from .interference import matter_of, may_yield, say_otherwise
 
 _MATTERS = """
 CREATE TABLE IF NOT EXISTS matters (
@@ -158,7 +158,7 @@ class Matters:
         statements = [
             SaidRecord(record, min(trust, trust_of(record), key=rank_of), at)
             for record, trust, at in said
-            if record.superseded_by is None
+            if record.superseded_by is None and may_yield(record)
         ]
         standing = self.standing(one.record for one in statements)
         heads = list({one for times in standing.values() for one in times})

@@ -96,9 +96,8 @@ def rivals(
     winners = [one for one in kept if one in vectors]
     if how is None or not left or not winners:
         return ()
-    cosines = (
-        _unit([vectors[one] for one in left]) @ _unit([vectors[one] for one in winners]).T
-    ).max(axis=1)
+    rows = _unit([vectors[one] for one in (*left, *winners)])
+    cosines = (rows[: len(left)] @ rows[len(left) :].T).max(axis=1)
     alike = sorted(zip(cosines.tolist(), left, strict=True), key=lambda pair: -pair[0])
     return tuple(one for cosine, one in alike if cosine > how.similarity)[: how.most]
 

@@ -20,7 +20,7 @@ from coag.store import RecordStore, ranked
 from .aging import confidence_now, is_left_out
 from .engine import MemoryDynamics
 from .forgetting import has_faded, strength_now, used
-from .interference import asks_for_earlier
+from .interference import asks_for_earlier, may_yield
 from .links import scored_anew
 from .recalling import felt, pick_involuntary, reconsolidated, rivals, suppressed
 from .settings import InvoluntaryRecall, Traits
@@ -76,9 +76,11 @@ class Recollection:
         """What ties records; None where that is off or cannot be read."""
         self._traits: Traits | None = None
         self._mood: Mood | None = None
+        self._edition = (0, 0)  # of the file, before any state was read
         try:
             self._traits = dynamics.traits
-            self._mood = dynamics.mood if dynamics.settings.mood else None
+            self._mood = dynamics.mood_at(self._now, self._traits)
+            self._edition = dynamics.file.edition()
             if self.links is not None:
                 self.links.check()
         except RecordStoreError as error:  # recall goes on by the records alone
@@ -175,18 +177,15 @@ class Recollection:
     ) -> dict[str, RecalledRecord]:
         """By id of a hit that yields, what stands now in its place, as far as that may come."""
         matters = self._dynamics.matters
-        if matters is None or not hits:
+        stated = [hit.record.id for hit in hits if may_yield(hit.record)]
+        if matters is None or not stated:
             return {}
         try:
-            self._yielding |= matters.yielding([hit.record.id for hit in hits])
+            self._yielding |= matters.yielding(stated)
         except RecordStoreError as error:  # recall goes on by the records alone
             self._problems[f"dynamics: {error}"] = None
             return {}
-        last = {
-            hit.record.id: self._last(hit.record.id)
-            for hit in hits
-            if hit.record.id in self._yielding
-        }
+        last = {one: self._last(one) for one in stated if one in self._yielding}
         if not last:
             return {}
         here = {hit.record.id: hit for hit in hits}
@@ -210,6 +209,8 @@ class Recollection:
 
     def _doubt(self, state: RecordState, record: Record, known: Mapping[str, Record]) -> None:
         """Notes a record that is left out: untrusted, and less sure than it must be."""
+        if trust_of(record) is not Trust.UNTRUSTED:
+            return
         better = known.get(self._last(record.id), record)
         contradicted = trust_of(better) is not Trust.UNTRUSTED
         sure = confidence_now(state, record, self._now, self._settings)
@@ -241,7 +242,7 @@ class Recollection:
 
     def _raised(self, hit: RecalledRecord, state: RecordState) -> RecalledRecord:
         forgetting, by_strength, by_mood = self._settings.forgetting, 0.0, 0.0
-        if forgetting is not None:
+        if forgetting is not None and forgetting.weight:
             left = strength_now(state, self._now, self._settings)
             by_strength = round(forgetting.weight * (2 * left - 1), _DIGITS)
         if self._mood is not None:
@@ -270,7 +271,9 @@ class Recollection:
     def _change(self, kept: Sequence[str], weaker: Sequence[str]) -> None:
         dynamics, settings, traits = self._dynamics, self._settings, self._traits
         with dynamics.file.transaction():
-            there = dynamics.states.get(list({*kept, *weaker, *self._new}))
+            there = {one: self._states[one] for one in self._states.keys() - self._new}
+            if dynamics.file.edition() != self._edition:
+                there = dynamics.states.get(list({*kept, *weaker, *self._new}))
             newest = {one: self._states[one] for one in self._new} | there
             changed = {one: newest[one] for one in self._new - there.keys()}
             for one in kept:
@@ -305,13 +308,11 @@ class Recollection:
         for one in sample:
             if one.record in records:
                 self._doubt(one, records[one.record], {})
+        left = {one for one in records if one not in shown and one not in self._doubted}
         able = [
             _calm_if_untrusted(one, records[one.record])
             for one in sample
-            if one.record in records
-            and one.record not in shown
-            and one.record not in self._doubted
-            and self._may_come(records[one.record])
+            if one.record in left and self._may_come(records[one.record])
         ]
         if picked not in able:
             surely = InvoluntaryRecall(chance=1.0, age=how.age)
@@ -341,7 +342,7 @@ class Recollection:
             unconfirmed=how is not None and trust_of(hit.record) is Trust.UNTRUSTED,
             yields_to=None if last == hit.record.id else last,
         )
-        return hit.model_copy(update={"state": shown})
+        return RecalledRecord(record=hit.record, score=hit.score, why=hit.why, state=shown)
 
 
 def _calm_if_untrusted(state: RecordState, record: Record) -> RecordState:

@@ -38,6 +38,7 @@ from coag.memory.dynamics import (
     persona_proposals,
     regulated,
     schema_fit,
+    schema_fits,
     strength_now,
     usable_gist,
     with_schema,
@@ -293,6 +294,16 @@ def test_the_open_keep_what_is_new_better() -> None:
         assert fit is not None
         factors.append(fit.factor)
     assert factors[0] < factors[1] < factors[2]
+
+
+@given(st.lists(st.lists(st.floats(-1, 1), min_size=2, max_size=2), max_size=8), traits())
+def test_many_records_fit_as_each_of_them_does(vectors: list[list[float]], who: Traits) -> None:
+    many = schema_fits(dict(zip("abcdefgh", vectors, strict=False)), CENTROIDS, COMPANION, who)
+    for name, vector in zip("abcdefgh", vectors, strict=False):
+        alone, here = schema_fit(vector, CENTROIDS, COMPANION, who), many.get(name)
+        assert (alone is None) == (here is None)
+        if alone is not None and here is not None:
+            assert (here.schema, here.factor) == (alone.schema, alone.factor)
 
 
 def test_where_nothing_is_known_nothing_is_new() -> None:

@@ -6,10 +6,11 @@ import time
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coag.memory.dynamics import ContentFeatures, features_of
+from coag.memory.dynamics.features import RULES, WITH_NAMES
 from coag.schema import Mood
 
 KINDS = (
@@ -22,6 +23,16 @@ KINDS = (
     "contradiction",
     "commitment",
 )
+
+
+ALL_PATTERNS = [*(rule for _, rule in RULES.values()), *WITH_NAMES.values()]
+
+
+def searched_for(text: str) -> set[str]:
+    """The kinds whose pattern a text has, whatever words it is made of."""
+    line = " ".join(text.split()).replace("\u2019", "'")
+    named = {name for name, rule in WITH_NAMES.items() if rule.search(line)}
+    return named | {name for name, (_, rule) in RULES.items() if rule.search(line.lower())}
 
 
 def found_in(text: str) -> set[str]:
@@ -108,6 +119,12 @@ def test_an_appraisal_that_gives_no_mood_is_named() -> None:
 
     with pytest.raises(TypeError, match=r"-0\.4; it must give a Mood"):
         features_of("I hate it", broken)
+
+
+@settings(max_examples=500)
+@given(st.sampled_from(ALL_PATTERNS).flatmap(st.from_regex))
+def test_each_way_to_say_a_thing_has_a_word_by_which_its_rule_is_looked_for(text: str) -> None:
+    assert found_in(text) == searched_for(text)
 
 
 @given(st.text(max_size=300))
