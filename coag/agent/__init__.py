@@ -13,7 +13,7 @@ from coag._util.deprecation import renamed
 from coag._util.lazy import loaded_on_use
 
 from .agent import CoagAgent
-from .arguments import SYSTEM_MESSAGE, AgentArguments, MemoryArgument
+from .arguments import DESCRIPTION, SYSTEM_MESSAGE, AgentArguments, MemoryArgument
 from .build import Mind
 from .events import PHASE_LISTENER
 from .rebuild import ReplayDoubles, build_again, detach_modules, rebuild, staged, twin
@@ -39,6 +39,7 @@ __all__ = [
     "AgentArguments",
     "CoagAgentConfig",
     "PHASE_LISTENER",
+    "DESCRIPTION",
     "SYSTEM_MESSAGE",
     "Mind",
     "build_again",

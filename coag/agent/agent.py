@@ -215,14 +215,19 @@ class CoagAgent(CorrectableAgent, BaseChatAgent, Component[CoagAgentConfig]):
             raise
         return recovered.ended
 
-    async def leave_run(self) -> None:
+    async def leave_run(self, *, in_turn: bool = False) -> None:
         """Lets go of the run's folder without ending the run, so that it can be continued.
+
+        Args:
+            in_turn: Also in the middle of a turn that waits for somebody: the folder has it as
+                after a crash. End its stream then; what it does is not written any more.
 
         Raises:
             TurnInProgressError: A turn is in progress.
         """
-        await self._turns.end_abandoned()
-        self._runs.release()
+        if not in_turn:
+            await self._turns.end_abandoned()
+        self._runs.release(lost=in_turn)
 
     async def restore(self, recovered: RecoveredState, parent: Parent | None = None) -> None:
         """Continues where a trace says that a run stopped; for `resume` and for forks.

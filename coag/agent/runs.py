@@ -101,11 +101,13 @@ class RunLog:
             parent=parent,
         )
 
-    def release(self) -> None:
-        """Closes the trace without ending the run."""
+    def release(self, *, lost: bool = False) -> None:
+        """Closes the trace without ending the run; what comes behind it may be lost."""
         if self._writer is not None:
             self._writer.close()
             self._writer = None
+        if lost:
+            self._mind.trace.sink = MemoryTrace()
 
     def end(self) -> None:
         """Ends the run: the trace is closed and `run.json` says when; the next turn begins another.

@@ -37,6 +37,8 @@ class AnsweringClient(FunctionInvocationLayer[Any], ChatMiddlewareLayer[Any], Ba
         self.answers = list(answers)
         self.requests: list[list[Message]] = []
         self.options: list[dict[str, Any]] = []
+        self.used: Any = None
+        """What each answer says that it took."""
         self._conversation = conversation
 
     def _inner_get_response(
@@ -58,7 +60,9 @@ class AnsweringClient(FunctionInvocationLayer[Any], ChatMiddlewareLayer[Any], Ba
 
         async def answer() -> ChatResponse[Any]:
             message = Message("assistant", contents, message_id=f"m{number}")
-            return ChatResponse(messages=[message], conversation_id=kept_as)
+            return ChatResponse(
+                messages=[message], conversation_id=kept_as, usage_details=self.used
+            )
 
         return answer()
 

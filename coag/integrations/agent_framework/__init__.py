@@ -1,4 +1,7 @@
-"""Parts of `coag` for stock agents of the Microsoft Agent Framework.
+"""`coag` in the Microsoft Agent Framework: our agent, and parts of it for stock agents.
+
+`MafCoagAgent` is a `CoagAgent` as an agent of that framework: over its chat clients and tools, in
+its sessions, workflows and orchestrations.
 
 `ConstrainedMiddleware` puts the guard through which `CoagAgent` acts around any agent of that
 framework: rules in code judge each call, before a person is asked about it and right before it
@@ -6,8 +9,8 @@ runs. `MemoryProvider` and `AwarenessProvider` are our memory and our awareness 
 providers, with their state in its session. `trust_of` and `set_label` read and write its security
 labels as our trust.
 
-The framework keeps its own loop: what it does not show to middleware cannot be judged here. In a
-`CoagAgent` all of it can be.
+Around a stock agent the framework keeps its own loop: what it does not show to middleware cannot
+be judged. In a `MafCoagAgent` all of it can be.
 """
 
 from coag.errors import ConfigurationError
@@ -20,11 +23,13 @@ except ImportError as error:
         "pip install 'coag[agent-framework]'."
     ) from error
 
+from .coag_agent import MafCoagAgent
 from .constrained import ConstrainedMiddleware
 from .labels import Confidentiality, label_of, set_label, trust_of
 from .providers import AwarenessProvider, MemoryProvider
 
 __all__ = [
+    "MafCoagAgent",
     "ConstrainedMiddleware",
     "MemoryProvider",
     "AwarenessProvider",

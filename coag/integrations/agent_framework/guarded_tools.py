@@ -76,7 +76,7 @@ class OfferedTools:
                 "parameters": tool.parameters(),
             }
             try:
-                specs.append(spec_of(schema, _effects(tool)))
+                specs.append(spec_of(schema, declared_effects(tool)))
             except UNUSABLE_SCHEMA as error:
                 problems.append(f"{tool.name} is left out: {error}"[:_PROBLEM])
         self.problems = tuple(problems)
@@ -156,6 +156,7 @@ def _part(part: object) -> str:
     return f"[{(part.media_type or part.type).partition('/')[0]}]"
 
 
-def _effects(tool: FunctionTool) -> ToolEffects:
+def declared_effects(tool: FunctionTool) -> ToolEffects:
+    """What is declared of a tool's effects, or of its function's."""
     declared = effects_of(tool)
     return effects_of(tool.func) if declared == _UNDECLARED else declared
