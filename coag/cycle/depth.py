@@ -37,6 +37,8 @@ _READ_BY_CODE = frozenset(
 """Percepts that are in the state, or are looked at as messages."""
 MOST_UNASKED = 8
 """Cycles in a row without a model after which what code foresees is not relied on once."""
+OPEN = "nothing asks for more"
+"""The reason where the evidence leaves the depth open: then a module may advise."""
 MOST_STAKES = 4
 """Calls that the evidence names for what depends on them."""
 
@@ -47,7 +49,7 @@ def choose_depth(evidence: DepthEvidence) -> DepthChoice:
     Nothing but an answer is left: one call. One call alone is allowed: reflex. An impasse, or a
     prediction that failed: full. Much depends on what may be done now: full. A compiled procedure
     fits, or the domain foresees that one call alone brings the goal nearer, and there is no news:
-    reflex. Else one call.
+    reflex. Else what a module advises that has learned it, or one call.
     """
     depth: Literal["reflex", "one_call", "full"]
     if evidence.answers_only:
@@ -67,8 +69,12 @@ def choose_depth(evidence: DepthEvidence) -> DepthChoice:
         depth, reason = "reflex", f"it alone brings the goal nearer: {evidence.foreseen}"
     elif evidence.foreseen:
         depth, reason = "one_call", f"there is news: {', '.join(evidence.news)}"
+    elif evidence.advice is not None:
+        one = evidence.advice
+        depth = one.depth
+        reason = f"{one.source} advises it (probability {one.probability:.2f}): {one.why}"
     else:
-        depth, reason = "one_call", "nothing asks for more"
+        depth, reason = "one_call", OPEN
     return DepthChoice(depth=depth, reason=one_line(reason, 300), evidence=evidence)
 
 

@@ -17,6 +17,9 @@ from coag.schema import (
     CognitiveModule,
     Constraint,
     ConstraintSource,
+    DepthAdvice,
+    DepthAdviser,
+    DepthEvidence,
     Outcome,
     Percept,
     PerceptSource,
@@ -111,6 +114,20 @@ class ModuleHost:
                 problem = f"contribute gave a {type(section).__name__} instead of a Section"
                 self.report(module.name, problem)
         return tuple(sections)
+
+    async def advise_depth(self, evidence: DepthEvidence) -> DepthAdvice | None:
+        """What the first module advises that has learned which depth pays."""
+        for module in self.modules:
+            if not isinstance(module, DepthAdviser):
+                continue
+            call = module.advise_depth
+            advice = await self._guard(module.name, "advise_depth", lambda c=call: c(evidence))
+            if isinstance(advice, DepthAdvice):
+                return advice.model_copy(update={"source": module.name})
+            if advice is not None:
+                problem = f"advise_depth gave a {type(advice).__name__} instead of a DepthAdvice"
+                self.report(module.name, problem)
+        return None
 
     async def _guard(
         self, name: str, what: str, call: Callable[[], Awaitable[ResultT]]

@@ -6,7 +6,7 @@ from coag.schema import DepthChoice, Phase, ReasoningOutcome
 
 from .asking import Drafted, ask_phase, draft
 from .deps import AnyContext, Deps, is_ablated
-from .depth import choose_depth, look_ahead
+from .depth import OPEN, choose_depth, look_ahead
 from .output_schema import BriefReasoningAnswer, ReasoningAnswer
 
 UNUSABLE = "The model gave no usable answer:"
@@ -25,6 +25,8 @@ async def reason(context: AnyContext, deps: Deps) -> ReasoningOutcome:
     if depth == "auto":
         outlook = await look_ahead(context, deps)
         choice = choose_depth(outlook.evidence)
+        if choice.reason == OPEN and (advice := await deps.modules.advise_depth(choice.evidence)):
+            choice = choose_depth(choice.evidence.model_copy(update={"advice": advice}))
         if choice.depth == "reflex" and outlook.call is not None:
             drafted = outlook.call.model_copy(update={"id": deps.ids("candidate")})
             return ReasoningOutcome(

@@ -5,9 +5,9 @@ A `CapabilityGraph` holds capabilities and the edges between them. `advise` says
 (`context_energy`) is one way to tell what a task is about. Entries say why: what was learned, and
 dead ends that are closed until a reopen condition holds. `Judgment` is the bridge between both, on
 one state that processes share; it advises and never decides. `JudgmentModule` puts it into an
-agent, where dead ends rule out candidates.
+agent, where dead ends rule out candidates; `DepthModule` learns how deeply to deliberate.
 
-Nothing here needs more than the standard library but the module, so that `coag judgment` answers
+Nothing here needs more than the standard library but the modules, so that `coag judgment` answers
 at once.
 
 Source: W. K. Million, Judgment Preservation in Persistent AI Agents (2026).
@@ -58,13 +58,18 @@ from .routing import (
 )
 
 if TYPE_CHECKING:
+    from .depth_module import DepthModule
     from .module import JudgmentModule
 
-__getattr__ = loaded_on_use(__name__, {"JudgmentModule": "coag.judgment.module"})
+__getattr__ = loaded_on_use(
+    __name__,
+    {"JudgmentModule": "coag.judgment.module", "DepthModule": "coag.judgment.depth_module"},
+)
 
-__all__ = [  # pyright: ignore[reportUnsupportedDunderAll] - one is loaded on first use
+__all__ = [  # pyright: ignore[reportUnsupportedDunderAll] - two are loaded on first use
     "Judgment",
     "JudgmentModule",
+    "DepthModule",
     "Consultation",
     "Reported",
     "Revoked",

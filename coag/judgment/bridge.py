@@ -26,7 +26,7 @@ from .entries import (
     newest_first,
     waiting_for_insight,
 )
-from .graph import START, CapabilityGraph, words_of_task
+from .graph import START, Capability, CapabilityGraph, words_of_task
 from .kept import JudgmentStore
 from .patterns import biases_of
 from .protocol import (
@@ -130,7 +130,7 @@ class Judgment(JudgmentStore):
             state["graph"] = stored_graph(CapabilityGraph.from_manifest(manifest), joined=joined)
         self._file.begin(state, anew=anew)
 
-    def discover(self, capabilities: Mapping[str, str]) -> tuple[str, ...]:
+    def discover(self, capabilities: Mapping[str, str | Capability]) -> tuple[str, ...]:
         """Takes in capabilities by name, each with a description; gives those that are new."""
         if not set(capabilities) - set(self._parts()[1].capabilities):
             return ()

@@ -69,12 +69,15 @@ def is_joined(state: Mapping[str, Any]) -> bool:
     return state["graph"] is None or state["graph"]["joined"]
 
 
-def discovered(state: dict[str, Any], capabilities: Mapping[str, str]) -> tuple[str, ...]:
+def discovered(
+    state: dict[str, Any], capabilities: Mapping[str, str | Capability]
+) -> tuple[str, ...]:
     """Adds capabilities to a state's graph; gives the names that are new."""
     graph, joined = graph_of(state), is_joined(state)
     new = [name for name in capabilities if name not in graph.capabilities]
     for name in new:
-        graph.add(Capability(name=name, summary=capabilities[name]))
+        one = capabilities[name]
+        graph.add(one if isinstance(one, Capability) else Capability(name=name, summary=one))
     state["graph"] = stored_graph(graph, joined=joined)
     return tuple(new)
 

@@ -44,7 +44,7 @@ from .actions import (
     numbered,
     parsed_arguments,
 )
-from .depth import Depth, DepthChoice, DepthEvidence
+from .depth import Depth, DepthAdvice, DepthChoice, DepthEvidence
 from .imports import (
     HOSTED_FACTORY,
     Declarable,
@@ -83,6 +83,7 @@ from .protocols import (
     CompletesArguments,
     Constraint,
     ConstraintSource,
+    DepthAdviser,
     Detachable,
     Environment,
     LazySink,
@@ -203,6 +204,8 @@ __all__ = [
     "CountedFor",
     "ReasoningOutcome",
     "Depth",
+    "DepthAdvice",
+    "DepthAdviser",
     "DepthChoice",
     "DepthEvidence",
     "ProposalOutcome",

@@ -4,10 +4,23 @@ from __future__ import annotations
 
 from typing import Literal
 
+from pydantic import Field
+
 from .values import SparseValue, Value
 
 Depth = Literal["full", "compact", "auto"]
 """How an agent deliberates; see `CycleSettings.depth`."""
+
+
+class DepthAdvice(Value):
+    """What a module that learns which depth pays says of a cycle (`DepthAdviser`)."""
+
+    depth: Literal["one_call", "full"]
+    probability: float = Field(gt=0, le=1)
+    """With which it was drawn: the logged propensity."""
+    why: str
+    source: str
+    """The module's name."""
 
 
 class DepthEvidence(SparseValue):
@@ -23,6 +36,7 @@ class DepthEvidence(SparseValue):
             "impasse",
             "disagreed",
             "stakes",
+            "advice",
         }
     )
 
@@ -46,6 +60,8 @@ class DepthEvidence(SparseValue):
     """Fields of the state in which the last action did not lead to what was predicted."""
     stakes: tuple[str, ...] = ()
     """Calls that may be made now and that much depends on, each with the reason."""
+    advice: DepthAdvice | None = None
+    """What a module advises; asked for only where nothing else decides."""
 
 
 class DepthChoice(Value):

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 from .actions import ActionCall, ActionResult, ActionSpec, Candidate, Verdict
+from .depth import DepthAdvice, DepthEvidence
 from .outcomes import Outcome
 from .percepts import Percept
 from .prompts import Section, Situation
@@ -145,6 +146,19 @@ class CognitiveModule(Protocol):
 
     def load_state(self, state: Mapping[str, Any]) -> None:
         """Continues from a saved state."""
+        ...
+
+
+@runtime_checkable
+class DepthAdviser(Protocol):
+    """A module that has learned which depth pays, for `depth="auto"`."""
+
+    async def advise_depth(self, evidence: DepthEvidence) -> DepthAdvice | None:
+        """A depth for the cycle that is open; None for none.
+
+        It is asked only where the evidence leaves the depth open, and what it advised is in the
+        committed `ReasoningOutcome`.
+        """
         ...
 
 

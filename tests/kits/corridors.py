@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict
 
 from coag.agent import CoagAgent
 from coag.context import CoagContext
+from coag.judgment import DepthModule
 from coag.models import ScriptedModel, ScriptedReply, ScriptedRequest
 from coag.schema import Candidate, Constraint, Percept, Verdict
 from coag.tracing import Recipe
@@ -144,13 +145,15 @@ def walker(
     return CoagAgent("walker", model, **settings), model, world
 
 
-def recipe_walker(logs: str, rules: bool = True) -> CoagAgent:
-    """The walker that a recipe builds again."""
+def recipe_walker(logs: str, rules: bool = True, depths: str = "") -> CoagAgent:
+    """The walker that a recipe builds again; perhaps it learns which depth pays."""
     constraints: list[Constraint] = [east_only, walk_first] if rules else []
-    recipe = Recipe(
-        factory="kits.corridors:recipe_walker", arguments={"logs": logs, "rules": rules}
-    )
-    return walker(constraints=constraints, logs=Path(logs), recipe=recipe)[0]
+    arguments = {"logs": logs, "rules": rules, "depths": depths}
+    recipe = Recipe(factory="kits.corridors:recipe_walker", arguments=arguments)
+    further: dict[str, Any] = {"constraints": constraints}
+    if depths:
+        further = {"modules": [DepthModule(depths)], "reflex_gain": None}
+    return walker(logs=Path(logs), recipe=recipe, **further)[0]
 
 
 def asked(model: ScriptedModel) -> tuple[str | None, ...]:

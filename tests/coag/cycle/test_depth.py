@@ -20,7 +20,7 @@ from kits.corridors import (
     walk_first,
     walker,
 )
-from kits.turns import say, traced
+from kits.turns import Idle, say, traced
 
 from coag.agent import CoagAgent
 from coag.compat import tool
@@ -29,11 +29,13 @@ from coag.errors import ConfigurationError
 from coag.memory import RuleChange
 from coag.schema import (
     ActionsListed,
+    DepthAdvice,
     DepthChoice,
     DepthEvidence,
     EvaluationOutcome,
     ExecutionOutcome,
     Intent,
+    Note,
     ReasoningOutcome,
     Receipt,
     SelectionOutcome,
@@ -57,6 +59,14 @@ several = st.lists(st.text(min_size=1, max_size=20), max_size=3).map(tuple)
         impasse=st.booleans(),
         disagreed=several,
         stakes=several,
+        advice=st.none()
+        | st.builds(
+            DepthAdvice,
+            depth=st.sampled_from(("one_call", "full")),
+            probability=st.floats(0.1, 1),
+            why=texts,
+            source=texts,
+        ),
     )
 )
 def test_every_depth_has_a_reason_in_its_evidence(evidence: DepthEvidence) -> None:
@@ -67,12 +77,15 @@ def test_every_depth_has_a_reason_in_its_evidence(evidence: DepthEvidence) -> No
         assert evidence.only_call or ((evidence.procedure or foreseen) and not doubts)
         assert not evidence.answers_only
     elif choice.depth == "full":
-        assert doubts
+        assert doubts or (evidence.advice and evidence.advice.depth == "full")
         assert not evidence.only_call
     else:
         certain = evidence.only_call or evidence.procedure
         assert evidence.answers_only or not (doubts or certain)
         assert evidence.answers_only or not evidence.foreseen or evidence.news
+    without = choose_depth(evidence.model_copy(update={"advice": None}))
+    if without.reason != "nothing asks for more":
+        assert (choice.depth, choice.reason) == (without.depth, without.reason)
     assert choice.reason
     assert "\n" not in choice.line
     assert DepthChoice.model_validate_json(choice.model_dump_json()) == choice
@@ -307,3 +320,50 @@ async def test_other_depths_write_down_nothing_new(depth: str) -> None:
 def test_reasoning_cannot_be_left_out_of_one_call() -> None:
     with pytest.raises(ConfigurationError, match="depth='auto' asks for reasoning"):
         walker(ablations=["reasoning"])
+
+
+class Adviser(Idle):
+    """Always advises the same, and counts how often it is asked."""
+
+    name = "adviser"
+
+    def __init__(self, advice: Any = "full") -> None:
+        self.advice: Any = advice
+        if advice == "full":
+            self.advice = DepthAdvice(depth="full", probability=0.25, why="so it is", source="")
+        self.asked = 0
+
+    async def advise_depth(self, evidence: DepthEvidence) -> DepthAdvice | None:
+        self.asked += 1
+        return self.advice
+
+
+async def test_a_module_is_asked_where_the_evidence_leaves_the_depth_open() -> None:
+    adviser = Adviser()
+    agent, model, _ = walker(modules=[adviser], reflex_gain=None)
+    assert await say(agent, TASK) == "There."
+    assert depths(agent) == ["full"] * 3
+    assert reasons(agent)[0] == "adviser advises it (probability 0.25): so it is"
+    assert asked(model)[:2] == CALLS[:2]
+    choice = traced(agent, ReasoningOutcome)[0].depth
+    assert choice is not None
+    assert choice.evidence.advice == adviser.advice.model_copy(update={"source": "adviser"})
+
+
+async def test_a_module_is_not_asked_where_there_is_a_reason() -> None:
+    adviser = Adviser()
+    policy = ApprovalPolicy(tools=("step",))
+    agent, _, _ = walker(modules=[adviser], approval=policy, approve=agrees)
+    await say(agent, TASK)
+    open_ones = sum("advises" in one for one in reasons(agent))
+    assert "needs approval" in reasons(agent)[0]
+    assert adviser.asked == open_ones < len(reasons(agent))
+
+
+@pytest.mark.parametrize("advice", [None, "deep"])
+async def test_without_usable_advice_it_is_one_call(advice: Any) -> None:
+    agent, _, _ = walker(modules=[Adviser(advice)], reflex_gain=None)
+    assert await say(agent, TASK) == "There."
+    assert reasons(agent) == ["nothing asks for more"] * 3
+    notes = [one.text for one in traced(agent, Note) if one.about == "module"]
+    assert len(notes) == (0 if advice is None else 3)
