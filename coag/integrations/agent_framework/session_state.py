@@ -77,7 +77,7 @@ class SavedSession(BaseModel):
 
     def keep(self, session: AgentSession, agent: str) -> dict[str, Any]:
         """Puts it into the session, and returns it as it is there."""
-        kept = self.model_dump(mode="json")
+        kept = self.model_dump(mode="json", exclude={"state"}) | {"state": self.state}
         others = cast("Mapping[str, Any]", session.state.get(STATE) or {})
         session.state[STATE] = {**others, agent: kept}
         return kept
