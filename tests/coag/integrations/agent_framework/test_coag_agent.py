@@ -22,6 +22,7 @@ from agent_framework import (
     FunctionInvocationContext,
     FunctionMiddleware,
     FunctionTool,
+    MCPStreamableHTTPTool,
     Message,
     SupportsAgentRun,
     tool,
@@ -306,3 +307,28 @@ async def test_what_cannot_be_had_for_one_run_is_refused() -> None:
     with pytest.raises(ConfigurationError, match="options"):
         await agent.run("Hello.", options={"temperature": 1.0})
     assert not client.requests
+
+
+class Server(MCPStreamableHTTPTool):
+    """An MCP server without a connection: its functions are known once it is connected."""
+
+    async def connect(self, *, reset: bool = False) -> None:
+        self.is_connected = True
+
+    @property
+    def functions(self) -> list[FunctionTool]:
+        return self.given if self.is_connected else []
+
+    given: list[FunctionTool]
+
+
+async def test_tools_of_an_mcp_server_are_connected_asked_about_and_run() -> None:
+    shop, server = Shop(), Server("shop", url="http://127.0.0.1:1/")
+    server.given = [tool(shop.buy, approval_mode="always_require")]
+    agent, _ = buyer([call(1, "buy", price=11)], [call(2, "buy", price=2)], "Done.", tools=server)
+    session = agent.create_session()
+    (asked,) = (await agent.run("Buy.", session=session)).user_input_requests
+    assert shop.bought == []
+    answer = Message("user", [asked.to_function_approval_response(True)])
+    assert (await agent.run(answer, session=session)).text == "Done."
+    assert shop.bought == [2]

@@ -243,6 +243,49 @@ async def test_days_later_in_another_process_the_answer_is_taken(
     assert verify(run.path) == []
 
 
+async def test_a_session_that_is_let_go_while_it_waits_is_continued(tmp_path: Path) -> None:
+    till = Till(approval=True)
+    agent, _ = till.agent([call(1, "buy", price=2)], "Hi.", "Done.", logs=tmp_path, sessions=1)
+    session = agent.create_session()
+    (asked,) = (await agent.run("Buy.", session=session)).user_input_requests
+    await agent.run("Hello.", session=agent.create_session())
+    with pytest.raises(UnknownNameError):
+        agent.agent(session)
+    assert (await agent.run(yes(asked), session=session)).text == "Done."
+    assert till.bought == [2]
+    await agent.close()
+    assert [verify(run.path) for run in list_runs(tmp_path)] == [[], []]
+
+
+async def test_a_cancelled_run_can_be_tried_again_and_repeats_no_message(tmp_path: Path) -> None:
+    begun = asyncio.Event()
+
+    async def wait() -> str:
+        """Waits for ever."""
+        begun.set()
+        await asyncio.Event().wait()
+        return ""
+
+    agent, client = Till().agent(
+        [call(1, "wait")], "I was stopped.", tools=[wait], constraints=[], logs=tmp_path
+    )
+    session = agent.create_session()
+
+    async def run() -> str:
+        return (await agent.run("Wait.", session=session)).text
+
+    running = asyncio.create_task(run())
+    await begun.wait()
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert await run() == "I was stopped."
+    assert said(client).count("Wait.") == 1
+    await agent.close()
+    (folder,) = list_runs(tmp_path)
+    assert verify(folder.path) == []
+
+
 @pytest.mark.parametrize("elsewhere", [False, True])
 async def test_answers_to_nothing_to_something_else_or_given_twice_run_nothing(
     elsewhere: bool, tmp_path: Path
