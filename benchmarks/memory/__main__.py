@@ -5,6 +5,7 @@
     python -m benchmarks.memory stream [--facts 10000] [--seed 0] [--questions 1000] [--only WORD]
     python -m benchmarks.memory two-hops [--persons 200] [--questions 200] [--seed 0]
     python -m benchmarks.memory dynamics [--records 10000] [--queries 200] [--disk]
+    python -m benchmarks.memory sleep [--records 100000] [--preset companion]
     python -m benchmarks.memory life [--lives 20] [--first 0] [--days 365] [--held-out]
     python -m benchmarks.memory outdated
 
@@ -26,6 +27,7 @@ from ._finding import measure_finding
 from ._lives import measure_lives
 from ._outdated import measure_outdated
 from ._scale import CONTENDERS, measure_scale
+from ._sleeping import measure_sleep
 from ._stream import measure_stream
 from ._two_hops import measure_two_hops
 
@@ -59,6 +61,10 @@ def parse(words: Sequence[str] | None = None) -> argparse.Namespace:
     cost.add_argument("--queries", type=int, default=200)
     cost.add_argument("--seed", type=int, default=0)
     cost.add_argument("--disk", action="store_true", help="in a Chroma folder, not in RAM")
+    slept = commands.add_parser("sleep", parents=[common], help="rate and memory of a sleep")
+    slept.add_argument("--records", type=int, default=100_000)
+    slept.add_argument("--preset", default="companion")
+    slept.add_argument("--seed", type=int, default=0)
     life = commands.add_parser("life", parents=[common], help="a simulated year of an agent")
     life.add_argument("--lives", type=int, default=20)
     life.add_argument("--days", type=int, default=365)
@@ -96,6 +102,8 @@ def main() -> None:
             on_disk=asked.disk,
             as_json=asked.json,
         )
+    elif asked.command == "sleep":
+        measure_sleep(asked.records, asked.seed, asked.preset, as_json=asked.json)
     elif asked.command == "life":
         measure_lives(
             range(asked.first, asked.first + asked.lives),
