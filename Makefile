@@ -78,7 +78,7 @@ $(BENCH_STAMP):
 	@touch $@
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test coverage test-slow test-long test-kills test-browser test-model bench-env test-bench matrix check format docs mutants dist bench lock clean
+.PHONY: help setup demo test coverage test-slow test-long test-kills test-browser test-model bench-env test-bench matrix check format docs mutants dist bench lock model-table clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | \
@@ -153,6 +153,9 @@ bench: $(READY_TO_WORK) ## Run every benchmark, one after the other
 
 lock: ## Bring the requirements files in line with what is asked for (UPGRADE=1: newest versions)
 	@PYTHON="$$($(find_python))" requirements/lock.sh $(if $(UPGRADE),--upgrade)
+
+model-table: ## Bring the table of models in line with litellm's map of them
+	@python=$$($(find_python)) || exit 1; "$$python" requirements/model_table.py
 
 clean: ## Remove .venv, caches and build output (logs stay)
 	@rm -rf $(VENV) build dist .coverage .coverage.* .pytest_cache .ruff_cache .hypothesis \

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import os
 import re
 import sys
@@ -23,8 +24,11 @@ from coag.errors import ConfigurationError, MissingCredentialError, UnknownNameE
 from coag.schema import OutputMode
 
 from .client import capable_info
+from .known import ANTHROPIC, OPENAI, KnownModel, known_model, provider_at
 from .response_format import response_format
 from .scripted import ScriptedModel
+
+_LOG = logging.getLogger(__name__)
 
 # Clients are recognised by the names of their classes, so that no provider's package is imported.
 NUM_PREDICT = "options.num_predict"
@@ -146,16 +150,25 @@ def _is(client: ChatCompletionClient, class_name: str) -> bool:
 _OPENAI_URL = "https://api.openai.com/v1"
 _NO_KEY = "none"
 """Sent to servers that need no key: the client insists on one."""
+_CLASSES = {
+    OPENAI: "OpenAIChatCompletionClient",
+    ANTHROPIC: "AnthropicChatCompletionClient",
+    "ollama": "OllamaChatCompletionClient",
+}
+"""AutoGen's clients, by their extra."""
+_UNKNOWN = (
+    "coag has no row for the model %r: it is assumed to call tools and to keep to schemas, and not "
+    "to see images. `coag doctor` finds out what it can do."
+)
 
 
 def open_openai(name: str) -> ChatCompletionClient:
     """A model at OpenAI, or at OPENAI_BASE_URL."""
     return _made(
-        "openai",
-        "OpenAIChatCompletionClient",
+        OPENAI,
         capable_info(OPENAI_FAMILY),
-        model=name,
         key_of="OpenAI",
+        model=name,
         base_url=os.environ.get("OPENAI_BASE_URL") or _OPENAI_URL,
     )
 
@@ -164,52 +177,78 @@ def open_url(url: str, name: str) -> ChatCompletionClient:
     """A model on any server that speaks OpenAI's API; OPENAI_API_KEY is sent if it is set."""
     # AutoGen remarks in every call that a local server names its model otherwise than we do.
     warnings.filterwarnings("ignore", message="Resolved model mismatch", category=UserWarning)
-    return _made(
-        "openai",
-        "OpenAIChatCompletionClient",
-        None,
+    provider = provider_at(url)
+    info = capable_info(ModelFamily.UNKNOWN)
+    if known := known_model(provider, name):
+        info = _known_info(known, info, enforces=True)
+    elif provider:
+        _LOG.warning(_UNKNOWN, name)
+    return _client_class(OPENAI)(
         model=name,
         base_url=url,
         api_key=os.environ.get("OPENAI_API_KEY") or _NO_KEY,
-        model_info=capable_info(ModelFamily.UNKNOWN),
+        model_info=info,
     )
 
 
 def open_ollama(name: str) -> ChatCompletionClient:
     """A model of the Ollama server at OLLAMA_HOST, by default the one on this machine."""
-    info = capable_info(ModelFamily.UNKNOWN)
-    return _made("ollama", "OllamaChatCompletionClient", info, model=name)
+    return _made("ollama", capable_info(ModelFamily.UNKNOWN), model=name)
 
 
 def open_anthropic(name: str) -> ChatCompletionClient:
     """A model at Anthropic."""
     info: ModelInfo = {**capable_info(ModelFamily.UNKNOWN), "structured_output": False}
-    return _made("anthropic", "AnthropicChatCompletionClient", info, key_of="Anthropic", model=name)
+    return _made(ANTHROPIC, info, key_of="Anthropic", model=name)
 
 
 def _made(
-    extra: str, kind: str, info: ModelInfo | None, *, key_of: str = "", **arguments: Any
+    extra: str, assumed: ModelInfo, *, key_of: str = "", **arguments: Any
 ) -> ChatCompletionClient:
-    """AutoGen's client of a package; with this description where AutoGen does not know it."""
+    """AutoGen's client, described by our table, else by AutoGen's, else as assumed."""
+    make = _client_class(extra)
+    if key_of:
+        variable = f"{key_of.upper()}_API_KEY"
+        arguments["api_key"] = os.environ.get(variable)
+        if not arguments["api_key"]:
+            raise MissingCredentialError(key_of, variable)
+    known = known_model(extra, arguments["model"])
+    info = assumed
     try:
-        make = getattr(import_module(f"autogen_ext.models.{extra}"), kind)
+        client = make(**arguments)
+    except ValueError:  # AutoGen does not know the model
+        client = None
+    # AutoGen takes every Claude that it does not know for Claude 2, which calls no tools.
+    if client and (extra != ANTHROPIC or client.model_info["function_calling"]):
+        if known is None:
+            return client
+        info = client.model_info
+    if known is not None:
+        info = _known_info(known, info, enforces=assumed["structured_output"])
+    elif key_of:
+        _LOG.warning(_UNKNOWN, arguments["model"])
+    return make(**arguments, model_info=info)
+
+
+def _client_class(extra: str) -> Callable[..., ChatCompletionClient]:
+    try:
+        return getattr(import_module(f"autogen_ext.models.{extra}"), _CLASSES[extra])
     except ImportError as error:
         raise ConfigurationError(
             f"This model needs a package that is not installed or does not fit ({error}); "
             f"install the extra: pip install 'coag[{extra}]' "
             f"(in a checkout: pip install -e '.[{extra}]')."
         ) from error
-    if key_of:
-        variable = f"{key_of.upper()}_API_KEY"
-        arguments["api_key"] = os.environ.get(variable)
-        if not arguments["api_key"]:
-            raise MissingCredentialError(key_of, variable)
-    try:
-        return make(**arguments)
-    except ValueError:
-        if info is None:
-            raise
-        return make(**arguments, model_info=info)
+
+
+def _known_info(known: KnownModel, info: ModelInfo, *, enforces: bool) -> ModelInfo:
+    """A description with what the table knows; `enforces` says whether the client sends schemas."""
+    return {
+        **info,
+        "vision": known.vision,
+        "function_calling": known.function_calling,
+        "structured_output": known.structured_output and enforces,
+    }
 
 
 def open_file(path: Path) -> ChatCompletionClient:
@@ -217,7 +256,7 @@ def open_file(path: Path) -> ChatCompletionClient:
     described = _read_component(path)
     provider = described.get("provider")
     try:
-        return ChatCompletionClient.load_component(described)
+        return _loaded(described)
     except ImportError as error:
         problem = (
             f"provider {provider!r} cannot be imported ({error}). For AutoGen's own clients "
@@ -232,6 +271,28 @@ def open_file(path: Path) -> ChatCompletionClient:
     except (TypeError, ValueError, AttributeError, KeyError) as error:
         problem = f"provider {provider!r} is no chat completion client ({error})."
         raise ConfigurationError(f"{path}: {problem}") from error
+
+
+def _loaded(described: dict[str, Any]) -> ChatCompletionClient:
+    """The described client; what it does not say of its model, our table says where it can."""
+    config: Any = described.get("config")
+    if not isinstance(config, Mapping) or {"model_info", "model_capabilities"} & {*config}:
+        return ChatCompletionClient.load_component(described)
+    settings = cast("Mapping[str, Any]", config)
+    kind = str(described["provider"]).rpartition(".")[2]
+    provider = {name: extra for extra, name in _CLASSES.items()}.get(kind)
+    if provider == OPENAI:
+        provider = provider_at(settings.get("base_url") or _OPENAI_URL)
+    known = known_model(provider, settings.get("model"))
+    if known is None:
+        return ChatCompletionClient.load_component(described)
+    try:
+        info = ChatCompletionClient.load_component(described).model_info
+    except ValueError:  # AutoGen does not know the model
+        info = capable_info(OPENAI_FAMILY if provider == OPENAI else ModelFamily.UNKNOWN)
+    info = _known_info(known, info, enforces=provider != ANTHROPIC)
+    filled = {**described, "config": {**settings, "model_info": info}}
+    return ChatCompletionClient.load_component(filled)
 
 
 def _read_component(path: Path) -> dict[str, Any]:
@@ -269,8 +330,7 @@ _SIZE_KEYS = ("max_model_len", "max_context_length", "context_length", "context_
 def window_of(client: ChatCompletionClient) -> int | None:
     """Tokens of the model's window as far as they are known without asking anybody.
 
-    In this order: `model_info["context_window"]`, Ollama's `num_ctx`, AutoGen's own table of
-    the models that it knows.
+    In this order: `model_info["context_window"]`, Ollama's `num_ctx`, our table, AutoGen's own.
     """
     inner = innermost(client)
     window = cast("Mapping[str, Any]", client.model_info).get(CONTEXT_WINDOW)
@@ -282,7 +342,16 @@ def window_of(client: ChatCompletionClient) -> int | None:
         return cast("int", size)
     if is_ollama_like(inner):
         return OLLAMA
+    if known := known_model(_provider_of(inner), config.get("model")):
+        return known.window
     return _in_table(inner, config.get("model"))
+
+
+def _provider_of(client: ChatCompletionClient) -> str | None:
+    """Whose models the client speaks to, as far as it says so."""
+    if is_openai_like(client):
+        return provider_at(_api(client).base_url)
+    return ANTHROPIC if _is(client, _ANTHROPIC_LIKE) else None
 
 
 def with_window(client: ChatCompletionClient, window: int) -> ChatCompletionClient:
