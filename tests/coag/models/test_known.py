@@ -23,7 +23,13 @@ from coag.models import open_model, window_of
 
 ROOT = Path(__file__).parents[3]
 TABLE = ROOT / "coag/models/known_models.json"
-GEMINI = "https://generativelanguage.googleapis.com/v1beta/openai"
+HOSTS = {
+    "deepseek": "api.deepseek.com",
+    "mistral": "api.mistral.ai",
+    "xai": "api.x.ai",
+    "gemini": "generativelanguage.googleapis.com",
+}
+GEMINI = f"https://{HOSTS['gemini']}/v1beta/openai"
 KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY")
 
 
@@ -68,9 +74,9 @@ def component(tmp_path: Path, kind: str = "openai.OpenAI", **config: Any) -> str
         # Its server enforces schemas; AutoGen's client for Anthropic cannot send one.
         ("anthropic:claude-opus-5-5", (True, True, False)),
         (f"{GEMINI}#gemini-3.8-flash", (True, True, True)),
-        ("https://api.deepseek.com#deepseek-v4-pro", (False, True, True)),
-        ("https://api.mistral.ai/v1#mistral-large-4", (True, True, True)),
-        ("https://api.x.ai/v1#grok-4.7", (True, True, True)),
+        (f"https://{HOSTS['deepseek']}#deepseek-v4-pro", (False, True, True)),
+        (f"https://{HOSTS['mistral']}/v1#mistral-large-4", (True, True, True)),
+        (f"https://{HOSTS['xai']}/v1#grok-4.7", (True, True, True)),
     ],
 )
 def test_models_of_this_year_are_opened_with_what_they_can_do(
