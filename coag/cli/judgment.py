@@ -56,7 +56,7 @@ def init(
     if manifest is not None:
         try:
             given = json.loads(manifest.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             raise ConfigurationError(f"{str(manifest)!r} cannot be read: {error}.") from error
     made = Judgment(state)
     made.init(given, anew=anew)
@@ -207,7 +207,7 @@ def _fields(text: str, source: str, trust: str) -> dict[str, Any]:
     """An entry's fields as they were typed, with their origin."""
     try:
         given: object = json.loads(sys.stdin.read() if text == "-" else text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ConfigurationError(f"The entry is no JSON: {error}. Got {text[:80]!r}.") from error
     if not isinstance(given, dict):
         raise ConfigurationError(f"The entry must be a JSON object, not {text[:80]!r}.")

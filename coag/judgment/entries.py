@@ -23,7 +23,8 @@ from .protocol import (
 from .reports import patterns_of
 
 MOST_ENTRIES = 2_000
-"""Entries that are kept; of more the oldest of the shortest tier go first."""
+"""Entries that are kept; of more those of untrusted sources go first, then the shortest tier, the
+oldest of them first."""
 _TIER_ORDER = {"session": 0, "project": 1, "lasting": 2}
 _SEVERAL = 3
 """Entries on one capability that ask for an insight."""
@@ -78,8 +79,13 @@ def add_entries(state: dict[str, Any], entries: Iterable[JudgmentEntry]) -> None
         stored[one.id] = {**to_json(one), "record": record, "id": one.id}
     kept = list(stored.values())
     while len(kept) > MOST_ENTRIES:
-        kept.remove(min(kept, key=lambda one: _TIER_ORDER[one["tier"]]))
+        kept.remove(min(kept, key=_worth))
     state["entries"] = kept
+
+
+def _worth(stored: Mapping[str, Any]) -> tuple[bool, int]:
+    """What an entry is kept by: a stranger who says much pushes out nobody but strangers."""
+    return stored["origin"].get("trust") != "untrusted", _TIER_ORDER.get(stored.get("tier", ""), 1)
 
 
 def remove_entries(state: dict[str, Any], source: str, ids: Iterable[str]) -> tuple[str, ...]:
@@ -96,7 +102,7 @@ def remove_entries(state: dict[str, Any], source: str, ids: Iterable[str]) -> tu
 
 def _stems_from(stored: Mapping[str, Any], source: str, gone: set[str]) -> bool:
     origin = stored["origin"]
-    named = {stored["id"], stored["record"], *origin["derived_from"]} - {""}
+    named = {stored["id"], stored["record"], *origin.get("derived_from", ())} - {""}
     return bool(named & gone) or (bool(source) and origin["source"] == source)
 
 

@@ -217,8 +217,12 @@ class CapabilityGraph:
                 f"The edge from {edge.source!r} to {edge.target!r} is there twice; remove one."
             )
         of = f"of the edge from {edge.source!r} to {edge.target!r}"
-        for field in ("utility", "cost", "novelty"):
+        for field in ("utility", "cost", "novelty", "mean", "recent"):
             _check(f"{field} {of}", getattr(edge, field), 0, 1)
+        if type(edge.tries) is not int or edge.tries < 0:
+            raise ConfigurationError(
+                f"The tries {of} must be a whole number from 0, got {edge.tries!r}."
+            )
         _check(f"weight {of}", edge.weight, -WEIGHT_BOUND, WEIGHT_BOUND)
         self._edges[edge.source][edge.target] = edge
 
@@ -268,7 +272,10 @@ def _made(kind: type[_MadeT], values: Mapping[str, Any]) -> _MadeT:
         raise UnknownNameError(f"field of {kind.__name__}", unknown[0], sorted(known))
     given = dict(values)
     if "keywords" in given:
-        given["keywords"] = tuple(map(str, given["keywords"]))
+        words = given["keywords"]
+        if not isinstance(words, list | tuple):
+            raise ConfigurationError(f"'keywords' must be a list of texts, got {words!r}.")
+        given["keywords"] = tuple(map(str, cast("Sequence[Any]", words)))
     for name in ("name", "summary", "source", "target"):
         if name in given and not isinstance(given[name], str):
             raise ConfigurationError(f"{name!r} must be a text, got {json.dumps(given[name])}.")

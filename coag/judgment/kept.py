@@ -170,7 +170,8 @@ class JudgmentStore:
             JudgmentError: It is none.
         """
         state = parsed_state(json.dumps({**new_state(), **learned}))
-        state["entries"] = [{**one, "id": entry_from(one).id} for one in state["entries"]]
+        for one, said in zip(state["entries"], stored_entries(state), strict=True):
+            one["id"] = said.id
         with self._file.changing() as now:
             steps = now["steps"][: state["health"].get("reports", 0)]
             whole: dict[str, Any] = {**state, "steps": steps, "dropped": {}}

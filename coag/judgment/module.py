@@ -12,7 +12,7 @@ import json
 from asyncio import to_thread
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Protocol
@@ -62,6 +62,9 @@ _ADVISED = 5
 """Capabilities that a section shows."""
 _MOST_SAVED = 50_000
 """Characters of what was learned that go into a run's snapshots."""
+_MOST_ARGUMENTS = 10_000
+"""Characters of a call that can be closed; longer ones would fill the file."""
+_LAST = datetime.max.replace(tzinfo=UTC)
 _SKIPPED = ("respond",)
 """Actions that are no capability: they end the turn."""
 
@@ -151,7 +154,7 @@ class JudgmentModule:
         name: The module's name in logs and prompts.
 
     Raises:
-        ValueError: `close_after` is negative.
+        ValueError: `close_after` or `reopen_after` is negative.
     """
 
     def __init__(
@@ -167,6 +170,8 @@ class JudgmentModule:
     ) -> None:
         if close_after < 0:
             raise ValueError(f"close_after is how many failures close, 0 for none: {close_after!r}")
+        if reopen_after < timedelta():
+            raise ValueError(f"reopen_after is how long a call stays closed: {reopen_after!r}")
         self.name = name
         self.judgment = Judgment(path)
         self._versions = versions or {}
@@ -228,7 +233,7 @@ class JudgmentModule:
             return
         call = _call(percept.source, percept.arguments or {})
         failed = percept.failure is Failure.DETERMINISTIC
-        if not failed and percept.is_error:
+        if (not failed and percept.is_error) or len(call) > _MOST_ARGUMENTS:
             return
         count = await to_thread(self.judgment.note_failure, call, failed)
         if failed and count >= self._close_after:
@@ -237,7 +242,9 @@ class JudgmentModule:
 
     def _dead_end(self, percept: Percept, count: int) -> DeadEnd:
         """What a call that keeps failing is: closed with these arguments, by its own failures."""
-        conditions: list[Reopen] = [DateReached(at=percept.at + self._reopen_after)]
+        conditions: list[Reopen] = []
+        if self._reopen_after < _LAST - percept.at:  # else it is for good
+            conditions.append(DateReached(at=percept.at + self._reopen_after))
         if (known := self._version_of(percept.source)) is not None:
             conditions.insert(0, VersionChanged(name=percept.source, was=known))
         times = "once" if count == 1 else f"{count} times"

@@ -117,6 +117,8 @@ class DateReached:
 
     def holds(self, world: World) -> str:
         """That it has come; empty if it has not."""
+        if world.now.tzinfo is None:
+            raise JudgmentError(f"The time of a world must have a zone, got {world.now!r}.")
         return f"{self.at:%Y-%m-%d %H:%M} has come" if world.now >= self.at else ""
 
     def __str__(self) -> str:
@@ -428,7 +430,13 @@ def _shares(value: Any, where: str) -> dict[str, float]:
 
 
 def _arguments(value: Any, where: str) -> dict[str, Any] | None:
-    return None if value is None else _object(value, where)
+    if value is None:
+        return None
+    try:
+        json.dumps(value, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise JudgmentError(f"{where} cannot be written as JSON: {error}.") from error
+    return _object(value, where)
 
 
 def _one_of(*allowed: str) -> Callable[[Any, str], str]:

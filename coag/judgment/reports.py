@@ -9,7 +9,7 @@ from typing import Any
 
 from coag.errors import JudgmentError
 
-from .graph import Capability, CapabilityGraph
+from .graph import WEIGHT_BOUND, Capability, CapabilityGraph
 from .off_policy import LoggedChoice
 from .patterns import RoutePattern, RouteStep, harvest
 from .routing import reinforce
@@ -121,7 +121,7 @@ def _learn(graph: CapabilityGraph, step: dict[str, Any], so_far: float) -> None:
     )
     if step["trust"] == "untrusted":
         allowed = max(-MOST_MOVED, min(MOST_MOVED, so_far + edge.weight - before))
-        edge.weight = before + allowed - so_far
+        edge.weight = max(-WEIGHT_BOUND, min(WEIGHT_BOUND, before + allowed - so_far))
     step["moved"] = edge.weight - before
 
 
@@ -214,9 +214,12 @@ def _relearn(
 def _health_without(
     state: Mapping[str, Any], going: Sequence[bool], kept: Iterable[Mapping[str, Any]]
 ) -> dict[str, Any]:
-    health, since = state["health"], state["health"]["since_reflection"]
+    health, since = state["health"], state["health"].get("since_reflection", 0)
     late = going[max(0, len(going) - since) :]
-    made = {"reports": health["reports"] - sum(going), "since_reflection": since - sum(late)}
+    made = {
+        "reports": max(0, health.get("reports", 0) - sum(going)),
+        "since_reflection": since - sum(late),
+    }
     made |= {name: state["dropped"].get(name, 0) for name in _TALLIES}
     for one in kept:
         _tally(made, one)
@@ -257,7 +260,7 @@ def logged_choices(steps: Iterable[Mapping[str, Any]]) -> list[LoggedChoice]:
             source=one["from"],
         )
         for one in steps
-        if one.get("drawn") and one["shares"].get(one["used"], 0.0) > 0
+        if one.get("drawn") and one.get("shares", {}).get(one["used"], 0.0) > 0
     ]
 
 
@@ -337,6 +340,6 @@ def advice_health(health: Mapping[str, Any]) -> dict[str, Any]:
     means: dict[str, Any] = {}
     for name in ("followed", "overridden"):
         count = means[name] = health.get(name, 0)
-        means[f"net_{name}"] = health[f"net_{name}"] / count if count else None
+        means[f"net_{name}"] = health.get(f"net_{name}", 0.0) / count if count else None
     rest = {name: health.get(name, 0) for name in ("reports", "since_reflection")}
     return {**rest, **means}

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from heapq import nlargest
 
 from coag.errors import ConfigurationError
@@ -47,10 +47,13 @@ class RoutingSettings:
     gained is taken back. 1 never does."""
 
     def __post_init__(self) -> None:
-        for name, least in (("temperature", 1e-6), ("rate", 0.0), ("evidence", 0.0)):
-            value = getattr(self, name)
-            if not math.isfinite(value) or value < least:
-                raise ConfigurationError(f"{name} must be at least {least}, got {value!r}.")
+        least = {"temperature": 1e-6, "rate": 0.0, "evidence": 0.0}
+        for one in fields(self):
+            value = getattr(self, one.name)
+            if not math.isfinite(value) or value < least.get(one.name, -math.inf):
+                low = least.get(one.name)
+                bound = "a finite number" if low is None else f"at least {low}"
+                raise ConfigurationError(f"{one.name} must be {bound}, got {value!r}.")
 
 
 DEFAULTS = RoutingSettings()

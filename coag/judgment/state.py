@@ -19,6 +19,8 @@ from coag._util.files import replace_file
 from coag._util.locks import LockHeldError, lock_file
 from coag.errors import JudgmentError
 
+from .shape import check_shape
+
 STATE_VERSION = 1
 """Version of the file's format; a higher one is refused."""
 _PATIENCE = 10.0
@@ -40,19 +42,6 @@ def new_state() -> dict[str, Any]:
     }
 
 
-_PARTS: Mapping[str, type | tuple[type, ...]] = {
-    "version": int,
-    "graph": (dict, type(None)),
-    "entries": list,
-    "steps": list,
-    "consultations": list,
-    "failures": dict,
-    "patterns": list,
-    "health": dict,
-    "dropped": dict,
-}
-
-
 def parsed_state(text: str) -> dict[str, Any]:
     """The state that a file's text holds.
 
@@ -60,20 +49,24 @@ def parsed_state(text: str) -> dict[str, Any]:
         JudgmentError: It holds none, or one of a later version.
     """
     try:
-        state = json.loads(text)
+        state = json.loads(text, parse_constant=_no_number)
     except (ValueError, RecursionError) as error:
         raise JudgmentError(f"it is no JSON: {error}") from error
     if not isinstance(state, dict):
         raise JudgmentError(f"it holds a {type(state).__name__} instead of an object")
-    found: dict[str, Any] = {"dropped": {}, **cast("dict[str, Any]", state)}
-    for name, kind in _PARTS.items():
-        if not isinstance(found.get(name), kind):
-            raise JudgmentError(f"its part {name!r} is missing or of a wrong type")
-    if found["version"] > STATE_VERSION:
+    found: dict[str, Any] = {"dropped": {}, "consulted": 0, **cast("dict[str, Any]", state)}
+    if "graph" not in found:
+        raise JudgmentError("its part 'graph' is missing")
+    version = found.get("version")
+    if isinstance(version, int) and version > STATE_VERSION:
         raise JudgmentError(
-            f"it has version {found['version']!r}, and this program reads up to {STATE_VERSION}: "
+            f"it has version {version!r}, and this program reads up to {STATE_VERSION}: "
             "it was written by a newer coag"
         )
+    check_shape(found)
+    for number, one in enumerate(found["entries"]):
+        one.setdefault("id", f"entry {number}")
+        one.setdefault("record", "")
     return found
 
 
@@ -136,6 +129,7 @@ class StateFile:
         if self.path is None:
             draft = parsed_state(_written(self.read()))
             yield draft
+            _written(draft)
             self._state = draft
             return
         with self._locked(self.path):
@@ -221,7 +215,15 @@ class StateFile:
 
 
 def _written(state: Mapping[str, Any]) -> str:
-    return json.dumps(state, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    # Halves of characters come back as they were only if they are escaped; ids depend on it.
+    try:
+        return json.dumps(state, allow_nan=False, separators=(",", ":"))
+    except (ValueError, TypeError, RecursionError) as error:
+        raise JudgmentError(f"The judgment cannot be written as JSON: {error}.") from error
+
+
+def _no_number(name: str) -> None:
+    raise ValueError(f"it has {name} for a number")
 
 
 def _stamp(path: Path) -> tuple[int, int, int] | None:

@@ -271,6 +271,22 @@ def test_an_entry_goes_when_the_record_that_was_written_of_it_is_gone() -> None:
     assert judgment.entries() == ()
 
 
+def test_a_stranger_who_says_much_pushes_out_nobody_who_is_trusted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("coag.judgment.entries.MOST_ENTRIES", 20)
+    judgment = begun()
+    judgment.reflect(DeadEnd(origin=said(), topic="x", why_closed="y", tier="session"))
+    judgment.reflect(
+        *(
+            Method(origin=said("a page", "untrusted"), statement=f"m{n}", tier="lasting")
+            for n in range(30)
+        )
+    )
+    assert len(judgment.entries()) == 20
+    assert [one.topic for one in judgment.dead_ends()] == ["x"]
+
+
 # ---- Dead ends ----
 
 
@@ -298,6 +314,15 @@ def test_a_dead_end_reopens_when_the_world_has_changed(condition: Any, changed: 
     assert judgment.dead_ends() == ()
     assert "open again, since" in judgment.resume()
     judgment.reflect(dead)
+    assert len(judgment.dead_ends()) == 1
+
+
+def test_a_time_without_a_zone_is_refused() -> None:
+    judgment = begun()
+    condition = DateReached(at=NOW)
+    judgment.reflect(DeadEnd(origin=said(), topic="x", why_closed="y", reopen=(condition,)))
+    with pytest.raises(JudgmentError, match="must have a zone"):
+        judgment.look(world(now=datetime(2026, 1, 1)))
     assert len(judgment.dead_ends()) == 1
 
 

@@ -70,6 +70,14 @@ def test_a_capability_that_is_found_later_is_joined_with_all() -> None:
         ({"capabilities": [{"summary": "x"}]}, "not complete"),
         ({"capabilities": [{"name": 3}]}, "must be a text"),
         ({"capabilities": "a"}, "list of objects"),
+        ({"capabilities": [{"name": "a", "keywords": "web"}]}, "list of texts, got 'web'"),
+        (
+            {
+                "capabilities": [{"name": "a"}, {"name": "b"}],
+                "edges": [{"source": "a", "target": "b", "tries": -1}],
+            },
+            "whole number from 0, got -1",
+        ),
         ({"nodes": []}, "nodes"),
         ({"capabilities": [{"name": "a"}], "edges": [{"source": "a", "target": "b"}]}, "'b'"),
         ({"capabilities": [{"name": "a"}], "edges": [{"source": "a", "target": "a"}]}, "cannot"),
@@ -105,3 +113,11 @@ def test_an_unknown_capability_is_named() -> None:
 
 def test_an_edge_knows_its_ends() -> None:
     assert CapabilityEdge(source="a", target="b").key == ("a", "b")
+
+
+def test_edges_may_lead_in_a_circle() -> None:
+    edges = [{"source": a, "target": b} for a, b in ("ab", "bc", "ca")]
+    made = CapabilityGraph.from_manifest(
+        {"capabilities": [{"name": one} for one in "abc"], "edges": edges}
+    )
+    assert [one.target for one in made.leaving("c")] == ["a"]

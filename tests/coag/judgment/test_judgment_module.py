@@ -25,7 +25,18 @@ from coag.judgment import (
     Reopen,
 )
 from coag.judgment.protocol import TrustLevel
-from coag.schema import ActionSpec, EvaluationOutcome, MemoryKind, Note, Phase, Situation, Trust
+from coag.schema import (
+    ActionSpec,
+    EvaluationOutcome,
+    Failure,
+    MemoryKind,
+    Note,
+    Percept,
+    PerceptKind,
+    Phase,
+    Situation,
+    Trust,
+)
 from coag.store import InMemoryStore
 
 PAST = datetime(2026, 1, 1, tzinfo=UTC)
@@ -191,6 +202,8 @@ def test_its_state_comes_back_and_a_reset_forgets_the_activity() -> None:
         module.load_state({"x": 1})
     with pytest.raises(ValueError, match="-1"):
         JudgmentModule(close_after=-1)
+    with pytest.raises(ValueError, match="reopen_after"):
+        JudgmentModule(reopen_after=-timedelta(days=1))
 
 
 async def test_versions_of_packages_are_known_and_a_function_may_give_those_of_tools() -> None:
@@ -232,4 +245,24 @@ def test_what_a_module_in_ram_knows_already_is_not_replaced_by_a_saved_state() -
     module = JudgmentModule()
     module.judgment.reflect(dead_end())
     module.load_state(saved)
+    assert len(module.judgment.dead_ends()) == 1
+
+
+async def test_a_call_that_stays_closed_beyond_all_time_has_no_date() -> None:
+    module = JudgmentModule(close_after=1, reopen_after=timedelta.max)
+    await agent(module).run(task="Export the report.")
+    (dead,) = module.judgment.dead_ends()
+    assert not any(isinstance(one, DateReached) for one in dead.reopen)
+
+
+async def test_a_call_with_arguments_without_end_fills_no_file() -> None:
+    module = JudgmentModule(close_after=1)
+    failed = Percept(
+        id="p1", at=PAST, kind=PerceptKind.TOOL_RETURN, source="export", content="no",
+        is_error=True, failure=Failure.DETERMINISTIC, arguments={"form": "x" * 20_000},
+        trust=Trust.UNTRUSTED,
+    )  # fmt: skip
+    await module.observe(failed)
+    assert module.judgment.dead_ends() == ()
+    await module.observe(failed.model_copy(update={"arguments": {"form": "x"}}))
     assert len(module.judgment.dead_ends()) == 1

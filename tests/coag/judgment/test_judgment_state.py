@@ -7,12 +7,18 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from coag.errors import JudgmentError
-from coag.judgment import Judgment
+from coag.errors import CoagError, JudgmentError
+from coag.judgment import DeadEnd, Judgment, Origin
 from coag.judgment.state import STATE_VERSION, StateFile, new_state, parsed_state
 
 REPORTS = """
@@ -142,3 +148,104 @@ def test_a_file_that_cannot_be_replaced_stays(tmp_path: Path) -> None:
     path.mkdir()
     with pytest.raises(JudgmentError, match="cannot be"):
         Judgment(path).init(anew=True)
+
+
+# ---- A file that is JSON and no state ----
+
+
+def used() -> str:
+    """A state with something in each of its parts."""
+    judgment = Judgment()
+    judgment.init([{"name": "a"}, {"name": "b"}])
+    origin = Origin(source="s", at=datetime(2026, 1, 1, tzinfo=UTC))
+    judgment.reflect(DeadEnd(origin=origin, topic="t", why_closed="w"))
+    asked = judgment.consult("a", current="b", store=True).id
+    for _ in range(5):
+        judgment.report("a", 1.0, consultation=asked)
+    judgment.note_failure("x", True)
+    file = StateFile(None)
+    with file.changing() as state:
+        state.update(judgment.learned(100_000) or {})
+        state["steps"] = [dict(step) for step in STEPS]
+        state["consultations"] = [{"id": "c1", "current": "b", "shares": {"a": 1.0}}]
+    return json.dumps(file.read())
+
+
+STEPS: list[dict[str, Any]] = [
+    {"at": "2026-01-01", "from": "b", "used": "a", "reward": 1.0, "cost": 0.0, "source": "agent",
+     "trust": "user", "moved": 0.1, "before": [0.0, 0, 0.0, 0.0, 1.0], "shares": {"a": 1.0},
+     "override": False, "drawn": True},
+]  # fmt: skip
+USED = used()
+USES: tuple[Callable[[Judgment], object], ...] = (
+    lambda j: j.consult("a"),
+    lambda j: j.report("a", 0.5, current="b"),
+    lambda j: j.report("a", 1.0, consultation="c1"),
+    lambda j: j.revoke(source="agent"),
+    lambda j: j.status(),
+    lambda j: j.resume(),
+    lambda j: j.choices(),
+    lambda j: j.note_failure("x", True),
+    lambda j: j.synthesize(),
+)
+
+
+def places(value: Any, here: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    if here:
+        yield here
+    inside: dict[Any, Any] = {}
+    if isinstance(value, dict):
+        inside = cast("dict[Any, Any]", value)
+    elif isinstance(value, list):
+        inside = dict(enumerate(cast("list[Any]", value)))
+    for name, each in inside.items():
+        yield from places(each, (*here, name))
+
+
+@given(
+    st.sampled_from(sorted(places(json.loads(USED)), key=str)),
+    st.sampled_from([None, "x", -1, float("nan"), float("inf"), "1e309", [], {}, [1], "gone"]),
+    st.sampled_from(USES),
+)
+def test_a_spoiled_value_is_said_and_never_crashes(
+    tmp_path_factory: pytest.TempPathFactory,
+    place: tuple[Any, ...],
+    value: Any,
+    use: Callable[[Judgment], object],
+) -> None:
+    state = json.loads(USED)
+    part = state
+    for name in place[:-1]:
+        part = part[name]
+    if value == "gone":
+        del part[place[-1]]
+    else:
+        part[place[-1]] = value
+    path = tmp_path_factory.mktemp("j") / "j.json"
+    path.write_text(json.dumps(state).replace('"1e309"', "1e309"))
+    with suppress(CoagError):
+        use(Judgment(path))
+
+
+def test_what_cannot_be_written_is_refused_and_nothing_is_changed(tmp_path: Path) -> None:
+    at = datetime(2026, 1, 1, tzinfo=UTC)
+    for judgment in (Judgment(), begun(tmp_path / "j.json")):
+        for wrong in ({"x": float("nan")}, {"x": object()}):
+            with pytest.raises(JudgmentError, match="cannot be written as JSON"):
+                judgment.reflect(
+                    DeadEnd(origin=Origin(source="s", at=at), topic="t", why_closed="w",
+                            arguments=wrong)
+                )  # fmt: skip
+        assert judgment.entries() == ()
+
+
+def test_halves_of_characters_come_back_so_that_a_dead_end_is_found_by_its_id(
+    tmp_path: Path,
+) -> None:
+    judgment = begun(tmp_path / "j.json")
+    origin = Origin(source="s", at=datetime(2026, 1, 1, tzinfo=UTC))
+    (name,) = judgment.reflect(DeadEnd(origin=origin, topic="\ud800", why_closed="w"))
+    other = Judgment(tmp_path / "j.json")
+    assert [one.id for one in other.dead_ends()] == [name]
+    other.reopen({name: "so it is"})
+    assert judgment.dead_ends() == ()

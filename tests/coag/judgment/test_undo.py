@@ -68,7 +68,10 @@ def told(judgment: Judgment, said: Said, source: str) -> None:
 def known(judgment: Judgment) -> dict[str, Any]:
     learned: Mapping[str, Any] = judgment.learned(1_000_000) or {}
     some = {name: one for name, one in learned["health"].items() if one}
-    return json.loads(json.dumps({**learned, "health": some}))
+    known: dict[str, Any] = json.loads(json.dumps({**learned, "health": some}))
+    edges: list[dict[str, Any]] = known["graph"]["edges"]
+    edges.sort(key=lambda one: (one["source"], one["target"]))
+    return known
 
 
 @given(st.booleans(), st.lists(REPORTS, max_size=20), st.lists(REPORTS, max_size=12))
