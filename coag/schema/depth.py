@@ -16,7 +16,7 @@ class DepthAdvice(Value):
     """What a module that learns which depth pays says of a cycle (`DepthAdviser`)."""
 
     depth: Literal["one_call", "full"]
-    probability: float = Field(gt=0, le=1)
+    probability: float = Field(ge=0, le=1)
     """With which it was drawn: the logged propensity."""
     why: str
     source: str
