@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from coag.models import ScriptedModel, ScriptedReply, ScriptedRequest
@@ -11,8 +11,15 @@ Proposal = tuple[str, str]
 """An action and its arguments as a JSON object in a string."""
 
 
-def brain(*cycles: Proposal | Sequence[Proposal], situation: str = "All is calm.") -> ScriptedModel:
-    """A model that proposes these candidates in each cycle, the last ones for ever."""
+def brain(
+    *cycles: Proposal | Sequence[Proposal],
+    situation: str = "All is calm.",
+    before: Callable[[ScriptedRequest], object] = bool,
+) -> ScriptedModel:
+    """A model that proposes these candidates in each cycle, the last ones for ever.
+
+    `before` is called before each answer.
+    """
     remaining: list[Sequence[Proposal]] = [
         [one] if isinstance(one[0], str) else one  # pyright: ignore[reportAssignmentType] - distinguished by its first item
         for one in cycles
@@ -23,6 +30,7 @@ def brain(*cycles: Proposal | Sequence[Proposal], situation: str = "All is calm.
         return [{"action": name, "arguments": raw, "score": 0.5} for name, raw in now]
 
     def think(request: ScriptedRequest) -> ScriptedReply:
+        before(request)
         reasoning: Mapping[str, Any] = {
             "situation": situation,
             "risks": ["a risk"],

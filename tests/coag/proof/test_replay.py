@@ -237,6 +237,27 @@ async def test_a_cancelled_tool_is_cancelled_again(tmp_path: Path) -> None:
     await check_same(await run_of(agent, "And now?"), build)
 
 
+@pytest.mark.parametrize("asked", ["ReasoningAnswer", "ProposalAnswer", "EvaluationAnswer"])
+async def test_a_turn_that_is_cancelled_between_phases_ends_there_again(
+    asked: str, tmp_path: Path
+) -> None:
+    """The token is cancelled while a phase is asked for, which still gets its answer."""
+    token = CancellationToken()
+
+    def build(logs: Path | None) -> CoagAgent:
+        def interrupt(request: ScriptedRequest) -> None:
+            if request.schema_name == asked:
+                token.cancel()
+
+        model = brain(LOOK, respond(), before=interrupt)
+        return CoagAgent("a", model, tools=[look], logs=logs, proposal="json")
+
+    agent = build(tmp_path)
+    with pytest.raises(BaseException, match=r"^$"):
+        await agent.on_messages([TextMessage(content="Go on.", source="user")], token)
+    await check_same(await run_of(agent, "And now?"), build)
+
+
 # ---- from outside ----
 
 
