@@ -61,7 +61,7 @@ from coag.schema import (
 from coag.store import short_id
 
 from .findings import HOOKED
-from .tape import CANCELLED, CheckingSink, Tape
+from .tape import CANCELLED, CheckingSink, Tape, cancelled_in
 
 _BROKEN_OFF = "The turn broke off: "
 _PATIENCE = 2_000
@@ -258,6 +258,8 @@ class Stage:
             self.sink.end()
         if not isinstance(call, ModelCall):
             self.sink.diverge("record", call.record, "a request to a model")
+        if ended_as(call) == "cancelled" and cancelled_in(tuple(self.tape.in_turn())):
+            await self.sink.interrupt()
         again = self.upcoming()[1:2]  # the same question once more on a looser rung: refused
         refused = any(
             (one.attempt, one.expected) == (call.attempt, call.expected)

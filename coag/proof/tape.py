@@ -422,7 +422,7 @@ class CheckingSink:
     ) -> None:
         """Runs a turn to its end, or to where it was cancelled.
 
-        What it interrupted, a model call or an action, cancels itself.
+        What it interrupted, a model call or an action, cancels itself or calls `interrupt`.
         """
         self.cancels_at = None if before is None else self.tape.position + before
         self._turn, self._patience = asyncio.create_task(turn), patience
@@ -432,6 +432,13 @@ class CheckingSink:
             await running
         finally:
             self.cancels_at = self._turn = None
+
+    async def interrupt(self) -> NoReturn:
+        """Cancels the turn in what it waits for; whoever calls this is cancelled with it."""
+        if self._turn is not None:
+            self._turn.cancel()
+        await asyncio.Event().wait()
+        raise AssertionError("unreachable: nobody sets the event")
 
     @property
     def cancels(self) -> bool:
@@ -549,6 +556,13 @@ def cancelled_before(records: Sequence[TraceRecord]) -> int | None:
     if execution is not None and any(e.result.startswith(CANCELLED) for e in execution.executed):
         return None
     return first
+
+
+def cancelled_in(records: Sequence[TraceRecord]) -> bool:
+    """Whether a turn was cancelled in the first of its remaining records."""
+    if not records or not isinstance(end := records[-1], TurnEnd) or end.reason != "cancelled":
+        return False
+    return all(_closes(record, end.response) for record in records[1:-1])
 
 
 def _closes(record: TraceRecord, reason: str) -> bool:
