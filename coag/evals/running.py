@@ -386,7 +386,11 @@ class _Pool:
             with self._open(size) as executor:
                 while True:
                     for job in islice(jobs, size - len(running)):
-                        running[executor.submit(_play_in_worker, job)] = job
+                        try:
+                            running[executor.submit(_play_in_worker, job)] = job
+                        except BrokenProcessPool:  # it was taken from `jobs` already
+                            suspects.append(job)
+                            raise
                     if not running:
                         return
                     for future in wait(running, return_when=FIRST_COMPLETED).done:
