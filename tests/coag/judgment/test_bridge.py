@@ -33,7 +33,7 @@ from coag.judgment import (
     choose,
     snips,
 )
-from coag.judgment.protocol import TrustLevel
+from coag.judgment.protocol import TrustLevel, entry_from
 
 NOW = datetime(2026, 11, 25, 9, tzinfo=UTC)
 MANIFEST: Mapping[str, Any] = {
@@ -432,3 +432,46 @@ def test_a_wrong_entry_in_the_file_is_named(tmp_path: Path) -> None:
     (tmp_path / "j.json").write_text(json.dumps(stored))
     with pytest.raises(JudgmentError, match=r"method\.tier must be one of session"):
         Judgment(tmp_path / "j.json").entries()
+
+
+def test_the_dead_ends_of_an_earlier_time_are_closed_again_and_later_ones_go() -> None:
+    judgment = begun()
+    for topic in ("first", "second"):
+        judgment.reflect(DeadEnd(origin=said(), topic=topic, why_closed="it failed"))
+    first, second = judgment.dead_ends()
+    judgment.reopen({first.id: "the world changed"})
+    assert [one.id for one in judgment.dead_ends()] == [second.id]
+
+    judgment.rewind([first.id])
+
+    assert [one.topic for one in judgment.dead_ends()] == ["first"]
+
+
+@pytest.mark.parametrize(
+    ("entry", "problem"),
+    [
+        ({"is": "synthesis", "mood": "good"}, "has no field 'mood'"),
+        ({"is": "synthesis", "statement": 5}, "must be a text"),
+        ({"is": "synthesis", "statement": "x" * 100_000}, "characters; at most"),
+        ({"is": "dead_end", "reopen": "never"}, "must be a list of conditions"),
+        ({"is": "dead_end", "reopen": [{"is": "mood"}]}, "must be one of"),
+        ({"is": "dead_end", "reopen": [5]}, "must be a JSON object"),
+        ({"is": "dead_end", "capabilities": "read"}, "must be a list of texts"),
+        ({"is": "dead_end", "arguments": {"n": float("nan")}}, "cannot be written as JSON"),
+        ({"is": "externalisation", "confidence": {"a": 2}}, "must be a number of 0 to 1"),
+        ({"is": "dead_end", "origin": {"at": "2026-11-25T09:00:00"}}, "must say its zone"),
+        ({"is": "dead_end", "origin": {"at": "soon"}}, "must be a time"),
+        ({"is": "dead_end", "origin": {"trust": "blind"}}, "must be one of"),
+    ],
+)
+def test_an_entry_with_a_wrong_field_says_which_and_how(
+    entry: dict[str, Any], problem: str
+) -> None:
+    texts = {"topic": "t", "why_closed": "w", "statement": "s", "task": "t"}
+    origin = {"source": "ann", "trust": "user", "at": "2026-11-25T09:00:00+00:00"}
+    wanted = {"synthesis": ("statement",), "dead_end": ("topic", "why_closed")}
+    needed = wanted.get(entry["is"], ("task",))
+    given = {name: texts[name] for name in needed} | entry
+    given["origin"] = origin | entry.get("origin", {})
+    with pytest.raises(JudgmentError, match=problem):
+        entry_from(given)

@@ -6,6 +6,7 @@ import importlib.util
 import json
 import math
 from collections.abc import Callable
+from datetime import date
 from decimal import Decimal
 from pathlib import Path
 from types import ModuleType
@@ -237,3 +238,56 @@ def test_without_an_agent_what_needs_to_know_more_forbids() -> None:
 def test_two_files_of_one_agent_need_names_of_their_own() -> None:
     with pytest.raises(ValueError, match="'r0' is in force already"):
         ConstraintSet([*rules("never: true"), *rules("never: true")])
+
+
+class _Place(BaseModel):
+    room: str
+    since: date
+
+
+@pytest.mark.parametrize(
+    ("text", "values", "problem"),
+    [
+        ("after.open == 1", {"after": None}, "what it leads to is not known yet"),
+        ("state.open == 1", {"state": None}, "state is not known"),
+        ("state.open == 1", {"state": 5}, "state is a int, which has no named members"),
+        ("state.open == 1", {"state": {"open": 2**60}}, "larger than"),
+        ("state.open > 1", {"state": {"open": math.inf}}, "no number that can be compared"),
+        ("state.open == 1", {"state": {"open": object()}}, "a object cannot be compared"),
+        ("state.open", {"state": {"open": "yes"}}, "neither true nor false"),
+        ("state.gone == 1", {"state": _Place(room="hall", since=date(2026, 1, 1))}, "not given"),
+    ],
+)
+def test_what_a_condition_cannot_judge_is_named(
+    text: str, values: dict[str, Any], problem: str
+) -> None:
+    with pytest.raises(ConditionError, match=problem):
+        PolicyCondition(text).holds(values)
+
+
+def test_dates_models_sets_and_decimals_are_compared_as_json_has_them() -> None:
+    place = _Place(room="hall", since=date(2026, 1, 1))
+    state = {"place": place, "tags": {"a"}, "price": Decimal("2.5"), "at": date(2026, 1, 2)}
+    for text in (
+        'state.place.room == "hall"',
+        'state.at == "2026-01-02"',
+        'state["tags"].exists(one, one == "a")',
+        "state.price == 2.5",
+    ):
+        assert PolicyCondition(text).holds({"state": state}), text
+    assert PolicyCondition('state.room == "hall"').holds({"state": place})
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("state == 1", "say what of it"),
+        ('state["a\\\\b"] == 1', "say what of it"),
+        ("state.list.all(tool, true)", r"write all\(item"),
+        ('tool "pay"', "cannot stand before a text"),
+        ("(" * 300 + "true" + ")" * 300, "too many parentheses|cannot be read|more than"),
+    ],
+)
+def test_what_cannot_be_understood_is_refused_when_it_is_read(text: str, problem: str) -> None:
+    with pytest.raises(ConditionError, match=problem):
+        PolicyCondition(text)
