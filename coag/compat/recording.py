@@ -46,6 +46,7 @@ from coag.models import (
     capture_usage,
     model_name_of,
     reason_of,
+    token_usage,
 )
 from coag.schema import (
     Percept,
@@ -125,10 +126,7 @@ class RecordingClient(WrappedClient):
             reason = "the stream ended without a result"
             call.failed(reason, _ONE_CALL, given_up(None, pieces))
             return
-        used = result.usage
-        usage = TokenUsage(
-            prompt_tokens=used.prompt_tokens, completion_tokens=used.completion_tokens, calls=1
-        )
+        usage = token_usage(result.usage, calls=1)
         call.answered(result, usage, details=given_of(result, pieces))
         yield result
 

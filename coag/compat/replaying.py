@@ -33,7 +33,7 @@ from pydantic import BaseModel
 
 from coag._util.json_diff import JsonDifference, first_difference
 from coag.errors import ConfigurationError, RecordedToolError, ReplayDivergenceError
-from coag.models import ModelClient, ModelRequest, publish_usage
+from coag.models import ModelClient, ModelRequest, publish_usage, token_usage
 from coag.schema import (
     ActionsListed,
     ActionSpec,
@@ -42,7 +42,6 @@ from coag.schema import (
     Note,
     Receipt,
     ReceiptStatus,
-    TokenUsage,
     TraceRecord,
 )
 from coag.tracing import Redactor, RunFolder, list_runs, read_trace
@@ -335,10 +334,7 @@ class ReplayingClient(NamedComponent, ModelClient, Component[ReplayingClientConf
             case _:
                 pass
         result = result_of(call)
-        self.used += TokenUsage(
-            prompt_tokens=result.usage.prompt_tokens,
-            completion_tokens=result.usage.completion_tokens,
-        )
+        self.used += token_usage(result.usage)
         return result
 
 

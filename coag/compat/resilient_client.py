@@ -47,6 +47,7 @@ from coag.models import (
     parse_answer,
     reason_of,
     request_usage,
+    token_usage,
     usage_of,
 )
 from coag.schema import ModelCall, TokenUsage, let_others_run
@@ -162,12 +163,7 @@ class _Attempts:
                     raise ModelCallError(self.asker.name, "the stream ended without a result")
                 result, faults = with_pieces(result, pieces)
                 self.faults.extend(faults)
-            usage = result.usage  # of a stream, clients do not count cached tokens
-            used = TokenUsage(
-                prompt_tokens=usage.prompt_tokens,
-                completion_tokens=usage.completion_tokens,
-                calls=1,
-            )
+            used = token_usage(result.usage, calls=1)  # streams: cached tokens are not counted
             problem = self._judge(call, result, used)
             if problem is None or attempt > self.settings.reasks:
                 yield self._final(result)

@@ -18,9 +18,11 @@ from .client import (
     ModelRequest,
     WrappedClient,
     cancellable,
+    capable_info,
     estimated_tokens,
     message_text,
     request_usage,
+    token_usage,
 )
 from .messages import continued, merged_system, sent_messages, to_autogen
 from .native import ANSWER_CHARACTERS, EMPTY_PIECES, ToolAnswer, offer_tools
@@ -84,6 +86,8 @@ __all__ = [
     "cancellable",
     "estimated_tokens",
     "request_usage",
+    "token_usage",
+    "capable_info",
     "strict_schema",
     "response_format",
     "to_autogen",

@@ -71,6 +71,13 @@ def request_usage(usage: TokenUsage) -> RequestUsage:
     )
 
 
+def token_usage(usage: RequestUsage, *, calls: int = 0) -> TokenUsage:
+    """AutoGen's usage as ours, of so many calls."""
+    return TokenUsage(
+        prompt_tokens=usage.prompt_tokens, completion_tokens=usage.completion_tokens, calls=calls
+    )
+
+
 def capable_info(family: str) -> ModelInfo:
     """The abilities assumed of a model that AutoGen does not know: all but vision."""
     return ModelInfo(

@@ -23,7 +23,7 @@ from autogen_core.tools import ToolSchema
 from pydantic import BaseModel, JsonValue, PlainSerializer, PlainValidator, TypeAdapter
 
 from coag.errors import ConfigurationError
-from coag.schema import Imported, TokenUsage, estimate_tokens, provider_name
+from coag.schema import Imported, estimate_tokens, provider_name
 
 from .client import (
     ModelClient,
@@ -32,6 +32,7 @@ from .client import (
     capable_info,
     estimated_tokens,
     message_text,
+    token_usage,
 )
 
 # ---- What a scripted model is asked, and what it may answer ----
@@ -179,10 +180,7 @@ class ScriptedModel(ModelClient, Component[ScriptedModelConfig]):
         given = self._script(asked)
         reply = await cancellable(given, request.token) if inspect.isawaitable(given) else given
         result = as_result(reply, asked)
-        self.used += TokenUsage(
-            prompt_tokens=result.usage.prompt_tokens,
-            completion_tokens=result.usage.completion_tokens,
-        )
+        self.used += token_usage(result.usage)
         return result
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[str | CreateResult, None]:

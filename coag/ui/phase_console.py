@@ -29,6 +29,7 @@ from rich.table import Table
 from rich.text import Text
 
 from coag.agent import PHASE_LISTENER
+from coag.models import token_usage
 from coag.schema import PHASES, Phase, TokenUsage, cleaned, one_line, phase_after, well_formed
 
 # ---- A stream of AutoGen's messages and events, as lines ----
@@ -337,9 +338,7 @@ class _View:
         """Shows an item, unless its text was just written piece by piece."""
         used = item.models_usage
         if used is not None:
-            self._usage += TokenUsage(
-                prompt_tokens=used.prompt_tokens, completion_tokens=used.completion_tokens
-            )
+            self._usage += token_usage(used)
         known = isinstance(item, TextMessage) and written == item.content
         if known or (isinstance(item, BaseChatMessage) and not self._messages):
             return

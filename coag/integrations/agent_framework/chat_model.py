@@ -20,6 +20,7 @@ from autogen_core.models import (
     CreateResult,
     FunctionExecutionResultMessage,
     LLMMessage,
+    ModelFamily,
     ModelInfo,
     RequestUsage,
     SystemMessage,
@@ -28,8 +29,7 @@ from autogen_core.models import (
 from autogen_core.tools import Tool, ToolSchema
 
 from coag.errors import ConfigurationError
-from coag.models import ModelClient, ModelRequest, cancellable
-from coag.schema import TokenUsage
+from coag.models import ModelClient, ModelRequest, cancellable, capable_info, token_usage
 
 ChatClient = SupportsChatGetResponse[Any]
 _FINISHED: Mapping[str, Literal["stop", "length", "function_calls", "content_filter"]] = {
@@ -63,15 +63,8 @@ class ChatClientModel(ModelClient):
                 "Framework, e.g. OpenAIChatClient()."
             )
         self._client = client
-        abilities: dict[str, Any] = {
-            "vision": True,
-            "function_calling": True,
-            "json_output": True,
-            "structured_output": True,
-            "multiple_system_messages": False,
-            "family": "unknown",
-        }
-        self._info = cast("ModelInfo", abilities | dict(info or {}))
+        assumed = {**capable_info(ModelFamily.UNKNOWN), "vision": True}
+        self._info = cast("ModelInfo", assumed | dict(info or {}))
         self.streams = False
         """Whether the client is asked for pieces of the answer."""
         self.client_kwargs: Mapping[str, Any] = {}
@@ -134,9 +127,7 @@ class ChatClientModel(ModelClient):
         details: Mapping[str, Any] = response.usage_details or {}
         sent, written = details.get("input_token_count"), details.get("output_token_count")
         usage = RequestUsage(prompt_tokens=sent or 0, completion_tokens=written or 0)
-        self.used += TokenUsage(
-            calls=1, prompt_tokens=usage.prompt_tokens, completion_tokens=usage.completion_tokens
-        )
+        self.used += token_usage(usage, calls=1)
         thought = "".join(one.text or "" for one in contents if one.type == "text_reasoning")
         last = response.messages[-1].text if response.messages else ""
         return CreateResult(
@@ -174,12 +165,10 @@ def _sent(message: LLMMessage) -> Sequence[Message]:
     match message:
         case SystemMessage():
             return [Message("system", [message.content])]
-        case UserMessage():
+        case UserMessage() | AssistantMessage():
+            role = "user" if isinstance(message, UserMessage) else "assistant"
             parts = [message.content] if isinstance(message.content, str) else message.content
-            return [Message("user", [_part(part) for part in parts])]
-        case AssistantMessage():
-            parts = [message.content] if isinstance(message.content, str) else message.content
-            return [Message("assistant", [_part(part) for part in parts])]
+            return [Message(role, [_part(part) for part in parts])]
         case FunctionExecutionResultMessage():
             results = [
                 Content.from_function_result(call_id=one.call_id, result=one.content)

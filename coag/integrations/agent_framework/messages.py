@@ -26,6 +26,7 @@ from autogen_agentchat.messages import (
 from autogen_core import Image
 from pydantic import BaseModel
 
+from coag.models import token_usage
 from coag.schema import TokenUsage, Trust
 
 from .labels import trust_of
@@ -212,9 +213,7 @@ class Updates:
 
     def _use(self, item: BaseAgentEvent | BaseChatMessage) -> None:
         if (used := item.models_usage) is not None:
-            self.usage += TokenUsage(
-                prompt_tokens=used.prompt_tokens, completion_tokens=used.completion_tokens
-            )
+            self.usage += token_usage(used)
 
 
 def _text_of(message: BaseChatMessage) -> str:
