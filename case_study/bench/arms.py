@@ -17,7 +17,7 @@ from autogen_core.tools import TextResultContent, ToolResult, ToolSchema, Workbe
 from case_study.bench.protocol import Arm
 from case_study.contenders import used_tokens
 from coag import CoagAgent, ScriptedModel
-from coag.compat import ConstrainedWorkbench
+from coag.compat import ConstrainedWorkbench, StatelessWorkbench
 from coag.context import CoagContext
 from coag.cycle import Bounds
 from coag.models import ScriptedReply, ScriptedRequest
@@ -42,7 +42,7 @@ Run = Callable[[str, Mapping[str, Any]], Awaitable[Executed]]
 """Runs a tool of the environment; it never raises, since `AssistantAgent` hangs where one does."""
 
 
-class EnvironmentWorkbench(Workbench):
+class EnvironmentWorkbench(StatelessWorkbench):
     """The tools of a benchmark's environment; notes every call that was made.
 
     Args:
@@ -76,22 +76,6 @@ class EnvironmentWorkbench(Workbench):
         self.executed.append(done)
         text = TextResultContent(content=done.output)
         return ToolResult(name=name, result=[text], is_error=done.is_error)
-
-    async def start(self) -> None:
-        """Nothing is to be started."""
-
-    async def stop(self) -> None:
-        """Nothing is to be stopped."""
-
-    async def reset(self) -> None:
-        """The environment is the case's: it is not reset."""
-
-    async def save_state(self) -> Mapping[str, Any]:
-        """Nothing that an agent could go on from."""
-        return {}
-
-    async def load_state(self, state: Mapping[str, Any]) -> None:
-        """Nothing to load."""
 
 
 def tool_schema(name: str, description: str, parameters: Mapping[str, Any]) -> ToolSchema:

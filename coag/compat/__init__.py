@@ -55,7 +55,16 @@ from .replaying import (
 from .resilient_client import Exchange, ResilientClient
 from .tool_arguments import completed_arguments
 from .tool_runner import OUTPUT_CHARACTERS, RESERVED, ToolRunner, output_of, read_result
-from .tools import UNUSABLE_SCHEMA, Tool, ToolEffects, as_tool, effects_of, spec_of, tool
+from .tools import (
+    UNUSABLE_SCHEMA,
+    StatelessWorkbench,
+    Tool,
+    ToolEffects,
+    as_tool,
+    effects_of,
+    spec_of,
+    tool,
+)
 
 if TYPE_CHECKING:
     from .enhanced_tools import EnhancedToolWorkbench, OperationsWorkbench
@@ -64,6 +73,7 @@ __all__ = [
     "as_tool",
     "EnhancedToolWorkbench",
     "OperationsWorkbench",
+    "StatelessWorkbench",
     "ToolRunner",
     "Tool",
     "tool",

@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any
 
 from autogen_core import CancellationToken
-from autogen_core.tools import TextResultContent, ToolResult, ToolSchema, Workbench
+from autogen_core.tools import TextResultContent, ToolResult, ToolSchema
 from pydantic import BaseModel
 
 from coag._util.json_schemas import value_fault
@@ -33,7 +33,7 @@ from coag.situated import (
     parts_of,
 )
 
-from .tools import ToolEffects
+from .tools import StatelessWorkbench, ToolEffects
 
 MANUAL_FIRST = "Read its manual first."
 """Ends the description of an operation whose tool has a manual."""
@@ -69,7 +69,7 @@ def as_result(name: str, text: str, *, is_error: bool = False, lost: bool = Fals
     return OperationsResult(name=name, result=[*content], is_error=is_error, may_have_happened=lost)
 
 
-class OperationsWorkbench(Workbench):
+class OperationsWorkbench(StatelessWorkbench):
     """Operations of the tools that a catalogue lists; what runs them is given.
 
     Args:
@@ -135,22 +135,6 @@ class OperationsWorkbench(Workbench):
         if named is None:
             return "unknown"
         return await self._became_of(named[0], action.intent_id)
-
-    async def start(self) -> None:
-        """Connections are made when they are needed."""
-
-    async def stop(self) -> None:
-        """Whoever made the connections closes them."""
-
-    async def reset(self) -> None:
-        """There is no state here: it is in the tools."""
-
-    async def save_state(self) -> Mapping[str, Any]:
-        """Nothing: the state is in the tools."""
-        return {}
-
-    async def load_state(self, state: Mapping[str, Any]) -> None:
-        """Takes up nothing."""
 
 
 # ---- For stock agents ----

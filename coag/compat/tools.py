@@ -28,6 +28,26 @@ UNUSABLE_SCHEMA = (ValueError, TypeError, KeyError, AttributeError, RecursionErr
 """What `spec_of` raises for a schema that cannot be offered."""
 
 
+class StatelessWorkbench(Workbench):
+    """A workbench that is neither started nor stopped and holds no state: its tools may."""
+
+    async def start(self) -> None:
+        """Nothing is to be started."""
+
+    async def stop(self) -> None:
+        """Nothing is to be stopped: whoever made connections closes them."""
+
+    async def reset(self) -> None:
+        """There is no state here."""
+
+    async def save_state(self) -> Mapping[str, Any]:
+        """Nothing."""
+        return {}
+
+    async def load_state(self, state: Mapping[str, Any]) -> None:
+        """Nothing to load."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolEffects:
     """What is declared of a tool's effects; by default nothing, so anything is possible."""

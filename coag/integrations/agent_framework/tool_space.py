@@ -14,9 +14,9 @@ from agent_framework import (
     normalize_tools,
 )
 from autogen_core import CancellationToken
-from autogen_core.tools import TextResultContent, ToolResult, ToolSchema, Workbench
+from autogen_core.tools import TextResultContent, ToolResult, ToolSchema
 
-from coag.compat import ToolEffects
+from coag.compat import StatelessWorkbench, ToolEffects
 from coag.errors import ConfigurationError
 
 from .guarded_tools import declared_effects, text_of
@@ -49,7 +49,7 @@ def usable_tools(tools: GivenTools) -> list[AnyTool]:
     return usable
 
 
-class ToolSpace(Workbench):
+class ToolSpace(StatelessWorkbench):
     """The tools of one session: those of its agent, and those of the run."""
 
     component_config_schema = None  # pyright: ignore[reportAssignmentType] - it is no component
@@ -123,19 +123,3 @@ class ToolSpace(Workbench):
                 yield tool
             else:
                 yield from tool.functions
-
-    async def start(self) -> None:
-        """Connects when tools are listed."""
-
-    async def stop(self) -> None:
-        """Servers are closed by whoever made their tools."""
-
-    async def reset(self) -> None:
-        """Holds nothing."""
-
-    async def save_state(self) -> Mapping[str, Any]:
-        """Nothing: tools hold their state themselves."""
-        return {}
-
-    async def load_state(self, state: Mapping[str, Any]) -> None:
-        """Nothing to load."""

@@ -41,7 +41,7 @@ from pydantic import (
 )
 
 from coag import CoagAgent, ScriptedModel
-from coag.compat import ConstrainedWorkbench, ToolRunner
+from coag.compat import ConstrainedWorkbench, StatelessWorkbench, ToolRunner
 from coag.cycle import ApprovalAnswer, ApprovalPolicy, ApprovalRequest
 from coag.errors import ConfigurationError
 from coag.models import scripted_answers
@@ -388,7 +388,7 @@ async def test_an_idempotency_key_is_no_argument_that_is_completed() -> None:
 # ---- tools of which only a JSON Schema is known ----
 
 
-class Remote(Workbench):
+class Remote(StatelessWorkbench):
     """Tools elsewhere: keeps what was sent."""
 
     component_config_schema = BaseModel
@@ -410,17 +410,6 @@ class Remote(Workbench):
     ) -> ToolResult:
         self.sent.append(arguments)
         return ToolResult(name=name, result=[])
-
-    async def start(self) -> None: ...
-
-    async def stop(self) -> None: ...
-
-    async def reset(self) -> None: ...
-
-    async def save_state(self) -> Mapping[str, Any]:
-        return {}
-
-    async def load_state(self, state: Mapping[str, Any]) -> None: ...
 
 
 async def test_a_server_gets_the_defaults_of_its_schema_as_rules_saw_them() -> None:
