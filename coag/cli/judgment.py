@@ -100,9 +100,7 @@ def report(  # noqa: PLR0913, PLR0917 - what there is to say of a use
     state: State = DEFAULT,
     cost: Annotated[float, Word("0 for nothing, 1 for all there was.", "--cost")] = 0.0,
     after: Before = START,
-    consultation: Annotated[
-        str | None, Word("The id of what was advised.", "--consultation")
-    ] = None,
+    consultation: Advised = None,
     source: Source = "agent",
     trust: Trust = "user",
     as_json: AsJson = False,

@@ -11,7 +11,7 @@ A. Swaminathan, T. Joachims, The Self-Normalized Estimator, NeurIPS (2015).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from coag.errors import ConfigurationError
@@ -80,12 +80,12 @@ def snips(choices: Sequence[LoggedChoice], policy: Policy) -> ValueEstimate:
         ConfigurationError: There is no choice, or the policy would have made none of them.
     """
     weights = _weights(choices, policy)
-    mean = _mean(weights)
-    if mean == 0:
+    share = mean(weights)
+    if share == 0:
         raise ConfigurationError("The policy would have made none of the logged choices.")
     rewards = [one.reward for one in choices]
-    value = _mean([w * r for w, r in zip(weights, rewards, strict=True)]) / mean
-    terms = [value + w * (r - value) / mean for w, r in zip(weights, rewards, strict=True)]
+    value = mean([w * r for w, r in zip(weights, rewards, strict=True)]) / share
+    terms = [value + w * (r - value) / share for w, r in zip(weights, rewards, strict=True)]
     return _estimate(terms, weights)
 
 
@@ -119,7 +119,7 @@ def _weights(choices: Sequence[LoggedChoice], policy: Policy) -> list[float]:
 
 
 def _estimate(terms: Sequence[float], weights: Sequence[float]) -> ValueEstimate:
-    value, count = _mean(terms), len(terms)
+    value, count = mean(terms), len(terms)
     spread = math.sqrt(math.fsum((one - value) ** 2 for one in terms) / max(1, count - 1))
     wide = _NORMAL_95 * spread / math.sqrt(count)
     squares = math.fsum(weight**2 for weight in weights)
@@ -127,5 +127,6 @@ def _estimate(terms: Sequence[float], weights: Sequence[float]) -> ValueEstimate
     return ValueEstimate(value=value, low=value - wide, high=value + wide, effective=effective)
 
 
-def _mean(values: Sequence[float]) -> float:
-    return math.fsum(values) / len(values)  # statistics.fmean without importing statistics
+def mean(values: Collection[float]) -> float:
+    """The mean; without `statistics`, which takes 8 ms to import."""
+    return math.fsum(values) / len(values)

@@ -15,6 +15,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from .off_policy import mean
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RouteStep:
@@ -107,7 +109,7 @@ def _wormholes(steps: Sequence[RouteStep], settings: HarvestSettings) -> list[Ro
     for edge, nets in by_edge.items():
         if len(nets) < settings.wormhole_uses:
             continue
-        sure = _mean(nets) - _spread(nets) / math.sqrt(len(nets))
+        sure = mean(nets) - _spread(nets) / math.sqrt(len(nets))
         if sure >= settings.wormhole_net:
             strength = min(1.0, sure)
             found.append(
@@ -120,8 +122,8 @@ def _attractors(steps: Sequence[RouteStep], settings: HarvestSettings) -> list[R
     uses = Counter(step.target for step in steps)
     if len(uses) < 3:
         return []
-    mean, spread = _mean(uses.values()), _spread(uses.values())
-    bar = mean + settings.attractor_deviations * spread
+    usual, spread = mean(uses.values()), _spread(uses.values())
+    bar = usual + settings.attractor_deviations * spread
     return [
         RoutePattern(kind="attractor", route=(name,), strength=count / len(steps), uses=count)
         for name, count in uses.items()
@@ -141,19 +143,15 @@ def _resonances(steps: Sequence[RouteStep], settings: HarvestSettings) -> list[R
             if part[-1].target == part[0].source and len(set(route)) == length:
                 first = min(range(length), key=lambda n: route[n:] + route[:n])
                 turned = route[first:] + route[:first]
-                circles[turned].append(_mean([step.net for step in part]))
+                circles[turned].append(mean([step.net for step in part]))
     return [
-        RoutePattern(kind="resonance", route=route, strength=min(1.0, _mean(nets)), uses=len(nets))
+        RoutePattern(kind="resonance", route=route, strength=min(1.0, mean(nets)), uses=len(nets))
         for route, nets in circles.items()
-        if len(nets) >= settings.resonance_uses and _mean(nets) >= settings.resonance_net
+        if len(nets) >= settings.resonance_uses and mean(nets) >= settings.resonance_net
     ]
 
 
-def _mean(values: Collection[float]) -> float:
-    return math.fsum(values) / len(values)
-
-
 def _spread(values: Collection[float]) -> float:
-    from statistics import pstdev  # takes 8 ms to import, and advice needs none of it
+    from statistics import pstdev  # imported late as in `mean`
 
     return pstdev(values)
