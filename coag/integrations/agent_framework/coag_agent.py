@@ -138,8 +138,7 @@ class _CoagRun(BaseAgent):
         self, opened: Opened, given: Sequence[Message], session: AgentSession, updates: Updates
     ) -> AsyncGenerator[AgentResponseUpdate]:
         """Begins a turn, or continues it, and shows it."""
-        live, sessions = opened.live, self._sessions
-        answers = Incoming.of(given, self.name or "", ()).answers
+        live, sessions, answers = opened.live, self._sessions, opened.answers
         check_answers(answers, live.saved.pending)
         if live.saved.pending and (opened.messages or not answers):
             waits = ", ".join(one.action for one in live.saved.pending.values())

@@ -12,7 +12,7 @@ from time import monotonic
 from typing import Any, cast
 from weakref import WeakValueDictionary
 
-from agent_framework import AgentSession, Message
+from agent_framework import AgentSession, Content, Message
 from agent_framework.exceptions import AgentInvalidRequestException
 
 from coag.agent import CoagAgent, RecoveredState
@@ -75,6 +75,8 @@ class Opened:
     """What it is to be told."""
     recorded: str | None = None
     """The answer, where the run has it already: it was given and not stored in the session."""
+    answers: tuple[Content, ...] = ()
+    """Answers to requests for approval."""
 
 
 class LiveSessions:
@@ -142,6 +144,7 @@ class LiveSessions:
             opened = Opened(live, incoming.messages)
         else:
             opened = await self._restored(session, saved, incoming)
+        opened.answers = incoming.answers
         if opened.recorded is None:
             opened.live.used_at = monotonic()
             self._live[session.session_id] = opened.live
@@ -202,7 +205,7 @@ class LiveSessions:
         self, session: AgentSession, saved: SavedSession, incoming: Incoming
     ) -> Opened:
         live = self._make(session)
-        live.saved, live.kept = saved, SavedSession.model_dump(saved, mode="json")
+        live.saved, live.kept = saved, saved.model_dump(mode="json")
         if self._logs is not None:
             file = SessionFile.read(self._logs, self._name, session.session_id)
             run = saved.run or next(reversed(file.runs), None)
