@@ -545,7 +545,7 @@ def cancelled_before(records: Sequence[TraceRecord]) -> int | None:
 
     Also None where the cancellation interrupted a model call or an action, which show it.
     """
-    if not records or not isinstance(end := records[-1], TurnEnd) or end.reason != "cancelled":
+    if (end := _cancelled_end(records)) is None:
         return None
     first = len(records) - 1
     while first and _closes(records[first - 1], end.response):
@@ -560,9 +560,14 @@ def cancelled_before(records: Sequence[TraceRecord]) -> int | None:
 
 def cancelled_in(records: Sequence[TraceRecord]) -> bool:
     """Whether a turn was cancelled in the first of its remaining records."""
-    if not records or not isinstance(end := records[-1], TurnEnd) or end.reason != "cancelled":
-        return False
-    return all(_closes(record, end.response) for record in records[1:-1])
+    end = _cancelled_end(records)
+    return end is not None and all(_closes(record, end.response) for record in records[1:-1])
+
+
+def _cancelled_end(records: Sequence[TraceRecord]) -> TurnEnd | None:
+    """The end of a turn's records, where it was cancelled."""
+    end = records[-1] if records else None
+    return end if isinstance(end, TurnEnd) and end.reason == "cancelled" else None
 
 
 def _closes(record: TraceRecord, reason: str) -> bool:
