@@ -113,6 +113,20 @@ def at_a_terminal(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
     return answering
 
 
+@pytest.fixture
+def editing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Makes a line of shell the person's editor; `$1` is the file."""
+
+    def by(script: str) -> None:
+        editor = tmp_path / "editor.sh"
+        editor.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
+        editor.chmod(0o755)
+        monkeypatch.setenv("EDITOR", str(editor))
+        monkeypatch.setenv("VISUAL", str(editor))
+
+    return by
+
+
 class _Terminal:
     """A terminal at which somebody has typed some lines."""
 

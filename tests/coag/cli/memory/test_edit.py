@@ -93,13 +93,9 @@ def test_a_text_is_read_from_standard_input(
 
 @pytest.mark.usefixtures("own")
 def test_without_options_an_editor_is_opened(
-    say: Say, ids: Ids, at_a_terminal: Answer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    say: Say, ids: Ids, at_a_terminal: Answer, editing: Answer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    editor = tmp_path / "editor.sh"
-    editor.write_text('#!/bin/sh\nsed -i s/tea/coffee/ "$1"\n', encoding="utf-8")
-    editor.chmod(0o755)
-    monkeypatch.setenv("EDITOR", str(editor))
-    monkeypatch.setenv("VISUAL", str(editor))
+    editing('sed -i s/tea/coffee/ "$1"')
     at_a_terminal("y")
     result = say("memory", "edit", ids["bob"])
     assert result.code == 0
@@ -352,24 +348,20 @@ def test_what_is_to_be_taken_back_and_why_must_be_said(say: Say, ids: dict[str, 
 
 @pytest.mark.usefixtures("own")
 def test_the_editor_of_a_fact_is_followed_by_the_question_of_its_value(
-    say: Say, ids: Ids, at_a_terminal: Answer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    say: Say, ids: Ids, at_a_terminal: Answer, editing: Answer, tmp_path: Path
 ) -> None:
-    editor = tmp_path / "editor.sh"
-    monkeypatch.setenv("EDITOR", str(editor))
-    monkeypatch.setenv("VISUAL", str(editor))
     for script, text in (
         ("true", "Nothing is to be changed"),
         ('sed -i s/window/gate/ "$1"', ""),
     ):
-        editor.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
-        editor.chmod(0o755)
+        editing(script)
         at_a_terminal("gate\ny")
         result = say("memory", "edit", ids["charger"])
         assert text in result.err
     record = shown(say, result.out.split()[0])
     assert record.fact is not None
     assert (record.text, record.fact.value) == ("The charger stands at the gate.", "gate")
-    editor.unlink()
+    (tmp_path / "editor.sh").unlink()
     at_a_terminal("y")
     failed = say("memory", "edit", ids["bob"])
     assert (failed.code, "Set EDITOR, or give --text." in failed.err) == (2, True)
