@@ -9,6 +9,9 @@ Two rules keep attackers out. Records are always data: they carry the trust of w
 concluded from, and a text that quotes an untrusted one is untrusted. Procedures, which are
 instructions, change only through a gate that refuses quotations from outside, lost placeholders,
 repetitions and growth without bound; every version is kept, and can be rolled back.
+
+What reads or writes a store, or a file beside it, raises `RecordStoreError` where that fails; the
+docstrings name what else is raised.
 """
 
 from coag._util.deprecation import renamed

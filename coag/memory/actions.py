@@ -174,10 +174,6 @@ class MemorySituation:
 
         What the user said himself stems from him. All else is the agent's, and untrusted if the
         activity was shown untrusted text, whatever the words: trust follows derivation.
-
-        Args:
-            text: What is to be remembered.
-            parts: What it names: a thing, an attribute, a value.
         """
         own = self.states_user(text, *parts)
         tainted = self.tainted and not own

@@ -37,11 +37,7 @@ class RelatedRecords:
 
 
 async def related_to(store: RecordStore, record: Record) -> RelatedRecords:
-    """A record and those that it is linked to; reads the whole store once.
-
-    Raises:
-        RecordStoreError: If the store cannot be reached.
-    """
+    """A record and those that it is linked to; reads the whole store once."""
     lineage = record.lineage
     sources = await store.get(list(lineage.derived_from))
     there = {source.id for source in sources}
@@ -65,9 +61,6 @@ async def dependents_of(
 
     The record is not part of the answer. Reads the records of these scopes once (None for
     everyone's), and keeps the links of what was concluded from something.
-
-    Raises:
-        RecordStoreError: If the store cannot be reached.
     """
     sources: dict[str, tuple[str, ...]] = {}
     async for records in store.scan(scopes=scopes):

@@ -343,13 +343,7 @@ def without(record: Record, others: Sequence[Record]) -> list[Record]:
 def settled(
     record: Record, superseded: Iterable[Record], contradicted: Iterable[Record]
 ) -> list[Record]:
-    """The other records as they are beside a written one; only those that change.
-
-    Args:
-        record: What was written.
-        superseded: Whose place it takes.
-        contradicted: What has another value and stays.
-    """
+    """The other records as they are beside a written one; only those that change."""
     pairs = [(old, ended_by(old, record)) for old in superseded]
     pairs += [(other, contradicting(other, [record.id])) for other in contradicted]
     return [now for old, now in pairs if now != old]
@@ -499,9 +493,6 @@ def held_when(chain: Sequence[Record]) -> tuple[Held, ...]:
     """When each record of a chain held, oldest first; one whose value returned is there twice.
 
     An earlier interval ends where another one begins that is trusted no less, as every one does.
-
-    Args:
-        chain: What `LongTermMemory.history` gives.
     """
     earlier = [(one, interval) for one in chain for interval in one.lineage.earlier]
     begins = [(one, interval.since) for one, interval in earlier]

@@ -123,9 +123,6 @@ async def examine_memory(
         store: Not yet used for recall or writing: that would repair its index of words first.
         clock: Says what time it is; None for the machine's.
         archived: Gives those of some ids that are in the archive, and so not gone.
-
-    Raises:
-        RecordStoreError: If the store cannot be reached.
     """
     tally = _Tally((clock or SystemClock()).now())
     async for records in store.scan():
@@ -352,9 +349,6 @@ async def repair_chains(store: RecordStore) -> tuple[str, ...]:
     """Makes every record hold again that is superseded by one that is gone; returns their ids.
 
     The end of such a record's fact goes, too, since what set it is gone.
-
-    Raises:
-        RecordStoreError: If the store cannot be reached or written.
     """
     by: dict[str, str] = {}
     there: set[str] = set()

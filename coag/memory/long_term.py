@@ -77,12 +77,9 @@ class LongTermMemory:
         """Held while something is looked up and then written, by every memory over this place."""
 
     def within(self, scope: str) -> LongTermMemory:
-        """The same memory for one person: it writes that scope alone, and reads its own too.
+        """The same memory for one person, by a `user_scope`: it writes that one alone.
 
         What this memory itself reads and writes is shared: everybody's agent reads it.
-
-        Args:
-            scope: The person's, see `user_scope`.
 
         Raises:
             ConfigurationError: If this memory reads a person's scope by itself.
@@ -93,11 +90,7 @@ class LongTermMemory:
         return one
 
     async def reaching_all(self) -> LongTermMemory:
-        """The same memory, reading and writing what is everybody's; for its owner, never an agent.
-
-        Raises:
-            RecordStoreError: If the store cannot be reached.
-        """
+        """The same memory, over what is everybody's; for its owner, never an agent."""
         one = copy(self)
         one.scopes = Scopes(own=self.scope, writes=await scopes_in(_whole(self)))
         return one
@@ -153,7 +146,6 @@ class LongTermMemory:
         Raises:
             ValueError: If the text is empty, too long or shows nothing, the metadata cannot be
                 kept, a record to derive from is not there, or the scope may not be written.
-            RecordStoreError: If the store cannot be reached or refuses.
         """
         wish = ToRemember(
             kind=kind,
@@ -276,12 +268,8 @@ class LongTermMemory:
     async def history(self, name: str) -> tuple[Record, ...]:
         """The records before and after one in its chain, oldest first; see also `held_when`.
 
-        Args:
-            name: Id or unique short id (its first 8 digits or more) of any record of the chain.
-
         Raises:
             ValueError: If it can be no id, or is the beginning of none or of several.
-            RecordStoreError: If the store cannot be reached.
         """
         return await chain_of(_whole(self), self.scopes.readable, name)
 
@@ -302,7 +290,6 @@ class LongTermMemory:
 
         Raises:
             ValueError: The reason is empty, the name no id, or its scope may not be written.
-            RecordStoreError: If the store or the file of procedures cannot be reached.
         """
         return (await _retracted(self, name, None, reason, procedures=procedures))[0]
 
@@ -313,7 +300,6 @@ class LongTermMemory:
 
         Raises:
             ValueError: If the name is no id, or the record's scope may not be written.
-            RecordStoreError: The store cannot be reached.
         """
         async with self.writing:
             return await forgotten(_whole(self), self.scopes.writable, name)
@@ -329,12 +315,8 @@ class LongTermMemory:
 
         For the owner of the memory; an agent itself supersedes and never deletes.
 
-        Args:
-            scope: None for the own scope, or one of `scopes.writes`.
-
         Raises:
             ValueError: If the scope may not be written.
-            RecordStoreError: The store cannot be reached.
         """
         async with self.writing:
             return await _whole(self).forget(self.scopes.to_write(scope))
@@ -367,7 +349,6 @@ async def retract_source(
     Raises:
         ValueError: If the reason is empty, the source is none of the record's or stated nothing
             that may be written, or the name is no id of a record that may be.
-        RecordStoreError: If the store or the file of procedures cannot be reached.
     """
     done, _ = await _retracted(memory, name, source, reason, procedures=procedures)
     return done
@@ -388,7 +369,6 @@ async def would_revoke(
 
     Raises:
         ValueError: As for the revocation; or neither a record nor a source is named.
-        RecordStoreError: If the store cannot be reached.
     """
     return await _retracted(memory, name, source, "This is a trial.", mode="dry_run")
 
@@ -398,14 +378,9 @@ async def revoke_again(memory: LongTermMemory, line: Written) -> None:
 
     Procedures are left alone: their versions have records of their own.
 
-    Args:
-        memory: It writes the records' scopes.
-        line: What `Revocation.written` gave.
-
     Raises:
         LookupError: If the record of the trace holds no revocation.
         ValueError: As for the revocation.
-        RecordStoreError: If the store cannot be reached.
     """
     reason, source = line.content["reason"], line.content.get("source")
     await _retracted(memory, line.id or None, source, reason, mode="repeat")

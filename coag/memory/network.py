@@ -371,11 +371,7 @@ class AssociativeStore(WrappedStore):
         return Associating(association=self.association, limits=self.limits)
 
     async def network(self, scope: str) -> SemanticNetwork:
-        """The network of a scope, as it is now.
-
-        Raises:
-            RecordStoreError: If the store cannot be read.
-        """
+        """The network of a scope, as it is now."""
         return self._network_in(await self._built(), scope)
 
     async def add(self, records: Sequence[Record]) -> list[str]:

@@ -69,7 +69,6 @@ class ProceduralMemory:
 
     Raises:
         ConfigurationError: If the file holds something else.
-        RecordStoreError: If the file cannot be read.
     """
 
     def __init__(
@@ -242,10 +241,6 @@ class ProceduralMemory:
         Rules that came by such a change are taken out, those that it took out come back. Where
         that cannot be done by rule, the text before the first such change holds again. Every
         version stays; done twice, it changes nothing.
-
-        Args:
-            records: Ids of the revoked records.
-            reason: Why.
 
         Raises:
             RecordStoreError: If it cannot be saved; nothing is changed then.

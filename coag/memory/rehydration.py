@@ -210,7 +210,6 @@ async def restore(memory: LongTermMemory, *names: str) -> tuple[Record, ...]:
     Raises:
         ConfigurationError: The memory has no dynamics.
         ValueError: A name is that of no record here, or its scope may not be written.
-        RecordStoreError: The store or the file of the dynamics cannot be reached.
     """
     dynamics = memory.dynamics
     if dynamics is None:

@@ -69,11 +69,7 @@ class Revocation:
     """Ids of waiting rewrites that were dropped."""
 
     def written(self, cycle: int = 0) -> tuple[Written, ...]:
-        """The records of the trace: what was revoked, then each procedure's version.
-
-        Args:
-            cycle: The agent's cycle, 0 outside of one.
-        """
+        """The records of the trace: what was revoked, then each procedure's version."""
         content = {
             "reason": self.reason,
             "records": list(self.records),
@@ -337,7 +333,6 @@ async def retracted(
         ValueError: If the reason is empty, neither a record nor a source is named, the name is no
             id, the record is another scope's, or the source is none of its origins, or stated
             nothing.
-        RecordStoreError: If something cannot be reached or written.
     """
     if not reason.strip():
         raise ValueError("The reason is empty; say why it is taken back.")

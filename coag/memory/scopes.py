@@ -95,11 +95,7 @@ def _named(whose: str, name: str) -> str:
 
 
 async def scopes_in(store: RecordStore) -> tuple[str, ...]:
-    """The scopes of all records of a store, each once.
-
-    Raises:
-        RecordStoreError: If the store cannot be reached.
-    """
+    """The scopes of all records of a store, each once."""
     found: dict[str, None] = {}
     async for records in store.scan():
         found |= dict.fromkeys(record.scope for record in records)

@@ -154,7 +154,6 @@ async def export_lines(
         dynamics: Where their dynamics are; it is only read. None leaves those out.
 
     Raises:
-        RecordStoreError: If the store or the dynamics cannot be read.
         ConfigurationError: If the settings of an owner of dynamics cannot be read.
         ValueError: If no scope or no kind is named.
     """
@@ -339,7 +338,6 @@ async def import_records(
     Raises:
         TransferError: If the file cannot be read, is no export, or has a line that holds no
             record. The records before it are stored; the message says how many these are.
-        RecordStoreError: If the store cannot be reached.
     """
     header = await asyncio.to_thread(_header_of, file)
     move = await asyncio.to_thread(_move_of, file, scope)

@@ -57,7 +57,6 @@ def intend(notes: Iterable[Record], intentions: Intentions) -> tuple[Intention, 
     Raises:
         ValueError: Too many intentions wait.
         ConfigurationError: A commitment without a time, and `intentions` has no embedder.
-        RecordStoreError: The file cannot be written.
     """
     return tuple(
         intentions.add(

@@ -156,7 +156,6 @@ class Intentions:
         Raises:
             ValueError: The text or the importance is out of bounds, or too many intentions wait.
             ConfigurationError: A context, and there is no embedder.
-            RecordStoreError: The file cannot be written.
         """
         if isinstance(trigger, InContext) and self._embedder is None:
             raise ConfigurationError(
@@ -331,9 +330,6 @@ class Intentions:
         Args:
             taker: Who asks; what another taker of this process was given is left out.
             kinds: The kinds of triggers.
-
-        Raises:
-            RecordStoreError: The file or the store cannot be read.
         """
         rows = self._file.rows("SELECT * FROM reminders WHERE owner = ?", self.owner)
         named = {row["record"] for row in rows if row["record"] is not None}

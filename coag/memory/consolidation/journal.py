@@ -49,12 +49,7 @@ class SleepPosition(Value):
 
 
 class SleepJournal:
-    """The journal of one owner.
-
-    Args:
-        file: Where it is.
-        owner: Whose.
-    """
+    """The journal of one owner."""
 
     def __init__(self, file: DynamicsFile, owner: str) -> None:
         self.file = file

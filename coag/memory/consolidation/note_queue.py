@@ -16,12 +16,7 @@ CREATE TABLE IF NOT EXISTS waiting_notes (
 
 
 class NoteQueue:
-    """The notes of one memory that wait for the reflector.
-
-    Args:
-        file: Where it is.
-        memory: Whose notes.
-    """
+    """The notes of one memory that wait for the reflector."""
 
     def __init__(self, file: DynamicsFile, memory: LongTermMemory) -> None:
         self.file = file

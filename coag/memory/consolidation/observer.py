@@ -114,9 +114,6 @@ class MemoryObserver:
         threshold: Tokens in the buffer from which on `observe` looks at it.
         run: The run that is written into the provenance of each note.
         episode: The stretch of experience that the notes belong to, e.g. a session.
-
-    Raises:
-        RecordStoreError: The file cannot be used.
     """
 
     def __init__(
@@ -143,11 +140,7 @@ class MemoryObserver:
         self._run = run
 
     def hear(self, *messages: HeardMessage) -> None:
-        """Puts messages into the buffer; one without a time was said now.
-
-        Raises:
-            RecordStoreError: The file cannot be written.
-        """
+        """Puts messages into the buffer; one without a time was said now."""
         now = self.memory.clock.now()
         timed = [
             one if one.at is not None else one.model_copy(update={"at": now}) for one in messages

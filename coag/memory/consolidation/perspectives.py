@@ -203,7 +203,6 @@ class PerspectiveObserver:
         Raises:
             ConfigurationError: A witness's memory is over another store than the events.
             ValueError: An event's text cannot be remembered.
-            RecordStoreError: The store cannot be used.
         """
         for one in witnesses:
             if one.memory.store is not self.events.store:
@@ -406,11 +405,7 @@ def min_trust(trust: Trust) -> Trust:
 
 
 def mark_perspectives(memory: LongTermMemory, ids: Sequence[str]) -> None:
-    """Notes in the states of these records that they are perspectives: they drift at half the rate.
-
-    Raises:
-        RecordStoreError: The file of the dynamics cannot be used.
-    """
+    """Notes in the states of these records that they are perspectives: they drift half as fast."""
     dynamics = memory.dynamics
     if dynamics is not None and ids:
         states = dynamics.states.get(list(ids))

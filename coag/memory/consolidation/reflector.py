@@ -138,9 +138,6 @@ async def reflect(
         least: Fewer new notes than this wait.
         most: Notes looked at in one run.
         dry_run: Whether to store nothing: the result has no records, only what would be looked at.
-
-    Raises:
-        RecordStoreError: The store or the file cannot be used.
     """
     waiting = _WaitingNotes(memory, file or file_of(memory))
     fresh = await waiting.first(most)

@@ -113,7 +113,6 @@ async def note_scope(
 
     Raises:
         ValueError: An entry cannot be remembered, or a record to derive from is not there.
-        RecordStoreError: The store cannot be used.
     """
     for one in entries:
         said = one.description or f"one of the {one.kind.casefold()}"
@@ -129,11 +128,7 @@ async def note_scope(
 
 
 async def scope_index(world: LongTermMemory) -> ScopeIndex:
-    """All that was noted to exist, by type, in the order in which it was first noted.
-
-    Raises:
-        RecordStoreError: The store cannot be reached.
-    """
+    """All that was noted to exist, by type, in the order in which it was first noted."""
     latest: dict[str, Record] = {}
     kept = await records_of_type(world.store, world.scope, MemoryKind.SEMANTIC, SCOPE_ENTRY)
     for record in kept:  # the newest first

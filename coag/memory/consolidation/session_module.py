@@ -122,9 +122,6 @@ class SessionModule:
     async def end(self, then: str) -> SessionEnd:
         """Ends the session, and begins the next one.
 
-        Args:
-            then: The next session's name.
-
         Raises:
             ValueError: The next session has no name, or that of this one.
             RecordStoreError: The store cannot be used; the session goes on, and can be ended again.

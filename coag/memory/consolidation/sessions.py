@@ -213,11 +213,7 @@ async def end_session(
 
 
 async def events_of(world: LongTermMemory, session: str) -> list[Record]:
-    """The events of a session, in order.
-
-    Raises:
-        RecordStoreError: The store cannot be reached.
-    """
+    """The events of a session, in order."""
     found = await _of_session(world, MemoryKind.EPISODIC, EVENT, session)
     return sorted(found, key=_place)
 
@@ -499,14 +495,8 @@ async def start_session(
 ) -> SessionStart:
     """What the next session begins with.
 
-    Args:
-        world: As for `end_session`.
-        witnesses: Whose recaps are shown.
-        recaps: How many of each, the last ones.
-
     Raises:
         ValueError: `recaps` is negative.
-        RecordStoreError: The store cannot be reached.
     """
     if recaps < 0:
         raise ValueError(f"recaps must not be negative, not {recaps!r}.")

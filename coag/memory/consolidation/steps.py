@@ -76,15 +76,7 @@ class SleepStep(Protocol):
 
 
 class SleepWork:
-    """What the steps of a sleep work with.
-
-    Args:
-        memory: Whose records.
-        dynamics: Its dynamics.
-        journal: For answers of models, and for marks.
-        model: Who is asked; None for nobody.
-        dry_run: Whether nothing will be written; then nobody is asked either.
-    """
+    """What the steps of a sleep work with."""
 
     def __init__(
         self,

@@ -81,15 +81,7 @@ class ThreadsAnswer(Value):
 async def threads_of(
     world: LongTermMemory, *, settled: bool = False
 ) -> tuple[NarrativeThread, ...]:
-    """The threads of a world as they stand, those touched last first.
-
-    Args:
-        world: Whose.
-        settled: Whether settled ones come too.
-
-    Raises:
-        RecordStoreError: The store cannot be reached.
-    """
+    """The threads of a world as they stand, those touched last first."""
     latest: dict[str, NarrativeThread] = {}
     kept = await records_of_type(
         world.store, world.scope, MemoryKind.SEMANTIC, NARRATIVE_THREAD, most=10_000
@@ -125,7 +117,6 @@ async def keep_threads(
 
     Raises:
         ValueError: A record to derive from is not there.
-        RecordStoreError: The store cannot be used.
     """
     before = {folded(one.title): one for one in await threads_of(world, settled=True)}
     kept: list[NarrativeThread] = []

@@ -224,14 +224,6 @@ def told_by(
     What happened is told in the words of the event. What the witness noticed and felt stands
     around it: by the traits that show most, the feeling towards those who took part, and the mood.
     The same event and witness give the same text.
-
-    Args:
-        name: The witness's.
-        text: What happened.
-        traits: The witness's personality.
-        mood: The witness's, then.
-        feelings: Towards those who took part, -1 to 1, by their names.
-        appraise: Says whether the event is good or bad; None for a list of words.
     """
     tone = tone_of(text, appraise)
     happened = in_first_person(" ".join(text.split()), name)

@@ -213,12 +213,6 @@ def schema_fit(
     """How a record fits the clusters of what is known; None where none are known yet.
 
     What fits none is kept better, the more so by the open; what fits one, worse.
-
-    Args:
-        vector: Of the record; where it is all zeros, nothing is known of it: None.
-        centroids: Of the clusters, by their ids.
-        settings: From which cosine on it fits, and what that means.
-        traits: Whose memory it is.
     """
     return schema_fits({"": vector}, centroids, settings, traits).get("")
 
@@ -294,11 +288,6 @@ def persona_proposals(
 
     Much warmth makes agreeable, much conflict the contrary; lively joy makes outgoing, gloom
     withdrawn; what stirs makes emotional, calm less so, and a little more conscientious.
-
-    Args:
-        states: Of the new episodic records since the last time; too few propose nothing.
-        traits: As they are.
-        settings: How many records, and the largest change.
     """
     how = settings.persona_drift
     if how is None or len(states) < how.records:

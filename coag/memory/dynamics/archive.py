@@ -79,9 +79,6 @@ class MemoryArchive:
     """The archived records of a file, of all owners: a record is the same for each of them.
 
     Whoever asks must check that the scope of what comes may be read.
-
-    Args:
-        file: Where they are.
     """
 
     def __init__(self, file: DynamicsFile) -> None:
@@ -116,13 +113,7 @@ class MemoryArchive:
             db.executemany(f"INSERT OR REPLACE INTO archive ({_COLUMNS}) VALUES ({marks})", rows)
 
     def get(self, owner: str, record: str, *, at: float, why: str = "") -> Record | None:
-        """What a record said, word for word; notes who read it, and when.
-
-        Args:
-            owner: Who reads.
-            record: Its id.
-            at: When, in POSIX seconds.
-            why: For what, in a few words.
+        """What a record said, word for word; notes who read it, why, and when (POSIX seconds).
 
         Raises:
             RecordStoreError: What is kept is damaged, or the file fails.
@@ -181,14 +172,7 @@ class MemoryArchive:
         beginning: str = "",
         batch: int = _MOST,
     ) -> Iterator[list[Record]]:
-        """All that is here in the order of the ids, some at a time.
-
-        Args:
-            kind: None for both.
-            scopes: Whose; None for everyone's.
-            beginning: Only ids that begin so.
-            batch: How many come at once, at most.
-        """
+        """All that is here in the order of the ids, some at a time."""
         conditions, values = (
             ["record > ?", "record >= ?", "record < ?"],
             [beginning, f"{beginning}g"],
@@ -208,12 +192,7 @@ class MemoryArchive:
     def entries(
         self, *, scopes: Sequence[str] | None = None, most: int = 100
     ) -> list[ArchiveEntry]:
-        """What was archived last, without unpacking it.
-
-        Args:
-            scopes: Whose records; None for everyone's.
-            most: At most so many.
-        """
+        """What was archived last, without unpacking it."""
         whose = "" if scopes is None else f"WHERE scope IN ({_marks(scopes)}) "
         query = f"{_ENTRIES} {whose}ORDER BY archived_at DESC, record LIMIT ?"
         return [_entry_of(row) for row in self.file.rows(query, *(scopes or ()), most)]

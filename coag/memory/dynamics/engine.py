@@ -58,7 +58,6 @@ class MemoryDynamics:
 
     Raises:
         ConfigurationError: There is no such preset, or VADER is not installed.
-        RecordStoreError: The file cannot be opened.
     """
 
     def __init__(
@@ -128,7 +127,6 @@ class MemoryDynamics:
 
         Raises:
             ValueError: The share is not between 0 and 1.
-            RecordStoreError: The file cannot be written.
         """
         return self._mood.feel(mood, share, self._now(), self.traits)
 
@@ -136,9 +134,6 @@ class MemoryDynamics:
         """Takes on some of the feeling of what somebody says, and gives the mood then.
 
         The more a text pleases or saddens, the more of it; without a mood in the settings, nothing.
-
-        Raises:
-            RecordStoreError: The file cannot be written.
         """
         if not self.settings.mood or self.appraise is None or not text.strip():
             return self.mood
@@ -159,12 +154,6 @@ class MemoryDynamics:
 
         If the file cannot be written, that is logged: the records are stored, and get their
         states when they are first recalled.
-
-        Args:
-            results: What was remembered.
-            said_by: The trust of who said each of them now.
-            store: Where they are.
-            read: What is in their texts; what is missing is read now.
         """
         records = list({one.record.id: one.record for one in results}.values())
         new = [one for one in results if one.new and not one.merged]
@@ -364,7 +353,6 @@ class MemoryDynamicsConfig(Value):
 
         Raises:
             ConfigurationError: Something that it names does not exist.
-            RecordStoreError: The file cannot be opened.
         """
         return MemoryDynamics(
             self.settings,

@@ -232,12 +232,7 @@ def _written(lines: Iterable[DynamicsLine]) -> list[str]:
 
 
 class DynamicsImport:
-    """The way of typed lines into a file of dynamics, but for what is archived.
-
-    Args:
-        file: Where to.
-        take: Whether what comes replaces what is there with another content.
-    """
+    """The way of typed lines into a file of dynamics, but for what is archived."""
 
     def __init__(self, file: DynamicsFile, *, take: bool = False) -> None:
         self._file = file

@@ -119,12 +119,7 @@ class DynamicsFile:
                 db.executemany(f"INSERT OR IGNORE INTO {table} VALUES (?)", rows)
 
     def add_columns(self, table: str, columns: Mapping[str, str]) -> None:
-        """Adds columns that a table of an older file lacks; not where it is only looked at.
-
-        Args:
-            table: Its name.
-            columns: Their names, with what SQLite is to know of them, as `REAL DEFAULT 0.0`.
-        """
+        """Adds columns that a table of an older file lacks; not where it is only looked at."""
         if self._read_only:
             return
         with self.transaction() as db:

@@ -41,13 +41,7 @@ def neutral_stability(settings: MemoryDynamicsSettings) -> float:
 def stability_of(
     strength: float, settings: MemoryDynamicsSettings, *, flashbulb: bool = False
 ) -> float:
-    """Days of stability with which a record of this encoding strength begins.
-
-    Args:
-        strength: 0..1; the neutral one gives `neutral_stability`.
-        settings: Retention, floor and ceiling.
-        flashbulb: Whether it lasts five times as long.
-    """
+    """Days of stability with which a record of this encoding strength begins."""
     neutral = neutral_stability(settings)
     share = (1 + _BY_STRENGTH * strength) / (1 + _BY_STRENGTH * NEUTRAL_STRENGTH)
     ceiling = (settings.forgetting or Forgetting()).ceiling

@@ -44,13 +44,7 @@ _LEAST_ACTIVATION = 1e-3
 
 
 class RecordLinks:
-    """The links of one owner: pairs of records with a weight, 0..1, the same from both ends.
-
-    Args:
-        file: Where they are.
-        owner: Whose they are; those of others are neither seen nor changed.
-        settings: How they grow and weaken.
-    """
+    """The links of one owner: pairs of records with a weight, 0..1, the same from both ends."""
 
     def __init__(self, file: DynamicsFile, owner: str, settings: Links | None = None) -> None:
         self.file = file
@@ -227,13 +221,6 @@ async def with_linked(
     Activation begins at the best hits, each by its score in proportion to the best one. A record
     that the search did not find comes in where its activation is high enough; the filter, the
     scopes and the kind of the search hold for it, too.
-
-    Args:
-        hits: What the search found, best first.
-        search: What was asked.
-        store: Where the records are; further ones are fetched from it by their ids.
-        links: What ties the records.
-        vectors: Those at hand, for how much a further record has to do with the query.
     """
     settings = links.settings
     if not hits or hits[0].score <= 0.0:

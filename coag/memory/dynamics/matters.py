@@ -59,12 +59,7 @@ Standing = Mapping[str, Mapping[str, float]]
 
 
 class Matters:
-    """What one owner knows of records that say otherwise.
-
-    Args:
-        file: Where it is kept.
-        owner: Whose it is.
-    """
+    """What one owner knows of records that say otherwise."""
 
     def __init__(self, file: DynamicsFile, owner: str) -> None:
         self.file = file
@@ -92,11 +87,6 @@ class Matters:
         """Notes statements, in their order: of two that say otherwise one yields.
 
         That is the earlier one, unless it is trusted more.
-
-        Args:
-            statements: What is said.
-            standing: See `standing`.
-            known: Records by id; one that is not there is not compared.
         """
         known = {**known, **{one.record.id: one.record for one in statements}}
         heads = {matter: dict(times) for matter, times in standing.items()}
@@ -151,9 +141,7 @@ class Matters:
     ) -> Callable[[], None]:
         """Looks up what was said before of the same; what it gives notes what yields.
 
-        Args:
-            said: Records with the trust of who says each, and when, in POSIX seconds, in order.
-            store: Where they are.
+        Of each record comes the trust of who says it, and when, in POSIX seconds, in order.
         """
         statements = [
             SaidRecord(record, min(trust, trust_of(record), key=rank_of), at)

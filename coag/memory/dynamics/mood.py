@@ -23,13 +23,7 @@ CREATE TABLE IF NOT EXISTS moods (
 
 
 class MoodState:
-    """The mood of one owner, kept in the file.
-
-    Args:
-        file: Where it is.
-        owner: Whose it is.
-        half_life: Days in which half of the way back to the baseline is gone.
-    """
+    """The mood of one owner, kept in the file."""
 
     def __init__(self, file: DynamicsFile, owner: str, half_life: float) -> None:
         self.file = file

@@ -39,13 +39,7 @@ class PersonaVersion(Value):
 
 
 class Persona:
-    """The versions of one owner's personality.
-
-    Args:
-        file: Where they are.
-        owner: Whose they are.
-        initial: With what it begins.
-    """
+    """The versions of one owner's personality."""
 
     def __init__(self, file: DynamicsFile, owner: str, initial: Traits) -> None:
         self.file = file
@@ -108,12 +102,7 @@ class Persona:
             return self.put(self._proposal(version).model_copy(update={"state": "refused"}))
 
     def roll_back(self, version: int, *, at: float, reason: str = "") -> PersonaVersion:
-        """Makes the traits of an earlier version hold again, as a new version.
-
-        Args:
-            version: Which; 0 for those of the settings.
-            at: POSIX seconds.
-            reason: Why, in one sentence.
+        """Makes an earlier version, 0 for the settings', hold again, as a new one; `at` in POSIX s.
 
         Raises:
             LookupError: There is no such version, or it never held.

@@ -82,14 +82,7 @@ def rivals(
     vectors: Mapping[str, NDArray[np.float32] | Sequence[float]],
     settings: MemoryDynamicsSettings,
 ) -> tuple[str, ...]:
-    """Records that were found but not kept, and are alike to one that was; the likest first.
-
-    Args:
-        kept: Ids of what recall returns.
-        others: Ids of what was found beside it.
-        vectors: By id, of any length above 0; a record without one has no rivals, and is none.
-        settings: How alike, and how many at most.
-    """
+    """Records that were found but not kept, and are alike to one that was; the likest first."""
     how = settings.retrieval_induced_forgetting
     chosen = set(kept)
     left = [one for one in dict.fromkeys(others) if one in vectors and one not in chosen]

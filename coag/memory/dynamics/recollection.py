@@ -50,10 +50,7 @@ class Recollected:
 class Recollection:
     """What the dynamics of one owner do in the course of one recall.
 
-    Args:
-        dynamics: Whose.
-        query: What is looked for.
-        may_come: Whether a record may come unasked: its scope may be read, and it holds.
+    `may_come` says whether a record may come unasked: its scope may be read, and it holds.
     """
 
     def __init__(
@@ -122,14 +119,7 @@ class Recollection:
         others: Sequence[RecalledRecord],
         store: RecordStore,
     ) -> Recollected:
-        """Does what a recall does to memory, and says what there is to say.
-
-        Args:
-            recalled: All that is returned, in order; what only contradicts is not used by that.
-            kept: What was chosen.
-            others: What was found and not chosen, best first.
-            store: Where the records are.
-        """
+        """Does what a recall does to memory, and says what there is to say."""
         own = [hit for hit in kept if hit.record.id in self._states]
         beside = [hit for hit in others if hit.record.id in self._states]
         names = [hit.record.id for hit in own]

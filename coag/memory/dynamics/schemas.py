@@ -32,12 +32,7 @@ _MOST_IDS = 500
 
 
 class SchemaClusters:
-    """The clusters of one owner.
-
-    Args:
-        file: Where they are.
-        owner: Whose they are.
-    """
+    """The clusters of one owner."""
 
     def __init__(self, file: DynamicsFile, owner: str) -> None:
         self.file = file
@@ -59,10 +54,6 @@ class SchemaClusters:
         self, vectors: NDArray[np.float32], similarity: float
     ) -> tuple[list[str], list[tuple[int, int, NDArray[np.float32]]]]:
         """Which cluster each record joins, and the clusters as they would be; writes nothing.
-
-        Args:
-            vectors: Unit vectors, one row a record; a row of zeros joins none.
-            similarity: The least cosine to join.
 
         Returns:
             Ids, empty for none, and the clusters for `put`.

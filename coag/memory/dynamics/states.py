@@ -112,12 +112,7 @@ def days_since(then: float, now: float) -> float:
 
 
 class RecordStates:
-    """The states of one owner.
-
-    Args:
-        file: Where they are.
-        owner: Whose they are; those of others are neither seen nor touched.
-    """
+    """The states of one owner."""
 
     def __init__(self, file: DynamicsFile, owner: str) -> None:
         self.file = file

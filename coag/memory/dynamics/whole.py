@@ -154,12 +154,7 @@ class StoreWithArchive(WrappedStore):
         return back
 
     async def bring_back_for(self, statements: Sequence[Record], also: Iterable[str] = ()) -> None:
-        """Puts back what new statements say again, or may take the place of, before their writing.
-
-        Args:
-            statements: What is to be written.
-            also: Ids of further records that it names.
-        """
+        """Puts back what new statements say again or may replace, before they are written."""
         if not self.archive.empty:
             ids = [record.id for record in statements]
             await self.bring_back([*ids, *also, *self.archive.current_on(statements)])
