@@ -20,10 +20,9 @@ from .activities import (
     Step,
     Wait,
 )
-from .clocks import ScaledClock, ToolClock, VirtualClock
+from .calls import CallOrigin, SignalLog, calling, current_call
+from .catalogue import ToolRefusedError
 from .connection import ToolConnection, ToolConnectionError
-from .lineage import CallOrigin, calling, current_call
-from .listeners import SchedulerStoppedError
 from .manual import Manual, parse_manual, render_manual
 from .mcp_connection import McpToolConnection
 from .module import SituatedModule
@@ -47,17 +46,15 @@ from .records import (
     call_name,
     parts_of,
 )
-from .scheduler import ActivityScheduler
+from .scheduler import ActivityMind, ActivityScheduler, StepDelayedError
 from .serving import serve_http, serve_stdio
-from .signal_log import SignalLog
-from .steps import ActivityMind, StepDelayedError
 from .store import RUNS_NAME, STORE_NAME, ActivityStore, activity_in
 from .store_file import ActivityStoreError
 from .store_inboxes import Delivery
 from .store_postgres import WorkerLeaseError, is_database
 from .tool import EnhancedTool, internal_operation, observable, signal
-from .trust import ToolRefusedError
-from .workspace import InProcessConnection, Workspace
+from .transitions import SchedulerStoppedError
+from .workspace import InProcessConnection, ScaledClock, ToolClock, VirtualClock, Workspace
 
 __all__ = [
     "DELEGATED",

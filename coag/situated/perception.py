@@ -16,15 +16,14 @@ from typing import Any
 from coag.errors import ConfigurationError, UnknownNameError
 from coag.schema import Clock, Reconciliation, SystemClock
 
-from .catalogue import ToolCatalogue
+from .calls import CallOrigin, calling
+from .catalogue import ToolCatalogue, ToolRefusedError
 from .connection import ToolConnection, ToolConnectionError, ask
-from .delivering import InboxWriter
-from .lineage import CallOrigin, calling
 from .manual import Manual
+from .percepts import InboxWriter
 from .pulling import ServerPuller, ToolPerceptionSettings
 from .records import Acknowledgement, PropertyReading, ToolDescription
 from .store import ActivityStore
-from .trust import ToolRefusedError
 
 
 class ToolPerception:

@@ -16,7 +16,7 @@ from pydantic import Field
 from coag.schema import Value
 
 from .connection import ToolConnection, ToolConnectionError, ask
-from .delivering import InboxWriter, as_new, epoch_of, number_of
+from .percepts import InboxWriter, as_new, epoch_of, number_of
 from .records import Cursor, PropertyReading, SignalPage
 from .store import ActivityStore
 

@@ -25,7 +25,7 @@ from coag.mcp import (
     sdk,
 )
 
-from .lineage import CallOrigin, calling, lineage_of
+from .calls import CallOrigin, calling, lineage_of
 from .operations import OperationFailedError
 from .records import (
     CATALOGUE_URI,

@@ -55,9 +55,8 @@ from coag._util.text import in_a_line
 from coag.errors import ConfigurationError, StateError
 from coag.schema import Reconciliation
 
-from .fields import Fields, FieldType, ValueType
 from .manual import render_manual
-from .operations import DeclaredOperation, declared_operation
+from .operations import DeclaredOperation, Fields, FieldType, ValueType, declared_operation
 from .records import (
     NAME,
     SIGNAL_NAME,

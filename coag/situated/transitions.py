@@ -1,17 +1,233 @@
-"""What is stored when an activity goes from one state into another: one transaction each."""
+"""What a scheduler holds of activities, and what is stored when one goes into another state.
+
+It holds which is next, who waits for whom and until when, and who wants to know how they go on.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+import heapq
+import itertools
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
+from coag.errors import CoagError
 from coag.schema import Clock
 
-from .activities import Activity, ActivityEnd, ActivityState, OnActivity, Wait
-from .listeners import Listeners
-from .queues import Parked
+from .activities import (
+    Activity,
+    ActivityEnd,
+    ActivityState,
+    OnActivity,
+    Wait,
+    end_percept,
+    ends_wait,
+    time_out_percept,
+)
 from .store import ActivityStore
 from .store_inboxes import Delivery
-from .waking import end_percept, ends_wait, time_out_percept
+
+
+class SchedulerStoppedError(CoagError):
+    """The end of an activity was waited for, and the scheduler stopped before."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The scheduler stopped before the activity ended. It is stored, and goes on with the "
+            "next scheduler of this store."
+        )
+
+
+class Listeners:
+    """Those who wait for the end of an activity, and those who watch all activities."""
+
+    def __init__(self) -> None:
+        self._endings: defaultdict[str, list[asyncio.Future[Activity]]] = defaultdict(list)
+        self._watchers: list[Callable[[Activity], None]] = []
+        self._closed: Exception | None = None
+
+    def __bool__(self) -> bool:
+        return bool(self._watchers)
+
+    def watch(self, callback: Callable[[Activity], None]) -> Callable[[], None]:
+        """Calls back with each activity that has changed, until what is returned is called."""
+        self._watchers.append(callback)
+        return lambda: self._watchers.remove(callback)
+
+    def changed(self, activity: Activity) -> None:
+        """Tells those who watch, in the next turn of the loop: they may call the scheduler."""
+        for callback in self._watchers:
+            asyncio.get_running_loop().call_soon(callback, activity)
+
+    @property
+    def awaited(self) -> list[str]:
+        """The activities whose end is waited for."""
+        return list(self._endings)
+
+    async def end_of(self, activity_id: str) -> Activity:
+        """Waits for the end of an activity."""
+        if self._closed is not None:
+            raise self._closed
+        future: asyncio.Future[Activity] = asyncio.get_running_loop().create_future()
+        self._endings[activity_id].append(future)
+        return await future
+
+    def ended(self, activity: Activity) -> None:
+        """Tells those who wait for the end of this activity."""
+        for future in self._endings.pop(activity.id, ()):
+            if not future.done():
+                future.set_result(activity)
+
+    def close(self, error: Exception) -> None:
+        """Tells all who wait for an end, now or later, that there will be none."""
+        self._closed = error
+        for futures in self._endings.values():
+            for future in futures:
+                if not future.done():
+                    future.set_exception(error)
+        self._endings.clear()
+
+
+_PATIENCE = 50
+"""By how many steps of others one is passed over at most, for each priority that it is lower."""
+_STALE = 64
+"""So many deadlines that hold no more are kept at least before the heap is made again."""
+
+
+class ReadyQueue:
+    """Activities that are ready: by priority, then first come; none waits for ever.
+
+    Each priority counts as 50 steps: a lower one runs before a higher one that became ready more
+    than 50 steps later for each step between them.
+    """
+
+    def __init__(self) -> None:
+        self._heap: list[tuple[int, int, str]] = []
+        self._entries: dict[str, int] = {}
+        self._order = itertools.count()
+        self._served = 0
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def push(self, activity: str, priority: int) -> None:
+        """Puts an activity in, once."""
+        if activity in self._entries:
+            return
+        order = next(self._order)
+        self._entries[activity] = order
+        heapq.heappush(self._heap, (self._served - priority * _PATIENCE, order, activity))
+
+    def pop(self) -> str:
+        """Takes the next one out; there must be one."""
+        while True:
+            _, order, activity = heapq.heappop(self._heap)
+            if self._entries.get(activity) == order:
+                del self._entries[activity]
+                self._served += 1
+                return activity
+
+    def remove(self, activity: str) -> None:
+        """Takes an activity out, if it is in."""
+        self._entries.pop(activity, None)
+
+
+class Resting:
+    """Activities whose step raised, until they are ready again."""
+
+    def __init__(self) -> None:
+        self._timers: dict[str, asyncio.TimerHandle] = {}
+
+    def add(
+        self, activity: str, seconds: float, ready: Callable[[str, int], None], priority: int
+    ) -> None:
+        """Calls back with an activity and its priority after so long."""
+        loop = asyncio.get_running_loop()
+        self._timers[activity] = loop.call_later(seconds, ready, activity, priority)
+
+    def end(self, activity: str) -> None:
+        """Calls back no more for an activity."""
+        if (timer := self._timers.pop(activity, None)) is not None:
+            timer.cancel()
+
+    def clear(self) -> None:
+        """Calls back no more."""
+        for activity in list(self._timers):
+            self.end(activity)
+
+
+@dataclass(slots=True)
+class Parked:
+    """What is held of a blocked activity; the rest is in the store."""
+
+    priority: int
+    awaited: str | None = None
+    """The activity whose end it waits for."""
+    deadline: float | None = None
+    """Seconds since 1970, UTC."""
+    seen: int = 0
+    """The number of the last entry of its inbox that was found not to end its wait."""
+
+
+class WaitIndex:
+    """Blocked activities, by whom they wait for, and a heap of their deadlines."""
+
+    def __init__(self) -> None:
+        self._parked: dict[str, Parked] = {}
+        self._waiters: defaultdict[str, dict[str, None]] = defaultdict(dict)
+        self._deadlines: list[tuple[float, str]] = []
+
+    def __len__(self) -> int:
+        return len(self._parked)
+
+    def get(self, activity: str) -> Parked | None:
+        """What is held of a blocked activity; None for one that is not blocked."""
+        return self._parked.get(activity)
+
+    def add(self, activity: str, parked: Parked) -> None:
+        """Takes a blocked activity in."""
+        self._parked[activity] = parked
+        if parked.awaited is not None:
+            self._waiters[parked.awaited][activity] = None
+        if parked.deadline is not None:
+            heapq.heappush(self._deadlines, (parked.deadline, activity))
+
+    def remove(self, activity: str) -> Parked | None:
+        """Takes an activity out, and gives what was held; None if it was not blocked."""
+        parked = self._parked.pop(activity, None)
+        if parked is not None and parked.awaited is not None:
+            waiters = self._waiters[parked.awaited]
+            del waiters[activity]
+            if not waiters:
+                del self._waiters[parked.awaited]
+        if len(self._deadlines) > 2 * len(self._parked) + _STALE:
+            self._deadlines = [entry for entry in self._deadlines if self._holds(entry)]
+            heapq.heapify(self._deadlines)
+        return parked
+
+    def waiters(self, awaited: str) -> list[str]:
+        """The activities that wait for the end of this one."""
+        return list(self._waiters.get(awaited, ()))
+
+    def due(self, now: float) -> list[str]:
+        """The activities whose deadline has passed, the oldest first; each is given once."""
+        found: dict[str, None] = {}
+        while self._deadlines and self._deadlines[0][0] <= now:
+            entry = heapq.heappop(self._deadlines)
+            if self._holds(entry):
+                found[entry[1]] = None
+        return list(found)
+
+    def next_deadline(self) -> float | None:
+        """When the next deadline is, in seconds since 1970; None if there is none."""
+        while self._deadlines and not self._holds(self._deadlines[0]):
+            heapq.heappop(self._deadlines)
+        return self._deadlines[0][0] if self._deadlines else None
+
+    def _holds(self, entry: tuple[float, str]) -> bool:
+        parked = self._parked.get(entry[1])
+        return parked is not None and parked.deadline == entry[0]
 
 
 class Transitions:

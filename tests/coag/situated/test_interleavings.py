@@ -27,7 +27,7 @@ from coag.situated import (
     Step,
     Wait,
 )
-from coag.situated.waking import ends_wait
+from coag.situated.activities import ends_wait
 
 WORKERS = 2
 SIGNALS = ("pump.ready", "pump.stopped")

@@ -38,8 +38,8 @@ from coag.situated import (
     StepDelayedError,
     Wait,
 )
-from coag.situated.percepts import FLOOD
-from coag.situated.queues import Parked, ReadyQueue, WaitIndex
+from coag.situated.records import FLOOD
+from coag.situated.transitions import Parked, ReadyQueue, WaitIndex
 
 
 class Stage:

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coag.situated import ActivityStore, OperationDescription, ToolDescription, ToolRefusedError
-from coag.situated.trust import Pins, owned_tools, safe_description, safe_text
+from coag.situated.catalogue import Pins, owned_tools, safe_description, safe_text
 
 
 def tool(id: str = "bell", description: str = "Rings.") -> ToolDescription:
