@@ -32,10 +32,6 @@ def long_run(folder: Path, cycles: int) -> RunFolder:
     The trace of a scripted robot is taken apart into its cycles, and those in which it acts in
     the world are repeated. Numbers of cycles, turns and ids go on; texts and times are those of
     the original.
-
-    Args:
-        folder: The folder of logs; made if it is not there.
-        cycles: How many cycles, at least 1.
     """
     with tempfile.TemporaryDirectory() as place:
         original = asyncio.run(_played(Path(place)))

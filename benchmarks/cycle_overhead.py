@@ -18,8 +18,6 @@ import argparse
 import asyncio
 import json
 import logging
-import os
-import platform
 import tempfile
 import time
 from collections.abc import Sequence
@@ -30,6 +28,7 @@ from typing import Any
 from autogen_core import EVENT_LOGGER_NAME
 from overhead import BASELINE, FULL, TASK, WITHOUT_RECALL, Contender, contenders, window
 
+from benchmarks._machine import machine
 from coag.store import WordLlamaEmbedder
 
 MARKS = (10, 100, 1_000)
@@ -156,19 +155,15 @@ async def main() -> None:
     marks = [mark for mark in MARKS if mark < options.actions] + [options.actions]
     known = contenders(Path())
     names = [name for name in known if any(word in name for word in options.only)]
-    machine = (
-        f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}, "
-        f"Python {platform.python_version()}, {platform.system()} {platform.machine()}"
-    )
     await measure(names, WARM_UP, [WARM_UP])
     repeats = [await measure(names, options.actions, marks) for _ in range(options.repeats)]
     costs = middle(repeats)
     if options.json:
-        figures: dict[str, Any] = {"machine": machine, "measures": MEASURES, "costs": costs}
+        figures: dict[str, Any] = {"machine": machine(), "measures": MEASURES, "costs": costs}
         figures |= {"growth": flatness(costs), "repeats": repeats}
         print(json.dumps(figures, indent=2))
         return
-    print(f"{options.actions:,} actions, {options.repeats} repeat(s); {machine}")
+    print(f"{options.actions:,} actions, {options.repeats} repeat(s); {machine()}")
     for at in range(len(MEASURES)):
         print_table(costs, at)
     print_verdicts(costs)

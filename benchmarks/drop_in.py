@@ -15,8 +15,6 @@ import argparse
 import asyncio
 import json
 import logging
-import os
-import platform
 import sys
 from collections.abc import Sequence
 from statistics import median
@@ -32,6 +30,8 @@ from overhead import (
     long_conversations,
     memory_of,
 )
+
+from benchmarks._machine import machine
 
 MARKS = (10, 500, 2_000)
 TOOL = "one tool call"
@@ -176,15 +176,11 @@ async def main() -> None:
         tool = next(situation for situation in SITUATIONS if situation.title == TOOL)
         print(json.dumps(await memory_of(options.memory_of, tool, options.turns)))
         return
-    machine = (
-        f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}, "
-        f"Python {platform.python_version()}, {platform.system()} {platform.machine()}"
-    )
     figures = await measure(options.turns, options.repeats)
     if options.json:
-        print(json.dumps({"machine": machine, **figures}, indent=2))
+        print(json.dumps({"machine": machine(), **figures}, indent=2))
         return
-    print(f"{options.turns:,} turns, {options.repeats} repeat(s); {machine}")
+    print(f"{options.turns:,} turns, {options.repeats} repeat(s); {machine()}")
     for title, of_turns in figures["turns"].items():
         print_turns(title, of_turns)
     print_rest(figures, options.turns)

@@ -18,8 +18,6 @@ import argparse
 import asyncio
 import json
 import logging
-import os
-import platform
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -31,6 +29,7 @@ from autogen_core import EVENT_LOGGER_NAME
 from autogen_core.models import CreateResult, LLMMessage
 from overhead import TASK, InstantModel
 
+from benchmarks._machine import machine
 from coag import CoagAgent
 from coag.agent import runs as _runs  # nothing of the agent is replaced but where its records go
 from coag.proof import diagnose, verify
@@ -65,11 +64,7 @@ class NoTrace(MemoryTrace):
 
 
 class SlowModel(InstantModel):
-    """Answers after a while.
-
-    Args:
-        seconds: How long it takes.
-    """
+    """Answers after a while."""
 
     component_provider_override = "tracing.SlowModel"
 
@@ -272,16 +267,12 @@ def parse() -> argparse.Namespace:
 async def main() -> None:
     """Measures and prints."""
     options = parse()
-    machine = (
-        f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}, "
-        f"Python {platform.python_version()}, {platform.system()} {platform.machine()}"
-    )
     figures = {
         "No latency, full": summary(await cycles(0.0, "full", options.actions)),
         "No latency, compact": summary(await cycles(0.0, "compact", options.actions)),
         "A model of 100 ms, compact": summary(await cycles(0.1, "compact", options.slow)),
     }
-    result: dict[str, Any] = {"machine": machine, "cycles": figures}
+    result: dict[str, Any] = {"machine": machine(), "cycles": figures}
     count, size, seconds = 0, 0.0, dict[str, float]()
     with tempfile.TemporaryDirectory() as place:
         if options.records:
@@ -294,7 +285,7 @@ async def main() -> None:
     if options.json:
         print(json.dumps(result, indent=2))
         return
-    print(f"{options.actions:,} and {options.slow:,} actions; {machine}")
+    print(f"{options.actions:,} and {options.slow:,} actions; {machine()}")
     for title, of in figures.items():
         print_cycles(title, of)
     print_verdicts(figures)

@@ -18,10 +18,10 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import os
-import platform
 from collections.abc import Mapping
 from typing import Any
+
+from benchmarks._machine import machine
 
 from .checkpoints import checkpoints
 from .steps import PEAKS, grown, growth, peaks, steps
@@ -51,12 +51,8 @@ def main() -> None:
     if options.peak_of:
         print(asyncio.run(grown(options.peak_of, options.turns, options.things[0])))
         return
-    machine = (
-        f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}, "
-        f"Python {platform.python_version()}, {platform.system()} {platform.machine()}"
-    )
     size, kept = checkpoints(options.rounds)
-    figures: dict[str, Any] = {"machine": machine, "bytes": size, "checkpoints": kept}
+    figures: dict[str, Any] = {"machine": machine(), "bytes": size, "checkpoints": kept}
     figures["growth"] = asyncio.run(growth(options.turns))
     figures["peaks"] = peaks(options.turns, options.things[0])
     figures["steps"] = steps(options.things)

@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from statistics import median
 from typing import Any
 
-from benchmarks._peak import peak
+from benchmarks._machine import peak
 from coag.awareness import (
     AwarenessEngine,
     ConversationAdapter,

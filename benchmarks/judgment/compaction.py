@@ -132,11 +132,6 @@ MEASURES = ("wasted", "met", "actions", "calls", "tokens", "seconds", "success")
 class Compaction:
     """The runs of one folder.
 
-    Args:
-        folder: Where they are stored; what is there is not played again.
-        model: A model spec; None for the scripted model.
-        depth: Of the agent.
-
     Raises:
         ConfigurationError: The folder is of another model or depth.
     """

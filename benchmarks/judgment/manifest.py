@@ -128,12 +128,7 @@ FIVE = ("research", "build", "monitor", "people", "media")
 
 
 def capabilities(seed: int, *, shuffled: bool = True) -> list[dict[str, Any]]:
-    """All of them, with expectations drawn by a seed.
-
-    Args:
-        seed: Of the expectations and the order.
-        shuffled: Whether their order says nothing of their fields.
-    """
+    """All of them, with expectations drawn by a seed."""
     draw = random.Random(f"capabilities {seed}")
     made = [
         {

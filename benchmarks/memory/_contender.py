@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
+
+from coag.schema import MemoryKind, Provenance, Record, Trust, record_id
 
 _T = TypeVar("_T")
 
@@ -60,3 +64,52 @@ class Looped:
     def end(self) -> None:
         """Closes the loop."""
         self._loop.close()
+
+
+class SetClock:
+    """A clock that shows what it was set to."""
+
+    def __init__(self, at: datetime) -> None:
+        self.at = at
+
+    def now(self) -> datetime:
+        """What it was set to."""
+        return self.at
+
+    def monotonic(self) -> float:
+        """Seconds that truly pass."""
+        return time.monotonic()
+
+
+def said_by(source: str, *, run: str = "", activity: str = "", trusted: bool = True) -> Provenance:
+    """Where a message comes from."""
+    return Provenance(
+        run=run,
+        activity=activity,
+        cycle=0,
+        source=source,
+        source_kind="message",
+        trust=Trust.USER if trusted else Trust.UNTRUSTED,
+    )
+
+
+def record_of(
+    scope: str,
+    text: str,
+    at: datetime,
+    source: str = "user",
+    *,
+    kind: MemoryKind = MemoryKind.EPISODIC,
+    name: str = "",
+    **further: Any,
+) -> Record:
+    """Something that was said as a record; a name makes it another one than the text alone."""
+    return Record(
+        id=record_id(kind, scope, f"{name} {text}" if name else text),
+        kind=kind,
+        text=text,
+        scope=scope,
+        created_at=at,
+        provenance=said_by(source),
+        **further,
+    )

@@ -20,11 +20,7 @@ _LANGMEM = "LangMem's store"
 
 
 class WithDetails:
-    """A memory that sees only texts, with what else is known put into the text.
-
-    Args:
-        memory: Which takes them in.
-    """
+    """A memory that sees only texts, with what else is known put into the text."""
 
     def __init__(self, memory: Findable) -> None:
         self._memory = memory

@@ -14,20 +14,22 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from benchmarks._machine import peak
 from coag.memory import LongTermMemory, ToRemember
 from coag.memory.consolidation import sleep
 from coag.memory.dynamics import DYNAMICS_FILE, MemoryDynamics, MemoryDynamicsSettings
-from coag.schema import MemoryKind, Provenance, Trust
+from coag.schema import MemoryKind
 from coag.store import InMemoryStore, open_store
 
-from ._contender import Looped
+from ._contender import Looped, said_by
 from ._metrics import percentile
-from ._phases import BATCH, NEAREST, peak_mb
+from ._phases import BATCH, NEAREST
 from ._phrases import record_question, record_text
 from ._printing import machine, print_table, progress
 
 MEMORIES = ("plain", "assistant", "companion")
 _SCOPE = "cost"
+_ORIGIN = said_by("the user", run="cost")
 _SINGLY = 100
 
 
@@ -92,9 +94,9 @@ class _Costed(Looped):
         """Sleeps; the seconds it takes, and what it adds to the peak of the process."""
         if self.memory.dynamics is None:
             return 0.0, 0.0
-        before, began = peak_mb(), time.perf_counter()
+        before, began = peak(), time.perf_counter()
         self.run(sleep(self.memory))
-        return time.perf_counter() - began, peak_mb() - before
+        return time.perf_counter() - began, peak() - before
 
     def close(self) -> None:
         """Lets go of it."""
@@ -177,13 +179,3 @@ def _print(costs: Sequence[Cost], records: int) -> None:
         for one in costs
     ]
     print_table(heads, rows)
-
-
-_ORIGIN = Provenance(
-    run="cost",
-    activity="",
-    cycle=0,
-    source="the user",
-    source_kind="message",
-    trust=Trust.USER,
-)

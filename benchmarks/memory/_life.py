@@ -21,10 +21,10 @@ from typing import Any, Protocol
 from coag.memory import LongTermMemory, ToRemember
 from coag.memory.consolidation import sleep
 from coag.memory.dynamics import MemoryDynamics, MemoryDynamicsSettings
-from coag.schema import MemoryKind, Mood, Provenance, Record, Trust, estimate_tokens
+from coag.schema import MemoryKind, Mood, Record, estimate_tokens
 from coag.store import InMemoryStore, open_store
 
-from ._contender import Contender, Findable, Item, Looped
+from ._contender import Contender, Findable, Item, Looped, SetClock, said_by
 from ._metrics import mean
 from ._printing import progress
 from ._year import BEGIN, DailyQuestion, Day, Note, Sort, Year
@@ -84,29 +84,12 @@ class Living(Protocol):
         ...
 
 
-class _Calendar:
-    """A clock that stands where the life is."""
-
-    def __init__(self) -> None:
-        self.at = BEGIN
-
-    def now(self) -> datetime:
-        return self.at
-
-    def monotonic(self) -> float:
-        return time.monotonic()
-
-
 class OurLife(Looped):
-    """Our memory in RAM, with dynamics or without.
-
-    Args:
-        settings: The dynamics; None for a memory that has none.
-    """
+    """Our memory in RAM, with dynamics or without."""
 
     def __init__(self, settings: MemoryDynamicsSettings | None) -> None:
         super().__init__()
-        self._clock = _Calendar()
+        self._clock = SetClock(BEGIN)
         self._store = InMemoryStore()
         made = None if settings is None else MemoryDynamics(settings, owner=_SCOPE)
         self._dynamics = made
@@ -162,12 +145,7 @@ class OurLife(Looped):
 
 
 class OthersLife:
-    """Another memory through a life.
-
-    Args:
-        memory: Which.
-        folder: Where it rests.
-    """
+    """Another memory through a life."""
 
     def __init__(self, memory: Findable, folder: Path) -> None:
         self._memory = memory
@@ -344,15 +322,7 @@ def _live(job: tuple[LifeContender, int], days: int, held_out: bool) -> Life:
 
 def _wish(note: Note) -> ToRemember:
     kind = MemoryKind.EPISODIC if note.sort in (Sort.EVENT, Sort.JUNK) else MemoryKind.SEMANTIC
-    trust = Trust.USER if note.trusted else Trust.UNTRUSTED
-    origin = Provenance(
-        run="life",
-        activity=note.name,
-        cycle=0,
-        source=note.source,
-        source_kind="message",
-        trust=trust,
-    )
+    origin = said_by(note.source, run="life", activity=note.name, trusted=note.trusted)
     return ToRemember(kind=kind, text=note.text, provenance=origin, metadata={"turn": note.name})
 
 

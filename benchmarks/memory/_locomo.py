@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from coag.memory import LongTermMemory, Remembered
 from coag.memory.dynamics import DYNAMICS_FILE, MemoryDynamics
-from coag.schema import Event, MemoryKind, Provenance, Record, Trust, record_id
+from coag.schema import Event, MemoryKind, Record
 from coag.store import DEFAULT_RANKING, Embedder, Ranking, RecordStore, open_store
 
-_T = TypeVar("_T")
+from ._contender import Looped, record_of
+
 _SCOPE = "locomo"
 
 
@@ -22,20 +22,12 @@ def turn_record(name: str, text: str, metadata: Mapping[str, Any]) -> Record:
     words = f"{text} {metadata.get('caption') or ''}".strip()
     at = metadata.get("date_iso")
     moment = datetime.fromisoformat(at) if at else datetime(1970, 1, 1)
-    return Record(
-        id=record_id(MemoryKind.EPISODIC, _SCOPE, f"{name} {words}"),
-        kind=MemoryKind.EPISODIC,
-        text=words,
-        scope=_SCOPE,
-        created_at=moment,
-        provenance=Provenance(
-            run="",
-            activity="",
-            cycle=0,
-            source=str(metadata.get("speaker", "")),
-            source_kind="message",
-            trust=Trust.USER,
-        ),
+    return record_of(
+        _SCOPE,
+        words,
+        moment,
+        str(metadata.get("speaker", "")),
+        name=name,
         event=Event(
             at=moment if at else None,
             episode=str(metadata.get("session", "")),
@@ -45,7 +37,7 @@ def turn_record(name: str, text: str, metadata: Mapping[str, Any]) -> Record:
     )
 
 
-class LocomoStore:
+class LocomoStore(Looped):
     """A conversation in a store of ours.
 
     Args:
@@ -60,7 +52,7 @@ class LocomoStore:
         ranking: Ranking | None = DEFAULT_RANKING,
         dynamics: MemoryDynamics | None = None,
     ) -> None:
-        self._loop = asyncio.new_event_loop()
+        super().__init__()
         self._store = store
         self._dynamics = dynamics
         self._memory = LongTermMemory(store, scope=_SCOPE, ranking=ranking, dynamics=dynamics)
@@ -68,24 +60,21 @@ class LocomoStore:
     def add(self, turns: Sequence[tuple[str, str, Mapping[str, Any]]]) -> None:
         """Takes in turns: id, text, and speaker, date, session, turn and caption."""
         records = [turn_record(*turn) for turn in turns]
-        self._run(self._store.add(records))
+        self.run(self._store.add(records))
         if self._dynamics is not None:
             told = [Remembered(record=one, new=True) for one in records]
             said_by = [one.provenance.trust for one in records]
-            self._run(self._dynamics.encoded(told, said_by, self._store))
+            self.run(self._dynamics.encoded(told, said_by, self._store))
 
     def query(self, text: str, k: int) -> list[str]:
         """The ids of the turns that answer best, best first."""
-        recall = self._run(self._memory.recall(text, kind=MemoryKind.EPISODIC, k=k))
+        recall = self.run(self._memory.recall(text, kind=MemoryKind.EPISODIC, k=k))
         return [str(hit.record.metadata["turn"]) for hit in recall.records]
 
     def close(self) -> None:
         """Lets go of the store."""
-        self._run(self._memory.close())
-        self._loop.close()
-
-    def _run(self, work: Coroutine[Any, Any, _T]) -> _T:
-        return self._loop.run_until_complete(work)
+        self.run(self._memory.close())
+        self.end()
 
 
 def locomo_store(

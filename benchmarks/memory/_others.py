@@ -39,9 +39,6 @@ class Vectors:
 
     Unit length matters: `ChromaDBVectorMemory` asks for cosine in a way that Chroma does not
     read, and gets squared distances, which rank alike only then.
-
-    Args:
-        embedder: None for `WordLlamaEmbedder`.
     """
 
     def __init__(self, embedder: Embedder | None = None) -> None:
@@ -137,13 +134,7 @@ class BareChroma:
 
 
 class AutoGenMemory(Looped):
-    """AutoGen's `ChromaDBVectorMemory`, which takes in one text at a time.
-
-    Args:
-        folder: Where it rests.
-        vectors: The embedder.
-        k: How many texts a query gives; fixed when the memory is opened.
-    """
+    """AutoGen's `ChromaDBVectorMemory`, which takes in one text at a time."""
 
     def __init__(self, folder: Path, vectors: Vectors, k: int = LOOKED_AT) -> None:
         super().__init__()
@@ -180,12 +171,7 @@ class AutoGenMemory(Looped):
 
 
 class Mem0:
-    """mem0 as it is without a model: with `infer=False`, over its default store in a folder.
-
-    Args:
-        folder: Where it rests.
-        vectors: The embedder.
-    """
+    """mem0 as it is without a model: with `infer=False`, over its default store in a folder."""
 
     def __init__(self, folder: Path, vectors: Vectors) -> None:
         os.environ["MEM0_TELEMETRY"] = "False"
@@ -239,11 +225,7 @@ class _Mem0Embedding:
 
 
 class LangGraphStore:
-    """The store under LangMem's tools: LangGraph's `InMemoryStore` with an index of meaning.
-
-    Args:
-        vectors: The embedder.
-    """
+    """The store under LangMem's tools: LangGraph's `InMemoryStore` with an index of meaning."""
 
     def __init__(self, vectors: Vectors) -> None:
         module: Any = importlib.import_module("langgraph.store.memory")

@@ -7,10 +7,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from coag.memory import LongTermMemory
-from coag.schema import Fact, MemoryKind, Provenance, Trust
+from coag.schema import Fact, MemoryKind
 from coag.store import Embedder, Ranking, open_store
 
-from ._contender import Item, Looped
+from ._contender import Item, Looped, SetClock, said_by
 
 WORDS_ALONE = Ranking(
     dense=0.0,
@@ -29,19 +29,6 @@ WORDS_ALONE = Ranking(
 _SCOPE = "stream"
 
 
-class _StatementClock:
-    """A clock that shows the time of the current statement."""
-
-    def __init__(self) -> None:
-        self.at = datetime(2025, 1, 1, tzinfo=UTC)
-
-    def now(self) -> datetime:
-        return self.at
-
-    def monotonic(self) -> float:
-        return self.at.timestamp()
-
-
 class FactMemory(Looped):
     """Puts statements into a `LongTermMemory` one by one.
 
@@ -55,7 +42,7 @@ class FactMemory(Looped):
         self, folder: Path | None = None, embedder: Embedder | None = None, *, as_facts: bool = True
     ) -> None:
         super().__init__()
-        self._clock = _StatementClock()
+        self._clock = SetClock(datetime(2025, 1, 1, tzinfo=UTC))
         store = open_store(folder, embedder=embedder)
         self._memory = LongTermMemory(store, scope=_SCOPE, clock=self._clock)
         self._as_facts = as_facts
@@ -65,14 +52,7 @@ class FactMemory(Looped):
         """One by one, with who said it and how far that one is trusted."""
         for name, text, known in turns:
             self._clock.at = known["at"]
-            origin = Provenance(
-                run="stream",
-                activity=name,
-                cycle=0,
-                source=known["source"],
-                source_kind="message",
-                trust=Trust.USER if known["trusted"] else Trust.UNTRUSTED,
-            )
+            origin = said_by(known["source"], run="stream", activity=name, trusted=known["trusted"])
             fact = Fact(
                 subject=known["subject"],
                 attribute=known["attribute"],

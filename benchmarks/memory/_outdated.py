@@ -15,7 +15,7 @@ from coag.memory.dynamics import MemoryDynamics
 from coag.schema import MemoryKind, Trust
 from coag.store import InMemoryStore
 
-from ._contender import Looped
+from ._contender import Looped, SetClock
 from ._held_out import ORDERS, PAIRS, PAST, STATEMENTS
 from ._printing import print_table
 
@@ -27,22 +27,14 @@ class _Told(Looped):
 
     def __init__(self, *texts: str, trust: Trust = Trust.USER) -> None:
         super().__init__()
-        self.at = datetime(2025, 1, 1, tzinfo=UTC)
+        clock = SetClock(datetime(2025, 1, 1, tzinfo=UTC))
         self._memory = LongTermMemory(
-            InMemoryStore(), scope="pair", clock=self, dynamics=MemoryDynamics("assistant")
+            InMemoryStore(), scope="pair", clock=clock, dynamics=MemoryDynamics("assistant")
         )
         origin = said_by_person("ann").model_copy(update={"trust": trust})
         for text in texts:
             self.run(self._memory.remember(MemoryKind.SEMANTIC, text, provenance=origin))
-            self.at += _BETWEEN
-
-    def now(self) -> datetime:
-        """What the clock of the memory shows."""
-        return self.at
-
-    def monotonic(self) -> float:
-        """See `now`."""
-        return self.at.timestamp()
+            clock.at += _BETWEEN
 
     def asked(self, question: str) -> Recall:
         """What comes, with all that is known of it."""

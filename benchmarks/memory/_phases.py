@@ -7,8 +7,6 @@ that bare Chroma filled with the same rows, and answers there; its writing is ti
 from __future__ import annotations
 
 import random
-import resource
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -18,11 +16,12 @@ from pathlib import Path
 import numpy as np
 import psutil
 
+from benchmarks._machine import peak
 from coag.memory import LongTermMemory
-from coag.schema import Event, MemoryKind, Provenance, Record, Trust, record_id
+from coag.schema import Event, MemoryKind, Record
 from coag.store import DEFAULT_RANKING, Embedder, Ranking, open_store
 
-from ._contender import Item, Looped
+from ._contender import Item, Looped, record_of
 from ._embedding import embedder_named
 from ._metrics import mean, percentile
 from ._others import AutoGenMemory, BareChroma, Vectors
@@ -99,13 +98,7 @@ class Asked:
 
 
 class OurScale(Looped):
-    """Records in a Chroma folder of ours.
-
-    Args:
-        folder: Where they rest.
-        embedder: None for the default.
-        ranking: What counts; None for meaning alone.
-    """
+    """Records in a Chroma folder of ours."""
 
     def __init__(self, folder: Path, embedder: Embedder | None, ranking: Ranking | None) -> None:
         super().__init__()
@@ -154,13 +147,13 @@ def fill(name: str, folder: Path, size: Size) -> Filled:
     last = taken[-max(1, len(taken) // 10) :]
     begin = size.records + 1
     one_by_one = _written_singly(memory, size, range(begin, begin + _ONE_BY_ONE))
-    peak = peak_mb()
+    most = peak()
     memory.close()
     return Filled(
         a_second=_rate(taken),
         last_a_second=_rate(last),
         one_by_one=one_by_one,
-        peak_mb=peak,
+        peak_mb=most,
         disk_mb=sum(file.stat().st_size for file in folder.rglob("*") if file.is_file()) / 1e6,
     )
 
@@ -174,14 +167,7 @@ def write_singly(name: str, folder: Path, size: Size) -> float:
 
 
 def ask(name: str, folder: Path, size: Size, nearest: Sequence[float]) -> Asked:
-    """Opens a folder and asks, in a process of its own.
-
-    Args:
-        name: Which contender.
-        folder: What `fill` left.
-        size: What it holds.
-        nearest: By question, the cosine of the tenth nearest record.
-    """
+    """Opens a folder and asks, in a process of its own."""
     questions = size.questions()
     began = time.perf_counter()
     memory = opened(name, folder, size)
@@ -229,20 +215,11 @@ def _items(size: Size, numbers: range) -> list[Item]:
 
 def _record(number: int, text: str) -> Record:
     at = _BEGIN + timedelta(minutes=number)
-    return Record(
-        id=record_id(MemoryKind.EPISODIC, _SCOPE, text),
-        kind=MemoryKind.EPISODIC,
-        text=text,
-        scope=_SCOPE,
-        created_at=at,
-        provenance=Provenance(
-            run="scale",
-            activity="",
-            cycle=0,
-            source=SPEAKERS[number % len(SPEAKERS)],
-            source_kind="message",
-            trust=Trust.USER,
-        ),
+    return record_of(
+        _SCOPE,
+        text,
+        at,
+        SPEAKERS[number % len(SPEAKERS)],
         event=Event(at=at, episode=str(number // _PER_EPISODE), order=number % _PER_EPISODE),
         metadata={"turn": str(number)},
     )
@@ -267,9 +244,3 @@ def _as_near(vectors: Vectors, question: str, texts: Sequence[str], least: float
 
 def _rate(taken: Sequence[tuple[int, float]]) -> float:
     return sum(count for count, _ in taken) / sum(seconds for _, seconds in taken)
-
-
-def peak_mb() -> float:
-    """On Linux and macOS, whose units differ."""
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak / 1e6 if sys.platform == "darwin" else peak / 1e3

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import math
-import os
-import platform
 import sys
 from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
+
+from benchmarks._machine import machine as _machine
 
 _PACKAGES = ("chromadb", "autogen-ext", "wordllama", "mem0ai", "langgraph-checkpoint", "fastembed")
 
 
 def machine() -> str:
-    """Cores, load and versions; figures without them mean little."""
+    """The machine, and versions of what is compared."""
     versions = {name: _version(name) for name in _PACKAGES}
-    return (
-        f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}, "
-        f"Python {platform.python_version()}, {platform.system()} {platform.machine()}; "
-        + ", ".join(f"{name} {number}" for name, number in versions.items() if number)
-    )
+    named = ", ".join(f"{name} {number}" for name, number in versions.items() if number)
+    return f"{_machine()}; {named}"
 
 
 def print_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

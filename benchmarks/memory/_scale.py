@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Sequence
 from dataclasses import asdict
-from functools import partial
-from multiprocessing import get_context
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
+
+from benchmarks._machine import apart
 
 from ._phases import (
     AUTOGEN,
@@ -31,8 +30,6 @@ from ._phases import (
 )
 from ._printing import machine, percent, print_table, progress
 
-_T = TypeVar("_T")
-
 CONTENDERS = (OURS, DENSE, BARE, AUTOGEN)
 
 
@@ -47,7 +44,7 @@ def measure_scale(
     """Measures and prints."""
     size = Size(records=records, queries=queries, seed=seed, embedder=embedder)
     progress("exact search ...")
-    nearest = _apart(partial(tenth_nearest, size))
+    nearest = apart(tenth_nearest, size)
     filled: dict[str, Filled] = {}
     asked: dict[str, Asked] = {}
     singly: dict[str, float] = {}
@@ -58,11 +55,11 @@ def measure_scale(
             if backend not in filled:
                 progress(f"{backend}: filling ...")
                 folder.mkdir()
-                filled[backend] = _apart(partial(fill, backend, folder, size))
+                filled[backend] = apart(fill, backend, folder, size)
             progress(f"{name}: asking ...")
-            asked[name] = _apart(partial(ask, name, folder, size, nearest))
+            asked[name] = apart(ask, name, folder, size, nearest)
             if name == AUTOGEN:
-                singly[name] = _apart(partial(write_singly, name, folder, size))
+                singly[name] = apart(write_singly, name, folder, size)
             elif name == backend:
                 singly[name] = filled[backend].one_by_one
     if as_json:
@@ -100,9 +97,3 @@ def _print(filled: dict[str, Filled], asked: dict[str, Asked], singly: dict[str,
             )
         )
     print_table(heads, rows)
-
-
-def _apart(work: Callable[[], _T]) -> _T:
-    """Does work in a fresh process, so that memory and caches are its own."""
-    with ProcessPoolExecutor(max_workers=1, mp_context=get_context("spawn")) as pool:
-        return pool.submit(work).result()

@@ -11,50 +11,34 @@ import json
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Generator, Iterator
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import islice
-from multiprocessing import get_context
 from pathlib import Path
 from random import Random
-from typing import TypeVar
 
 import psutil
 
+from benchmarks._machine import apart
 from coag.memory import LongTermMemory
 from coag.memory.consolidation import sleep
 from coag.memory.dynamics import DYNAMICS_FILE, MemoryDynamics, MemoryDynamicsSettings
-from coag.schema import MemoryKind, Provenance, Record, Trust, record_id
+from coag.schema import Record
 from coag.store import open_store
 
-from ._contender import Looped
+from ._contender import Looped, SetClock, record_of
 from ._phases import BATCH
 from ._phrases import record_text
 from ._printing import machine, print_table, progress
 
-_T = TypeVar("_T")
 _SCOPE = "sleep"
 _BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 _AGES = {"records without states": 1.0, "half a year later": 200.0}
 """Days after the first record at which it sleeps."""
 _EVERY = 0.02
 """Seconds between two looks at the memory of the process."""
-
-
-class _Standing:
-    """A clock that stands."""
-
-    def __init__(self, at: datetime) -> None:
-        self.at = at
-
-    def now(self) -> datetime:
-        return self.at
-
-    def monotonic(self) -> float:
-        return time.monotonic()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,17 +81,11 @@ def measure_sleep(records: int, seed: int, preset: str, *, as_json: bool) -> Non
 
 def _slept(records: int, seed: int, preset: str) -> Iterator[Slept]:
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        _alone(_fill, folder, records, seed)
+        apart(_fill, folder, records, seed)
         for name in _AGES:
-            slept = _alone(_sleep, folder, records, preset, name)
+            slept = apart(_sleep, folder, records, preset, name)
             progress(f"{records:,} {name}: {slept.seconds:.1f} s")
             yield slept
-
-
-def _alone(work: Callable[..., _T], *given: object) -> _T:
-    """What work gives in a process that does nothing else."""
-    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as process:
-        return process.submit(work, *given).result()
 
 
 def _fill(folder: str, records: int, seed: int) -> None:
@@ -121,21 +99,12 @@ def _fill(folder: str, records: int, seed: int) -> None:
 
 def _record(at: int, seed: int) -> Record:
     text = f"{record_text(at, Random(f'{seed} {at}'))} ({at})"
-    return Record(
-        id=record_id(MemoryKind.EPISODIC, _SCOPE, text),
-        kind=MemoryKind.EPISODIC,
-        text=text,
-        scope=_SCOPE,
-        created_at=_BEGIN + timedelta(seconds=at % 60),
-        provenance=Provenance(
-            run="", activity="", cycle=0, source="user", source_kind="message", trust=Trust.USER
-        ),
-    )
+    return record_of(_SCOPE, text, _BEGIN + timedelta(seconds=at % 60))
 
 
 def _sleep(folder: str, records: int, preset: str, name: str) -> Slept:
     loop, place = Looped(), Path(folder)
-    clock = _Standing(_BEGIN + timedelta(days=_AGES[name]))
+    clock = SetClock(_BEGIN + timedelta(days=_AGES[name]))
     dynamics = MemoryDynamics(
         MemoryDynamicsSettings.preset(preset), path=place / DYNAMICS_FILE, owner=_SCOPE, clock=clock
     )

@@ -12,9 +12,10 @@ from datetime import UTC, datetime, timedelta
 
 from coag.memory import LongTermMemory
 from coag.memory.network import AssociativeStore
-from coag.schema import Fact, MemoryKind, Provenance, Record, Trust, record_id
+from coag.schema import Fact, MemoryKind, Record
 from coag.store import Embedder, RecordStore, open_store
 
+from ._contender import record_of
 from ._metrics import interval, mean, percentile
 from ._phrases import FIRST_NAMES, LAST_NAMES
 from ._printing import machine, percent, print_table, progress
@@ -23,7 +24,7 @@ FIRST = 10
 """How many records are looked at."""
 _SCOPE = "two hops"
 _BEGIN = datetime(2025, 1, 1, tzinfo=UTC)
-_PETS = (
+_PETS = [
     "cat",
     "dog",
     "parrot",
@@ -34,8 +35,8 @@ _PETS = (
     "pony",
     "canary",
     "ferret",
-)
-_PLACES = (
+]
+_PLACES = [
     "harbour",
     "mill",
     "orchard",
@@ -46,7 +47,7 @@ _PLACES = (
     "brewery",
     "observatory",
     "forge",
-)
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,15 +157,11 @@ def records(facts: Sequence[StatedFact], *, as_facts: bool) -> Iterator[Record]:
     """Facts as records, with what each is about or as bare text."""
     for number, one in enumerate(facts):
         fact = Fact(subject=one.subject, attribute=one.attribute, value=one.value)
-        yield Record(
-            id=record_id(MemoryKind.SEMANTIC, _SCOPE, one.text),
+        yield record_of(
+            _SCOPE,
+            one.text,
+            _BEGIN + number * timedelta(minutes=1),
             kind=MemoryKind.SEMANTIC,
-            text=one.text,
-            scope=_SCOPE,
-            created_at=_BEGIN + number * timedelta(minutes=1),
-            provenance=Provenance(
-                run="", activity="", cycle=0, source="user", source_kind="message", trust=Trust.USER
-            ),
             fact=fact if as_facts else None,
         )
 
@@ -206,15 +203,7 @@ async def _joined(
 def measure_two_hops(
     persons: int, questions: int, seed: int, embedder: Embedder | None, as_json: bool
 ) -> None:
-    """Measures and prints.
-
-    Args:
-        persons: There are as many boats.
-        questions: How many are asked that need two facts, and as many that need one.
-        seed: The same seed makes the same world.
-        embedder: None for the default.
-        as_json: Prints one JSON object.
-    """
+    """Measures and prints."""
     facts, two, one = world(persons, seed)
     two, one = two[:questions], one[:questions]
     results: list[Joined] = []

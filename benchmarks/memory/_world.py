@@ -111,11 +111,7 @@ class Topic:
 
 
 class World:
-    """Makes the stream and keeps the truth.
-
-    Args:
-        seed: The same seed makes the same stream.
-    """
+    """Makes the stream and keeps the truth."""
 
     def __init__(self, seed: int) -> None:
         self._rng = random.Random(seed)

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from statistics import median, quantiles
 from typing import Any
 
-from benchmarks._peak import peak
+from benchmarks._machine import peak
 
 from ._turns import NAMES, Runner, Situation
 
@@ -52,11 +52,6 @@ async def long_conversations(
 
     Around the last mark, conversations that have just begun take turns with the long ones: what
     an old one costs more is then not the machine's doing.
-
-    Args:
-        situation: What they do.
-        marks: Numbers of turns; the last one is where the conversations end.
-        repeats: How often everything is measured; the spreads are over all of it.
     """
     turns = marks[-1]
     taken = {name: {mark: list[float]() for mark in marks} for name in NAMES}

@@ -30,14 +30,7 @@ NAMES = (PLAIN, *FORMS)
 def make_agent(
     name: str, model: PlannedModel, *, number: int = 0, **settings: Any
 ) -> BaseChatAgent:
-    """A contender with one tool; everything else by default, memory and trace in RAM.
-
-    Args:
-        name: One of `NAMES`.
-        model: What it thinks with.
-        number: Distinguishes agents of one team or crowd.
-        settings: Arguments that `AssistantAgent` has, too.
-    """
+    """A contender with one tool; everything else by default, memory and trace in RAM."""
     options: dict[str, Any] = {"tools": [count_stone], "max_tool_iterations": 1, **settings}
     if name == PLAIN:
         return AssistantAgent(f"agent_{number}", model, **options)
@@ -74,12 +67,7 @@ SITUATIONS = (
 
 
 class Runner:
-    """A contender in a situation: runs turn after turn of one long conversation.
-
-    Args:
-        name: The contender.
-        situation: What it does.
-    """
+    """A contender in a situation: runs turn after turn of one long conversation."""
 
     def __init__(self, name: str, situation: Situation) -> None:
         self._model = PlannedModel(calls=situation.calls)
@@ -129,13 +117,7 @@ class Crowd:
 
 
 async def crowd(name: str, agents: int, latency: float) -> Crowd:
-    """One turn with a tool call of many agents at the same time, watched from the same loop.
-
-    Args:
-        name: The contender.
-        agents: How many.
-        latency: Seconds that their models take to answer.
-    """
+    """One turn with a tool call of many agents at the same time, watched from the same loop."""
     models = [PlannedModel(calls=True, latency=latency) for _ in range(agents)]
     all_of_them = [make_agent(name, model, number=n) for n, model in enumerate(models)]
     gaps: list[tuple[float, float]] = []

@@ -285,10 +285,6 @@ class PlainAgent:
     async def say(self, text: str, *, allowance: int | None = None) -> list[str]:
         """Says something to it; gives the results of its actions, futile attempts included.
 
-        Args:
-            text: What is said.
-            allowance: How many actions it may still take; None for no bound.
-
         Raises:
             ModelCallError: The model could not be asked.
             TraceError: The trace could not be written.

@@ -37,10 +37,6 @@ BENCHMARKS: dict[str, str] = {
 def open_benchmark(name: str, options: Mapping[str, str]) -> Benchmark:
     """The benchmark of this name.
 
-    Args:
-        name: One of `BENCHMARKS`.
-        options: What it is opened with, as its class takes it.
-
     Raises:
         UnknownNameError: There is none; the message lists those that exist.
         ConfigurationError: Its package is not installed, or an option is wrong.

@@ -149,11 +149,7 @@ class InventingPolicy:
         self._tried = 0
 
     def next_step(self, made: bool) -> Step | str:
-        """The next call, or what it says.
-
-        Args:
-            made: Whether the last call was made.
-        """
+        """The next call, or what it says; told whether the last call was made."""
         if self._missing is None or self._invent is None:
             if self._waiting:
                 return self._waiting.popleft()

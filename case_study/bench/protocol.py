@@ -105,11 +105,6 @@ def rules_among(benchmark: str, options: Mapping[str, str], rule_sets: Sequence[
 def needs(package: str, module: str, how: str) -> None:
     """Makes sure that a benchmark's package is there.
 
-    Args:
-        package: What is to be installed.
-        module: What is imported from it.
-        how: How to install it, as a sentence.
-
     Raises:
         ConfigurationError: It is not installed; the message says how to.
     """

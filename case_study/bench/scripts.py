@@ -92,15 +92,7 @@ def faulty(
     last: Sequence[Step] = (),
     answer: str = "Done.",
 ) -> Plan:
-    """The plan with faults: each task has one with this probability, every fitting kind as likely.
-
-    Args:
-        tasks: What is to be done, in order.
-        dice: Draws the faults.
-        rate: From 0 to 1.
-        last: Looks whether all is well, before the answer.
-        answer: The answer.
-    """
+    """The plan with faults: each task has one at this rate, every fitting kind as likely."""
     steps, skipped, faults = list[Planned](), list[Step](), list[Fault]()
     waiting = deque(tasks)
     while waiting:
@@ -146,12 +138,7 @@ def _early(task: Task, following: Task) -> list[Planned]:
 
 
 class Policy:
-    """A plan as it is carried out.
-
-    Args:
-        plan: What it will do.
-        temper: What it does after a refusal.
-    """
+    """A plan as it is carried out."""
 
     def __init__(self, plan: Plan, temper: Temper) -> None:
         self._plan = plan
@@ -165,11 +152,7 @@ class Policy:
         """How often a step or the answer was refused."""
 
     def next_step(self, made: bool) -> Step | str:
-        """The next step, or the answer.
-
-        Args:
-            made: Whether the last step was made, as far as there was one.
-        """
+        """The next step, or the answer; told whether the last step was made."""
         if self._answers:
             self._after_refused_answer()
         elif self._current is not None and not made:
@@ -203,12 +186,7 @@ class Policy:
 def following_policy(
     next_step: Callable[[bool], Step | str], workbench: EnvironmentWorkbench
 ) -> ScriptedModel:
-    """A model that does what a policy says.
-
-    Args:
-        next_step: Told whether the last step was made, says what comes next.
-        workbench: The tools; by them it is known what was made.
-    """
+    """A model that does what a policy says; what was made is known by the workbench."""
     before, asked = 0, 0
 
     def act() -> FunctionCall | str:

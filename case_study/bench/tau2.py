@@ -245,12 +245,7 @@ _LAST = {
 def tasks_of(
     golden: Sequence[tuple[str, Mapping[str, Any]]], known: Mapping[str, str]
 ) -> list[Task]:
-    """The golden actions as tasks, each with its checks and the ways to get it wrong.
-
-    Args:
-        golden: Names and arguments.
-        known: `customer`, `line` and `plan` of the ticket, and its `number`.
-    """
+    """The golden actions as tasks, each with its checks and the ways to get it wrong."""
     asked = Task(Step("get_customer_by_phone", {"phone_number": known["number"]}))
     return [
         asked,

@@ -296,15 +296,7 @@ _LINE_AFTER: Mapping[str, Callable[[Any], dict[str, Any]]] = {
 def state_after(
     state: TelecomState, tool: str, arguments: Mapping[str, Any], text: str, data: Any
 ) -> TelecomState:
-    """The state after a call that went well.
-
-    Args:
-        state: The state before.
-        tool: What was called.
-        arguments: With what.
-        text: What it returned.
-        data: The same parsed, where it is JSON.
-    """
+    """The state after a call that went well."""
     news: dict[str, Any] = {"phone": phone_after(state.phone, tool, text)}
     news["customer"] = _found(state, tool, arguments, data)
     line = str(arguments.get("line_id", ""))
@@ -325,12 +317,7 @@ def state_after(
 
 
 class TelecomContext(CoagContext[TelecomState]):
-    """Working memory of an agent that works on one ticket.
-
-    Args:
-        ticket: The ticket's text.
-        **context: See `CoagContext`.
-    """
+    """Working memory of an agent that works on one ticket."""
 
     def __init__(self, ticket: str = "", **context: Any) -> None:
         self._ticket = read_ticket(ticket)

@@ -53,12 +53,9 @@ class Player(ABC):
     async def say(
         self, text: str, messages: Sequence[Message] = (), *, allowance: int | None = None
     ) -> Turn:
-        """Lets it take a turn, or continue an interrupted one.
+        """Lets it take a turn, or continue one; others' messages come before the text.
 
-        Args:
-            text: What the user says.
-            messages: What others say, before that.
-            allowance: How many external actions it may still take; None for no bound.
+        `allowance` is how many external actions it may still take; None for no bound.
         """
 
     @abstractmethod
@@ -136,16 +133,7 @@ def coag_agent(
     seed: int = 0,
     rules: Sequence[Constraint] | None = None,
 ) -> CoagAgent:
-    """The CoAG agent that a contender is.
-
-    Args:
-        contender: Which one.
-        parts: What its domain brings.
-        model: Its model.
-        logs: The folder for its run's folder; None keeps the trace in RAM.
-        seed: Seed of its random source.
-        rules: The rules in force, in place of those of the parts.
-    """
+    """The CoAG agent that a contender is; `rules` are in force in place of those of the parts."""
     constraints = parts.constraints if rules is None else rules
     settings: dict[str, Any] = {}
     if parts.enforces_schemas:
@@ -283,15 +271,7 @@ def plain_agent(
     recorder: Recorder,
     workbench: Workbench | None = None,
 ) -> PlainAgent:
-    """The plain agent that a contender is.
-
-    Args:
-        contender: Which one.
-        parts: What its domain brings.
-        client: Its model.
-        recorder: Who writes its run down.
-        workbench: Takes the place of the tools, e.g. in a replay.
-    """
+    """The plain agent that a contender is; a workbench takes the place of its tools."""
     later = {change.sentence: change.constraint for change in parts.changes}
     guard = Guard(parts.context, parts.constraints, later)
     return PlainAgent(

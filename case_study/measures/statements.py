@@ -51,13 +51,7 @@ def present_sentences(text: str) -> Iterator[str]:
 
 
 def belief_error_of(records: Iterable[TraceRecord], world: WorldState, initial: int) -> int | None:
-    """The largest gap between a stated battery and the true one; None if none was stated.
-
-    Args:
-        records: The run's trace, in order.
-        world: The world afterwards; its log says which action left which charge.
-        initial: The charge at the beginning.
-    """
+    """The largest gap between a stated battery and the true one; None if none was stated."""
     charges = {line.action_id: line.result.battery for line in world.log if line.action_id}
     true = initial
     gaps: list[int] = []

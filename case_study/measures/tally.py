@@ -57,15 +57,7 @@ def vacuum_episode(
     success: bool,
     bound: int | None = None,
 ) -> Episode:
-    """An episode in the vacuum world.
-
-    Args:
-        records: The run's trace, in order.
-        setup: The instance that was played.
-        world: The world afterwards; None where it is not known.
-        success: Whether it succeeded.
-        bound: The bound of actions; None for the scenario's own.
-    """
+    """An episode in the vacuum world."""
 
     def position(text: str) -> object:
         reading = last_state_line(text)

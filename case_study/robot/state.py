@@ -172,13 +172,7 @@ class VacuumState(BaseModel):
 def state_of(
     reading: Reading | None, work: Collection[Cell] | None = None, *, patrol: bool = False
 ) -> VacuumState:
-    """The state of a robot that has sensed so much, or nothing yet.
-
-    Args:
-        reading: What its sensors say.
-        work: Cells that its task asks to clean; None where that is not known as cells.
-        patrol: Whether its work continues when all is clean.
-    """
+    """The state of a robot that has sensed so much, or nothing yet."""
     cells = None if work is None else tuple(sorted(work))
     state = VacuumState(work=cells, patrol=patrol)
     return state if reading is None else state.sensed(reading)

@@ -286,12 +286,6 @@ async def build_agent(
     A fork gets a world of its own, to be put into the state that the run's had; a replay none,
     and no model.
 
-    Args:
-        case: The case's folder.
-        episode: Which of its episodes.
-        request: What was asked for, as JSON.
-        rebuild: What for, if the agent of a run is built again.
-
     Raises:
         ConfigurationError: No world is at hand; `case-study run --resume CASE` opens it.
     """
@@ -350,12 +344,6 @@ def build_plain_agent(
     *, case: str, episode: int, request: Mapping[str, Any], rebuild: Rebuild | None = None
 ) -> Callable[[ChatCompletionClient, Workbench, Recorder], PlainAgent]:
     """What makes a plain agent of a run again, for a replay: what its recipe names.
-
-    Args:
-        case: The case's folder.
-        episode: Which of its episodes.
-        request: What was asked for, as JSON.
-        rebuild: What for.
 
     Raises:
         ConfigurationError: It is not for a replay; or the agent had a memory from an earlier

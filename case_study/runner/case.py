@@ -70,12 +70,6 @@ async def play_case(
     continue from: its episode restarts in a fresh world, and the interrupted run is kept.
     A case whose world was in a process that has ended cannot be continued.
 
-    Args:
-        request: What is asked for.
-        folder: The case's folder, made for this request.
-        on_progress: Called with the progress of each turn.
-        showing: How it is shown to people; None where nobody looks.
-
     Raises:
         CoagError: The model, the log or the memory failed; the case can be resumed.
         WorldError: The world failed; the case can be resumed.

@@ -121,10 +121,6 @@ class Watcher:
 
     Reports are sent beside the turn and never delay it. The first failure is logged, and the run
     continues. Of the reports that come while one is being sent, only the latest waits.
-
-    Args:
-        client: Drives the agent's robot.
-        showing: At which pace.
     """
 
     def __init__(self, client: WorldClient, showing: Showing) -> None:

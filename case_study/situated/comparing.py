@@ -83,17 +83,7 @@ async def compare_agents(
     folder: Path | None = None,
     done: Callable[[DemonstratorResult], None] = lambda result: None,
 ) -> tuple[DemonstratorTable, ...]:
-    """Runs every agent on every demonstrator with every seed, one after the other.
-
-    Args:
-        model: `scripted:careful`, `scripted:hasty`, or the spec of a model.
-        seeds: The seeds; those of one agent are those of all.
-        demonstrators: Which ones.
-        agents: Which ones.
-        speed: As for `run_demonstrator`.
-        folder: Where situated agents keep their activities; None for RAM.
-        done: Called with each result.
-    """
+    """Runs every agent on every demonstrator with every seed, one after the other."""
     tables: list[DemonstratorTable] = []
     numbers = list(seeds)
     for demonstrator in demonstrators:

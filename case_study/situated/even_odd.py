@@ -79,12 +79,7 @@ class SharedCounter(EnhancedTool):
 
 
 def make_even_odd(*, speed: float = 1.0, clock: ToolClock | None = None) -> Workspace:
-    """A workspace with the shared counter.
-
-    Args:
-        speed: How many times faster than the machine's clock its time passes.
-        clock: Another clock, e.g. a `VirtualClock`.
-    """
+    """A workspace with the shared counter."""
     workspace = Workspace(clock=clock or ScaledClock(speed))
     workspace.add(SharedCounter())
     return workspace

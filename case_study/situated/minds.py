@@ -129,12 +129,7 @@ def count_in_turn(view: View, parity: Parity, *, hasty: bool = False) -> Decisio
 
 
 def scripted_mind(decide: Decide, *, seconds: float = 0.0) -> ScriptedModel:
-    """A model that decides like this, and takes its time for it.
-
-    Args:
-        decide: The next decision by what is seen.
-        seconds: How long each answer takes, in the machine's time.
-    """
+    """A model that decides like this, and takes its time for it."""
 
     async def think(request: ScriptedRequest) -> ScriptedReply:
         await asyncio.sleep(seconds)

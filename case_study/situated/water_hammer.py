@@ -37,11 +37,7 @@ CRITICAL_TEMPERATURE, SAFE_TEMPERATURE, COOLANT_TEMPERATURE = 3000, 500, 200
 
 
 class Plant:
-    """What the tools of the plant share.
-
-    Args:
-        seed: Decides how fast pressure builds up.
-    """
+    """What the tools of the plant share."""
 
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)

@@ -33,12 +33,7 @@ def wordings(name: str) -> tuple[str, ...]:
 
 
 def task_text(setup: ScenarioSetup, reading: Reading) -> str:
-    """The first message of an episode.
-
-    Args:
-        setup: Holds the facts; what the scenario hides is left out.
-        reading: What the robot's sensors say at the start.
-    """
+    """The first message of an episode."""
     dice = random.Random(f"{setup.name} {setup.seed} wording")
     goal = OPEN if setup.name.startswith(OPEN) else setup.name
     parts = [dice.choice(wordings(name)) for name in ("rules", goal, "closing")]

@@ -29,13 +29,7 @@ JsonAnswer = dict[str, Any]
 
 
 def answer(request: ScriptedRequest, intend: Intend, facts: Facts | None = None) -> ScriptedReply:
-    """What a temperament answers to a request, whatever form it asks for.
-
-    Args:
-        request: The request.
-        intend: The temperament.
-        facts: What it makes of the request's messages; None for all that they say.
-    """
+    """What a temperament answers to a request, whatever form it asks for."""
     facts = facts or facts_of(request)
     if request.schema is None and request.tools:
         return _tool_form(request, facts, intend(facts))

@@ -75,11 +75,6 @@ class AgentTasks:
 
     Measures are counted from the trace where the agent writes one into its folder, as
     `CoagAgent(logs=folder)` does; else tokens come from the messages' usage.
-
-    Args:
-        tasks: What is asked.
-        contenders: Who is asked.
-        name: How the plan names the domain.
     """
 
     def __init__(

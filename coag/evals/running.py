@@ -248,14 +248,7 @@ def plan_of(
 async def play_job(
     job: Job, domain: EvaluationDomain, settings: RunSettings, folder: Path
 ) -> Trial:
-    """Plays a job until it is over, or has failed too often.
-
-    Args:
-        job: What to play.
-        domain: Where.
-        settings: How, and how often to try again.
-        folder: The assessment's folder.
-    """
+    """Plays a job until it is over, or has failed too often."""
     own = folder / job.folder
     for attempt in range(1, settings.retries + 2):
         began = time.monotonic()
