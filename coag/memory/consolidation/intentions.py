@@ -164,11 +164,12 @@ class Intentions:
             )
         text, now = text.strip(), self.clock.now()
         wish = content_id(text, trigger.model_dump_json())
-        with self._file.transaction() as db:
+        with self._file.transaction():
             waiting = self._rows("waits AND wish = ?", wish)
             if waiting:
                 return _intention(waiting[0])
-            if self._count() >= MOST_INTENTIONS:
+            count = "SELECT COUNT(*) FROM intentions WHERE owner = ? AND waits"
+            if self._file.rows(count, self.owner)[0][0] >= MOST_INTENTIONS:
                 raise ValueError(
                     f"{MOST_INTENTIONS:,} intentions wait already, which is the most. "
                     "Cancel some (`cancel`)."
@@ -184,10 +185,10 @@ class Intentions:
                 trust=trust,
             )
             row = (self.owner, one.id, one.model_dump_json(), wish, record, *_columns(trigger))
-            db.execute(
+            self._file.write(
                 "INSERT INTO intentions (owner, id, body, wish, record, due, event, context) "
                 "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-                row,
+                [row],
             )
         return one
 
@@ -195,13 +196,9 @@ class Intentions:
         """Gives an intention up, with its reminders that nobody perceived; False if none waits."""
         with self._file.transaction() as db:
             there = bool(self._rows("waits AND id = ?", name))
-            db.execute(
-                "UPDATE intentions SET waits = 0 WHERE owner = ? AND id = ?", (self.owner, name)
-            )
-            gone = db.execute(
-                "DELETE FROM reminders WHERE owner = ? AND intention = ?", (self.owner, name)
-            )
-        return there or gone.rowcount > 0
+            self._set(name, "waits", 0)
+            gone = "DELETE FROM reminders WHERE owner = ? AND intention = ?"
+            return db.execute(gone, (self.owner, name)).rowcount > 0 or there
 
     def pending(self) -> tuple[Intention, ...]:
         """The intentions that wait for their trigger, oldest first."""
@@ -223,19 +220,16 @@ class Intentions:
         """
         now = seconds(self.clock.now())
         fired = 0
-        with self._file.transaction() as db:
+        with self._file.transaction():
             for row in self._rows("waits AND due IS NOT NULL AND (due <= ? OR fired > 0)", now):
                 trigger = _intention(row).trigger
                 assert isinstance(trigger, AtTime)
                 due, following, missed = _rhythm(row["due"], trigger, now)
                 if due <= now:
-                    self._fire(db, row, now, due=due, missed=missed, again=following is not None)
+                    self._fire(row, now, due=due, missed=missed, again=following is not None)
                     fired += 1
                 if following is not None:
-                    db.execute(
-                        "UPDATE intentions SET due = ? WHERE owner = ? AND id = ?",
-                        (following, self.owner, row["id"]),
-                    )
+                    self._set(row["id"], "due", following)
         return fired
 
     def happened(self, *events: str, key: str = "") -> int:
@@ -249,17 +243,13 @@ class Intentions:
         if not names:
             return 0
         marks, now = ",".join("?" * len(names)), seconds(self.clock.now())
-        with self._file.transaction() as db:
-            rows = self._rows(
-                f"waits AND event IN ({marks}) AND NOT (? != '' AND last_key IS ?)",
-                *names,
-                key,
-                key,
-            )
+        new = f"waits AND event IN ({marks}) AND NOT (? != '' AND last_key IS ?)"
+        with self._file.transaction():
+            rows = self._rows(new, *names, key, key)
             for row in rows:
                 trigger = _intention(row).trigger
                 assert isinstance(trigger, AtEvent)
-                self._fire(db, row, now, key=key, again=trigger.recurring)
+                self._fire(row, now, key=key, again=trigger.recurring)
         return len(rows)
 
     async def mentioned(self, text: str) -> int:
@@ -277,25 +267,21 @@ class Intentions:
         similar = [float(self._cues[cue] @ vectors[0]) for cue in texts]
         near = {row["id"]: score for row, score in zip(rows, similar, strict=True)}
         now, fired = seconds(self.clock.now()), 0
-        with self._file.transaction() as db:
+        with self._file.transaction():
             for row in self._rows("waits AND context"):  # others may have fired meanwhile
                 cue = _intention(row).trigger
                 assert isinstance(cue, InContext)
                 last = row["last_at"]  # of a clock that was set back no time has passed since
                 rested = last is None or now - min(last, now) >= (cue.rest or 0.0)
                 if near.get(row["id"], -1.0) >= cue.similarity and rested:
-                    self._fire(db, row, now, again=cue.rest is not None)
+                    self._fire(row, now, again=cue.rest is not None)
                     fired += 1
                 elif last is not None and last > now:
-                    db.execute(
-                        "UPDATE intentions SET last_at = ? WHERE owner = ? AND id = ?",
-                        (now, self.owner, row["id"]),
-                    )
+                    self._set(row["id"], "last_at", now)
         return fired
 
     def _fire(
         self,
-        db: sqlite3.Connection,
         row: sqlite3.Row,
         now: float,
         *,
@@ -307,15 +293,15 @@ class Intentions:
         """Notes that an intention has fired, and leaves its reminder, together."""
         one = _intention(row)
         percept = _reminder(one, row["fired"] + 1, now, due, missed)
-        db.execute(
+        self._file.write(
             "UPDATE intentions SET fired = fired + 1, last_at = ?, last_key = ?, waits = ? "
             "WHERE owner = ? AND id = ?",
-            (now, key or row["last_key"], again, self.owner, one.id),
+            [(now, key or row["last_key"], again, self.owner, one.id)],
         )
         about = (one.importance, now, one.trigger.kind, one.record)
-        db.execute(
+        self._file.write(
             "INSERT OR IGNORE INTO reminders VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-            (self.owner, percept.id, one.id, percept.model_dump_json(), *about),
+            [(self.owner, percept.id, one.id, percept.model_dump_json(), *about)],
         )
 
     # ---- Reminding ----
@@ -334,12 +320,10 @@ class Intentions:
         rows = self._file.rows("SELECT * FROM reminders WHERE owner = ?", self.owner)
         named = {row["record"] for row in rows if row["record"] is not None}
         if gone := await self._gone(sorted(named)):
-            with self._file.transaction() as db:
+            pairs = [(self.owner, one) for one in sorted(gone)]
+            with self._file.transaction():
                 for table in ("intentions", "reminders"):
-                    db.executemany(
-                        f"DELETE FROM {table} WHERE owner = ? AND record = ?",
-                        [(self.owner, one) for one in sorted(gone)],
-                    )
+                    self._file.write(f"DELETE FROM {table} WHERE owner = ? AND record = ?", pairs)
         mine = [
             row
             for row in rows
@@ -353,11 +337,8 @@ class Intentions:
     def perceived(self, percepts: Iterable[str]) -> None:
         """Ends the reminders with these ids: they were perceived, and that is on disk."""
         ids = list(percepts)
-        with self._file.transaction() as db:
-            db.executemany(
-                "DELETE FROM reminders WHERE owner = ? AND id = ?",
-                [(self.owner, one) for one in ids],
-            )
+        pairs = [(self.owner, one) for one in ids]
+        self._file.write("DELETE FROM reminders WHERE owner = ? AND id = ?", pairs)
         for one in ids:
             self._claims.pop(one, None)
 
@@ -377,9 +358,9 @@ class Intentions:
         query = f"SELECT * FROM intentions WHERE owner = ? AND {condition} ORDER BY id"
         return self._file.rows(query, self.owner, *values)
 
-    def _count(self) -> int:
-        query = "SELECT COUNT(*) AS n FROM intentions WHERE owner = ? AND waits"
-        return int(self._file.rows(query, self.owner)[0]["n"])
+    def _set(self, name: str, column: str, value: float) -> None:
+        update = f"UPDATE intentions SET {column} = ? WHERE owner = ? AND id = ?"
+        self._file.write(update, [(value, self.owner, name)])
 
 
 def _intention(row: sqlite3.Row) -> Intention:

@@ -78,17 +78,14 @@ class SleepJournal:
 
     def note(self, position: SleepPosition) -> None:
         """Notes how far it has come; part of a transaction that is open."""
-        with self.file.transaction() as db:
-            db.execute(
-                "INSERT OR REPLACE INTO sleep_journal VALUES (?, ?)",
-                (self.owner, position.model_dump_json()),
-            )
+        row = (self.owner, position.model_dump_json())
+        self.file.write("INSERT OR REPLACE INTO sleep_journal VALUES (?, ?)", [row])
 
     def end(self) -> None:
         """Notes that it is over: the next sleep begins at the beginning."""
-        with self.file.transaction() as db:
-            db.execute("DELETE FROM sleep_journal WHERE owner = ?", (self.owner,))
-            db.execute("DELETE FROM gist_answers WHERE owner = ?", (self.owner,))
+        with self.file.transaction():
+            for table in ("sleep_journal", "gist_answers"):
+                self.file.write(f"DELETE FROM {table} WHERE owner = ?", [(self.owner,)])
 
     def answer(self, record: str, question: str) -> str | None:
         """What a model answered about a record in this sleep, before it was interrupted."""
@@ -97,11 +94,8 @@ class SleepJournal:
 
     def keep_answer(self, record: str, question: str, answer: str) -> None:
         """Keeps what a model answered until the sleep is over, or the record is removed."""
-        with self.file.transaction() as db:
-            db.execute(
-                "INSERT OR REPLACE INTO gist_answers VALUES (?, ?, ?, ?)",
-                (self.owner, record, _digest(question), answer),
-            )
+        row = (self.owner, record, _digest(question), answer)
+        self.file.write("INSERT OR REPLACE INTO gist_answers VALUES (?, ?, ?, ?)", [row])
 
     def mark(self, step: str) -> str | None:
         """What a step noted for the sleeps after it."""
@@ -110,10 +104,8 @@ class SleepJournal:
 
     def set_mark(self, step: str, mark: str) -> None:
         """Notes something for the same step of the next sleep."""
-        with self.file.transaction() as db:
-            db.execute(
-                "INSERT OR REPLACE INTO sleep_marks VALUES (?, ?, ?)", (self.owner, step, mark)
-            )
+        row = (self.owner, step, mark)
+        self.file.write("INSERT OR REPLACE INTO sleep_marks VALUES (?, ?, ?)", [row])
 
     def has_graduated(self, record: str) -> bool:
         """Whether what a record says was made semantic memory before."""
@@ -122,21 +114,13 @@ class SleepJournal:
 
     def note_graduated(self, records: Sequence[str]) -> None:
         """Notes that what these records say is semantic memory now."""
-        with self.file.transaction() as db:
-            rows = [(self.owner, one) for one in records]
-            db.executemany("INSERT OR IGNORE INTO graduated VALUES (?, ?)", rows)
+        rows = [(self.owner, one) for one in records]
+        self.file.write("INSERT OR IGNORE INTO graduated VALUES (?, ?)", rows)
 
     def _value(self, query: str, *values: str) -> str | None:
-        if not self._made and not self._is_there():
-            return None
-        rows: Sequence[tuple[str]] = [tuple(row) for row in self.file.rows(query, *values)]
-        return rows[0][0] if rows else None
-
-    def _is_there(self) -> bool:
-        """Whether the tables are; a dry run makes none."""
-        query = "SELECT 1 FROM sqlite_master WHERE name = 'graduated'"
-        self._made = bool(self.file.rows(query))
-        return self._made
+        self._made = self._made or self.file.has("graduated")  # a dry run makes no tables
+        rows = self.file.rows(query, *values) if self._made else ()
+        return str(rows[0][0]) if rows else None
 
 
 def _digest(question: str) -> str:

@@ -21,41 +21,25 @@ class NoteQueue:
     def __init__(self, file: DynamicsFile, memory: LongTermMemory) -> None:
         self.file = file
         self._owner = memory.scope
-        self._made = False
 
     def add(self, records: Sequence[str]) -> None:
         """Puts notes at the end, by their ids; one that waits already stays where it is."""
         self.file.create(_WAITING, records=("waiting_notes.record",))
-        self._made = True
-        with self.file.transaction() as db:
-            db.executemany(
-                "INSERT OR IGNORE INTO waiting_notes (owner, record) VALUES (?, ?)",
-                [(self._owner, one) for one in records],
-            )
+        rows = [(self._owner, one) for one in records]
+        self.file.write("INSERT OR IGNORE INTO waiting_notes (owner, record) VALUES (?, ?)", rows)
 
     def first(self, most: int) -> list[str]:
         """The ids of the notes that wait longest; looking makes no table."""
-        if not self._is_there():
+        if not self.file.has("waiting_notes"):
             return []
         query = "SELECT record FROM waiting_notes WHERE owner = ? ORDER BY number LIMIT ?"
         return [row["record"] for row in self.file.rows(query, self._owner, most)]
 
     def remove(self, records: Sequence[str]) -> None:
         """Takes notes out, by their ids."""
-        if not records or not self._is_there():
-            return
-        with self.file.transaction() as db:
-            db.executemany(
-                "DELETE FROM waiting_notes WHERE owner = ? AND record = ?",
-                [(self._owner, one) for one in records],
-            )
-
-    def _is_there(self) -> bool:
-        if not self._made:
-            self._made = bool(
-                self.file.rows("SELECT 1 FROM sqlite_master WHERE name = 'waiting_notes'")
-            )
-        return self._made
+        if records and self.file.has("waiting_notes"):
+            rows = [(self._owner, one) for one in records]
+            self.file.write("DELETE FROM waiting_notes WHERE owner = ? AND record = ?", rows)
 
 
 def file_of(memory: LongTermMemory) -> DynamicsFile | None:

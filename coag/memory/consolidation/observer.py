@@ -148,8 +148,7 @@ class MemoryObserver:
         rows = [
             (self.memory.scope, estimate_tokens(one.text), one.model_dump_json()) for one in timed
         ]
-        with self._file.transaction() as db:
-            db.executemany("INSERT INTO heard (owner, tokens, message) VALUES (?, ?, ?)", rows)
+        self._file.write("INSERT INTO heard (owner, tokens, message) VALUES (?, ?, ?)", rows)
 
     @property
     def waiting_tokens(self) -> int:
@@ -209,9 +208,9 @@ class MemoryObserver:
 
     def _drain(self, numbers: Iterable[int], notes: Sequence[Record]) -> None:
         """In one step: the messages leave the buffer, and their notes wait for the reflector."""
-        with self._file.transaction() as db:
+        with self._file.transaction():
             self._queue.add([one.id for one in notes])
-            db.executemany("DELETE FROM heard WHERE number = ?", [(one,) for one in numbers])
+            self._file.write("DELETE FROM heard WHERE number = ?", [(one,) for one in numbers])
 
     async def _taken(
         self, messages: Sequence[HeardMessage], problems: list[str]

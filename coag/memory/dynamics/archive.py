@@ -12,12 +12,12 @@ import hashlib
 import sqlite3
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, fields
+from typing import Any, Literal
 
 from coag.errors import RecordStoreError
 from coag.schema import MemoryKind, Record
-from coag.store import folded, slices
+from coag.store import folded
 
 from .file import DynamicsFile
 from .settings import ArchiveRetention
@@ -120,10 +120,8 @@ class MemoryArchive:
         """
         found = self.peek([record]).get(record)
         if found is not None:
-            with self.file.transaction() as db:
-                db.execute(
-                    "INSERT INTO archive_reads VALUES (?, ?, ?, ?)", (record, owner, at, why)
-                )
+            row = (record, owner, at, why)
+            self.file.write("INSERT INTO archive_reads VALUES (?, ?, ?, ?)", [row])
         return found
 
     def peek(self, ids: Iterable[str]) -> dict[str, Record]:
@@ -132,11 +130,8 @@ class MemoryArchive:
         Raises:
             RecordStoreError: What is kept is damaged, or the file fails.
         """
-        found: dict[str, Record] = {}
-        for some in slices(ids, _MOST):
-            rows = self.file.rows(f"SELECT * FROM archive WHERE record IN ({_marks(some)})", *some)
-            found |= {row["record"]: _unpacked(row) for row in rows}
-        return found
+        rows = self.file.rows_of("SELECT * FROM archive WHERE record IN ({})", ids)
+        return {row["record"]: _unpacked(row) for row in rows}
 
     @property
     def empty(self) -> bool:
@@ -145,11 +140,8 @@ class MemoryArchive:
 
     def has(self, ids: Iterable[str]) -> set[str]:
         """Those of these ids that are here."""
-        found: set[str] = set()
-        for some in slices(ids, _MOST):
-            query = f"SELECT record FROM archive WHERE record IN ({_marks(some)})"
-            found |= {row["record"] for row in self.file.rows(query, *some)}
-        return found
+        rows = self.file.rows_of("SELECT record FROM archive WHERE record IN ({})", ids)
+        return {row["record"] for row in rows}
 
     def current_on(self, records: Iterable[Record]) -> list[str]:
         """Ids of the current facts here on the same matters as these records."""
@@ -199,11 +191,8 @@ class MemoryArchive:
 
     def entries_of(self, ids: Iterable[str]) -> list[ArchiveEntry]:
         """What is known of archived records, in the order of their ids."""
-        found: list[ArchiveEntry] = []
-        for some in slices(ids, _MOST):
-            query = f"{_ENTRIES} WHERE record IN ({_marks(some)}) ORDER BY record"
-            found += map(_entry_of, self.file.rows(query, *some))
-        return found
+        query = f"{_ENTRIES} WHERE record IN ({{}}) ORDER BY record"
+        return [*map(_entry_of, self.file.rows_of(query, ids))]
 
     def owner_of(self, beginning: str) -> str | None:
         """Whose dynamics put a record here, by its id or the beginning of it."""
@@ -218,10 +207,8 @@ class MemoryArchive:
 
     def finish(self, ids: Iterable[str], *, finished: bool = True) -> None:
         """Notes that the store has lost these records or, with false, is to have them again."""
-        with self.file.transaction() as db:
-            db.executemany(
-                "UPDATE archive SET finished = ? WHERE record = ?", [(finished, one) for one in ids]
-            )
+        rows = [(finished, one) for one in ids]
+        self.file.write("UPDATE archive SET finished = ? WHERE record = ?", rows)
 
     def rewrite(self, records: Sequence[Record]) -> list[Record]:
         """Writes over everything of archived records but id, kind, scope and text.
@@ -233,25 +220,28 @@ class MemoryArchive:
             RecordStoreError: The kind, scope or text of one differs; none is written then.
         """
         there = self.peek(record.id for record in records)
-        for record in records:
-            if record.id in there:
-                _check_identity(record, there[record.id])
         here = [record for record in records if record.id in there]
+        for one in here:
+            was = there[one.id]
+            if (one.kind, one.scope, one.text) != (was.kind, was.scope, was.text):
+                raise RecordStoreError(
+                    f"Kind, scope and text of the archived record {one.id!r} cannot be changed; "
+                    "nothing was written. Supersede it by another record instead."
+                )
         update = (
             "UPDATE archive SET supersedes = ?, superseded_by = ?, size = ?, hash = ?, content = ? "
             "WHERE record = ?"
         )
         rows = [(one.supersedes, one.superseded_by, *_packed(one), one.id) for one in here]
-        with self.file.transaction() as db:
-            db.executemany(update, rows)
+        self.file.write(update, rows)
         return here
 
     def drop(self, ids: Iterable[str]) -> None:
         """Removes records for good, with the notes of who read them."""
         rows = [(one,) for one in ids]
-        with self.file.transaction() as db:
-            db.executemany("DELETE FROM archive WHERE record = ?", rows)
-            db.executemany("DELETE FROM archive_reads WHERE record = ?", rows)
+        with self.file.transaction():
+            for table in ("archive", "archive_reads"):
+                self.file.write(f"DELETE FROM {table} WHERE record = ?", rows)
 
     def ids_of(self, scope: str) -> list[str]:
         """Ids of the records of a scope, damaged ones too."""
@@ -301,14 +291,6 @@ class MemoryArchive:
             left -= row["size"]
             found.append(row["record"])
         return found
-
-
-def _check_identity(record: Record, there: Record) -> None:
-    if (record.kind, record.scope, record.text) != (there.kind, there.scope, there.text):
-        raise RecordStoreError(
-            f"Kind, scope and text of the archived record {record.id!r} cannot be changed; nothing "
-            "was written. Supersede it by another record instead."
-        )
 
 
 def _row_of(record: Record, owner: str, reason: str, at: float) -> tuple[object, ...]:
@@ -368,17 +350,9 @@ def _damaged(name: str, how: str) -> RecordStoreError:
 
 
 def _entry_of(row: sqlite3.Row) -> ArchiveEntry:
-    return ArchiveEntry(
-        record=row["record"],
-        owner=row["owner"],
-        kind=MemoryKind(row["kind"]),
-        scope=row["scope"],
-        reason=row["reason"],
-        archived_at=row["archived_at"],
-        size=row["size"],
-        reads=row["reads"],
-        read_at=row["read_at"],
-    )
+    known: dict[str, Any] = {field.name: row[field.name] for field in fields(ArchiveEntry)}
+    known["kind"] = MemoryKind(row["kind"])
+    return ArchiveEntry(**known)
 
 
 def _marks(values: Sequence[object]) -> str:

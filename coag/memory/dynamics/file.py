@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from coag._util.sqlite import write_ahead
 from coag.errors import RecordStoreError
+from coag.store import slices
 
 DYNAMICS_FILE = "dynamics.sqlite3"
 """Its name beside an agent's records."""
@@ -27,6 +28,8 @@ _PAGES = 4_000
 """Pages of the log, 4 kB each, after which it is taken into the file; that waits for the disk."""
 _CACHE = 16_000
 """kB of it in RAM: rows of records that come together lie far apart."""
+_MOST_IDS = 500
+"""Ids in one query."""
 _PATIENCE = 10.0
 """Seconds to wait for another process that writes."""
 
@@ -115,8 +118,7 @@ class DynamicsFile:
                 ("scope_columns", scopes),
                 ("source_columns", sources),
             ):
-                rows = [(one,) for one in names]
-                db.executemany(f"INSERT OR IGNORE INTO {table} VALUES (?)", rows)
+                self.write(f"INSERT OR IGNORE INTO {table} VALUES (?)", [(one,) for one in names])
 
     def add_columns(self, table: str, columns: Mapping[str, str]) -> None:
         """Adds columns that a table of an older file lacks; not where it is only looked at."""
@@ -151,10 +153,10 @@ class DynamicsFile:
 
     def _remove(self, columns: str, values: Iterable[str]) -> None:
         rows = [(one,) for one in values]
-        with self.transaction() as db:
+        with self.transaction():
             for (name,) in self.rows(f"SELECT name FROM {columns}"):
                 table, column = name.split(".")
-                db.executemany(f"DELETE FROM {table} WHERE {column} = ?", rows)
+                self.write(f"DELETE FROM {table} WHERE {column} = ?", rows)
 
     @contextmanager
     def transaction(self, *, durable: bool = False) -> Generator[sqlite3.Connection]:
@@ -224,6 +226,18 @@ class DynamicsFile:
                 raise RecordStoreError(
                     f"The dynamics of memory at {str(self.path)!r} failed: {error}."
                 ) from error
+
+    def rows_of(self, query: str, ids: Iterable[str], *values: object) -> list[sqlite3.Row]:
+        """What a query finds of some ids, which take the place of its `{}` behind the values."""
+        found: list[sqlite3.Row] = []
+        for some in slices(ids, _MOST_IDS):
+            found += self.rows(query.format(",".join("?" * len(some))), *values, *some)
+        return found
+
+    def write(self, statement: str, rows: Iterable[Sequence[object]]) -> None:
+        """Runs a statement for each row of values, together."""
+        with self.transaction() as db:
+            db.executemany(statement, rows)
 
     def close(self) -> None:
         """Lets go of the file; closing twice does no harm."""

@@ -23,7 +23,6 @@ from coag.store import (
     flat_fields,
     query_words,
     ranked,
-    slices,
 )
 
 from .file import DynamicsFile
@@ -37,8 +36,7 @@ CREATE TABLE IF NOT EXISTS links (
 ) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS links_back ON links (other)
 """
-_MOST_IDS = 500
-"""Ids in one query."""
+_BATCH = 500
 _LEAST_ACTIVATION = 1e-3
 """A record with less activates no others."""
 
@@ -73,11 +71,10 @@ class RecordLinks:
 
     def _with_too_many(self, ids: Sequence[str]) -> list[str]:
         query = (
-            f"SELECT record FROM links WHERE record IN ({','.join('?' * len(ids))}) "
-            "AND owner = ? GROUP BY record HAVING COUNT(*) > ?"
+            "SELECT record FROM links WHERE owner = ? AND record IN ({}) "
+            f"GROUP BY record HAVING COUNT(*) > {self.settings.bound}"
         )
-        rows = self.file.rows(query, *ids, self.owner, self.settings.bound)
-        return [row["record"] for row in rows]
+        return [row["record"] for row in self.file.rows_of(query, ids, self.owner)]
 
     def _bound(self, record: str, kept: Collection[str]) -> None:
         tied = self.neighbours([record]).get(record, {})
@@ -89,24 +86,17 @@ class RecordLinks:
 
     def _untie(self, pairs: Iterable[tuple[str, str]]) -> None:
         both = [(one, self.owner, two) for a, b in pairs for one, two in ((a, b), (b, a))]
-        with self.file.transaction() as db:
-            db.executemany("DELETE FROM links WHERE record = ? AND owner = ? AND other = ?", both)
+        self.file.write("DELETE FROM links WHERE record = ? AND owner = ? AND other = ?", both)
 
     def neighbours(self, ids: Collection[str]) -> dict[str, dict[str, float]]:
         """What each of these records is tied to, with the weights; those without are left out."""
         found: dict[str, dict[str, float]] = {}
-        for some in slices(sorted(ids), _MOST_IDS):
-            marks = ",".join("?" * len(some))
-            rows = self.file.rows(
-                f"SELECT record, other, weight FROM links WHERE record IN ({marks}) AND owner = ?",
-                *some,
-                self.owner,
-            )
-            for row in rows:
-                found.setdefault(row["record"], {})[row["other"]] = row["weight"]
+        query = "SELECT record, other, weight FROM links WHERE owner = ? AND record IN ({})"
+        for row in self.file.rows_of(query, sorted(ids), self.owner):
+            found.setdefault(row["record"], {})[row["other"]] = row["weight"]
         return found
 
-    def scan(self, *, batch: int = _MOST_IDS) -> Iterator[list[tuple[str, str, float]]]:
+    def scan(self, *, batch: int = _BATCH) -> Iterator[list[tuple[str, str, float]]]:
         """Each pair once with its weight, in the order of the ids, some at a time."""
         query = (
             "SELECT record, other, weight FROM links WHERE owner = ? AND record < other "
@@ -119,20 +109,15 @@ class RecordLinks:
 
     def put(self, pairs: Iterable[tuple[str, str, float]]) -> None:
         """Ties pairs by so much, in place of what tied them."""
-        rows = [(*ends, weight) for a, b, weight in pairs for ends in ((a, b), (b, a))]
-        with self.file.transaction() as db:
-            db.executemany(
-                "INSERT OR REPLACE INTO links (owner, record, other, weight) VALUES (?, ?, ?, ?)",
-                [(self.owner, *row) for row in rows],
-            )
+        both = [(self.owner, *ends, w) for a, b, w in pairs for ends in ((a, b), (b, a))]
+        self.file.write(
+            "INSERT OR REPLACE INTO links (owner, record, other, weight) VALUES (?, ?, ?, ?)", both
+        )
 
-    def drop(self, ids: Iterable[str], *, every_owner: bool = False) -> None:
-        """Unties records that faded, or, of every owner, that are gone."""
-        whose, rest = ("", ()) if every_owner else (" AND owner = ?", (self.owner,))
-        rows = [(one, *rest) for one in ids]
-        with self.file.transaction() as db:
-            for end in ("record", "other"):
-                db.executemany(f"DELETE FROM links WHERE {end} = ?{whose}", rows)
+    def drop(self, ids: Iterable[str]) -> None:
+        """Unties records that faded."""
+        rows = [(one, one, self.owner) for one in ids]
+        self.file.write("DELETE FROM links WHERE (record = ? OR other = ?) AND owner = ?", rows)
 
     def decay(self) -> int:
         """Weakens every link, as sleep does, and says how many pairs went: once for each sleep."""
@@ -148,11 +133,7 @@ class RecordLinks:
             return gone.rowcount // 2
 
     def check(self) -> None:
-        """Whether they can be read.
-
-        Raises:
-            RecordStoreError: They cannot.
-        """
+        """Reads one, to see whether they can be read."""
         self.file.rows("SELECT 1 FROM links LIMIT 1")
 
     def count(self) -> int:

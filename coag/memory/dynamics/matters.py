@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from coag.memory.facts import at_least, rank_of, trust_of
 from coag.schema import Record, Trust
-from coag.store import RecordStore, slices
+from coag.store import RecordStore
 
 from .file import DynamicsFile
 from .interference import matter_of, may_yield, say_otherwise
@@ -27,8 +27,7 @@ CREATE INDEX IF NOT EXISTS yielding ON matters (yields_to) WHERE yields_to != ''
 """
 _MOST = 16
 """Standing records of one matter, the latest, that a new one is compared with."""
-_MOST_IDS = 500
-"""Ids in one query."""
+_BATCH = 500
 _NOTES = "SELECT record, matter, said_at, yields_to FROM matters WHERE owner = ?"
 
 
@@ -113,23 +112,18 @@ class Matters:
 
     def put(self, notes: Iterable[MatterNote]) -> None:
         """Keeps notes, in place of what was kept of their records."""
-        with self.file.transaction() as db:
-            db.executemany(
-                "INSERT OR REPLACE INTO matters (owner, record, matter, said_at, yields_to) "
-                "VALUES (?, ?, ?, ?, ?)",
-                [(self.owner, *one) for one in notes],
-            )
+        self.file.write(
+            "INSERT OR REPLACE INTO matters (owner, record, matter, said_at, yields_to) "
+            "VALUES (?, ?, ?, ?, ?)",
+            [(self.owner, *one) for one in notes],
+        )
 
     def get(self, ids: Sequence[str]) -> dict[str, MatterNote]:
         """What is kept of these records, by id."""
-        found: dict[str, MatterNote] = {}
-        for some in slices(ids, _MOST_IDS):
-            query = f"{_NOTES} AND record IN ({','.join('?' * len(some))})"
-            rows = self.file.rows(query, self.owner, *some)
-            found |= {row["record"]: MatterNote(*row) for row in rows}
-        return found
+        rows = self.file.rows_of(f"{_NOTES} AND record IN ({{}})", ids, self.owner)
+        return {row["record"]: MatterNote(*row) for row in rows}
 
-    def scan(self, *, batch: int = _MOST_IDS) -> Iterator[list[MatterNote]]:
+    def scan(self, *, batch: int = _BATCH) -> Iterator[list[MatterNote]]:
         """All that is kept, in the order of the ids, some at a time."""
         query, after = f"{_NOTES} AND record > ? ORDER BY record LIMIT ?", ""
         while rows := self.file.rows(query, self.owner, after, batch):
@@ -169,14 +163,11 @@ class Matters:
 
     def removed(self, ids: Iterable[str]) -> None:
         """Lets what yields to records that will be removed yield to what these yield to."""
-        with self.file.transaction() as db:
-            for one in ids:
-                db.execute(
-                    "UPDATE matters SET yields_to = COALESCE((SELECT gone.yields_to FROM matters "
-                    "gone WHERE gone.record = ? AND gone.owner = matters.owner), '') "
-                    "WHERE yields_to = ?",
-                    (one, one),
-                )
+        self.file.write(
+            "UPDATE matters SET yields_to = COALESCE((SELECT gone.yields_to FROM matters gone "
+            "WHERE gone.record = ? AND gone.owner = matters.owner), '') WHERE yields_to = ?",
+            [(one, one) for one in ids],
+        )
 
 
 def _gives_way(other: Record, at: float, statement: SaidRecord) -> bool:

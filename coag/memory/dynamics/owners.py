@@ -20,8 +20,7 @@ def note_owner(file: DynamicsFile, owner: str, settings: MemoryDynamicsSettings)
     content = settings.model_dump_json()
     rows = file.rows("SELECT settings FROM owners WHERE owner = ?", owner)
     if not rows or rows[0]["settings"] != content:
-        with file.transaction() as db:
-            db.execute("INSERT OR REPLACE INTO owners VALUES (?, ?)", (owner, content))
+        file.write("INSERT OR REPLACE INTO owners VALUES (?, ?)", [(owner, content)])
 
 
 def owners_of(file: DynamicsFile) -> dict[str, MemoryDynamicsSettings]:

@@ -73,8 +73,7 @@ class Persona:
         if not changes:
             raise ValueError("There is no change to propose; give at least one.")
         with self.file.transaction():
-            after = {change.trait: change.after for change in changes}
-            traits = Traits.model_validate(self.traits.model_dump() | after)
+            traits = self._changed(changes)
             reason = "; ".join(f"{change.trait}: {change.reason}" for change in changes)
             return self._add(at, traits, "applied" if apply else "proposed", reason, changes)
 
@@ -88,9 +87,8 @@ class Persona:
         """
         with self.file.transaction():
             found = self._proposal(version)
-            after = {change.trait: change.after for change in found.changes}
-            traits = Traits.model_validate(self.traits.model_dump() | after)
-            return self.put(found.model_copy(update={"state": "applied", "traits": traits}))
+            update = {"state": "applied", "traits": self._changed(found.changes)}
+            return self.put(found.model_copy(update=update))
 
     def refuse(self, version: int) -> PersonaVersion:
         """Turns a proposal down; it is kept as refused.
@@ -136,12 +134,14 @@ class Persona:
 
     def put(self, version: PersonaVersion) -> PersonaVersion:
         """Writes a version as it is, in place of the one with its number."""
-        with self.file.transaction() as db:
-            db.execute(
-                "INSERT OR REPLACE INTO personas VALUES (?, ?, ?)",
-                (self.owner, version.version, version.model_dump_json()),
-            )
+        row = (self.owner, version.version, version.model_dump_json())
+        self.file.write("INSERT OR REPLACE INTO personas VALUES (?, ?, ?)", [row])
         return version
+
+    def _changed(self, changes: Sequence[TraitChange]) -> Traits:
+        """The personality that holds, with some traits as they are to be."""
+        after = {change.trait: change.after for change in changes}
+        return Traits.model_validate(self.traits.model_dump() | after)
 
     def _proposal(self, version: int) -> PersonaVersion:
         found = self._version(version)

@@ -103,11 +103,8 @@ class SchemaClusters:
         A mean would still tell what these said; what else was in it joins one at the next sleep.
         """
         with self.file.transaction() as db:
-            joined: dict[str, None] = {}
-            for some in slices(records, _MOST_IDS):
-                marks = ",".join("?" * len(some))
-                query = f"SELECT DISTINCT schema FROM states WHERE record IN ({marks})"
-                joined |= {row["schema"]: None for row in self.file.rows(query, *some)}
+            query = "SELECT DISTINCT schema FROM states WHERE record IN ({})"
+            joined = {str(row["schema"]) for row in self.file.rows_of(query, records)}
             for some in slices(filter(None, joined), _MOST_IDS):
                 marks = ",".join("?" * len(some))
                 db.execute(f"DELETE FROM schemas WHERE id IN ({marks})", some)

@@ -9,8 +9,6 @@ from datetime import UTC, datetime
 from operator import attrgetter
 from typing import Any
 
-from coag.store import slices
-
 from .file import DynamicsFile
 
 DAY = 86_400.0
@@ -91,8 +89,11 @@ CREATE TABLE IF NOT EXISTS states (
 )
 """
 """Rows lie in the order of writing: ids are random, and a batch would touch a page for each row."""
+_PUT = (
+    f"INSERT OR REPLACE INTO states (owner, {', '.join(_NAMES)}) "
+    f"VALUES ({','.join('?' * (len(_NAMES) + 1))})"
+)
 _MOST = 500
-"""Ids in one query."""
 
 
 def seconds(at: datetime) -> float:
@@ -122,39 +123,23 @@ class RecordStates:
 
     def get(self, ids: Sequence[str]) -> dict[str, RecordState]:
         """The states of these records, by their ids; those without one are left out."""
-        found: dict[str, RecordState] = {}
-        for some in slices(list(ids), _MOST):
-            marks = ",".join("?" * len(some))
-            query = f"SELECT * FROM states WHERE owner = ? AND record IN ({marks})"
-            rows = self.file.rows(query, self.owner, *some)
-            found |= {row["record"]: _state_of(row) for row in rows}
-        return found
+        query = "SELECT * FROM states WHERE owner = ? AND record IN ({})"
+        rows = self.file.rows_of(query, ids, self.owner)
+        return {row["record"]: _state_of(row) for row in rows}
 
     def put(self, states: Iterable[RecordState]) -> None:
         """Stores states, in place of what was known of their records."""
-        marks = ",".join("?" * (len(_NAMES) + 1))
-        rows = [(self.owner, *_values_of(state)) for state in states]
-        with self.file.transaction() as db:
-            db.executemany(
-                f"INSERT OR REPLACE INTO states (owner, {', '.join(_NAMES)}) VALUES ({marks})",
-                rows,
-            )
+        self.file.write(_PUT, [(self.owner, *_values_of(state)) for state in states])
 
-    def drop(self, ids: Iterable[str], *, every_owner: bool = False) -> None:
-        """Forgets states; of all owners where the records themselves are gone."""
-        whose, rest = ("", ()) if every_owner else ("owner = ? AND ", (self.owner,))
-        with self.file.transaction() as db:
-            db.executemany(
-                f"DELETE FROM states WHERE {whose}record = ?", [(*rest, one) for one in ids]
-            )
+    def drop(self, ids: Iterable[str]) -> None:
+        """Forgets states."""
+        rows = [(self.owner, one) for one in ids]
+        self.file.write("DELETE FROM states WHERE owner = ? AND record = ?", rows)
 
     def distrust(self, ids: Iterable[str]) -> None:
         """Lets records fade that are untrusted now, of every owner: see `encode`."""
-        with self.file.transaction() as db:
-            db.executemany(
-                "UPDATE states SET flashbulb = 0, exempt = 0 WHERE record = ?",
-                [(one,) for one in ids],
-            )
+        update = "UPDATE states SET flashbulb = 0, exempt = 0 WHERE record = ?"
+        self.file.write(update, [(one,) for one in ids])
 
     def scan(self, *, after: str = "", batch: int = _MOST) -> Iterator[list[RecordState]]:
         """All states in the order of their records' ids, some at a time, behind one id."""
@@ -165,12 +150,8 @@ class RecordStates:
 
     def of_others(self, ids: Sequence[str]) -> list[RecordState]:
         """What other owners know of these records."""
-        found: list[RecordState] = []
-        for some in slices(list(ids), _MOST):
-            marks = ",".join("?" * len(some))
-            query = f"SELECT * FROM states WHERE record IN ({marks}) AND owner != ?"
-            found += map(_state_of, self.file.rows(query, *some, self.owner))
-        return found
+        query = "SELECT * FROM states WHERE owner != ? AND record IN ({})"
+        return [*map(_state_of, self.file.rows_of(query, ids, self.owner))]
 
     def times(self, since: float | None) -> list[float]:
         """When records were last used, each time once, in order; from a time on, if given."""

@@ -84,7 +84,7 @@ def test_what_faded_or_is_gone_leaves_no_link_at_either_end() -> None:
     other.learned([("a", "b"), ("b", "c")])
     links.drop(["b"])
     assert (links.count(), other.count()) == (0, 2)
-    other.drop(["a"], every_owner=True)
+    other.file.remove(["a"])
     assert other.neighbours(["a", "b", "c"]) == {"b": {"c": 0.1}, "c": {"b": 0.1}}
 
 
