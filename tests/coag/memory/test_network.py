@@ -113,11 +113,6 @@ def test_what_was_dropped_or_superseded_leaves_nothing_behind(kept: Ties, gone: 
     assert _view(network) == _view(_network(*records))
 
 
-def test_another_scopes_record_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"'bob'.*'alice'"):
-        _network(remembered("Anna came", scope="bob"))
-
-
 def test_neighbours_and_ties_name_the_records_that_say_so() -> None:
     one, two = _record("Anna", "Bert", 1), _record("Bert", "Cleo", 2)
     network = _network(one, two)

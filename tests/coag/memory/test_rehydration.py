@@ -8,7 +8,7 @@ import pytest
 from kits.remembered import START, remembered
 from kits.sleepers import LONG, Calendar, dynamics_of
 
-from coag.errors import ConfigurationError, RecordStoreError, StateError
+from coag.errors import ConfigurationError, StateError
 from coag.memory import REHYDRATE_ACTION, LongTermMemory, MemoryDynamicsModule, Scopes
 from coag.memory.consolidation import sleep
 from coag.memory.dynamics import MemoryDynamics
@@ -19,8 +19,6 @@ from coag.schema import (
     Mood,
     Percept,
     PerceptKind,
-    Phase,
-    Situation,
     Trust,
 )
 from coag.store import HashEmbedder, InMemoryStore
@@ -175,17 +173,3 @@ async def test_what_was_heard_is_part_of_the_state_and_a_reset_keeps_the_mood() 
     assert dynamics_of(memory).mood == mood
     with pytest.raises(StateError, match="no state of 'memory_dynamics'"):
         module.load_state({"heard": 3})
-
-
-async def test_it_shows_nothing_of_its_own_in_prompts() -> None:
-    facts: dict[str, Any] = {"activity": "a", "goal": "g", "cycle": 1, "query": ""}
-    situation = Situation(phase=Phase.REASONING, **facts)
-    module = MemoryDynamicsModule(memory_of())
-    assert await module.contribute(Phase.REASONING, situation, 100) is None
-
-
-async def test_a_closed_file_is_said(tmp_path: Any) -> None:
-    dynamics = MemoryDynamics("companion", path=tmp_path / "d.sqlite3", appraise=feels)
-    dynamics.close()
-    with pytest.raises(RecordStoreError):
-        dynamics.hear("I am so glad.")

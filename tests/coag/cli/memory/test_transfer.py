@@ -172,17 +172,6 @@ def test_a_file_of_several_scopes_becomes_no_other_and_no_store_is_made(
     assert "skip-bad" not in result.err
 
 
-@pytest.mark.usefixtures("kept")
-def test_the_error_of_a_file_that_was_cut_off_says_so(say: Say, tmp_path: Path) -> None:
-    file = tmp_path / "alice.jsonl"
-    say("memory", "export", str(file))
-    file.write_bytes(file.read_bytes()[:-40])
-    result = say("memory", "import", str(file), "-m", str(tmp_path / "other"))
-    assert "ends in the middle" in result.err
-    assert "Correct the line" not in result.err
-    assert result.err.count("--skip-bad") == 1
-
-
 class _InterruptedError(Exception):
     pass
 
@@ -219,16 +208,3 @@ def test_vectors_are_made_again(
     assert say("memory", "reembed", "--to", "nonsense", "--yes").code == 2
     assert say("memory", "reembed", "--abandon", "--yes").out == "There was none to drop.\n"
     assert say("memory", "search", "charger").code == 0
-
-
-@pytest.mark.usefixtures("kept")
-def test_a_line_of_other_bytes_or_of_endless_length_is_named(say: Say, tmp_path: Path) -> None:
-    file, other = tmp_path / "alice.jsonl", str(tmp_path / "other")
-    say("memory", "export", str(file))
-    header, *lines = file.read_bytes().splitlines(keepends=True)
-    endless = b"x" * 20_000_000 + b"\n"
-    file.write_bytes(b"".join([header, b"\xff\xfe\n", endless, *lines[2:]]))
-    result = say("memory", "import", str(file), "-m", other, "--skip-bad")
-    assert result.code == 1
-    assert "line 2: it is no text in UTF-8" in result.out
-    assert "line 3: it has more than 8,000,000 bytes" in result.out

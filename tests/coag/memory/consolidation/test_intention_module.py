@@ -15,7 +15,7 @@ from kits.kettles import cook, kitchen, scripted, when_there_are
 
 from coag import CoagAgent, ScriptedModel
 from coag.agent import SituatedAgent
-from coag.errors import ConfigurationError, StateError
+from coag.errors import ConfigurationError
 from coag.memory.consolidation import (
     CANCEL_ACTION,
     REMIND_ACTION,
@@ -180,12 +180,6 @@ async def test_the_proposal_shows_the_reminders_that_wait() -> None:
         for words in ("then every 60 s", "when shopping comes up", "each time bert happens"):
             assert words in section.text
         assert await module.contribute(Phase.REASONING, PROPOSAL, 500) is None
-
-
-async def test_a_state_that_is_none_is_refused() -> None:
-    async with remembering() as (module, _):
-        with pytest.raises(StateError, match="no state of 'intentions'"):
-            module.load_state({"perceived": 5})
 
 
 # ---- An agent ----

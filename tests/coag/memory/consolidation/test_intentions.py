@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from kits.remembered import START, remembered
-from kits.sleepers import Calendar, dynamics_of, sleeper
-from kits.statements import tell
+from kits.remembered import remembered
+from kits.sleepers import Calendar
 
 from coag.errors import ConfigurationError
 from coag.memory.consolidation import AtEvent, AtTime, InContext, Intentions
@@ -92,29 +91,6 @@ async def test_of_many_missed_times_one_fires_and_says_how_many_were_missed() ->
         assert percept.data["missed"] == 5
         assert "5 more missed" in percept.content
         assert ann.intentions.next_at() == NOON + 6 * HOUR
-
-
-async def test_a_clock_that_is_set_back_a_little_fires_nothing_twice() -> None:
-    with kept() as ann:
-        ann.intentions.add("Stretch", AtTime(at=NOON, every=3600))
-        ann.intentions.add("Once", AtTime(at=NOON), importance=0.9)
-        assert await ann.reminded() == ["Once", "Stretch"]
-        ann.clock.at -= timedelta(seconds=30)
-        assert await ann.reminded() == []
-        ann.clock.at += timedelta(seconds=60)
-        assert await ann.reminded() == []
-
-
-async def test_after_a_clock_that_had_run_far_ahead_a_rhythm_goes_on() -> None:
-    with kept() as ann:
-        ann.intentions.add("Stretch", AtTime(at=NOON, every=3600))
-        ann.clock.at = NOON + timedelta(days=400)
-        assert await ann.reminded() == ["Stretch"]
-        ann.clock.at = NOON + timedelta(minutes=90)
-        assert await ann.reminded() == []
-        assert ann.intentions.next_at() == NOON + 2 * HOUR
-        ann.clock.at = NOON + 2 * HOUR
-        assert await ann.reminded() == ["Stretch"]
 
 
 @given(st.lists(st.integers(-20_000, 20_000), max_size=25), st.integers(60, 7200))
@@ -243,18 +219,6 @@ async def test_what_follows_from_a_record_goes_with_it_but_not_into_the_archive(
         await ann.store.delete([promise.id, other.id])
         assert await ann.reminded() == [other.text]
         assert ann.intentions.pending() == ()
-
-
-async def test_a_memory_that_takes_a_record_back_forgets_what_was_intended_for_it() -> None:
-    memory = sleeper()
-    promise = (await tell(memory, "I promised Bert to call")).record
-    intentions = Intentions(dynamics_of(memory))
-    intentions.add("Call Bert", AtTime(at=START), record=promise.id)
-    intentions.add("Call Bert", AtTime(at=NOON), record=promise.id)
-    assert intentions.check() == 1
-    await memory.revoke(promise.id, "It was somebody else.")
-    assert intentions.pending() == ()
-    assert await intentions.unperceived() == []
 
 
 # ---- What is intended ----

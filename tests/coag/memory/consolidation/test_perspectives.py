@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from kits.statements import UNTRUSTED, WEB, memory_over
 
 from coag.errors import ConfigurationError
-from coag.memory import LongTermMemory, said_by_person
+from coag.memory import said_by_person
 from coag.memory.consolidation import (
     EventWitness,
     PerspectiveObserver,
@@ -141,11 +141,6 @@ async def test_observing_twice_keeps_once_and_another_session_keeps_anew(stage: 
     later = await stage.observe(lyra, session="s2")
     assert later.events[0].text == f"{ATTACK.text} (Again, in s2.)"
     assert later.events[0].metadata["session"] == "s2"
-
-
-async def test_no_events_give_an_empty_report(stage: Stage) -> None:
-    report = await stage.observe(stage.witness("Lyra"), events=())
-    assert report == PerspectiveReport()
 
 
 async def test_another_store_than_the_events_is_refused(stage: Stage) -> None:
@@ -360,10 +355,6 @@ def test_any_event_can_be_told_and_twice_the_same(text: str, traits: Traits) -> 
     told = told_by("Lyra", text, traits=traits)
     assert told
     assert told == told_by("Lyra", text, traits=traits)
-
-
-def test_long_term_memory_is_what_witnesses_keep(stage: Stage) -> None:
-    assert isinstance(stage.witness("Lyra").memory, LongTermMemory)
 
 
 # ---- With dynamics ----

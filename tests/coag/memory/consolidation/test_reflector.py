@@ -189,13 +189,6 @@ async def test_reflections_by_rules_are_of_five_kinds(memory: LongTermMemory) ->
     assert "order 1" in kinds["capability"].text
 
 
-async def test_default_recall_finds_a_reflection(memory: LongTermMemory) -> None:
-    await noted(memory, *TALK)
-    await reflect(memory)
-    found = await memory.recall("What does Ann prefer in the morning, green tea?")
-    assert "reflection" in {hit.record.type for hit in found.records}
-
-
 async def test_a_reflection_is_trusted_no_more_than_its_notes(memory: LongTermMemory) -> None:
     await noted(memory, *TALK[:2], trust=UNTRUSTED, source="web")
     await noted(memory, *TALK[5:])
@@ -244,13 +237,6 @@ async def test_what_is_concluded_anew_takes_the_place_of_what_was(memory: LongTe
     assert new.supersedes == old.id
     found = (await memory.recall("green tea", k=9)).records
     assert [hit.record.id for hit in found if hit.record.type == "reflection"] == [new.id]
-
-
-async def test_a_dry_run_stores_nothing(memory: LongTermMemory) -> None:
-    await noted(memory, *TALK)
-    done = await reflect(memory, dry_run=True)
-    assert (done.looked_at, done.reflections) == (7, ())
-    assert len((await reflect(memory)).reflections) == 4
 
 
 async def test_a_model_reflects_and_what_rests_on_nothing_is_left_out(

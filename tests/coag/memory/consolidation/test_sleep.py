@@ -35,7 +35,7 @@ from coag.memory.consolidation import (
     StepBatch,
     sleep,
 )
-from coag.memory.dynamics import DynamicsFile, MemoryDynamics, RecordState
+from coag.memory.dynamics import DynamicsFile, RecordState
 from coag.schema import MemoryKind
 from coag.store import HashEmbedder, InMemoryStore
 
@@ -409,16 +409,6 @@ async def test_only_a_batch_of_records_is_in_memory_at_a_time() -> None:
     assert seen[:4] == [("encode", 500), ("encode", 1000), ("encode", 1200), ("fade", 500)]
 
 
-async def test_a_clock_that_jumps_back_fades_nothing() -> None:
-    clock = Calendar()
-    memory = sleeper(clock=clock)
-    await fill(memory, 3)
-    await sleep(memory)
-    clock.passes(-10_000)
-    assert changed(await sleep(memory, allow_clock_jump=True)) == {}
-    assert await counted(memory) == 3
-
-
 async def test_the_journal_is_the_owners_own() -> None:
     file = DynamicsFile()
     alice, bob = SleepJournal(file, "alice"), SleepJournal(file, "bob")
@@ -439,9 +429,3 @@ async def test_the_journal_is_the_owners_own() -> None:
         alice.end()
         assert (alice.position(), alice.answer("a", "question")) == (None, None)
         assert alice.mark("schemas") == "5"
-
-
-def test_the_dynamics_of_a_closed_file_are_an_error() -> None:
-    dynamics = MemoryDynamics(owner="alice")
-    dynamics.close()
-    dynamics.close()

@@ -217,20 +217,6 @@ async def test_what_is_alike_three_times_is_known_and_the_rest_is_not() -> None:
     assert step(await sleep(memory), "schemas").examined == 0
 
 
-async def test_clusters_go_on_where_the_last_sleep_left_them() -> None:
-    clock = Calendar()
-    memory = sleeper(clock=clock)
-    await fill(memory, 2, "the charger stands at the door {}")
-    await sleep(memory)
-    schemas = dynamics_of(memory).schemas
-    assert schemas.centroids() == {}
-    clock.passes(1)
-    await fill(memory, 1, "the charger stands at the door again{}", minutes=10)
-    await sleep(memory)
-    assert len(schemas.centroids()) == 1
-    assert schemas.centroids() is schemas.centroids()
-
-
 async def test_a_store_without_an_embedder_has_no_clusters() -> None:
     memory = sleeper(cast("RecordStore", _Hidden(InMemoryStore(HashEmbedder()))))
     await fill(memory, 3)

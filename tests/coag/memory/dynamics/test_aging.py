@@ -409,6 +409,8 @@ def test_limits_in_the_wrong_order_are_named() -> None:
 @pytest.mark.parametrize(
     "wrong",
     [
+        {"forgetting": {"retention": float("nan")}},
+        {"forgetting": {"floor": 0.5}},
         {"gist": {"words": 4}},
         {"gist": {"weakening": 1.0}},
         {"schema_encoding": {"boost": float("inf")}},

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any, cast
 
 import pytest
@@ -65,9 +64,7 @@ def test_any_text_is_appraised_within_range(text: str) -> None:
 
 
 def test_of_a_long_text_only_the_beginning_is_appraised() -> None:
-    began = time.perf_counter()
     assert APPRAISE("word " * 200 + "terrible " * 100_000).valence == 0.0
-    assert time.perf_counter() - began < 5
 
 
 def test_without_the_package_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

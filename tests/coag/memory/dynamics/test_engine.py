@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import multiprocessing
 import sqlite3
-from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -279,18 +278,6 @@ async def test_persons_of_one_memory_share_its_dynamics_and_see_their_own_record
 
 
 # ---- Time, configuration, transfer ----
-
-
-async def test_a_clock_that_jumps_back_counts_as_no_time() -> None:
-    clock = Calendar()
-    memory = memory_of(clock=clock)
-    one = await note(memory, "The key lies under the mat.")
-    clock.at -= timedelta(days=4_000)
-    (hit,) = (await memory.recall("key")).records
-    assert hit.state is not None
-    assert hit.state.age == 0
-    clock.at += timedelta(days=4_000)
-    assert dynamics_of(memory).states.get([one.id])[one.id].strength <= 1
 
 
 def test_dynamics_follow_the_clock_of_the_memory_unless_they_have_their_own() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import pytest
@@ -136,7 +135,5 @@ def test_any_text_has_features_in_range(text: str) -> None:
 @pytest.mark.parametrize(
     "part", ["Before you go ", "first, a b c ", "not a ", "used to ", "I have to x "]
 )
-def test_a_long_text_takes_no_longer_than_its_beginning(part: str) -> None:
-    began = time.perf_counter()
-    features_of(part * 20_000)
-    assert time.perf_counter() - began < 5
+def test_of_a_long_text_only_the_beginning_is_looked_at(part: str) -> None:
+    assert features_of(part * 20_000) == features_of((part * 20_000)[:4_000])

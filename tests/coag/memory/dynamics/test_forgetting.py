@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from math import exp
 
 import pytest
@@ -12,8 +11,6 @@ from kits.record_states import COMPANION, NOW, PLAIN, days_later, encoded, setti
 from kits.statements import ANN, SEMANTIC
 
 from coag.memory.dynamics import (
-    DAY,
-    Forgetting,
     MemoryDynamicsSettings,
     RecordState,
     has_faded,
@@ -46,15 +43,6 @@ def test_strength_falls_with_time_and_stays_between_0_and_1(
     assert 0.0 <= second <= first <= 1.0
 
 
-@given(SETTINGS_AND_STATES, times(), st.floats(1.0, 100.0))
-def test_the_more_stable_a_record_the_stronger_it_is(
-    one: tuple[MemoryDynamicsSettings, RecordState], now: float, times_as_stable: float
-) -> None:
-    how, state = one
-    stabler = replace(state, stability=state.stability * times_as_stable)
-    assert strength_now(stabler, now, how) >= strength_now(state, now, how)
-
-
 @pytest.mark.parametrize("retention", [0.01, 7.0, 180.0, 20_000.0])
 @pytest.mark.parametrize("floor", [0.01, 0.05, 0.3])
 def test_a_neutral_record_lasts_as_many_days_as_retention_says(
@@ -84,15 +72,6 @@ def test_use_never_weakens(
     assert strength_now(after, max(now, then), how) >= 0.0
     if now >= state.used_at:
         assert strength_now(after, then, how) >= strength_now(state, then, how)
-
-
-def test_a_record_used_daily_gets_no_less_stable_after_its_eighth_use() -> None:
-    state, stabilities = state_of(), list[float]()
-    for day in range(1, 60):
-        state = used(state, days_later(day), COMPANION)
-        stabilities.append(state.stability)
-    assert stabilities == sorted(stabilities)
-    assert stabilities[-1] > 1.3 * stabilities[0]
 
 
 def test_spaced_uses_make_a_record_more_stable_than_as_many_at_once() -> None:
@@ -165,25 +144,3 @@ def test_important_records_and_those_of_a_type_that_is_named_are_exempt() -> Non
     found = [is_exempt(one, how) for one in (record(), record(0.9), record(type="rule"))]
     assert found == [False, True, True]
     assert is_exempt(record(1.0), PLAIN)
-
-
-@pytest.mark.parametrize(
-    ("field", "value"),
-    [
-        ("retention", float("nan")),
-        ("retention", 0.0),
-        ("retention", float("inf")),
-        ("floor", 0.5),
-        ("floor", float("nan")),
-        ("ceiling", float("inf")),
-        ("weight", float("inf")),
-        ("exempt_importance", 1.5),
-    ],
-)
-def test_numbers_that_make_no_curve_are_refused_by_name(field: str, value: float) -> None:
-    with pytest.raises(ValueError, match=rf"{field}[\s\S]*{value}"):
-        Forgetting.model_validate({field: value})
-
-
-def test_a_day_has_86_400_seconds() -> None:
-    assert days_later(1) - NOW == DAY == 86_400

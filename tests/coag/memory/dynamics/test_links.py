@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from itertools import combinations
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -86,15 +85,6 @@ def test_what_faded_or_is_gone_leaves_no_link_at_either_end() -> None:
     assert (links.count(), other.count()) == (0, 2)
     other.file.remove(["a"])
     assert other.neighbours(["a", "b", "c"]) == {"b": {"c": 0.1}, "c": {"b": 0.1}}
-
-
-def test_links_survive_a_restart_with_their_weights(tmp_path: Path) -> None:
-    file = DynamicsFile(tmp_path / "dynamics.sqlite3")
-    RecordLinks(file, "ann").learned([("a", "b")])
-    file.close()
-    again = DynamicsFile(tmp_path / "dynamics.sqlite3")
-    assert RecordLinks(again, "ann").neighbours(["a"]) == {"a": {"b": 0.1}}
-    again.close()
 
 
 _PAIRS = st.lists(st.tuples(st.sampled_from("abcdefgh"), st.sampled_from("abcdefgh")), max_size=8)
@@ -298,12 +288,6 @@ async def test_what_was_recalled_together_is_recalled_for_one_of_them_by_the_mem
     assert second.why.links > 0.0
     off = sleeper(settings=MemoryDynamicsSettings(forgetting=Forgetting()))
     assert dynamics_of(off).links is None
-
-
-async def test_what_is_revoked_leaves_no_link() -> None:
-    memory, links, key, _ = await used_together()
-    await memory.revoke(key.id, "It was a mistake.")
-    assert links.count() == 0
 
 
 async def test_what_has_faded_leaves_no_link_and_others_weaken_at_sleep() -> None:

@@ -11,12 +11,10 @@ from kits.sleepers import Calendar, dynamics_of, note
 from coag.memory import LongTermMemory, Recall, Scopes, said_by_person
 from coag.memory.consolidation import sleep
 from coag.memory.dynamics import (
-    EmotionRegulation,
     FeelingOfKnowing,
     Forgetting,
     Gist,
     InvoluntaryRecall,
-    Links,
     MemoryDynamics,
     MemoryDynamicsSettings,
     Reconsolidation,
@@ -334,16 +332,6 @@ async def test_confidence_in_a_source_falls_and_recall_says_so() -> None:
     assert stale.state.doubtful
 
 
-async def test_sleep_calms_strong_feelings() -> None:
-    clock = Calendar()
-    memory = memory_with(clock, mood=True, emotion_regulation=EmotionRegulation(arousal=0.5))
-    one = await note(memory, "Ann wept at the pier.")
-    before = state(memory, one)
-    await sleep(memory)
-    assert state(memory, one).arousal < before.arousal
-    assert state(memory, one).valence == before.valence
-
-
 def test_a_persona_changes_by_what_is_applied_and_finds_its_way_back() -> None:
     dynamics = MemoryDynamics(MemoryDynamicsSettings(traits=Traits(openness=0.3)), owner="ann")
     assert dynamics.traits == Traits(openness=0.3)
@@ -367,19 +355,6 @@ def test_a_persona_changes_by_what_is_applied_and_finds_its_way_back() -> None:
         dynamics.persona.apply(9)
     with pytest.raises(ValueError, match="no change"):
         dynamics.persona.propose([], at=5.0)
-
-
-async def test_records_recalled_together_are_tied_and_later_lead_to_each_other() -> None:
-    clock = Calendar()
-    memory = memory_with(clock, links=Links(rate=0.9))
-    await note(memory, "Our key hangs inside.")
-    await note(memory, "A ladder leans outside.")
-    assert texts(await memory.recall("key")) == ["Our key hangs inside."]
-    await memory.recall("key ladder")
-    found = await memory.recall("key")
-    assert texts(found) == ["Our key hangs inside.", "A ladder leans outside."]
-    assert found.records[1].why is not None
-    assert found.records[1].why.links > 0
 
 
 # ---- Mood ----
