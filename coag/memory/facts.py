@@ -105,6 +105,20 @@ def is_conclusion(record: Record) -> bool:
     return record.provenance.source_kind == CONCLUSION
 
 
+def concluded_by(
+    source: str, trust: Trust, *, activity: str = "", run: str = "", cycle: int = 0
+) -> Provenance:
+    """The origin of what was concluded from something of this trust: never a developer's."""
+    return Provenance(
+        run=run,
+        activity=activity,
+        cycle=cycle,
+        source=source,
+        source_kind=CONCLUSION,
+        trust=min(trust, Trust.USER, key=rank_of),
+    )
+
+
 def no_better_than(record: Record, same: Iterable[Record]) -> Record:
     """A conclusion, trusted no more than the records that say the same already, if there are any.
 

@@ -36,23 +36,16 @@ def _seeds() -> Mapping[str, Procedure]:
 
 async def ask_for(
     model: StructuredModel,
+    procedures: ProceduralMemory | None,
     procedure: str,
     values: Mapping[str, str],
     lines: Iterable[str],
     answer_type: type[AnswerT],
-    *,
-    procedures: ProceduralMemory | None = None,
 ) -> AnswerT:
-    """What a model answers to a procedure about some lines.
+    """What a model answers to a procedure about some lines, quoted so that none can instruct.
 
-    Args:
-        model: Whom to ask.
-        procedure: Name of the prompt.
-        values: For its placeholders.
-        lines: The material, one item each; quoted, so that nothing in it can instruct.
-        answer_type: What the answer must be.
-        procedures: Where the prompt is looked up first, so that it can be learned; None, or one
-            without it, for the prompt that comes with `coag`.
+    The prompt is looked up in `procedures` first, so that it can be learned; where these have none
+    of its name, it is the one that comes with `coag`. `values` are for its placeholders.
 
     Raises:
         ModelAnswerError: No usable answer came.

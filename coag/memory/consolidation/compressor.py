@@ -151,14 +151,8 @@ async def compress(
     text, problem = None, ""
     if model is not None:
         try:
-            answer = await ask_for(
-                model,
-                "compress",
-                {"words": str(room)},
-                numbered(texts),
-                CompressionAnswer,
-                procedures=procedures,
-            )
+            values, lines = {"words": str(room)}, numbered(texts)
+            answer = await ask_for(model, procedures, "compress", values, lines, CompressionAnswer)
             text, problem = _checked(answer.text, texts, total)
         except MODEL_ERRORS as error:
             problem = str(error)

@@ -153,8 +153,13 @@ class MemoryObserver:
     @property
     def waiting_tokens(self) -> int:
         """About how many tokens wait in the buffer."""
-        query = "SELECT COALESCE(SUM(tokens), 0) AS n FROM heard WHERE owner = ?"
-        return int(self._file.rows(query, self.memory.scope)[0]["n"])
+        return self._waiting()[1]
+
+    def _waiting(self) -> tuple[int, int]:
+        """How many messages wait, and about how many tokens."""
+        query = "SELECT COUNT(*), COALESCE(SUM(tokens), 0) FROM heard WHERE owner = ?"
+        messages, tokens = self._file.rows(query, self.memory.scope)[0]
+        return messages, tokens
 
     async def observe(self, *, force: bool = False) -> Observed:
         """Takes notes of what waits, some at a time, and empties the buffer of what is noted.
@@ -176,13 +181,12 @@ class MemoryObserver:
                 taken = await self._taken(messages, problems)
                 if taken is None:
                     break
-                remembered = await self._remembered(taken)
-                self._drain(batch, remembered)
-                notes += remembered
-        waiting = self._file.rows(
-            "SELECT COUNT(*) AS n FROM heard WHERE owner = ?", self.memory.scope
-        )
-        return Observed(notes=tuple(notes), problems=tuple(problems), waiting=int(waiting[0]["n"]))
+                wishes = [self._wish(note, of) for note, of in taken]
+                stored = [one async for some in self.memory.remember_all(wishes) for one in some]
+                self._drain(batch, [one.record for one in stored])
+                notes += [one.record for one in stored]
+        messages, _ = self._waiting()
+        return Observed(notes=tuple(notes), problems=tuple(problems), waiting=messages)
 
     def _next_batch(self) -> dict[int, HeardMessage]:
         """The oldest messages of one trust that still wait, by their places in the buffer.
@@ -234,14 +238,8 @@ class MemoryObserver:
             f"{one.source} {'said' if one.kind == 'said' else _came(one)}: {one.text}"
             for one in messages
         ]
-        answer = await ask_for(
-            model,
-            "observe",
-            {"focus": " ".join(marked)},
-            numbered(said),
-            NotesAnswer,
-            procedures=self._procedures,
-        )
+        values, lines = {"focus": " ".join(marked)}, numbered(said)
+        answer = await ask_for(model, self._procedures, "observe", values, lines, NotesAnswer)
         taken: list[tuple[ObservationNote, list[HeardMessage]]] = []
         for note in answer.notes:
             places = sorted({one for one in note.lines if 1 <= one <= len(messages)})
@@ -250,20 +248,9 @@ class MemoryObserver:
             if strange:
                 problems.append(f"A note was left out, since nobody said {strange[0]!r}.")
                 continue
-            taken.append(
-                (
-                    ObservationNote(type=note.type, text=note.text, importance=note.importance),
-                    of,
-                )
-            )
+            kept = ObservationNote(type=note.type, text=note.text, importance=note.importance)
+            taken.append((kept, of))
         return taken
-
-    async def _remembered(
-        self, taken: Sequence[tuple[ObservationNote, list[HeardMessage]]]
-    ) -> list[Record]:
-        wishes = [self._wish(note, of) for note, of in taken]
-        stored = [one async for batch in self.memory.remember_all(wishes) for one in batch]
-        return [one.record for one in stored]
 
     def _wish(self, note: ObservationNote, of: Sequence[HeardMessage]) -> ToRemember:
         sources = list(dict.fromkeys(one.source for one in of))

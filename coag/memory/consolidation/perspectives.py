@@ -17,7 +17,7 @@ from pydantic import Field
 
 from coag.errors import ConfigurationError
 from coag.memory.dynamics import Appraise, Traits
-from coag.memory.facts import CONCLUSION
+from coag.memory.facts import concluded_by
 from coag.memory.long_term import LongTermMemory
 from coag.memory.procedural import ProceduralMemory
 from coag.memory.scopes import Scopes
@@ -31,7 +31,6 @@ from coag.schema import (
     Provenance,
     Record,
     Scalar,
-    Trust,
     Value,
     record_id,
 )
@@ -285,14 +284,10 @@ class PerspectiveObserver:
     ) -> dict[str, tuple[str, str]]:
         """For each event what the model wrote, or nothing and why; by the ids of the records."""
         values = {"name": witness.name, "character": character_of(witness)}
+        lines = numbered(in_first_person(record.text, witness.name) for _, record in events)
         try:
             answer = await ask_for(
-                model,
-                "perspective",
-                values,
-                numbered(in_first_person(record.text, witness.name) for _, record in events),
-                PerspectivesAnswer,
-                procedures=self._procedures,
+                model, self._procedures, "perspective", values, lines, PerspectivesAnswer
             )
         except MODEL_ERRORS as error:
             return {record.id: ("", str(error)) for _, record in events}
@@ -334,21 +329,17 @@ class PerspectiveObserver:
             text, reason = told.get(record.id, ("", ""))
             how = "model" if text else "rules"
             text = text or self._by_rules(witness, event)
-        metadata = dict(record.metadata)
-        provenance = Provenance(
-            run=record.provenance.run,
-            activity=record.provenance.activity,
-            cycle=record.provenance.cycle,
-            source=record.provenance.source if how == "objective" else witness.name,
-            source_kind=CONCLUSION,
-            trust=min_trust(record.provenance.trust),
+        of = record.provenance
+        source = of.source if how == "objective" else witness.name
+        provenance = concluded_by(
+            source, of.trust, activity=of.activity, run=of.run, cycle=of.cycle
         )
         stored = await reaching(witness.memory, self.events.scope).remember(
             MemoryKind.EPISODIC,
             text,
             provenance=provenance,
             type=EVENT if how == "objective" else PERSPECTIVE,
-            metadata=metadata,
+            metadata=record.metadata,
             event=record.event,
             derived_from=[record.id],
         )
@@ -397,11 +388,6 @@ def reaching(memory: LongTermMemory, scope: str) -> LongTermMemory:
     reads = tuple(dict.fromkeys((*memory.scopes.reads, scope)))
     one.scopes = Scopes(own=memory.scopes.own, reads=reads, writes=memory.scopes.writes)
     return one
-
-
-def min_trust(trust: Trust) -> Trust:
-    """The trust of what is concluded from a text of this trust: never a developer's."""
-    return Trust.UNTRUSTED if trust is Trust.UNTRUSTED else Trust.USER
 
 
 def mark_perspectives(memory: LongTermMemory, ids: Sequence[str]) -> None:

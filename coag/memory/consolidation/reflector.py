@@ -15,12 +15,12 @@ from typing import Annotated
 from pydantic import Field
 
 from coag.memory.dynamics import DynamicsFile, Traits
-from coag.memory.facts import CONCLUSION
+from coag.memory.facts import concluded_by
 from coag.memory.long_term import LongTermMemory
 from coag.memory.procedural import ProceduralMemory
 from coag.memory.recall import records_of_type
 from coag.models import StructuredModel
-from coag.schema import MemoryKind, Provenance, Record, Trust, Value
+from coag.schema import MemoryKind, Record, Trust, Value
 from coag.store import Search
 
 from .asking import MODEL_ERRORS, ask_for, numbered
@@ -277,9 +277,7 @@ async def _by_model(
     procedures: ProceduralMemory | None,
 ) -> list[Reflection]:
     texts = [one.text for one in notes]
-    answer = await ask_for(
-        model, "reflect", {}, numbered(texts), ReflectionsAnswer, procedures=procedures
-    )
+    answer = await ask_for(model, procedures, "reflect", {}, numbered(texts), ReflectionsAnswer)
     found: list[Reflection] = []
     for one in answer.reflections:
         of = [notes[n - 1] for n in sorted(set(one.notes)) if 1 <= n <= len(notes)]
@@ -306,7 +304,7 @@ async def _remembered(memory: LongTermMemory, one: Reflection, trust: Trust) -> 
     stored = await memory.remember(
         MemoryKind.SEMANTIC,
         one.text,
-        provenance=_own(memory, trust),
+        provenance=concluded_by(memory.scope, trust, activity=REFLECTION),
         type=REFLECTION,
         metadata={ASPECT: one.kind.value, "confidence": one.confidence},
         derived_from=one.notes,
@@ -336,24 +334,13 @@ async def _merged(
     stored = await memory.remember(
         MemoryKind.EPISODIC,
         text,
-        provenance=_own(memory, trust),
+        provenance=concluded_by(memory.scope, trust, activity=REFLECTION),
         type=SUMMARY,
         metadata={IMPORTANCE: max(map(importance_of, notes))},
         event=notes[-1].event,
         derived_from=[one.id for one in notes],
     )
     return stored.record
-
-
-def _own(memory: LongTermMemory, trust: Trust) -> Provenance:
-    return Provenance(
-        run="",
-        activity=REFLECTION,
-        cycle=0,
-        source=memory.scope,
-        source_kind=CONCLUSION,
-        trust=Trust.UNTRUSTED if trust is Trust.UNTRUSTED else Trust.USER,
-    )
 
 
 # ---- Reflection by rules: what is said or done more than once ----

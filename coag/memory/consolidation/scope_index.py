@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from pydantic import Field
 
-from coag.memory.facts import at_least
+from coag.memory.facts import rank_of
 from coag.memory.long_term import LongTermMemory
 from coag.memory.recall import records_of_type
 from coag.schema import Fact, MemoryKind, Provenance, Record, Trust, Value, estimate_tokens, folded
@@ -57,10 +57,7 @@ class ScopeIndex:
     @property
     def trust(self) -> Trust:
         """The lowest trust of its entries."""
-        lowest = Trust.USER
-        for one in self.entries:
-            lowest = lowest if at_least(one.trust, lowest) else one.trust
-        return lowest
+        return min((Trust.USER, *(one.trust for one in self.entries)), key=rank_of)
 
     def render(self, budget: int = 500) -> str:
         """The list in at most so many tokens, headings counted; empty where nothing fits.

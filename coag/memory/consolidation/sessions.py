@@ -9,13 +9,13 @@ support cases, lessons, or any domain with sessions.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated
 
 from pydantic import Field
 
-from coag.memory.facts import CONCLUSION, at_least
+from coag.memory.facts import concluded_by, rank_of
 from coag.memory.long_term import LongTermMemory
 from coag.memory.procedural import ProceduralMemory
 from coag.memory.recall import records_of_type
@@ -25,6 +25,7 @@ from coag.schema import (
     MemoryKind,
     Provenance,
     Record,
+    Scalar,
     Trust,
     Value,
     cut_to_tokens,
@@ -32,7 +33,7 @@ from coag.schema import (
     folded,
 )
 
-from .asking import MODEL_ERRORS, ask_for, one_a_line
+from .asking import MODEL_ERRORS, AnswerT, ask_for, one_a_line
 from .compressor import telling_words
 from .literals import invented
 from .notes import IMPORTANCE, importance_of
@@ -43,7 +44,6 @@ from .perspectives import (
     SESSION,
     EventWitness,
     character_of,
-    min_trust,
 )
 from .scope_index import ScopeEntry, ScopeIndex, note_scope, scope_index
 from .threads import NarrativeThread, keep_threads, moved_on, moved_on_by_model, threads_of
@@ -97,11 +97,7 @@ class SessionStart:
         """The lowest trust of what is shown."""
         records = [one for _, some in self.recaps for one in some]
         records += [self.scenario] if self.scenario else []
-        lowest = self.index.trust
-        for one in records:
-            trust = one.provenance.trust
-            lowest = lowest if at_least(trust, lowest) else trust
-        return lowest
+        return min((self.index.trust, *(one.provenance.trust for one in records)), key=rank_of)
 
     def render(self, budget: int = 1_200) -> str:
         """All of it for a prompt, in at most so many tokens, headings counted.
@@ -255,33 +251,12 @@ class _Ending:
         done = await _of_session(self.world, MemoryKind.EPISODIC, SESSION_SUMMARY, self.session)
         if done:
             return done[0]
-        texts, written = [one.text for one in events], ""
-        if self._model is not None:
-            try:
-                answer = await ask_for(
-                    self._model,
-                    "session_summary",
-                    {},
-                    one_a_line(texts),
-                    SessionSummaryAnswer,
-                    procedures=self._procedures,
-                )
-                written = self._true(answer.summary, texts, "summary")
-            except MODEL_ERRORS as error:
-                self._failed("summary", error)
-        if not written:
-            best = sorted(events, key=lambda one: -importance_of(one))[:_KEY_EVENTS]
-            written = " ".join(one.text for one in events if one in best)
-        text = f"{self.session}: {written}"
-        stored = await self.world.remember(
-            MemoryKind.EPISODIC,
-            text,
-            provenance=self._own(self.world, events),
-            type=SESSION_SUMMARY,
-            metadata={SESSION: self.session, IMPORTANCE: max(map(importance_of, events))},
-            derived_from=[one.id for one in events],
-        )
-        return stored.record
+        texts = [one.text for one in events]
+        answer = await self._asked("summary", {}, one_a_line(texts), SessionSummaryAnswer)
+        written = "" if answer is None else self._true(answer.summary, texts, "summary")
+        text = written or _weightiest(events, _KEY_EVENTS)
+        importance = max(map(importance_of, events))
+        return await self._kept(self.world, SESSION_SUMMARY, text, events, {IMPORTANCE: importance})
 
     async def recap(self, witness: EventWitness) -> Record | None:
         """How a witness looks back; None for one who remembers nothing of it."""
@@ -295,44 +270,20 @@ class _Ending:
         if not own:
             return None
         own.sort(key=_place)
-        written = await self._recap_by_model(witness, own)
-        if not written:
-            best = sorted(own, key=lambda one: -importance_of(one))[:_MEMORIES]
-            written = " ".join(one.text for one in own if one in best)
-        stored = await memory.remember(
-            MemoryKind.EPISODIC,
-            f"{self.session}: {written}",
-            provenance=self._own(memory, own),
-            type=SESSION_RECAP,
-            metadata={SESSION: self.session},
-            derived_from=[one.id for one in own],
-        )
-        return stored.record
+        text = await self._recap_by_model(witness, own) or _weightiest(own, _MEMORIES)
+        return await self._kept(memory, SESSION_RECAP, text, own)
 
     async def _recap_by_model(self, witness: EventWitness, own: Sequence[Record]) -> str:
-        if self._model is None:
-            return ""
         values = {"name": witness.name, "character": character_of(witness)}
-        texts = [one.text for one in own]
-        try:
-            answer = await ask_for(
-                self._model,
-                "session_recap",
-                values,
-                one_a_line(texts),
-                RecapAnswer,
-                procedures=self._procedures,
-            )
-        except MODEL_ERRORS as error:
-            self._failed(f"recap of {witness.name}", error)
+        texts, what = [one.text for one in own], f"recap of {witness.name}"
+        answer = await self._asked(what, values, one_a_line(texts), RecapAnswer)
+        if answer is None:
             return ""
         if not is_first_person(answer.recap):
-            self.problems.append(
-                f"The model's recap of {witness.name} was left out: it is not in the first person."
-            )
+            self.problems.append(f"The model's {what} was left out: it is not in the first person.")
             return ""
         known = [*texts, " ".join(values.values())]
-        return self._true(answer.recap, known, f"recap of {witness.name}")
+        return self._true(answer.recap, known, what)
 
     async def threads(
         self, events: Sequence[Record], summary: Record
@@ -346,7 +297,7 @@ class _Ending:
             still_open = [one for one in before if one.status == "open"]
             try:
                 found, problems = await moved_on_by_model(
-                    self._model, still_open, events, self.session, procedures=self._procedures
+                    self._model, still_open, events, self.session, self._procedures
                 )
                 self.problems += problems
                 # what the events state themselves counts more than what a model reads there
@@ -374,26 +325,14 @@ class _Ending:
             return current
         feelings = _attitudes(witnesses)
         known = [summary.text, *(one.describe() for one in threads), *feelings]
-        situation, hooks = (
-            summary.text.removeprefix(f"{self.session}: "),
-            [f"{one.title}: what comes next?" for one in threads[:3]],
-        )
-        if self._model is not None:
-            try:
-                answer = await ask_for(
-                    self._model,
-                    "session_scenario",
-                    {},
-                    known,
-                    ScenarioAnswer,
-                    procedures=self._procedures,
-                )
-                situation = self._true(answer.situation, known, "scenario") or situation
-                new = [one for one in answer.hooks if not _is_one_of(one, known)]
-                true = (self._true(one, known, "hook of the scenario") for one in new)
-                hooks = [one for one in true if one] or hooks
-            except MODEL_ERRORS as error:
-                self._failed("scenario", error)
+        situation = summary.text.removeprefix(f"{self.session}: ")
+        hooks = [f"{one.title}: what comes next?" for one in threads[:3]]
+        answer = await self._asked("scenario", {}, known, ScenarioAnswer)
+        if answer is not None:
+            situation = self._true(answer.situation, known, "scenario") or situation
+            new = [one for one in answer.hooks if not _is_one_of(one, known)]
+            true = (self._true(one, known, "hook of the scenario") for one in new)
+            hooks = [one for one in true if one] or hooks
         sessions = await self._sessions()
         lines = [f"After {self.session}: {situation}"]
         lines += [f"Open: {one.describe()}" for one in threads]
@@ -438,6 +377,38 @@ class _Ending:
             known = await scope_index(self.world) if new else known
         return known
 
+    async def _asked(
+        self, what: str, values: Mapping[str, str], lines: Iterable[str], form: type[AnswerT]
+    ) -> AnswerT | None:
+        """What the model answers for a step; None without one, or where it fails, which is said."""
+        if self._model is None:
+            return None
+        prompt = f"session_{what.partition(' ')[0]}"
+        try:
+            return await ask_for(self._model, self._procedures, prompt, values, lines, form)
+        except MODEL_ERRORS as error:
+            self._failed(what, error)
+            return None
+
+    async def _kept(
+        self,
+        memory: LongTermMemory,
+        type: str,
+        written: str,
+        of: Sequence[Record],
+        more: Mapping[str, Scalar] | None = None,
+    ) -> Record:
+        """Remembers what was written of some records."""
+        stored = await memory.remember(
+            MemoryKind.EPISODIC,
+            f"{self.session}: {written}",
+            provenance=self._own(memory, of),
+            type=type,
+            metadata={SESSION: self.session, **(more or {})},
+            derived_from=[one.id for one in of],
+        )
+        return stored.record
+
     def _true(self, text: str, sources: Sequence[str], what: str) -> str:
         """A model's text, or nothing where it strays from its sources."""
         told = telling_words(text)
@@ -455,16 +426,15 @@ class _Ending:
         self.problems.append(f"The {what} was made by rules: {error}")
 
     def _own(self, memory: LongTermMemory, of: Sequence[Record]) -> Provenance:
-        trusts = {one.provenance.trust for one in of}
-        lowest = Trust.UNTRUSTED if Trust.UNTRUSTED in trusts else Trust.USER
-        return Provenance(
-            run=of[0].provenance.run,
-            activity=self.session,
-            cycle=0,
-            source=memory.scope,
-            source_kind=CONCLUSION,
-            trust=min_trust(lowest),
-        )
+        trust = min((one.provenance.trust for one in of), key=rank_of)
+        run = of[0].provenance.run
+        return concluded_by(memory.scope, trust, activity=self.session, run=run)
+
+
+def _weightiest(records: Sequence[Record], most: int) -> str:
+    """The texts of the most important records, in their order."""
+    best = sorted(records, key=lambda one: -importance_of(one))[:most]
+    return " ".join(one.text for one in records if one in best)
 
 
 def _is_one_of(text: str, sources: Sequence[str]) -> bool:

@@ -112,14 +112,13 @@ async def keep_threads(
     *,
     provenance: Provenance,
     derived_from: Sequence[str],
-) -> tuple[NarrativeThread, ...]:
+) -> None:
     """Stores new states of threads, each in the place of the one before.
 
     Raises:
         ValueError: A record to derive from is not there.
     """
     before = {folded(one.title): one for one in await threads_of(world, settled=True)}
-    kept: list[NarrativeThread] = []
     for one in threads:
         metadata: dict[str, Scalar] = {
             "title": one.title,
@@ -132,9 +131,8 @@ async def keep_threads(
         }
         old = before.get(folded(one.title))
         if old is not None and old.describe() == one.describe():
-            kept.append(old)
             continue
-        stored = await world.remember(
+        await world.remember(
             MemoryKind.SEMANTIC,
             one.describe(),
             provenance=provenance,
@@ -143,8 +141,6 @@ async def keep_threads(
             derived_from=derived_from,
             supersedes=None if old is None else old.record,
         )
-        kept.append(one.model_copy(update={"record": stored.record.id}))
-    return tuple(kept)
 
 
 # ---- How a session moves them on ----
@@ -189,8 +185,7 @@ async def moved_on_by_model(
     threads: Sequence[NarrativeThread],
     events: Sequence[Record],
     session: str,
-    *,
-    procedures: ProceduralMemory | None = None,
+    procedures: ProceduralMemory | None,
 ) -> tuple[tuple[NarrativeThread, ...], tuple[str, ...]]:
     """The threads that a model says these events touch, and why some of its answer was left out.
 
@@ -199,14 +194,8 @@ async def moved_on_by_model(
         ModelCallError: The model could not be asked.
     """
     open_now = [f"Open matter: {one.title}: {one.summary}" for one in threads]
-    answer = await ask_for(
-        model,
-        "session_threads",
-        {},
-        [*open_now, *one_a_line(one.text for one in events)],
-        ThreadsAnswer,
-        procedures=procedures,
-    )
+    lines = [*open_now, *one_a_line(one.text for one in events)]
+    answer = await ask_for(model, procedures, "session_threads", {}, lines, ThreadsAnswer)
     known = {folded(one.title): one for one in threads}
     sources = [*(one.text for one in events), *(f"{one.title} {one.summary}" for one in threads)]
     moved: dict[str, NarrativeThread] = {}
