@@ -60,11 +60,7 @@ def calling(origin: CallOrigin) -> Generator[None]:
 
 
 def lineage_of(meta: Mapping[str, Any]) -> tuple[str, ...]:
-    """The lineage that a caller on another machine sent.
-
-    Raises:
-        ValueError: It is none, or too long.
-    """
+    """The lineage that a caller on another machine sent; `ValueError` where it is none."""
     sent = meta.get(LINEAGE_META, [])
     try:
         return _LINEAGE.validate_python(sent)
@@ -82,11 +78,7 @@ class _Call(NamedTuple):
 
 
 class CallBook:
-    """Remembers the newest calls of a tool.
-
-    Args:
-        keep: How many calls are remembered; those that still run are not counted.
-    """
+    """Remembers the newest calls of a tool, so many as `keep` says, and all that still run."""
 
     def __init__(self, keep: int = KEYS) -> None:
         self._keep = keep
@@ -97,17 +89,11 @@ class CallBook:
     async def once(
         self, key: str | None, what: str, run: Callable[[], Awaitable[Acknowledgement]]
     ) -> Acknowledgement:
-        """Runs a call, or gives the answer of the one that had the same key.
+        """Runs a call, or gives the answer of the one that had the same key; None is no key.
 
-        A call runs on when its caller is cancelled, so that its answer can be asked for again.
-
-        Args:
-            key: Names the call; None for one that is not remembered.
-            what: What the same call has in common, and no other: its operation and arguments.
-            run: Runs it.
-
-        Raises:
-            OperationRefusedError: The key was used for something else.
+        A call runs on when its caller is cancelled, so that its answer can be asked for again. What
+        the same call has in common, and no other, is its operation and arguments (`what`); a key
+        that was used for something else is an `OperationRefusedError`.
         """
         if key is not None and (known := self._calls.get(key)) is not None:
             if known.what != what:

@@ -12,7 +12,6 @@ import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Protocol
 
 from coag._util.text import clip, without_unseen
 from coag.errors import CoagError, UnknownNameError
@@ -20,6 +19,7 @@ from coag.errors import CoagError, UnknownNameError
 from .connection import ToolConnection, ToolConnectionError, ask
 from .manual import Manual, parse_manual
 from .records import NAME, ToolDescription
+from .store import ActivityStore
 
 DESCRIPTION_CHARACTERS = 2_000
 """Of each text in a description."""
@@ -53,9 +53,7 @@ def safe_text(text: str, limit: int | None = None) -> str:
 
     A tag has a blank behind its `<`, and a link's text one before its address.
 
-    Args:
-        text: Any text.
-        limit: Characters kept; how many are missing is added.
+    How many characters beyond `limit` are missing is added.
     """
     shown = without_unseen(text if limit is None else text[:limit])
     return clip(text, limit, _LINK.sub("] ", _TAG.sub("< ", shown)))
@@ -98,43 +96,25 @@ def safe_description(description: ToolDescription) -> ToolDescription:
 # ---- Pins ----
 
 
-class PinStore(Protocol):
-    """Where pins are kept: an `ActivityStore`."""
-
-    def pins(self, server: str) -> Mapping[str, str]:
-        """The accepted digest of each thing of a server, by its name."""
-        ...
-
-    def pin(self, server: str, tool: str, digest: str) -> None:
-        """Accepts a digest."""
-        ...
-
-
-def digest_of(text: str) -> str:
-    """The SHA-256 of a text."""
+def _digest_of(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 class Pins:
-    """What was accepted of each tool, and what differs from it now.
+    """What was accepted of each tool, by digests in a store, and what differs from it now."""
 
-    Args:
-        store: Where accepted digests are kept.
-    """
-
-    def __init__(self, store: PinStore) -> None:
+    def __init__(self, store: ActivityStore) -> None:
         self._store = store
         self._seen: dict[tuple[str, str], str] = {}
         self._accepted: dict[str, dict[str, str]] = {}
 
     def see_description(self, server: str, description: ToolDescription) -> None:
         """Notes what a server says of a tool; the first is accepted."""
-        text = description.model_dump_json()
-        self._see(server, description.id, digest_of(text))
+        self._see(server, description.id, _digest_of(description.model_dump_json()))
 
     def see_manual(self, server: str, tool: str, manual: str) -> None:
         """Notes a tool's manual; the first is accepted."""
-        self._see(server, _manual(tool), digest_of(manual))
+        self._see(server, _manual(tool), _digest_of(manual))
 
     def has(self, server: str, tool: str) -> bool:
         """Whether this tool of this server was accepted once."""
@@ -151,11 +131,7 @@ class Pins:
         return " and ".join(differs) or None
 
     def check(self, server: str, tool: str) -> None:
-        """Refuses a tool in quarantine.
-
-        Raises:
-            ToolRefusedError: It is.
-        """
+        """Refuses a tool in quarantine (`ToolRefusedError`)."""
         if differs := self.changed(server, tool):
             raise ToolRefusedError(
                 tool,
@@ -199,12 +175,7 @@ def owned_tools(
     """For each id the one server whose tool it names, and what was refused.
 
     An id that several servers offer belongs to the one from which it was accepted before, else to
-    the first.
-
-    Args:
-        offers: The descriptions by the names of the servers, in the order of the servers; None
-            for one that did not answer, whose tools stay its own.
-        pins: What was accepted.
+    the first. A server that did not answer offers None, and its tools stay its own.
     """
     owned: dict[str, tuple[str, ToolDescription]] = {}
     problems: list[str] = []
@@ -255,9 +226,6 @@ _PROBLEM_CHARACTERS = 500
 class ToolCatalogue:
     """The tools of all servers of an agent, each id that of one server.
 
-    What a tool says of itself is pinned when it is first seen; one that has changed since then is
-    in quarantine until a person approves.
-
     Args:
         connections: The servers by their names, in order.
         store: Where pins are kept.
@@ -265,7 +233,7 @@ class ToolCatalogue:
     """
 
     def __init__(
-        self, connections: Mapping[str, ToolConnection], store: PinStore, *, max_age: float
+        self, connections: Mapping[str, ToolConnection], store: ActivityStore, *, max_age: float
     ) -> None:
         self.stale = asyncio.Event()
         """Set where a server has said that its tools may have changed."""
@@ -291,7 +259,7 @@ class ToolCatalogue:
         """Whether a server did not answer when it was asked last."""
         return bool(self._unanswered)
 
-    async def tools(self) -> Mapping[str, ToolDescription]:
+    async def catalogue(self) -> Mapping[str, ToolDescription]:
         """The tools that there are, by their ids; those in quarantine are left out."""
         now = asyncio.get_running_loop().time()
         if self._read_at is None or self.stale.is_set() or now - self._read_at > self._max_age:
@@ -360,11 +328,7 @@ class ToolCatalogue:
         return self._pins.changed(self._tools[tool][0], tool) if tool in self._tools else None
 
     async def approve(self, tool: str) -> None:
-        """Accepts a tool's description and manual as they are now.
-
-        Raises:
-            UnknownNameError: There is no such tool.
-        """
+        """Accepts what a tool says of itself now; `UnknownNameError` where there is none."""
         await self.refresh()
         if tool not in self._tools:
             raise UnknownNameError("tool", safe_text(tool, 100), self._tools)

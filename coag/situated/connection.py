@@ -92,13 +92,8 @@ async def ask(
 ) -> T:
     """Awaits a call of a connection, which is foreign code and may raise anything.
 
-    Args:
-        server: How the server is called.
-        call: The call.
-        may_have_happened: Whether what is asked for may have been done where it raises.
-
     Raises:
-        ToolConnectionError: The call raised.
+        ToolConnectionError: The call raised; with `may_have_happened` as it is given here.
     """
     try:
         return await call()

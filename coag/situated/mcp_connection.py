@@ -68,11 +68,7 @@ _CHARACTERS = 20_000
 
 
 class PlainServer:
-    """What is known of such a server, and what its answers mean.
-
-    Args:
-        name: The id of the tool that it is.
-    """
+    """What is known of such a server, the tool `name`, and what its answers mean."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -233,11 +229,7 @@ class McpToolConnection:
     # ---- What is read ----
 
     async def catalogue(self) -> Sequence[ToolDescription]:
-        """The tools that the server has now.
-
-        Raises:
-            ToolConnectionError: It cannot be asked, or its answer cannot be used.
-        """
+        """See `ToolConnection.catalogue`."""
         async with self._translated():
             enhanced = await self._read(_catalogue)
             self._is_known = True
@@ -249,33 +241,21 @@ class McpToolConnection:
             return (await self._read(self._plain.describe),)
 
     async def manual(self, tool: str) -> str:
-        """The manual of a tool (Markdown).
-
-        Raises:
-            ToolConnectionError: There is none, or the server cannot be asked.
-        """
+        """See `ToolConnection.manual`."""
         async with self._translated():
             if await self._plain_server() is not None:
                 raise ToolConnectionError(self.name, f"{tool!r} has no manual.")
             return await self._text(manual_uri(tool))
 
     async def read_properties(self, tool: str) -> PropertyReading:
-        """The observable properties of a tool now.
-
-        Raises:
-            ToolConnectionError: There is no such tool, or the server cannot be asked.
-        """
+        """See `ToolConnection.read_properties`."""
         async with self._translated():
             if plain := await self._plain_server():
                 return await self._read(plain.properties)
             return _value(PropertyReading, await self._text(properties_uri(tool)))
 
     async def read_signals(self, tool: str, after: str | None, limit: int = PAGE) -> SignalPage:
-        """The signals after a cursor, the oldest first.
-
-        Raises:
-            ToolConnectionError: There is no such tool or cursor, or the server cannot be asked.
-        """
+        """See `ToolConnection.read_signals`."""
         async with self._translated():
             if plain := await self._plain_server():
                 return SignalPage(cursor=plain.cursor)
@@ -286,11 +266,7 @@ class McpToolConnection:
         return SignalPage(events=events, cursor=events[-1].cursor, truncated=page.truncated)
 
     async def became_of(self, tool: str, key: str) -> Reconciliation:
-        """What became of a call with this key, as far as the tool knows.
-
-        Raises:
-            ToolConnectionError: There is no such tool, or the server cannot be asked.
-        """
+        """See `ToolConnection.became_of`."""
         async with self._translated():
             if await self._plain_server() is not None:
                 return "unknown"
@@ -301,12 +277,7 @@ class McpToolConnection:
     async def invoke(
         self, tool: str, operation: str, arguments: Mapping[str, Any], key: str
     ) -> Acknowledgement:
-        """Starts an operation, at most once for one key.
-
-        Raises:
-            ToolConnectionError: Nobody answered; `may_have_happened` says whether it may have been
-                started.
-        """
+        """See `ToolConnection.invoke`."""
         async with self._translated():
             plain = await self._plain_server()
             name = plain.own_name(operation) if plain else call_name(tool, operation)
@@ -339,11 +310,7 @@ class McpToolConnection:
     # ---- What is watched ----
 
     async def focus(self, tools: AbstractSet[str]) -> None:
-        """From now on hints are wanted for these tools, and for no others.
-
-        Raises:
-            ToolConnectionError: The server cannot be told now; it will be, when it can.
-        """
+        """See `ToolConnection.focus`; a server that cannot be told now is told when it can."""
         self._focus = frozenset(tools)
         if self._focus and (self._keeper is None or self._keeper.done()):
             self._keeper = asyncio.create_task(self._keep(), name=f"coag.mcp.{self.name}")

@@ -50,12 +50,7 @@ FRESH_SIGNALS = "fresh_signals"
 
 
 class ManualMounted:
-    """Forbids an operation of a tool whose manual is not mounted, or is in quarantine.
-
-    Args:
-        perception: Knows the tools; others than these need no manual.
-        mounted: Gives the tools whose manuals are mounted.
-    """
+    """Forbids an operation of a tool whose manual is not mounted, or is in quarantine."""
 
     name = MANUAL_MOUNTED
 
@@ -83,9 +78,7 @@ class ManualMounted:
 class FreshSignals:
     """Forbids everything while something fresh is unperceived, so that it is perceived first.
 
-    Args:
-        fresh: Gives what has arrived and is not perceived, in words; empty for nothing.
-        in_force: Whether it forbids in this cycle: not where it has ended too many in a row.
+    `fresh` says what that is. It is not in force where it has ended too many cycles in a row.
     """
 
     name = FRESH_SIGNALS

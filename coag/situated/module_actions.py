@@ -71,11 +71,7 @@ AskedWait = SignalWait | PropertyWait
 
 
 def asked_wait(action: str, arguments: Mapping[str, Any]) -> AskedWait | None:
-    """The wait that an action asks for; None for another action.
-
-    Raises:
-        ConfigurationError: The arguments are wrong.
-    """
+    """The wait that an action asks for; None for another action."""
     kinds = {WAIT_FOR_SIGNAL: SignalWait, WAIT_FOR_PROPERTY: PropertyWait}
     if action not in kinds:
         return None
@@ -86,12 +82,7 @@ def asked_wait(action: str, arguments: Mapping[str, Any]) -> AskedWait | None:
 
 
 def check_wait(asked: AskedWait, known: ToolDescription) -> None:
-    """Refuses a wait for what the tool does not declare, and so never shows.
-
-    Raises:
-        UnknownNameError: There is no such signal, property or field; lists what there is.
-        ConfigurationError: The property never has this value.
-    """
+    """Refuses a wait for what the tool does not declare, or a value that a property never has."""
     tool = known.id
     if isinstance(asked, SignalWait):
         signals = {one.name: one.payload for one in known.signals}
@@ -224,14 +215,7 @@ class _CallSituation(NamedTuple):
 
 
 class ActivityActions:
-    """Checks and runs the actions of one activity; what they change the module takes over later.
-
-    Args:
-        activity_id: The activity.
-        perception: The tools.
-        clock: Gives the time in results.
-        settings: How it waits.
-    """
+    """Checks and runs the actions of one activity; what they change the module takes over later."""
 
     def __init__(
         self,
@@ -257,14 +241,7 @@ class ActivityActions:
     async def run(
         self, call: ActionCall, state: SituatedModuleState, goal: str, fresh: Sequence[Percept]
     ) -> ActionResult:
-        """Runs one; what is wrong is in its result.
-
-        Args:
-            call: The action.
-            state: What the module remembers.
-            goal: The activity's goal.
-            fresh: What has arrived and is not perceived.
-        """
+        """Runs one; what is wrong is in its result. `fresh` has arrived and is not perceived."""
         now = _CallSituation(call.arguments, state, goal, fresh)
         try:
             asked = asked_wait(call.action, call.arguments)

@@ -35,22 +35,13 @@ from .records import OperationDescription
 
 
 class ValueType:
-    """One type, e.g. of a property's value.
-
-    Args:
-        annotation: The type as it is written in Python.
-        minimum: The smallest number that is allowed.
-        maximum: The largest one.
-
-    Raises:
-        ConfigurationError: No schema can be made of the type.
-    """
+    """One type, e.g. of a property's value, with the smallest and the largest number allowed."""
 
     def __init__(
         self, annotation: Any, minimum: float | None = None, maximum: float | None = None
     ) -> None:
         if minimum is not None or maximum is not None:
-            annotation = _ranged(annotation, minimum, maximum)
+            annotation = Annotated[annotation, Field(ge=minimum, le=maximum)]
         try:
             self._adapter: TypeAdapter[Any] = TypeAdapter(annotation)
             self.schema = _plain(self._adapter.json_schema())
@@ -58,11 +49,7 @@ class ValueType:
             raise _no_schema(annotation, error) from error
 
     def check(self, value: Any) -> tuple[Any, Any]:
-        """The value as it was checked, and the same as JSON.
-
-        Raises:
-            ValueError: It does not fit; the message says why.
-        """
+        """The value as it was checked, and as JSON; a `ValueError` says why it does not fit."""
         try:
             checked = self._adapter.validate_python(value, strict=True)
         except ValidationError as error:
@@ -79,14 +66,7 @@ class FieldType(NamedTuple):
 
 
 class Fields:
-    """An object with named fields, e.g. the arguments of an operation or a signal's payload.
-
-    Args:
-        fields: Each field by its name.
-
-    Raises:
-        ConfigurationError: No schema can be made of a field's type.
-    """
+    """An object with named fields, e.g. the arguments of an operation or a signal's payload."""
 
     def __init__(self, fields: Mapping[str, FieldType]) -> None:
         self._names = tuple(fields)
@@ -108,11 +88,7 @@ class Fields:
             ) from error
 
     def values(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """The fields of a JSON object as Python values, defaults filled in.
-
-        Raises:
-            ValueError: The object does not fit; the message says why.
-        """
+        """The fields of a JSON object as Python values, defaults filled in; raises as `as_json`."""
         try:
             text = json.dumps(given, allow_nan=False)
             checked = self._model.model_validate_json(text, strict=True)
@@ -123,11 +99,7 @@ class Fields:
         return {name: getattr(checked, f"{name}_") for name in self._names}
 
     def as_json(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """Python values as a JSON object.
-
-        Raises:
-            ValueError: They do not fit; the message says why.
-        """
+        """Python values as a JSON object; a `ValueError` says why they do not fit."""
         try:
             checked = self._model.model_validate(dict(given), strict=True)
         except ValidationError as error:
@@ -136,11 +108,7 @@ class Fields:
 
 
 def as_json(value: Any) -> Any:
-    """A copy of a value that has only types of JSON.
-
-    Raises:
-        ValueError: It cannot be expressed in JSON.
-    """
+    """A copy of a value that has only types of JSON; `ValueError` where JSON cannot express it."""
     try:
         return json.loads(
             json.dumps(to_jsonable_python(value, inf_nan_mode="constants"), allow_nan=False)
@@ -151,10 +119,6 @@ def as_json(value: Any) -> Any:
 
 _VALUES = frozenset({"default", "const", "enum", "examples"})
 """Parts of a schema that hold values."""
-
-
-def _ranged(annotation: Any, minimum: float | None, maximum: float | None) -> Any:
-    return Annotated[annotation, Field(ge=minimum, le=maximum)]
 
 
 def _plain(schema: Any) -> Any:
@@ -211,37 +175,20 @@ class OperationFailedError(CoagError):
 class DeclaredOperation(NamedTuple):
     """An operation as it was declared."""
 
-    name: str
     run: Callable[..., Any]
     """Called with the tool and the arguments by name; returns the answer or an awaitable of it."""
     check: Callable[[Any], bool] | None
     parameters: Fields
-    description: str
-    behavior: str
-    preconditions: str
-    effects: str
-    latency: float | None
-    completed_by: str | None
-    critical: bool
-    read_only: bool
+    says: OperationDescription
+    """What the manual and the catalogue say of it."""
 
     def describe(self, *, compare_and_set: bool) -> OperationDescription:
-        """What the manual and the catalogue say of it."""
-        schema = self.parameters.schema
-        if compare_and_set:
-            schema = {**schema, "properties": {**schema.get("properties", {}), **_CONDITIONS}}
-        return OperationDescription(
-            name=self.name,
-            description=self.description,
-            behavior=self.behavior,
-            preconditions=self.preconditions,
-            effects=self.effects,
-            parameters=schema,
-            latency=self.latency,
-            completed_by=self.completed_by,
-            critical=self.critical,
-            read_only=self.read_only,
-        )
+        """What is said of it, with the conditions that a call may name."""
+        if not compare_and_set:
+            return self.says
+        schema = self.says.parameters
+        properties = {**schema.get("properties", {}), **_CONDITIONS}
+        return self.says.model_copy(update={"parameters": {**schema, "properties": properties}})
 
 
 @overload
@@ -300,21 +247,20 @@ def operation(  # noqa: PLR0913 - all by name, and each is a line of the manual
 
     def declare(method: Callable[..., Any]) -> Any:
         description, meanings = _documented(method)
-        found = DeclaredOperation(
+        parameters = Fields(_parameters(method, meanings))
+        says = OperationDescription(
             name=method.__name__,
-            run=method,
-            check=check,
-            parameters=Fields(_parameters(method, meanings)),
             description=description,
             behavior=in_a_line(behavior),
             preconditions=in_a_line(preconditions),
             effects=in_a_line(effects),
+            parameters=parameters.schema,
             latency=latency,
             completed_by=completed_by,
             critical=critical,
             read_only=read_only,
         )
-        setattr(method, _MARK, found)
+        setattr(method, _MARK, DeclaredOperation(method, check, parameters, says))
         return method
 
     return declare if function is None else declare(function)
@@ -366,11 +312,7 @@ _CONDITION_FIELDS = Fields(
 
 
 def split_conditions(arguments: Mapping[str, Any]) -> tuple[dict[str, Any], Conditions]:
-    """The arguments without `if_rev` and `if_value`, and these.
-
-    Raises:
-        ValueError: One of these has a wrong type; the message says why.
-    """
+    """The arguments without `if_rev` and `if_value`, and these; `ValueError` for a wrong type."""
     given = {name: arguments[name] for name in _CONDITIONS if name in arguments}
     rest = {name: value for name, value in arguments.items() if name not in _CONDITIONS}
     checked = _CONDITION_FIELDS.values(given)

@@ -19,14 +19,13 @@ from coag.schema import Clock, Reconciliation, SystemClock
 from .calls import CallOrigin, calling
 from .catalogue import ToolCatalogue, ToolRefusedError
 from .connection import ToolConnection, ToolConnectionError, ask
-from .manual import Manual
 from .percepts import InboxWriter
 from .pulling import ServerPuller, ToolPerceptionSettings
-from .records import Acknowledgement, PropertyReading, ToolDescription
+from .records import Acknowledgement, PropertyReading
 from .store import ActivityStore
 
 
-class ToolPerception:
+class ToolPerception(ToolCatalogue):
     """Tools as an agent perceives and uses them (thesis, 5.1.2 and 5.4.3: focus).
 
     Args:
@@ -55,7 +54,7 @@ class ToolPerception:
         self._store = store
         connections = tuple(connections)
         servers = {one.name: one for one in connections}
-        self._catalogue = ToolCatalogue(servers, store, max_age=self.settings.catalogue_seconds)
+        super().__init__(servers, store, max_age=self.settings.catalogue_seconds)
         self._focus = store.focuses(set() if store.shared else None)
         self._inboxes = InboxWriter(
             store,
@@ -85,7 +84,7 @@ class ToolPerception:
 
     async def start(self) -> None:
         """Reads the catalogue and goes on with what is in focus."""
-        await self._catalogue.refresh()
+        await self.refresh()
         self._tell_changed()
         for tool in self._focus:
             if (server := self._server(tool)) is not None:
@@ -112,44 +111,13 @@ class ToolPerception:
             if isinstance(error, Exception):
                 raise error
 
-    # ---- What there is ----
-
-    @property
-    def problems(self) -> tuple[str, ...]:
-        """Which servers did not answer, and which of their tools were refused, and why."""
-        return self._catalogue.problems
-
-    async def catalogue(self) -> Mapping[str, ToolDescription]:
-        """The tools that there are, by their ids; those in quarantine are left out."""
-        return await self._catalogue.tools()
-
-    async def described(self, tool: str) -> ToolDescription:
-        """What a tool that may be used declares; one that is not known yet is looked for."""
-        return await self._catalogue.described(tool)
-
-    def known(self, tool: str) -> ToolDescription | None:
-        """What a tool declares, as it was last read; None for one that is not known."""
-        return self._catalogue.known(tool)
-
-    def changed(self, tool: str) -> str | None:
-        """What of a tool has changed since it was accepted, so that it is in quarantine."""
-        return self._catalogue.changed(tool)
-
-    async def manual(self, tool: str) -> Manual:
-        """The manual of a tool; see `ToolCatalogue.manual`."""
-        return await self._catalogue.manual(tool)
-
-    def manual_read(self, tool: str) -> Manual | None:
-        """The manual of a tool as it was last read; None if it was not, or is in quarantine."""
-        return self._catalogue.manual_read(tool)
-
     async def approve(self, tool: str) -> None:
         """Accepts a tool's description and manual as they are now; for a person who has read them.
 
         Raises:
             UnknownNameError: There is no such tool.
         """
-        await self._catalogue.approve(tool)
+        await super().approve(tool)
         self._told_changed.discard(tool)
 
     # ---- Focus ----
@@ -169,7 +137,7 @@ class ToolPerception:
             ToolRefusedError: It is in quarantine.
             ToolConnectionError: Its server did not answer; the focus stays as it was.
         """
-        server = self._servers[await self._catalogue.check(tool)]
+        server = self._servers[await self.check(tool)]
         wanted = None if signals is None else frozenset(signals)
         async with server.focusing:
             before = activity_id in self._focus.get(tool, {})
@@ -245,7 +213,7 @@ class ToolPerception:
             ToolRefusedError: It is in quarantine.
             ToolConnectionError: Nobody answered; says whether it may have been started.
         """
-        server = self._servers[await self._catalogue.check(tool)]
+        server = self._servers[await self.check(tool)]
         declared = [one.name for one in (await self.described(tool)).operations]
         if operation not in declared:
             raise UnknownNameError(f"operation of tool {tool!r}", operation, declared)
@@ -276,7 +244,7 @@ class ToolPerception:
             UnknownNameError: There is no such tool.
             ToolConnectionError: Its server did not answer.
         """
-        server = self._server(tool) or self._servers[await self._catalogue.check(tool)]
+        server = self._server(tool) or self._servers[await self.check(tool)]
         name = server.connection.name
         return await ask(name, lambda: server.connection.became_of(tool, key))
 
@@ -286,7 +254,7 @@ class ToolPerception:
         if tool is not None:
             server.mark(tool)
             return
-        self._catalogue.stale.set()
+        self.stale.set()
         server.mark_all()
 
     def _leave(self, activity_id: str, tool: str) -> None:
@@ -306,7 +274,7 @@ class ToolPerception:
             await server.subscribe()
 
     def _server(self, tool: str) -> ServerPuller | None:
-        name = self._catalogue.server(tool)
+        name = self.server(tool)
         return None if name is None else self._servers[name]
 
     async def _keep_up(self) -> None:
@@ -314,9 +282,9 @@ class ToolPerception:
         limit = self.settings.reconcile_limit
         while True:
             with suppress(TimeoutError):
-                async with asyncio.timeout(limit if self._catalogue.incomplete else None):
-                    await self._catalogue.stale.wait()
-            await self._catalogue.refresh()
+                async with asyncio.timeout(limit if self.incomplete else None):
+                    await self.stale.wait()
+            await self.refresh()
             self._tell_changed()
 
     def _tell_changed(self) -> None:

@@ -97,14 +97,9 @@ def _left_out(left: tuple[str, ...]) -> str:
 def property_percept(
     reading: PropertyReading, left: tuple[str, ...], at: datetime, again: int | None = None
 ) -> Percept:
-    """That the properties of a tool have changed.
+    """That the properties of a tool have changed, cut by `cut_reading`; `left` was too large.
 
-    Args:
-        reading: The properties, cut by `cut_reading`.
-        left: What was too large.
-        at: When it was read.
-        again: Given where a reading of the same revision is to be perceived again: a number that
-            grows.
+    Where a reading of the same revision is to be perceived again, `again` is a number that grows.
     """
     place = f"rev-{reading.rev}" if again is None else f"again-{again}"
     text = f"Properties of {reading.tool}: {shown_values(reading.properties)}."
@@ -121,14 +116,7 @@ def property_percept(
 def signal_percept(
     tool: str, record: SignalRecord, description: ToolDescription | None, at: datetime
 ) -> Percept:
-    """That a tool has emitted a signal; an erroneous one where it breaks what the tool declares.
-
-    Args:
-        tool: The tool's id.
-        record: The signal.
-        description: What the tool declares; None where it declares nothing.
-        at: When it was read.
-    """
+    """That a tool has emitted a signal; an erroneous one where it breaks what the tool declares."""
     record = _own_id(tool, record)
     fault = None if description is None else _fault(record, description)
     kept, left = bounded(record.data)
@@ -151,15 +139,9 @@ def signal_percept(
 def gap_percept(
     tool: str, place: str, at: datetime, reason: str, text: str, **more: Any
 ) -> Percept:
-    """That something of a tool may be missing.
+    """That something of a tool may be missing, and why, in a word (e.g. `restarted`) and a text.
 
-    Args:
-        tool: The tool's id.
-        place: What follows the tool in the percept's id, ending in a number that grows.
-        at: When it was found.
-        reason: In one word: `restarted`, `truncated`, `flood`, `unreachable`, `changed`.
-        text: What it means, in words.
-        more: Further data.
+    `place` follows the tool in the percept's id, and ends in a number that grows.
     """
     data = {"tool": tool, "reason": reason, **more}
     return _percept(PerceptKind.GAP, f"{tool}/{place}", tool, at, text, data)
@@ -219,8 +201,7 @@ class InboxWriter:
         focus: Gives for a tool the activities of this worker that perceive it.
         describe: Gives what a tool declares.
         arrived: Called with the activities that something was delivered to.
-        limit: Signals of one tool that wait in an inbox at most. Of more only one that the
-            activity waits for is delivered; a gap stands for the others.
+        limit: Signals of one tool that wait in an inbox at most; see `unperceived_limit`.
         unbounded: Inboxes without that limit.
     """
 
@@ -290,16 +271,10 @@ class InboxWriter:
         after: str,
         again: bool = False,
     ) -> bool | None:
-        """Delivers a reading where it is new, then a gap, then the signals; all or nothing.
+        """Delivers a reading where it is new or wanted again, then gap and signals, or nothing.
 
-        They go to all activities that perceive the tool, whichever worker pursues them.
-
-        Args:
-            tool: The tool.
-            reading: Its properties, at least as new as the signals.
-            page: Its signals.
-            after: The cursor behind which the page begins.
-            again: Whether a reading that is not new is delivered as well.
+        They go to all activities that perceive the tool, whichever worker pursues them. The page
+        begins behind the cursor `after`; the properties are at least as new as its signals.
 
         Returns:
             Whether anything was delivered; None if another worker has read on since.

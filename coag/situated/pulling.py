@@ -64,13 +64,9 @@ class _Schedule:
 
 
 class ServerPuller:
-    """Reads the tools of one server that are in focus.
+    """Reads the tools of one server that are in focus, and has what it read delivered.
 
-    Args:
-        connection: The server.
-        store: Where cursors are.
-        inboxes: Delivers what was read.
-        settings: How it reads; pauses are measured on the event loop, not on a clock that jumps.
+    Pauses are measured on the event loop, not on a clock that jumps.
     """
 
     def __init__(
@@ -130,11 +126,7 @@ class ServerPuller:
         self._dirty.pop(tool, None)
 
     async def subscribe(self) -> None:
-        """Says which tools are in focus.
-
-        Raises:
-            ToolConnectionError: The server did not answer.
-        """
+        """Says which tools are in focus; `ToolConnectionError` where the server does not answer."""
         tools = frozenset(self.focused)
         await ask(self.connection.name, lambda: self.connection.focus(tools))
 

@@ -191,11 +191,7 @@ class Cursor(NamedTuple):
 
     @classmethod
     def read(cls, text: str) -> Cursor:
-        """The place that a text names.
-
-        Raises:
-            ValueError: It names none.
-        """
+        """The place that a text names; `ValueError` where it names none."""
         epoch, colon, number = text.rpartition(":")
         if not (epoch and colon and number.isdecimal()):
             raise ValueError(f"{text!r} is no cursor of a signal log; one looks like 'a1b2c3:17'")

@@ -58,13 +58,7 @@ class Pause(NamedTuple):
 
 
 class StepRunner:
-    """Does steps of activities by a mind, and turns errors and cancellation into what they mean.
-
-    Args:
-        mind: Does the steps.
-        tries: How many times in a row a step of an activity may raise before the activity fails.
-        pause: Seconds before the second try; each further pause is twice as long.
-    """
+    """Does steps of activities by a mind, and turns errors and cancellation into what they mean."""
 
     def __init__(self, mind: ActivityMind, tries: int, pause: float) -> None:
         self._mind = mind
@@ -85,11 +79,7 @@ class StepRunner:
         return None if reason is None else Step(end=ActivityEnd.CANCELLED, result=reason)
 
     async def do(self, activity: Activity) -> Step | Pause:
-        """Does one step.
-
-        Raises:
-            asyncio.CancelledError: The task was cancelled, and the activity was not.
-        """
+        """Does one step; `CancelledError` where the task was cancelled and its activity was not."""
         longest = activity.budget.step_seconds
         limit = asyncio.timeout(longest)
         try:
@@ -143,11 +133,7 @@ async def all_of(tasks: Iterable[asyncio.Task[None] | None], seconds: float) -> 
 
 
 class Releases:
-    """Has a mind let go of activities that have ended, beside what else goes on.
-
-    Args:
-        mind: Lets go of them.
-    """
+    """Has a mind let go of activities that have ended, beside what else is done."""
 
     def __init__(self, mind: ActivityMind) -> None:
         self._mind = mind
@@ -180,11 +166,7 @@ def report(message: str, error: Exception) -> None:
 class Claims:
     """Takes activities from a store into a scheduler's queue and index.
 
-    Args:
-        store: The store.
-        ready: Where ready ones go.
-        waits: Where blocked ones go.
-        claimed: Called with activities that other workers may have pursued before.
+    Calls `claimed` with those that other workers may have pursued before.
     """
 
     def __init__(
@@ -211,9 +193,6 @@ class Claims:
 
     def take_share(self, free: int) -> list[str]:
         """Takes what nobody pursues, and renews this worker's lease.
-
-        Args:
-            free: How many activities that are ready may be taken.
 
         Returns:
             Whose inboxes are to be looked at: those of new ones, and those that others filled.

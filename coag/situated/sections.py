@@ -150,15 +150,9 @@ def situation_text(
     manuals: Mapping[str, Manual | str],
     budget: int,
 ) -> str:
-    """Plan, signals, properties, what may be waited for, manuals, and the catalogue.
+    """Plan, signals, properties, what may be waited for, manuals, and the catalogue in words.
 
-    Args:
-        state: The module's state.
-        now: When the cycle began.
-        focused: The tools in focus, with what they declare.
-        catalogue: The catalogue in words; empty to leave it out.
-        manuals: The mounted manuals; of one that cannot be shown, why.
-        budget: Tokens at most.
+    Of a manual that cannot be shown it is said why. The budget is in tokens.
     """
     plan = f"Plan:\n{cut_to_tokens(safe_text(state.plan), _PLAN_TOKENS)}" if state.plan else ""
     parts = [plan, _recent(state), _properties(state, now, focused), _waits(focused)]

@@ -84,18 +84,7 @@ class ActivityStoreError(CoagError):
 
 
 class StoreFile:
-    """A connection to the file of a store.
-
-    Args:
-        path: The file, made with its folder where there is none; None for one in RAM.
-        owner: Whether this process owns it. Who does not can read, and write nothing but requests.
-        power_safe: Whether each transaction waits until it would survive a loss of power. Without
-            that it survives a killed process, and a loss of power may take the last ones.
-
-    Raises:
-        ActivityStoreError: Another process owns it; or it is damaged, of another program, or of a
-            newer version. It is left as it is.
-    """
+    """A connection to the file of a store, which is made with its folder; see `ActivityStore`."""
 
     def __init__(self, path: Path | None, *, owner: bool = True, power_safe: bool = False) -> None:
         self.path = path
@@ -214,11 +203,7 @@ class StoreFile:
         return self._last_number
 
     def mine(self, activity: str) -> str:
-        """The end of a condition by which only activities of this worker are found: here all.
-
-        Args:
-            activity: The column with the activity's id.
-        """
+        """The end of a condition by which only activities of this worker are found: here all."""
         del activity
         return ""
 
@@ -246,8 +231,7 @@ class StoreFile:
     def writing(self, *, request: bool = False) -> Generator[sqlite3.Connection]:
         """One transaction, all of it or nothing; one inside another is a part of it.
 
-        Args:
-            request: Whether it may be done by who does not own the file.
+        A request may be left by who does not own the store.
         """
         if not (self.owner or request):
             raise ActivityStoreError(

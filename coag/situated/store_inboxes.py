@@ -76,11 +76,7 @@ class Delivery(NamedTuple):
 
 
 class Inboxes:
-    """The part of a store of activities in which what they perceive rests.
-
-    Args:
-        file: Where.
-    """
+    """The part of a store of activities in which what they perceive is kept."""
 
     def __init__(self, file: StoreFile | StoreDatabase) -> None:
         self._file = file
@@ -143,12 +139,7 @@ class Inboxes:
         )
 
     def inbox(self, activity_id: str, after: int = 0) -> tuple[InboxEntry, ...]:
-        """What has arrived and is not perceived, in order.
-
-        Args:
-            activity_id: Whose inbox.
-            after: Only entries with higher numbers.
-        """
+        """What has arrived and is not perceived, in order: entries with numbers behind `after`."""
         rows = self._rows(
             "SELECT number, body FROM inbox WHERE activity = ? AND number > ? ORDER BY number",
             activity_id,
@@ -218,11 +209,7 @@ class Inboxes:
             db.execute("DELETE FROM focus WHERE activity = ? AND tool = ?", (activity_id, tool))
 
     def focuses(self, only: Set[str] | None = None) -> dict[str, dict[str, frozenset[str] | None]]:
-        """For each tool: which activities perceive it, and which of its signals (None: all).
-
-        Args:
-            only: The activities that are looked for; None for all.
-        """
+        """For each tool: which activities, `only` these, perceive it, which signals (None: all)."""
         found: dict[str, dict[str, frozenset[str] | None]] = defaultdict(dict)
         for activity, tool, named in self._rows("SELECT activity, tool, signals FROM focus"):
             if only is None or activity in only:
@@ -247,11 +234,7 @@ class Inboxes:
 
 
 def read(kind: type[ValueT], text: str) -> ValueT:
-    """A value as it is stored.
-
-    Raises:
-        ActivityStoreError: It is none of this kind.
-    """
+    """A value as it is stored; `ActivityStoreError` where it is none of this kind."""
     try:
         return kind.model_validate_json(text)
     except ValidationError as error:

@@ -111,17 +111,9 @@ def is_database(place: object) -> bool:
 
 
 class StoreDatabase:
-    """A connection to a store in Postgres.
+    """A connection to a store in Postgres, whose tables are in a schema of their own.
 
-    Args:
-        url: The database, `postgresql://HOST/NAME`; the tables are made in a schema of their own.
-        owner: Whether this process pursues activities; else it reads, and leaves requests.
-        power_safe: Whether each transaction waits until it would survive a loss of power.
-        lease: Seconds.
-
-    Raises:
-        ActivityStoreError: The database cannot be reached, or was made by another version.
-        ConfigurationError: psycopg is not installed.
+    See `ActivityStore`.
     """
 
     shared = True
@@ -217,14 +209,7 @@ class StoreDatabase:
 
     @contextmanager
     def writing(self, *, request: bool = False) -> Generator[StoreDatabase]:
-        """One transaction, all of it or nothing; one inside another is a part of it.
-
-        Args:
-            request: Whether it may be done by who pursues no activities.
-
-        Raises:
-            WorkerLeaseError: This worker was taken for dead.
-        """
+        """See `StoreFile.writing`; `WorkerLeaseError` where this worker was taken for dead."""
         if not (self.owner or request):
             raise ActivityStoreError(
                 "The store was opened for reading: who does not own it may only leave requests."
@@ -251,36 +236,21 @@ class StoreDatabase:
         return found[0]
 
     def mine(self, activity: str) -> str:
-        """The end of a condition by which only activities of this worker are found.
-
-        Args:
-            activity: The column with the activity's id.
-        """
+        """The end of a condition on a column by which only this worker's activities are found."""
         if not self.owner:
             return ""
         mine = f"claims.activity = {activity} AND worker = {self._worker}"
         return f" AND EXISTS (SELECT 1 FROM claims WHERE {mine})"
 
     def hold(self) -> None:
-        """Renews the lease.
-
-        Raises:
-            WorkerLeaseError: This worker was taken for dead.
-        """
+        """Renews the lease; `WorkerLeaseError` where this worker was taken for dead."""
         with self.writing():
             self.execute(_RENEW, (self._lease, self._worker))
 
     def claim(self, free: int) -> Sequence[str]:
         """Renews the lease, and takes activities that nobody pursues, also of dead workers.
 
-        Args:
-            free: How many that are ready may be taken.
-
-        Returns:
-            Their ids.
-
-        Raises:
-            WorkerLeaseError: This worker was taken for dead.
+        See `ActivityStore.claim`.
         """
         with self.writing():
             self.hold()

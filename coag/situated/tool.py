@@ -197,11 +197,7 @@ class observable(Generic[T]):
 
 
 class PropertyValues:
-    """The values of a tool's properties, and how often they have changed.
-
-    Args:
-        values: Each property as a Python value and as JSON.
-    """
+    """The values of a tool's properties, as Python and as JSON, and how often they have changed."""
 
     def __init__(self, values: Mapping[str, tuple[Any, Any]]) -> None:
         self.values = dict(values)
@@ -437,11 +433,7 @@ class Declared(NamedTuple):
 
 
 def _declarations(owner: type[EnhancedTool]) -> Declared:
-    """What a class and its bases declare.
-
-    Raises:
-        ConfigurationError: Declarations cannot work together.
-    """
+    """What a class and its bases declare; `ConfigurationError` where that cannot work together."""
     members: dict[str, Any] = {}
     for base in reversed(owner.__mro__):
         members |= vars(base)
@@ -449,10 +441,9 @@ def _declarations(owner: type[EnhancedTool]) -> Declared:
         name: one for name, one in members.items() if isinstance(one, observable)
     }
     signals = _signals(owner, members)
-    operations: dict[str, DeclaredOperation] = {}
-    for name, member in members.items():
-        if (found := declared_operation(member)) is not None:
-            operations[name] = found
+    operations = {
+        name: found for name, member in members.items() if (found := declared_operation(member))
+    }
     for name in (*properties, *operations):
         if not re.fullmatch(NAME, name):
             raise ConfigurationError(
@@ -464,9 +455,10 @@ def _declarations(owner: type[EnhancedTool]) -> Declared:
                 f"{owner.__name__}.{name}: this name is used by EnhancedTool itself. Take another."
             )
     for name, one in operations.items():
-        if one.completed_by is not None and one.completed_by not in signals:
+        ends = one.says.completed_by
+        if ends is not None and ends not in signals:
             raise ConfigurationError(
-                f"{owner.__name__}.{name} is completed by signal {one.completed_by!r}, which the "
+                f"{owner.__name__}.{name} is completed by signal {ends!r}, which the "
                 f"tool does not declare. Its signals: {', '.join(signals) or 'none'}."
             )
     return Declared(properties, signals, operations)

@@ -239,11 +239,7 @@ class Transitions:
         self._listeners = listeners
 
     def known(self, activity_id: str) -> Activity:
-        """The activity as it is stored.
-
-        Raises:
-            ValueError: There is none with this id.
-        """
+        """The activity as it is stored; `ValueError` where there is none with this id."""
         if (activity := self._store.get(activity_id)) is None:
             raise ValueError(f"There is no activity {activity_id!r}.")
         return activity

@@ -407,35 +407,28 @@ class _HostedTool:
         self, declared: DeclaredOperation, given: Mapping[str, Any], key: str | None
     ) -> Acknowledgement:
         """Runs an operation if nothing speaks against it."""
-        origin = current_call()._replace(key=key)
-        with calling(origin):
-            return await self._run(declared, given)
+        with calling(current_call()._replace(key=key)):
+            async with self._one_at_a_time:
+                return await self._run(declared, given)
 
     async def _run(self, declared: DeclaredOperation, given: Mapping[str, Any]) -> Acknowledgement:
-        async with self._one_at_a_time:
-            state = self.tool.state
-            try:
-                arguments = self._checked(declared, given)
-                cursor = self.log.end
-                answer = await self._answer(declared, arguments)
-            except OperationRefusedError as refused:
-                return self.refusal(f"{declared.name} is refused: {refused}")
-            return Acknowledgement(
-                accepted=True,
-                message=answer if isinstance(answer, str) else "",
-                data=None if isinstance(answer, str) else answer,
-                epoch=self.log.epoch,
-                rev=state.rev,
-                cursor=cursor,
-            )
+        try:
+            arguments = self._checked(declared, given)
+            cursor = self.log.end
+            answer = await self._answer(declared, arguments)
+        except OperationRefusedError as refused:
+            return self.refusal(f"{declared.says.name} is refused: {refused}")
+        return Acknowledgement(
+            accepted=True,
+            message=answer if isinstance(answer, str) else "",
+            data=None if isinstance(answer, str) else answer,
+            epoch=self.log.epoch,
+            rev=self.tool.state.rev,
+            cursor=cursor,
+        )
 
     def _checked(self, declared: DeclaredOperation, given: Mapping[str, Any]) -> dict[str, Any]:
-        """The arguments, if the call is to be run.
-
-        Raises:
-            OperationRefusedError: It is not.
-            OperationFailedError: The check raised.
-        """
+        """The arguments, if the call is to be run; else `OperationRefusedError`."""
         state = self.tool.state
         try:
             if self.tool.compare_and_set:
@@ -449,9 +442,11 @@ class _HostedTool:
             holds = declared.check is None or declared.check(self.tool)
         except Exception as error:  # foreign code may raise anything
             problem = f"its check raised {describe_error(error)}"
-            raise OperationFailedError(self.tool.id, declared.name, problem) from error
+            raise OperationFailedError(self.tool.id, declared.says.name, problem) from error
         if not holds:
-            raise OperationRefusedError(f"its precondition does not hold: {declared.preconditions}")
+            raise OperationRefusedError(
+                f"its precondition does not hold: {declared.says.preconditions}"
+            )
         return arguments
 
     async def _answer(self, declared: DeclaredOperation, arguments: Mapping[str, Any]) -> Any:
@@ -475,7 +470,7 @@ class _HostedTool:
                     f"it was not acknowledged within {self._seconds:g} s; what takes longer "
                     "belongs into an internal operation"
                 )
-            raise OperationFailedError(self.tool.id, declared.name, problem) from error
+            raise OperationFailedError(self.tool.id, declared.says.name, problem) from error
 
     def refusal(self, message: str) -> Acknowledgement:
         """The answer to a call that is not run."""
