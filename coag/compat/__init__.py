@@ -53,7 +53,6 @@ from .replaying import (
     ReplayingWorkbenchConfig,
 )
 from .resilient_client import Exchange, ResilientClient
-from .tool_arguments import completed_arguments
 from .tool_runner import OUTPUT_CHARACTERS, RESERVED, ToolRunner, output_of, read_result
 from .tools import (
     UNUSABLE_SCHEMA,
@@ -61,6 +60,7 @@ from .tools import (
     Tool,
     ToolEffects,
     as_tool,
+    completed_arguments,
     effects_of,
     spec_of,
     tool,

@@ -77,7 +77,6 @@ class ConstrainedWorkbenchConfig(BaseModel):
     """Whether the calls of a batch run together."""
 
 
-_SETTINGS = ("timeout", "output_characters", "parallel")
 _PLAIN = ("logs", "name", "timeout", "output_characters", "parallel")
 """Arguments that a component holds as they are."""
 
@@ -194,29 +193,21 @@ class ConstrainedWorkbench(NamedComponent, StaticStreamWorkbench):
             on_event=show_event,
             reserved=(),
         )
-        self._arguments: dict[str, Any] = {
+        given: dict[str, Any] = {
             "constraints": tuple(constraints),
-            "context": context,
             "approval": approval,
             "approve": approve,
             "logs": None if logs is None else str(logs),
             "name": name,
-            "timeout": timeout,
-            "output_characters": output_characters,
             "parallel": parallel,
         }
-        own = CoagContext[Any]() if context is None else context
-        settings = {key: self._arguments[key] for key in _SETTINGS}
+        settings = {"timeout": timeout, "output_characters": output_characters}
+        self._arguments: dict[str, Any] = {**given, **settings, "context": context}
         self._guard = make_guard(
-            name,
-            own,
-            runner,
-            constraints=constraints,
-            approval=approval,
-            approve=approve,
-            logs=self._arguments["logs"],
-            settings=settings,
-            parallel=parallel,
+            context=CoagContext[Any]() if context is None else context,
+            runner=runner,
+            settings={**settings, "parallel": parallel},
+            **given,
         )
 
     @property
@@ -267,7 +258,7 @@ class ConstrainedWorkbench(NamedComponent, StaticStreamWorkbench):
         Raises:
             Exception: What a workbench raises that has never listed its tools.
         """
-        return await self._runner.listing.schemas(lambda text: self._guard.note("tools", text))
+        return await self._runner.schemas(lambda text: self._guard.note("tools", text))
 
     async def call_tool(
         self,
@@ -382,7 +373,7 @@ class ConstrainedWorkbench(NamedComponent, StaticStreamWorkbench):
     @property
     def _workbenches(self) -> Sequence[Workbench]:
         """All that are started and stopped: the one of plain tools, and the given ones."""
-        own = (self._runner.listing.own,) if self._runner.tools else ()
+        own = (self._runner.own,) if self._runner.tools else ()
         return (*own, *self._runner.workbenches)
 
     async def _call(

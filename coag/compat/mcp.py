@@ -14,19 +14,26 @@ import asyncio
 import logging
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, cast
 
-from autogen_core import CancellationToken, Component, ComponentModel, trace_tool_span
-from autogen_core.models import ChatCompletionClient
+from autogen_core import CancellationToken, Component, ComponentModel, Image, trace_tool_span
+from autogen_core.models import (
+    AssistantMessage,
+    ChatCompletionClient,
+    LLMMessage,
+    SystemMessage,
+    UserMessage,
+)
 from autogen_core.tools import ToolOverride, ToolSchema, Workbench
 from pydantic import BaseModel, ConfigDict, Field
 
-from coag.errors import ConfigurationError, UnknownNameError
+from coag.errors import CoagError, ConfigurationError, UnknownNameError
 from coag.mcp import (
     McpClient,
     McpNotice,
     McpRefusedError,
     McpServerError,
+    Sampler,
     ServerParams,
     StdioServerParams,
     StreamableHttpServerParams,
@@ -36,7 +43,6 @@ from coag.mcp import (
 )
 
 from .guarded_calls import result_when_cancelled
-from .mcp_sampling import sampler
 from .mcp_tools import (
     McpLimits,
     McpToolResult,
@@ -50,6 +56,50 @@ from .mcp_tools import (
     mcp_result,
 )
 from .tools import ToolEffects
+
+# ---- Requests of a server for sampling, answered by a model client ----
+
+
+def sampler(client: ChatCompletionClient) -> Sampler:
+    """Answers requests for sampling by a model client."""
+
+    async def answer(request: Mapping[str, Any]) -> Mapping[str, Any]:
+        system = request.get("systemPrompt")
+        messages: list[LLMMessage] = [SystemMessage(content=system)] if system else []
+        messages += [_message(message) for message in request.get("messages", ())]
+        result = await client.create(messages)
+        text = result.content if isinstance(result.content, str) else str(result.content)
+        return {
+            "role": "assistant",
+            "content": {"type": "text", "text": text},
+            "model": client.model_info["family"],
+            "stopReason": result.finish_reason,
+        }
+
+    return answer
+
+
+def _message(message: Mapping[str, Any]) -> LLMMessage:
+    given: Any = message["content"]
+    contents = cast("list[Mapping[str, Any]]", given if isinstance(given, list) else [given])
+    parts = [_part(content) for content in contents]
+    if message["role"] == "user":
+        return UserMessage(content=parts, source="user")
+    return AssistantMessage(content="\n".join(map(str, parts)), source="assistant")
+
+
+def _part(content: Mapping[str, Any]) -> str | Image:
+    match content.get("type"):
+        case "text":
+            return str(content["text"])
+        case "image":
+            return Image.from_base64(content["data"])
+        case other:
+            raise CoagError(f"A model cannot be shown content of type {other!r}.")
+
+
+# ---- The workbench ----
+
 
 __all__ = [
     "PinnedMcpWorkbench",

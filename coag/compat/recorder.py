@@ -62,11 +62,6 @@ class ToolAttempt:
     begun: float
     """The clock's monotonic reading, in seconds."""
 
-    @property
-    def intent_id(self) -> str:
-        """Names it in the trace."""
-        return self.intent.id
-
 
 def in_form(arguments: object) -> dict[str, Any]:
     """A call's arguments as they are recorded; models write others than objects, too."""
@@ -365,7 +360,7 @@ class Recorder:
         """
         self._trace.write(
             Receipt(
-                intent_id=attempt.intent_id,
+                intent_id=attempt.intent.id,
                 at=self.clock.now(),
                 cycle=self.turn,
                 status=status,

@@ -297,7 +297,7 @@ class RecordingWorkbench(StaticStreamWorkbench):
         return self._inner.dump_component()
 
     def _call_id(self, attempt: ToolAttempt, call_id: str | None) -> str | None:
-        return attempt.intent_id if self._intent_ids else call_id
+        return attempt.intent.id if self._intent_ids else call_id
 
     def _begin(
         self, name: str, arguments: Mapping[str, Any] | None, call_id: str | None

@@ -503,8 +503,8 @@ class ReplayingWorkbench(NamedComponent, StaticStreamWorkbench):
         Raises:
             RecordedToolError: The workbench raised then.
         """
-        call = self._take(name, arguments)
-        return _diverged(name, call) if isinstance(call, ReplayDivergenceError) else _end(call)
+        *_, result = [item async for item in self.call_tool_stream(name, arguments)]
+        return result
 
     async def call_tool_stream(
         self,
@@ -518,13 +518,18 @@ class ReplayingWorkbench(NamedComponent, StaticStreamWorkbench):
         Raises:
             RecordedToolError: The workbench raised then.
         """
-        call = self._take(name, arguments)
-        if isinstance(call, ReplayDivergenceError):
-            yield _diverged(name, call)
+        try:
+            call = self._take(name, arguments or {})
+        except ReplayDivergenceError as error:
+            self.divergence = self.divergence or error
+            content = TextResultContent(content=f"{name} was not run: {error}")
+            yield ToolResult(name=name, result=[content], is_error=True)
             return
         for item in call.shown:
             yield item
-        yield _end(call)
+        if call.result is None:
+            raise RecordedToolError(name, call.raised or "an error")
+        yield call.result
 
     async def start(self) -> None:
         """Nothing is started."""
@@ -554,34 +559,15 @@ class ReplayingWorkbench(NamedComponent, StaticStreamWorkbench):
     def _from_config(cls, config: ReplayingWorkbenchConfig) -> Self:  # pyright: ignore[reportIncompatibleMethodOverride] - ours
         return cls(config.run, tools=config.tools)
 
-    def _take(
-        self, name: str, arguments: Mapping[str, Any] | None
-    ) -> ToolExchange | ReplayDivergenceError:
-        try:
-            call = self._tape.take(_compared(name, arguments or {}))
-        except ReplayDivergenceError as error:
-            self.divergence = self.divergence or error
-            return error
+    def _take(self, name: str, arguments: Mapping[str, Any]) -> ToolExchange:
+        call = self._tape.take(_compared(name, arguments))
         if call.result is None and call.raised is None:
             unfinished = "not yet at its end when the recorded run broke off"
             how = "cancelled" if call.receipt else unfinished
-            error = self._tape.diverged(f"{name!r} was {how}, so that no result of it is recorded")
-            self.divergence = self.divergence or error
-            return error
+            raise self._tape.diverged(f"{name!r} was {how}, so that no result of it is recorded")
         return call
 
 
 def _compared(name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """What is compared of a call."""
     return {"action": name, "arguments": plain_json(arguments)}
-
-
-def _end(call: ToolExchange) -> ToolResult:
-    if call.result is None:
-        raise RecordedToolError(call.intent.action, call.raised or "an error")
-    return call.result
-
-
-def _diverged(name: str, error: ReplayDivergenceError) -> ToolResult:
-    content = TextResultContent(content=f"{name} was not run: {error}")
-    return ToolResult(name=name, result=[content], is_error=True)

@@ -44,11 +44,11 @@ from coag.schema import (
     UnsettledAction,
 )
 
-from .tool_arguments import completed_arguments
 from .tools import (
     UNUSABLE_SCHEMA,
     Tool,
     as_tool,
+    completed_arguments,
     effects_in,
     effects_of,
     spec_of,
@@ -175,7 +175,7 @@ def _clean(value: Any, levels: int) -> Any:
     return {well_formed(key): _clean(item, levels - 1) for key, item in items}
 
 
-# ---- Which tools there are now, and whose each one is ----
+# ---- The tools that there are now, and running them ----
 
 
 _GIVEN = 0
@@ -183,36 +183,66 @@ _GIVEN = 0
 _PROBLEM = 500
 """Characters of a problem that are kept."""
 _TAKEN = "the one that was offered first under this name stays. Rename one of them."
+RESERVED = frozenset({RESPOND.name, EPISODIC_ACTION, SEMANTIC_ACTION, PROCEDURAL_ACTION})
+"""Names of the agent's own actions; no tool takes one over."""
 
 
-class ToolListing:
-    """Lists tools and the tools of workbenches.
+class ToolRunner:
+    """The external action space of an agent: its AutoGen tools and workbenches.
 
-    A name belongs to the first that offers it, and never to another: what was judged and approved
-    as the tool of one workbench is never run by another, even if the first one is away, late or
-    without the tool by then.
+    Whatever a tool does (raises, swallows or raises `CancelledError`, hangs, returns megabytes),
+    the agent gets a result that says so. The action's id reaches the tool as its `call_id`.
+    A workbench that cannot list its tools, and a tool of one that cannot be offered, are left
+    out for now; `problems` says why. A name belongs to the first that offers it, and never to
+    another: what was judged and approved as the tool of one workbench is never run by another, even
+    if the first one is away, late or without the tool by then.
+
+    Args:
+        tools: AutoGen tools, or functions that become `FunctionTool`s.
+        workbenches: AutoGen workbenches; their tools are listed again for every cycle.
+        timeout: Seconds that one call may take.
+        output_characters: Characters of output that are kept.
+        on_event: Gets what streaming tools show while they run.
+        readable: Returns how many characters are kept where the agent can read on in what was cut
+            (by `read_more`); takes the place of `output_characters`.
+        reserved: Names of the agent's own actions.
+
+    Raises:
+        ConfigurationError: Two tools have the same name, one has the name of an action of the
+            agent's own, one is no tool, or its schema cannot be offered.
     """
 
     def __init__(
         self,
-        tools: Sequence[BaseTool[Any, Any]],
-        workbenches: Sequence[Workbench],
-        timeout: float,
-        reserved: Collection[str],
+        tools: Sequence[Tool] = (),
+        workbenches: Sequence[Workbench] = (),
+        *,
+        timeout: float = 60.0,
+        output_characters: int = OUTPUT_CHARACTERS,
+        on_event: Callable[[object], None] = lambda event: None,
+        readable: Callable[[], int] | None = None,
+        reserved: Collection[str] = RESERVED,
     ) -> None:
-        _check_names([tool.name for tool in tools], reserved)
+        self.tools = tuple(as_tool(tool) for tool in tools)
+        self.workbenches = tuple(workbenches)
+        _check_names([tool.name for tool in self.tools], reserved)
         self.problems: tuple[str, ...] = ()
         """What the last listing of specs left out, and why."""
-        self.own = StaticStreamWorkbench(list(tools))
+        self.own = StaticStreamWorkbench(list(self.tools))
         """The tools without a workbench, as one."""
-        self.workbenches = tuple(workbenches)
-        self._owners = {tool.name: _GIVEN for tool in tools}
-        self._specs = tuple(map(_given_spec, tools))
-        self._timeout = timeout
-        self._reserved = frozenset(reserved)
+        self._specs = tuple(map(_given_spec, self.tools))
+        self._by_name = {tool.name: tool for tool in self.tools}
+        self._owners = dict.fromkeys(self._by_name, _GIVEN)
         self._last: dict[int, list[ToolSchema]] = {}
         self._noted: set[tuple[int, str]] = set()
         """Names of which a note said that they are taken."""
+        self._reserved = frozenset(reserved)
+        self._timeout = timeout
+        self._limit = output_characters
+        self._readable = readable
+        self._on_event = on_event
+
+    # ---- which tools there are now, and whose each one is ----
 
     def home(self, name: str) -> Workbench | None:
         """The workbench that runs a name; None if nobody has offered it."""
@@ -298,83 +328,7 @@ class ToolListing:
             cause, problem = error, f"could not list its tools: {describe_error(error)}"
         raise RuntimeError(f"{type(workbench).__name__} {problem}") from cause
 
-
-def _check_names(names: Sequence[str], reserved: Collection[str]) -> None:
-    doubled = sorted({name for name in names if names.count(name) > 1})
-    if doubled:
-        raise ConfigurationError(f"Tool names must be unique; given more than once: {doubled}.")
-    if taken := sorted(set(reserved).intersection(names)):
-        raise ConfigurationError(
-            f"These tools have the names of the agent's own actions: {taken}. Rename them."
-        )
-
-
-def _given_spec(tool: BaseTool[Any, Any]) -> ActionSpec:
-    try:
-        return spec_of(tool.schema, effects_of(tool))
-    except UNUSABLE_SCHEMA as error:
-        problem = f"Tool {tool.name!r} cannot be offered: {describe_error(error)}"
-        raise ConfigurationError(problem) from error
-
-
-# ---- Running them: guarded, timed, cut ----
-
-
-RESERVED = frozenset({RESPOND.name, EPISODIC_ACTION, SEMANTIC_ACTION, PROCEDURAL_ACTION})
-"""Names of the agent's own actions; no tool takes one over."""
-
-
-class ToolRunner:
-    """The external action space of an agent: its AutoGen tools and workbenches.
-
-    Whatever a tool does (raises, swallows or raises `CancelledError`, hangs, returns megabytes),
-    the agent gets a result that says so. The action's id reaches the tool as its `call_id`.
-    A workbench that cannot list its tools, and a tool of one that cannot be offered, are left
-    out for now; `problems` says why.
-
-    Args:
-        tools: AutoGen tools, or functions that become `FunctionTool`s.
-        workbenches: AutoGen workbenches; their tools are listed again for every cycle.
-        timeout: Seconds that one call may take.
-        output_characters: Characters of output that are kept.
-        on_event: Gets what streaming tools show while they run.
-        readable: Returns how many characters are kept where the agent can read on in what was cut
-            (by `read_more`); takes the place of `output_characters`.
-        reserved: Names of the agent's own actions.
-
-    Raises:
-        ConfigurationError: Two tools have the same name, one has the name of an action of the
-            agent's own, one is no tool, or its schema cannot be offered.
-    """
-
-    def __init__(
-        self,
-        tools: Sequence[Tool] = (),
-        workbenches: Sequence[Workbench] = (),
-        *,
-        timeout: float = 60.0,
-        output_characters: int = OUTPUT_CHARACTERS,
-        on_event: Callable[[object], None] = lambda event: None,
-        readable: Callable[[], int] | None = None,
-        reserved: Collection[str] = RESERVED,
-    ) -> None:
-        self.tools = tuple(as_tool(tool) for tool in tools)
-        self.workbenches = tuple(workbenches)
-        self.listing = ToolListing(self.tools, self.workbenches, timeout, reserved)
-        self._by_name = {tool.name: tool for tool in self.tools}
-        self._timeout = timeout
-        self._limit = output_characters
-        self._readable = readable
-        self._on_event = on_event
-
-    @property
-    def problems(self) -> tuple[str, ...]:
-        """What the last listing left out, and why."""
-        return self.listing.problems
-
-    async def specs(self) -> Sequence[ActionSpec]:
-        """The tools that exist now."""
-        return await self.listing.specs()
+    # ---- running them: guarded, timed, cut ----
 
     def complete(self, spec: ActionSpec, arguments: dict[str, Any]) -> dict[str, Any]:
         """The arguments that the tool will get; see `ActionSpace`.
@@ -382,7 +336,7 @@ class ToolRunner:
         Raises:
             ValueError: The tool's own type refuses them.
         """
-        home = self.listing.home(spec.name)
+        home = self.home(spec.name)
         tool = None if home is None else tool_in(home, spec.name)
         if tool is None:
             return with_defaults(arguments, spec.parameters)
@@ -393,7 +347,7 @@ class ToolRunner:
 
         The tool gets arguments of its own, so that what it does to them changes no record.
         """
-        home = self.listing.home(call.action)
+        home = self.home(call.action)
         if home is None:
             return ActionResult(content=f"There is no tool {call.action!r}.", is_error=True)
         call, token = call.model_copy(deep=True), CancellationToken()
@@ -425,9 +379,9 @@ class ToolRunner:
         """What the tool itself can find out about a call of unknown outcome; see `tool`."""
         ask: Any = effects_of(self._by_name.get(action.action)).reconcile
         if ask is None:
-            if self.listing.home(action.action) is None:  # nothing is listed yet: a run goes on
-                await self.listing.specs()
-            ask = getattr(self.listing.home(action.action), "reconcile", None)
+            if self.home(action.action) is None:  # nothing is listed yet: a run goes on
+                await self.specs()
+            ask = getattr(self.home(action.action), "reconcile", None)
         if ask is None:
             return "unknown"
         if inspect.iscoroutinefunction(ask):
@@ -436,7 +390,7 @@ class ToolRunner:
         return await answer if inspect.isawaitable(answer) else answer
 
     async def _run(self, home: Workbench, call: ActionCall, token: CancellationToken) -> ToolOutput:
-        if home is self.listing.own:
+        if home is self.own:
             return await self._run_tool(self._by_name[call.action], call, token), False, False
         name, given, own_id = call.action, call.arguments, call.id
         result: ToolResult | None = None
@@ -473,6 +427,24 @@ class ToolRunner:
             with suppress(TypeError, ValueError):
                 return json.dumps(value, ensure_ascii=False)
         return tool.return_value_as_string(value)
+
+
+def _check_names(names: Sequence[str], reserved: Collection[str]) -> None:
+    doubled = sorted({name for name in names if names.count(name) > 1})
+    if doubled:
+        raise ConfigurationError(f"Tool names must be unique; given more than once: {doubled}.")
+    if taken := sorted(set(reserved).intersection(names)):
+        raise ConfigurationError(
+            f"These tools have the names of the agent's own actions: {taken}. Rename them."
+        )
+
+
+def _given_spec(tool: BaseTool[Any, Any]) -> ActionSpec:
+    try:
+        return spec_of(tool.schema, effects_of(tool))
+    except UNUSABLE_SCHEMA as error:
+        problem = f"Tool {tool.name!r} cannot be offered: {describe_error(error)}"
+        raise ConfigurationError(problem) from error
 
 
 ToolOutput = tuple[str, bool, bool]

@@ -264,21 +264,26 @@ def _check_verdicts(judged: Evaluation, pinned: Sequence[str]) -> Findings:
 # ---- Intents and receipts: nothing acts but what was selected, once ----
 
 
+_RESULT = 4_000
+"""Characters of a result that an execution keeps."""
+_RETURNS = (PerceptKind.TOOL_RETURN, PerceptKind.UNKNOWN_OUTCOME)
+
+
 class EffectRules(Checker):
-    """Nothing acts but what was selected, once, between intent and receipt."""
+    """Nothing acts but what was selected, once, and executions say what came of it."""
 
     def __init__(self, state: StateRules) -> None:
         self._state = state
-        self.intents: dict[str, Intent] = {}
+        self._intents: dict[str, Intent] = {}
         """What was begun in the Execution at work, by id."""
-        self.receipts: dict[str, Receipt] = {}
+        self._receipts: dict[str, Receipt] = {}
         """How that ended."""
         self._known: set[str] = set()
         self._specs: dict[str, ActionSpec] = {}
 
     def end(self, *, finished: bool) -> Findings:
         """What was begun and is in no outcome may have had its effect."""
-        for intent in self.intents.values():
+        for intent in self._intents.values():
             yield RuleFinding(
                 Rule.EXECUTION if finished else None,
                 f"Intent {shown(intent.id)} ({intent.action}) is the last that is known: whether "
@@ -288,7 +293,7 @@ class EffectRules(Checker):
     def on_snapshot(self, record: Snapshot) -> None:
         """A cycle that a loaded state replaces is not continued."""
         if record.reason != "cycle":
-            self.intents, self.receipts = {}, {}
+            self._intents, self._receipts = {}, {}
 
     def on_actions(self, record: ActionsListed) -> None:
         """These actions are external."""
@@ -299,7 +304,7 @@ class EffectRules(Checker):
         if record.id in self._known:
             yield Rule.INTENT.says(f"There are two intents {shown(record.id)}.")
         self._known.add(record.id)
-        self.intents[record.id] = record
+        self._intents[record.id] = record
         memory = self._state.certain
         if memory is None:
             return
@@ -318,7 +323,7 @@ class EffectRules(Checker):
         elif selection is not None:
             yield from _check_as_judged(record, named, memory.cognitive_state, Rule.INTENT)
         yield from self._check_settled(record, named)
-        for one in self.intents.values():
+        for one in self._intents.values():
             if one.candidate_id == record.candidate_id and one.id != record.id:
                 yield Rule.INTENT.says(
                     f"Candidate {shown(record.candidate_id)} was run twice: by {shown(one.id)} and "
@@ -340,28 +345,24 @@ class EffectRules(Checker):
 
     def on_receipt(self, record: Receipt) -> Findings:
         """It ends an intent of its cycle, once."""
-        intent = self.intents.get(record.intent_id)
+        intent = self._intents.get(record.intent_id)
         if intent is None:
             yield Rule.RECEIPT.says(
                 f"A receipt is of {shown(record.intent_id)}, which is not running."
             )
             return
-        if record.intent_id in self.receipts:
+        if record.intent_id in self._receipts:
             yield Rule.RECEIPT.says(f"Intent {shown(record.intent_id)} has a second receipt.")
         yield from check_same_cycle(record, intent)
-        self.receipts[record.intent_id] = record
+        self._receipts[record.intent_id] = record
 
     def on_retrieval(self, record: RetrievalOutcome) -> Findings:
-        """An execution has all that was begun in it; see `ExecutionRules`."""
-        first = next(iter(self.intents.values()), None)
+        """An execution has all that was begun in it; see `on_execution`."""
+        first = next(iter(self._intents.values()), None)
         if first is not None and not self._state.uncertain:
             text = f"No execution has intent {shown(first.id)} of cycle {first.cycle}."
             yield Rule.EXECUTION.says(text)
-        self.intents, self.receipts = {}, {}
-
-    def on_execution(self, record: ExecutionOutcome) -> None:
-        """It has ended what was begun in it."""
-        self.intents, self.receipts = {}, {}
+        self._intents, self._receipts = {}, {}
 
     def on_percept(self, record: Percept) -> Findings:
         """What was caused was caused by an intent of this run."""
@@ -374,49 +375,6 @@ class EffectRules(Checker):
                 "no intent of this run."
             )
 
-
-def _check_as_judged(
-    done: Intent | Executed, named: str, cognitive: CognitiveState, rule: Rule
-) -> Findings:
-    """What is run is what was proposed, with the arguments that were judged."""
-    if cognitive.proposal is None or cognitive.evaluation is None:
-        return
-    for candidate in cognitive.proposal.candidates:
-        if candidate.id == done.candidate_id and candidate.action != done.action:
-            yield rule.says(f"{named} was proposed as {shown(candidate.action)}.")
-    for judged in cognitive.evaluation.evaluations:
-        if judged.candidate_id == done.candidate_id and not same_json(
-            judged.arguments, done.arguments
-        ):
-            yield rule.says(
-                f"{named} was executed with {shown(done.arguments)}, and judged with "
-                f"{shown(judged.arguments)}."
-            )
-
-
-# ---- What executions say of what was begun in them ----
-
-
-_RESULT = 4_000
-"""Characters of a result that an execution keeps."""
-_RETURNS = (PerceptKind.TOOL_RETURN, PerceptKind.UNKNOWN_OUTCOME)
-
-
-class ExecutionRules(Checker):
-    """An execution's outcome is what its intents and receipts say.
-
-    It sees a record before `EffectRules`, which then forgets what was begun.
-    """
-
-    def __init__(self, state: StateRules, effects: EffectRules) -> None:
-        self._state = state
-        self._effects = effects
-        self._external: frozenset[str] = frozenset()
-
-    def on_actions(self, record: ActionsListed) -> None:
-        """These actions are external."""
-        self._external = frozenset(spec.name for spec in record.specs)
-
     def on_execution(self, record: ExecutionOutcome) -> Findings:
         """Compares an execution with its intents, receipts and percepts."""
         yield from _check_mirror(record)
@@ -428,11 +386,12 @@ class ExecutionRules(Checker):
                 yield from self._check_done(done, record, cognitive)
             yield from self._check_complete(record)
         yield from _check_answer(record)
+        self._intents, self._receipts = {}, {}
 
     def _check_done(
         self, done: Executed, record: ExecutionOutcome, cognitive: CognitiveState
     ) -> Findings:
-        intents = self._effects.intents
+        intents = self._intents
         begun = [one for one in intents.values() if one.candidate_id == done.candidate_id]
         named = f"{done.action} ({done.candidate_id})"
         if done.status is ExecutionStatus.REFUSED:
@@ -442,7 +401,7 @@ class ExecutionRules(Checker):
                 )
             return
         yield from _check_as_judged(done, named, cognitive, Rule.EXECUTION)
-        if done.internal and done.action in self._external:
+        if done.internal and done.action in self._specs:
             yield Rule.EXECUTION.says(f"{named} is recorded as internal; it is an external action.")
         intent = intents.get(done.intent_id or "") or next(iter(begun), None)
         if not done.internal and (intent is None or intent.id != done.intent_id):
@@ -457,7 +416,7 @@ class ExecutionRules(Checker):
         yield from self._check_receipt(done, intent, record)
 
     def _check_receipt(self, done: Executed, intent: Intent, record: ExecutionOutcome) -> Findings:
-        receipt = self._effects.receipts.get(intent.id)
+        receipt = self._receipts.get(intent.id)
         returns = [
             one for one in record.queued if one.caused_by == intent.id and one.kind in _RETURNS
         ]
@@ -492,19 +451,41 @@ class ExecutionRules(Checker):
         unknown = {
             one.caused_by for one in record.queued if one.kind is PerceptKind.UNKNOWN_OUTCOME
         }
-        for intent in self._effects.intents.values():
+        for intent in self._intents.values():
             if intent.candidate_id not in executed and intent.id not in unknown:
                 yield Rule.EXECUTION.says(
                     f"Intent {shown(intent.id)} ({intent.action}) was begun, and is not in the "
                     "execution."
                 )
         for percept in record.queued:
-            known = percept.caused_by is None or percept.caused_by in self._effects.intents
+            known = percept.caused_by is None or percept.caused_by in self._intents
             if not known and not self._state.foreign:
                 yield Rule.PERCEPT.says(
                     f"Percept {shown(percept.id)} is said to be caused by "
                     f"{shown(percept.caused_by)}, no intent of this cycle."
                 )
+
+
+# ---- What of that needs no more than the records ----
+
+
+def _check_as_judged(
+    done: Intent | Executed, named: str, cognitive: CognitiveState, rule: Rule
+) -> Findings:
+    """What is run is what was proposed, with the arguments that were judged."""
+    if cognitive.proposal is None or cognitive.evaluation is None:
+        return
+    for candidate in cognitive.proposal.candidates:
+        if candidate.id == done.candidate_id and candidate.action != done.action:
+            yield rule.says(f"{named} was proposed as {shown(candidate.action)}.")
+    for judged in cognitive.evaluation.evaluations:
+        if judged.candidate_id == done.candidate_id and not same_json(
+            judged.arguments, done.arguments
+        ):
+            yield rule.says(
+                f"{named} was executed with {shown(done.arguments)}, and judged with "
+                f"{shown(judged.arguments)}."
+            )
 
 
 def _check_mirror(record: ExecutionOutcome) -> Findings:

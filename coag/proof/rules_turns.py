@@ -498,54 +498,13 @@ def _words(usage: TokenUsage) -> str:
 _UNKNOWN = (ReceiptStatus.UNKNOWN, ReceiptStatus.CANCELLED)
 
 
-class PlainTurnRules(Checker):
-    """Turns in order, each the cycle of what is in it, and no phases."""
-
-    def __init__(self) -> None:
-        self._turn: int | None = None
-        self._open = False
-
-    def end(self, *, finished: bool) -> Findings:
-        """An agent that raised has not ended its turn; that is no violation."""
-        if finished and self._open:
-            yield remark(f"The run has ended in the middle of turn {self._turn}.")
-
-    def on_turn_start(self, record: TurnStart) -> Findings:
-        """Turns count up by one."""
-        if self._open:
-            yield Rule.TURN.says(f"Turn {record.turn} begins while turn {self._turn} is open.")
-        if self._turn is not None and record.turn != self._turn + 1:
-            yield Rule.TURN.says(f"Turn {record.turn} follows turn {self._turn}.")
-        self._turn, self._open = record.turn, True
-
-    def on_turn_end(self, record: TurnEnd) -> Findings:
-        """A turn ends that is open."""
-        if not self._open and self._turn is not None:
-            yield Rule.TURN.says(f"Turn {record.turn} ends, and none is open.")
-        elif self._turn not in (None, record.turn):
-            yield Rule.TURN.says(f"Turn {record.turn} ends while turn {self._turn} is open.")
-        self._turn, self._open = record.turn, False
-
-    def on_model_call(self, record: ModelCall) -> Findings:
-        """A call is of its turn, and of no phase."""
-        named = f"Call {shown(record.id)}"
-        if record.phase is not None:
-            text = f"{named} is of the phase {record.phase}; a plain agent has none."
-            yield Rule.MODEL_CALL.says(text)
-        if self._turn is not None and record.cycle != self._turn:
-            yield Rule.MODEL_CALL.says(f"{named} names turn {record.cycle} in turn {self._turn}.")
-
-    def on_outcome(self, record: Outcome) -> Findings:
-        """There are none."""
-        text = f"A plain agent has no phases, and here is a {record.phase} outcome."
-        yield Rule.PHASE.says(text)
-
-
-class PlainEffectRules(Checker):
-    """Every action has an intent, was asked for and allowed, and has one receipt."""
+class PlainRules(Checker):
+    """Turns in order and no phases; every action was asked for and allowed, and has one receipt."""
 
     def __init__(self, *, cut: bool) -> None:
         self._cut = cut
+        self._turn: int | None = None
+        self._in_turn = False
         self._open: dict[str, Intent] = {}
         self._ended: dict[str, Receipt] = {}
         self._known: set[str] = set()
@@ -555,20 +514,45 @@ class PlainEffectRules(Checker):
         """Whether the rules let a call pass, by its id, as they were asked last."""
 
     def end(self, *, finished: bool) -> Findings:
-        """Whatever was begun has its receipt."""
+        """Whatever was begun has its receipt; an agent that raised has not ended its turn."""
+        if finished and self._in_turn:
+            yield remark(f"The run has ended in the middle of turn {self._turn}.")
         for intent in self._open.values():
             text = f"Intent {shown(intent.id)} ({intent.action}) has no receipt."
             yield Rule.RECEIPT.says(text) if finished else remark(text)
 
-    def on_turn_start(self, record: TurnStart) -> None:
-        """No call is wanted yet."""
-        self._wanted = None
+    def on_turn_start(self, record: TurnStart) -> Findings:
+        """Turns count up by one."""
+        if self._in_turn:
+            yield Rule.TURN.says(f"Turn {record.turn} begins while turn {self._turn} is open.")
+        if self._turn is not None and record.turn != self._turn + 1:
+            yield Rule.TURN.says(f"Turn {record.turn} follows turn {self._turn}.")
+        self._turn, self._in_turn, self._wanted = record.turn, True, None
 
-    def on_model_call(self, record: ModelCall) -> None:
-        """Its tool calls may be run, each once."""
+    def on_turn_end(self, record: TurnEnd) -> Findings:
+        """A turn ends that is open."""
+        if not self._in_turn and self._turn is not None:
+            yield Rule.TURN.says(f"Turn {record.turn} ends, and none is open.")
+        elif self._turn not in (None, record.turn):
+            yield Rule.TURN.says(f"Turn {record.turn} ends while turn {self._turn} is open.")
+        self._turn, self._in_turn = record.turn, False
+
+    def on_model_call(self, record: ModelCall) -> Findings:
+        """A call is of its turn and of no phase; its tool calls may be run, each once."""
+        named = f"Call {shown(record.id)}"
+        if record.phase is not None:
+            text = f"{named} is of the phase {record.phase}; a plain agent has none."
+            yield Rule.MODEL_CALL.says(text)
+        if self._turn is not None and record.cycle != self._turn:
+            yield Rule.MODEL_CALL.says(f"{named} names turn {record.cycle} in turn {self._turn}.")
         self._wanted = Counter() if self._wanted is None else self._wanted
         for call in record.tool_calls:
             self._wanted[_call_key(str(call.get("name", "")), call.get("arguments"))] += 1
+
+    def on_outcome(self, record: Outcome) -> Findings:
+        """There are none."""
+        text = f"A plain agent has no phases, and here is a {record.phase} outcome."
+        yield Rule.PHASE.says(text)
 
     def on_note(self, record: Note) -> None:
         """The rules have judged a call."""

@@ -37,9 +37,9 @@ from coag.schema import Constraint
 
 from .approval_desk import YEAR, ApprovalDesk, check_answers
 from .chat_model import ChatClient, ChatClientModel
+from .guarded_tools import GivenTools, ToolSpace, usable_tools
 from .live_sessions import LiveSession, LiveSessions, Opened
 from .messages import Incoming, Show, Updates, as_autogen, response_of
-from .tool_space import GivenTools, ToolSpace, usable_tools
 
 Response = Awaitable[AgentResponse[Any]] | ResponseStream[AgentResponseUpdate, AgentResponse[Any]]
 _OURS = {

@@ -3,28 +3,180 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 from collections import OrderedDict
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic
-from typing import Any, cast
+from typing import Any, Literal, Self, cast
 from weakref import WeakValueDictionary
 
 from agent_framework import AgentSession, Content, Message
 from agent_framework.exceptions import AgentInvalidRequestException
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from coag._util.files import replace_file
+from coag._util.validation import first_error
 from coag.agent import CoagAgent, RecoveredState
-from coag.errors import UnknownNameError
-from coag.schema import TurnEnd
+from coag.errors import StateError, TraceError, UnknownNameError
+from coag.schema import Percept, PerceptKind, TurnEnd, TurnStart
 from coag.tracing import RunFolder, read_trace
 
-from .approval_desk import ApprovalDesk
+from .approval_desk import ApprovalDesk, PendingCall
 from .chat_model import ChatClientModel
+from .guarded_tools import ToolSpace
 from .messages import Incoming, digest_of_message, key_of
-from .session_state import HEARD, STATE, PastTurn, SavedSession, SessionFile, past_turns
-from .tool_space import ToolSpace
+
+# ---- What a session keeps of its agent, and what a folder of logs knows of the session ----
+
+
+_STATE = "coag"
+"""Where a session keeps what its agents of ours know, by their names."""
+_FORMAT = 1
+_HEARD = 1_000
+"""Messages of which a session remembers that they were taken in."""
+_RUNS, _TURNS = 8, 1_000
+"""Runs of a session, and turns of each, of which it is remembered what they were given."""
+_BROKEN = ("cancelled", "error")
+
+
+class _SavedSession(BaseModel):
+    """An agent's part of a session, as JSON."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    format: Literal[1] = _FORMAT
+    run: str | None = None
+    """Name of the run's folder; None where there are no logs."""
+    turn: int = Field(default=0, ge=0)
+    """The last turn that `state` knows of."""
+    state: dict[str, Any] | None = None
+    """What `CoagAgent.save_state` gave after it; None before the first."""
+    heard: list[str] = []
+    """Messages that were taken in, the last ones."""
+    pending: dict[str, PendingCall] = {}
+    """Requests for approval that the turn after `turn` waits for."""
+
+    @classmethod
+    def of(cls, session: AgentSession, agent: str) -> Self:
+        """What a session keeps of an agent; a new one where it keeps nothing.
+
+        Raises:
+            StateError: It is no such state, or one of another version.
+        """
+        kept: object = session.state.get(_STATE)
+        entry = cast("Mapping[str, Any]", kept).get(agent) if isinstance(kept, Mapping) else kept
+        if entry is None:
+            return cls()
+        where = f"session.state[{_STATE!r}][{agent!r}] of session {session.session_id!r}"
+        found = cast("Any", entry).get("format") if isinstance(entry, Mapping) else None
+        if isinstance(found, int) and found != _FORMAT:
+            raise StateError(
+                f"{where} is of format {found}; this coag reads format {_FORMAT}. Use the coag "
+                "that wrote it, or begin a new session. Nothing was run."
+            )
+        try:
+            return cls.model_validate(entry)
+        except ValidationError as error:
+            raise StateError(
+                f"{where} is no state of an agent: {first_error(error, 'the whole')}. Restore it, "
+                "or begin a new session. Nothing was run."
+            ) from error
+
+    def keep(self, session: AgentSession, agent: str) -> dict[str, Any]:
+        """Puts it into the session, and returns it as it is there."""
+        kept = self.model_dump(mode="json", exclude={"state"}) | {"state": self.state}
+        others = cast("Mapping[str, Any]", session.state.get(_STATE) or {})
+        session.state[_STATE] = {**others, agent: kept}
+        return kept
+
+
+class _SessionFile(BaseModel):
+    """Which runs a session has, and what each of their turns was given.
+
+    It is written before a turn begins, so that after a crash the turn is found, also where the
+    session was stored before it.
+    """
+
+    session: str
+    runs: dict[str, dict[int, list[str]]] = {}
+    """By run and turn, hashes of messages and answers; the latest run is the last one."""
+
+    @classmethod
+    def read(cls, logs: Path, agent: str, session: str) -> Self:
+        """What is known of a session; nothing where it is new.
+
+        Raises:
+            TraceError: The file cannot be read.
+        """
+        path = _path(logs, agent, session)
+        try:
+            return cls.model_validate_json(path.read_bytes())
+        except FileNotFoundError:
+            return cls(session=session)
+        except (OSError, ValidationError) as error:
+            raise TraceError(path, f"cannot be read: {error}") from error
+
+    def note(self, logs: Path, agent: str, run: str, turn: int, keys: Sequence[str]) -> None:
+        """Writes what a turn is given, before it begins.
+
+        Raises:
+            TraceError: The file cannot be written.
+        """
+        turns = self.runs.pop(run, {})
+        turns[turn] = list(keys)
+        self.runs[run] = dict(list(turns.items())[-_TURNS:])
+        self.runs = dict(list(self.runs.items())[-_RUNS:])
+        path = _path(logs, agent, self.session)
+        try:
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            replace_file(path, self.model_dump_json(), durable=False)
+        except OSError as error:
+            raise TraceError(path, f"cannot be written: {error}") from error
+
+
+def _path(logs: Path, agent: str, session: str) -> Path:
+    named = hashlib.sha256(f"{agent}\n{session}".encode()).hexdigest()[:32]
+    return logs / "sessions" / f"{named}.json"
+
+
+class _PastTurn(BaseModel):
+    """A turn of a run."""
+
+    said: int = 0
+    """Messages that it has taken in."""
+    answer: str = ""
+    state: Literal["open", "broken", "ended"] = "open"
+    """`broken`: it was cancelled or failed, so that it may be tried again."""
+
+
+def _past_turns(folder: RunFolder) -> dict[int, _PastTurn]:
+    """The turns of a run, by their numbers; none where it has no trace yet.
+
+    Raises:
+        TraceError: The trace cannot be read.
+    """
+    turns: dict[int, _PastTurn] = {}
+    if not folder.trace_path.exists():
+        return turns
+    for entry in read_trace(folder.trace_path, on_problem=lambda problem: None):
+        match entry.body:
+            case TurnStart(turn=number):
+                turns[number] = _PastTurn()
+            case TurnEnd(turn=number, reason=reason, response=response):
+                past = turns.setdefault(number, _PastTurn())
+                past.state = "broken" if reason in _BROKEN else "ended"
+                past.answer = response
+            case Percept(kind=PerceptKind.MESSAGE) if turns:
+                turns[max(turns)].said += 1
+            case _:
+                pass
+    return turns
+
+
+# ---- The agents of sessions ----
 
 
 @dataclass(slots=True)
@@ -35,7 +187,7 @@ class LiveSession:
     models: Sequence[ChatClientModel]
     tools: ToolSpace
     desk: ApprovalDesk
-    saved: SavedSession = field(default_factory=SavedSession)
+    saved: _SavedSession = field(default_factory=_SavedSession)
     kept: Any = None
     """`saved` as the session holds it."""
     used_at: float = 0.0
@@ -133,7 +285,7 @@ class LiveSessions:
             AgentInvalidRequestException: What is answered was answered otherwise before.
             TraceError: The run cannot be read, or another process has it.
         """
-        saved = SavedSession.of(session, self._name)
+        saved = _SavedSession.of(session, self._name)
         incoming = Incoming.of(given, self._name, saved.heard)
         live = self._live.get(session.session_id)
         if live is not None and not self._is_current(live, session):
@@ -159,7 +311,7 @@ class LiveSessions:
         live.saved.run = folder.path.name
         begun = live.agent.in_turn or live.step is not None
         turn = live.agent.turn + (not begun)
-        known = SessionFile.read(self._logs, self._name, session.session_id)
+        known = _SessionFile.read(self._logs, self._name, session.session_id)
         earlier = known.runs.get(folder.path.name, {}).get(turn, []) if begun else []
         known.note(self._logs, self._name, folder.path.name, turn, [*earlier, *incoming.keys])
 
@@ -168,11 +320,11 @@ class LiveSessions:
     ) -> None:
         """Writes what the agent knows after a turn into the session."""
         keys = [*live.saved.heard, *map(key_of, heard)]
-        live.saved = SavedSession(
+        live.saved = _SavedSession(
             run=live.saved.run,
             turn=live.agent.turn,
             state=dict(await live.agent.save_state()),
-            heard=list(dict.fromkeys(keys))[-HEARD:],
+            heard=list(dict.fromkeys(keys))[-_HEARD:],
         )
         live.kept = live.saved.keep(session, self._name)
 
@@ -195,19 +347,19 @@ class LiveSessions:
     # ---- bringing an agent back ----
 
     def _is_current(self, live: LiveSession, session: AgentSession) -> bool:
-        kept: Any = session.state.get(STATE)
+        kept: Any = session.state.get(_STATE)
         now: Any = cast("dict[str, Any]", kept).get(self._name) if kept else None
         elsewhere = live.step is not None and live.loop is not asyncio.get_running_loop()
         lost = elsewhere or live.desk.left
         return not lost and (now is live.kept or now == live.kept)
 
     async def _restored(
-        self, session: AgentSession, saved: SavedSession, incoming: Incoming
+        self, session: AgentSession, saved: _SavedSession, incoming: Incoming
     ) -> Opened:
         live = self._make(session)
         live.saved, live.kept = saved, saved.model_dump(mode="json")
         if self._logs is not None:
-            file = SessionFile.read(self._logs, self._name, session.session_id)
+            file = _SessionFile.read(self._logs, self._name, session.session_id)
             run = saved.run or next(reversed(file.runs), None)
             folder = None if run is None else RunFolder(self._logs / Path(run).name)
             if folder is not None and folder.exists:
@@ -229,7 +381,7 @@ class LiveSessions:
         incoming: Incoming,
     ) -> Opened | None:
         """The agent as its run has it; None where the session is to begin a run of its own."""
-        turns, at = past_turns(folder), live.saved.turn
+        turns, at = _past_turns(folder), live.saved.turn
         next_turn, last = at + 1, max(turns, default=0)
         past, keys = turns.get(next_turn), given.get(next_turn, [])
         if past is not None and past.state == "ended":
@@ -254,7 +406,7 @@ class LiveSessions:
         return Opened(live, tuple(new))
 
     async def _recorded(
-        self, live: LiveSession, folder: RunFolder, turn: int, past: PastTurn
+        self, live: LiveSession, folder: RunFolder, turn: int, past: _PastTurn
     ) -> Opened:
         """The answer that a run gave, and the agent as it was then; nothing is done again."""
         recovered = RecoveredState()

@@ -336,7 +336,7 @@ async def test_whatever_a_tool_does_ends_in_a_result() -> None:
         """Says much."""
         return "x" * 10_000_000
 
-    bench = ConstrainedWorkbench([fails, hangs, cancels, floods], timeout=0.05)
+    bench = ConstrainedWorkbench([fails, hangs, cancels, floods], timeout=0.5)
     batch = calls(("fails", {}), ("hangs", {}), ("cancels", {}), ("floods", {}))
     ended = await asyncio.wait_for(stock(bench, batch).run(task="Do it."), 20)
     raised, late, cancelled, flooded = results(ended)

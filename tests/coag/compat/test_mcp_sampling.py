@@ -4,7 +4,7 @@ import pytest
 from autogen_ext.models.replay import ReplayChatCompletionClient
 from kits.mcp_server import PIXEL
 
-from coag.compat.mcp_sampling import sampler
+from coag.compat.mcp import sampler
 from coag.errors import CoagError
 
 
