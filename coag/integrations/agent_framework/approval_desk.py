@@ -18,6 +18,7 @@ from coag.schema import Clock, SystemClock, Value
 YEAR = 31_536_000.0
 """Seconds that an answer is waited for in memory, where the policy does not say it."""
 _BY = "a person"
+_HOST = "coag"
 _SETTLE = 20
 """Rounds of the event loop in which further actions of the same answer are asked about."""
 
@@ -33,9 +34,16 @@ class PendingCall(Value):
     asked_at: datetime
 
     def content(self, name: str) -> Content:
-        """The request as a person gets it."""
+        """The request as a person gets it.
+
+        The call is marked as hosted: who passes the answer on, as AG-UI does, is not to run it.
+        """
         call = Content.from_function_call(
-            call_id=name, name=self.action, arguments=json.dumps(self.arguments)
+            call_id=name,
+            name=self.action,
+            arguments=json.dumps(self.arguments),
+            hosted=True,
+            server_name=_HOST,
         )
         about = {"reason": self.reason}
         return Content.from_function_approval_request(

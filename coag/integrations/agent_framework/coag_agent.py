@@ -39,7 +39,7 @@ from .approval_desk import YEAR, ApprovalDesk, check_answers
 from .chat_model import ChatClient, ChatClientModel
 from .guarded_tools import GivenTools, ToolSpace, usable_tools
 from .live_sessions import LiveSession, LiveSessions, Opened
-from .messages import Incoming, Show, Updates, as_autogen, response_of
+from .messages import Incoming, Show, Updates, as_autogen, keys_of, response_of
 
 Response = Awaitable[AgentResponse[Any]] | ResponseStream[AgentResponseUpdate, AgentResponse[Any]]
 _OURS = {
@@ -119,7 +119,7 @@ class _CoagRun(BaseAgent):
                 opened = await self._sessions.open(kept, given)
                 live, updates = opened.live, Updates(self.name or "", self.id, self._show)
                 if opened.recorded is not None:
-                    await self._sessions.keep(live, kept, given)
+                    await self._sessions.keep(live, kept, keys_of(given))
                     await live.agent.close()
                     yield updates.said(opened.recorded)
                     return
@@ -158,13 +158,13 @@ class _CoagRun(BaseAgent):
         if live.step is None:
             live.stream = live.agent.on_messages_stream(told, CancellationToken())
             live.loop = asyncio.get_running_loop()
-        heard: Sequence[Message] = ()
+        heard: Sequence[str] = ()
         try:
             async for item in _steps(live):
                 for update in updates.of(item):
                     all_updates.append(update)
                     yield update
-            heard = given
+            heard = keys_of(given, all_updates)
         finally:
             if live.step is None:  # it is over, or it broke off
                 await live.end_turn()
@@ -172,7 +172,7 @@ class _CoagRun(BaseAgent):
                 if not live.desk.left:
                     await sessions.keep(live, session, heard)
         if live.step is not None:
-            await sessions.keep_pending(live, session)
+            await sessions.keep_pending(live, session, heard)
             requests = [one.content(name) for name, one in live.saved.pending.items()]
             yield updates.update(requests)
         elif context is not None:

@@ -27,7 +27,7 @@ from coag.tracing import RunFolder, read_trace
 from .approval_desk import ApprovalDesk, PendingCall
 from .chat_model import ChatClientModel
 from .guarded_tools import ToolSpace
-from .messages import Incoming, digest_of_message, key_of
+from .messages import Incoming, digest_of_message
 
 # ---- What a session keeps of its agent, and what a folder of logs knows of the session ----
 
@@ -58,6 +58,8 @@ class _SavedSession(BaseModel):
     """Messages that were taken in, the last ones."""
     pending: dict[str, PendingCall] = {}
     """Requests for approval that the turn after `turn` waits for."""
+    waiting: list[str] = []
+    """Messages that the waiting turn was given."""
 
     @classmethod
     def of(cls, session: AgentSession, agent: str) -> Self:
@@ -286,7 +288,7 @@ class LiveSessions:
             TraceError: The run cannot be read, or another process has it.
         """
         saved = _SavedSession.of(session, self._name)
-        incoming = Incoming.of(given, self._name, saved.heard)
+        incoming = Incoming.of(given, self._name, [*saved.heard, *saved.waiting])
         live = self._live.get(session.session_id)
         if live is not None and not self._is_current(live, session):
             del self._live[session.session_id]
@@ -316,10 +318,13 @@ class LiveSessions:
         known.note(self._logs, self._name, folder.path.name, turn, [*earlier, *incoming.keys])
 
     async def keep(
-        self, live: LiveSession, session: AgentSession, heard: Sequence[Message] = ()
+        self, live: LiveSession, session: AgentSession, heard: Sequence[str] = ()
     ) -> None:
-        """Writes what the agent knows after a turn into the session."""
-        keys = [*live.saved.heard, *map(key_of, heard)]
+        """Writes what the agent knows after a turn into the session.
+
+        `heard` has the keys of what the turn was given and gave; none where it broke off.
+        """
+        keys = [*live.saved.heard, *(live.saved.waiting if heard else ()), *heard]
         live.saved = _SavedSession(
             run=live.saved.run,
             turn=live.agent.turn,
@@ -328,9 +333,12 @@ class LiveSessions:
         )
         live.kept = live.saved.keep(session, self._name)
 
-    async def keep_pending(self, live: LiveSession, session: AgentSession) -> None:
-        """Writes into the session what its turn waits for."""
+    async def keep_pending(
+        self, live: LiveSession, session: AgentSession, heard: Sequence[str]
+    ) -> None:
+        """Writes into the session what its turn waits for, and what it was given."""
         live.saved.pending = await live.desk.pending()
+        live.saved.waiting = [*live.saved.waiting, *heard]
         live.kept = live.saved.keep(session, self._name)
 
     async def drop(self, session: AgentSession) -> None:

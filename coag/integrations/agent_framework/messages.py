@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
@@ -53,7 +53,7 @@ class Incoming:
         agent's own behind them: a person may say "yes" twice.
         """
         known, answers, new = set(heard), list[Content](), list[Message]()
-        own = [n for n, one in enumerate(given) if _is_own(one, agent)]
+        own = [n for n, one in enumerate(given) if _is_own(one, agent, known)]
         last = own[-1] if own else -1
         for number, message in enumerate(given):
             answers += [c for c in message.contents if c.type == "function_approval_response"]
@@ -74,6 +74,16 @@ def key_of(message: Message) -> str:
     return message.message_id or digest_of_message(message)
 
 
+def keys_of(given: Iterable[Message], shown: Iterable[AgentResponseUpdate] = ()) -> list[str]:
+    """By what a turn's messages are known: those it was given, and the texts that it gave.
+
+    AG-UI hands over the agent's own messages with ids of its own and without the agent's name.
+    """
+    said = AgentResponse[Any].from_updates(list(shown)).messages
+    texts = [Message("assistant", [one.text]) for one in said if one.text]
+    return [*map(key_of, given), *map(digest_of_message, texts)]
+
+
 def digest_of_message(message: Message) -> str:
     """A hash of who says what."""
     parts = [[c.type, c.text or c.uri or ""] for c in message.contents]
@@ -81,8 +91,10 @@ def digest_of_message(message: Message) -> str:
     return "#" + hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:32]
 
 
-def _is_own(message: Message, agent: str) -> bool:
-    return message.role == "assistant" and message.author_name == agent
+def _is_own(message: Message, agent: str, known: Collection[str]) -> bool:
+    if message.role != "assistant" or message.author_name:
+        return message.role == "assistant" and message.author_name == agent
+    return digest_of_message(message) in known
 
 
 def _is_said(message: Message) -> bool:

@@ -163,6 +163,39 @@ async def test_messages_that_were_heard_and_its_own_are_left_out() -> None:
     assert [one.content for one in state.dialogue] == ["Hello.", "x", "A.", "new", "B."]
 
 
+async def test_its_own_texts_are_known_without_its_name_and_ids() -> None:
+    agent, _ = Till().agent("A.", "B.")
+    session = agent.create_session()
+    hello = Message("user", ["Hello."], message_id="1")
+    await agent.run([hello], session=session)
+    shown = Message("assistant", ["A."], message_id="an id of the host's")
+    other = Message("assistant", ["Another's."], message_id="2")
+    await agent.run([hello, shown, other], session=session)
+    state = agent.agent(session).context.working_memory
+    assert [one.content for one in state.dialogue] == ["Hello.", "A.", "Another's.", "B."]
+
+
+@pytest.mark.parametrize("elsewhere", [False, True])
+async def test_the_whole_conversation_may_come_with_an_answer_and_after_it(
+    elsewhere: bool, tmp_path: Path
+) -> None:
+    till = Till(approval=True)
+    agent, client = till.agent([call(1, "buy", price=2)], "Done.", "Bye.", logs=tmp_path)
+    session = agent.create_session()
+    asked_for = Message("user", ["Buy."], message_id="1")
+    response = await agent.run([asked_for], session=session)
+    if elsewhere:
+        await agent.close()
+        session = again(session)
+        agent, client = till.agent("Done.", "Bye.", logs=tmp_path)
+    answer = yes(response.user_input_requests[0])
+    response = await agent.run([asked_for, answer], session=session)
+    assert (response.text, till.bought) == ("Done.", [2])
+    await agent.run([asked_for, *response.messages, Message("user", ["Bye!"])], session=session)
+    await agent.close()
+    assert [said(client).count(text) for text in ("Buy.", "Bye!")] == [1, 1]
+
+
 async def test_sessions_that_are_idle_or_too_many_are_let_go() -> None:
     agent, client = Till().agent("A.", "B.", "C.", sessions=1)
     one, two = agent.create_session(), agent.create_session()
