@@ -92,9 +92,10 @@ def digest_of_message(message: Message) -> str:
 
 
 def _is_own(message: Message, agent: str, known: Collection[str]) -> bool:
-    if message.role != "assistant" or message.author_name:
-        return message.role == "assistant" and message.author_name == agent
-    return digest_of_message(message) in known
+    own = (
+        message.author_name == agent if message.author_name else digest_of_message(message) in known
+    )
+    return own and message.role == "assistant"
 
 
 def _is_said(message: Message) -> bool:
