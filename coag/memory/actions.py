@@ -400,7 +400,6 @@ class MemoryActions:
         given: _EpisodicArguments | _SemanticArguments,
         **what: Any,
     ) -> ActionResult:
-        """Remembers something with what the moment adds, and says what came of it."""
         about = {"about": given.about} if given.about else {}
         remembered = await memory.remember(
             **what,

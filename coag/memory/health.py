@@ -300,7 +300,6 @@ def _kept_digest(text: str, rest: str) -> bytes | None:
 
 
 async def _is_found(store: RecordStore, probe: Record) -> bool:
-    """Whether the search by meaning finds a record by its own text."""
     try:
         return bool(await store.search(Search(text=probe.text, kind=probe.kind, k=50, min_score=0)))
     except RecordStoreError:

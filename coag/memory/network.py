@@ -145,7 +145,6 @@ class SemanticNetwork:
         """A heap of when each record was made; some that were removed are there yet."""
 
     def __len__(self) -> int:
-        """How many records it knows."""
         return len(self._mentioned)
 
     def put(self, records: Iterable[Record]) -> None:

@@ -45,8 +45,6 @@ class Undone:
 
 
 class _Histories(Value):
-    """Everything that procedural memory holds, as its file has it."""
-
     format: Literal[1] = 1
     procedures: dict[str, History] = Field(default_factory=dict)
     pending: tuple[PendingRewrite, ...] = ()
@@ -491,7 +489,6 @@ class _Kept:
         return _Histories(procedures=together, pending=theirs.pending)
 
     def _stored(self) -> _Histories | None:
-        """What the file holds; None if there is no file."""
         if self._path is None:
             return None
         where = repr(str(self._path))

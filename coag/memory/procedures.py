@@ -20,8 +20,6 @@ _PLACEHOLDER = re.compile(r"\{([a-z][a-z0-9_]*)\}")
 
 
 class _FrontMatter(Value):
-    """What may be between the fences at the top of a procedure's file."""
-
     description: str = ""
     placeholders: tuple[str, ...] = ()
 

@@ -34,8 +34,6 @@ REHYDRATE_ACTION = "rehydrate_memory"
 
 
 class _Wish(Value):
-    """The arguments of `rehydrate_memory`."""
-
     id: str = Field(
         min_length=SHORT_ID_LENGTH,
         max_length=64,
@@ -44,8 +42,6 @@ class _Wish(Value):
 
 
 class _HeardState(Value):
-    """What the module remembers of its activity."""
-
     heard: str = ""
 
 

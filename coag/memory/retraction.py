@@ -89,8 +89,6 @@ class Revocation:
 
 @dataclass(frozen=True, slots=True)
 class _Links:
-    """How a record is linked to others."""
-
     derived_from: tuple[str, ...]
     contradicts: tuple[str, ...]
     supersedes: str | None
@@ -110,8 +108,6 @@ class _Links:
 
 
 class _RetractionPlan:
-    """What a retraction would change of a store."""
-
     def __init__(self, store: RecordStore, links: dict[str, _Links]) -> None:
         self._store = store
         self._links = links
@@ -290,7 +286,6 @@ class _RetractionPlan:
 def _lowered(
     roots: Iterable[Record], dependents: Iterable[Record], source: str
 ) -> dict[str, Record]:
-    """The roots without a source, and those that depend on them and are trusted less now, by id."""
     every = {one.id: one for one in (*dependents, *roots)}
     without = {root.id: without_source(root, source) for root in roots}
     lowered = {name: rest for name, rest in without.items() if rest is not None}
@@ -429,7 +424,6 @@ async def _full_id(store: RecordStore, scopes: Sequence[str], name: str) -> str:
 
 
 async def _own_record(store: RecordStore, scopes: Sequence[str], name: str) -> Record | None:
-    """The record of an id, if there is one."""
     record = await _record(store, name)
     if record is not None and record.scope not in scopes:
         raise ValueError(f"Record {name!r} is of another scope, not of {_one_of(scopes)}.")
@@ -457,7 +451,6 @@ async def _record(store: RecordStore, name: str) -> Record | None:
 
 
 async def _previous_in_chain(store: RecordStore, record: Record) -> Record | None:
-    """What a record superseded or is to supersede."""
     return await _record(store, record.supersedes or "")
 
 

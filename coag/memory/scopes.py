@@ -27,7 +27,6 @@ class PlaceLock:
             await asyncio.sleep(_LOOK_AGAIN)
 
     async def __aexit__(self, *error: object) -> None:
-        """Lets the next one in."""
         self._lock.release()
 
 

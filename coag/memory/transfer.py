@@ -373,8 +373,6 @@ def check_import(file: Path, scope: str | None) -> Header:
 
 
 class _Import:
-    """An import as far as it has come."""
-
     def __init__(
         self,
         store: RecordStore,
@@ -476,7 +474,6 @@ class _Import:
     async def _add(
         self, number: int, record: Record, keep: Callable[[Sequence[Record]], Awaitable[object]]
     ) -> None:
-        """Stores a record of a batch that was refused."""
         try:
             await keep([record])
             self._counts["new"] += 1
@@ -512,8 +509,6 @@ class _Import:
 
 @dataclass(frozen=True, slots=True)
 class _Move:
-    """How all of a file becomes another scope's."""
-
     scope: str
     before: str | None
     """The scope of its records; None where it has none."""
@@ -650,7 +645,6 @@ def _numbered(source: BinaryIO) -> Iterator[tuple[int, bytes]]:
 
 
 def _parse_line(line: bytes) -> _Content:
-    """What a line says."""
     if len(line) > LONGEST_LINE:
         raise _LineError(f"it has more than {LONGEST_LINE:,} bytes; no record is as long.")
     try:

@@ -132,7 +132,6 @@ class Draft:
     async def _learn_on(
         self, matters: Sequence[Matter], *, include_superseded: bool = False
     ) -> None:
-        """Learns what is said on matters of one kind and scope."""
         kind, scope, _, _ = matters[0]
         where = {
             "subject": {"$in": sorted({subject for _, _, subject, _ in matters})},
@@ -216,8 +215,6 @@ def _in_other_memory(record: Record) -> str:
 
 
 class _Writer:
-    """Writes records into a draft, one after the other."""
-
     def __init__(self, draft: Draft, readable: Container[str], *, look_around: bool) -> None:
         self._draft = draft
         self._readable = readable
@@ -338,7 +335,6 @@ class _Writer:
     def _put(
         self, placement: Placement, known: Record | None, decision: WriteDecision
     ) -> Remembered:
-        """Puts a record and what it changes of others into the draft."""
         record = contradicting(placement.record, [other.id for other in placement.contradicts])
         changed = {one.id: one for one in placement.changed}
         for other in placement.contradicts:

@@ -199,7 +199,6 @@ def _as_typed(record: Record) -> Correction:
 
 
 def _typed(record: Record) -> str:
-    """The text as a person leaves it in their editor."""
     if not sys.stdin.isatty():
         raise ConfigurationError(
             "What is to be changed? There is no terminal for an editor: give --text, --type, "
@@ -342,7 +341,6 @@ async def _say_restored(store: RecordStore, record: Record, gone: Set[str]) -> N
 
 
 def _say_records(records: Sequence[Record], count: int | None = None) -> None:
-    """Tells the first of some records, each in a line, and how many more there are."""
     several = len({one.scope for one in records}) > 1
     for record in records[:_SHOWN]:
         of = f" [{line(record.scope, 20)}]" if several else ""
@@ -516,7 +514,6 @@ async def _reached(store: RecordStore, scope: str | None, name: str | None) -> S
 async def _show_plan(
     store: RecordStore, plan: Revocation, after: Sequence[Record], rules: Sequence[str]
 ) -> None:
-    """Shows what would go, what would only be trusted less, and what would hold again."""
     if plan.records or rules:
         say(f"{len(plan.records)} record(s) will be taken back:", "bold")
         _say_records(await store.get(plan.records[:_SHOWN]), len(plan.records))

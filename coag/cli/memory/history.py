@@ -236,7 +236,6 @@ def _unfinished(begun: ReembedPlan) -> dict[str, object]:
 
 
 def _notice(begun: ReembedPlan) -> str:
-    """What to say of a re-embedding that was begun and is not done."""
     name = line(begun.embedder, 100)
     return (
         f"A re-embedding is half way: {begun.done:,} of {begun.records:,} record(s) have vectors "

@@ -193,7 +193,6 @@ def show(
 
 
 def _details(record: Record) -> Iterator[tuple[str, str]]:
-    """Names and values of all that a record says; what it does not say is left out."""
     yield "id", record.id
     yield "text", record.text.replace("\n", f"\n{'':<13}")
     yield "kind", record.kind.value

@@ -55,8 +55,6 @@ Folder = Annotated[
 
 
 class _SleepOptions(NamedTuple):
-    """How all owners of a memory sleep."""
-
     dry_run: bool
     allow_clock_jump: bool
     seconds: float | None

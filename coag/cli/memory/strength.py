@@ -92,7 +92,6 @@ def strength(
 
 
 def _is_place(given: str) -> bool:
-    """Whether an argument names a memory, and not a record."""
     return "://" in given or Path(given).expanduser().exists()
 
 
@@ -128,7 +127,6 @@ def _whole(
     now: float,
     archive: MemoryArchive,
 ) -> Iterator[str]:
-    """All that is known of how one record is kept."""
     yield line(f"{short_id(record.id)} {why_kept(state, now, settings)}", 200)
     yield from _chart(state, settings, now)
     where = "archived, word for word" if archive.has([record.id]) else "in the store"

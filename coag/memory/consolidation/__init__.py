@@ -31,11 +31,10 @@ from .perspectives import (
     character_of,
 )
 from .reflector import Reflected, Reflection, ReflectionKind, ReflectStep, reflect, reflections_of
-from .schedule import SleepSchedule
 from .scope_index import ScopeEntry, ScopeIndex, note_scope, scope_index
 from .session_module import SessionModule
 from .sessions import SessionEnd, SessionStart, end_session, events_of, start_session
-from .sleep import SLEEP_STEPS, SleepReport, StepReport, sleep
+from .sleep import SLEEP_STEPS, SleepReport, SleepSchedule, StepReport, sleep
 from .steps import EncodeStep, FadeStep, GistStep, SleepStep, SleepWork, StepBatch
 from .threads import NarrativeThread, threads_of
 from .upkeep import (

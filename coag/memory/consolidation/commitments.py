@@ -101,7 +101,6 @@ def _at(day: datetime, hour: tuple[int, int]) -> datetime:
 
 
 def _day_in(text: str, said_at: datetime) -> datetime | None:
-    """The first day that a text names."""
     try:
         if found := _ISO.search(text):
             year, month, day = map(int, found.groups())

@@ -39,8 +39,6 @@ _SHOWN = 20
 
 
 class _ReminderWish(Value):
-    """The arguments of `remind_me`."""
-
     text: str = Field(min_length=1, max_length=1_000, description="What to be reminded of.")
     at: Moment | None = Field(
         default=None, description="The time, ISO 8601 with zone, e.g. 2026-05-01T09:00:00Z."
@@ -64,8 +62,6 @@ class _ReminderWish(Value):
 
 
 class _ModuleState(Value):
-    """What the module remembers of its activity."""
-
     perceived: tuple[str, ...] = ()
     tainted: bool = False
 

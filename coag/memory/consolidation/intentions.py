@@ -290,7 +290,6 @@ class Intentions:
         due: float | None = None,
         missed: int = 0,
     ) -> None:
-        """Notes that an intention has fired, and leaves its reminder, together."""
         one = _intention(row)
         percept = _reminder(one, row["fired"] + 1, now, due, missed)
         self._file.write(

@@ -31,8 +31,8 @@ from coag.schema import (
 )
 
 from .asking import MODEL_ERRORS, ask_for, numbered
+from .journal import NoteQueue, file_of
 from .literals import invented
-from .note_queue import NoteQueue, file_of
 from .notes import (
     IMPORTANCE,
     NOTE,

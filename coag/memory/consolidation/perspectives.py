@@ -315,7 +315,6 @@ class PerspectiveObserver:
         record: Record,
         told: Mapping[str, tuple[str, str]],
     ) -> Perspective:
-        """Remembers what a witness keeps of an event."""
         if witness.tier == "background":
             return Perspective(
                 witness=witness.name,

@@ -25,8 +25,8 @@ from coag.store import Search
 
 from .asking import MODEL_ERRORS, ask_for, numbered
 from .compressor import compress, related, telling_words
+from .journal import NoteQueue, file_of
 from .literals import invented, literals_of, with_literals
-from .note_queue import NoteQueue, file_of
 from .notes import IMPORTANCE, OBSERVATION, OUTCOME, NoteType, importance_of, note_type_of
 from .steps import SleepWork, StepBatch
 
@@ -409,7 +409,6 @@ def _grouped(
 
 
 def _relationships(notes: Sequence[Record]) -> list[Reflection]:
-    """What is felt about each one who is named in two notes or more."""
     about: defaultdict[str, list[Record]] = defaultdict(list)
     for one in notes:
         for name in literals_of(one.text):

@@ -72,7 +72,6 @@ class ScopeIndex:
         return ""
 
     def _forms(self) -> Iterable[list[str]]:
-        """The lines in ever shorter forms."""
         yield self._full(None)
         yield self._full(_SHORT)
         most = max((len(some) for some in self._by_kind.values()), default=0)

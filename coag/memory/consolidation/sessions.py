@@ -231,8 +231,6 @@ async def _of_session(
 
 
 class _Ending:
-    """The steps of one end of a session."""
-
     def __init__(
         self,
         world: LongTermMemory,
@@ -444,7 +442,6 @@ def _is_one_of(text: str, sources: Sequence[str]) -> bool:
 
 
 def _attitudes(witnesses: Sequence[EventWitness]) -> list[str]:
-    """How witnesses feel about those whom they know, a line each."""
     lines: list[str] = []
     for one in witnesses:
         felt = [

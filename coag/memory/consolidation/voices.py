@@ -249,7 +249,6 @@ def told_by(
 
 
 def _manner(traits: Traits) -> list[str]:
-    """Sentences that show the traits that show most."""
     marked = [(trait, value - 0.5) for trait, value in traits if abs(value - 0.5) >= _MARKED]
     marked.sort(key=lambda one: -abs(one[1]))
     tones: tuple[Tone, ...] = ("bad", "plain")

@@ -189,7 +189,6 @@ def _link(words: Sequence[str], verbs: set[int]) -> int:
 
 
 def _shared(a: Sequence[str], b: Sequence[str]) -> tuple[int, int]:
-    """How many words two texts share from the beginning, and from the end."""
     most = min(len(a), len(b))
     before = next((at for at in range(most) if a[at] != b[at]), most)
     rest = most - before

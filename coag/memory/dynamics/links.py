@@ -262,7 +262,6 @@ def _at_most(score: float, hit: RecalledRecord) -> RecalledRecord:
 
 
 def _linked(hit: RecalledRecord, more: float) -> RecalledRecord:
-    """A hit whose links add so much to its score."""
     return hit if more <= 0.0 else scored_anew(hit, more, links=round(more, 4))
 
 

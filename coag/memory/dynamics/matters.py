@@ -171,7 +171,6 @@ class Matters:
 
 
 def _gives_way(other: Record, at: float, statement: SaidRecord) -> bool:
-    """Whether a record that was said at a time yields to a statement."""
     if statement.at >= at:
         return at_least(statement.trust, trust_of(other))
     return not at_least(trust_of(other), statement.trust)

@@ -280,7 +280,6 @@ class Recollection:
         self._states |= changed
 
     async def _unasked(self, shown: set[str], store: RecordStore) -> tuple[RecalledRecord, ...]:
-        """The record that comes unasked, if chance wills it and one may come."""
         how = self._settings.involuntary_recall
         if how is None:
             return ()
@@ -316,7 +315,6 @@ class Recollection:
         return (hit.model_copy(update={"state": state}),)
 
     def _shown(self, hit: RecalledRecord) -> RecalledRecord:
-        """A hit with what is known of how it is kept."""
         state = self._states.get(hit.record.id)
         if state is None:
             return hit

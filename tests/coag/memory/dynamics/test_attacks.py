@@ -22,7 +22,7 @@ from coag.memory.consolidation import (
     StepReport,
     sleep,
 )
-from coag.memory.consolidation.note_queue import NoteQueue
+from coag.memory.consolidation.journal import NoteQueue
 from coag.memory.dynamics import (
     ArchiveRetention,
     DynamicsFile,
