@@ -68,7 +68,7 @@ class LongTermMemory:
         self.store = store
         self.scopes = scope if isinstance(scope, Scopes) else Scopes(own=scope)
         self.scope = self.scopes.own
-        self.clock: Clock = _clock_of(dynamics, clock)
+        self.clock: Clock = dynamics.keeping_time(clock) if dynamics else clock or SystemClock()
         self.sources = tuple(sources)
         self.source_timeout = source_timeout
         self.ranking = ranking
@@ -128,20 +128,8 @@ class LongTermMemory:
         A fact takes the place of those on the same subject and attribute that have another value
         and are trusted no more; it is kept beside those trusted more, each naming the other.
 
-        Args:
-            kind: Episodic for what happened, semantic for what holds.
-            text: What to remember.
-            provenance: Where it comes from.
-            type: The domain's own sort of record; a filter can ask for it.
-            metadata: Values that a filter can ask for.
-            sensed: Whether code read the metadata off a perceptual state; see `binding_metadata`.
-            supersedes: Id of the record whose place this one takes; a text becomes current again
-                by superseding the one that had superseded it.
-            event: What happened, and its place in its episode.
-            fact: The fact in parts.
-            derived_from: Ids of the records from which this was concluded: it is trusted no more
-                than the least trusted of them, and revoked with each.
-            scope: Whose memory it becomes; None for the own scope, else one of `scopes.writes`.
+        What there is to say of it is said at the fields of `ToRemember`; `scope` is whose memory it
+        becomes: None for the own one, else one of `scopes.writes`.
 
         Raises:
             ValueError: If the text is empty, too long or shows nothing, the metadata cannot be
@@ -263,7 +251,8 @@ class LongTermMemory:
 
     async def find(self, kind: MemoryKind, name: str) -> Record | None:
         """The record with an id or its short form that may be read here, or None."""
-        return await _found(self, kind, name)
+        found = await found_by_id(_whole(self), self.scopes.readable, (kind,), name)
+        return found[0] if len(found) == 1 else None
 
     async def history(self, name: str) -> tuple[Record, ...]:
         """The records before and after one in its chain, oldest first; see also `held_when`.
@@ -401,18 +390,9 @@ async def _retracted(
         return done
 
 
-def _clock_of(dynamics: MemoryDynamics | None, clock: Clock | None) -> Clock:
-    return clock or SystemClock() if dynamics is None else dynamics.keeping_time(clock)
-
-
 def _at_work(dynamics: MemoryDynamics | None) -> MemoryDynamics | None:
     """The dynamics if anything in them is at work."""
     return dynamics if dynamics is not None and dynamics.acts else None
-
-
-async def _found(memory: LongTermMemory, kind: MemoryKind, name: str) -> Record | None:
-    found = await found_by_id(_whole(memory), memory.scopes.readable, (kind,), name)
-    return found[0] if len(found) == 1 else None
 
 
 def _whole(memory: LongTermMemory) -> RecordStore:

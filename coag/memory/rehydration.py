@@ -125,14 +125,7 @@ class MemoryDynamicsModule:
 
         One that is archived, and of a scope that may only be read, stays where it is.
         """
-        found = [one for kind in MemoryKind if (one := await memory.find(kind, name)) is not None]
-        if len(found) != 1:
-            raise ValueError(
-                f"there is no record {name!r} here, or several have ids that begin so. Give the id "
-                "as recall showed it."
-            )
-        (record,) = found
-        dynamics = self.dynamics
+        record, dynamics = await _record(memory, name), self.dynamics
         if dynamics.archive.has([record.id]):
             if record.scope in memory.scopes.writable:
                 return (await restore(memory, record.id))[0]

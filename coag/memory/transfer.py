@@ -23,7 +23,7 @@ from collections.abc import (
     Sequence,
 )
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from itertools import chain, islice
 from pathlib import Path
@@ -340,8 +340,7 @@ async def import_records(
             record. The records before it are stored; the message says how many these are.
     """
     header = await asyncio.to_thread(_header_of, file)
-    move = await asyncio.to_thread(_move_of, file, scope)
-    change = _Change(move, trust)
+    change = await asyncio.to_thread(_change_of, file, scope, trust)
     work = _Import(store, file, on_conflict, skip_bad=skip_bad, dynamics=dynamics)
     with closing(_chunks(file)) as chunks:
         while lines := await asyncio.to_thread(next, chunks, None):
@@ -368,7 +367,7 @@ def check_import(file: Path, scope: str | None) -> Header:
         TransferError: If it cannot be imported so.
     """
     header = _header_of(file)
-    _move_of(file, scope)
+    _change_of(file, scope)
     return header
 
 
@@ -508,18 +507,61 @@ class _Import:
 
 
 @dataclass(frozen=True, slots=True)
-class _Move:
-    scope: str
-    before: str | None
-    """The scope of its records; None where it has none."""
-    ids: Mapping[str, str]
+class _Change:
+    """What an import changes of that which comes."""
+
+    trust: Trust | None
+    scope: str | None = None
+    """Whose memory all of it becomes; None where it stays whose it is."""
+    before: str | None = None
+    """The scope of its records; None where it has none, or they keep theirs."""
+    ids: Mapping[str, str] = field(default_factory=dict[str, str])
     """What becomes of the ids."""
 
+    def adapted(self, content: _Content) -> _Content:
+        """What a line says, in its new scope and trusted no more; None for what is left out."""
+        if isinstance(content, Record):
+            return self._record(content)
+        if content is None or not (self.trust is None or isinstance(content, ArchivedLine)):
+            return None
+        update: dict[str, object] = {"owner": self.scope} if content.owner == self.before else {}
+        if isinstance(content, ArchivedLine):
+            update["record"] = self._record(content.record)
+        elif isinstance(content, StateLine):
+            update["state"] = replace(content.state, record=self._id(content.state.record))
+        elif isinstance(content, LinkLine):
+            ends = sorted(map(self._id, (content.record, content.other)))
+            update |= zip(("record", "other"), ends, strict=True)
+        elif isinstance(content, MatterLine) and self.scope is not None:
+            update["record"] = self._id(content.record)
+            update["yields_to"] = self._id(content.yields_to)
+            update["matter"] = in_scope(content.matter, self.scope)
+        return content.model_copy(update=update)
 
-def _move_of(file: Path, scope: str | None) -> _Move | None:
-    """How a file's records become another scope's; reads it once, past bad lines."""
+    def _id(self, name: str) -> str:
+        return self.ids.get(name, name)
+
+    def _record(self, record: Record) -> Record:
+        if self.scope is not None:
+            lineage, links = record.lineage, ("derived_from", "contradicts")
+            new = {name: tuple(map(self._id, getattr(lineage, name))) for name in links}
+            update = {
+                "id": self._id(record.id),
+                "scope": self.scope,
+                "supersedes": record.supersedes and self._id(record.supersedes),
+                "superseded_by": record.superseded_by and self._id(record.superseded_by),
+                "lineage": lineage.model_copy(update=new),
+            }
+            record = record.model_copy(update=update)
+        if self.trust is None:
+            return record
+        return trusted_at_most(record, self.trust).model_copy(update={"sensed": False})
+
+
+def _change_of(file: Path, scope: str | None, trust: Trust | None = None) -> _Change:
+    """What an import changes; for another scope it reads the file once, past bad lines."""
     if scope is None:
-        return None
+        return _Change(trust)
     ids: dict[str, str] = {}
     before: str | None = None
     for number, line in chain.from_iterable(_chunks(file)):
@@ -542,60 +584,7 @@ def _move_of(file: Path, scope: str | None) -> _Move | None:
         plain = record.id == record_id(record.kind, record.scope, record.text)
         about = None if plain else record.fact
         ids[record.id] = record_id(record.kind, scope, record.text, about)
-    return _Move(scope, before, ids)
-
-
-@dataclass(frozen=True, slots=True)
-class _Change:
-    """What an import changes of that which comes."""
-
-    move: _Move | None
-    trust: Trust | None
-
-    def adapted(self, content: _Content) -> _Content:
-        """What a line says, in its new scope and trusted no more; None for what is left out."""
-        if isinstance(content, Record):
-            return _adapted(content, self.move, self.trust)
-        if content is None or not (self.trust is None or isinstance(content, ArchivedLine)):
-            return None
-        update: dict[str, object] = {}
-        move = self.move
-        if move is not None and content.owner == move.before:
-            update["owner"] = move.scope
-        if isinstance(content, ArchivedLine):
-            update["record"] = _adapted(content.record, move, self.trust)
-        elif isinstance(content, StateLine) and move is not None:
-            name = content.state.record
-            update["state"] = replace(content.state, record=move.ids.get(name, name))
-        elif isinstance(content, LinkLine) and move is not None:
-            ends = (move.ids.get(one, one) for one in (content.record, content.other))
-            update |= zip(("record", "other"), sorted(ends), strict=True)
-        elif isinstance(content, MatterLine) and move is not None:
-            update["record"] = move.ids.get(content.record, content.record)
-            update["yields_to"] = move.ids.get(content.yields_to, content.yields_to)
-            update["matter"] = in_scope(content.matter, move.scope)
-        return content.model_copy(update=update)
-
-
-def _adapted(record: Record, move: _Move | None, trust: Trust | None) -> Record:
-    """A record in its new scope, with links to others by their new ids, and trusted no more."""
-    if move is not None:
-        ids, lineage = move.ids, record.lineage
-        links = {
-            "derived_from": tuple(ids.get(one, one) for one in lineage.derived_from),
-            "contradicts": tuple(ids.get(one, one) for one in lineage.contradicts),
-        }
-        update = {
-            "id": ids[record.id],
-            "scope": move.scope,
-            "supersedes": ids.get(record.supersedes or "", record.supersedes),
-            "superseded_by": ids.get(record.superseded_by or "", record.superseded_by),
-            "lineage": lineage.model_copy(update=links),
-        }
-        record = record.model_copy(update=update)
-    if trust is None:
-        return record
-    return trusted_at_most(record, trust).model_copy(update={"sensed": False})
+    return _Change(trust, scope, before, ids)
 
 
 # ---- Lines of a file ----

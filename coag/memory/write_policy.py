@@ -49,15 +49,17 @@ class ToRemember:
     metadata: Mapping[str, Scalar] = field(default_factory=dict[str, Scalar])
     """Values that a filter can ask for."""
     sensed: bool = False
-    """Whether the metadata were read off a perceptual state; see `Record.sensed`."""
+    """Whether code read the metadata off a perceptual state; see `binding_metadata`."""
     supersedes: str | None = None
-    """Id of the record whose place this one takes."""
+    """Id of the record whose place this one takes; a text becomes current again by superseding the
+    one that had superseded it."""
     event: Event | None = None
     """What happened, and its place in its episode."""
     fact: Fact | None = None
     """The fact in parts: subject, attribute, value."""
     derived_from: Sequence[str] = ()
-    """Ids of the records from which it was concluded."""
+    """Ids of the records from which it was concluded: it is trusted no more than the least trusted
+    of them, and revoked with each."""
 
 
 class DecisionKind(StrEnum):

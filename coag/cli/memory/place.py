@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, NoReturn, TypeVar, cast
 
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
@@ -166,10 +166,15 @@ def run(work: Coroutine[object, object, _T]) -> _T:
     try:
         return asyncio.run(work)
     except NothingFoundError as error:
-        for one in str(error).splitlines():
-            indent = " " * (len(one) - len(one.lstrip(" ")))
-            typer.echo(indent + line(one, 600), err=True)
-        raise typer.Exit(_NOTHING) from error
+        leave(str(error))
+
+
+def leave(why: str) -> NoReturn:
+    """Says that nothing was found, and leaves with exit code 1."""
+    for one in why.splitlines():
+        indent = " " * (len(one) - len(one.lstrip(" ")))
+        typer.echo(indent + line(one, 600), err=True)
+    raise typer.Exit(_NOTHING)
 
 
 _DECLINED = 1
@@ -241,20 +246,11 @@ class RecordFilter:
 
     @classmethod
     def of(
-        cls,
-        *,
-        scope: str | None,
-        kind: str | None,
-        type_: str | None,
-        source: str | None,
-        trust: str | None,
-        superseded: bool,
-        where: str | None,
+        cls, scope: str | None, kind: str | None, where: str | None, *, superseded: bool, **of: Any
     ) -> RecordFilter:
-        """The filters that options mean."""
-        fields = {"type": type_, "source": source, "trust": trust}
+        """The filters that options mean; `of` are values of fields, None for any."""
         parts: list[Mapping[str, Any]] = [
-            {name: str(value)} for name, value in fields.items() if value is not None
+            {name: str(value)} for name, value in of.items() if value is not None
         ]
         if where is not None:
             parts.append(_filter(where))

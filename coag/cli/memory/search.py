@@ -71,13 +71,7 @@ def ls(  # noqa: PLR0913, PLR0917 - a command has as many arguments as options
     """
     place = place_of(memory, embedder)
     wanted = RecordFilter.of(
-        scope=scope,
-        kind=kind,
-        type_=type_,
-        source=source,
-        trust=trust,
-        superseded=superseded,
-        where=where,
+        scope, kind, where, superseded=superseded, type=type_, source=source, trust=trust
     )
 
     async def listed() -> tuple[list[Record], int]:
@@ -137,13 +131,7 @@ def search(  # noqa: PLR0913, PLR0917 - a command has as many arguments as optio
     Exit code 0: found; 1: nothing found; 2: wrongly called.
     """
     wanted = RecordFilter.of(
-        scope=scope,
-        kind=kind,
-        type_=type_,
-        source=source,
-        trust=trust,
-        superseded=superseded,
-        where=where,
+        scope, kind, where, superseded=superseded, type=type_, source=source, trust=trust
     )
 
     async def searched() -> list[RecalledRecord]:

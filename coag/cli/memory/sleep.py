@@ -33,6 +33,7 @@ from .options import By, Embedder, Limit, LinesOfJson, Memory, Scope
 from .place import (
     MemoryPlace,
     NothingFoundError,
+    leave,
     line,
     minute,
     opened,
@@ -179,7 +180,7 @@ def archived(
         entries = archive.entries(scopes=None if scope is None else [scope], most=limit)
         records = archive.peek(one.record for one in entries)
         if not entries:
-            run(_nothing("The archive is empty."))
+            leave("The archive is empty.")
         for one in entries:
             record = records[one.record]
             if as_json:
@@ -227,10 +228,6 @@ async def _restored(place: MemoryPlace, file: DynamicsFile, ids: list[str]) -> l
             finally:
                 dynamics.close()
     return back
-
-
-async def _nothing(why: str) -> None:
-    raise NothingFoundError(why)
 
 
 # ---- The file of the dynamics ----

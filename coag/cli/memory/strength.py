@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -35,7 +35,7 @@ from .log import note
 from .options import By, Embedder, Limit, Memory
 from .place import (
     MemoryPlace,
-    NothingFoundError,
+    leave,
     line,
     place_of,
     run,
@@ -77,17 +77,14 @@ def strength(
             else:
                 record = run(_one(place, name))
                 records, found = {record.id: record}, list(states.get([record.id]).values())
+            kept = [_KeptRecord(one, records.get(one.record), settings, now) for one in found]
             if as_json:
-                for one in found:
-                    write_json(_as_json(one, records.get(one.record), settings, now, whose))
+                write_json(*(_as_json(one, whose) for one in kept))
                 continue
             typer.echo(line(f"{whose}: {states.count():,} record(s) with a state"))
-            for one in found:
-                record = records.get(one.record)
-                shown = [_row(one, record, settings, now)]
-                if name is not None and record is not None:
-                    shown = [*_whole(one, record, settings, now, MemoryArchive(file))]
-                for text in shown:
+            for one in kept:
+                away = MemoryArchive(file).has([one.state.record])
+                for text in [_row(one)] if name is None else _whole(one, archived=bool(away)):
                     typer.echo(f"  {text}")
 
 
@@ -112,69 +109,76 @@ async def _one(place: MemoryPlace, name: str) -> Record:
         return await the_record(store, name, None)
 
 
-def _row(
-    state: RecordState, record: Record | None, settings: MemoryDynamicsSettings, now: float
-) -> str:
-    left, text = strength_now(state, now, settings), "" if record is None else record.text
-    fading = why_kept(state, now, settings)
-    return line(f"{short_id(state.record)} {left:.2f} {fading}, {state.uses} use(s): {text}", 120)
+@dataclass(frozen=True, slots=True)
+class _KeptRecord:
+    """How a record is kept by one owner."""
+
+    state: RecordState
+    record: Record | None
+    settings: MemoryDynamicsSettings
+    now: float
+
+    @property
+    def text(self) -> str:
+        return "" if self.record is None else self.record.text
+
+    @property
+    def why(self) -> str:
+        return why_kept(self.state, self.now, self.settings)
+
+    def strength(self, at: float | None = None) -> float:
+        """What is left of its strength, now or at a time."""
+        return strength_now(self.state, self.now if at is None else at, self.settings)
 
 
-def _whole(
-    state: RecordState,
-    record: Record,
-    settings: MemoryDynamicsSettings,
-    now: float,
-    archive: MemoryArchive,
-) -> Iterator[str]:
-    yield line(f"{short_id(record.id)} {why_kept(state, now, settings)}", 200)
-    yield from _chart(state, settings, now)
-    where = "archived, word for word" if archive.has([record.id]) else "in the store"
+def _row(one: _KeptRecord) -> str:
+    name, uses = short_id(one.state.record), one.state.uses
+    return line(f"{name} {one.strength():.2f} {one.why}, {uses} use(s): {one.text}", 120)
+
+
+def _whole(one: _KeptRecord, *, archived: bool) -> Iterator[str]:
+    state = one.state
+    yield line(f"{short_id(state.record)} {one.why}", 200)
+    yield from _chart(one)
+    where = "archived, word for word" if archived else "in the store"
     yield (
-        f"strength {strength_now(state, now, settings):.2f} of {state.strength:.2f}, stability "
+        f"strength {one.strength():.2f} of {state.strength:.2f}, stability "
         f"{state.stability:.0f} days, {state.uses} use(s), the last {day_of(state.used_at)}; "
         f"{where}"
     )
-    cap = settings.reconsolidation.cap if settings.reconsolidation else 0.0
+    how = one.settings.reconsolidation
+    cap = how.cap if how else 0.0
     yield (
         f"feeling: valence {state.valence:+.2f}, arousal {state.arousal:.2f}, dominance "
         f"{state.dominance:+.2f}; drift by recall {state.drift:.2f}"
         + (f" of {cap:.2f} at most" if cap else "")
     )
-    yield line(f"text: {record.text}", 2_000)
+    yield line(f"text: {one.text}", 2_000)
     if state.gist is not None:
         made = "" if state.gist_at is None else f", made {day_of(state.gist_at)}"
         yield line(f"gist{made}: {state.gist}", 2_000)
 
 
-def _chart(state: RecordState, settings: MemoryDynamicsSettings, now: float) -> Iterator[str]:
+def _chart(one: _KeptRecord) -> Iterator[str]:
     """The strength from the last use on, until it fades or until now; `|` is now."""
-    end = max(fades_at(state, settings) or now, now, state.used_at + DAY)
-    step = (end - state.used_at) / (_COLUMNS - 1)
-    here = round((max(now, state.used_at) - state.used_at) / step)
-    bars = ""
-    for column in range(_COLUMNS):
-        left = strength_now(state, state.used_at + column * step, settings)
-        bars += _BARS[round(left * (len(_BARS) - 1))]
-    yield f"1 {bars}"
+    used, now = one.state.used_at, one.now
+    end = max(fades_at(one.state, one.settings) or now, now, used + DAY)
+    step = (end - used) / (_COLUMNS - 1)
+    here = round((max(now, used) - used) / step)
+    left = (one.strength(used + column * step) for column in range(_COLUMNS))
+    yield f"1 {''.join(_BARS[round(share * (len(_BARS) - 1))] for share in left)}"
     yield f"0 {' ' * here}|{' ' * (_COLUMNS - 1 - here)}"
-    yield f"  {day_of(state.used_at)}{day_of(end):>{_COLUMNS - 10}}"
+    yield f"  {day_of(used)}{day_of(end):>{_COLUMNS - 10}}"
 
 
-def _as_json(
-    state: RecordState,
-    record: Record | None,
-    settings: MemoryDynamicsSettings,
-    now: float,
-    owner: str,
-) -> Mapping[str, object]:
+def _as_json(one: _KeptRecord, owner: str) -> Mapping[str, object]:
     return {
         "owner": owner,
-        **asdict(state),
-        "strength_now": strength_now(state, now, settings),
-        "fades_at": fades_at(state, settings),
-        "why": why_kept(state, now, settings),
-        "text": None if record is None else record.text,
+        **asdict(one.state),
+        "strength_now": one.strength(),
+        "fades_at": fades_at(one.state, one.settings),
+        "why": one.why,
+        "text": None if one.record is None else one.text,
     }
 
 
@@ -221,7 +225,7 @@ def persona(
                 try:
                     _change(versions, what, number)
                 except LookupError as error:
-                    run(_nothing(str(error)))
+                    leave(str(error))
                 note(place, "persona", by=by, details={"owner": whose, what: number})
             if as_json:
                 write_json(*(one.model_dump(mode="json") for one in versions.versions()))
@@ -249,7 +253,3 @@ def _version(one: PersonaVersion) -> str:
 
 def _traits(traits: Traits) -> str:
     return ", ".join(f"{name} {value:.2f}" for name, value in traits)
-
-
-async def _nothing(why: str) -> None:
-    raise NothingFoundError(why)

@@ -13,20 +13,10 @@ from __future__ import annotations
 from coag.schema import Mood
 
 from .appraisal import AT_REST, noisy_or
-from .features import ContentFeatures, features_of
+from .features import ContentFeatures
 from .forgetting import NEUTRAL_STRENGTH, stability_of
 from .settings import Forgetting, MemoryDynamicsSettings, Traits
 from .states import RecordState
-
-__all__ = [
-    "ContentFeatures",
-    "FLASHBULB_INTENSITY",
-    "attention",
-    "emotion_weight",
-    "encode",
-    "features_of",
-    "yerkes_dodson",
-]
 
 FLASHBULB_INTENSITY = 0.8
 """Above it, an event is a flashbulb: twice as strong, five times as stable."""

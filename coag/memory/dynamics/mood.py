@@ -14,6 +14,8 @@ from .file import DynamicsFile
 from .settings import Traits
 from .states import days_since
 
+AXES = {"valence": -1.0, "arousal": 0.0, "dominance": -1.0}
+"""The axes of a mood with the least value on each."""
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS moods (
   owner TEXT PRIMARY KEY, valence REAL NOT NULL, arousal REAL NOT NULL, dominance REAL NOT NULL,
@@ -37,17 +39,17 @@ class MoodState:
         baseline = baseline_of(traits)
         if not rows:
             return baseline
-        then = Mood(**{axis: rows[0][axis] for axis in Mood.model_fields})
+        then = Mood(**{axis: rows[0][axis] for axis in AXES})
         return moved(baseline, then, 0.5 ** (days_since(rows[0]["at"], now) / self.half_life))
 
     def feel(self, mood: Mood, share: float, now: float, traits: Traits | None) -> Mood:
         """Takes on a share of a mood, 0..1, and gives what it is then."""
         if not 0.0 <= share <= 1.0:
             raise ValueError(f"share must be between 0 and 1, not {share!r}.")
-        with self.file.transaction() as db:
+        with self.file.transaction():
             felt = moved(self.now(now, traits), mood, share)
-            values = (self.owner, felt.valence, felt.arousal, felt.dominance, now)
-            db.execute("INSERT OR REPLACE INTO moods VALUES (?, ?, ?, ?, ?)", values)
+            row = (self.owner, felt.valence, felt.arousal, felt.dominance, now)
+            self.file.write("INSERT OR REPLACE INTO moods VALUES (?, ?, ?, ?, ?)", [row])
         return felt
 
 
@@ -75,11 +77,8 @@ def baseline_of(traits: Traits | None) -> Mood:
 def moved(mood: Mood, towards: Mood, share: float) -> Mood:
     """A mood that has gone a share of the way to another one."""
     stays = 1 - share
-    return Mood(
-        valence=clamped(stays * mood.valence + share * towards.valence, -1.0),
-        arousal=clamped(stays * mood.arousal + share * towards.arousal, 0.0),
-        dominance=clamped(stays * mood.dominance + share * towards.dominance, -1.0),
-    )
+    both = {axis: stays * getattr(mood, axis) + share * getattr(towards, axis) for axis in AXES}
+    return Mood(**{axis: clamped(value, AXES[axis]) for axis, value in both.items()})
 
 
 def clamped(value: float, least: float) -> float:

@@ -15,7 +15,7 @@ from coag._util.text import cleaned, ellipsis, in_a_line
 from coag.schema import FeltRecord, Mood, RecalledRecord, Record
 
 from .forgetting import has_faded, neutral_stability
-from .mood import clamped
+from .mood import AXES, clamped
 from .settings import MemoryDynamicsSettings, Traits
 from .states import RecordState, days_since
 
@@ -58,22 +58,14 @@ def reconsolidated(
         return state
     who = traits or Traits()
     rate = min(1.0, how.rate * (0.5 + who.emotionality)) * (0.5 if state.perspective else 1.0)
-    moves = (
-        rate * (mood.valence - state.valence),
-        rate * (mood.arousal - state.arousal),
-        rate * (mood.dominance - state.dominance),
-    )
-    size, room = sum(map(abs, moves)), max(0.0, how.cap - state.drift)
+    was: dict[str, float] = {axis: getattr(state, axis) for axis in AXES}
+    moves = {axis: rate * (getattr(mood, axis) - was[axis]) for axis in AXES}
+    size, room = sum(map(abs, moves.values())), max(0.0, how.cap - state.drift)
     if size == 0.0 or room == 0.0:
         return state
     part = min(1.0, room / size)
-    return replace(
-        state,
-        valence=clamped(state.valence + part * moves[0], -1.0),
-        arousal=clamped(state.arousal + part * moves[1], 0.0),
-        dominance=clamped(state.dominance + part * moves[2], -1.0),
-        drift=min(how.cap, state.drift + part * size),
-    )
+    feeling = {axis: clamped(was[axis] + part * moves[axis], AXES[axis]) for axis in AXES}
+    return replace(state, drift=min(how.cap, state.drift + part * size), **feeling)
 
 
 def rivals(

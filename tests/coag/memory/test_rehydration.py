@@ -114,7 +114,7 @@ async def test_a_damaged_text_is_refused_and_not_given() -> None:
 
 @pytest.mark.parametrize(
     ("name", "problem"),
-    [("", "id"), ("1234567", "id"), ("00000000", "there is no record '00000000' here")],
+    [("", "id"), ("1234567", "id"), ("00000000", "There is no record '00000000' here")],
 )
 async def test_an_id_that_names_nothing_is_refused_with_what_to_do(name: str, problem: str) -> None:
     result = await wording(await after(memory_of(), 1), name)
@@ -129,7 +129,7 @@ async def test_the_record_of_another_person_is_not_found() -> None:
     module = MemoryDynamicsModule(memory, narrowed=lambda one: one.within("user:bob"))
     elsewhere = remembered("Bob's secret.", scope="user:ann")
     await memory.store.add([elsewhere])
-    assert "there is no record" in (await wording(module, elsewhere.id[:8])).content
+    assert "There is no record" in (await wording(module, elsewhere.id[:8])).content
 
 
 def test_a_memory_without_dynamics_is_refused() -> None:
