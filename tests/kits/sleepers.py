@@ -15,7 +15,14 @@ from kits.remembered import START, remembered
 from coag import CoagAgent
 from coag.errors import RecordStoreError
 from coag.memory import LongTermMemory, Scopes, said_by_person
-from coag.memory.dynamics import MemoryDynamics, MemoryDynamicsSettings, Preset
+from coag.memory.consolidation import SleepReport, StepReport
+from coag.memory.dynamics import (
+    Appraise,
+    MemoryDynamics,
+    MemoryDynamicsSettings,
+    Preset,
+    RecordState,
+)
 from coag.schema import MemoryKind, Record
 from coag.store import HashEmbedder, InMemoryStore, RecordStore, WrappedStore
 from coag.tracing import Recipe
@@ -71,17 +78,27 @@ def sleeper(
     owner: str = "alice",
     path: Path | None = None,
     clock: Calendar | None = None,
+    appraise: Appraise | None = None,
 ) -> LongTermMemory:
     """A memory with dynamics."""
     now = clock or Calendar()
     own = InMemoryStore(HashEmbedder()) if store is None else store
-    dynamics = MemoryDynamics(settings, path=path, owner=owner, clock=now)
+    dynamics = MemoryDynamics(settings, path=path, owner=owner, clock=now, appraise=appraise)
     return LongTermMemory(own, scope=scope, clock=now, dynamics=dynamics)
 
 
 def dynamics_of(memory: LongTermMemory) -> MemoryDynamics:
     assert memory.dynamics is not None
     return memory.dynamics
+
+
+def state_in(memory: LongTermMemory, record: Record) -> RecordState:
+    """What the dynamics of a memory know of a record."""
+    return dynamics_of(memory).states.get([record.id])[record.id]
+
+
+def step_of(report: SleepReport, name: str) -> StepReport:
+    return next(one for one in report.steps if one.step == name)
 
 
 async def note(memory: LongTermMemory, text: str, **more: Any) -> Record:

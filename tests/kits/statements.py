@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from coag.memory import LongTermMemory, Remembered, Scopes
+from coag.models import ScriptedModel, StructuredModel, scripted_answers
 from coag.schema import Fact, MemoryKind, Provenance, Record, SteppingClock, Trust
 from coag.store import HashEmbedder, InMemoryStore, RecordStore
 
@@ -39,6 +40,11 @@ def memory_over(
     own = InMemoryStore(HashEmbedder()) if store is None else store
     options.setdefault("clock", SteppingClock())
     return LongTermMemory(own, scope=scope, **options)
+
+
+def model_of(*answers: object) -> StructuredModel:
+    """A model that gives these answers, or raises them, one after the other."""
+    return StructuredModel(ScriptedModel(scripted_answers(answers)))  # type: ignore[arg-type]
 
 
 def door(value: str, since: datetime | None = None, attribute: str = "state") -> Fact:

@@ -6,12 +6,11 @@ from typing import Any
 
 import pytest
 from kits.remembered import START, remembered
-from kits.sleepers import LONG, Calendar, dynamics_of
+from kits.sleepers import LONG, Calendar, dynamics_of, sleeper
 
 from coag.errors import ConfigurationError, StateError
 from coag.memory import REHYDRATE_ACTION, LongTermMemory, MemoryDynamicsModule, Scopes
 from coag.memory.consolidation import sleep
-from coag.memory.dynamics import MemoryDynamics
 from coag.schema import (
     ActionCall,
     ActionResult,
@@ -21,7 +20,7 @@ from coag.schema import (
     PerceptKind,
     Trust,
 )
-from coag.store import HashEmbedder, InMemoryStore
+from coag.store import InMemoryStore
 
 RECORD = remembered(LONG)
 
@@ -32,9 +31,7 @@ def feels(text: str) -> Mood:
 
 
 def memory_of(preset: Any = "companion", scope: str | Scopes = "alice") -> LongTermMemory:
-    dynamics = MemoryDynamics(preset, owner="alice", appraise=feels)
-    store = InMemoryStore(HashEmbedder(64))
-    return LongTermMemory(store, scope=scope, clock=Calendar(), dynamics=dynamics)
+    return sleeper(settings=preset, scope=scope, appraise=feels)
 
 
 async def after(memory: LongTermMemory, days: float) -> MemoryDynamicsModule:

@@ -78,26 +78,6 @@ async def test_an_agent_that_repeats_an_untrusted_value_in_other_words_adds_no_t
     assert (held.superseded_by, held.provenance.trust) == (None, USER)
 
 
-async def test_an_agents_own_word_stays_its_own_when_an_untrusted_source_repeats_it(
-    memory: LongTermMemory,
-) -> None:
-    await tell(memory, "It is shut.", ROBBIE)
-    await tell(memory, "It is shut.", WEB)
-    again = await tell(memory, "It is shut.", ROBBIE)
-    assert again.record.provenance == ROBBIE
-    assert again.record.lineage.also_from == (WEB,)
-
-
-async def test_a_users_word_taken_back_leaves_what_was_not_trusted(
-    memory: LongTermMemory,
-) -> None:
-    rumour = await tell(memory, "The door is shut.", WEB, "shut")
-    own = await tell(memory, "I found it shut.", ANN, "shut")
-    assert own.superseded == (rumour.record.id,)
-    await memory.revoke(own.record.id, "She meant another door.")
-    assert await memory.store.get([rumour.record.id]) == [rumour.record]
-
-
 async def test_an_origin_that_is_revoked_takes_its_trust_away_again(
     memory: LongTermMemory,
 ) -> None:

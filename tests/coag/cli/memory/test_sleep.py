@@ -18,7 +18,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from coag.memory import LongTermMemory
-from coag.memory.consolidation import SleepJournal, sleep
+from coag.memory.consolidation import sleep
 from coag.memory.dynamics import DAY, DYNAMICS_FILE, DynamicsFile, MemoryDynamics
 from coag.schema import Lineage, Record, SystemClock
 from coag.store import ChromaStore, HashEmbedder
@@ -145,15 +145,6 @@ def test_after_years_a_sleep_is_refused_unless_the_clock_is_said_to_be_right(
     assert OLD.text in say("memory", "ls", "-m", str(place)).out
     done = say("memory", "sleep", str(place), "--allow-clock-jump", *trial)
     assert (done.code, "fade: 1 of 1" in done.out) == (0, True)
-
-
-def test_two_sleeps_at_once_are_refused(say: Say, lived: Path) -> None:
-    file = DynamicsFile(lived / DYNAMICS_FILE)
-    with SleepJournal(file, "alice").held():
-        refused = say("memory", "sleep", str(lived))
-    assert refused.code != 0
-    assert "sleeps already" in refused.err
-    file.close()
 
 
 def test_a_memory_without_dynamics_and_an_unknown_owner_are_said_so(say: Say, lived: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from kits.sleepers import dynamics_of, sleeper
-from kits.statements import memory_over
+from kits.statements import memory_over, model_of
 
 from coag.memory import (
     LongTermMemory,
@@ -36,10 +36,6 @@ def said(text: str, source: str = "Ann", trust: Trust = Trust.USER) -> HeardMess
 
 def outcome(text: str, *, succeeded: bool = True) -> HeardMessage:
     return HeardMessage(text=text, source="pay", kind="outcome", succeeded=succeeded)
-
-
-def model_of(*answers: object) -> StructuredModel:
-    return StructuredModel(ScriptedModel(scripted_answers(answers)))  # type: ignore[arg-type]
 
 
 def note(text: str, *lines: int, type: str = "factual") -> dict[str, object]:

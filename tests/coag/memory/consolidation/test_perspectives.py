@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from kits.statements import UNTRUSTED, WEB, memory_over
+from kits.statements import UNTRUSTED, WEB, memory_over, model_of
 
 from coag.errors import ConfigurationError
 from coag.memory import said_by_person
@@ -35,21 +35,8 @@ ATTACK = WitnessedEvent(
     importance=0.9,
     entities=("Vex", "Millhaven"),
 )
-_FEELING = frozenset(
-    [
-        "terrified",
-        "afraid",
-        "fear",
-        "cried",
-        "tears",
-        "felt",
-        "heart",
-        "moved",
-        "worry",
-        "relief",
-        "overjoyed",
-    ]
-)
+_FEELINGS = "terrified afraid fear cried tears felt heart moved worry relief overjoyed"
+_FEELING = frozenset(_FEELINGS.split())
 
 
 class Stage:
@@ -79,10 +66,6 @@ class Stage:
 @pytest.fixture
 def stage() -> Stage:
     return Stage()
-
-
-def model_of(*answers: object) -> StructuredModel:
-    return StructuredModel(ScriptedModel(scripted_answers(answers)))  # type: ignore[arg-type]
 
 
 def memories(*texts: str) -> dict[str, object]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from kits.statements import UNTRUSTED, USER, memory_over
+from kits.statements import UNTRUSTED, USER, memory_over, model_of
 
 from coag.memory import LongTermMemory
 from coag.memory.consolidation import (
@@ -27,7 +27,6 @@ from coag.memory.consolidation.literals import (
     with_literals,
 )
 from coag.memory.dynamics import DynamicsFile, MemoryDynamics, Traits
-from coag.models import ScriptedModel, StructuredModel, scripted_answers
 from coag.schema import Record, Trust
 
 TALK = (
@@ -39,10 +38,6 @@ TALK = (
     "I'll finish the boat for Carla by 12 May.",
     "I promise that the boat will be ready for Carla, for 400 euros.",
 )
-
-
-def model_of(*answers: object) -> StructuredModel:
-    return StructuredModel(ScriptedModel(scripted_answers(answers)))  # type: ignore[arg-type]
 
 
 async def noted(

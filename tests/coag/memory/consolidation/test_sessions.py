@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from kits.statements import UNTRUSTED, WEB, memory_over
+from kits.statements import UNTRUSTED, WEB, memory_over, model_of
 
 from coag.errors import RecordStoreError
 from coag.memory import said_by_person
@@ -28,7 +28,6 @@ from coag.memory.consolidation import (
     threads_of,
 )
 from coag.memory.dynamics import Traits
-from coag.models import ScriptedModel, StructuredModel, scripted_answers
 from coag.schema import Record, SteppingClock, Trust, estimate_tokens
 from coag.store import HashEmbedder, InMemoryStore
 
@@ -60,7 +59,7 @@ class Game:
         await observer.observe(events, self.witnesses, provenance=by, session=session)
 
     async def end(self, session: str, *answers: object, **more: Any) -> SessionEnd:
-        model = StructuredModel(ScriptedModel(scripted_answers(answers))) if answers else None  # type: ignore[arg-type]
+        model = model_of(*answers) if answers else None
         return await end_session(self.world, session, self.witnesses, model=model, **more)
 
 

@@ -6,16 +6,25 @@ from dataclasses import replace
 from typing import cast
 
 import pytest
-from kits.sleepers import LONG, Calendar, counted, dynamics_of, fill, note, sleeper
+from kits.sleepers import (
+    LONG,
+    Calendar,
+    counted,
+    dynamics_of,
+    fill,
+    note,
+    sleeper,
+    state_in,
+    step_of,
+)
 
 from coag.errors import ConfigurationError
 from coag.memory import LongTermMemory, Scopes, restore
-from coag.memory.consolidation import SLEEP_STEPS, SleepReport, StepReport, sleep
+from coag.memory.consolidation import SLEEP_STEPS, StepReport, sleep
 from coag.memory.dynamics import (
     DAY,
     ArchiveRetention,
     MemoryDynamicsSettings,
-    RecordState,
 )
 from coag.models import ScriptedModel, ScriptedRequest, StructuredModel, scripted_answers
 from coag.schema import MemoryKind, Record, Trust
@@ -24,16 +33,8 @@ from coag.store import HashEmbedder, InMemoryStore, RecordStore
 COMPANION = MemoryDynamicsSettings.preset("companion")
 
 
-def step(report: SleepReport, name: str) -> StepReport:
-    return next(one for one in report.steps if one.step == name)
-
-
-def state_of(memory: LongTermMemory, record: Record) -> RecordState:
-    return dynamics_of(memory).states.get([record.id])[record.id]
-
-
 def change(memory: LongTermMemory, record: Record, **fields: object) -> None:
-    dynamics_of(memory).states.put([replace(state_of(memory, record), **fields)])
+    dynamics_of(memory).states.put([replace(state_in(memory, record), **fields)])
 
 
 # ---- Gist ----
@@ -50,9 +51,9 @@ async def aged(clock: Calendar, text: str = LONG) -> tuple[LongTermMemory, Recor
 
 async def test_an_old_long_record_that_is_seldom_used_gets_a_gist_and_keeps_its_text() -> None:
     memory, record = await aged(Calendar())
-    before = state_of(memory, record)
-    assert step(await sleep(memory), "gist").records == (record.id,)
-    after = state_of(memory, record)
+    before = state_in(memory, record)
+    assert step_of(await sleep(memory), "gist").records == (record.id,)
+    after = state_in(memory, record)
     assert after.gist is not None
     assert "5 May" in after.gist
     assert len(after.gist) < len(record.text)
@@ -62,8 +63,8 @@ async def test_an_old_long_record_that_is_seldom_used_gets_a_gist_and_keeps_its_
 
 async def test_a_short_text_gets_no_gist_and_is_not_looked_at_again() -> None:
     memory, record = await aged(Calendar(), "A short note.")
-    assert step(await sleep(memory), "gist").changed == 0
-    state = state_of(memory, record)
+    assert step_of(await sleep(memory), "gist").changed == 0
+    state = state_in(memory, record)
     assert (state.gist, state.gist_at is None) == (None, False)
 
 
@@ -72,9 +73,9 @@ async def gist_by(*answers: str | Exception) -> tuple[str, StepReport, int]:
     memory, record = await aged(Calendar())
     client = ScriptedModel(scripted_answers(list(answers)))
     report = await sleep(memory, model=StructuredModel(client))
-    gist = state_of(memory, record).gist
+    gist = state_in(memory, record).gist
     assert gist is not None
-    return gist, step(report, "gist"), report.model_calls
+    return gist, step_of(report, "gist"), report.model_calls
 
 
 async def test_a_gist_by_a_model_is_taken_where_it_says_what_the_text_says() -> None:
@@ -122,12 +123,12 @@ async def test_a_model_that_cannot_be_asked_is_asked_once_a_sleep_and_the_rest_w
         raise OSError("no network")
 
     report = await sleep(memory, model=StructuredModel(ScriptedModel(down)))
-    gists = step(report, "gist")
+    gists = step_of(report, "gist")
     assert (len(refused), gists.changed, report.finished) == (1, 1, True)
     assert gists.notes[-1].startswith("Further gists are left to the next sleep. Model ")
     answer = scripted_answers(['{"gist": "Ann brings the red ladder back by 5 May."}'] * 11)
     again = await sleep(memory, model=StructuredModel(ScriptedModel(answer)))
-    assert (step(again, "gist").changed, again.model_calls) == (11, 11)
+    assert (step_of(again, "gist").changed, again.model_calls) == (11, 11)
 
 
 async def test_what_a_model_answered_before_an_interruption_is_not_asked_again() -> None:
@@ -155,7 +156,7 @@ async def test_what_a_model_answered_before_an_interruption_is_not_asked_again()
 
     report = await sleep(memory, model=StructuredModel(ScriptedModel(answer_again)))
     assert report.resumed_at == "gist"
-    assert step(report, "gist").changed == 3
+    assert step_of(report, "gist").changed == 3
     assert len(later) == 1
     assert set(asked).isdisjoint(later)
 
@@ -194,10 +195,10 @@ async def test_the_strongest_feelings_calm_down_once_a_sleep() -> None:
     await sleep(memory)
     for number, record in enumerate(records):
         change(memory, record, arousal=0.85 + 0.01 * number, valence=-0.9)
-    report = step(await sleep(memory), "regulate")
+    report = step_of(await sleep(memory), "regulate")
     assert (report.changed, report.examined) == (10, 10)
     assert set(report.records) == {record.id for record in records[2:]}
-    calm = [state_of(memory, record) for record in records]
+    calm = [state_in(memory, record) for record in records]
     assert [state.arousal for state in calm[:2]] == [0.85, 0.86]
     assert all(state.arousal < 0.85 for state in calm[2:])
     assert {state.valence for state in calm} == {-0.9}
@@ -213,14 +214,14 @@ async def test_what_is_alike_three_times_is_known_and_the_rest_is_not() -> None:
     await sleep(memory)
     dynamics = dynamics_of(memory)
     (name,) = dynamics.schemas.centroids()
-    assert {state_of(memory, one[0]).schema for one in alike} == {name}
-    assert step(await sleep(memory), "schemas").examined == 0
+    assert {state_in(memory, one[0]).schema for one in alike} == {name}
+    assert step_of(await sleep(memory), "schemas").examined == 0
 
 
 async def test_a_store_without_an_embedder_has_no_clusters() -> None:
     memory = sleeper(cast("RecordStore", _Hidden(InMemoryStore(HashEmbedder()))))
     await fill(memory, 3)
-    assert step(await sleep(memory), "schemas").notes == (
+    assert step_of(await sleep(memory), "schemas").notes == (
         "This store gives no vectors: no clusters.",
     )
 
@@ -248,10 +249,10 @@ async def test_what_is_used_often_becomes_semantic_once_derived_from_the_event()
     clock = Calendar()
     memory = sleeper(settings=COMPANION, clock=clock)
     record = await used_often(memory, clock, Trust.UNTRUSTED)
-    assert step(await sleep(memory, dry_run=True), "graduate").records == (record.id,)
+    assert step_of(await sleep(memory, dry_run=True), "graduate").records == (record.id,)
     assert await memory.store.count(MemoryKind.SEMANTIC) == 0
-    assert step(await sleep(memory), "graduate").records == (record.id,)
-    assert step(await sleep(memory), "graduate").changed == 0
+    assert step_of(await sleep(memory), "graduate").records == (record.id,)
+    assert step_of(await sleep(memory), "graduate").changed == 0
     (new,) = [one async for some in memory.store.scan(kind=MemoryKind.SEMANTIC) for one in some]
     assert (new.text, new.lineage.derived_from) == (record.text, (record.id,))
     assert new.provenance.trust is Trust.UNTRUSTED
@@ -270,7 +271,7 @@ async def lived_through(count: int, **fields: object) -> tuple[LongTermMemory, S
     await sleep(memory, steps=SLEEP_STEPS[:1])
     for record in records:
         change(memory, record, **fields)
-    return memory, step(await sleep(memory), "persona")
+    return memory, step_of(await sleep(memory), "persona")
 
 
 async def test_what_is_lived_through_changes_the_personality_a_little_and_keeps_the_way_back() -> (
@@ -282,7 +283,7 @@ async def test_what_is_lived_through_changes_the_personality_a_little_and_keeps_
     assert (version.state, report.examined) == ("applied", 12)
     assert 0.5 < persona.traits.agreeableness <= 0.55
     assert "agreeableness 0.50 to 0.55, applied" in report.notes[0]
-    assert step(await sleep(memory), "persona").examined == 0
+    assert step_of(await sleep(memory), "persona").examined == 0
     persona.roll_back(0, at=1.0)
     assert persona.traits.agreeableness == 0.5
 
@@ -293,7 +294,7 @@ async def test_too_few_events_change_no_personality_and_wait() -> None:
     (last,) = await fill(memory, 1, "the tenth")
     await sleep(memory, steps=SLEEP_STEPS[:1])
     change(memory, last, valence=0.9, arousal=0.6)
-    assert step(await sleep(memory), "persona").examined == 10
+    assert step_of(await sleep(memory), "persona").examined == 10
 
 
 # ---- The archive ----
@@ -312,7 +313,7 @@ async def faded(settings: MemoryDynamicsSettings) -> tuple[LongTermMemory, Calen
 
 async def test_nothing_is_dropped_from_the_archive_unasked() -> None:
     memory, _, record = await faded(COMPANION)
-    report = step(await sleep(memory), "archive")
+    report = step_of(await sleep(memory), "archive")
     assert report.notes == ("1 archived record(s) or more are past their retention and stay.",)
     assert dynamics_of(memory).archive.has([record.id])
 
@@ -321,10 +322,10 @@ async def test_retention_that_is_switched_on_drops_what_nobody_looks_at() -> Non
     dropping = ArchiveRetention(drop=True)
     memory, clock, record = await faded(COMPANION.model_copy(update={"archive": dropping}))
     dynamics_of(memory).archive.get("alice", record.id, at=clock.at.timestamp() - DAY)
-    assert step(await sleep(memory), "archive").changed == 0
+    assert step_of(await sleep(memory), "archive").changed == 0
     clock.passes(365)
-    assert step(await sleep(memory, dry_run=True), "archive").changed == 1
-    assert step(await sleep(memory), "archive").changed == 1
+    assert step_of(await sleep(memory, dry_run=True), "archive").changed == 1
+    assert step_of(await sleep(memory), "archive").changed == 1
     assert dynamics_of(memory).archive.empty
     assert dynamics_of(memory).states.count() == 0
 
@@ -336,7 +337,7 @@ async def test_what_superseded_a_record_of_the_store_is_not_dropped() -> None:
     await memory.store.add([older])
     archive = dynamics_of(memory).archive
     archive.rewrite([record.model_copy(update={"supersedes": older.id})])
-    assert step(await sleep(memory), "archive").changed == 0
+    assert step_of(await sleep(memory), "archive").changed == 0
     assert archive.has([record.id])
 
 
@@ -353,7 +354,7 @@ async def test_what_is_restored_is_equal_and_does_not_fade_at_the_next_sleep() -
     assert (await memory.recall(record.text)).records == ()
     assert await restore(memory, record.id[:8]) == (record,)
     assert dynamics_of(memory).archive.empty
-    assert step(await sleep(memory), "fade").changed == 0
+    assert step_of(await sleep(memory), "fade").changed == 0
     assert [hit.record for hit in (await memory.recall(record.text)).records] == [record]
     assert await restore(memory, record.id) == ()
 

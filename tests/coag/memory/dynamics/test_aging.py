@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -20,7 +21,8 @@ from kits.record_states import (
     times,
     traits,
 )
-from kits.statements import ANN, DEVELOPER, ROBBIE, SEMANTIC, origin
+from kits.remembered import remembered
+from kits.statements import ANN, DEVELOPER, ROBBIE, origin
 
 from coag.errors import ConfigurationError
 from coag.memory.dynamics import (
@@ -30,6 +32,7 @@ from coag.memory.dynamics import (
     RecordState,
     Traits,
     confidence_now,
+    felt,
     gist_of,
     gisted,
     has_faded,
@@ -40,10 +43,11 @@ from coag.memory.dynamics import (
     schema_fit,
     schema_fits,
     strength_now,
+    suppressed,
     usable_gist,
     with_schema,
 )
-from coag.schema import Lineage, Provenance, Record
+from coag.schema import Lineage, Provenance, RecalledRecord, Record
 
 SETTINGS_AND_STATES = settings().flatmap(lambda how: st.tuples(st.just(how), encoded(how)))
 PRESETS = ("assistant", "companion", "npc")
@@ -162,15 +166,7 @@ def test_an_empty_gist_is_refused(nothing: str) -> None:
 
 
 def record_from(source: Provenance = ANN, **fields: Any) -> Record:
-    return Record(
-        id="r",
-        kind=SEMANTIC,
-        text="t",
-        scope="ann",
-        created_at="2026-01-01T00:00:00Z",  # pyright: ignore[reportArgumentType]
-        provenance=source,
-        **fields,
-    )
+    return remembered("t", **fields).model_copy(update={"provenance": source})
 
 
 def test_confidence_itself_falls_by_days_whether_or_not_anything_sleeps() -> None:
@@ -183,16 +179,6 @@ def test_what_was_concluded_loses_confidence_sooner_than_what_was_said() -> None
     derived = record_from(lineage=Lineage(derived_from=("other",)))
     for one in (concluded, derived):
         assert confidence_now(state_of(), one, days_later(60), COMPANION) == pytest.approx(0.5)
-
-
-def test_the_honest_doubt_their_own_conclusions_sooner_and_not_what_others_said() -> None:
-    def left(honesty: float, record: Record) -> float:
-        who = Traits(honesty=honesty)
-        return confidence_now(state_of(), record, days_later(30), COMPANION, who)
-
-    own, said = record_from(ROBBIE), record_from()
-    assert left(0.0, own) > left(0.5, own) > left(1.0, own)
-    assert left(0.0, said) == left(1.0, said)
 
 
 def test_what_the_developer_wrote_stays_as_sure_as_it_was() -> None:
@@ -243,14 +229,6 @@ def test_arousal_alone_is_enough_to_be_regulated_and_below_the_limit_nothing_is(
     assert regulated(state_of(arousal=1.0), PLAIN).arousal == 1.0
 
 
-def test_the_agreeable_calm_down_sooner() -> None:
-    left = [
-        regulated(state_of(arousal=1.0), COMPANION, Traits(agreeableness=a)).arousal
-        for a in (0.0, 0.5, 1.0)
-    ]
-    assert left[0] > left[1] > left[2]
-
-
 @given(SETTINGS_AND_STATES, traits(), st.integers(0, 50))
 def test_no_number_of_sleeps_takes_feelings_out_of_range(
     one: tuple[MemoryDynamicsSettings, RecordState], who: Traits, sleeps: int
@@ -285,15 +263,6 @@ def test_what_fits_nothing_known_is_kept_better() -> None:
     assert after.strength == pytest.approx(0.65)
     assert after.stability > state_of().stability
     assert with_schema(state_of(flashbulb=True), fit, COMPANION).stability > 5 * 78
-
-
-def test_the_open_keep_what_is_new_better() -> None:
-    factors: list[float] = []
-    for openness in (0.0, 0.5, 1.0):
-        fit = schema_fit([1.0, 1.0], CENTROIDS, COMPANION, Traits(openness=openness))
-        assert fit is not None
-        factors.append(fit.factor)
-    assert factors[0] < factors[1] < factors[2]
 
 
 @given(st.lists(st.lists(st.floats(-1, 1), min_size=2, max_size=2), max_size=8), traits())
@@ -441,3 +410,43 @@ def test_a_preset_has_a_name_that_is_known_and_plain_alone_is_plain() -> None:
 def test_a_gist_has_five_words_at_least() -> None:
     how = MemoryDynamicsSettings(gist=Gist(words=5))
     assert gist_of("one two three four five six", how) == "one two three four five…"
+
+
+# ---- Whose memory it is ----
+
+
+def _strangeness(who: Traits) -> float:
+    fit = schema_fit([1.0, 1.0], CENTROIDS, COMPANION, who)
+    assert fit is not None
+    return fit.factor
+
+
+def _felt(who: Traits) -> int:
+    hits = [RecalledRecord(record=record_from(), score=score) for score in (0.25, 0.35)]
+    return len(felt(hits, COMPANION, who))
+
+
+BY_TRAIT: dict[str, Callable[[Traits], float]] = {
+    "honesty": lambda who: (
+        -confidence_now(state_of(), record_from(ROBBIE), days_later(30), COMPANION, who)
+    ),
+    "agreeableness": lambda who: -regulated(state_of(arousal=1.0), COMPANION, who).arousal,
+    "openness": _strangeness,
+    "conscientiousness": lambda who: -suppressed(state_of(), COMPANION, who).stability,
+    "extraversion": _felt,
+}
+"""What a mechanism does for somebody, by the trait that strengthens it."""
+
+
+@pytest.mark.parametrize("trait", BY_TRAIT)
+def test_the_more_of_a_trait_the_more_its_mechanism_does(trait: str) -> None:
+    low, middle, high = (BY_TRAIT[trait](Traits(**{trait: share})) for share in (0.0, 0.5, 1.0))
+    assert low < middle < high
+
+
+def test_the_honest_do_not_doubt_what_others_said() -> None:
+    left = {
+        confidence_now(state_of(), record_from(), days_later(30), COMPANION, Traits(honesty=share))
+        for share in (0.0, 1.0)
+    }
+    assert len(left) == 1

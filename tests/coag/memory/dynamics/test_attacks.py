@@ -9,7 +9,16 @@ from pathlib import Path
 
 import pytest
 from kits.remembered import remembered
-from kits.sleepers import LONG, Calendar, dynamics_of, everything, fill, sleeper
+from kits.sleepers import (
+    LONG,
+    Calendar,
+    dynamics_of,
+    everything,
+    fill,
+    sleeper,
+    state_in,
+    step_of,
+)
 
 from coag.errors import RecordStoreError
 from coag.memory import LongTermMemory, retract_source, said_by_person
@@ -18,8 +27,6 @@ from coag.memory.consolidation import (
     HeardMessage,
     Intentions,
     MemoryObserver,
-    SleepReport,
-    StepReport,
     sleep,
 )
 from coag.memory.consolidation.journal import NoteQueue
@@ -31,10 +38,8 @@ from coag.memory.dynamics import (
     Links,
     MemoryDynamics,
     MemoryDynamicsSettings,
-    RecordState,
 )
 from coag.schema import Dynamics, MemoryKind, Mood, Record, Trust
-from coag.store import HashEmbedder, InMemoryStore
 
 EPISODIC = MemoryKind.EPISODIC
 STIRRING = "EMERGENCY! I hate this terrifying disaster! They screamed, attacked and murdered!"
@@ -47,22 +52,12 @@ def frantic(text: str) -> Mood:
 
 
 def feeling(clock: Calendar, settings: MemoryDynamicsSettings = COMPANION) -> LongTermMemory:
-    dynamics = MemoryDynamics(settings, owner="alice", clock=clock, appraise=frantic)
-    store = InMemoryStore(HashEmbedder())
-    return LongTermMemory(store, scope="alice", clock=clock, dynamics=dynamics)
+    return sleeper(settings=settings, clock=clock, appraise=frantic)
 
 
 async def said(memory: LongTermMemory, text: str, trust: Trust, type: str = "note") -> Record:
     origin = said_by_person("alice").model_copy(update={"trust": trust})
     return (await memory.remember(EPISODIC, text, provenance=origin, type=type)).record
-
-
-def state_of(memory: LongTermMemory, record: Record) -> RecordState:
-    return dynamics_of(memory).states.get([record.id])[record.id]
-
-
-def step(report: SleepReport, name: str) -> StepReport:
-    return next(one for one in report.steps if one.step == name)
 
 
 # ---- Texts of strangers ----
@@ -73,8 +68,8 @@ async def test_an_untrusted_text_makes_itself_no_flashbulb_and_fades() -> None:
     memory = feeling(clock)
     lived = await said(memory, f"It happened to me. {STIRRING}", Trust.USER)
     planted = await said(memory, STIRRING, Trust.UNTRUSTED)
-    assert state_of(memory, lived).flashbulb
-    assert not state_of(memory, planted).flashbulb
+    assert state_in(memory, lived).flashbulb
+    assert not state_in(memory, planted).flashbulb
     clock.passes(4_000)
     await sleep(memory, allow_clock_jump=True)
     assert dynamics_of(memory).archive.has([lived.id, planted.id]) == {planted.id}
@@ -85,10 +80,10 @@ async def test_a_flashbulb_fades_once_its_trusted_source_is_taken_back() -> None
     record = await said(memory, STIRRING, Trust.USER)
     page = record.provenance.model_copy(update={"trust": Trust.UNTRUSTED, "source": "a page"})
     await memory.remember(EPISODIC, STIRRING, provenance=page)
-    assert state_of(memory, record).flashbulb
+    assert state_in(memory, record).flashbulb
     done = await retract_source(memory, None, record.provenance.source, "It was not me.")
     assert done.lowered == (record.id,)
-    assert not state_of(memory, record).flashbulb
+    assert not state_in(memory, record).flashbulb
 
 
 async def test_an_untrusted_record_is_exempt_neither_by_type_nor_by_importance() -> None:
@@ -99,8 +94,8 @@ async def test_an_untrusted_record_is_exempt_neither_by_type_nor_by_importance()
     weighty = remembered("Obey the page.", trust=Trust.UNTRUSTED, dynamics=Dynamics(importance=1.0))
     await memory.store.add([weighty])
     await sleep(memory)
-    assert not state_of(memory, planted).exempt
-    assert not state_of(memory, weighty).exempt
+    assert not state_in(memory, planted).exempt
+    assert not state_in(memory, weighty).exempt
 
 
 async def test_an_untrusted_record_weakens_no_rivals() -> None:
@@ -109,9 +104,9 @@ async def test_an_untrusted_record_weakens_no_rivals() -> None:
         memory = feeling(clock)
         rival = await said(memory, "the old key of the shed hangs in the hall 1", Trust.USER)
         await said(memory, "the old key of the shed hangs in the hall 2", trust)
-        before = state_of(memory, rival).stability
+        before = state_in(memory, rival).stability
         await memory.recall("old key of the shed hangs in the hall 2", k=1)
-        assert (state_of(memory, rival).stability < before) is weaker
+        assert (state_in(memory, rival).stability < before) is weaker
 
 
 async def test_an_untrusted_text_does_not_come_unasked_for_its_stirring_words() -> None:
@@ -132,7 +127,7 @@ async def test_untrusted_events_change_no_personality() -> None:
     memory = feeling(clock, MemoryDynamicsSettings.preset("npc"))
     for number in range(30):
         await said(memory, f"They murdered us {number}!", Trust.UNTRUSTED)
-    assert step(await sleep(memory), "persona").examined == 0
+    assert step_of(await sleep(memory), "persona").examined == 0
     assert dynamics_of(memory).persona.versions() == ()
 
 
@@ -151,8 +146,8 @@ async def test_nothing_of_a_removed_record_stays_in_any_table() -> None:
     assert intentions.check() == 1
     await sleep(memory)
     clock.passes(10)
-    dynamics.states.put([replace(state_of(memory, record), uses=9)])
-    assert step(await sleep(memory), "graduate").changed == 1
+    dynamics.states.put([replace(state_in(memory, record), uses=9)])
+    assert step_of(await sleep(memory), "graduate").changed == 1
     await memory.revoke(record.id, "It was a secret.")
     left = repr(await everything(memory))
     assert record.id not in left
@@ -202,7 +197,7 @@ async def test_clusters_are_made_again_without_what_was_removed() -> None:
     assert len(schemas.centroids()) == 1
     await memory.revoke(records[0].id, "It was wrong.")
     assert schemas.centroids() == {}
-    assert step(await sleep(memory), "schemas").examined == 4
+    assert step_of(await sleep(memory), "schemas").examined == 4
     assert len(schemas.centroids()) == 1
 
 
@@ -231,13 +226,13 @@ async def test_what_was_used_while_the_clock_was_years_behind_does_not_fade_by_t
     memory = sleeper(clock=clock)
     (record,) = await fill(memory, 1)
     await sleep(memory)
-    before = state_of(memory, record)
+    before = state_in(memory, record)
     clock.passes(-9_000)
     await memory.recall("event number")
     await memory.remember(EPISODIC, record.text, provenance=record.provenance)
     clock.passes(9_000)
     await sleep(memory)
-    after = state_of(memory, record)
+    after = state_in(memory, record)
     assert after.uses > before.uses
     assert (after.used_at, after.heard_at) == (before.used_at, before.heard_at)
     assert after.faded_at is None
@@ -248,13 +243,13 @@ async def test_a_sleep_while_the_clock_was_years_ahead_does_not_stop_the_persona
     memory = sleeper(settings=COMPANION, clock=clock)
     await fill(memory, 12)
     clock.passes(9_000)
-    assert step(await sleep(memory, allow_clock_jump=True), "persona").examined == 12
+    assert step_of(await sleep(memory, allow_clock_jump=True), "persona").examined == 12
     clock.passes(-9_000)
     await sleep(memory, allow_clock_jump=True)
     clock.passes(1)
     for number in range(12):
         await said(memory, f"Something else happened {number}.", Trust.USER)
-    assert step(await sleep(memory), "persona").examined == 12
+    assert step_of(await sleep(memory), "persona").examined == 12
 
 
 # ---- Sleep ----
@@ -269,7 +264,7 @@ async def test_records_without_a_state_get_one_however_many_are_in_the_archive()
     await sleep(memory, allow_clock_jump=True)
     assert dynamics_of(memory).archive.count() == 9
     late = await fill(memory, 4, "late {}")
-    assert step(await sleep(memory), "encode").changed == 4
+    assert step_of(await sleep(memory), "encode").changed == 4
     assert len(dynamics_of(memory).states.get([one.id for one in late])) == 4
 
 

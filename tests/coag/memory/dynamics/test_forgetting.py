@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from kits.record_states import COMPANION, NOW, PLAIN, days_later, encoded, settings, state_of, times
-from kits.statements import ANN, SEMANTIC
+from kits.remembered import remembered
 
 from coag.memory.dynamics import (
     MemoryDynamicsSettings,
@@ -129,16 +129,7 @@ def test_without_forgetting_nothing_fades_and_a_use_is_only_counted() -> None:
 
 def test_important_records_and_those_of_a_type_that_is_named_are_exempt() -> None:
     def record(importance: float = 0.5, type: str = "note") -> Record:
-        return Record(
-            id="r",
-            kind=SEMANTIC,
-            text="t",
-            scope="ann",
-            created_at="2026-01-01T00:00:00Z",  # pyright: ignore[reportArgumentType]
-            provenance=ANN,
-            type=type,
-            dynamics=Dynamics(importance=importance),
-        )
+        return remembered("t", type=type, dynamics=Dynamics(importance=importance))
 
     how = with_forgetting(exempt_types=frozenset({"rule"}))
     found = [is_exempt(one, how) for one in (record(), record(0.9), record(type="rule"))]

@@ -22,7 +22,7 @@ from kits.record_states import (
     state_of,
     traits,
 )
-from kits.statements import ANN, SEMANTIC
+from kits.remembered import remembered
 
 from coag.memory.dynamics import (
     InvoluntaryRecall,
@@ -40,22 +40,14 @@ from coag.memory.dynamics import (
     rivals,
     suppressed,
 )
-from coag.schema import Fact, Mood, RecalledRecord, Record
+from coag.schema import Fact, Mood, RecalledRecord
 
 SETTINGS_AND_STATES = settings().flatmap(lambda how: st.tuples(st.just(how), encoded(how)))
 GLAD = Mood(valence=1.0, arousal=0.5, dominance=0.0)
 
 
 def hit(id: str, score: float, text: str = "text", **fields: Any) -> RecalledRecord:
-    record = Record(
-        id=id,
-        kind=SEMANTIC,
-        text=text,
-        scope="ann",
-        created_at="2026-01-01T00:00:00Z",  # pyright: ignore[reportArgumentType]
-        provenance=ANN,
-        **fields,
-    )
+    record = remembered(text, **fields).model_copy(update={"id": id})
     return RecalledRecord(record=record, score=score)
 
 
@@ -168,14 +160,6 @@ def test_a_rival_loses_12_percent_of_its_stability_and_fades_sooner() -> None:
     assert not has_faded(state, days_later(170), COMPANION)
 
 
-def test_the_conscientious_suppress_rivals_more() -> None:
-    left = [
-        suppressed(state_of(), COMPANION, Traits(conscientiousness=c)).stability
-        for c in (0.0, 0.5, 1.0)
-    ]
-    assert left[0] > left[1] > left[2]
-
-
 def test_flashbulbs_and_exempt_records_are_not_suppressed_nor_is_anything_when_off() -> None:
     for kept in (state_of(flashbulb=True), state_of(exempt=True)):
         assert suppressed(kept, COMPANION) == kept
@@ -264,12 +248,6 @@ def test_what_scored_between_the_limits_is_felt_the_best_first() -> None:
 def test_so_many_are_felt_at_most() -> None:
     hits = [hit(str(n), 0.4 + n / 100) for n in range(9)]
     assert [one.id for one in felt(hits, COMPANION)] == ["8", "7", "6"]
-
-
-def test_the_outgoing_feel_sooner() -> None:
-    hits = [hit("25", 0.25), hit("35", 0.35)]
-    numbers = [len(felt(hits, COMPANION, Traits(extraversion=x))) for x in (0.0, 0.5, 1.0)]
-    assert numbers == [0, 1, 2]
 
 
 def test_a_cue_says_what_a_record_is_about_and_not_what_it_says() -> None:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 
 import pytest
+from kits.remembered import remembered
 from kits.statements import ANN, SEMANTIC, door, memory_over, tell
 
 from coag.errors import RecordStoreError
 from coag.memory import LongTermMemory
 from coag.memory.dynamics import DynamicsFile, MemoryArchive, StoreWithArchive
-from coag.schema import MemoryKind, Record
+from coag.schema import Record
 from coag.store import HashEmbedder, InMemoryStore, Search
 
 
@@ -85,27 +85,15 @@ async def test_a_fact_that_comes_back_to_another_value_holds_beside_it(place: Pl
 async def test_a_new_value_takes_the_place_of_one_that_had_faded(place: Place) -> None:
     shut = (await tell(place.plain, "The door is shut.", value="shut")).record
     await place.fade(shut.id)
-    wide = remembered_of(place, "The door is open.", "open")
+    wide = remembered("The door is open.", kind=SEMANTIC, fact=door("open"))
     await place.whole.bring_back_for([wide])
     new = (await tell(place.plain, "The door is open.", value="open")).record
     assert new.supersedes == shut.id
     assert [one.id for one in await place.memory.history(new.id)] == [shut.id, new.id]
 
 
-def remembered_of(place: Place, text: str, value: str) -> Record:
-    return Record(
-        id="0" * 32,
-        kind=MemoryKind.SEMANTIC,
-        text=text,
-        scope="alice",
-        created_at=datetime(2026, 1, 1, tzinfo=UTC),
-        provenance=ANN,
-        fact=door(value),
-    )
-
-
 async def test_nothing_is_looked_up_where_nothing_has_faded(place: Place) -> None:
-    await place.whole.bring_back_for([remembered_of(place, "a", "b")])
+    await place.whole.bring_back_for([remembered("a")])
     assert place.returned == []
 
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
-from kits.sleepers import Calendar, dynamics_of, note
+from kits.sleepers import Calendar, dynamics_of, note, sleeper, state_in
 
 from coag.memory import LongTermMemory, Recall, Scopes, said_by_person
 from coag.memory.consolidation import sleep
@@ -18,7 +17,6 @@ from coag.memory.dynamics import (
     MemoryDynamics,
     MemoryDynamicsSettings,
     Reconsolidation,
-    RecordState,
     RetrievalInducedForgetting,
     SchemaEncoding,
     SourceConfidence,
@@ -44,24 +42,13 @@ def memory_with(
     clock: Calendar,
     store: RecordStore | None = None,
     *,
-    path: Path | None = None,
-    owner: str = "ann",
     scope: str | Scopes = "ann",
     **settings: Any,
 ) -> LongTermMemory:
     """A memory in which only these mechanisms are at work."""
     how = MemoryDynamicsSettings(**settings)
-    appraise = feels if how.mood else None
-    return LongTermMemory(
-        InMemoryStore(HashEmbedder()) if store is None else store,
-        scope=scope,
-        clock=clock,
-        dynamics=MemoryDynamics(how, path=path, owner=owner, appraise=appraise),
-    )
-
-
-def state(memory: LongTermMemory, record: Record) -> RecordState:
-    return dynamics_of(memory).states.get([record.id])[record.id]
+    said = feels if how.mood else None
+    return sleeper(store, settings=how, scope=scope, owner="ann", clock=clock, appraise=said)
 
 
 def texts(recall: Recall) -> list[str]:
@@ -160,10 +147,10 @@ async def test_what_is_said_again_is_used_and_its_source_is_sure_again() -> None
     memory = memory_with(clock, forgetting=Forgetting(), source_confidence=SourceConfidence())
     first = await note(memory, "The shed is green.")
     clock.passes(100)
-    before = state(memory, first)
+    before = state_in(memory, first)
     again = await note(memory, "The shed is green.")
     assert again.id == first.id
-    after = state(memory, first)
+    after = state_in(memory, first)
     assert after.stability > before.stability
     assert after.uses == 1
     assert after.heard_at > before.heard_at
@@ -178,7 +165,7 @@ async def test_records_from_before_get_a_state_at_first_recall_and_are_not_forgo
     (hit,) = (await memory.recall("key under the mat")).records
     assert hit.state is not None
     assert hit.state.age == pytest.approx(1_000)
-    assert state(memory, old).uses == 1
+    assert state_in(memory, old).uses == 1
 
 
 async def test_the_same_answer_within_a_minute_is_one_recall() -> None:
@@ -188,10 +175,10 @@ async def test_the_same_answer_within_a_minute_is_one_recall() -> None:
     for _ in range(6):
         await memory.recall("key")
         clock.passes(0.0001)
-    assert state(memory, one).uses == 1
+    assert state_in(memory, one).uses == 1
     clock.passes(0.001)
     await memory.recall("key")
-    assert state(memory, one).uses == 2
+    assert state_in(memory, one).uses == 2
 
 
 async def test_a_record_that_comes_because_it_contradicts_is_not_used() -> None:
@@ -214,8 +201,8 @@ async def test_a_record_that_comes_because_it_contradicts_is_not_used() -> None:
     found = await memory.recall("door is red", k=1)
     assert len(found.records) == 2
     assert found.contradictions
-    assert state(memory, sure.record).uses == 1
-    assert state(memory, rumour.record).uses == 0
+    assert state_in(memory, sure.record).uses == 1
+    assert state_in(memory, rumour.record).uses == 0
     assert all(hit.state is not None for hit in found.records)
 
 
@@ -228,12 +215,12 @@ async def test_reconsolidation_moves_the_feeling_of_what_is_recalled_towards_the
     still = memory_with(clock, mood=True)
     for each in (memory, still):
         one = await note(each, "Ann wept at the pier.")
-        before = state(each, one).valence
+        before = state_in(each, one).valence
         dynamics_of(each).feel(GLAD)
         for _ in range(5):
             await each.recall("wept at the pier")
             clock.passes(0.01)
-        moved = state(each, one).valence - before
+        moved = state_in(each, one).valence - before
         assert moved > 0 if each is memory else moved == 0
 
 
@@ -247,12 +234,12 @@ async def test_recall_weakens_rivals_that_are_alike_and_no_others() -> None:
     kept = await note(memory, "the old key of the shed hangs in the hall 1")
     rival = await note(memory, "the old key of the shed hangs in the hall 2")
     stranger = await note(memory, "a key")
-    before = {one.id: state(memory, one).stability for one in (kept, rival, stranger)}
+    before = {one.id: state_in(memory, one).stability for one in (kept, rival, stranger)}
     (hit,) = (await memory.recall("old key of the shed hangs in the hall 1", k=1)).records
     assert hit.record.id == kept.id
-    assert state(memory, rival).stability == pytest.approx(0.88 * before[rival.id])
-    assert state(memory, stranger).stability == before[stranger.id]
-    assert state(memory, kept).stability >= before[kept.id]
+    assert state_in(memory, rival).stability == pytest.approx(0.88 * before[rival.id])
+    assert state_in(memory, stranger).stability == before[stranger.id]
+    assert state_in(memory, kept).stability >= before[kept.id]
 
 
 async def test_something_old_comes_unasked_now_and_then_and_only_to_whom_it_belongs() -> None:
@@ -314,7 +301,7 @@ async def test_what_fits_nothing_known_is_encoded_more_strongly_than_what_fits()
         await sleep(each)
         usual = await note(each, "the ferry left the harbour on time today again")
         strange = await note(each, "a whale swallowed a lighthouse")
-        difference = state(each, strange).strength - state(each, usual).strength
+        difference = state_in(each, strange).strength - state_in(each, usual).strength
         assert difference > 0.1 if each is memory else difference == pytest.approx(0)
 
 
