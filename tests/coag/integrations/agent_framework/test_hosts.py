@@ -1,15 +1,17 @@
-"""Our agent behind AG-UI, in DevUI and in declarative workflows, where these are installed."""
+"""Our agent behind AG-UI, in DevUI, in declarative workflows and with MCP, where installed."""
 
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
-from agent_framework import tool
+from agent_framework import MCPStdioTool, tool
 from kits.maf_client import Answer, AnsweringClient, call
 from kits.purses import Purse, PurseContext, within_ten
 
@@ -24,12 +26,12 @@ def buy(price: int) -> str:
     return json.dumps({"price": price})
 
 
-def buyer(*answers: Answer, approval: bool = False) -> MafCoagAgent:
+def buyer(*answers: Answer, approval: bool = False, tools: Any = None) -> MafCoagAgent:
     bought = tool(buy, approval_mode="always_require" if approval else "never_require")
     return MafCoagAgent(
         AnsweringClient(*answers),
         name="buyer",
-        tools=[bought],
+        tools=[tools or bought],
         context=PurseContext,
         constraints=[within_ten],
         depth="compact",
@@ -135,3 +137,33 @@ async def test_a_declarative_workflow_runs_it_by_name() -> None:
         {"kind": "Workflow", "trigger": trigger}
     )
     assert (await workflow.run("Buy.")).get_outputs() == ["Done."]
+
+
+SHOP = """
+from mcp.server import MCPServer
+
+server = MCPServer("shop")
+
+
+@server.tool()
+def buy(price: int) -> dict[str, int]:
+    return {"price": price}
+
+
+server.run("stdio")
+"""
+
+
+async def test_tools_of_a_real_mcp_server_are_judged_and_run(tmp_path: Path) -> None:
+    if not hasattr(pytest.importorskip("mcp"), "Client"):
+        pytest.skip("MCP tools of the framework need mcp 2")
+    (tmp_path / "shop.py").write_text(SHOP, encoding="utf-8")
+    server = MCPStdioTool("shop", command=sys.executable, args=[str(tmp_path / "shop.py")])
+    agent = buyer([call(1, "buy", price=6), call(2, "buy", price=5)], "Done.", tools=server)
+    session = agent.create_session()
+    try:
+        await agent.run("Buy two things.", session=session)
+        assert agent.agent(session).context.state == Purse(spent=6)
+    finally:
+        await agent.close()
+        await server.close()
