@@ -79,9 +79,12 @@ def keys_of(given: Iterable[Message], shown: Iterable[AgentResponseUpdate] = ())
 
     AG-UI hands over the agent's own messages with ids of its own and without the agent's name.
     """
-    said = AgentResponse[Any].from_updates(list(shown)).messages
-    texts = [Message("assistant", [one.text]) for one in said if one.text]
-    return [*map(key_of, given), *map(digest_of_message, texts)]
+    texts: dict[str | None, str] = {}
+    for one in shown:
+        if one.text:
+            texts[one.message_id] = texts.get(one.message_id, "") + one.text
+    said = [Message("assistant", [text]) for text in texts.values()]
+    return [*map(key_of, given), *map(digest_of_message, said)]
 
 
 def digest_of_message(message: Message) -> str:
