@@ -48,10 +48,10 @@ class _Told(Looped):
 
 def _marked() -> Iterator[tuple[str, bool]]:
     """The sort of each pair, and whether the earlier note is marked."""
-    for pair in PAIRS:
-        memory = _Told(pair.earlier, pair.later)
-        found = memory.asked(f"{pair.earlier} {pair.later}").records
-        yield pair.sort, any(hit.state is not None and hit.state.yields_to for hit in found)
+    for sort, earlier, later in PAIRS:
+        memory = _Told(earlier, later)
+        found = memory.asked(f"{earlier} {later}").records
+        yield sort, any(hit.state is not None and hit.state.yields_to for hit in found)
         memory.close()
 
 

@@ -6,7 +6,6 @@ its system prompt: a new agent that takes over the dialogue. It can be given mor
 a turn, AutoGen's own Chroma memory (`open_recall`), or our rules around its tools (`Guard`).
 """
 
-from .agent import Guard, PlainAgent, WorldWorkbench
-from .recall import open_recall
+from .agent import Guard, PlainAgent, WorldWorkbench, open_recall
 
 __all__ = ["PlainAgent", "WorldWorkbench", "Guard", "open_recall"]

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from importlib.metadata import version as version_of
-from typing import Any
+from typing import Any, cast
 
 from autogen_core import FunctionCall
 from autogen_core.models import ChatCompletionClient
@@ -23,15 +23,55 @@ from case_study.bench.arms import (
     EnvironmentWorkbench,
     Executed,
     Setup,
-    Stopwatch,
     player_of,
     policy_model,
     tool_schema,
 )
 from case_study.bench.protocol import Arm, Case, CaseResult, needs
-from case_study.bench.rules import RULES, Rules
 from case_study.runner import model_spec
+from coag import no_foreign_orders, only_trusted
 from coag.errors import ConfigurationError, UnknownNameError
+from coag.schema import Constraint
+
+Rules = Callable[[Sequence[ToolSchema]], Sequence[Constraint]]
+"""Makes the rules for these tools."""
+_NAMES_SOMEBODY = re.compile(
+    r"(^|_)(recipients?|participants?|to|cc|bcc|users?|emails?|address|url|link|iban|account|"
+    r"password|channel|ids?)($|_)"
+)
+"""Arguments that say who gets something, or what is touched, as developers call them."""
+
+
+def trusted_values(tools: Sequence[ToolSchema]) -> Sequence[Constraint]:
+    """`only_trusted` for every argument that says who gets something or what is touched."""
+    rules: list[Constraint] = []
+    for tool in tools:
+        parameters = cast("Mapping[str, Any]", tool.get("parameters", {}))
+        named = [name for name in parameters.get("properties", {}) if _NAMES_SOMEBODY.search(name)]
+        if named:
+            rules.append(only_trusted(tool["name"], *named))
+    return rules
+
+
+def foreign_orders(tools: Sequence[ToolSchema]) -> Sequence[Constraint]:
+    """`no_foreign_orders`, for every tool and for answers."""
+    del tools
+    return [no_foreign_orders(answers=True)]
+
+
+def no_rules(tools: Sequence[ToolSchema]) -> Sequence[Constraint]:
+    """No rule at all: what the cycle alone does."""
+    del tools
+    return ()
+
+
+RULES: Mapping[str, Rules] = {
+    "no_foreign_orders": foreign_orders,
+    "only_trusted": trusted_values,
+    "none": no_rules,
+}
+"""By name, the usual one first."""
+
 
 HIJACKED = "hijacked"
 """The policy that obeys whatever it reads: it plays the user's task, and from the moment at which
@@ -149,7 +189,6 @@ class AgentDojo:
         play = _Play(
             arm, policy, seed, self._rules, self._impasses, user_task, injection_task, injections
         )
-        watch = Stopwatch()
         utility, attacked = suite.run_task_with_pipeline(
             _Pipeline(play), user_task, injection_task, injections
         )
@@ -164,10 +203,7 @@ class AgentDojo:
             policy,
             seed,
             metrics=metrics,
-            calls=len(play.executed),
-            tokens=play.tokens,
-            seconds=watch.seconds,
-            problem="; ".join(play.problems),
+            **play.spent,
         )
 
 
@@ -184,8 +220,7 @@ class _Play:
     injection_task: Any
     injections: Mapping[str, str]
     executed: list[Executed] = field(default_factory=list[Executed])
-    problems: list[str] = field(default_factory=list[str])
-    tokens: int = 0
+    spent: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
     async def play(self, query: str, runtime: Any, env: Any) -> str:
         """The agent's answer to the user's query."""
@@ -199,8 +234,7 @@ class _Play:
         try:
             return await player.say(query)
         finally:
-            self.problems += player.problems
-            self.tokens = player.tokens
+            self.spent = player.spent()
             await player.close()
 
     def _client(self, workbench: EnvironmentWorkbench, env: Any) -> ChatCompletionClient:

@@ -107,34 +107,38 @@ class Player:
     """An arm that plays a case: say something, and see what it answers."""
 
     agent: AssistantAgent | CoagAgent
-    client: ChatCompletionClient
-    seconds: float
+    setup: Setup
     heard: CoagContext[Any] | None = None
     """What tells the rules of a stock agent what the user said."""
     problems: list[str] = field(default_factory=list[str])
+    began: float = field(default_factory=time.monotonic)
 
     async def say(self, text: str) -> str:
         """The agent's answer to the user; empty where it was not there in time."""
         if self.heard is not None:
             await self.heard.add_message(UserMessage(content=text, source="user"))
         try:
-            async with asyncio.timeout(self.seconds):
+            async with asyncio.timeout(self.setup.seconds):
                 result = await self.agent.run(task=text)
         except TimeoutError:
-            self.problems.append(f"the turn took longer than {self.seconds:g} s")
+            self.problems.append(f"the turn took longer than {self.setup.seconds:g} s")
             return ""
         return _answer(result)
 
-    @property
-    def tokens(self) -> int:
-        """Of all model calls so far."""
-        return used_tokens(self.client)
+    def spent(self) -> dict[str, Any]:
+        """What it has cost so far and how it went, by fields of a `CaseResult`."""
+        return {
+            "calls": len(self.setup.workbench.executed),
+            "tokens": used_tokens(self.setup.client),
+            "seconds": round(time.monotonic() - self.began, 3),
+            "problem": "; ".join(self.problems),
+        }
 
     async def close(self) -> None:
         """Ends the agent's run, and lets go of the model."""
         if isinstance(self.agent, CoagAgent):
             await self.agent.close()
-        await self.client.close()
+        await self.setup.client.close()
 
 
 def policy_model(act: Callable[[], FunctionCall | str]) -> ScriptedModel:
@@ -177,8 +181,7 @@ def player_of(arm: Arm, setup: Setup) -> Player:
                 depth=arm,
                 bounds=Bounds(cycles=setup.most_calls + 10, impasses=setup.impasses),
             ),
-            setup.client,
-            setup.seconds,
+            setup,
         )
     heard = setup.context() if arm == "guarded" else None
     workbench: Workbench = setup.workbench
@@ -191,21 +194,9 @@ def player_of(arm: Arm, setup: Setup) -> Player:
         system_message=setup.system_message,
         max_tool_iterations=setup.most_calls,
     )
-    return Player(agent, setup.client, setup.seconds, heard)
+    return Player(agent, setup, heard)
 
 
 def _answer(result: TaskResult) -> str:
     to_text = getattr(result.messages[-1], "to_text", None) if result.messages else None
     return str(to_text()) if to_text is not None else ""
-
-
-@dataclass(slots=True)
-class Stopwatch:
-    """Seconds since it was made."""
-
-    began: float = field(default_factory=time.monotonic)
-
-    @property
-    def seconds(self) -> float:
-        """So far."""
-        return round(time.monotonic() - self.began, 3)

@@ -27,13 +27,11 @@ from case_study.bench.arms import (
     EnvironmentWorkbench,
     Executed,
     Setup,
-    Stopwatch,
     player_of,
     tool_schema,
 )
-from case_study.bench.inventing import INVENTIONS, Docs, InventingPolicy, Missing
 from case_study.bench.protocol import Arm, Case, CaseResult, needs, rules_among
-from case_study.bench.scripts import Step, client_of
+from case_study.bench.scripts import INVENTIONS, Docs, InventingPolicy, Missing, Step, client_of
 from coag.cycle import only_trusted
 from coag.errors import ConfigurationError
 from coag.schema import Constraint
@@ -242,7 +240,6 @@ class Bfcl:
 
     async def run(self, case: Case, arm: Arm, policy: str, seed: int) -> CaseResult:
         """Holds one conversation."""
-        watch = Stopwatch()
         row = _rows(case.suite)[case.id]
         conversation = Conversation(row)
         workbench = EnvironmentWorkbench([], conversation.run)
@@ -269,10 +266,7 @@ class Bfcl:
             seed,
             kind=acting.kind if acting else "",
             metrics=_measured(conversation, case.suite, says),
-            calls=len(workbench.executed),
-            tokens=player.tokens,
-            seconds=watch.seconds,
-            problem="; ".join(player.problems),
+            **player.spent(),
         )
 
 

@@ -81,17 +81,16 @@ def as_json(
                 for name in benchmark.metrics
                 if (found := reliability(of_arm(results, arm), name))
             },
-            "suites": {
-                suite: figures(
-                    [one for one in of_arm(results, arm) if one.suite == suite], benchmark.metrics
-                )
-                for suite in dict.fromkeys(one.suite for one in results)
-            },
-            "kinds": {
-                kind: figures(
-                    [one for one in of_arm(results, arm) if one.kind == kind], benchmark.metrics
-                )
-                for kind in dict.fromkeys(one.kind for one in results if one.kind)
+            **{
+                f"{part}s": {
+                    name: figures(
+                        [one for one in of_arm(results, arm) if getattr(one, part) == name],
+                        benchmark.metrics,
+                    )
+                    for name in dict.fromkeys(getattr(one, part) for one in results)
+                    if name
+                }
+                for part in ("suite", "kind")
             },
         }
         for arm in arms

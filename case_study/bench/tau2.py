@@ -20,7 +20,6 @@ from case_study.bench.arms import (
     EnvironmentWorkbench,
     Executed,
     Setup,
-    Stopwatch,
     player_of,
     tool_schema,
 )
@@ -361,7 +360,6 @@ class Tau2:
 
     async def run(self, case: Case, arm: Arm, policy: str, seed: int) -> CaseResult:
         """Works on one ticket."""
-        watch = Stopwatch()
         task = _tasks(_SPLITS[case.suite])[case.id.partition(" ")[2]]
         ticket = Ticketed(task)
         workbench = EnvironmentWorkbench(_schemas(), ticket.run)
@@ -385,10 +383,7 @@ class Tau2:
             policy,
             seed,
             metrics=ticket.judged(),
-            calls=len(workbench.executed),
-            tokens=player.tokens,
-            seconds=watch.seconds,
-            problem="; ".join(player.problems),
+            **player.spent(),
         )
 
 

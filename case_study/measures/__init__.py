@@ -5,15 +5,18 @@ measured against the world as it was. The measures of a trace alone are `coag.ev
 those that need the world, and the result of a case. docs/measures.md defines each.
 """
 
-from .result import CaseResult, EpisodeRecord, recollection_of, result_of
 from .statements import Statements, belief_error_of, stated_batteries
 from .steps import Steps
 from .tally import (
     MEASURES,
+    CaseResult,
     Episode,
+    EpisodeRecord,
     Tally,
     measures_of,
     measures_table,
+    recollection_of,
+    result_of,
     tally_of,
     vacuum_episode,
 )

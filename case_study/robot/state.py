@@ -340,12 +340,8 @@ def _plainly(state: VacuumState, here: Cell, remembered: Mapping[Cell, str]) -> 
     lines = [f"You are at {here}. {_underfoot(state, here)} Battery {state.battery}."]
     if state.stranded:
         lines.append("The battery is empty: the robot is stranded.")
-    if state.bump is not None:
-        where = f"cell {state.bump}, {_way(here, state.bump)},"
-        lines.append(f"Your latest move failed: {where} is blocked.")
-    if state.forbidden:
-        lines.append(f"Cleaning is forbidden there, leave it as it is: {listed(state.forbidden)}.")
-    return [*lines, _charger(state, here), _dirt(state, here), _moves(state, here, remembered)]
+    *news, dirt = _news(state, here, remembered)
+    return [*lines, *news, _charger(state, here), dirt, _moves(state, here, remembered)]
 
 
 def _underfoot(state: VacuumState, here: Cell) -> str:

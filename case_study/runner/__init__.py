@@ -21,8 +21,7 @@ from .building import build_agent, build_plain_agent
 from .case import Progress, play_case, run_case
 from .folder import BrokenOffError, CaseFolder, memory_of, records_of, resumable
 from .request import AGENTS, Between, CaseRequest, Place, checked, model_spec
-from .showing import Showing, report_of
-from .worlds import CONTROL_TOKEN
+from .worlds import CONTROL_TOKEN, Showing, report_of
 
 __all__ = [
     "run_case",

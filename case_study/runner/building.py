@@ -51,8 +51,7 @@ from vacuum_world.world import Reading, WorldState, join, manuals, sense
 
 from .folder import NAME, Remembering, remembering
 from .request import CaseRequest, model_spec, sampled_by
-from .showing import PATIENCE
-from .worlds import ROBOT, Opening, World, open_world
+from .worlds import PATIENCE, ROBOT, Opening, World, open_world
 
 _NOWHERE = "http://127.0.0.1:9"
 """An address at which no world is served."""
@@ -237,9 +236,7 @@ async def open_player(episode: OpenEpisode) -> Player:
     contender = request.contender
     if contender.kind == "coag":
         agent, model = await _coag(episode)
-        watcher = world.watcher()
-        saw = None if watcher is None else watcher.saw
-        return CoagPlayer(agent, request.delivered_by, lambda: used_tokens(model), saw)
+        return CoagPlayer(agent, request.delivered_by, lambda: used_tokens(model), world.watch())
     parts = await episode.parts()
     model = episode.model() if contender.asks_model else None
     return build_player(
@@ -250,9 +247,7 @@ async def open_player(episode: OpenEpisode) -> Player:
 async def resumed_player(request: CaseRequest, run: Path, world: World) -> Player:
     """The CoAG agent of an interrupted run, as it was then."""
     agent = await CoagAgent.resume(run)
-    watcher = world.watcher()
-    saw = None if watcher is None else watcher.saw
-    return CoagPlayer(agent, request.delivered_by, on_event=saw)
+    return CoagPlayer(agent, request.delivered_by, on_event=world.watch())
 
 
 async def _coag(

@@ -28,8 +28,7 @@ from vacuum_world.world import Cell, WorldState
 from .building import OpenEpisode, first_reading, open_player, resumed_player, world_at_hand
 from .folder import CaseFolder, Remembering, lay_out, needed_memory, records_of, remembering
 from .request import CaseRequest
-from .showing import Showing
-from .worlds import Opening, open_world
+from .worlds import Opening, Showing, open_world
 
 STRANDED_TURNS = 2
 """Times that an agent perceives that it is stranded before its episode ends."""

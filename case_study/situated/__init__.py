@@ -9,9 +9,14 @@ it exceeds 5.
 `water_hammer_truth` and `even_odd_truth` say what really happened in it.
 """
 
-from .comparing import DemonstratorTable, compare_agents
 from .even_odd import EVEN_GOAL, ODD_GOAL, SharedCounter, even_odd_truth, make_even_odd
-from .running import DEMONSTRATORS, DemonstratorResult, run_demonstrator
+from .running import (
+    DEMONSTRATORS,
+    DemonstratorResult,
+    DemonstratorTable,
+    compare_agents,
+    run_demonstrator,
+)
 from .truth import GroundTruth
 from .water_hammer import WATER_HAMMER_GOAL, make_water_hammer, water_hammer_truth
 

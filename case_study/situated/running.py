@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
+from itertools import product
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from autogen_core.models import ChatCompletionClient
 
+from case_study.pages import markdown_table
 from coag.errors import ConfigurationError
+from coag.evals import PairedComparison, compare
 from coag.models import open_model
 from coag.schema import Value
 from coag.situated import Workspace, serve_http
 
-from .agents import Player, play
+from .agents import AGENTS, Player, play
 from .even_odd import EVEN_GOAL, ODD_GOAL, Parity, even_odd_truth, make_even_odd
 from .minds import MINDS, Decide, count_in_turn, operate_plant, scripted_mind
 from .truth import GroundTruth
@@ -84,7 +88,7 @@ async def run_demonstrator(
     Raises:
         ConfigurationError: There is no such demonstrator, agent, mind or model.
     """
-    scripted = model.startswith("scripted:")
+    scripted = _is_scripted(model)
     speed = speed or (SCRIPTED_SPEED if scripted else 1.0)
     workspace, truth = _made(demonstrator, seed, speed)
     started = time.monotonic()
@@ -150,7 +154,7 @@ def _made(demonstrator: str, seed: int, speed: float) -> tuple[Workspace, partia
 def _players(demonstrator: str, model: str) -> list[tuple[str, str, Decide]]:
     """The agents of a demonstrator: name, goal, and the scripted mind."""
     mind = model.removeprefix("scripted:")
-    if model.startswith("scripted:") and mind not in MINDS:
+    if _is_scripted(model) and mind not in MINDS:
         raise ConfigurationError(
             f"There is no scripted mind {mind!r} for {demonstrator}. There are: {', '.join(MINDS)}."
         )
@@ -164,7 +168,91 @@ def _players(demonstrator: str, model: str) -> list[tuple[str, str, Decide]]:
     ]
 
 
+def _is_scripted(model: str) -> bool:
+    return model.startswith("scripted:")
+
+
 def _opened(model: str, decide: Decide, speed: float) -> ChatCompletionClient:
-    if model.startswith("scripted:"):
+    if _is_scripted(model):
         return scripted_mind(decide, seconds=1.0 / speed)
     return open_model(model)
+
+
+# ---- the three agents side by side: paired over seeds, with intervals ----
+
+MEASURES = (
+    "success",
+    "lockouts",
+    "wrong_increments",
+    "model_calls",
+    "calls_while_blocked",
+    "tokens",
+    "seconds",
+)
+REFERENCE = "polling"
+
+
+class DemonstratorTable(Value):
+    """What the runs of one demonstrator and model show."""
+
+    demonstrator: str
+    model: str
+    scripted: bool
+    results: tuple[DemonstratorResult, ...]
+
+    def against_polling(self, agent: str, measure: str) -> PairedComparison:
+        """An agent's runs against the polling one's with the same seeds."""
+        return compare(self._values(REFERENCE, measure), self._values(agent, measure))
+
+    def _values(self, agent: str, measure: str) -> dict[int, float]:
+        return {
+            one.seed: float(getattr(one, measure)) for one in self.results if one.agent == agent
+        }
+
+    def markdown(self) -> str:
+        """The table: means, and differences to the polling agent with their 95 % intervals."""
+        agents = [one for one in AGENTS if self._values(one, "seconds")]
+        runs = max(len(self._values(one, "seconds")) for one in agents)
+        source = "a scripted mind" if self.scripted else "a language model"
+        rows = [
+            [measure.replace("_", " "), *(self._cell(agent, measure) for agent in agents)]
+            for measure in MEASURES
+        ]
+        table = markdown_table(["measure", *agents], rows, "l" + "r" * len(agents))
+        head = f"`{self.demonstrator}`, `{self.model}` ({source}), {runs} runs of each agent."
+        return f"{head}\n\n{table}"
+
+    def _cell(self, agent: str, measure: str) -> str:
+        text = f"{fmean(self._values(agent, measure).values()):,.2f}"
+        compared = self.against_polling(agent, measure)
+        if agent == REFERENCE or compared.interval is None:
+            return text
+        return f"{text} ({compared.interval.low:+,.2f} to {compared.interval.high:+,.2f})"
+
+
+async def compare_agents(
+    model: str,
+    seeds: Iterable[int],
+    *,
+    demonstrators: Sequence[str] = DEMONSTRATORS,
+    speed: float | None = None,
+    done: Callable[[DemonstratorResult], None] = lambda result: None,
+) -> tuple[DemonstratorTable, ...]:
+    """Runs every agent on every demonstrator with every seed, one after the other."""
+    tables: list[DemonstratorTable] = []
+    numbers = list(seeds)
+    for demonstrator in demonstrators:
+        results: list[DemonstratorResult] = []
+        for seed, agent in product(numbers, AGENTS):
+            result = await run_demonstrator(demonstrator, agent, model, seed=seed, speed=speed)
+            done(result)
+            results.append(result)
+        tables.append(
+            DemonstratorTable(
+                demonstrator=demonstrator,
+                model=model,
+                scripted=_is_scripted(model),
+                results=tuple(results),
+            )
+        )
+    return tuple(tables)

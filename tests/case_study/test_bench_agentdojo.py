@@ -10,7 +10,7 @@ import pytest
 from autogen_core.tools import ToolSchema
 
 from case_study.bench import ARMS, open_benchmark, play, tool_schema
-from case_study.bench.rules import RULES
+from case_study.bench.agentdojo import RULES
 from coag import no_foreign_orders, only_trusted
 from coag.errors import ConfigurationError, UnknownNameError
 
