@@ -26,12 +26,13 @@ from statistics import median, quantiles
 from typing import Any
 
 from autogen_core import EVENT_LOGGER_NAME
-from autogen_core.models import CreateResult, LLMMessage
-from overhead import TASK, InstantModel
+from autogen_core.models import CreateResult
+from overhead import TASK, InstantModel, count_stone
 
 from benchmarks._machine import machine
 from coag import CoagAgent
 from coag.agent import runs as _runs  # nothing of the agent is replaced but where its records go
+from coag.models import ModelRequest
 from coag.proof import diagnose, verify
 from coag.schema import TraceRecord
 from coag.tracing import MemoryTrace, RunFolder, open_trace, read_lines, read_trace
@@ -72,17 +73,12 @@ class SlowModel(InstantModel):
         super().__init__()
         self._seconds = seconds
 
-    async def create(self, messages: Sequence[LLMMessage], **arguments: Any) -> CreateResult:  # pyright: ignore[reportIncompatibleMethodOverride] - passed on as they are
+    async def answer(self, request: ModelRequest) -> CreateResult:
         """The same answer, later."""
         if self._seconds:
             await asyncio.sleep(self._seconds)
         self.sent.clear()
-        return await super().create(messages, **arguments)
-
-
-async def count_stone(number: int) -> str:
-    """Counts one stone."""
-    return f"Stone {number} is counted."
+        return await super().answer(request)
 
 
 def make_agent(logs: Path | None, seconds: float, depth: str) -> CoagAgent:

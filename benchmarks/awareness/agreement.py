@@ -41,6 +41,8 @@ from coag.errors import CoagError
 from coag.models import ModelSpec, StructuredModel
 from coag.schema import Value, estimate_tokens, folded
 
+from .talk import grid
+
 # ---- How far two readings of a dialogue agree ----
 
 
@@ -231,13 +233,13 @@ def _per_turn(comparison: Comparison) -> str:
         values = (turn.topics, turn.sentiment, turn.goals, turn.references, turn.score)
         rows.append((str(number), *(f"{value:.2f}" for value in values)))
     rows.append(("overall", "", "", "", "", f"{comparison.overall:.2f}"))
-    return _grid(rows)
+    return grid(rows)
 
 
 def _noticed(comparison: Comparison) -> str:
     rows = [("noticed in turns", comparison.one, comparison.other)]
     rows += [(one.what, _listed(one.one), _listed(one.other)) for one in comparison.noticed]
-    return _grid(rows)
+    return grid(rows)
 
 
 def _final(comparison: Comparison) -> str:
@@ -246,19 +248,11 @@ def _final(comparison: Comparison) -> str:
     for name, mine in comparison.one_state.model_dump().items():
         yours = other[name]
         rows.append((name.replace("_", " "), str(mine), str(yours), f"{mine - yours:+d}"))
-    return _grid(rows)
+    return grid(rows)
 
 
 def _listed(turns: Sequence[int]) -> str:
     return ", ".join(map(str, turns)) or "-"
-
-
-def _grid(rows: Sequence[_Row]) -> str:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return "\n".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        for row in rows
-    )
 
 
 # ---- The command line: measures agreement and prints it ----

@@ -31,6 +31,8 @@ from coag.awareness.adapters import (
 )
 from coag.schema import SteppingClock, estimate_tokens
 
+from .talk import grid
+
 # ---- The scenarios ----
 
 CONVERSATION_RESTORED = (
@@ -316,7 +318,7 @@ def report() -> tuple[str, bool]:
     parts = [_section(table) for table in made]
     other = restored_table(CONVERSATION)
     parts.append(
-        f"{other.title}, of the turns of table 5\n{_grid(_beside(other))}\n"
+        f"{other.title}, of the turns of table 5\n{grid(_beside(other))}\n"
         "The two scenarios cannot both be what the paper ran: see docs/awareness.md."
     )
     parts.append(_sizes())
@@ -326,7 +328,7 @@ def report() -> tuple[str, bool]:
 
 def _section(table: Table) -> str:
     verdict = "every cell agrees" if table.agrees else "DIFFERS from the paper"
-    return f"{table.title}: {verdict}\n{_grid(_beside(table))}"
+    return f"{table.title}: {verdict}\n{grid(_beside(table))}"
 
 
 def _beside(table: Table) -> list[Row]:
@@ -335,14 +337,6 @@ def _beside(table: Table) -> list[Row]:
     for ours, paper in zip(table.ours, table.paper, strict=True):
         rows += [("ours", *ours), ("paper", *paper)]
     return rows
-
-
-def _grid(rows: Sequence[Row]) -> str:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return "\n".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        for row in rows
-    )
 
 
 def _sizes() -> str:

@@ -63,3 +63,12 @@ def timed(work: Callable[[], object]) -> tuple[float, float]:
 def medians(taken: Sequence[tuple[float, float]]) -> Row:
     """The medians of both."""
     return {"cpu": median(one[0] for one in taken), "wall": median(one[1] for one in taken)}
+
+
+def grid(rows: Sequence[tuple[str, ...]]) -> str:
+    """Rows of text with their columns one below the other."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    )

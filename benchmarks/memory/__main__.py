@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import argparse
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ._contenders import chosen, finders, keepers
@@ -31,6 +31,18 @@ from ._sleeping import measure_sleep
 from ._stream import measure_stream
 from ._two_hops import measure_two_hops
 
+_COMMANDS: Mapping[str, tuple[str, Mapping[str, int]]] = {
+    "locomo": ("recall of evidence", {}),
+    "scale": ("speed and size", {"records": 10_000, "queries": 200, "seed": 0}),
+    "stream": ("a changing world", {"facts": 10_000, "questions": 1_000, "seed": 0}),
+    "two-hops": ("questions that need two facts", {"persons": 200, "questions": 200, "seed": 0}),
+    "dynamics": ("what dynamics cost", {"records": 10_000, "queries": 200, "seed": 0}),
+    "sleep": ("rate and memory of a sleep", {"records": 100_000, "seed": 0}),
+    "life": ("a simulated year", {"lives": 20, "days": 365, "first": 0, "processes": 1}),
+    "outdated": ("which notes replace others", {}),
+}
+"""What each measures, and its numbers where they are not given."""
+
 
 def parse(words: Sequence[str] | None = None) -> argparse.Namespace:
     """The command line."""
@@ -41,41 +53,22 @@ def parse(words: Sequence[str] | None = None) -> argparse.Namespace:
     common.add_argument("--only", nargs="*", default=[""], help="contenders with such a word")
     common.add_argument("--json", action="store_true", help="one JSON object")
     common.add_argument("--embedder", help="package.module:callable; wordllama unless given")
-    locomo = commands.add_parser("locomo", parents=[common], help="recall of evidence")
-    locomo.add_argument("--data", type=Path, required=True, help="a file in LoCoMo's format")
-    locomo.add_argument("--conversation", nargs="*", help="only these, by their sample_id")
-    scale = commands.add_parser("scale", parents=[common], help="speed and size")
-    scale.add_argument("--records", type=int, default=10_000)
-    scale.add_argument("--queries", type=int, default=200)
-    scale.add_argument("--seed", type=int, default=0)
-    stream = commands.add_parser("stream", parents=[common], help="a changing world")
-    stream.add_argument("--facts", type=int, default=10_000)
-    stream.add_argument("--questions", type=int, default=1_000)
-    stream.add_argument("--seed", type=int, default=0)
-    hops = commands.add_parser("two-hops", parents=[common], help="questions that need two facts")
-    hops.add_argument("--persons", type=int, default=200)
-    hops.add_argument("--questions", type=int, default=200)
-    hops.add_argument("--seed", type=int, default=0)
-    cost = commands.add_parser("dynamics", parents=[common], help="what dynamics cost")
-    cost.add_argument("--records", type=int, default=10_000)
-    cost.add_argument("--queries", type=int, default=200)
-    cost.add_argument("--seed", type=int, default=0)
-    cost.add_argument("--disk", action="store_true", help="in a Chroma folder, not in RAM")
-    slept = commands.add_parser("sleep", parents=[common], help="rate and memory of a sleep")
-    slept.add_argument("--records", type=int, default=100_000)
-    slept.add_argument("--preset", default="companion")
-    slept.add_argument("--seed", type=int, default=0)
-    life = commands.add_parser("life", parents=[common], help="a simulated year of an agent")
-    life.add_argument("--lives", type=int, default=20)
-    life.add_argument("--days", type=int, default=365)
-    life.add_argument("--first", type=int, default=0, help="the seed of the first life")
-    life.add_argument("--processes", type=int, default=1)
-    life.add_argument("--held-out", action="store_true", help="told in other words")
-    commands.add_parser("outdated", parents=[common], help="which notes replace others")
+    made = {
+        name: commands.add_parser(name, parents=[common], help=text)
+        for name, (text, _) in _COMMANDS.items()
+    }
+    for name, (_, numbers) in _COMMANDS.items():
+        for option, usual in numbers.items():
+            made[name].add_argument(f"--{option}", type=int, default=usual)
+    made["locomo"].add_argument("--data", type=Path, required=True, help="in LoCoMo's format")
+    made["locomo"].add_argument("--conversation", nargs="*", help="only these, by their sample_id")
+    made["dynamics"].add_argument("--disk", action="store_true", help="in a Chroma folder")
+    made["sleep"].add_argument("--preset", default="companion")
+    made["life"].add_argument("--held-out", action="store_true", help="told in other words")
     asked = parser.parse_args(words)
-    numbers = ("records", "queries", "facts", "questions", "persons", "lives", "days", "processes")
-    if any(getattr(asked, name, 1) < 1 for name in numbers):
-        parser.error(f"{', '.join(numbers)} must be at least 1")
+    least = {**_COMMANDS[asked.command][1], "seed": 0, "first": 0}
+    for option in (name for name, usual in least.items() if usual and getattr(asked, name) < 1):
+        parser.error(f"--{option} must be at least 1, got {getattr(asked, option)}")
     return asked
 
 

@@ -11,7 +11,7 @@ from ._contenders import (
     window,
 )
 from ._measured import Spread, long_conversations, memory_of
-from ._model import InstantModel
+from ._model import InstantModel, count_stone
 from ._planned import PlannedModel
 from ._turns import NAMES, PLAIN, SITUATIONS, Crowd, Runner, Situation, crowd, make_agent
 
@@ -24,6 +24,7 @@ __all__ = [
     "Situation",
     "Spread",
     "contenders",
+    "count_stone",
     "crowd",
     "long_conversations",
     "make_agent",

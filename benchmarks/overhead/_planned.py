@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator
 from typing import Any
 
-from autogen_core.models import CreateResult, LLMMessage
+from autogen_core.models import CreateResult
+
+from coag.models import ModelRequest
 
 from ._model import InstantModel
 
@@ -45,23 +47,20 @@ class PlannedModel(InstantModel):
         self._calls = calls
         self._latency = latency
 
-    async def create(self, messages: Sequence[LLMMessage], **arguments: Any) -> CreateResult:
+    async def answer(self, request: ModelRequest) -> CreateResult:
         """The standing answer of the wanted form."""
         if self._latency:
             await asyncio.sleep(self._latency)
         if self._calls:
-            result = await super().create(messages, **arguments)
+            result = await super().answer(request)
             self.sent.clear()
             return result
-        form = arguments.get("json_output")
-        text = _IN_TEXT[form.__name__] if isinstance(form, type) else TEXT
+        text = TEXT if request.expected is None else _IN_TEXT[request.expected]
         return CreateResult(finish_reason="stop", content=text, usage=self._usage, cached=False)
 
-    async def create_stream(
-        self, messages: Sequence[LLMMessage], **arguments: Any
-    ) -> AsyncGenerator[str | CreateResult, None]:
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[str | CreateResult, None]:
         """The same; a text comes in pieces first."""
-        result = await self.create(messages, **arguments)
+        result = await self.answer(request)
         if isinstance(result.content, str):
             size = -(-len(result.content) // CHUNKS)
             for start in range(0, len(result.content), size):

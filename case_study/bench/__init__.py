@@ -13,14 +13,13 @@ from collections.abc import Callable, Mapping
 from case_study.bench.arms import (
     EnvironmentWorkbench,
     Executed,
-    Player,
     Setup,
     player_of,
     policy_model,
     tool_schema,
 )
 from case_study.bench.protocol import ARMS, Arm, Benchmark, Case, CaseResult, needs
-from case_study.bench.report import as_json, as_markdown, comparisons, figures
+from case_study.bench.report import as_json, as_markdown
 from case_study.bench.running import chosen, play, results_of
 from coag.errors import UnknownNameError
 from coag.schema import from_import_name
@@ -50,18 +49,14 @@ __all__ = [
     "ARMS",
     "BENCHMARKS",
     "Arm",
-    "Benchmark",
     "Case",
     "CaseResult",
     "EnvironmentWorkbench",
     "Executed",
-    "Player",
     "Setup",
     "as_json",
     "as_markdown",
     "chosen",
-    "comparisons",
-    "figures",
     "needs",
     "open_benchmark",
     "play",

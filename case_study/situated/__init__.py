@@ -9,26 +9,18 @@ it exceeds 5.
 `water_hammer_truth` and `even_odd_truth` say what really happened in it.
 """
 
-from .even_odd import EVEN_GOAL, ODD_GOAL, SharedCounter, even_odd_truth, make_even_odd
+from .even_odd import even_odd_truth, make_even_odd
 from .running import (
     DEMONSTRATORS,
-    DemonstratorResult,
     DemonstratorTable,
     compare_agents,
     run_demonstrator,
 )
-from .truth import GroundTruth
-from .water_hammer import WATER_HAMMER_GOAL, make_water_hammer, water_hammer_truth
+from .water_hammer import make_water_hammer, water_hammer_truth
 
 __all__ = [
     "DEMONSTRATORS",
-    "DemonstratorResult",
     "DemonstratorTable",
-    "EVEN_GOAL",
-    "GroundTruth",
-    "ODD_GOAL",
-    "SharedCounter",
-    "WATER_HAMMER_GOAL",
     "compare_agents",
     "even_odd_truth",
     "make_even_odd",

@@ -9,7 +9,7 @@ could come below 0.05. `compare` puts all of it into one value.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import count
 from math import asin, ceil, comb, isfinite, isnan, sqrt
 from statistics import NormalDist, fmean, stdev
@@ -495,51 +495,60 @@ def with_holm(table: Mapping[LabelT, PairedComparison]) -> dict[LabelT, PairedCo
 def _of_rates(pairs: Sequence[tuple[bool, bool]], unpaired: int) -> PairedComparison:
     paired, n = mcnemar(pairs), len(pairs)
     first, second = fmean(a for a, _ in pairs), fmean(b for _, b in pairs)
-    interval = rate_difference(paired)
-    enough = n >= FEWEST_PAIRS
-    needed = needed_pairs_for_rates(paired.first_only / n, paired.second_only / n)
-    open_question = interval.includes_zero or not enough
-    return PairedComparison(
+    return _compared(
+        pairs,
+        unpaired,
         kind="rate",
-        pairs=n,
-        unpaired=unpaired,
-        reference=first,
-        other=second,
         difference=second - first,
-        interval=interval,
-        higher=paired.second_only,
-        lower=paired.first_only,
+        interval=rate_difference(paired),
         test="exact McNemar",
-        p=paired.p if enough else None,
+        p=paired.p,
         effect=cohens_h(first, second),
         effect_name="Cohen's h",
-        needed_n=needed if open_question else None,
-        why=_why(n, open_question and needed is None),
+        needed=lambda: needed_pairs_for_rates(paired.first_only / n, paired.second_only / n),
     )
 
 
 def _of_numbers(pairs: Sequence[tuple[float, float]], unpaired: int, seed: int) -> PairedComparison:
-    differences, n = [b - a for a, b in pairs], len(pairs)
-    enough = n >= FEWEST_PAIRS
-    interval = paired_bootstrap(differences, seed) if enough else None
-    open_question = interval is None or interval.includes_zero
-    needed = needed_n(differences) if open_question else None
-    return PairedComparison(
+    differences, enough = [b - a for a, b in pairs], len(pairs) >= FEWEST_PAIRS
+    return _compared(
+        pairs,
+        unpaired,
         kind="number",
+        difference=fmean(differences) if pairs else None,
+        interval=paired_bootstrap(differences, seed) if enough else None,
+        test="sign-flip permutation",
+        p=sign_flip(differences, seed) if enough else 1.0,
+        effect=paired_d(differences),
+        effect_name="paired d",
+        needed=lambda: needed_n(differences),
+    )
+
+
+def _compared(
+    pairs: Sequence[tuple[float, float]],
+    unpaired: int,
+    *,
+    interval: Interval | None,
+    p: float,
+    needed: Callable[[], int | None],
+    **found: Any,
+) -> PairedComparison:
+    n, enough = len(pairs), len(pairs) >= FEWEST_PAIRS
+    is_open = interval is None or interval.includes_zero or not enough
+    needed_pairs = needed() if is_open else None
+    return PairedComparison(
         pairs=n,
         unpaired=unpaired,
         reference=fmean(a for a, _ in pairs) if pairs else None,
         other=fmean(b for _, b in pairs) if pairs else None,
-        difference=fmean(differences) if pairs else None,
         interval=interval,
-        higher=sum(value > 0 for value in differences),
-        lower=sum(value < 0 for value in differences),
-        test="sign-flip permutation",
-        p=sign_flip(differences, seed) if enough else None,
-        effect=paired_d(differences),
-        effect_name="paired d",
-        needed_n=needed,
-        why=_why(n, open_question and needed is None),
+        higher=sum(b > a for a, b in pairs),
+        lower=sum(b < a for a, b in pairs),
+        p=p if enough else None,
+        needed_n=needed_pairs,
+        why=_why(n, is_open and needed_pairs is None),
+        **found,
     )
 
 

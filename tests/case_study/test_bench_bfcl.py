@@ -17,8 +17,7 @@ from case_study.bench.bfcl import (
     missing_turns,
     step_of,
 )
-from case_study.bench.scripts import INVENTIONS, InventingPolicy, Missing
-from case_study.bench.scripts import Step
+from case_study.bench.scripts import INVENTIONS, InventingPolicy, Missing, Step
 from coag.errors import ConfigurationError, UnknownNameError
 
 DOCS: dict[str, dict[str, Any]] = {
