@@ -8,6 +8,8 @@ export ANONYMIZED_TELEMETRY := False
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 export PYTHONUTF8 := 1
+# Tests start hundreds of interpreters: without cached bytecode each would compile every module anew.
+export PYTHONDONTWRITEBYTECODE :=
 
 # A stamp is named after the contents it was made from, so that it is right after a branch
 # switch too, where times of files say nothing.
