@@ -257,10 +257,7 @@ def with_goal(graph: GoalGraph, goal: Goal, others: Iterable[Goal] = ()) -> Goal
     """The graph with a goal again, and with those of the others that it serves or waits for.
 
     A goal that is there already stays as it is. References to goals that are neither there nor
-    among the others are removed.
-
-    Raises:
-        AwarenessError: A goal would serve itself or wait for itself.
+    among the others are removed. A goal that would serve itself or wait for itself is an error.
     """
     by_id = {one.id: one for one in graph.goals}
     if goal.id in by_id:
@@ -338,11 +335,7 @@ class RecordArchive:
         return one
 
     async def put(self, items: Sequence[ArchivedItem]) -> None:
-        """See `Archive.put`.
-
-        Raises:
-            RecordStoreError: The store cannot be reached.
-        """
+        """See `Archive.put`."""
         if not items:
             return
         now = self._clock.now()
@@ -354,12 +347,7 @@ class RecordArchive:
             await self._store.update(later)
 
     async def find(self, text: str, k: int, kind: ItemKind | None = None) -> Sequence[FoundItem]:
-        """See `Archive.find`.
-
-        Raises:
-            AwarenessError: A record has been changed, so that it is no item any more.
-            RecordStoreError: The store cannot be reached.
-        """
+        """See `Archive.find`; an `AwarenessError` names a record that is no item any more."""
         if not text.strip() or k < 1:
             return ()
         names = {*all_forms(text), folded(text)}

@@ -172,13 +172,9 @@ class DynamicsSettings(Value):
 
 
 def base_level(mentions: int, first_age: float, last_age: float, decay: float) -> float:
-    """Base-level activation of something with so many mentions.
+    """Base-level activation of something with so many mentions, at least one.
 
-    Args:
-        mentions: How many, at least one.
-        first_age: Steps since the first mention, 1 for the present step.
-        last_age: Steps since the last mention, 1 for the present step.
-        decay: The exponent d, between 0 and 1.
+    An age is in steps, 1 for the present step; the decay is the exponent d, between 0 and 1.
     """
     recent, before = last_age**-decay, mentions - 1
     if before < 1 or first_age <= last_age:
@@ -394,12 +390,8 @@ def decayed(
 ) -> Decayed:
     """The state without what faded: goals first, then what nothing names any more.
 
-    Pure. What the program declared, the protocol and the scan patterns stay as they are.
-
-    Args:
-        state: The state.
-        settings: Thresholds and bounds.
-        staying: Ids of goals that stay in any case, e.g. the one that is being pursued.
+    Pure. What the program declared, the protocol and the scan patterns stay as they are, and so do
+    the goals whose ids are in `staying`, e.g. the one that is being pursued.
     """
     salient = [
         text
@@ -474,15 +466,9 @@ def decayed_world(
     """The world without what faded.
 
     An entity leaves whose activation is under the threshold, or that is over the bound, unless a
-    held text names it, or a fresh relationship leads to it from one that stays. A relationship
-    leaves with one of its ends, or, where no end is an entity, when it is stale.
-
-    Args:
-        world: The world.
-        step: The present step.
-        settings: Threshold and bounds.
-        held: Texts; what they name stays.
-        salient: Texts; what they name fades more slowly.
+    held text names it, or a fresh relationship leads to it from one that stays. What a salient text
+    names fades more slowly. A relationship leaves with one of its ends, or, where no end is an
+    entity, when it is stale.
     """
     world = bounded_world(world, settings.most_relationships, settings.most_beliefs)
     edges, since = world.relationships, _fresh_since(step, settings)

@@ -175,11 +175,8 @@ class SharedWorld:
         """An engine's state one step later, with an observation that all engines are to see.
 
         Entities, relationships, assumptions and unknowns go to the shared world; goals,
-        trajectory, self and attention are the engine's own.
-
-        Raises:
-            AwarenessError: The observation names what does not exist, or others were faster each
-                time. The shared world is as the others left it.
+        trajectory, self and attention are the engine's own. Where the observation names what does
+        not exist, or others were faster each time, the shared world is as the others left it.
         """
         result = state
 
@@ -262,17 +259,12 @@ class _Engine:
     def observe(self, raw: Mapping[str, object]) -> Observation:
         """What the adapter reads in raw input; nothing changes.
 
-        Raises:
-            ObservationError: It breaks the schema, or has a type that the domain does not declare.
+        An `ObservationError` says where it breaks the schema, or has a type that is not declared.
         """
         return observed(self._adapter, raw, self.state)
 
     def inject(self, budget: int = BUDGET) -> str:
-        """The state as text for a prompt, of at most `budget` tokens.
-
-        Raises:
-            ValueError: The budget is negative.
-        """
+        """The state as text for a prompt, of at most `budget` tokens."""
         return injected(self._adapter, self.state, budget)
 
 
@@ -304,12 +296,7 @@ class AwarenessEngine(_Engine):
         return self._state
 
     def step(self, raw: Mapping[str, object], budget: int = BUDGET) -> str:
-        """Observe, update and inject, as algorithm 1 has it.
-
-        Raises:
-            AwarenessError: As `observe` and `update`; the state is as it was.
-            ValueError: The budget is negative; the state is as it was.
-        """
+        """Observe, update and inject, as algorithm 1 has it; what is raised changes nothing."""
         _check_budget(budget)
         self.update(self.observe(raw))
         return self.inject(budget)
@@ -339,11 +326,7 @@ class SharedEngine(AwarenessEngine):
         return joined(self._state, self._shared.current)
 
     def update(self, observation: Observation) -> AwarenessState:
-        """Applies an observation for all engines and returns the new state.
-
-        Raises:
-            AwarenessError: As `SharedWorld.update`; the own state is as it was.
-        """
+        """Applies an observation for all engines; raises as `SharedWorld.update`."""
         now = self._clock.now()
         self._state = self._shared.update(self._state, observation, now, resolver=self._resolver)
         return self._state
@@ -377,11 +360,7 @@ class DynamicEngine(_Engine):
         self._one_at_a_time = AsyncLock()
 
     def inject(self, budget: int = BUDGET) -> str:
-        """The state as text of at most `budget` tokens, goals by effective priority.
-
-        Raises:
-            ValueError: The budget is negative.
-        """
+        """The state as text of at most `budget` tokens, goals by effective priority."""
         return injected(self._adapter, weighed(self._state, self._dynamics.decay), budget)
 
     async def update(self, observation: Observation) -> AwarenessState:
@@ -404,13 +383,7 @@ class DynamicEngine(_Engine):
             return await self._advance(observation, before)
 
     async def step(self, raw: Mapping[str, object], budget: int = BUDGET) -> str:
-        """Observe, update and inject.
-
-        Raises:
-            AwarenessError: As `observe` and `update`; the state is as it was.
-            RecordStoreError: The archive cannot be reached; the state is as it was.
-            ValueError: The budget is negative; the state is as it was.
-        """
+        """Observe, update and inject; whatever is raised, the state is as it was."""
         _check_budget(budget)
         await self.take(raw)
         return self.inject(budget)

@@ -183,11 +183,7 @@ class GoalGraph(Value):
         return GoalDraft(self.goals).find(reference)
 
     def why_blocked(self, id: str) -> tuple[WaitsFor, ...]:
-        """What a goal waits for; empty if everything that it depends on is completed.
-
-        Raises:
-            GoalError: There is no such goal.
-        """
+        """What a goal waits for; empty if everything that it depends on is completed."""
         draft = GoalDraft(self.goals)
         return tuple(
             WaitsFor(goal=id, on=goal.id, description=goal.description, status=goal.status)
@@ -215,11 +211,9 @@ _LISTED = 10
 class GoalDraft:
     """The goals of a graph while they are changed, by the graph's rules; each is found by a key.
 
-    A change costs as much as it concerns goals, however many others there are. A draft that
-    refused a change must be discarded, since it contains the changes before that.
-
-    Args:
-        goals: Those of a graph.
+    A change costs as much as it concerns goals, however many others there are. Whatever would
+    break a rule, or names a goal that there is not, is a `GoalError`; the draft must then be
+    discarded, since it contains the changes before that.
     """
 
     def __init__(self, goals: tuple[Goal, ...] = ()) -> None:
@@ -238,11 +232,7 @@ class GoalDraft:
         return self._goals
 
     def get(self, id: str) -> Goal:
-        """The goal of this id.
-
-        Raises:
-            GoalError: There is none.
-        """
+        """The goal of this id."""
         goal = self._by_id.get(id)
         if goal is None:
             raise GoalError(f"There is no goal with the id {id!r}. {self._open_goals()}")
@@ -252,9 +242,6 @@ class GoalDraft:
         """The goal of this id or, ignoring case and spacing, description.
 
         Of several with one description an open one precedes a closed one, then the newest.
-
-        Raises:
-            GoalError: There is none.
         """
         goal = self._by_id.get(reference)
         if goal is not None:
@@ -282,11 +269,7 @@ class GoalDraft:
             ordinal += 1
 
     def spawn(self, goal: Goal) -> None:
-        """Adds a goal; if it is open, whether it is blocked follows from the graph.
-
-        Raises:
-            GoalError: Its id is taken, or its parent or something it depends on is unknown.
-        """
+        """Adds a goal; if it is open, whether it is blocked follows from the graph."""
         if goal.id in self._by_id:
             raise GoalError(
                 f"A goal with the id {goal.id!r} exists already: "
@@ -302,11 +285,7 @@ class GoalDraft:
                 self._waiting[on].append(goal.id)
 
     def change(self, id: str, step: int, **changes: object) -> None:
-        """Changes fields of a goal, then the statuses that follow from it.
-
-        Raises:
-            GoalError: There is no such goal.
-        """
+        """Changes fields of a goal, then the statuses that follow from it."""
         self._put(self.get(id).model_copy(update={**changes, "updated_step": step}))
         for one in (id, *self._dependents(id)):
             settled = self._by_id[one].settled(self._by_id)
@@ -314,11 +293,7 @@ class GoalDraft:
                 self._put(settled.model_copy(update={"updated_step": step}))
 
     def set_status(self, id: str, status: GoalStatus, step: int) -> None:
-        """Ends a goal, puts it off or takes it up again; what waits for it is freed or blocked.
-
-        Raises:
-            GoalError: There is no such goal, or it is to be blocked.
-        """
+        """Ends a goal, puts it off or takes it up again; what waits for it is freed or blocked."""
         if status is GoalStatus.BLOCKED:
             raise GoalError(
                 f"Goal {self.get(id).description!r} cannot be set to blocked: name what it waits "
@@ -328,20 +303,12 @@ class GoalDraft:
         self.change(id, step, status=status, closed_step=step if is_closed else None)
 
     def adopt(self, id: str, parent_id: str, step: int) -> None:
-        """Makes a goal serve another one.
-
-        Raises:
-            GoalError: One of them is unknown, or the parent serves the goal itself.
-        """
+        """Makes a goal serve another one."""
         self._refuse_circle(id, parent_id, "serve")
         self.change(id, step, parent_id=parent_id)
 
     def depend(self, id: str, on: str, step: int) -> None:
-        """Makes a goal wait for another one; it is blocked until that is completed.
-
-        Raises:
-            GoalError: One of them is unknown, or the other waits for this one.
-        """
+        """Makes a goal wait for another one; it is blocked until that is completed."""
         goal = self.get(id)
         if on in goal.depends_on:
             return

@@ -375,11 +375,7 @@ class Awareness:
         return saved if self._stored.restored else {**saved, "restored": False}
 
     def load_state(self, state: Mapping[str, Any]) -> None:
-        """Continues from what `save_state` gave; if it cannot, nothing changes.
-
-        Raises:
-            AwarenessError: It is no such state, or one of another domain or version.
-        """
+        """Continues from what `save_state` gave; an `AwarenessError` changes nothing."""
         loaded = of_domain(self._adapter, load_state(state.get("state", {})))
         try:
             status = ActivityStatus.model_validate(state.get("standing", {}))
@@ -411,11 +407,7 @@ class Awareness:
 
     @classmethod
     def from_arguments(cls, arguments: Mapping[str, Any]) -> Self:
-        """One made from what `to_arguments` gave.
-
-        Raises:
-            ConfigurationError: Something that it names does not exist any more.
-        """
+        """One made from what `to_arguments` gave."""
         return cls(**{name: _loaded(name, value) for name, value in arguments.items()})
 
     def _first_step(self) -> ActivityStep:

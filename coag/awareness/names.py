@@ -132,9 +132,7 @@ class NameForms(NamedTuple):
 def forms_of(name: str, generic: frozenset[str] = frozenset()) -> NameForms:
     """The forms of a name; no form but the core is ever empty.
 
-    Args:
-        name: The name; quotes around it and stops after it do not count.
-        generic: Words that say nothing of their own beside another.
+    Quotes around it and stops after it do not count; generic words say nothing beside another.
     """
     words = () if _is_literal(name) else words_of(name)
     if not words:
@@ -179,7 +177,6 @@ class _NameVectors:
         self._positions: list[int] = []
         self._names: list[str] = []
         self._rows: NDArray[np.float32] | None = None
-        self._filled = 0
         self._last: tuple[list[str], NDArray[np.float32]] | None = None
 
     def add(self, position: int, name: str) -> None:
@@ -205,22 +202,16 @@ class _NameVectors:
         return None
 
     def _fill(self) -> NDArray[np.float32]:
-        """The rows of all names; the room for them grows by doubling."""
+        """The rows of all names."""
         import numpy as np
 
-        total, new = len(self._names), self._names[self._filled :]
+        new = self._names if self._rows is None else self._names[len(self._rows) :]
         if new:
             # Most often the new name is the one that was just not found.
             made = self._last[1] if self._last and self._last[0] == new else self._units(new)
-            if self._rows is None or total > len(self._rows):
-                room = np.zeros((max(64, 2 * total), made.shape[1]), dtype=np.float32)
-                if self._rows is not None:
-                    room[: self._filled] = self._rows[: self._filled]
-                self._rows = room
-            self._rows[self._filled : total] = made
-            self._filled = total
+            self._rows = made if self._rows is None else np.concatenate((self._rows, made))
         assert self._rows is not None
-        return self._rows[:total]
+        return self._rows
 
     def _units(self, names: list[str]) -> NDArray[np.float32]:
         """Vectors of length 1; a zero vector stays zero."""

@@ -55,11 +55,7 @@ class ParsedValue(Value):
 
     @classmethod
     def parse(cls, raw: Mapping[str, object]) -> Self:
-        """The value that a mapping describes.
-
-        Raises:
-            ObservationError: It breaks the schema; the error names the place.
-        """
+        """The value that a mapping describes; an `ObservationError` names the wrong place."""
         return parsed(cls, raw)
 
 

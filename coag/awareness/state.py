@@ -196,11 +196,7 @@ class Attention(Value):
         return self.without(*over)
 
     def suppress(self, id: str) -> Attention:
-        """With this item ignored, but not deleted.
-
-        Raises:
-            AwarenessError: No item has this id.
-        """
+        """With this item ignored, but not deleted; `AwarenessError` where no item has this id."""
         if id in self.suppressed:
             return self
         if all(item.id != id for item in self.items):
@@ -209,11 +205,7 @@ class Attention(Value):
         return self.model_copy(update={"suppressed": (*self.suppressed, id)})
 
     def unsuppress(self, id: str) -> Attention:
-        """With this item no longer ignored.
-
-        Raises:
-            AwarenessError: The id is not suppressed.
-        """
+        """With this item no longer ignored; `AwarenessError` where it was not."""
         if id not in self.suppressed:
             known = ", ".join(self.suppressed) or "none"
             raise AwarenessError(f"The id {id!r} is not suppressed. Suppressed: {known}.")

@@ -164,9 +164,6 @@ class SignalLog:
         tool: The id of the tool that emits them.
         epoch: Names the tool's present life; a restart that loses the state begins another one.
         keep: How many of the newest signals are kept.
-
-    Raises:
-        ValueError: Nothing would be kept.
     """
 
     def __init__(self, tool: str, epoch: str, keep: int = KEEP) -> None:
@@ -192,14 +189,9 @@ class SignalLog:
         timestamp: datetime,
         cause: str | None = None,
     ) -> SignalRecord:
-        """Writes a signal behind all others.
+        """Writes a signal behind all others, with the revision that the properties have now.
 
-        Args:
-            name: The signal's name.
-            data: Its payload, JSON.
-            rev: The revision that the tool's properties have now.
-            timestamp: When it is emitted.
-            cause: The key of the call that brought it about.
+        The cause is the key of the call that brought it about.
         """
         self._last += 1
         record = SignalRecord(
@@ -217,15 +209,11 @@ class SignalLog:
         return record
 
     def after(self, cursor: str | None, limit: int = PAGE) -> SignalPage:
-        """The signals after a cursor, the oldest first.
+        """The signals after a cursor, the oldest first, from the oldest that is kept for None.
 
         A cursor that this log never gave - of another epoch, or beyond the end - reads from the
         beginning: the page is `truncated`, as it is where signals after the cursor are no longer
         kept.
-
-        Args:
-            cursor: Where to begin; None for the oldest signal that is kept.
-            limit: How many signals the page has at most.
 
         Raises:
             ValueError: The text is no cursor, or the limit is below 1.

@@ -305,11 +305,7 @@ class ToolCatalogue:
     async def manual(self, tool: str) -> Manual:
         """The manual of a tool; its text may be shown as it is.
 
-        Raises:
-            UnknownNameError: There is no such tool.
-            ToolRefusedError: It is in quarantine, its manual cannot be read as one, or it has
-                none.
-            ToolConnectionError: Its server did not answer.
+        Raises as `check`, and `ToolRefusedError` for a manual that cannot be read as one.
         """
         server = await self.check(tool)
         if tool not in self._manuals:

@@ -66,12 +66,7 @@ class ToolConnection(Protocol):
     async def invoke(
         self, tool: str, operation: str, arguments: Mapping[str, Any], key: str
     ) -> Acknowledgement:
-        """Starts an operation, at most once for one key.
-
-        Raises:
-            ToolConnectionError: Nobody answered; `may_have_happened` says whether it may have been
-                started.
-        """
+        """Starts an operation, at most once for one key; errors say whether it may have begun."""
         ...
 
     async def became_of(self, tool: str, key: str) -> Reconciliation:

@@ -57,12 +57,7 @@ class Manual(Value):
 
 
 def render_manual(description: ToolDescription, protocol: str = "") -> str:
-    """The manual of a tool, Markdown (thesis, 4.2 and appendix A).
-
-    Args:
-        description: What the tool declares.
-        protocol: Section 3, written by hand.
-    """
+    """The manual of a tool, Markdown (thesis, 4.2 and appendix A); section 3 is written by hand."""
     head = {"manual": _VERSION, "tool": description.model_dump(mode="json", by_alias=True)}
     identity = [f"**Tool ID:** `{description.id}`", f"**Version:** {description.version}"]
     if description.category:

@@ -328,11 +328,7 @@ class SituatedModule:
         return self._state.model_dump(mode="json")
 
     def load_state(self, state: Mapping[str, Any]) -> None:
-        """Continues from a saved state.
-
-        Raises:
-            StateError: It is none.
-        """
+        """Continues from a saved state; `StateError` where it is none."""
         self._state = module_state(SituatedModuleState, state, self.name)
 
     def reset_state(self) -> None:

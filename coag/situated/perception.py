@@ -98,8 +98,7 @@ class ToolPerception(ToolCatalogue):
     async def stop(self) -> None:
         """Ends the reading and the connections; focus and inboxes stay as they are.
 
-        Raises:
-            ActivityStoreError: The store had failed, so that reading had ended before.
+        A store that had failed, so that reading had ended before, raises here.
         """
         tasks, self._tasks = self._tasks, []
         for task in tasks:
@@ -112,11 +111,7 @@ class ToolPerception(ToolCatalogue):
                 raise error
 
     async def approve(self, tool: str) -> None:
-        """Accepts a tool's description and manual as they are now; for a person who has read them.
-
-        Raises:
-            UnknownNameError: There is no such tool.
-        """
+        """Accepts what a tool says of itself now; for a person who has read it."""
         await super().approve(tool)
         self._told_changed.discard(tool)
 
@@ -127,15 +122,8 @@ class ToolPerception(ToolCatalogue):
     ) -> PropertyReading:
         """Has an activity perceive a tool from now on, and gives its properties now.
 
-        Args:
-            activity_id: The activity.
-            tool: The tool.
-            signals: The signals that it wants; None for all. Those that it had before go.
-
-        Raises:
-            UnknownNameError: There is no such tool.
-            ToolRefusedError: It is in quarantine.
-            ToolConnectionError: Its server did not answer; the focus stays as it was.
+        Of its signals it wants those that are named, all for None; those that it had before go.
+        Raises as `check`; where the server does not answer, the focus stays as it was.
         """
         server = self._servers[await self.check(tool)]
         wanted = None if signals is None else frozenset(signals)
@@ -196,22 +184,12 @@ class ToolPerception(ToolCatalogue):
     async def invoke(
         self, activity_id: str, tool: str, operation: str, arguments: Mapping[str, Any], key: str
     ) -> Acknowledgement:
-        """Starts an operation, at most once for one key.
+        """Starts an operation for an activity, at most once for one key, the id of the intent.
 
         Where the tool is in focus, the properties that the operation has changed are delivered
-        before the answer is given, or `own_write_seconds` have passed.
-
-        Args:
-            activity_id: For whom; its waits then count from the acknowledgement.
-            tool: The tool.
-            operation: One of its operations.
-            arguments: Its arguments.
-            key: The id of the intent.
-
-        Raises:
-            UnknownNameError: There is no such tool or operation.
-            ToolRefusedError: It is in quarantine.
-            ToolConnectionError: Nobody answered; says whether it may have been started.
+        before the answer is given, or `own_write_seconds` have passed. The activity's waits then
+        count from the acknowledgement. Raises as `check`, and `UnknownNameError` for an operation
+        that there is not; a `ToolConnectionError` says whether it may have been started.
         """
         server = self._servers[await self.check(tool)]
         declared = [one.name for one in (await self.described(tool)).operations]
@@ -238,12 +216,7 @@ class ToolPerception(ToolCatalogue):
         return self._acknowledged.get((activity_id, tool))
 
     async def became_of(self, tool: str, key: str) -> Reconciliation:
-        """What became of a call with this key.
-
-        Raises:
-            UnknownNameError: There is no such tool.
-            ToolConnectionError: Its server did not answer.
-        """
+        """What became of a call with this key; raises as `check`."""
         server = self._server(tool) or self._servers[await self.check(tool)]
         name = server.connection.name
         return await ask(name, lambda: server.connection.became_of(tool, key))

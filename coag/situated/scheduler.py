@@ -295,11 +295,7 @@ class ActivityScheduler:
     # ---- What others ask for ----
 
     def add(self, activity: Activity) -> None:
-        """Takes in a new activity, which is ready.
-
-        Raises:
-            ValueError: It is not ready, or there is one with its id.
-        """
+        """Takes in a new activity; a `ValueError` says that it is not ready, or its id is taken."""
         if activity.state is not ActivityState.READY:
             raise ValueError(f"A new activity is ready, not {activity.state.value!r}.")
         self._store.add(activity)

@@ -53,11 +53,7 @@ _INSTRUCTIONS = (
 async def serve_stdio(workspace: Workspace, *, name: str = "workspace") -> None:
     """Serves the process that started this one, until it closes our standard input.
 
-    Nothing else may write to standard output meanwhile.
-
-    Args:
-        workspace: What is served.
-        name: How the server calls itself.
+    Nothing else may write to standard output meanwhile. The server calls itself by the name.
 
     Raises:
         ConfigurationError: The mcp package is missing, or cannot be used.

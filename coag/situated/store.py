@@ -135,18 +135,11 @@ class ActivityStore(Inboxes):
     # ---- Who pursues which ----
 
     def claim(self, free: int) -> Sequence[str]:
-        """Takes activities that nobody pursues, up to a fair share; renews the lease.
+        """Takes activities that nobody pursues, up to a fair share, and gives their ids.
 
-        The owner of a file has all its activities, and takes none.
-
-        Args:
-            free: How many that are ready may be taken.
-
-        Returns:
-            Their ids.
-
-        Raises:
-            WorkerLeaseError: This worker was taken for dead.
+        The lease is renewed. The owner of a file has all its activities, and takes none. Of those
+        that are ready as many are taken as are free. A worker that was taken for dead gets a
+        `WorkerLeaseError`.
         """
         return self._file.claim(free)
 
@@ -156,11 +149,7 @@ class ActivityStore(Inboxes):
         return self.shared and next(rows, None) is None
 
     def hold(self) -> None:
-        """Renews the lease of this worker, before something acts outside.
-
-        Raises:
-            WorkerLeaseError: This worker was taken for dead.
-        """
+        """Renews the lease of this worker, before something acts outside; raises as `claim`."""
         self._file.hold()
 
     @property
@@ -170,11 +159,7 @@ class ActivityStore(Inboxes):
     # ---- Activities ----
 
     def add(self, activity: Activity) -> None:
-        """Stores a new activity.
-
-        Raises:
-            ValueError: There is one with this id.
-        """
+        """Stores a new activity; `ValueError` where there is one with this id."""
         with self._writing() as db:
             if not db.execute(_ADD, _columns(activity)).rowcount:
                 raise ValueError(f"There is an activity {activity.id!r} already.")
@@ -206,9 +191,7 @@ class ActivityStore(Inboxes):
     def newest(self, prefix: str, ended: int) -> list[Activity]:
         """The activities whose ids begin so, in the order of their last changes.
 
-        Args:
-            prefix: The beginning of the ids.
-            ended: How many that have terminated; all others are given.
+        Of those that have terminated only so many are given.
         """
         begins = (len(prefix), prefix)
         rows = self._rows(f"{_ACTIVITY} {_NEWEST}", *begins, *begins, ended)
@@ -307,11 +290,7 @@ class ActivityStore(Inboxes):
 
 
 def activity_in(store: ActivityStore, activity_id: str) -> Activity:
-    """The activity with this id.
-
-    Raises:
-        UnknownNameError: There is none; names the last ones that there are.
-    """
+    """The activity with this id; an `UnknownNameError` names the last ones that there are."""
     activity = store.get(activity_id)
     if activity is None:
         known = [one.id for one in store.find()]

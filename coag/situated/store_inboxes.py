@@ -95,15 +95,11 @@ class Inboxes:
     # ---- Inboxes ----
 
     def deliver(self, tool: str | None, cursor: str | None, deliveries: Iterable[Delivery]) -> None:
-        """Puts percepts into inboxes, and notes how far the log of a tool was read.
+        """Puts percepts into inboxes, and notes how far the log of a tool was read, where given.
 
         What was delivered before, or goes to an activity that has terminated, is left out. An
-        inbox may belong to no activity, e.g. to what sets goals when a signal comes.
-
-        Args:
-            tool: The tool that was read; None where the percepts come from none.
-            cursor: How far it was read; None leaves that as it was.
-            deliveries: The percepts, those of a tool in the order of its log.
+        inbox may belong to no activity, e.g. to what sets goals when a signal comes. Percepts of a
+        tool are in the order of its log.
         """
         with self._writing() as db:
             if tool is not None and cursor is not None:

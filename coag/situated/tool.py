@@ -349,11 +349,7 @@ class EnhancedTool:
 
     @property
     def host(self) -> ToolHost:
-        """What the tool's place does for it.
-
-        Raises:
-            StateError: It is in no workspace.
-        """
+        """What the tool's place does for it; `StateError` where it is in no workspace."""
         if self.state.host is None:
             raise StateError(
                 f"Tool {self.id!r} is in no workspace (it was not added, or was removed): it can "
@@ -363,11 +359,7 @@ class EnhancedTool:
 
     @property
     def workspace(self) -> ToolPlace:
-        """Where the tool is; it may add other tools to it, and remove them.
-
-        Raises:
-            StateError: It is in no workspace.
-        """
+        """Where the tool is; it may add other tools to it, and remove them."""
         return self.host.place
 
     def now(self) -> datetime:

@@ -55,14 +55,7 @@ class ToolClock(Protocol):
 
 
 class ScaledClock(SystemClock):
-    """The machine's time of day, with waits that take a fraction of their time.
-
-    Args:
-        speed: How many times faster waits pass, e.g. 20 for a simulation that shall not take long.
-
-    Raises:
-        ValueError: The speed is not above 0.
-    """
+    """The machine's time of day, with waits that pass so many times faster (`speed`, above 0)."""
 
     def __init__(self, speed: float = 1.0) -> None:
         if not speed > 0:
@@ -75,11 +68,7 @@ class ScaledClock(SystemClock):
 
 
 class VirtualClock:
-    """A clock that stands until it is moved: waits end in order, always at the same moment.
-
-    Args:
-        start: The time at first.
-    """
+    """A clock that stands until it is moved: waits end in order, always at the same moment."""
 
     def __init__(self, start: datetime = datetime(2026, 1, 1, tzinfo=UTC)) -> None:
         self._start = start
@@ -145,7 +134,7 @@ def new_epoch() -> str:
 class Workspace:
     """Holds tools, runs their operations, and keeps their signals (A&A: a workspace of artifacts).
 
-    It is used on one event loop.
+    It is used on one event loop. A tool that it does not have is an `UnknownNameError`.
 
     Args:
         clock: The time in which the tools live; the machine's by default.
@@ -207,11 +196,7 @@ class Workspace:
         self.tell(None)
 
     def remove(self, tool: str) -> None:
-        """Removes a tool and ends what it runs; calls that have begun are finished.
-
-        Raises:
-            UnknownNameError: There is no such tool.
-        """
+        """Removes a tool and ends what it runs; calls that have begun are finished."""
         hosted = self._hosted(tool)
         del self._tools[tool]
         if hosted.tasks:
@@ -222,11 +207,7 @@ class Workspace:
         self.tell(None)
 
     def tool(self, tool: str) -> EnhancedTool:
-        """A tool itself, e.g. to look at it in a test.
-
-        Raises:
-            UnknownNameError: There is no such tool.
-        """
+        """A tool itself, e.g. to look at it in a test."""
         return self._hosted(tool).tool
 
     async def close(self) -> None:
@@ -245,19 +226,11 @@ class Workspace:
         return tuple(hosted.tool.describe() for hosted in self._tools.values())
 
     def manual(self, tool: str) -> str:
-        """The manual of a tool, Markdown.
-
-        Raises:
-            UnknownNameError: There is no such tool.
-        """
+        """The manual of a tool, Markdown."""
         return self._hosted(tool).tool.manual()
 
     def properties(self, tool: str) -> PropertyReading:
-        """The observable properties of a tool now.
-
-        Raises:
-            UnknownNameError: There is no such tool.
-        """
+        """The observable properties of a tool now."""
         hosted = self._hosted(tool)
         state = hosted.tool.state
         return PropertyReading(
@@ -269,12 +242,7 @@ class Workspace:
         )
 
     def signals(self, tool: str, after: str | None = None, limit: int = PAGE) -> SignalPage:
-        """The signals of a tool after a cursor, the oldest first.
-
-        Raises:
-            UnknownNameError: There is no such tool.
-            ValueError: `after` is no cursor, or the limit is below 1.
-        """
+        """The signals of a tool after a cursor, the oldest first; see `SignalLog.after`."""
         return self._hosted(tool).log.after(after, limit)
 
     # ---- What is done ----
@@ -295,7 +263,6 @@ class Workspace:
                 that is not remembered.
 
         Raises:
-            UnknownNameError: There is no such tool or operation.
             OperationFailedError: The operation raised, or was not acknowledged in time.
             StateError: The workspace is closed.
         """
@@ -314,11 +281,7 @@ class Workspace:
             return hosted.refusal(f"{operation} is refused: {refused}")
 
     def became_of(self, tool: str, key: str) -> CallStatus:
-        """What became of the call with a key.
-
-        Raises:
-            UnknownNameError: There is no such tool.
-        """
+        """What became of the call with a key."""
         hosted = self._hosted(tool)
         kept = None if hosted.calls.knows(key) else hosted.tool.became_of(key)
         return CallStatus(status=kept or hosted.calls.became_of(key))
@@ -484,14 +447,7 @@ class _HostedTool:
 
 
 class InProcessConnection:
-    """A connection to a workspace in the same process, for tests and for programs of one piece.
-
-    It is a `ToolConnection`.
-
-    Args:
-        workspace: Where the tools are.
-        name: How it is called; unique within an agent.
-    """
+    """A `ToolConnection` to a workspace in this process, for tests and small programs."""
 
     def __init__(self, workspace: Workspace, name: str = "here") -> None:
         self.name = name

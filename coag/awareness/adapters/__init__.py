@@ -7,7 +7,6 @@ errors, regressions and growing scope. Both take an analysis, hand-written or ma
 percepts. `CompositeAdapter` combines several domains.
 """
 
-from .analysis import Analysis, StatedGoal
 from .coding import CodingAdapter, CodingAnalysis, CodingEdge, CodingEdgeType, RaisedError
 from .composite import CompositeAdapter
 from .conversation import (
@@ -19,7 +18,7 @@ from .conversation import (
     MentionedEntity,
     Sentiment,
 )
-from .domain_adapter import DomainAdapter, Place, standard_blocks
+from .domain_adapter import Analysis, DomainAdapter, Place, StatedGoal, standard_blocks
 from .tools import PerceptAdapter, ToolAdapter
 
 __all__ = [

@@ -27,14 +27,17 @@ from coag.awareness.state import (
 )
 from coag.schema import Value, folded
 
-from .analysis import Analysis, ForeignNames, StatedGoal, from_text
 from .domain_adapter import (
     MOST,
+    Analysis,
     DomainAdapter,
+    ForeignNames,
     KnownNames,
     PerEntity,
     Place,
+    StatedGoal,
     block,
+    from_text,
     is_named,
 )
 
@@ -288,11 +291,7 @@ class CodingAdapter(DomainAdapter):
         self._names = KnownNames()
 
     def parse_observation(self, raw: Mapping[str, object], state: AwarenessState) -> Observation:
-        """What a message means in this state.
-
-        Raises:
-            ObservationError: It is no `CodingAnalysis`; the error names the place.
-        """
+        """See `DomainAdapter.parse_observation`."""
         analysis = CodingAnalysis.parse(raw)
         errors = self._by_kind(state)[CodingEntityType.ERROR]
         debugging = _Debugging(analysis, state, errors, self._names)

@@ -210,11 +210,7 @@ class CompositeAdapter(DomainAdapter):
         )
 
     def parse_observation(self, raw: Mapping[str, object], state: AwarenessState) -> Observation:
-        """What each domain reads in its part of the input, as one observation.
-
-        Raises:
-            ObservationError: A domain is unknown, or its part breaks that domain's schema.
-        """
+        """What each domain reads in its part of the input, as one observation."""
         for name in raw:
             if name not in self._parts:
                 raise ObservationError(

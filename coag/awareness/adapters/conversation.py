@@ -30,13 +30,15 @@ from coag.awareness.state import (
 )
 from coag.schema import Value, folded
 
-from .analysis import Analysis, ForeignNames, as_set
 from .domain_adapter import (
     MOST,
+    Analysis,
     DomainAdapter,
+    ForeignNames,
     KnownNames,
     PerEntity,
     Place,
+    as_set,
     block,
     count_in,
     is_named,
@@ -226,11 +228,7 @@ class ConversationAdapter(DomainAdapter):
         self._names = KnownNames()
 
     def parse_observation(self, raw: Mapping[str, object], state: AwarenessState) -> Observation:
-        """What a message means in this state.
-
-        Raises:
-            ObservationError: It is no `ConversationAnalysis`; the error names the place.
-        """
+        """See `DomainAdapter.parse_observation`."""
         analysis = ConversationAnalysis.parse(raw)
         stated = (
             goal.description

@@ -1,4 +1,4 @@
-"""What all domains have in common: the adapter's members, and what every domain shows."""
+"""What all domains have in common: the adapter's members, what every domain shows, analyses."""
 
 from __future__ import annotations
 
@@ -9,12 +9,15 @@ from enum import IntEnum
 from heapq import nlargest
 from itertools import compress
 from operator import is_not
-from typing import ClassVar, Generic, TypeVar
+from typing import Annotated, Any, ClassVar, Generic, TypeVar
 
-from coag.awareness.goals import Goal, GoalStatus
+from pydantic import BeforeValidator
+
+from coag.awareness.fields import Foreign, ForeignText, Share
+from coag.awareness.goals import Goal, GoalSource, GoalStatus
 from coag.awareness.injection import InjectionBlock, InjectionItem, render_injection
 from coag.awareness.names import all_forms
-from coag.awareness.observation import Observation
+from coag.awareness.observation import GoalChange, Observation, ObservedGoal, ParsedValue
 from coag.awareness.state import (
     AttentionItem,
     AwarenessState,
@@ -23,7 +26,7 @@ from coag.awareness.state import (
     InteractionProtocol,
     ScanPattern,
 )
-from coag.schema import folded
+from coag.schema import Value, folded
 
 # ---- The members of a domain (SAGEN table 2) ----
 
@@ -78,11 +81,7 @@ class DomainAdapter(ABC):
         """
 
     def format_for_injection(self, state: AwarenessState, budget: int) -> str:
-        """The state as text of at most `budget` tokens, the tags included.
-
-        Raises:
-            ValueError: The budget is negative.
-        """
+        """The state as text of at most `budget` tokens, the tags included."""
         return render_injection((*standard_blocks(state), *self.domain_blocks(state)), budget)
 
     def domain_blocks(self, state: AwarenessState) -> tuple[InjectionBlock, ...]:
@@ -332,3 +331,92 @@ def _top(goals: Sequence[Goal]) -> Sequence[Goal]:
 def _number(value: float) -> str:
     """The number with two decimals at most: `0.7`, `1.0`, `120`."""
     return str(round(float(value), 2)) if value < 10 else f"{value:.0f}"
+
+
+# ---- What the analyses of messages have in common, as an observation ----
+
+STATED_PRIORITY = 0.7
+"""Of a goal that somebody states, by default (listing 1)."""
+QUESTION_PRIORITY = 0.6
+"""Of the goal to answer a question (listing 1)."""
+
+ForeignNames = tuple[Foreign, ...]
+
+
+def from_text(field: str) -> BeforeValidator:
+    """Takes a mere text as an object with that text in this field."""
+    return BeforeValidator(lambda given: {field: given} if isinstance(given, str) else given)
+
+
+class StatedGoal(Value):
+    """A goal that somebody stated."""
+
+    description: Foreign
+    priority: Share = STATED_PRIORITY
+    parent: Foreign | None = None
+    """The goal that it serves, by its description or id."""
+    depends_on: ForeignNames = ()
+    """Goals that must be completed first, by description or id."""
+    completion_criteria: Foreign | None = None
+    """How one can see that it is reached."""
+
+
+class Analysis(ParsedValue):
+    """The analysis of one input, made by hand or by a model."""
+
+    message: ForeignText = ""
+    """The input, word for word; it is not kept in the state."""
+    goals: tuple[Annotated[StatedGoal, from_text("description")], ...] = ()
+    """Goals that were stated; a mere text is a goal of that description."""
+    questions: ForeignNames = ()
+    """Questions that were asked; each becomes a goal to answer it."""
+    answered: ForeignNames = ()
+    """Earlier questions that have their answer now, as they were asked."""
+    completed: ForeignNames = ()
+    """Goals that are reached, by description or id."""
+    abandoned: ForeignNames = ()
+    """Goals that were given up, by description or id."""
+    assumptions: ForeignNames = ()
+    """What is assumed without being known."""
+    unknowns: ForeignNames = ()
+    """What would have to be known and is not."""
+    resolved: ForeignNames = ()
+    """Earlier assumptions and unknowns that are settled now."""
+
+    def observed_goals(self) -> tuple[ObservedGoal, ...]:
+        """The goals that were stated, and those to answer what was asked."""
+        stated = (
+            ObservedGoal(
+                source=GoalSource.SPAWNED if goal.parent else GoalSource.EXPLICIT,
+                **goal.model_dump(),
+            )
+            for goal in self.goals
+        )
+        questions = (
+            ObservedGoal(
+                description=f"Answer: {question}",
+                source=GoalSource.INFERRED,
+                priority=QUESTION_PRIORITY,
+            )
+            for question in self.questions
+        )
+        return (*stated, *questions)
+
+    def common_parts(self) -> dict[str, Any]:
+        """The parts of an observation that are the same in every domain."""
+        done = (*self.completed, *(f"Answer: {question}" for question in self.answered))
+        return {
+            "goals": self.observed_goals(),
+            "goal_changes": (
+                *(GoalChange(goal=goal, status=GoalStatus.COMPLETED) for goal in done),
+                *(GoalChange(goal=goal, status=GoalStatus.ABANDONED) for goal in self.abandoned),
+            ),
+            "assumptions": self.assumptions,
+            "unknowns": self.unknowns,
+            "resolved": self.resolved,
+        }
+
+
+def as_set(names: Iterable[str]) -> str:
+    """The names in the paper's notation: `{'cooking', 'pasta carbonara'}`."""
+    return "{" + ", ".join(repr(name) for name in names) + "}"

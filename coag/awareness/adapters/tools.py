@@ -42,20 +42,12 @@ class PerceptAdapter(DomainAdapter):
     """
 
     def parse_observation(self, raw: Mapping[str, object], state: AwarenessState) -> Observation:
-        """What a percept, given as its fields, means in this state.
-
-        Raises:
-            ObservationError: It is no percept; the error names the place.
-        """
+        """What a percept, given as its fields, means in this state."""
         return self.parse_percept(parsed(Percept, raw), state)
 
     @abstractmethod
     def parse_percept(self, percept: Percept, state: AwarenessState) -> Observation:
-        """What a percept means in this state, which is only read.
-
-        Raises:
-            ObservationError: It cannot be read; the error names the place.
-        """
+        """What a percept means in this state; see `DomainAdapter.parse_observation`."""
 
 
 # ---- Structured tool results ----
