@@ -10,7 +10,7 @@ import pytest
 from hypothesis import settings
 
 # Whatever agents do in a test is verified at its end, in RAM and on disk.
-pytest_plugins = ["coag.proof.pytest_plugin", "kits.verified", "pytester"]
+pytest_plugins = ["coag.proof.pytest_plugin", "kits.verified", "kits.postgres_server", "pytester"]
 
 # Machines that run the tests differ in speed; a slow example is not a wrong one.
 settings.register_profile("coag", deadline=None, max_examples=15)

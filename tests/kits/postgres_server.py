@@ -7,10 +7,12 @@ import pwd
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import quote
+
+import pytest
 
 _USUAL = "/usr/lib/postgresql"
 
@@ -64,3 +66,14 @@ def postgres_server(programs: Path) -> Generator[str]:
             yield f"host={name} user=coag dbname=postgres"
         finally:
             run(control, "stop", "-w", "-m", "immediate", "-D", data)
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[str]:
+    """The words that connect to a real Postgres server."""
+    programs = postgres_programs()
+    if programs is None:
+        pytest.skip("no initdb and pg_ctl on this machine")
+    pytest.importorskip("psycopg", reason="the extra coag[postgres] is not installed")
+    with postgres_server(programs) as conninfo:
+        yield conninfo

@@ -73,11 +73,6 @@ def test_a_wrong_observation_is_refused_with_its_path(
 STATE = AwarenessState(domain="d", at=datetime(2026, 3, 1, tzinfo=UTC))
 
 
-def test_text_bytes_and_mapping_give_the_state() -> None:
-    text = STATE.model_dump_json()
-    assert load_state(text) == load_state(text.encode()) == load_state(STATE.model_dump()) == STATE
-
-
 @pytest.mark.parametrize(
     ("version", "do"),
     [

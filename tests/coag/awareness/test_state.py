@@ -57,6 +57,7 @@ def test_any_state_is_its_json(
     )
     dumped = state.model_dump_json()
     assert load_state(dumped) == load_state(state.model_dump(mode="json")) == state
+    assert load_state(dumped.encode()) == load_state(state.model_dump()) == state
     assert load_state(dumped).model_dump_json() == dumped
 
 

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import importlib.util
 import itertools
 import json
 import os
 import sqlite3
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, closing
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from kits.postgres_server import postgres_programs, postgres_server
 from kits.state_writer import KEY, one_more, opened
 
 from coag.awareness import (
@@ -55,18 +53,6 @@ async def loaded(store: StateStore, key: str = "alice") -> StoredState:
 
 async def steps(store: StateStore, key: str = "alice", limit: int = 10) -> list[int]:
     return [one.state.step for one in await store.history(key, limit)]
-
-
-@pytest.fixture(scope="session")
-def postgres() -> Iterator[str]:
-    """The words that connect to a real Postgres server."""
-    programs = postgres_programs()
-    if programs is None:
-        pytest.skip("no initdb and pg_ctl on this machine")
-    if importlib.util.find_spec("psycopg") is None:
-        pytest.skip("psycopg, the extra coag[postgres], is not installed")
-    with postgres_server(programs) as conninfo:
-        yield conninfo
 
 
 _TABLES = itertools.count(1)

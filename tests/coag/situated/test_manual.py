@@ -3,7 +3,7 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from kits.pump import Counter, Pump
+from kits.pump import Pump
 
 from coag.situated import (
     EnhancedTool,
@@ -11,7 +11,6 @@ from coag.situated import (
     PropertyDescription,
     SignalDescription,
     ToolDescription,
-    Workspace,
     parse_manual,
     render_manual,
 )
@@ -52,18 +51,6 @@ def test_a_manual_says_what_the_tool_declares() -> None:
         "2. **Never** open the valve while `status` is `RAMPING`.",
     ):
         assert line in body.splitlines()
-
-
-def test_the_front_matter_is_read_again_as_what_the_catalogue_says() -> None:
-    workspace = Workspace()
-    workspace.add(Pump())
-    workspace.add(Counter())
-
-    for described in workspace.catalogue():
-        manual = parse_manual(workspace.manual(described.id))
-        assert (manual.tool, manual.description) == (described.id, described)
-    assert parse_manual(workspace.manual("pump")).protocol == Pump.protocol
-    assert parse_manual(workspace.manual("counter")).protocol == ""
 
 
 def test_a_tool_that_only_documents_has_a_manual() -> None:

@@ -246,17 +246,6 @@ async def test_a_deadline_that_passes_wakes_once_and_says_what_was_waited_for() 
         assert stage.perceived() == ["a/time-out-1", "a/time-out-2"]
 
 
-async def test_a_wait_that_was_ended_has_no_deadline_any_more() -> None:
-    async with running() as stage:
-        stage.add("a")
-        await stage.mind.ends("a", Step(wait=a_wait(seconds=60)))
-        await stage.arrives(a_signal(1))
-        await stage.mind.ends("a", Step(wait=a_wait(seconds=120)))
-        await stage.passes(90)
-        assert stage.state() is ActivityState.BLOCKED
-        assert stage.perceived() == ["pump/e1/1"]
-
-
 async def test_a_deadline_fires_by_itself() -> None:
     store = ActivityStore()
     mind = HeldSteps(store)

@@ -28,21 +28,6 @@ def test_a_record_has_its_place_and_an_id_that_no_other_tool_or_epoch_gives() ->
     assert second.cause == "key-2"
 
 
-def test_reading_after_the_end_gives_nothing_and_the_same_place() -> None:
-    log = log_of(3)
-
-    page = log.after(log.end)
-
-    assert (page.events, page.cursor, page.truncated) == ((), "a1:3", False)
-
-
-def test_an_empty_log_can_be_read_from_its_end() -> None:
-    log = SignalLog("pump", "a1")
-
-    assert log.after(log.end) == log.after(None)
-    assert log.after(None).truncated is False
-
-
 @given(
     count=st.integers(0, 60),
     keep=st.integers(1, 20),

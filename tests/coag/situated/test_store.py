@@ -19,8 +19,6 @@ from coag.situated import (
     ActivityStore,
     ActivityStoreError,
     Delivery,
-    OnActivity,
-    Wait,
 )
 
 
@@ -181,19 +179,6 @@ def test_several_calls_are_stored_together_or_not_at_all() -> None:
     assert (store.get("a"), store.cursor("pump"), numbers(store)) == (None, None, [])
 
 
-def test_a_woken_activity_waits_for_nothing() -> None:
-    store = ActivityStore()
-    wait = Wait(condition=OnActivity(activity="b"), since=NOW)
-    for name, state in (("a", ActivityState.BLOCKED), ("c", ActivityState.READY)):
-        store.add(an_activity(name, state=state, wait=wait if name == "a" else None))
-    assert store.wait_of("a") == wait
-    assert [one.awaited for one in store.waiting()] == ["b"]
-    store.wake(["a", "c"], NOW)
-    assert store.wait_of("a") is None
-    assert store.get("a") == an_activity()
-    assert list(store.ready()) == [("a", 0), ("c", 0)]
-
-
 def test_what_ran_when_the_process_ended_is_ready(tmp_path: Path) -> None:
     store = ActivityStore(tmp_path / "activities.db")
     store.add(an_activity(state=ActivityState.RUNNING))
@@ -202,14 +187,6 @@ def test_what_ran_when_the_process_ended_is_ready(tmp_path: Path) -> None:
     store = ActivityStore(tmp_path / "activities.db")
     assert store.get("a") == an_activity(run="20260101-run")
     store.close()
-
-
-def test_accepted_digests_are_kept_for_each_server() -> None:
-    store = ActivityStore()
-    store.pin("plant", "pump", "0a")
-    store.pin("plant", "pump", "0b")
-    store.pin("other", "pump", "0c")
-    assert store.pins("plant") == {"pump": "0b"}
 
 
 _OTHER = """

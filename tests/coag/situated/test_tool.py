@@ -1,9 +1,9 @@
 import asyncio
 from datetime import timedelta
-from typing import Any, Literal
+from typing import Any
 
 import pytest
-from kits.pump import Counter, Pump
+from kits.pump import Pump
 from pydantic import BaseModel
 
 from coag.errors import ConfigurationError, StateError
@@ -17,20 +17,6 @@ from coag.situated import (
     operation,
     signal,
 )
-
-
-def test_a_tool_describes_what_it_declares() -> None:
-    described = Pump().describe()
-
-    assert (described.id, described.version) == ("pump", "4.0.0")
-    assert described.description == "Pumps coolant into the circuit."
-    status, pressure, _ = described.properties
-    assert status.value_schema["enum"] == ["OFF", "RAMPING", "NOMINAL"]
-    assert pressure.value_schema == {"type": "integer", "minimum": 0, "maximum": 3000}
-    assert described.signals[0].payload["properties"] == {"psi": {"type": "integer"}}
-    power_on, switch_off = described.operations
-    assert power_on.completed_by == "pump.pressure_nominal"
-    assert (switch_off.critical, switch_off.description) == (True, "Stops the pump at once.")
 
 
 def test_arguments_are_described_by_annotations_and_the_docstring() -> None:
@@ -311,46 +297,3 @@ async def test_a_scaled_clock_sleeps_for_a_part_of_the_time() -> None:
         await ScaledClock(speed=100_000).sleep(1_000)
     with pytest.raises(ValueError, match="above 0"):
         ScaledClock(0)
-
-
-async def test_an_internal_operation_runs_in_the_time_of_the_workspace() -> None:
-    clock = VirtualClock()
-    workspace = Workspace(clock=clock)
-    workspace.add(pump := Pump())
-    pump.ramp(1000)
-
-    await clock.advance(2)
-    assert (pump.pressure, pump.status) == (2000, "OFF")
-    await clock.advance(1)
-
-    assert (pump.pressure, pump.status) == (2500, "NOMINAL")
-    [nominal] = workspace.signals("pump").events
-    assert nominal.timestamp == pump.now() == clock.now()
-
-
-async def test_a_tool_may_start_by_itself_when_it_is_added() -> None:
-    class Ticker(EnhancedTool):
-        """Ticks."""
-
-        mode = observable(Literal["on", "off"], "off")
-
-        def added(self) -> None:
-            self.tick()
-
-        @internal_operation
-        async def tick(self) -> None:
-            self.mode = "on"
-
-    clock = VirtualClock()
-    workspace = Workspace(clock=clock)
-    workspace.add(Ticker())
-    await clock.advance(0)
-
-    assert workspace.properties("ticker").properties == {"mode": "on"}
-    await workspace.close()
-
-
-def test_an_argument_may_have_any_name() -> None:
-    [increment] = Counter().describe().operations
-
-    assert increment.parameters["properties"]["json"] == {"type": "integer", "default": 1}

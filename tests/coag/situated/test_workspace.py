@@ -11,7 +11,6 @@ from coag.situated import (
     EnhancedTool,
     InProcessConnection,
     OperationFailedError,
-    ToolConnection,
     ToolConnectionError,
     VirtualClock,
     Workspace,
@@ -73,6 +72,7 @@ async def test_an_operation_is_acknowledged_at_once_and_goes_on_by_itself() -> N
     reading = workspace.properties("pump")
     assert reading.properties == {"status": "NOMINAL", "pressure": 2500, "valves": []}
     assert (nominal.data, nominal.rev, nominal.cause) == ({"psi": 2500}, reading.rev, "k1")
+    assert nominal.timestamp == clock.now()
     assert reading.cursor == nominal.cursor
 
 
@@ -460,18 +460,6 @@ async def test_closing_does_not_wait_for_a_call_for_ever() -> None:
 
 
 # ---- In process ----
-
-
-async def test_a_connection_in_process_reads_and_invokes() -> None:
-    connection: ToolConnection = InProcessConnection(workspace_of(Pump(), Counter()))
-
-    ack = await connection.invoke("counter", "increment", {}, "k1")
-
-    assert [tool.id for tool in await connection.catalogue()] == ["pump", "counter"]
-    assert "# Manual: pump" in await connection.manual("pump")
-    assert (await connection.read_properties("counter")).rev == ack.rev
-    assert len((await connection.read_signals("counter", None)).events) == 1
-    assert await connection.became_of("counter", "k1") == "happened"
 
 
 async def test_a_connection_passes_on_hints_of_what_is_in_focus() -> None:
