@@ -336,7 +336,6 @@ BLOCKED = ("ours", "tasks", "routed")
 
 
 def _memory() -> int:
-    """Bytes of this process that are in memory."""
     gc.collect()
     pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
     return pages * 4_096

@@ -374,8 +374,6 @@ def bar_of() -> Generator[Callable[[str, int, int | None], None]]:
 
 
 class _Progress(ProgressListener):
-    """A bar with the time left; without a terminal, a line now and then."""
-
     def __init__(self) -> None:
         self._console = _terminal()
         self._bar = _bar(self._console)

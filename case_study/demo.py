@@ -224,7 +224,6 @@ def _label(result: CaseResult) -> str:
 
 
 def _happenings(scenario: str, measures: dict[str, Any]) -> Iterator[str]:
-    """What the scenario is about, in words."""
     match scenario:
         case "sudden-wall":
             yield _counted(measures["repeated_bumps"], "repeated bump")

@@ -461,8 +461,6 @@ def _draw_key(pen: _Pen) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Grid:
-    """A board at a place of a picture."""
-
     pen: _Pen
     board: Board
     corner: Point
@@ -478,7 +476,6 @@ class _Grid:
         return left + (cell[0] + x) * self.cell, top + (cell[1] + y) * self.cell
 
     def number(self) -> None:
-        """Writes the numbers of columns and rows."""
         (left, top), half = self.corner, _LABELS / 2 - 1
         step = 1 if max(self.board.grid) <= 12 else 10
         for x in range(0, self.board.grid[0], step):
@@ -487,7 +484,6 @@ class _Grid:
             self.pen.text((left + half, self._spot((0, y))[1]), str(y), 12, "quiet", "mm")
 
     def draw(self, path: Sequence[Cell], wrong: Cells) -> None:
-        """Draws all but numbers, moves and the run's own robot."""
         pen, board, side = self.pen, self.board, self.cell
         for cell in cells_of(board.grid):
             self._draw_floor(cell)
@@ -556,7 +552,6 @@ class _Grid:
         pen.polygon((ahead, *wings), colour)
 
     def draw_robot(self) -> None:
-        """Draws the run's own robot, where it is known."""
         here, pen, side = self.board.robot, self.pen, self.cell
         if here is None:
             return

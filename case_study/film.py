@@ -245,7 +245,6 @@ class _FrameReader:
         self._turn_end: TurnEnd | None = None
 
     def cycles(self, records: Iterable[TraceRecord]) -> Iterator[list[Frame]]:
-        """The frames of each cycle, when it is over."""
         for record in records:
             begins = isinstance(record, RetrievalOutcome)
             if self._plain and self._frames and not isinstance(record, Percept):
@@ -309,7 +308,6 @@ class _FrameReader:
         self._belief = believed_board(self._state)
 
     def _take(self, record: TraceRecord) -> None:  # noqa: C901 - one case for each kind
-        """Takes a record of a deliberating agent."""
         match record:
             case Snapshot():
                 self._believe(record.working_memory.get("perceptual_state"))
@@ -390,7 +388,6 @@ class _FrameReader:
         self._show(outcome.cycle, "execution", caption, weight=1.2, by_return=by_return)
 
     def _take_plain(self, record: TraceRecord) -> None:
-        """Takes a record of a plain agent."""
         match record:
             case ModelCall():
                 if not self._state:
@@ -563,7 +560,6 @@ def _write(path: Path, pictures: Iterator[Image.Image], times: Sequence[int]) ->
 
 
 def _missing(film: Film, info: RunInfo) -> Iterator[str]:
-    """What the film does not show, as sentences."""
     if film.gap is not None:
         low, high = film.gap
         yield (

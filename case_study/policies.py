@@ -257,7 +257,6 @@ class RuleRobot:
         return None
 
     def _take(self, result: str) -> None:
-        """Updates what it knows by the result of an action."""
         before = self._reading.position
         outcome = parsed_arguments(result.partition("\n")[0])
         reason = str(outcome.get("reason") or "")

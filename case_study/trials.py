@@ -288,7 +288,6 @@ def _counted_again(case: CaseFolder, request: CaseRequest, record: EpisodeRecord
 
 
 def _by_episode(result: JobResult, folder: Path) -> JobResult:
-    """The result with the measures of each episode that is over."""
     case = CaseFolder(folder / result.case)
     request = case.request()
     measures = dict(result.measures)

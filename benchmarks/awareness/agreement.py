@@ -342,8 +342,6 @@ async def _report(
 
 
 class _WithProgress:
-    """A perception that reports its progress on standard error."""
-
     def __init__(self, perception: Perception, turns: int) -> None:
         self._perception = perception
         self._turns = turns

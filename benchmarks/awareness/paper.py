@@ -259,7 +259,6 @@ def restored_table(turns: Sequence[Analysis]) -> Table:
 
 
 def _events(printed: Sequence[Row]) -> list[str]:
-    """What the paper calls each turn."""
     return [row[1] for row in printed]
 
 

@@ -242,7 +242,6 @@ class Compaction:
 
 
 def _opened(records: Sequence[Any]) -> list[str]:
-    """The doors that it tried to open, in order."""
     return [
         str((one.arguments or {}).get("door"))
         for record in records

@@ -59,7 +59,6 @@ def _shell(repeats: int) -> dict[str, Any]:
 
 
 def _child(words: Sequence[str]) -> float:
-    """Milliseconds of CPU time of an interpreter."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run([sys.executable, *words], check=True, stdout=subprocess.DEVNULL)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)

@@ -22,9 +22,9 @@ from pathlib import Path
 from ._contenders import chosen, finders, keepers
 from ._dialogues import read_dialogues
 from ._dynamics_cost import measure_cost
-from ._embedding import embedder_named
 from ._finding import measure_finding
-from ._lives import measure_lives
+from ._life import measure_lives
+from ._others import embedder_named
 from ._outdated import measure_outdated
 from ._scale import CONTENDERS, measure_scale
 from ._sleeping import measure_sleep

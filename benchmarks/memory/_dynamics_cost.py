@@ -23,9 +23,9 @@ from coag.store import InMemoryStore, open_store
 
 from ._contender import Looped, said_by
 from ._metrics import percentile
-from ._phases import BATCH, NEAREST
 from ._phrases import record_question, record_text
 from ._printing import machine, print_table, progress
+from ._scale import BATCH, NEAREST
 
 MEMORIES = ("plain", "assistant", "companion")
 _SCOPE = "cost"
@@ -73,19 +73,16 @@ class _Costed(Looped):
             pass
 
     def fill(self, texts: Sequence[str]) -> float:
-        """Writes all at once; the seconds it takes."""
         began = time.perf_counter()
         self.run(self._all(texts))
         return time.perf_counter() - began
 
     def write(self, text: str) -> float:
-        """Writes one; the seconds it takes."""
         began = time.perf_counter()
         self.run(self.memory.remember(MemoryKind.EPISODIC, text, provenance=_ORIGIN))
         return time.perf_counter() - began
 
     def recall(self, question: str) -> float:
-        """Recalls; the seconds it takes."""
         began = time.perf_counter()
         self.run(self.memory.recall(question, k=NEAREST))
         return time.perf_counter() - began
@@ -99,7 +96,6 @@ class _Costed(Looped):
         return time.perf_counter() - began, peak() - before
 
     def close(self) -> None:
-        """Lets go of it."""
         self.run(self.memory.close())
         self.end()
 

@@ -46,7 +46,6 @@ class Vectors:
         self.dimension = self._embedder.dimension
 
     def __call__(self, input: Sequence[str]) -> list[NDArray[np.float32]]:
-        """One vector per text."""
         return list(self.of(input))
 
     def embed_query(self, input: Sequence[str]) -> list[NDArray[np.float32]]:
@@ -212,8 +211,6 @@ class Mem0:
 
 
 class _Mem0Embedding:
-    """Our embedder as mem0 calls its own."""
-
     def __init__(self, vectors: Vectors) -> None:
         self._vectors = vectors
 
@@ -258,3 +255,14 @@ class LangGraphStore:
 
 def _key(known: Mapping[str, Any]) -> str:
     return f"{known['subject']}, {known['attribute']}"
+
+
+# ---- The embedder that a command line names ----
+
+
+def embedder_named(name: str | None) -> Embedder | None:
+    """What `package.module:callable` makes; None, the default, without a name."""
+    if name is None:
+        return None
+    module, _, made = name.partition(":")
+    return getattr(importlib.import_module(module), made)()

@@ -37,11 +37,9 @@ class _Told(Looped):
             clock.at += _BETWEEN
 
     def asked(self, question: str) -> Recall:
-        """What comes, with all that is known of it."""
         return self.run(self._memory.recall(question, k=2, min_score=0.0))
 
     def close(self) -> None:
-        """Lets go of it."""
         self.run(self._memory.close())
         self.end()
 

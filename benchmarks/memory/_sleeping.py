@@ -29,9 +29,9 @@ from coag.schema import Record
 from coag.store import open_store
 
 from ._contender import Looped, SetClock, record_of
-from ._phases import BATCH
 from ._phrases import record_text
 from ._printing import machine, print_table, progress
+from ._scale import BATCH
 
 _SCOPE = "sleep"
 _BEGIN = datetime(2026, 1, 1, tzinfo=UTC)

@@ -204,7 +204,6 @@ class World:
 
 
 def _fits(saying: Saying, topic: Topic) -> bool:
-    """Whether such a thing can be said of a topic."""
     if saying is Saying.RETRACTION:
         return bool(_retractable(topic))
     if saying is Saying.RETURN:

@@ -11,8 +11,7 @@ from ._contenders import (
     window,
 )
 from ._measured import Spread, long_conversations, memory_of
-from ._model import InstantModel, count_stone
-from ._planned import PlannedModel
+from ._model import InstantModel, PlannedModel, count_stone
 from ._turns import NAMES, PLAIN, SITUATIONS, Crowd, Runner, Situation, crowd, make_agent
 
 __all__ = [

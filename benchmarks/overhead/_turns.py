@@ -14,8 +14,7 @@ from autogen_agentchat.teams import RoundRobinGroupChat
 
 from coag import CoagAgent
 
-from ._model import count_stone
-from ._planned import PlannedModel
+from ._model import PlannedModel, count_stone
 
 PLAIN = "AssistantAgent"
 FORMS: Mapping[str, Mapping[str, Any]] = {

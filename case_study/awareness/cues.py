@@ -29,7 +29,6 @@ def _pattern(*alternatives: str) -> re.Pattern[str]:
 
 
 def _labels(name: str) -> dict[str, re.Pattern[str]]:
-    """The lists of a name's labels, in order."""
     return {
         list.partition(": ")[2]: _pattern(words)
         for list, words in _WORDS.items()

@@ -209,8 +209,6 @@ class AgentDojo:
 
 @dataclass(slots=True)
 class _Play:
-    """One agent in one environment."""
-
     arm: Arm
     policy: str
     seed: int
@@ -223,7 +221,6 @@ class _Play:
     spent: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
     async def play(self, query: str, runtime: Any, env: Any) -> str:
-        """The agent's answer to the user's query."""
         workbench = EnvironmentWorkbench(_schemas(runtime), _runner(runtime, env))
         self.executed = workbench.executed
         client = self._client(workbench, env)

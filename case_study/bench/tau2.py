@@ -99,13 +99,11 @@ def _environment(solo_mode: bool = False) -> Any:
 
 @cache
 def _policy() -> str:
-    """The policy of solo mode."""
     return str(_tau2()["get_environment"](solo_mode=True).get_policy())
 
 
 @cache
 def _schemas() -> tuple[ToolSchema, ...]:
-    """The operator's tools and the phone's."""
     environment = _environment()
     environment.set_solo_mode(True)
     tools = [*environment.get_tools(), *environment.get_user_tools()]

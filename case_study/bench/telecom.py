@@ -144,7 +144,6 @@ _SPEED = re.compile(r"Mbps \(([^)]+)\)")
 
 
 def _bar(text: str) -> dict[str, Any]:
-    """What the status bar shows of the phone."""
     if _BAR not in text:
         return {}
     shown = text.rpartition(_BAR)[2]

@@ -287,8 +287,6 @@ def plain_agent(
 
 
 class _PlainPlayer(_RecordedPlayer):
-    """A plain agent that plays."""
-
     def __init__(self, agent: PlainAgent, tokens: Callable[[], int]) -> None:
         super().__init__(agent.recorder, tokens)
         self._agent = agent

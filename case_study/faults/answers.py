@@ -123,7 +123,6 @@ def believing(request: ScriptedRequest, belief: Belief) -> ScriptedRequest:
 
 
 def _changed(message: LLMMessage, change: Callable[[str], str]) -> LLMMessage:
-    """The message with another text."""
     content: Any = message.content
     if isinstance(message, FunctionExecutionResultMessage):
         content = [

@@ -177,7 +177,6 @@ def _setup(name: StageName, seed: int) -> ScenarioSetup:
 
 
 def _remembered(text: str, kind: str = "note", **metadata: Scalar) -> Record:
-    """A record of an earlier day."""
     provenance = Provenance(
         run="20260101-000000-robot",
         activity="clean",

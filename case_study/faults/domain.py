@@ -257,7 +257,6 @@ def _is_dirty(cell: Cell, now: Circumstances) -> bool | None:
 
 
 def _listed(goal: str) -> set[Cell]:
-    """The dirty cells that the task lists."""
     lines = [line for line in goal.splitlines() if not line.startswith("STATE")]
     sentences = [part for line in lines for part in line.split(".") if "dirt" in part.lower()]
     return {cell for sentence in sentences for cell in cells_in(sentence)}

@@ -47,8 +47,6 @@ class Steps(Counts):
 
 
 class _Job:
-    """What is left to do, and the ways there are."""
-
     def __init__(
         self, grid: Cell, charger: Cell, blocked: frozenset[Cell], work: frozenset[Cell]
     ) -> None:

@@ -209,7 +209,6 @@ def coverage(tally: Tally) -> float | None:
 
 
 def _counted(name: str, unit: str, better: str, meaning: str) -> None:
-    """Makes a measure of a count of the world."""
     source = name if name != "left_dirty" else "remaining"
 
     def count(tally: Tally) -> float | None:

@@ -218,7 +218,6 @@ def _event(dirt: dict[Cell, bool], state: AwarenessState) -> ObservedEvent | Non
 
 
 def _dirty_before(state: AwarenessState) -> set[Cell]:
-    """The tiles that were dirty when they were last seen."""
     tiles = (one for one in state.world.of_type(TILE) if one.state.get(_DIRTY) is True)
     return {cell for cell in map(_cell_of, tiles) if cell is not None}
 

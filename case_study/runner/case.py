@@ -112,8 +112,6 @@ def _variant(request: CaseRequest) -> dict[str, object]:
 
 @dataclass(frozen=True, slots=True)
 class _Case:
-    """A case that is being played."""
-
     request: CaseRequest
     folder: CaseFolder
     shared: Remembering | None
@@ -122,7 +120,6 @@ class _Case:
     showing: Showing | None
 
     async def episode(self, number: int, wall: Cell | None) -> EpisodeRecord:
-        """Plays an episode, or what is left of it, and measures it."""
         request, folder = self.request, self.folder
         setup = build_scenario(request.scenario, request.seed, episode=number, wall=wall)
         bound = request.max_actions or setup.max_actions

@@ -152,7 +152,6 @@ def _made(demonstrator: str, seed: int, speed: float) -> tuple[Workspace, partia
 
 
 def _players(demonstrator: str, model: str) -> list[tuple[str, str, Decide]]:
-    """The agents of a demonstrator: name, goal, and the scripted mind."""
     mind = model.removeprefix("scripted:")
     if _is_scripted(model) and mind not in MINDS:
         raise ConfigurationError(

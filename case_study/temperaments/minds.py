@@ -299,6 +299,5 @@ def _can_clean(goal: Cell, facts: Facts, reading: Reading) -> bool:
 
 
 def _steps(goal: Cell, facts: Facts, reading: Reading, reason: str) -> list[Intention]:
-    """The first steps of shortest ways to a cell."""
     found = first_steps(reading.position, goal, reading.grid, facts.obstacles)
     return [move(direction, reason) for direction in found]

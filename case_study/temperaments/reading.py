@@ -240,7 +240,6 @@ _CALLED = re.compile(r"^(?:cycle \d+: )?(\w+) \{", re.MULTILINE)
 
 @lru_cache(maxsize=_KEPT)
 def _others(dialogue: str) -> tuple[str, ...]:
-    """What others said, of a dialogue with one entry a speaker."""
     return tuple(
         text
         for speaker, text in _SAID.findall(dialogue)

@@ -162,7 +162,6 @@ def _measured(
 
 
 def _from_trace(folder: Path, *, success: bool) -> dict[str, Any]:
-    """Measures of the runs in a folder; empty where there is none."""
     tallies = [
         tally_of(
             TraceEpisode(

@@ -96,8 +96,6 @@ class Series(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Axes:
-    """An area of a picture with a scale on each side."""
-
     picture: SvgPicture
     area: tuple[float, float, float, float]
     """Left, top, width, height."""
@@ -125,7 +123,6 @@ class _Axes:
         name_row: Callable[[float], str] = str,
         unit: str = "",
     ) -> None:
-        """Draws the grid, the marks and the unit below."""
         left, top, width, height = self.area
         for x in columns:
             at = self.at(x, self.upward[0])[0]

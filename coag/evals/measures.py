@@ -245,8 +245,6 @@ def _calls_of(records: Iterable[TraceRecord]) -> CallCounts:
 
 @dataclass(slots=True)
 class _FigureCounter:
-    """Figures while a trace is read."""
-
     known: frozenset[str] | None
     usage: TokenUsage = field(default_factory=TokenUsage)
     counts: Counter[str] = field(default_factory=Counter[str])
@@ -329,8 +327,6 @@ def figures_of(
 
 @dataclass(slots=True)
 class _ActionCounter:
-    """Counts of actions while a trace is read."""
-
     episode: TraceEpisode
     counts: Counter[str] = field(default_factory=Counter[str])
     worked: int = 0
@@ -344,7 +340,6 @@ class _ActionCounter:
     seconds: float = 0.0
 
     def take(self, intent: Intent, receipt: Receipt) -> None:
-        """Counts one action."""
         episode, action = self.episode, intent.action
         if action in episode.looks:
             self.place = episode.where(receipt.content) or self.place

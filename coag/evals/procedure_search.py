@@ -169,7 +169,6 @@ def _check(names: Sequence[str], train: Sequence[Any], held_out: Sequence[Any], 
 def _optimize(
     trials: _Trials[ItemT], before: dict[str, str], train: Sequence[ItemT], most: int
 ) -> dict[str, str]:
-    """The texts with the best mean score over the training episodes."""
     try:
         import gepa
     except ModuleNotFoundError as error:

@@ -167,8 +167,6 @@ def _write(report: _Report, page: Path, title: str) -> ReportFiles:
 
 
 class _Report:
-    """Everything that a report shows."""
-
     def __init__(
         self,
         assessment: Assessment,
@@ -231,7 +229,6 @@ class _Report:
         return name if panel.domain == "vacuum" else f"{panel.domain}: {name}"
 
     def sections(self) -> list[ReportSection]:
-        """All sections behind the abstract."""
         stated = {tuple(sentences) for _, sentences in self.abstract()}
         sections: list[ReportSection] = []
         for place, panel in enumerate(self.panels):
@@ -452,7 +449,6 @@ def _templates() -> tuple[Any, Callable[[str], Any]]:
 
 
 def _plain_section(section: ReportSection) -> dict[str, Any]:
-    """A section for programs."""
     return {
         "title": section.title,
         "text": section.text,

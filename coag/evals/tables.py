@@ -168,8 +168,6 @@ def _points_cell(result: PairedComparison) -> Cell:
 
 @dataclass(frozen=True, slots=True)
 class _PanelBlocks:
-    """What the blocks of one panel share."""
-
     panel: Panel
     anchor: str
     figure: str = ""

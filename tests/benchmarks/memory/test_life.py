@@ -4,8 +4,15 @@ import json
 
 import pytest
 
-from benchmarks.memory._life import LifeContender, Shown, all_lives, judged, live, our_lives
-from benchmarks.memory._lives import measure_lives
+from benchmarks.memory._life import (
+    LifeContender,
+    Shown,
+    all_lives,
+    judged,
+    live,
+    measure_lives,
+    our_lives,
+)
 from benchmarks.memory._outdated import measure_outdated
 from benchmarks.memory._year import DailyQuestion, Note, Sort, Year
 from coag.schema import SystemClock
