@@ -82,6 +82,8 @@ class StateFile:
         self.problem = ""
         """What was wrong with the file when it was read last, and what was used instead."""
         self._state: dict[str, Any] | None = None
+        self._text = ""
+        """The state as JSON, where it was written here; empty where it is not known."""
         self._seen: tuple[int, int, int] | None = None
 
     @property
@@ -97,7 +99,7 @@ class StateFile:
             JudgmentError: Neither the file nor its copy can be read.
         """
         held = StateFile(None)
-        held._state = parsed_state(_written(self.read()))
+        held._state = self._draft()
         return held
 
     def exists(self) -> bool:
@@ -116,7 +118,7 @@ class StateFile:
             return self._state or new_state()
         seen = _stamp(self.path)
         if self._state is None or seen is None or seen != self._seen:
-            self._state, self._seen = self._load(), seen
+            self._state, self._text, self._seen = self._load(), "", seen
         return self._state
 
     @contextmanager
@@ -127,13 +129,12 @@ class StateFile:
             JudgmentError: The state cannot be read, locked or written; it is as it was.
         """
         if self.path is None:
-            draft = parsed_state(_written(self.read()))
+            draft = self._draft()
             yield draft
-            _written(draft)
-            self._state = draft
+            self._state, self._text = draft, _written(draft)
             return
         with self._locked(self.path):
-            draft = self._load()
+            draft = self._draft()
             yield draft
             self._store(draft)
 
@@ -149,11 +150,16 @@ class StateFile:
         """
         if self.path is None:
             self._refuse_second(anew)
-            self._state = state
+            self._state, self._text = state, ""
             return
         with self._locked(self.path):
             self._refuse_second(anew)
             self._store(state)
+
+    def _draft(self) -> dict[str, Any]:
+        """A copy of the state; its shape is known to be right."""
+        state = self.read()
+        return json.loads(self._text or _written(state))
 
     def _refuse_second(self, anew: bool) -> None:
         if self.exists() and not anew:
@@ -184,7 +190,7 @@ class StateFile:
             replace_file(self.copy, text, durable=False)
         except OSError as error:
             raise JudgmentError(f"Judgment {str(path)!r} cannot be written: {error}.") from error
-        self._state, self._seen, self.problem = state, _stamp(path), ""
+        self._state, self._text, self._seen, self.problem = state, text, _stamp(path), ""
 
     def _load(self) -> dict[str, Any]:
         """The state of the file, or of its copy."""

@@ -80,11 +80,11 @@ def test_estimates_of_a_policy_come_near_its_known_value() -> None:
 def test_the_commands_print_and_give_json(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    main(["paper", "--seeds", "1", "--steps", "120"])
+    main(["paper", "--seeds", "1", "--steps", "20"])
     assert "E11" in capsys.readouterr().out
-    main(["paper", "--seeds", "1", "--steps", "120", "--json"])
+    main(["paper", "--seeds", "1", "--steps", "20", "--json"])
     assert len(json.loads(capsys.readouterr().out)["0"]) == 11
-    main(["world", "--seeds", "2", "--tasks", "4"])
+    main(["world", "--seeds", "2", "--tasks", "2"])
     assert "edges + words" in capsys.readouterr().out
     monkeypatch.setattr(speed, "SPARSE", 200)
     monkeypatch.setattr(speed, "DENSE", 20)

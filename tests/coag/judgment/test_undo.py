@@ -13,9 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coag.judgment import START, Judgment, Method, Origin
+from coag.judgment import START, Judgment, Method, Origin, reports
 from coag.judgment.protocol import TrustLevel
-from coag.judgment.reports import MOST_STEPS
 
 NOW = datetime(2026, 11, 25, 9, tzinfo=UTC)
 NAMES = ("a", "b", "c")
@@ -109,21 +108,30 @@ def test_reports_without_a_reflection_are_counted_without_those_taken_back() -> 
     assert judgment.status()["advice"]["since_reflection"] == 1
 
 
-def test_reports_that_are_no_longer_kept_stay_and_are_counted() -> None:
+@pytest.fixture
+def forgetful(monkeypatch: pytest.MonkeyPatch) -> int:
+    """A log that keeps fewer reports, so that it is full sooner."""
+    monkeypatch.setattr(reports, "MOST_STEPS", 40)
+    return 40
+
+
+def test_reports_that_are_no_longer_kept_stay_and_are_counted(forgetful: int) -> None:
     judgment = begun(False)
     for _ in range(3):
         judgment.report("a", 1.0, source="bob", trust="untrusted")
-    for _ in range(MOST_STEPS - 1):
+    for _ in range(forgetful - 1):
         judgment.report("b", 1.0)
     done = judgment.revoke(source="bob")
     assert (done.reports, done.left) == (1, 2)
 
 
-def test_an_untrusted_source_moves_an_edge_no_further_after_its_reports_are_dropped() -> None:
+def test_an_untrusted_source_moves_an_edge_no_further_after_its_reports_are_dropped(
+    forgetful: int,
+) -> None:
     judgment = begun(False)
     for _ in range(20):
         judgment.report("a", 0.0, source="bob", trust="untrusted")
-    for _ in range(MOST_STEPS):
+    for _ in range(forgetful):
         judgment.report("b", 1.0)
     assert judgment.report("a", 0.0, source="eve", trust="untrusted").changed == 0
 
