@@ -14,7 +14,6 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from contextlib import aclosing, nullcontext, suppress
-from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import pairwise
 from typing import Literal, Self
@@ -108,36 +107,6 @@ class SleepReport(Value):
         if self.stopped_at:
             shown.append(f"It stopped at {self.stopped_at!r}; the next sleep goes on there.")
         return shown
-
-
-@dataclass(slots=True)
-class _StepTally:
-    step: str
-    began: float
-    examined: int = 0
-    changed: int = 0
-    records: list[str] = field(default_factory=list[str])
-    notes: dict[str, None] = field(default_factory=dict[str, None])
-
-    def add(self, batch: StepBatch) -> None:
-        self.examined += batch.examined
-        self.changed += len(batch.changed)
-        self.records += batch.changed[: _SHOWN - len(self.records)]
-        self.notes |= dict.fromkeys(batch.notes)
-
-    def report(
-        self, ended: Literal["done", "stopped", "failed"], now: float, problem: str = ""
-    ) -> StepReport:
-        return StepReport(
-            step=self.step,
-            ended=ended,
-            examined=self.examined,
-            changed=self.changed,
-            records=tuple(self.records),
-            notes=tuple(self.notes),
-            problem=problem,
-            seconds=now - self.began,
-        )
 
 
 async def sleep(
@@ -294,23 +263,26 @@ class _Sleep:
         )
 
     async def _do(self, step: SleepStep, position: SleepPosition) -> StepReport:
-        tally = _StepTally(step.name, self._clock.monotonic())
+        began = self._clock.monotonic()
+        done = StepReport(step=step.name)
+        ended, problem = "done", ""
         try:
             async with aclosing(step.batches(self._work, position.cursor)) as batches:
                 async for batch in batches:
                     await self._commit(batch, position)
-                    tally.add(batch)
+                    done = _with_batch(done, batch)
                     self._examined += batch.examined
                     if self._on_progress is not None:
-                        self._on_progress(step.name, tally.examined)
+                        self._on_progress(step.name, done.examined)
                     if not batch.last and self._is_used_up():
-                        return tally.report("stopped", self._clock.monotonic())
+                        ended = "stopped"
+                        break
         # A step reads a store and asks a model, which are somebody else's code and may raise
         # anything; that must not keep the other steps from their work. The report says it.
         except Exception as error:
-            problem = one_line(f"{type(error).__name__}: {error}", 500)
-            return tally.report("failed", self._clock.monotonic(), problem)
-        return tally.report("done", self._clock.monotonic())
+            ended, problem = "failed", one_line(f"{type(error).__name__}: {error}", 500)
+        took = self._clock.monotonic() - began
+        return done.model_copy(update={"ended": ended, "problem": problem, "seconds": took})
 
     async def _commit(self, batch: StepBatch, position: SleepPosition) -> None:
         """Writes what a batch changes and how far it has come, together."""
@@ -329,6 +301,17 @@ class _Sleep:
         if self._most_seconds is None:
             return False
         return self._clock.monotonic() - self._began >= self._most_seconds
+
+
+def _with_batch(done: StepReport, batch: StepBatch) -> StepReport:
+    return done.model_copy(
+        update={
+            "examined": done.examined + batch.examined,
+            "changed": done.changed + len(batch.changed),
+            "records": (*done.records, *batch.changed[: _SHOWN - len(done.records)]),
+            "notes": tuple(dict.fromkeys((*done.notes, *batch.notes))),
+        }
+    )
 
 
 # ---- Sleep now and then, beside whatever else an event loop does ----
