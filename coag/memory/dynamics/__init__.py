@@ -51,8 +51,7 @@ from .forgetting import (
 from .interference import asks_for_earlier, in_scope, matter_of, say_otherwise
 from .links import RecordLinks, passed_on, spread, with_linked
 from .mood import baseline_of
-from .owners import owners_of
-from .persona import Persona, PersonaVersion
+from .persona import Persona, PersonaVersion, owners_of
 from .recalling import (
     FeltRecord,
     cue_of,

@@ -25,8 +25,7 @@ from .forgetting import is_exempt, used
 from .links import RecordLinks
 from .matters import Matters
 from .mood import MoodState
-from .owners import note_owner
-from .persona import Persona
+from .persona import Persona, note_owner
 from .schemas import SchemaClusters
 from .settings import MemoryDynamicsSettings, Preset, Traits
 from .states import DAY, RecordState, RecordStates, seconds

@@ -24,8 +24,7 @@ from .archive import ArchiveReason, MemoryArchive
 from .file import DynamicsFile
 from .links import RecordLinks
 from .matters import MatterNote, Matters
-from .owners import note_owner, owners_of
-from .persona import Persona, PersonaVersion
+from .persona import Persona, PersonaVersion, note_owner, owners_of
 from .settings import MemoryDynamicsSettings, Traits
 from .states import RecordState, RecordStates
 

@@ -1,4 +1,4 @@
-"""The personality of one owner, in versions: what it was, what it is, what is proposed.
+"""Whose dynamics are in a file, how each was last set, and the versions of a personality.
 
 A proposal (`aging.persona_proposals`) takes effect when it is applied. Nothing is overwritten: the
 way back is a version, too.
@@ -9,11 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
+from pydantic import ValidationError
+
+from coag.errors import ConfigurationError
 from coag.schema import Value
 
 from .aging import TraitChange
 from .file import DynamicsFile
-from .settings import Traits
+from .settings import MemoryDynamicsSettings, Traits
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS personas (
@@ -159,3 +162,38 @@ class Persona:
 
 def _version_of(content: str) -> PersonaVersion:
     return PersonaVersion.model_validate_json(content)
+
+
+# ---- The owners of a file: so that others can open it rightly ----
+
+_OWNERS = """
+CREATE TABLE IF NOT EXISTS owners (owner TEXT PRIMARY KEY, settings TEXT NOT NULL) WITHOUT ROWID
+"""
+
+
+def note_owner(file: DynamicsFile, owner: str, settings: MemoryDynamicsSettings) -> None:
+    """Notes how the dynamics of an owner are set; writes only what is new."""
+    file.create(_OWNERS)
+    content = settings.model_dump_json()
+    rows = file.rows("SELECT settings FROM owners WHERE owner = ?", owner)
+    if not rows or rows[0]["settings"] != content:
+        file.write("INSERT OR REPLACE INTO owners VALUES (?, ?)", [(owner, content)])
+
+
+def owners_of(file: DynamicsFile) -> dict[str, MemoryDynamicsSettings]:
+    """The owners of a file with the settings that they had last, by name.
+
+    Raises:
+        ConfigurationError: Settings cannot be read, as those of a newer version.
+    """
+    file.create(_OWNERS)
+    found: dict[str, MemoryDynamicsSettings] = {}
+    for row in file.rows("SELECT owner, settings FROM owners ORDER BY owner"):
+        try:
+            found[row["owner"]] = MemoryDynamicsSettings.model_validate_json(row["settings"])
+        except ValidationError as error:
+            raise ConfigurationError(
+                f"The settings of the dynamics of {row['owner']!r} in {str(file.path)!r} cannot be "
+                f"read: {error}. Open them with the version of coag that wrote them."
+            ) from error
+    return found

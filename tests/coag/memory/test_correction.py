@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from kits.remembered import remembered
-from kits.statements import SEMANTIC, memory_over, tell
+from kits.statements import SEMANTIC, memory_over
 
 from coag.memory import said_by_person
 from coag.memory.correction import Correction, amended, corrected, dependents_of, related_to
@@ -54,11 +54,3 @@ def test_a_persons_word_is_a_users_and_of_no_run() -> None:
         run="", activity="", cycle=0, source="eve", source_kind="person", trust=Trust.USER
     )
     assert said_by_person().source == "person"
-
-
-async def test_a_correction_names_the_person_and_the_record_it_replaced() -> None:
-    memory = memory_over()
-    before = await tell(memory, "The charger is at (0,0).", said_by_person("ann"))
-    better = Correction(text="The charger is at (3,0).")
-    now = await corrected(memory, before.record, better, by=said_by_person("eve"))
-    assert (now.provenance.source, now.supersedes) == ("eve", before.record.id)

@@ -109,18 +109,6 @@ async def test_revoking_takes_what_was_concluded_wherever_it_is(place: Place) ->
     assert await place.whole.get([bystander.id]) == [bystander]
 
 
-async def test_revoking_what_has_faded_lets_hold_again_what_it_had_superseded(
-    place: Place,
-) -> None:
-    shut = (await tell(place.plain, "The door is shut.", value="shut")).record
-    wide = (await tell(place.plain, "The door is open.", value="open")).record
-    await place.fade(wide.id)
-    done = await place.memory.revoke(wide.id, "It was wrong.")
-    assert done.restored == (shut.id,)
-    (now,) = await place.store.get([shut.id])
-    assert now.superseded_by is None
-
-
 async def test_what_has_faded_is_relinked_when_its_neighbour_is_forgotten(place: Place) -> None:
     for n in range(3):
         await tell(place.plain, f"door {n}", value=f"v{n}")
