@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from datetime import datetime
 from hashlib import blake2b
@@ -26,6 +26,7 @@ from coag.store import (
     slices,
 )
 
+from .dynamics import MemoryArchive
 from .facts import in_force, unbounded
 from .writing import Matter, matter_of
 
@@ -107,28 +108,24 @@ class MemoryHealth(Value):
         return f"healthy, {look} thing(s) to look at" if look else "healthy"
 
 
-def _nowhere(ids: Iterable[str]) -> set[str]:
-    return set()
-
-
 async def examine_memory(
     store: RecordStore,
     *,
     clock: Clock | None = None,
-    archived: Callable[[Iterable[str]], set[str]] = _nowhere,
+    archive: MemoryArchive | None = None,
 ) -> MemoryHealth:
     """Reads everything once, holds the ids, and reports the state of it; changes nothing.
 
     Args:
         store: Not yet used for recall or writing: that would repair its index of words first.
         clock: Says what time it is; None for the machine's.
-        archived: Gives those of some ids that are in the archive, and so not gone.
+        archive: Where what has faded is, which is not gone.
     """
     tally = _Tally((clock or SystemClock()).now())
     async for records in store.scan():
         for record in records:
             tally.take(record)
-    tally.faded = archived(tally.named())
+    tally.faded = set() if archive is None else archive.has(tally.named())
     counts = {kind: await store.count(kind) for kind in MemoryKind}
     words = store.words_file if isinstance(store, ChromaStore) else None
     index = None if words is None else await asyncio.to_thread(_examine_index, words, tally.ids)

@@ -192,16 +192,9 @@ class ProceduralMemory:
     ) -> ProcedureVersion | PendingRewrite:
         """Adds, replaces or removes one standing rule; otherwise as `rewrite`.
 
-        Args:
-            name: Which procedure.
-            change: What to do.
-            author: Who does it.
-            reason: Why.
-            cycle: The agent's cycle, if in one.
-            untrusted: Texts from outside that the author has seen.
-            tainted: Whether the author has seen others, which are not at hand any more.
-            origins: Ids of the records of long-term memory on which this depends, and `source:NAME`
-                for sources that the author was shown; `revoke` takes it back with any of them.
+        It is `tainted` also where the author has seen texts from outside that are not at hand any
+        more. `origins` are the ids of the records of long-term memory on which it depends, and
+        `source:NAME` for sources that the author was shown: `revoke` takes it back with any.
         """
         self._procedure(name)
         of: dict[str, Any] = {"author": author, "reason": reason, "cycle": cycle}

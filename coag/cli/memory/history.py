@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from contextlib import closing
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated
@@ -16,7 +15,7 @@ from coag.cli.options import AsJson
 from coag.cli.output import DIM, head, part, say, screen, show, write_json
 from coag.memory import held_when
 from coag.memory.correction import RelatedRecords, related_to
-from coag.memory.dynamics import DynamicsFile, MemoryArchive
+from coag.memory.dynamics import MemoryArchive
 from coag.memory.health import MemoryHealth, examine_memory, repair_chains
 from coag.schema import MemoryKind, Record
 from coag.store import (
@@ -222,12 +221,9 @@ def stats(
 
 
 async def _examined(place: MemoryPlace) -> MemoryHealth:
-    path = dynamics_of(place)
     async with opened(place) as store:
-        if path is None:
-            return await examine_memory(store)
-        with closing(DynamicsFile(path)) as file:
-            return await examine_memory(store, archived=MemoryArchive(file).has)
+        with dynamics_of(place) as file:
+            return await examine_memory(store, archive=file and MemoryArchive(file))
 
 
 def _unfinished(begun: ReembedPlan) -> dict[str, object]:

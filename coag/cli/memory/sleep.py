@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Annotated, NamedTuple
 
@@ -240,13 +240,12 @@ def file_of(place: MemoryPlace) -> Generator[DynamicsFile]:
     Raises:
         ConfigurationError: There is none.
     """
-    path = dynamics_of(place)
-    if path is None:
-        raise ConfigurationError(
-            f"The memory at {place.shown!r} has no dynamics here: there is no {DYNAMICS_FILE}. An "
-            "agent makes it that was given memory_dynamics=, e.g. 'assistant'."
-        )
-    with closing(DynamicsFile(path)) as file:
+    with dynamics_of(place) as file:
+        if file is None:
+            raise ConfigurationError(
+                f"The memory at {place.shown!r} has no dynamics here: there is no {DYNAMICS_FILE}. "
+                "An agent makes it that was given memory_dynamics=, e.g. 'assistant'."
+            )
         yield file
 
 

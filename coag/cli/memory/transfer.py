@@ -86,7 +86,10 @@ def export(
     async def written() -> ExportResult:
         async with opened(place) as store:
             total = sum([await store.count(one) for one in kinds or MemoryKind])
-            with _looked_at(place) as dynamics, shown_progress("exporting", total) as progress:
+            with (
+                dynamics_of(place, read_only=True) as dynamics,
+                shown_progress("exporting", total) as progress,
+            ):
                 return await export_records(
                     store, file, scopes=scopes, kinds=kinds, dynamics=dynamics, progress=progress
                 )
@@ -185,21 +188,10 @@ async def _printed(
     place: MemoryPlace, scopes: list[str] | None, kinds: list[MemoryKind] | None
 ) -> None:
     async with opened(place) as store:
-        with _looked_at(place) as dynamics:
+        with dynamics_of(place, read_only=True) as dynamics:
             write_json(Header.of(store, dynamics=dynamics).line().rstrip())
             async for lines in export_lines(store, scopes=scopes, kinds=kinds, dynamics=dynamics):
                 write_json(*(one.removesuffix("\n") for one in lines))
-
-
-@contextmanager
-def _looked_at(place: MemoryPlace) -> Generator[DynamicsFile | None]:
-    """The file of a memory's dynamics, where there is one; nothing of it changes."""
-    path = dynamics_of(place)
-    if path is None:
-        yield None
-        return
-    with closing(DynamicsFile(path, read_only=True)) as file:
-        yield file
 
 
 @contextmanager
