@@ -203,7 +203,7 @@ class Recollection:
             return
         better = known.get(self._last(record.id), record)
         contradicted = trust_of(better) is not Trust.UNTRUSTED
-        sure = confidence_now(state, record, self._now, self._settings)
+        sure = confidence_now(state, record, self._now, self._settings, self._traits)
         if is_left_out(sure, record, self._settings, contradicted=contradicted):
             self._doubted[record.id] = None
 
@@ -318,7 +318,7 @@ class Recollection:
         state = self._states.get(hit.record.id)
         if state is None:
             return hit
-        confidence = confidence_now(state, hit.record, self._now, self._settings)
+        confidence = confidence_now(state, hit.record, self._now, self._settings, self._traits)
         how, last = self._settings.source_confidence, self._last(hit.record.id)
         shown = RecalledState(
             gist=state.gist,

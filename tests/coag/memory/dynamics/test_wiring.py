@@ -319,6 +319,25 @@ async def test_confidence_in_a_source_falls_and_recall_says_so() -> None:
     assert stale.state.doubtful
 
 
+async def test_the_honest_doubt_their_own_conclusions_sooner() -> None:
+    shown: list[list[float]] = []
+    for honesty in (0.0, 0.5, 1.0):
+        clock, who = Calendar(), Traits(honesty=honesty)
+        memory = memory_with(clock, source_confidence=SourceConfidence(), traits=who)
+        heard = await note(memory, "The ferry leaves at nine.")
+        await note(memory, "So the ferry is early.", derived_from=[heard.id])
+        clock.passes(30)
+        found = {hit.record.id: hit.state for hit in (await memory.recall("ferry", k=2)).records}
+        said = found.pop(heard.id)
+        (concluded,) = found.values()
+        assert said is not None
+        assert concluded is not None
+        shown.append([said.confidence, concluded.confidence])
+    (said, *others), (low, middle, high) = zip(*shown, strict=True)
+    assert others == [said, said]
+    assert low > middle > high
+
+
 def test_a_persona_changes_by_what_is_applied_and_finds_its_way_back() -> None:
     dynamics = MemoryDynamics(MemoryDynamicsSettings(traits=Traits(openness=0.3)), owner="ann")
     assert dynamics.traits == Traits(openness=0.3)
