@@ -22,7 +22,7 @@ from .bridge import Consultation, Judgment, Reported
 from .entries import Annotation
 from .field import TorusField, context_energy, places_by_index, places_by_meaning
 from .graph import START, Capability, CapabilityEdge, CapabilityGraph
-from .kept import Revoked
+from .store import Revoked
 from .off_policy import LoggedChoice, Policy, ValueEstimate, doubly_robust, ips, snips
 from .patterns import HarvestSettings, RoutePattern, RouteStep, biases_of, harvest
 from .protocol import (

@@ -27,7 +27,7 @@ from .entries import (
     waiting_for_insight,
 )
 from .graph import START, Capability, CapabilityGraph, words_of_task
-from .kept import JudgmentStore
+from .store import JudgmentStore
 from .patterns import biases_of
 from .protocol import (
     TRUST_LEVELS,
