@@ -22,7 +22,6 @@ from .bridge import Consultation, Judgment, Reported
 from .entries import Annotation
 from .field import TorusField, context_energy, places_by_index, places_by_meaning
 from .graph import START, Capability, CapabilityEdge, CapabilityGraph
-from .store import Revoked
 from .off_policy import LoggedChoice, Policy, ValueEstimate, doubly_robust, ips, snips
 from .patterns import HarvestSettings, RoutePattern, RouteStep, biases_of, harvest
 from .protocol import (
@@ -56,6 +55,7 @@ from .routing import (
     reinforce,
     score,
 )
+from .store import Revoked
 
 if TYPE_CHECKING:
     from .depth_module import DepthModule

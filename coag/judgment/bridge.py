@@ -27,7 +27,6 @@ from .entries import (
     waiting_for_insight,
 )
 from .graph import START, Capability, CapabilityGraph, words_of_task
-from .store import JudgmentStore
 from .patterns import biases_of
 from .protocol import (
     TRUST_LEVELS,
@@ -51,6 +50,7 @@ from .reports import (
 )
 from .routing import Advice, Advising, advise
 from .state import new_state
+from .store import JudgmentStore
 
 _CONSULTATIONS = 100
 """Stored consultations that are kept; the oldest go first."""
