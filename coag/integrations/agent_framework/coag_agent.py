@@ -138,21 +138,21 @@ class _CoagRun(BaseAgent):
         self, opened: Opened, given: Sequence[Message], session: AgentSession, updates: Updates
     ) -> AsyncGenerator[AgentResponseUpdate]:
         """Begins a turn, or continues it, and shows it."""
-        live, sessions, answers = opened.live, self._sessions, opened.answers
-        check_answers(answers, live.saved.pending)
-        if live.saved.pending and (opened.messages or not answers):
+        live, sessions, new = opened.live, self._sessions, opened.incoming
+        check_answers(new.answers, live.saved.pending)
+        if live.saved.pending and (new.messages or not new.answers):
             waits = ", ".join(one.action for one in live.saved.pending.values())
             raise AgentInvalidRequestException(
                 f"Session {session.session_id!r} waits for approval of {waits}. Answer that first "
                 "and alone, with request.to_function_approval_response(True or False). Nothing "
                 "was run."
             )
-        context = await self._before(session, opened, live) if opened.messages else None
+        context = await self._before(session, new, live) if new.messages else None
         messages = {} if context is None else context.context_messages
         told = [as_autogen(one, source) for source, shown in messages.items() for one in shown]
-        told += [as_autogen(one) for one in opened.messages]
-        sessions.begin(live, session, Incoming(opened.messages, answers))
-        live.desk.take(answers, live.saved.pending)
+        told += [as_autogen(one) for one in new.messages]
+        sessions.begin(live, session, new)
+        live.desk.take(new.answers, live.saved.pending)
         live.saved.pending = {}
         all_updates: list[AgentResponseUpdate] = []
         if live.step is None:
@@ -180,7 +180,7 @@ class _CoagRun(BaseAgent):
             await self._run_after_providers(session=session, context=context)
 
     async def _before(
-        self, session: AgentSession, opened: Opened, live: LiveSession
+        self, session: AgentSession, incoming: Incoming, live: LiveSession
     ) -> SessionContext | None:
         """Asks the context providers what to show; a history is in the agent's state already."""
         if not self.context_providers:
@@ -188,7 +188,7 @@ class _CoagRun(BaseAgent):
         context = SessionContext(
             session_id=session.session_id,
             service_session_id=session.service_session_id,
-            input_messages=list(opened.messages),
+            input_messages=list(incoming.messages),
         )
         for provider in self.context_providers:
             if not isinstance(provider, HistoryProvider):

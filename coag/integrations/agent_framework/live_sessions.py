@@ -13,7 +13,7 @@ from time import monotonic
 from typing import Any, Literal, Self, cast
 from weakref import WeakValueDictionary
 
-from agent_framework import AgentSession, Content, Message
+from agent_framework import AgentSession, Message
 from agent_framework.exceptions import AgentInvalidRequestException
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -60,6 +60,11 @@ class _SavedSession(BaseModel):
     """Requests for approval that the turn after `turn` waits for."""
     waiting: list[str] = []
     """Messages that the waiting turn was given."""
+
+    @property
+    def known(self) -> list[str]:
+        """Messages that are not to be heard again."""
+        return [*self.heard, *self.waiting]
 
     @classmethod
     def of(cls, session: AgentSession, agent: str) -> Self:
@@ -225,12 +230,10 @@ class Opened:
     """An agent that is ready for a run."""
 
     live: LiveSession
-    messages: tuple[Message, ...]
-    """What it is to be told."""
+    incoming: Incoming
+    """What it was given that is new to it."""
     recorded: str | None = None
     """The answer, where the run has it already: it was given and not stored in the session."""
-    answers: tuple[Content, ...] = ()
-    """Answers to requests for approval."""
 
 
 class LiveSessions:
@@ -287,18 +290,15 @@ class LiveSessions:
             AgentInvalidRequestException: What is answered was answered otherwise before.
             TraceError: The run cannot be read, or another process has it.
         """
-        saved = _SavedSession.of(session, self._name)
-        incoming = Incoming.of(given, self._name, [*saved.heard, *saved.waiting])
         live = self._live.get(session.session_id)
-        if live is not None and not self._is_current(live, session):
-            del self._live[session.session_id]
-            await live.leave()
-            live = None
-        if live is not None:
-            opened = Opened(live, incoming.messages)
+        if live is not None and self._is_current(live, session):
+            opened = Opened(live, Incoming.of(given, self._name, live.saved.known))
         else:
-            opened = await self._restored(session, saved, incoming)
-        opened.answers = incoming.answers
+            saved = _SavedSession.of(session, self._name)
+            if live is not None:
+                del self._live[session.session_id]
+                await live.leave()
+            opened = await self._restored(session, saved, given)
         if opened.recorded is None:
             opened.live.used_at = monotonic()
             self._live[session.session_id] = opened.live
@@ -362,7 +362,7 @@ class LiveSessions:
         return not lost and (now is live.kept or now == live.kept)
 
     async def _restored(
-        self, session: AgentSession, saved: _SavedSession, incoming: Incoming
+        self, session: AgentSession, saved: _SavedSession, given: Sequence[Message]
     ) -> Opened:
         live = self._make(session)
         live.saved, live.kept = saved, saved.model_dump(mode="json")
@@ -371,15 +371,17 @@ class LiveSessions:
             run = saved.run or next(reversed(file.runs), None)
             folder = None if run is None else RunFolder(self._logs / Path(run).name)
             if folder is not None and folder.exists:
+                incoming = Incoming.of(given, self._name, saved.known)
                 found = await self._of_run(
                     live, folder, file.runs.get(folder.path.name, {}), incoming
                 )
                 if found is not None:
                     return found
-        saved.run, saved.pending = None, {}
+        # A turn that waited is lost, and with it what it was given.
+        saved.run, saved.pending, saved.waiting = None, {}, []
         if saved.state is not None:
             await live.agent.load_state(saved.state)
-        return Opened(live, incoming.messages)
+        return Opened(live, Incoming.of(given, self._name, saved.known))
 
     async def _of_run(
         self,
@@ -408,10 +410,10 @@ class LiveSessions:
         if not live.agent.in_turn:
             live.saved.pending = {}
         if live.agent.turn < next_turn:  # it had not begun
-            return Opened(live, incoming.messages)
+            return Opened(live, incoming)
         taken = keys[: past.said] if past is not None else []
         new = [one for one in incoming.messages if digest_of_message(one) not in taken]
-        return Opened(live, tuple(new))
+        return Opened(live, Incoming(tuple(new), incoming.answers))
 
     async def _recorded(
         self, live: LiveSession, folder: RunFolder, turn: int, past: _PastTurn
@@ -424,7 +426,7 @@ class LiveSessions:
                 break
         await live.agent.restore(recovered)
         live.saved.run = folder.path.name
-        return Opened(live, (), past.answer)
+        return Opened(live, Incoming((), ()), past.answer)
 
     async def _let_go(self) -> None:
         """Lets go of agents that were not used for long, and of the oldest of too many."""

@@ -95,10 +95,11 @@ def digest_of_message(message: Message) -> str:
 
 
 def _is_own(message: Message, agent: str, known: Collection[str]) -> bool:
-    own = (
-        message.author_name == agent if message.author_name else digest_of_message(message) in known
-    )
-    return own and message.role == "assistant"
+    if message.role != "assistant":
+        return False
+    if message.author_name:
+        return message.author_name == agent
+    return digest_of_message(message) in known
 
 
 def _is_said(message: Message) -> bool:

@@ -385,6 +385,18 @@ async def test_without_a_run_folder_an_answer_elsewhere_is_refused_and_talk_cont
     assert till.bought == []
 
 
+async def test_what_a_lost_turn_was_given_is_heard_when_it_comes_again() -> None:
+    till = Till(approval=True)
+    first, _ = till.agent([call(1, "buy", price=2)])
+    session = first.create_session()
+    asked_for = Message("user", ["Buy."], message_id="1")
+    await first.run([asked_for], session=session)
+    await first.close()
+    second, client = till.agent("Let us see.")
+    await second.run([asked_for, Message("user", ["And?"])], session=again(session))
+    assert [said(client).count(text) for text in ("Buy.", "And?")] == [1, 1]
+
+
 async def test_a_policy_asks_besides_and_a_late_answer_is_a_no() -> None:
     till = Till()
     policy = ApprovalPolicy(actions=["buy"], wait_seconds=0.001)
