@@ -177,6 +177,7 @@ class _NameVectors:
         self._positions: list[int] = []
         self._names: list[str] = []
         self._rows: NDArray[np.float32] | None = None
+        self._filled = 0
         self._last: tuple[list[str], NDArray[np.float32]] | None = None
 
     def add(self, position: int, name: str) -> None:
@@ -202,16 +203,22 @@ class _NameVectors:
         return None
 
     def _fill(self) -> NDArray[np.float32]:
-        """The rows of all names."""
+        """The rows of all names; the room for them grows by doubling."""
         import numpy as np
 
-        new = self._names if self._rows is None else self._names[len(self._rows) :]
+        total, new = len(self._names), self._names[self._filled :]
         if new:
             # Most often the new name is the one that was just not found.
             made = self._last[1] if self._last and self._last[0] == new else self._units(new)
-            self._rows = made if self._rows is None else np.concatenate((self._rows, made))
+            if self._rows is None or total > len(self._rows):
+                room = np.zeros((max(64, 2 * total), made.shape[1]), dtype=np.float32)
+                if self._rows is not None:
+                    room[: self._filled] = self._rows[: self._filled]
+                self._rows = room
+            self._rows[self._filled : total] = made
+            self._filled = total
         assert self._rows is not None
-        return self._rows
+        return self._rows[:total]
 
     def _units(self, names: list[str]) -> NDArray[np.float32]:
         """Vectors of length 1; a zero vector stays zero."""

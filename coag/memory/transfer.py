@@ -520,6 +520,8 @@ class _Change:
 
     def adapted(self, content: _Content) -> _Content:
         """What a line says, in its new scope and trusted no more; None for what is left out."""
+        if self.scope is None and self.trust is None:
+            return content
         if isinstance(content, Record):
             return self._record(content)
         if content is None or not (self.trust is None or isinstance(content, ArchivedLine)):

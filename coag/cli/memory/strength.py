@@ -82,9 +82,9 @@ def strength(
                 write_json(*(_as_json(one, whose) for one in kept))
                 continue
             typer.echo(line(f"{whose}: {states.count():,} record(s) with a state"))
+            archive = MemoryArchive(file)
             for one in kept:
-                away = MemoryArchive(file).has([one.state.record])
-                for text in [_row(one)] if name is None else _whole(one, archived=bool(away)):
+                for text in [_row(one)] if name is None else _whole(one, archive):
                     typer.echo(f"  {text}")
 
 
@@ -136,11 +136,11 @@ def _row(one: _KeptRecord) -> str:
     return line(f"{name} {one.strength():.2f} {one.why}, {uses} use(s): {one.text}", 120)
 
 
-def _whole(one: _KeptRecord, *, archived: bool) -> Iterator[str]:
+def _whole(one: _KeptRecord, archive: MemoryArchive) -> Iterator[str]:
     state = one.state
     yield line(f"{short_id(state.record)} {one.why}", 200)
     yield from _chart(one)
-    where = "archived, word for word" if archived else "in the store"
+    where = "archived, word for word" if archive.has([state.record]) else "in the store"
     yield (
         f"strength {one.strength():.2f} of {state.strength:.2f}, stability "
         f"{state.stability:.0f} days, {state.uses} use(s), the last {day_of(state.used_at)}; "
