@@ -57,6 +57,16 @@ from .mcp_tools import (
 )
 from .tools import ToolEffects
 
+__all__ = [
+    "PinnedMcpWorkbench",
+    "StdioServerParams",
+    "StreamableHttpServerParams",
+    "McpLimits",
+    "McpToolResult",
+    "McpServerError",
+    "QuarantinedTool",
+]
+
 # ---- Requests of a server for sampling, answered by a model client ----
 
 
@@ -100,16 +110,6 @@ def _part(content: Mapping[str, Any]) -> str | Image:
 
 # ---- The workbench ----
 
-
-__all__ = [
-    "PinnedMcpWorkbench",
-    "StdioServerParams",
-    "StreamableHttpServerParams",
-    "McpLimits",
-    "McpToolResult",
-    "McpServerError",
-    "QuarantinedTool",
-]
 
 _LOG = logging.getLogger(__name__)
 sdk()  # says at import whether the mcp package can be used

@@ -518,7 +518,7 @@ def _of_numbers(pairs: Sequence[tuple[float, float]], unpaired: int, seed: int) 
         difference=fmean(differences) if pairs else None,
         interval=paired_bootstrap(differences, seed) if enough else None,
         test="sign-flip permutation",
-        p=sign_flip(differences, seed) if enough else 1.0,
+        p=sign_flip(differences, seed) if enough else None,
         effect=paired_d(differences),
         effect_name="paired d",
         needed=lambda: needed_n(differences),
@@ -530,7 +530,7 @@ def _compared(
     unpaired: int,
     *,
     interval: Interval | None,
-    p: float,
+    p: float | None,
     needed: Callable[[], int | None],
     **found: Any,
 ) -> PairedComparison:

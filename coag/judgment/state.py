@@ -82,8 +82,6 @@ class StateFile:
         self.problem = ""
         """What was wrong with the file when it was read last, and what was used instead."""
         self._state: dict[str, Any] | None = None
-        self._text = ""
-        """The state as JSON, where it was written here; empty where it is not known."""
         self._seen: tuple[int, int, int] | None = None
 
     @property
@@ -118,7 +116,7 @@ class StateFile:
             return self._state or new_state()
         seen = _stamp(self.path)
         if self._state is None or seen is None or seen != self._seen:
-            self._state, self._text, self._seen = self._load(), "", seen
+            self._state, self._seen = self._load(), seen
         return self._state
 
     @contextmanager
@@ -131,7 +129,8 @@ class StateFile:
         if self.path is None:
             draft = self._draft()
             yield draft
-            self._state, self._text = draft, _written(draft)
+            _written(draft)
+            self._state = draft
             return
         with self._locked(self.path):
             draft = self._draft()
@@ -150,7 +149,7 @@ class StateFile:
         """
         if self.path is None:
             self._refuse_second(anew)
-            self._state, self._text = state, ""
+            self._state = state
             return
         with self._locked(self.path):
             self._refuse_second(anew)
@@ -158,8 +157,7 @@ class StateFile:
 
     def _draft(self) -> dict[str, Any]:
         """A copy of the state; its shape is known to be right."""
-        state = self.read()
-        return json.loads(self._text or _written(state))
+        return json.loads(_written(self.read()))
 
     def _refuse_second(self, anew: bool) -> None:
         if self.exists() and not anew:
@@ -190,7 +188,7 @@ class StateFile:
             replace_file(self.copy, text, durable=False)
         except OSError as error:
             raise JudgmentError(f"Judgment {str(path)!r} cannot be written: {error}.") from error
-        self._state, self._text, self._seen, self.problem = state, text, _stamp(path), ""
+        self._state, self._seen, self.problem = state, _stamp(path), ""
 
     def _load(self) -> dict[str, Any]:
         """The state of the file, or of its copy."""

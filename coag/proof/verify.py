@@ -65,9 +65,6 @@ from .rules_turns import (
     TurnRules,
 )
 
-# ---- Seals, anchors and pages ----
-
-
 # ---- Whether a run's files are those that were sealed ----
 
 

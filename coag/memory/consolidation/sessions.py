@@ -250,7 +250,9 @@ class _Ending:
         if done:
             return done[0]
         texts = [one.text for one in events]
-        answer = await self._asked("summary", {}, one_a_line(texts), SessionSummaryAnswer)
+        answer = await self._asked(
+            "session_summary", "summary", {}, one_a_line(texts), SessionSummaryAnswer
+        )
         written = "" if answer is None else self._true(answer.summary, texts, "summary")
         text = written or _weightiest(events, _KEY_EVENTS)
         importance = max(map(importance_of, events))
@@ -274,7 +276,7 @@ class _Ending:
     async def _recap_by_model(self, witness: EventWitness, own: Sequence[Record]) -> str:
         values = {"name": witness.name, "character": character_of(witness)}
         texts, what = [one.text for one in own], f"recap of {witness.name}"
-        answer = await self._asked(what, values, one_a_line(texts), RecapAnswer)
+        answer = await self._asked("session_recap", what, values, one_a_line(texts), RecapAnswer)
         if answer is None:
             return ""
         if not is_first_person(answer.recap):
@@ -325,7 +327,7 @@ class _Ending:
         known = [summary.text, *(one.describe() for one in threads), *feelings]
         situation = summary.text.removeprefix(f"{self.session}: ")
         hooks = [f"{one.title}: what comes next?" for one in threads[:3]]
-        answer = await self._asked("scenario", {}, known, ScenarioAnswer)
+        answer = await self._asked("session_scenario", "scenario", {}, known, ScenarioAnswer)
         if answer is not None:
             situation = self._true(answer.situation, known, "scenario") or situation
             new = [one for one in answer.hooks if not _is_one_of(one, known)]
@@ -376,12 +378,16 @@ class _Ending:
         return known
 
     async def _asked(
-        self, what: str, values: Mapping[str, str], lines: Iterable[str], form: type[AnswerT]
+        self,
+        prompt: str,
+        what: str,
+        values: Mapping[str, str],
+        lines: Iterable[str],
+        form: type[AnswerT],
     ) -> AnswerT | None:
         """What the model answers for a step; None without one, or where it fails, which is said."""
         if self._model is None:
             return None
-        prompt = f"session_{what.partition(' ')[0]}"
         try:
             return await ask_for(self._model, self._procedures, prompt, values, lines, form)
         except MODEL_ERRORS as error:
