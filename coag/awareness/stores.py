@@ -280,7 +280,11 @@ def _check_expected(key: str, expected: int | None, found: int) -> None:
 
 
 class InMemoryStateStore(_TextStore):
-    """A `StateStore` in this process's memory, for tests; it keeps so many versions of each key."""
+    """A `StateStore` in this process's memory, for tests; it keeps so many versions of each key.
+
+    Raises:
+        ValueError: `keep` is below 1.
+    """
 
     def __init__(self, *, keep: int = _KEEP) -> None:
         super().__init__("in memory", keep)

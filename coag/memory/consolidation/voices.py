@@ -223,7 +223,8 @@ def told_by(
 
     What happened is told in the words of the event. What the witness noticed and felt stands
     around it: by the traits that show most, the feeling towards those who took part, and the mood.
-    The same event and witness give the same text.
+    The same event and witness give the same text. `feelings` are those towards who took part, -1 to
+    1, by their names; without `appraise` a list of words says whether the event is good or bad.
     """
     tone = tone_of(text, appraise)
     happened = in_first_person(" ".join(text.split()), name)

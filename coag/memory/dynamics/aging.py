@@ -212,7 +212,8 @@ def schema_fit(
 ) -> SchemaFit | None:
     """How a record fits the clusters of what is known; None where none are known yet.
 
-    What fits none is kept better, the more so by the open; what fits one, worse.
+    What fits none is kept better, the more so by the open; what fits one, worse. Of a vector of
+    zeros nothing is known: None.
     """
     return schema_fits({"": vector}, centroids, settings, traits).get("")
 

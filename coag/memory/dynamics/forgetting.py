@@ -41,7 +41,10 @@ def neutral_stability(settings: MemoryDynamicsSettings) -> float:
 def stability_of(
     strength: float, settings: MemoryDynamicsSettings, *, flashbulb: bool = False
 ) -> float:
-    """Days of stability with which a record of this encoding strength begins."""
+    """Days of stability with which a record of this encoding strength, 0..1, begins.
+
+    The neutral one gives `neutral_stability`; a flashbulb lasts five times as long.
+    """
     neutral = neutral_stability(settings)
     share = (1 + _BY_STRENGTH * strength) / (1 + _BY_STRENGTH * NEUTRAL_STRENGTH)
     ceiling = (settings.forgetting or Forgetting()).ceiling

@@ -74,7 +74,10 @@ def rivals(
     vectors: Mapping[str, NDArray[np.float32] | Sequence[float]],
     settings: MemoryDynamicsSettings,
 ) -> tuple[str, ...]:
-    """Records that were found but not kept, and are alike to one that was; the likest first."""
+    """Records that were found but not kept, and are alike to one that was; the likest first.
+
+    Vectors may have any length above 0; a record without one has no rivals, and is none.
+    """
     how = settings.retrieval_induced_forgetting
     chosen = set(kept)
     left = [one for one in dict.fromkeys(others) if one in vectors and one not in chosen]

@@ -55,6 +55,9 @@ class SchemaClusters:
     ) -> tuple[list[str], list[tuple[int, int, NDArray[np.float32]]]]:
         """Which cluster each record joins, and the clusters as they would be; writes nothing.
 
+        The vectors are of length 1, one row a record; a row of zeros joins none. `similarity` is
+        the least cosine to join.
+
         Returns:
             Ids, empty for none, and the clusters for `put`.
         """
