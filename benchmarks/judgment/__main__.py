@@ -1,9 +1,10 @@
-"""What judgment earns: the paper's experiments, routing in two worlds, a cut of the context, speed.
+"""What judgment earns: the paper's experiments, routing, a cut of the context, procedures, speed.
 
     python -m benchmarks.judgment paper [--seeds 3] [--steps 1000] [--json]
     python -m benchmarks.judgment world [--seeds 40] [--first 0] [--tasks 300] [--json]
     python -m benchmarks.judgment scenarios [--seeds 10] [--first 0] [--rounds 5] [--json]
     python -m benchmarks.judgment compaction [--model URL#NAME] [--seeds 20] [-o FOLDER]
+    python -m benchmarks.judgment procedures [--model URL#NAME] [--episodes 36] [-o FOLDER]
     python -m benchmarks.judgment speed [--repeats 200] [--json]
 
 All but speed is the same for the same seeds. The exit code is 0 in any case.
@@ -22,7 +23,7 @@ from . import paper, speed, world
 ARMS = ("summary", "judgment", "both")
 
 
-_SEEDS = {"paper": 3, "world": 40, "scenarios": 10, "compaction": 20, "speed": 0}
+_SEEDS = {"paper": 3, "world": 40, "scenarios": 10, "compaction": 20, "procedures": 0, "speed": 0}
 """How many seeds each kind takes if not given."""
 
 
@@ -33,7 +34,7 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     kinds = parser.add_subparsers(dest="kind", required=True)
     for name, seeds in _SEEDS.items():
         one = kinds.add_parser(name)
-        if name != "compaction":
+        if name not in ("compaction", "procedures"):
             one.add_argument("--json", action="store_true", help="one JSON object")
         if seeds:
             one.add_argument("--seeds", type=int, default=seeds, help="how many")
@@ -44,17 +45,20 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
         "--rounds", type=int, default=5, help="how often each scenario is met"
     )
     cut = kinds.choices["compaction"]
-    cut.add_argument(
-        "--model", metavar="URL#NAME", help="a real model; a scripted one if not given"
-    )
     cut.add_argument("--depth", choices=["compact", "full", "auto"], default="compact")
     cut.add_argument("--arms", default=",".join(ARMS), help="of summary, judgment, both")
-    cut.add_argument(
-        "-o", "--output", type=Path, default=Path("logs", "compaction"), help="where runs are kept"
+    for name in ("compaction", "procedures"):
+        one, where = kinds.choices[name], Path("logs", name)
+        one.add_argument(
+            "--model", metavar="URL#NAME", help="a real model (default: a scripted one)"
+        )
+        one.add_argument("-o", "--output", type=Path, default=where, help="where runs are kept")
+    kinds.choices["procedures"].add_argument(
+        "--episodes", type=int, default=36, help="of the search, at most; the check is not counted"
     )
     kinds.choices["speed"].add_argument("--repeats", type=int, default=200, help="of each call")
     options = parser.parse_args(arguments)
-    for name in ("seeds", "steps", "tasks", "rounds", "repeats"):
+    for name in ("seeds", "steps", "tasks", "rounds", "repeats", "episodes"):
         if (given := getattr(options, name, 1)) < 1:
             parser.error(f"--{name} must be at least 1, got {given}")
     if unknown := set(getattr(options, "arms", "").split(",")) - {"", *ARMS}:
@@ -66,7 +70,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Measures and prints."""
     options = parse(arguments)
     commands = {"paper": _paper, "world": _world, "scenarios": _scenarios, "speed": _speed}
-    commands["compaction"] = _compaction
+    commands |= {"compaction": _compaction, "procedures": _procedures}
     commands[options.kind](options)
 
 
@@ -134,6 +138,16 @@ def _compaction(options: argparse.Namespace) -> None:
 
     arms = options.arms.split(",")
     compaction.main(options.output, options.model, options.depth, _seeds(options), arms)
+
+
+def _procedures(options: argparse.Namespace) -> None:
+    from . import procedures  # it needs the extra gepa
+
+    found = procedures.search(options.model, options.episodes, options.output)
+    print(f"{found['model']}: {found['reason']}\n{found['episodes']} episodes, ", end="")
+    print(f"{found['tokens']:,} tokens, {len(found['refused'])} texts refused by the gate")
+    for name, text in found["texts"].items():
+        print(f"\n{name}, as it was found:\n{text}")
 
 
 def _speed(options: argparse.Namespace) -> None:

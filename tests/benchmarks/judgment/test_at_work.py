@@ -73,3 +73,13 @@ def test_runs_of_another_model_or_depth_are_not_mixed(tmp_path: Path) -> None:
         compaction.Compaction(tmp_path, "http://127.0.0.1:9/v1#big", "compact")
     with pytest.raises(SystemExit):
         main(["compaction", "--arms", "memory"])
+
+
+def test_a_scripted_model_learns_what_belongs_into_which_tray(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    main(["procedures", "-o", str(tmp_path)])
+    assert "scripted: Better" in capsys.readouterr().out
+    found = json.loads((tmp_path / "found.json").read_text(encoding="utf-8"))
+    assert found["kept"]
+    assert "money: blue" in found["texts"]["deliberation"]
