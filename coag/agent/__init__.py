@@ -20,24 +20,19 @@ from .rebuild import ReplayDoubles, build_again, detach_modules, rebuild, staged
 from .recipes import load_factory, refuse_activity, takes_rebuild
 from .replay_model import ReplayAnswers
 from .resume import RecoveredState, reading_trace, recover_state, restore
-from .serialize import CoagAgentConfig
 
 if TYPE_CHECKING:
-    from .delegation import DelegatedGoal, DelegateTool
+    from .delegation import DelegateTool
     from .goals import SignalGoal, TimedGoal
     from .situated import SituatedAgent
-    from .situated_config import SituatedAgentConfig
 
 __all__ = [
     "CoagAgent",
     "DelegateTool",
-    "DelegatedGoal",
     "SituatedAgent",
-    "SituatedAgentConfig",
     "SignalGoal",
     "TimedGoal",
     "AgentArguments",
-    "CoagAgentConfig",
     "PHASE_LISTENER",
     "DESCRIPTION",
     "SYSTEM_MESSAGE",
@@ -72,10 +67,8 @@ _FORMER = renamed(
 )
 _HOMES = {
     "DelegateTool": "coag.agent.delegation",
-    "DelegatedGoal": "coag.agent.delegation",
     "SignalGoal": "coag.agent.goals",
     "TimedGoal": "coag.agent.goals",
     "SituatedAgent": "coag.agent.situated",
-    "SituatedAgentConfig": "coag.agent.situated_config",
 }
 __getattr__ = loaded_on_use(__name__, _HOMES, _FORMER)

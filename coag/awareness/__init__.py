@@ -3,8 +3,8 @@
 What an agent needs across calls is not only what it knows, but what it tries to do, what just
 changed, what needs attention and what it has tried. Six modules hold this in one frozen
 `AwarenessState`: goal graph, trajectory, world model, self model, attention and interaction
-protocol. A domain's adapter turns raw input into an `Observation`, `updated` gives the next state,
-and the adapter renders a state as text within a token budget.
+protocol. A domain's adapter turns raw input into an `Observation`, which changes the state, and
+renders a state as text within a token budget.
 
 `AwarenessEngine` does this in a loop, `Awareness` as a module of an agent. `dynamics` is how a
 state changes by itself over long runs, `archive` where it is found again, `stores` where states
@@ -53,10 +53,10 @@ from .engine import (
     SharedWorldError,
     new_state,
 )
-from .goals import Goal, GoalDraft, GoalGraph, GoalOutcomes, GoalSource, GoalStatus, WaitsFor
+from .goals import Goal, GoalDraft, GoalGraph, GoalSource, GoalStatus
 from .injection import InjectionBlock, InjectionItem
 from .module import Awareness, AwarenessSettings, heard_by
-from .names import EngineSettings, NameResolver
+from .names import EngineSettings
 from .observation import (
     GoalChange,
     Observation,
@@ -71,27 +71,18 @@ from .observation import (
 )
 from .perception import Perception, PerceptionDomain, RulePerception
 from .state import (
-    STATE_VERSION,
-    STICKY,
     Attention,
-    AttentionItem,
     AttentionType,
     AwarenessState,
     Belief,
-    CanI,
     CollaborationMode,
     Entity,
-    FailureNote,
     InteractionProtocol,
-    Merge,
-    MergeReason,
     Need,
     Relationship,
     Resource,
     ScanPattern,
     SelfModel,
-    Tally,
-    TallyOf,
     Trajectory,
     Transition,
     TransitionType,
@@ -108,7 +99,6 @@ from .stores import (
     StoredState,
     change_stored,
 )
-from .updating import updated
 
 if TYPE_CHECKING:
     from .model_perception import ModelPerception, PerceptionSettings, summary_of
@@ -123,16 +113,14 @@ __all__ = [
     "DecaySettings", "DynamicsSettings", "LearningSettings", "ProjectionSettings",
     "ReturnSettings", "Adapter", "AwarenessEngine", "DynamicEngine", "SharedEngine",
     "SharedVersion", "SharedWorld", "SharedWorldError", "new_state", "Goal", "GoalDraft",
-    "GoalGraph", "GoalOutcomes", "GoalSource", "GoalStatus", "WaitsFor", "InjectionBlock",
-    "InjectionItem", "Awareness", "AwarenessSettings", "heard_by", "EngineSettings",
-    "NameResolver", "GoalChange", "Observation", "ObservedAttention", "ObservedEntity",
-    "ObservedEvent", "ObservedFailure", "ObservedGoal", "ObservedRelationship", "Spent",
-    "load_state", "STATE_VERSION", "STICKY", "Attention", "AttentionItem", "AttentionType",
-    "AwarenessState", "Belief", "CanI", "CollaborationMode", "Entity", "FailureNote",
-    "InteractionProtocol", "Merge", "MergeReason", "Need", "Relationship", "Resource",
-    "ScanPattern", "SelfModel", "Tally", "TallyOf", "Trajectory", "Transition",
-    "TransitionType", "WorldModel", "updated", "ModelPerception", "PerceptionSettings",
-    "summary_of", "Perception", "PerceptionDomain", "RulePerception", "FolderStateStore",
+    "GoalGraph", "GoalSource", "GoalStatus", "InjectionBlock", "InjectionItem", "Awareness",
+    "AwarenessSettings", "heard_by", "EngineSettings", "GoalChange", "Observation",
+    "ObservedAttention", "ObservedEntity", "ObservedEvent", "ObservedFailure", "ObservedGoal",
+    "ObservedRelationship", "Spent", "load_state", "Attention", "AttentionType",
+    "AwarenessState", "Belief", "CollaborationMode", "Entity", "InteractionProtocol", "Need",
+    "Relationship", "Resource", "ScanPattern", "SelfModel", "Trajectory", "Transition",
+    "TransitionType", "WorldModel", "ModelPerception", "PerceptionSettings", "summary_of",
+    "Perception", "PerceptionDomain", "RulePerception", "FolderStateStore",
     "InMemoryStateStore", "PostgresStateStore", "SqliteStateStore", "StaleStateError",
     "StateStore", "StateStoreError", "StoredState", "change_stored",
 ]  # fmt: skip

@@ -36,23 +36,11 @@ from .components import (
 )
 from .constrained_workbench import ConstrainedWorkbench
 from .exchanges import UNREADABLE, ended_as, status_of
-from .guarded_calls import Guard, GuardedResult, GuardedTools, JudgedCall, make_guard
+from .guarded_calls import Guard, GuardedResult, JudgedCall, make_guard
 from .recorder import Recorder, ToolAttempt
-from .recording import (
-    RecordedAgent,
-    RecordingClient,
-    RecordingWorkbench,
-    StockRun,
-    record,
-    stock_run,
-)
-from .replaying import (
-    ReplayingClient,
-    ReplayingClientConfig,
-    ReplayingWorkbench,
-    ReplayingWorkbenchConfig,
-)
-from .resilient_client import Exchange, ResilientClient
+from .recording import RecordedAgent, RecordingClient, RecordingWorkbench, record, stock_run
+from .replaying import ReplayingClient, ReplayingWorkbench
+from .resilient_client import ResilientClient
 from .tool_runner import OUTPUT_CHARACTERS, RESERVED, ToolRunner, output_of, read_result
 from .tools import (
     UNUSABLE_SCHEMA,
@@ -100,7 +88,6 @@ __all__ = [
     "ConstrainedWorkbench",
     "GuardedResult",
     "Guard",
-    "GuardedTools",
     "JudgedCall",
     "make_guard",
     "Part",
@@ -110,19 +97,15 @@ __all__ = [
     "constraint_config",
     "from_constraint_config",
     "ResilientClient",
-    "Exchange",
     "repair_arguments",
     "record",
-    "StockRun",
     "stock_run",
     "Recorder",
     "RecordedAgent",
     "RecordingClient",
     "ReplayingClient",
-    "ReplayingClientConfig",
     "RecordingWorkbench",
     "ReplayingWorkbench",
-    "ReplayingWorkbenchConfig",
     "status_of",
     "ended_as",
     "UNREADABLE",

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from coag._util.deprecation import renamed
 from coag._util.lazy import loaded_on_use
 
-from .component import CoagContextConfig, from_part, load_context, nested_component, to_part
+from .component import from_part, load_context, nested_component, to_part
 from .context import CoagContext
 from .counted import CountedAction, counted_for, counted_value
 from .dialogue import named_images
@@ -26,7 +26,6 @@ from .working_memory import (
     GoalCost,
     PastAction,
     RejectedCandidate,
-    Taint,
     Utterance,
     WorkingMemory,
     is_untrusted,
@@ -38,10 +37,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CoagContext",
-    "CoagContextConfig",
     "WorkingMemory",
     "GoalCost",
-    "Taint",
     "is_untrusted",
     "CognitiveState",
     "Utterance",

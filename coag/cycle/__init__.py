@@ -23,8 +23,6 @@ from .actions import (
 from .approval import (
     Approval,
     ApprovalAnswer,
-    ApprovalEvent,
-    ApprovalNeed,
     ApprovalOccasion,
     ApprovalPolicy,
     ApprovalRequest,
@@ -33,13 +31,11 @@ from .approval import (
     ApproveFunction,
     Approver,
     memory_version,
-    still_holds,
 )
 from .asking import NOT_OFFERED
 from .checks import (
     CURRENT_STATE,
     OFFER,
-    UNSETTLED,
     check,
     idempotency_key,
     identity,
@@ -47,16 +43,8 @@ from .checks import (
     settled_by_person,
 )
 from .compiled import CompiledProcedure, CompiledProcedures
-from .constraints import (
-    ActionRule,
-    ConstraintSet,
-    NamedConstraint,
-    WrittenRule,
-    check_rule,
-    rule,
-    written_rule,
-)
-from .cycle import close_cycle, commit, perceive, run_cycle, write_snapshot
+from .constraints import ActionRule, ConstraintSet, NamedConstraint, check_rule, rule, written_rule
+from .cycle import close_cycle, commit, perceive, write_snapshot
 from .deps import (
     ActionExecutor,
     AskModel,
@@ -69,11 +57,10 @@ from .deps import (
     decided_at,
     untrusted_texts,
 )
-from .depth import choose_depth
 from .execution import ActionRun, BatchResult, approvals_of, return_percept, run_selected
-from .foreign_orders import ForeignOrders, no_foreign_orders
+from .foreign_orders import no_foreign_orders
 from .modules import ModuleHost
-from .only_trusted import BoundRule, JudgedBy, OnlyTrusted, only_trusted
+from .only_trusted import BoundRule, JudgedBy, only_trusted
 from .output_schema import (
     DeliberationAnswer,
     EvaluationAnswer,
@@ -89,7 +76,6 @@ __all__ = [
     "run_turn",
     "TurnResult",
     "sayable",
-    "run_cycle",
     "close_cycle",
     "commit",
     "perceive",
@@ -103,7 +89,6 @@ __all__ = [
     "ActionExecutor",
     "AskReconciliation",
     "decided_at",
-    "UNSETTLED",
     "IDEMPOTENCY_KEY",
     "COMPLETED",
     "with_defaults",
@@ -121,7 +106,6 @@ __all__ = [
     "Budget",
     "CURRENT_STATE",
     "OFFER",
-    "choose_depth",
     "CompiledProcedure",
     "CompiledProcedures",
     "NOT_OFFERED",
@@ -129,13 +113,10 @@ __all__ = [
     "ActionRule",
     "ConstraintSet",
     "NamedConstraint",
-    "WrittenRule",
     "written_rule",
     "check_rule",
     "only_trusted",
-    "OnlyTrusted",
     "no_foreign_orders",
-    "ForeignOrders",
     "BoundRule",
     "JudgedBy",
     "GuardedActions",
@@ -145,16 +126,13 @@ __all__ = [
     "approvals_of",
     "ApprovalPolicy",
     "ApprovalRule",
-    "ApprovalNeed",
     "ApprovalOccasion",
-    "ApprovalEvent",
     "ApprovalRequest",
     "ApprovalAnswer",
     "Approval",
     "Approver",
     "ApproveFunction",
     "memory_version",
-    "still_holds",
     "ProgressDetector",
     "ModuleHost",
     "ReasoningAnswer",

@@ -19,7 +19,7 @@ from .processes import Processes, processes
 from .protocol import RemoteLimits
 from .remote import RemoteChatAgent, RemoteConnection, open_connection
 from .runtime import connect, host, worker
-from .service import AgentService, ChatAgentHost, serve_agent
+from .service import serve_agent
 
 __all__ = [
     "RemoteChatAgent",
@@ -30,8 +30,6 @@ __all__ = [
     "AgentFactory",
     "worker",
     "serve_agent",
-    "ChatAgentHost",
-    "AgentService",
     "host",
     "RemoteLimits",
     "Processes",

@@ -17,8 +17,8 @@ from __future__ import annotations
 from coag._util.deprecation import renamed
 
 from .examine import examine
-from .findings import Grade, Probe, ProbeFinding, ProbeLimits, ProbeOutcome, Recommendation, Report
-from .versions import Fit, Installation, PackageCheck, VersionReport, check_versions
+from .findings import Grade, Probe, ProbeFinding, ProbeLimits, ProbeOutcome, Report
+from .versions import Fit, PackageCheck, VersionReport, check_versions
 
 __all__ = [
     "examine",
@@ -28,12 +28,10 @@ __all__ = [
     "Probe",
     "ProbeOutcome",
     "Grade",
-    "Recommendation",
     "check_versions",
     "VersionReport",
     "PackageCheck",
     "Fit",
-    "Installation",
 ]
 
 __getattr__ = renamed(

@@ -12,12 +12,8 @@ and corrected p-values, and `write_report` writes everything as one page, JSON a
 
 from .agents import AgentTasks, Contender, Task, TaskRun
 from .measures import (
-    NO_FAILURE_FOUND,
-    NOT_ATTRIBUTABLE,
     TRACE_MEASURES,
-    ActionCounts,
     Better,
-    Blame,
     Counts,
     Figures,
     Measure,
@@ -43,8 +39,8 @@ from .planning import (
     seeds_named,
     versions,
 )
-from .procedure_search import PlayedEpisode, ProcedureSearch, search_procedures
-from .report import FORMAT, RUN_PAGES, ReportFiles, write_report
+from .procedure_search import PlayedEpisode, search_procedures
+from .report import write_report
 from .running import (
     JOBS_A_WORKER,
     EvaluationDomain,
@@ -59,7 +55,6 @@ from .running import (
     run_evaluation,
 )
 from .statistics import (
-    FEWEST_PAIRS,
     Interval,
     PairedComparison,
     PairedCounts,
@@ -78,7 +73,7 @@ from .statistics import (
     with_holm,
     worst_of_k,
 )
-from .summary import Ablation, Panel, ReportProfile, data_frame, panels_of
+from .summary import Ablation, ReportProfile, data_frame
 from .trials import (
     NO_MODEL,
     Assessment,
@@ -94,21 +89,15 @@ from .trials import (
 __all__ = [
     "run_evaluation",
     "PlayedEpisode",
-    "ProcedureSearch",
     "search_procedures",
     "AgentTasks",
     "Task",
     "Contender",
     "TaskRun",
     "write_report",
-    "ReportFiles",
     "ReportProfile",
     "Ablation",
-    "FORMAT",
-    "RUN_PAGES",
     "data_frame",
-    "panels_of",
-    "Panel",
     "compare",
     "with_holm",
     "PairedComparison",
@@ -155,10 +144,6 @@ __all__ = [
     "Counts",
     "Figures",
     "figures_of",
-    "ActionCounts",
-    "Blame",
-    "NOT_ATTRIBUTABLE",
-    "NO_FAILURE_FOUND",
     "Interval",
     "wilson",
     "PairedCounts",
@@ -171,7 +156,6 @@ __all__ = [
     "paired_d",
     "needed_n",
     "needed_pairs_for_rates",
-    "FEWEST_PAIRS",
     "pass_at_k",
     "worst_of_k",
 ]

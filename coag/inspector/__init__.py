@@ -17,17 +17,12 @@ from typing import TYPE_CHECKING
 from coag._util.lazy import loaded_on_use
 
 if TYPE_CHECKING:
-    from .report import WrittenReport, write_report
+    from .report import write_report
     from .web import Inspector, serve_inspector
 
-_MODULES = {
-    "Inspector": "web",
-    "serve_inspector": "web",
-    "write_report": "report",
-    "WrittenReport": "report",
-}
+_MODULES = {"Inspector": "web", "serve_inspector": "web", "write_report": "report"}
 
-__all__ = ["Inspector", "serve_inspector", "write_report", "WrittenReport"]  # pyright: ignore[reportUnsupportedDunderAll] - loaded on first use
+__all__ = ["Inspector", "serve_inspector", "write_report"]  # pyright: ignore[reportUnsupportedDunderAll] - loaded on first use
 
 __getattr__ = loaded_on_use(
     __name__, {name: f"{__name__}.{module}" for name, module in _MODULES.items()}

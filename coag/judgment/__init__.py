@@ -19,7 +19,6 @@ from coag._util.lazy import loaded_on_use
 from coag.errors import JudgmentError
 
 from .bridge import Consultation, Judgment, Reported
-from .entries import Annotation
 from .field import TorusField, context_energy, places_by_index, places_by_meaning
 from .graph import START, Capability, CapabilityEdge, CapabilityGraph
 from .off_policy import LoggedChoice, Policy, ValueEstimate, doubly_robust, ips, snips
@@ -73,7 +72,6 @@ __all__ = [  # pyright: ignore[reportUnsupportedDunderAll] - two are loaded on f
     "Consultation",
     "Reported",
     "Revoked",
-    "Annotation",
     "START",
     "Capability",
     "CapabilityGraph",

@@ -7,15 +7,13 @@ a word when notices were missed, and notices that wait for no slow client.
 """
 
 from .client import McpClient
-from .connection import McpBounds, McpConnection
-from .installed import MCP_BOUND, Sdk, mcp_major, sdk
+from .connection import McpBounds
+from .installed import sdk
 from .parameters import (
     ServerParams,
     StdioServerParams,
     StreamableHttpServerParams,
     dumpable,
-    expanded,
-    label,
     supported,
 )
 from .server import McpAnswer, McpOffer, McpServing, NoSuchResourceError, http_server
@@ -27,7 +25,6 @@ from .session import (
     McpSession,
     McpText,
     McpTool,
-    OnNotice,
     Sampler,
 )
 
@@ -36,18 +33,14 @@ __all__ = [
     "StreamableHttpServerParams",
     "ServerParams",
     "supported",
-    "label",
-    "expanded",
     "dumpable",
     "McpClient",
-    "McpConnection",
     "McpBounds",
     "McpSession",
     "McpTool",
     "McpResource",
     "McpText",
     "McpNotice",
-    "OnNotice",
     "Sampler",
     "McpServerError",
     "McpRefusedError",
@@ -57,7 +50,4 @@ __all__ = [
     "NoSuchResourceError",
     "http_server",
     "sdk",
-    "Sdk",
-    "mcp_major",
-    "MCP_BOUND",
 ]

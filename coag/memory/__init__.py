@@ -26,7 +26,7 @@ from .actions import (
     MemorySituation,
     place_of,
 )
-from .facts import CONCLUSION, Held, binding_metadata, held_when, is_trusted, settled
+from .facts import CONCLUSION, binding_metadata, held_when, is_trusted, settled
 from .gate import GateSettings, compiling_objections
 from .long_term import (
     PROCEDURES_FILE,
@@ -49,7 +49,7 @@ from .procedures import (
     seed_procedures,
 )
 from .recall import Recall, RecallSource
-from .rehydration import REHYDRATE_ACTION, MemoryDynamicsModule, restore
+from .rehydration import MemoryDynamicsModule, restore
 from .retraction import Revocation
 from .scopes import (
     Scopes,
@@ -60,8 +60,8 @@ from .scopes import (
     team_scope,
     user_scope,
 )
-from .words import quotes, shared_run
-from .write_policy import DecisionKind, Remembered, ToRemember, WriteDecision, says_the_same
+from .words import quotes
+from .write_policy import DecisionKind, Remembered, ToRemember, WriteDecision
 
 __all__ = [
     "LongTermMemory",
@@ -78,7 +78,6 @@ __all__ = [
     "RecallSource",
     "restore",
     "MemoryDynamicsModule",
-    "REHYDRATE_ACTION",
     "Remembered",
     "Revocation",
     "retract_source",
@@ -86,9 +85,7 @@ __all__ = [
     "revoke_again",
     "WriteDecision",
     "DecisionKind",
-    "says_the_same",
     "settled",
-    "Held",
     "held_when",
     "place_of",
     "ProceduralMemory",
@@ -113,7 +110,6 @@ __all__ = [
     "binding_metadata",
     "is_trusted",
     "quotes",
-    "shared_run",
     "LTM_FOLDER",
     "PROCEDURES_FILE",
 ]

@@ -24,9 +24,9 @@ from .client import (
     request_usage,
     token_usage,
 )
-from .messages import continued, merged_system, sent_messages, to_autogen
+from .messages import continued, merged_system, sent_messages
 from .native import ANSWER_CHARACTERS, EMPTY_PIECES, ToolAnswer, offer_tools
-from .parsing import Parsed, Problem, calls_in_text, parse_answer, repaired_object, repeats
+from .parsing import Parsed, parse_answer, repaired_object, repeats
 from .providers import (
     ModelSpec,
     SchemeFactory,
@@ -41,25 +41,16 @@ from .providers import (
     model_name_of,
     open_model,
     window_of,
-    with_window,
 )
 from .request import Answer, AskSettings, StructuredModel, ask, correction
 from .response_format import response_format, strict_schema
-from .scripted import (
-    Script,
-    ScriptedAnswers,
-    ScriptedModel,
-    ScriptedReply,
-    ScriptedRequest,
-    scripted_answers,
-)
+from .scripted import Script, ScriptedModel, ScriptedReply, ScriptedRequest, scripted_answers
 from .usage import Price, UsageCapture, capture_usage, price_call, publish_usage, usage_of
 
 __all__ = [
     "ask",
     "StructuredModel",
     "window_of",
-    "with_window",
     "asked_window",
     "can_be_asked",
     "AskSettings",
@@ -78,7 +69,6 @@ __all__ = [
     "ScriptedReply",
     "Script",
     "scripted_answers",
-    "ScriptedAnswers",
     "message_text",
     "ModelClient",
     "ModelRequest",
@@ -90,7 +80,6 @@ __all__ = [
     "capable_info",
     "strict_schema",
     "response_format",
-    "to_autogen",
     "form_arguments",
     "limit_name_of",
     "limit_arguments",
@@ -112,8 +101,6 @@ __all__ = [
     "parse_answer",
     "repaired_object",
     "Parsed",
-    "Problem",
-    "calls_in_text",
     "repeats",
     "correction",
 ]

@@ -8,9 +8,8 @@ count is kept in working memory by percepts alone, so it survives a kill, a resu
 """
 
 from .cases import CaseResult, run_cases
-from .conditions import ConditionError, PolicyCondition
-from .files import PolicyError, PolicyProblem
-from .policy import Policy, PolicyCase, load_policy, problems_with_tools, read_policy
+from .files import PolicyError
+from .policy import Policy, load_policy, problems_with_tools, read_policy
 from .rules import PolicyRule
 
 __all__ = [
@@ -18,12 +17,8 @@ __all__ = [
     "read_policy",
     "Policy",
     "PolicyRule",
-    "PolicyCase",
     "CaseResult",
     "run_cases",
     "problems_with_tools",
     "PolicyError",
-    "PolicyProblem",
-    "PolicyCondition",
-    "ConditionError",
 ]

@@ -7,16 +7,15 @@ phases otherwise, `why` shows what a decision was based on, and `diagnose` what 
 
 from coag._util.deprecation import renamed
 
-from .boundary import Boundary, Choice, CycleResult, Rejection, cycle_results
+from .boundary import Boundary, CycleResult, Rejection, cycle_results
 from .causes import Cause, Circumstances, Claim, Diagnosis, DomainKnowledge, Evidence
 from .diagnose import diagnose, diagnoses
 from .findings import Examination, Rule, TraceRemark, Violation, folded
 from .fork import Counterfactual, ForkReport, counterfactuals, fork
 from .fork_changes import Changes
 from .replay import AgentBuilder, ReplayReport, replay
-from .tape import Divergence
 from .verify import TraceSource, examine, verify
-from .why import Considered, Explanation, ProcedureUsed, explain, why
+from .why import Considered, Explanation, explain, why
 
 __all__ = [
     "diagnose",
@@ -37,7 +36,6 @@ __all__ = [
     "Rule",
     "replay",
     "ReplayReport",
-    "Divergence",
     "AgentBuilder",
     "fork",
     "ForkReport",
@@ -45,13 +43,11 @@ __all__ = [
     "Boundary",
     "CycleResult",
     "cycle_results",
-    "Choice",
     "Rejection",
     "why",
     "explain",
     "Explanation",
     "Considered",
-    "ProcedureUsed",
     "counterfactuals",
     "Counterfactual",
 ]

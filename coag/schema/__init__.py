@@ -21,7 +21,6 @@ from coag._util.text import (
     escaped_json,
     estimate_tokens,
     one_line,
-    visible,
     well_formed,
     without_tags,
 )
@@ -241,7 +240,6 @@ __all__ = [
     "ENTRY",
     "HtmlTable",
     "html_card",
-    "visible",
     "Constraint",
     "ConstraintSource",
     "PerceptSource",

@@ -6,15 +6,7 @@ scripts that come with the application, and on a loopback address answers only w
 
 from coag._util.sockets import listen
 
-from .server import (
-    PAGE_POLICY,
-    SafeHeaders,
-    Served,
-    ServingError,
-    allowed_hosts,
-    serve_until_stopped,
-    url_of,
-)
+from .server import SafeHeaders, Served, ServingError, allowed_hosts, serve_until_stopped, url_of
 
 __all__ = [
     "Served",
@@ -23,6 +15,5 @@ __all__ = [
     "listen",
     "url_of",
     "SafeHeaders",
-    "PAGE_POLICY",
     "allowed_hosts",
 ]

@@ -20,10 +20,10 @@ from .activities import (
     Step,
     Wait,
 )
-from .calls import CallOrigin, SignalLog, calling, current_call
+from .calls import CallOrigin, current_call
 from .catalogue import ToolRefusedError
 from .connection import ToolConnection, ToolConnectionError
-from .manual import Manual, parse_manual, render_manual
+from .manual import Manual
 from .mcp_connection import McpToolConnection
 from .module import SituatedModule
 from .module_actions import SituatedSettings
@@ -92,7 +92,6 @@ __all__ = [
     "ScaledClock",
     "SchedulerStoppedError",
     "SignalDescription",
-    "SignalLog",
     "SignalPage",
     "SignalRecord",
     "SituatedModule",
@@ -110,15 +109,12 @@ __all__ = [
     "Workspace",
     "activity_in",
     "call_name",
-    "calling",
     "current_call",
     "internal_operation",
     "is_database",
     "observable",
     "operation",
-    "parse_manual",
     "parts_of",
-    "render_manual",
     "serve_http",
     "serve_stdio",
     "signal",

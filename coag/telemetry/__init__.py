@@ -13,17 +13,14 @@ is set, and nothing here raises into a turn.
 `opentelemetry` is imported in this package only; `send_run` needs the extra `otel`.
 """
 
-from .attributes import Subject, provider_of
-from .export import DEFAULT_ENDPOINT, ExportedRun, export_run, send_run
+from .attributes import Subject
+from .export import export_run, send_run
 from .watch import SpanSink, watch
 
 __all__ = [
     "watch",
     "SpanSink",
     "Subject",
-    "provider_of",
     "export_run",
-    "ExportedRun",
     "send_run",
-    "DEFAULT_ENDPOINT",
 ]

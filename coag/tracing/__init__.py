@@ -35,12 +35,11 @@ from .hash_chain import (
     file_hash,
     info_fields,
     line_hash,
-    opening_hash,
     read_lines,
     seal_of,
 )
 from .index import RecordKind, Stretch, TraceIndex
-from .pages import PageFiles, PhasePages, PlainPages, page_text
+from .pages import PhasePages, PlainPages, page_text
 from .reader import TraceTail, cycle_of, entry_of, read_trace
 from .run import Parent, Rebuild, Recipe, RunInfo, RunKind, Seal, installed_versions
 from .schemas import log_schemas
@@ -51,26 +50,22 @@ from .signatures import (
     new_key,
     seal_problems,
     sign_run,
-    statement_of,
     witness_problems,
 )
 from .summary import (
-    ActionSummary,
     CandidateSummary,
     CycleSummary,
     situation_after,
-    split_cycles,
     summarize_cycle,
     summarize_cycles,
 )
-from .tables import Column, Row, TableName
+from .tables import Row, TableName
 from .trace import Trace
 from .writer import MemoryTrace, TraceWriter
 
 __all__ = [
     "Trace",
     "TableName",
-    "Column",
     "Row",
     "RunKind",
     "Recipe",
@@ -97,9 +92,7 @@ __all__ = [
     "TraceTail",
     "CycleSummary",
     "CandidateSummary",
-    "ActionSummary",
     "situation_after",
-    "split_cycles",
     "summarize_cycle",
     "summarize_cycles",
     "TraceIndex",
@@ -109,11 +102,9 @@ __all__ = [
     "line_hash",
     "log_schemas",
     "seal_of",
-    "opening_hash",
     "closing_hash",
     "file_hash",
     "info_fields",
-    "PageFiles",
     "PhasePages",
     "PlainPages",
     "page_text",
@@ -124,7 +115,6 @@ __all__ = [
     "Witnessed",
     "witness_problems",
     "Statement",
-    "statement_of",
     "cycle_of",
     "REDACTED",
     "Redactor",

@@ -10,16 +10,11 @@ All that is shown here was written by models, tools and strangers: it passes thr
 what the words do not.
 """
 
-from .board import Board, held_files, snapshot
+from .board import Board, snapshot
 from .phase_console import PhaseConsole
-from .watch import RunState, RunStatus, RunView
 
 __all__ = [
     "PhaseConsole",
     "Board",
-    "held_files",
     "snapshot",
-    "RunState",
-    "RunView",
-    "RunStatus",
 ]

@@ -15,7 +15,8 @@ from playwright.sync_api import expect
 
 from coag.inspector import Inspector
 from coag.memory.consolidation import sleep
-from coag.memory.dynamics import DYNAMICS_FILE, TraitChange, seconds
+from coag.memory.dynamics import DYNAMICS_FILE, seconds
+from coag.memory.dynamics.aging import TraitChange
 
 pytestmark = pytest.mark.browser
 CHANGE = TraitChange(

@@ -12,14 +12,8 @@ from case_study.situated import (
 )
 from case_study.situated.water_hammer import ACCESS_CODE
 from coag.mcp import StreamableHttpServerParams
-from coag.situated import (
-    Acknowledgement,
-    McpToolConnection,
-    VirtualClock,
-    Workspace,
-    parse_manual,
-    serve_http,
-)
+from coag.situated import Acknowledgement, McpToolConnection, VirtualClock, Workspace, serve_http
+from coag.situated.manual import parse_manual
 
 FLUSH = "button_1"
 

@@ -49,7 +49,8 @@ from case_study.temperaments import (
 )
 from coag.context import PhaseMaterial
 from coag.cycle import DeliberationAnswer, EvaluationAnswer, ProposalAnswer, SelectionAnswer
-from coag.models import ScriptedRequest, strict_schema, to_autogen
+from coag.models import ScriptedRequest, strict_schema
+from coag.models.messages import to_autogen
 from coag.schema import (
     ActionSpec,
     EvaluationOutcome,

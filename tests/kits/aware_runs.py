@@ -12,7 +12,6 @@ from autogen_core import CancellationToken
 
 from coag import CoagAgent, ScriptedModel
 from coag.awareness import (
-    AttentionItem,
     AttentionType,
     Awareness,
     AwarenessState,
@@ -25,6 +24,7 @@ from coag.awareness import (
     ScanPattern,
     SelfModel,
 )
+from coag.awareness.state import AttentionItem
 from coag.models import ScriptedRequest
 from coag.schema import Percept, PerceptKind, Snapshot, TraceRecord
 from coag.tracing import RunFolder

@@ -20,9 +20,9 @@ from coag.cycle import (
     ModuleHost,
     TurnResult,
     perceive,
-    run_cycle,
     run_turn,
 )
+from coag.cycle.cycle import run_cycle
 from coag.memory import LongTermMemory, ProceduralMemory, Procedure, seed_procedures
 from coag.schema import (
     CognitiveModule,

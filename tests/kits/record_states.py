@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from coag.memory.dynamics import (
     DAY,
-    ContentFeatures,
     EmotionRegulation,
     FeelingOfKnowing,
     Forgetting,
@@ -25,6 +24,7 @@ from coag.memory.dynamics import (
     Traits,
     encode,
 )
+from coag.memory.dynamics.features import ContentFeatures
 from coag.schema import Mood
 
 NOW = 1_800_000_000.0

@@ -15,7 +15,8 @@ from kits.remembered import START, remembered
 from coag import CoagAgent
 from coag.errors import RecordStoreError
 from coag.memory import LongTermMemory, Scopes, said_by_person
-from coag.memory.consolidation import SleepReport, StepReport
+from coag.memory.consolidation import SleepReport
+from coag.memory.consolidation.sleep import StepReport
 from coag.memory.dynamics import (
     Appraise,
     MemoryDynamics,

@@ -22,7 +22,8 @@ from coag import CoagAgent, Verdict
 from coag.memory import GateSettings
 from coag.proof import Rule
 from coag.schema import Candidate
-from coag.tracing import PhasePages, PlainPages, closing_hash, file_hash, opening_hash, read_lines
+from coag.tracing import PhasePages, PlainPages, closing_hash, file_hash, read_lines
+from coag.tracing.hash_chain import opening_hash
 
 from .brains import brain, respond
 

@@ -18,12 +18,12 @@ from .conversation import (
     MentionedEntity,
     Sentiment,
 )
-from .domain_adapter import Analysis, DomainAdapter, Place, StatedGoal, standard_blocks
+from .domain_adapter import Analysis, DomainAdapter, Place, StatedGoal
 from .tools import PerceptAdapter, ToolAdapter
 
 __all__ = [
-    "DomainAdapter", "standard_blocks", "Place", "Analysis", "StatedGoal",
-    "ConversationAdapter", "ConversationAnalysis", "ConversationEntityType", "ConversationEdge",
+    "DomainAdapter", "Place", "Analysis", "StatedGoal", "ConversationAdapter",
+    "ConversationAnalysis", "ConversationEntityType", "ConversationEdge",
     "ConversationEdgeType", "MentionedEntity", "Sentiment", "CodingAdapter", "CodingAnalysis",
     "CodingEdge", "CodingEdgeType", "RaisedError", "CompositeAdapter", "PerceptAdapter",
     "ToolAdapter",

@@ -4,25 +4,17 @@ docs/design/memory-dynamics.md is its design.
 """
 
 from .aging import (
-    SchemaFit,
-    TraitChange,
-    TraitName,
-    confidence_now,
-    first_confidence,
     gist_of,
     gisted,
     heard,
     is_due_for_gist,
     persona_proposals,
     regulated,
-    schema_fit,
-    schema_fits,
     usable_gist,
-    with_schema,
 )
-from .appraisal import AT_REST, Appraise, VaderAppraisal, arousal_of
-from .archive import ArchiveEntry, ArchiveReason, MemoryArchive
-from .encoding import FLASHBULB_INTENSITY, attention, encode, yerkes_dodson
+from .appraisal import Appraise
+from .archive import ArchiveEntry, MemoryArchive
+from .encoding import encode
 from .engine import MemoryDynamics, MemoryDynamicsConfig
 from .export import (
     ArchivedLine,
@@ -35,33 +27,13 @@ from .export import (
     is_typed_line,
     parse_dynamics_line,
 )
-from .features import ContentFeatures, features_of, read_all
+from .features import read_all
 from .file import DYNAMICS_FILE, DynamicsFile
-from .forgetting import (
-    NEUTRAL_STRENGTH,
-    day_of,
-    fades_at,
-    has_faded,
-    is_exempt,
-    neutral_stability,
-    strength_now,
-    used,
-    why_kept,
-)
-from .interference import asks_for_earlier, in_scope, matter_of, say_otherwise
-from .links import RecordLinks, passed_on, spread, with_linked
-from .mood import baseline_of
+from .forgetting import day_of, fades_at, has_faded, strength_now, used, why_kept
+from .interference import in_scope
+from .links import RecordLinks, spread
 from .persona import Persona, PersonaVersion, owners_of
-from .recalling import (
-    FeltRecord,
-    cue_of,
-    felt,
-    pick_involuntary,
-    reconsolidated,
-    rivals,
-    suppressed,
-)
-from .schemas import SchemaClusters
+from .recalling import felt
 from .settings import (
     ArchiveRetention,
     EmotionRegulation,
@@ -81,7 +53,7 @@ from .settings import (
     SourceConfidence,
     Traits,
 )
-from .states import DAY, RecordState, RecordStates, days_since, moment_of, seconds
+from .states import DAY, RecordState, RecordStates, moment_of, seconds
 from .whole import StoreWithArchive
 
 __all__ = [
@@ -89,7 +61,6 @@ __all__ = [
     "MemoryDynamicsConfig",
     "Persona",
     "PersonaVersion",
-    "baseline_of",
     "MemoryDynamicsSettings",
     "Preset",
     "Traits",
@@ -106,64 +77,32 @@ __all__ = [
     "PersonaDrift",
     "Links",
     "Graduation",
-    "SchemaClusters",
     "ArchiveRetention",
     "RecordState",
     "RecordStates",
     "seconds",
     "moment_of",
-    "days_since",
     "DAY",
-    "ContentFeatures",
-    "features_of",
     "Appraise",
-    "VaderAppraisal",
-    "arousal_of",
-    "AT_REST",
     "encode",
-    "attention",
-    "yerkes_dodson",
-    "FLASHBULB_INTENSITY",
     "strength_now",
     "used",
     "has_faded",
     "fades_at",
     "why_kept",
     "day_of",
-    "is_exempt",
-    "neutral_stability",
-    "NEUTRAL_STRENGTH",
-    "reconsolidated",
     "read_all",
-    "rivals",
-    "suppressed",
-    "pick_involuntary",
-    "FeltRecord",
     "felt",
-    "cue_of",
     "is_due_for_gist",
     "gist_of",
     "usable_gist",
     "gisted",
-    "confidence_now",
-    "first_confidence",
     "heard",
     "regulated",
-    "SchemaFit",
-    "schema_fit",
-    "schema_fits",
-    "with_schema",
-    "TraitName",
-    "TraitChange",
     "persona_proposals",
-    "matter_of",
     "in_scope",
-    "say_otherwise",
-    "asks_for_earlier",
     "RecordLinks",
-    "passed_on",
     "spread",
-    "with_linked",
     "DynamicsFile",
     "owners_of",
     "dynamics_lines",
@@ -177,7 +116,6 @@ __all__ = [
     "DynamicsImport",
     "MemoryArchive",
     "ArchiveEntry",
-    "ArchiveReason",
     "StoreWithArchive",
     "DYNAMICS_FILE",
 ]

@@ -26,9 +26,9 @@ from coag.situated import (
     McpToolConnection,
     ToolConnectionError,
     Workspace,
-    calling,
     serve_http,
 )
+from coag.situated.calls import calling
 
 pytestmark = pytest.mark.timeout(20)
 QUICK: dict[str, Any] = {"depth": "compact", "proposal": "native"}

@@ -15,7 +15,7 @@ from kits.turns import proved, say, traced
 from coag import CoagAgent, LongTermMemory, ScriptedModel
 from coag.agent import SituatedAgent
 from coag.errors import ConfigurationError
-from coag.memory import REHYDRATE_ACTION, MemoryDynamicsModule
+from coag.memory import MemoryDynamicsModule
 from coag.memory.consolidation import sleep
 from coag.memory.dynamics import (
     DYNAMICS_FILE,
@@ -24,6 +24,7 @@ from coag.memory.dynamics import (
     MemoryDynamics,
     MemoryDynamicsSettings,
 )
+from coag.memory.rehydration import REHYDRATE_ACTION
 from coag.models import ScriptedRequest
 from coag.proof import fork
 from coag.schema import ExecutionOutcome, SystemClock

@@ -21,20 +21,20 @@ from coag.awareness import (
     FoundItem,
     Goal,
     GoalGraph,
-    GoalOutcomes,
     GoalSource,
     GoalStatus,
     ItemKind,
-    NameResolver,
     Observation,
     RecordArchive,
     Relationship,
     ReturnSettings,
     WorldModel,
-    updated,
 )
 from coag.awareness.archive import archived, recalled, with_goal
 from coag.awareness.dynamics import Left, decayed
+from coag.awareness.goals import GoalOutcomes
+from coag.awareness.names import NameResolver
+from coag.awareness.updating import updated
 from coag.errors import AwarenessError
 from coag.schema import MemoryKind, SteppingClock, Trust
 from coag.store import HashEmbedder, InMemoryStore, Search

@@ -17,23 +17,18 @@ from coag.awareness import (
     Belief,
     DecaySettings,
     Entity,
-    FailureNote,
     Goal,
     GoalGraph,
     GoalSource,
     GoalStatus,
     LearningSettings,
-    NameResolver,
     Observation,
     Relationship,
     SelfModel,
-    Tally,
-    TallyOf,
     Trajectory,
     Transition,
     TransitionType,
     WorldModel,
-    updated,
 )
 from coag.awareness.dynamics import (
     base_level,
@@ -44,6 +39,9 @@ from coag.awareness.dynamics import (
     weighed,
     weighed_goals,
 )
+from coag.awareness.names import NameResolver
+from coag.awareness.state import FailureNote, Tally, TallyOf
+from coag.awareness.updating import updated
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 SETTINGS, LEARNING = DecaySettings(), LearningSettings()

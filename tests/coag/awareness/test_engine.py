@@ -28,7 +28,6 @@ from coag.awareness import (
     FoundItem,
     InteractionProtocol,
     ItemKind,
-    NameResolver,
     Observation,
     RecordArchive,
     ScanPattern,
@@ -39,6 +38,7 @@ from coag.awareness import (
     TransitionType,
     WorldModel,
 )
+from coag.awareness.names import NameResolver
 from coag.errors import AwarenessError, GoalError, ObservationError, RecordStoreError
 from coag.schema import SteppingClock, estimate_tokens
 from coag.store import HashEmbedder, InMemoryStore

@@ -17,14 +17,13 @@ from coag.awareness import (
     DynamicEngine,
     EngineSettings,
     Entity,
-    MergeReason,
-    NameResolver,
     Observation,
     SharedEngine,
     SharedWorld,
     WorldModel,
 )
-from coag.awareness.names import NameIndex, forms_of
+from coag.awareness.names import NameIndex, NameResolver, forms_of
+from coag.awareness.state import MergeReason
 from coag.schema import SteppingClock
 from coag.store import Embedder, HashEmbedder
 

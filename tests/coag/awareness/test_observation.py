@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from coag.awareness import (
-    STATE_VERSION,
     AwarenessState,
     GoalSource,
     GoalStatus,
@@ -18,6 +17,7 @@ from coag.awareness import (
     TransitionType,
     load_state,
 )
+from coag.awareness.state import STATE_VERSION
 from coag.errors import AwarenessError, ObservationError, StateVersionError
 
 

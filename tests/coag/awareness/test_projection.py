@@ -13,7 +13,6 @@ from kits.aware_runs import goal as made
 from coag.awareness import (
     AttentionType,
     AwarenessState,
-    FailureNote,
     Goal,
     GoalGraph,
     GoalStatus,
@@ -25,6 +24,7 @@ from coag.awareness import (
 )
 from coag.awareness.dynamics import Ahead
 from coag.awareness.projection import deadline_of, project, with_readings, with_warnings
+from coag.awareness.state import FailureNote
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 SETTINGS = ProjectionSettings()

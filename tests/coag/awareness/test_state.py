@@ -13,15 +13,12 @@ from kits.aware_runs import item
 from pydantic import ValidationError
 
 from coag.awareness import (
-    STICKY,
     Attention,
-    AttentionItem,
     AttentionType,
     AwarenessState,
     Belief,
     CollaborationMode,
     Entity,
-    FailureNote,
     GoalSource,
     GoalStatus,
     Need,
@@ -33,6 +30,7 @@ from coag.awareness import (
     WorldModel,
     load_state,
 )
+from coag.awareness.state import STICKY, AttentionItem, FailureNote
 from coag.errors import AwarenessError
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)

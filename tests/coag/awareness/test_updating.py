@@ -15,8 +15,6 @@ from coag.awareness import (
     EngineSettings,
     GoalChange,
     GoalStatus,
-    MergeReason,
-    NameResolver,
     Observation,
     ObservedAttention,
     ObservedEntity,
@@ -25,8 +23,10 @@ from coag.awareness import (
     ObservedRelationship,
     TransitionType,
     load_state,
-    updated,
 )
+from coag.awareness.names import NameResolver
+from coag.awareness.state import MergeReason
+from coag.awareness.updating import updated
 from coag.errors import AwarenessError, GoalError, ObservationError
 from coag.store import HashEmbedder
 

@@ -13,7 +13,9 @@ from kits.fake_server import FakeServer, openai_text
 from kits.model_servers import rewriting, sound, without
 
 from coag.cli.doctor import _code  # pyright: ignore[reportPrivateUsage] - what it advises to write
-from coag.doctor import Installation, Recommendation, Report, check_versions
+from coag.doctor import Report, check_versions
+from coag.doctor.findings import Recommendation
+from coag.doctor.versions import Installation
 from coag.schema import OutputMode, TokenUsage
 
 Say = Callable[..., Any]

@@ -15,15 +15,14 @@ from kits.minds import NOW, HandClock
 from coag.context import Utterance, WorkingMemory
 from coag.cycle import (
     ApprovalAnswer,
-    ApprovalEvent,
     ApprovalOccasion,
     ApprovalPolicy,
     ApprovalRequest,
     Approvals,
     ApproveFunction,
     memory_version,
-    still_holds,
 )
+from coag.cycle.approval import ApprovalEvent, still_holds
 from coag.schema import Candidate, Clock, RetrievalOutcome, SteppingClock, Trust, Verdict
 
 PAY = Candidate(id="c1", action="pay", reason="it is due", expected_effect="no more debt")

@@ -24,7 +24,8 @@ from kits.turns import Idle, say, traced
 
 from coag.agent import CoagAgent
 from coag.compat import tool
-from coag.cycle import ApprovalPolicy, choose_depth
+from coag.cycle import ApprovalPolicy
+from coag.cycle.depth import choose_depth
 from coag.errors import ConfigurationError
 from coag.memory import RuleChange
 from coag.schema import (

@@ -13,7 +13,8 @@ from kits.minds import arrived
 from coag import CoagAgent, ScriptedModel, no_foreign_orders, only_trusted
 from coag.compat import ConstrainedWorkbench
 from coag.context import CoagContext, WorkingMemory
-from coag.cycle import RESPOND, ConstraintSet, ForeignOrders
+from coag.cycle import RESPOND, ConstraintSet
+from coag.cycle.foreign_orders import ForeignOrders
 from coag.errors import ConfigurationError
 from coag.models import scripted_answers
 from coag.schema import ActionSpec, Candidate, PerceptKind, Trust, Verdict

@@ -12,7 +12,8 @@ from pydantic import BaseModel
 
 from coag.compat import ToolRunner
 from coag.context import CoagContext
-from coag.cycle import GuardedActions, ToolProposal, respond_spec, run_cycle
+from coag.cycle import GuardedActions, ToolProposal, respond_spec
+from coag.cycle.cycle import run_cycle
 from coag.errors import ConfigurationError
 from coag.schema import (
     ActionSpec,

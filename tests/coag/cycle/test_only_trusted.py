@@ -17,7 +17,8 @@ from kits.minds import arrived
 
 from coag import CoagAgent, LongTermMemory, only_trusted
 from coag.context import WorkingMemory
-from coag.cycle import ConstraintSet, OnlyTrusted
+from coag.cycle import ConstraintSet
+from coag.cycle.only_trusted import OnlyTrusted
 from coag.errors import ConfigurationError
 from coag.schema import (
     ActionSpec,

@@ -15,7 +15,6 @@ from pydantic import ValidationError
 
 from coag.distributed import (
     AgentPlace,
-    AgentService,
     RemoteConnection,
     RemoteLimits,
     open_connection,
@@ -36,6 +35,7 @@ from coag.distributed.protocol import (
     body_of,
     read_answer,
 )
+from coag.distributed.service import AgentService
 from coag.errors import ConfigurationError, RemoteAgentError
 
 TARGET = AgentId("puppet", "default")

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 
 import pytest
 
-from coag.doctor import Fit, Grade, Installation, PackageCheck, VersionReport, check_versions
+from coag.doctor import Fit, Grade, PackageCheck, VersionReport, check_versions
+from coag.doctor.versions import Installation
 
 OURS = (
     "autogen-core<0.8,>=0.7.5",

@@ -10,11 +10,7 @@ from hypothesis import strategies as st
 from kits.measured import Deed, call, deeds, elsewhere
 
 from coag.evals import (
-    NO_FAILURE_FOUND,
-    NOT_ATTRIBUTABLE,
     TRACE_MEASURES,
-    ActionCounts,
-    Blame,
     Figures,
     TraceTally,
     causes_of,
@@ -25,6 +21,7 @@ from coag.evals import (
     measures_table,
     tally_of,
 )
+from coag.evals.measures import NO_FAILURE_FOUND, NOT_ATTRIBUTABLE, ActionCounts, Blame
 from coag.proof import Cause
 from coag.schema import (
     ModelCall,

@@ -20,23 +20,11 @@ from kits.assessed import SCENARIOS, kept, made_up
 
 from case_study.trials import report_profile
 from coag.errors import ConfigurationError
-from coag.evals import (
-    FORMAT,
-    RUN_PAGES,
-    Assessment,
-    AssessmentError,
-    Job,
-    Panel,
-    Plan,
-    ReportFiles,
-    Trial,
-    data_frame,
-    panels_of,
-    write_report,
-)
+from coag.evals import Assessment, AssessmentError, Job, Plan, Trial, data_frame, write_report
 from coag.evals.charts import Spot, frontier_of
 from coag.evals.learning import LearningSummary
-from coag.evals.summary import caveats, failures_first
+from coag.evals.report import FORMAT, RUN_PAGES, ReportFiles
+from coag.evals.summary import Panel, caveats, failures_first, panels_of
 
 FOLDER = Path("nowhere")
 PROFILE = report_profile("vacuum")

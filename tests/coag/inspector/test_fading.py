@@ -18,7 +18,8 @@ from coag.inspector.run_cache import RunCache
 from coag.inspector.web import create_app
 from coag.memory import LongTermMemory
 from coag.memory.consolidation import sleep
-from coag.memory.dynamics import DAY, DYNAMICS_FILE, TraitChange, seconds
+from coag.memory.dynamics import DAY, DYNAMICS_FILE, seconds
+from coag.memory.dynamics.aging import TraitChange
 
 CHANGE = TraitChange(
     trait="openness", before=0.5, after=0.54, confidence=0.4, reason="Much that is new."

@@ -11,7 +11,9 @@ from kits.tracked import cycles_of, index_of, plain_turn, remembered, written_ru
 
 from coag.errors import ConfigurationError
 from coag.inspector.why import NodeSort, WhyGraph, graph_of, why_graph
-from coag.proof import Choice, Considered, Explanation, ProcedureUsed
+from coag.proof import Considered, Explanation
+from coag.proof.boundary import Choice
+from coag.proof.why import ProcedureUsed
 from coag.schema import Percept, PerceptKind, RecalledRecord, ScoreParts, Trust, Verdict
 
 pytestmark = pytest.mark.broken_trace("their records are made up")

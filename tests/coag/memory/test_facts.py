@@ -17,7 +17,8 @@ from kits.statements import (
     texts,
 )
 
-from coag.memory import DecisionKind, LongTermMemory, Remembered, ToRemember, says_the_same
+from coag.memory import DecisionKind, LongTermMemory, Remembered, ToRemember
+from coag.memory.write_policy import says_the_same
 from coag.schema import Event, Fact, MemoryKind, Provenance, Record, Scalar, is_own_id
 
 SEMANTIC = MemoryKind.SEMANTIC

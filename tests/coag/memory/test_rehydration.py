@@ -9,8 +9,9 @@ from kits.remembered import START, remembered
 from kits.sleepers import LONG, Calendar, dynamics_of, sleeper
 
 from coag.errors import ConfigurationError, StateError
-from coag.memory import REHYDRATE_ACTION, LongTermMemory, MemoryDynamicsModule, Scopes
+from coag.memory import LongTermMemory, MemoryDynamicsModule, Scopes
 from coag.memory.consolidation import sleep
+from coag.memory.rehydration import REHYDRATE_ACTION
 from coag.schema import (
     ActionCall,
     ActionResult,

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from coag.memory import quotes, shared_run
-from coag.memory.words import near_equal, words
+from coag.memory import quotes
+from coag.memory.words import near_equal, shared_run, words
 
 WORDS = st.lists(st.sampled_from(["red", "dog", "runs", "Home", "42", "über"]), max_size=12)
 

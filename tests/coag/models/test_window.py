@@ -12,7 +12,8 @@ from kits.fake_server import FakeServer, openai_text
 
 from coag import CoagAgent, ScriptedModel
 from coag.errors import ConfigurationError
-from coag.models import ModelSpec, asked_window, can_be_asked, open_model, window_of, with_window
+from coag.models import ModelSpec, asked_window, can_be_asked, open_model, window_of
+from coag.models.providers import with_window
 
 
 def hello(request: object) -> str:

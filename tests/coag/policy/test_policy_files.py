@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coag.policy import Policy, PolicyError, PolicyProblem, load_policy, read_policy, run_cases
+from coag.policy import Policy, PolicyError, load_policy, read_policy, run_cases
+from coag.policy.files import PolicyProblem
 
 _DOCS = Path(__file__).parents[3] / "docs"
 

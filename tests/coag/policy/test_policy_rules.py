@@ -18,8 +18,9 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from coag.cycle import ConstraintSet
-from coag.policy import ConditionError, Policy, PolicyCondition, load_policy, read_policy
+from coag.policy import Policy, load_policy, read_policy
 from coag.policy.cases import result_of
+from coag.policy.conditions import ConditionError, PolicyCondition
 from coag.policy.policy import PastCall, PolicyCase
 from coag.schema import Candidate, UnsettledAction
 

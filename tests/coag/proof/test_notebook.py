@@ -11,11 +11,9 @@ from case_study.measures import CaseResult
 from coag.proof import (
     Boundary,
     Cause,
-    Choice,
     Considered,
     CycleResult,
     Diagnosis,
-    Divergence,
     Evidence,
     Examination,
     Explanation,
@@ -27,6 +25,8 @@ from coag.proof import (
     examine,
     verify,
 )
+from coag.proof.boundary import Choice
+from coag.proof.tape import Divergence
 from coag.schema import Phase, Verdict
 from coag.tracing import Trace
 

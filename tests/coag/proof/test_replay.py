@@ -27,7 +27,8 @@ from coag.cycle import ApprovalAnswer, ApprovalPolicy, ApprovalRequest, Bounds, 
 from coag.errors import ModelCallError, ResumeError, TraceError
 from coag.memory import RuleChange, seed_procedures
 from coag.models import Price, ScriptedModel, ScriptedReply, ScriptedRequest
-from coag.proof import Divergence, replay
+from coag.proof import replay
+from coag.proof.tape import Divergence
 from coag.schema import Candidate, Percept, PerceptKind, SystemClock, Trust, Verdict
 from coag.tracing import RunFolder
 

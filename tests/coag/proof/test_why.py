@@ -12,7 +12,8 @@ from kits.foragers import BITTER, calls, foraged
 
 from coag.compat import Recorder, RecordingClient
 from coag.errors import ConfigurationError
-from coag.proof import Changes, Choice, counterfactuals, fork, why
+from coag.proof import Changes, counterfactuals, fork, why
+from coag.proof.boundary import Choice
 from coag.schema import PerceptKind
 from coag.tracing import RunFolder, list_runs
 

@@ -8,7 +8,8 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from coag.serving import PAGE_POLICY, SafeHeaders, Served, allowed_hosts, listen, url_of
+from coag.serving import SafeHeaders, Served, allowed_hosts, listen, url_of
+from coag.serving.server import PAGE_POLICY
 
 
 async def _hello(request: Request) -> Response:

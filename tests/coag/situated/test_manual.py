@@ -11,9 +11,8 @@ from coag.situated import (
     PropertyDescription,
     SignalDescription,
     ToolDescription,
-    parse_manual,
-    render_manual,
 )
+from coag.situated.manual import parse_manual, render_manual
 
 
 def test_a_manual_has_the_sections_of_the_schema_in_order() -> None:

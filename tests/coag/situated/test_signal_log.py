@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coag.situated import SignalLog, SignalRecord
+from coag.situated import SignalRecord
+from coag.situated.calls import SignalLog
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 

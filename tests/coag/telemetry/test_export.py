@@ -12,7 +12,8 @@ from kits.collector import running_collector
 
 from coag import CoagAgent
 from coag.errors import ConfigurationError, TraceError
-from coag.telemetry import ExportedRun, export_run, send_run, watch
+from coag.telemetry import export_run, send_run, watch
+from coag.telemetry.export import ExportedRun
 from coag.tracing import TraceProblem
 
 MakeButler = Callable[..., CoagAgent]

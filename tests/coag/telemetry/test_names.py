@@ -10,8 +10,7 @@ from opentelemetry.semconv.attributes.error_attributes import ERROR_TYPE
 
 from coag.models import ScriptedModel
 from coag.telemetry import names as _names
-from coag.telemetry import provider_of
-from coag.telemetry.attributes import model_name
+from coag.telemetry.attributes import model_name, provider_of
 
 # No part of the package's stable names: it may be gone from a later version.
 _INCUBATING = "opentelemetry.semconv._incubating"

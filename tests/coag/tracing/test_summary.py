@@ -24,7 +24,8 @@ from coag.schema import (
     TurnEnd,
     TurnStart,
 )
-from coag.tracing import TraceIndex, read_trace, split_cycles, summarize_cycle, summarize_cycles
+from coag.tracing import TraceIndex, read_trace, summarize_cycle, summarize_cycles
+from coag.tracing.summary import split_cycles
 
 RUNS = Path(__file__).parents[1] / "proof" / "old_runs" / "runs.tar.xz"
 

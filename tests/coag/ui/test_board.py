@@ -17,8 +17,9 @@ from kits.tracked import plain_turn
 from coag import CoagAgent
 from coag.schema import Intent, Note, Percept, PerceptKind, Trust, TurnEnd, TurnStart
 from coag.tracing import Redactor, RunFolder, RunInfo, TraceWriter, list_runs, open_trace
-from coag.ui import Board, RunState, RunStatus, RunView, held_files, snapshot
-from coag.ui.board import amount, detail, duration, money
+from coag.ui import Board, snapshot
+from coag.ui.board import amount, detail, duration, held_files, money
+from coag.ui.watch import RunState, RunStatus, RunView
 
 pytestmark = pytest.mark.broken_trace("their records are made up")
 AT = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)

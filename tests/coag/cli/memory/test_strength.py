@@ -15,7 +15,8 @@ from kits.sleepers import LONG, Calendar, dynamics_of
 
 from coag.memory import LongTermMemory
 from coag.memory.consolidation import sleep
-from coag.memory.dynamics import DYNAMICS_FILE, MemoryDynamics, MemoryDynamicsSettings, TraitChange
+from coag.memory.dynamics import DYNAMICS_FILE, MemoryDynamics, MemoryDynamicsSettings
+from coag.memory.dynamics.aging import TraitChange
 from coag.schema import SystemClock
 from coag.store import ChromaStore, HashEmbedder
 

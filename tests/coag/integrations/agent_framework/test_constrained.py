@@ -26,7 +26,7 @@ from kits.maf_client import Answer, AnsweringClient, call
 from kits.purses import Purse, PurseContext, within_ten
 
 from coag import Candidate, Verdict
-from coag.cycle import OnlyTrusted
+from coag.cycle.only_trusted import OnlyTrusted
 from coag.errors import ConfigurationError, UnknownNameError
 from coag.integrations.agent_framework import ConstrainedMiddleware, set_label
 from coag.proof import verify

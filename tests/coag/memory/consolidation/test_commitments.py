@@ -9,13 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kits.statements import UNTRUSTED, memory_over
 
-from coag.memory.consolidation import (
-    HeardMessage,
-    Intentions,
-    MemoryObserver,
-    intend,
-    time_in,
-)
+from coag.memory.consolidation import HeardMessage, Intentions, MemoryObserver, intend
+from coag.memory.consolidation.commitments import time_in
 from coag.memory.dynamics import MemoryDynamics
 from coag.schema import Trust
 

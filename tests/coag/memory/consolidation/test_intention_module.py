@@ -16,15 +16,8 @@ from kits.kettles import cook, kitchen, scripted, when_there_are
 from coag import CoagAgent, ScriptedModel
 from coag.agent import SituatedAgent
 from coag.errors import ConfigurationError
-from coag.memory.consolidation import (
-    CANCEL_ACTION,
-    REMIND_ACTION,
-    AtEvent,
-    AtTime,
-    InContext,
-    IntentionModule,
-    Intentions,
-)
+from coag.memory.consolidation import AtEvent, AtTime, InContext, IntentionModule, Intentions
+from coag.memory.consolidation.intention_module import CANCEL_ACTION, REMIND_ACTION
 from coag.memory.dynamics import MemoryDynamics
 from coag.schema import (
     ActionCall,

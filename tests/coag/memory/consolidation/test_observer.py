@@ -17,14 +17,8 @@ from coag.memory import (
     retract_source,
     seed_procedures,
 )
-from coag.memory.consolidation import (
-    HeardMessage,
-    MemoryObserver,
-    NoteType,
-    consolidation_procedures,
-    note_type_of,
-    notes_of,
-)
+from coag.memory.consolidation import HeardMessage, MemoryObserver, consolidation_procedures
+from coag.memory.consolidation.notes import NoteType, note_type_of, notes_of
 from coag.memory.dynamics import DynamicsFile, Traits
 from coag.models import ScriptedModel, ScriptedRequest, StructuredModel, scripted_answers
 from coag.schema import Trust

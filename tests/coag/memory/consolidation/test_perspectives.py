@@ -16,8 +16,8 @@ from coag.memory.consolidation import (
     PerspectiveObserver,
     PerspectiveReport,
     WitnessedEvent,
-    character_of,
 )
+from coag.memory.consolidation.perspectives import character_of
 from coag.memory.consolidation.voices import in_first_person, told_by, tone_of
 from coag.memory.dynamics import (
     MemoryDynamics,

@@ -8,24 +8,15 @@ import pytest
 from kits.statements import UNTRUSTED, USER, memory_over, model_of
 
 from coag.memory import LongTermMemory
-from coag.memory.consolidation import (
-    HeardMessage,
-    MemoryObserver,
-    ReflectionKind,
-    ReflectStep,
-    Triage,
-    compress,
-    reflect,
-    related,
-    sleep,
-    triage_of,
-)
+from coag.memory.consolidation import HeardMessage, MemoryObserver, reflect, sleep
+from coag.memory.consolidation.compressor import Triage, compress, related, triage_of
 from coag.memory.consolidation.literals import (
     invented,
     literals_of,
     missing_literals,
     with_literals,
 )
+from coag.memory.consolidation.reflector import ReflectionKind, ReflectStep
 from coag.memory.dynamics import DynamicsFile, MemoryDynamics, Traits
 from coag.schema import Record, Trust
 

@@ -9,7 +9,8 @@ from collections.abc import Callable
 import pytest
 from kits.sleepers import dynamics_of, fill, in_store, sleeper
 
-from coag.memory.consolidation import SleepJournal, SleepSchedule
+from coag.memory.consolidation import SleepSchedule
+from coag.memory.consolidation.journal import SleepJournal
 
 
 async def until(happened: Callable[[], object]) -> None:

@@ -11,7 +11,8 @@ from kits.statements import memory_over
 from coag import CoagAgent, ScriptedModel
 from coag.errors import StateError
 from coag.memory import LongTermMemory
-from coag.memory.consolidation import SessionModule, events_of
+from coag.memory.consolidation import SessionModule
+from coag.memory.consolidation.sessions import events_of
 from coag.schema import Percept, PerceptKind, Phase, Situation, SteppingClock, Trust
 
 SITUATION = Situation(activity="main", goal="", cycle=1, phase=Phase.REASONING, query="")

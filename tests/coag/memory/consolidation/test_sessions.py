@@ -17,16 +17,15 @@ from coag.memory.consolidation import (
     EventWitness,
     PerspectiveObserver,
     ScopeEntry,
-    ScopeIndex,
     SessionEnd,
     WitnessedEvent,
     end_session,
-    events_of,
-    note_scope,
     scope_index,
     start_session,
-    threads_of,
 )
+from coag.memory.consolidation.scope_index import ScopeIndex, note_scope
+from coag.memory.consolidation.sessions import events_of
+from coag.memory.consolidation.threads import threads_of
 from coag.memory.dynamics import Traits
 from coag.schema import Record, SteppingClock, Trust, estimate_tokens
 from coag.store import HashEmbedder, InMemoryStore

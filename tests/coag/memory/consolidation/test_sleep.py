@@ -26,15 +26,8 @@ from kits.sleepers import (
 
 from coag.errors import ClockJumpError, ConfigurationError, SleepInProgressError
 from coag.memory import LongTermMemory, Scopes
-from coag.memory.consolidation import (
-    SLEEP_STEPS,
-    SleepJournal,
-    SleepPosition,
-    SleepReport,
-    SleepWork,
-    StepBatch,
-    sleep,
-)
+from coag.memory.consolidation import SLEEP_STEPS, SleepReport, SleepWork, StepBatch, sleep
+from coag.memory.consolidation.journal import SleepJournal, SleepPosition
 from coag.memory.dynamics import DynamicsFile, RecordState
 from coag.schema import MemoryKind
 from coag.store import HashEmbedder, InMemoryStore

@@ -20,7 +20,8 @@ from kits.sleepers import (
 
 from coag.errors import ConfigurationError
 from coag.memory import LongTermMemory, Scopes, restore
-from coag.memory.consolidation import SLEEP_STEPS, StepReport, sleep
+from coag.memory.consolidation import SLEEP_STEPS, sleep
+from coag.memory.consolidation.sleep import StepReport
 from coag.memory.dynamics import (
     DAY,
     ArchiveRetention,

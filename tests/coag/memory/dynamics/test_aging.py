@@ -31,7 +31,6 @@ from coag.memory.dynamics import (
     MemoryDynamicsSettings,
     RecordState,
     Traits,
-    confidence_now,
     felt,
     gist_of,
     gisted,
@@ -40,13 +39,11 @@ from coag.memory.dynamics import (
     is_due_for_gist,
     persona_proposals,
     regulated,
-    schema_fit,
-    schema_fits,
     strength_now,
-    suppressed,
     usable_gist,
-    with_schema,
 )
+from coag.memory.dynamics.aging import confidence_now, schema_fit, schema_fits, with_schema
+from coag.memory.dynamics.recalling import suppressed
 from coag.schema import Lineage, Provenance, RecalledRecord, Record
 
 SETTINGS_AND_STATES = settings().flatmap(lambda how: st.tuples(st.just(how), encoded(how)))

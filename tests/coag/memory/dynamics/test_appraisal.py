@@ -12,7 +12,9 @@ from vaderSentiment.vaderSentiment import (  # pyright: ignore[reportMissingType
 )
 
 from coag.errors import ConfigurationError
-from coag.memory.dynamics import VaderAppraisal, arousal_of, encode, features_of
+from coag.memory.dynamics import encode
+from coag.memory.dynamics.appraisal import VaderAppraisal, arousal_of
+from coag.memory.dynamics.features import features_of
 
 from kits.record_states import COMPANION, NOW  # isort: skip
 

@@ -21,19 +21,18 @@ from kits.record_states import (
 )
 
 from coag.memory.dynamics import (
-    AT_REST,
-    ContentFeatures,
     Forgetting,
     MemoryDynamicsSettings,
     RecordState,
     Traits,
-    attention,
     encode,
     has_faded,
-    neutral_stability,
     strength_now,
-    yerkes_dodson,
 )
+from coag.memory.dynamics.appraisal import AT_REST
+from coag.memory.dynamics.encoding import attention, yerkes_dodson
+from coag.memory.dynamics.features import ContentFeatures
+from coag.memory.dynamics.forgetting import neutral_stability
 from coag.schema import Mood
 
 STRONG = ContentFeatures(sentiment=-1.0, arousal=1.0, emotion=1.0)

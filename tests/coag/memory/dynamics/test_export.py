@@ -22,9 +22,9 @@ from coag.memory.dynamics import (
     Links,
     MemoryDynamicsSettings,
     RecordState,
-    TraitChange,
     dynamics_lines,
 )
+from coag.memory.dynamics.aging import TraitChange
 from coag.memory.transfer import (
     ImportResult,
     OnConflict,

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coag.memory.dynamics import ContentFeatures, features_of
-from coag.memory.dynamics.features import RULES, WITH_NAMES
+from coag.memory.dynamics.features import RULES, WITH_NAMES, ContentFeatures, features_of
 from coag.schema import Mood
 
 KINDS = (

@@ -10,15 +10,8 @@ from hypothesis import strategies as st
 from kits.record_states import COMPANION, NOW, PLAIN, days_later, encoded, settings, state_of, times
 from kits.remembered import remembered
 
-from coag.memory.dynamics import (
-    MemoryDynamicsSettings,
-    RecordState,
-    has_faded,
-    is_exempt,
-    neutral_stability,
-    strength_now,
-    used,
-)
+from coag.memory.dynamics import MemoryDynamicsSettings, RecordState, has_faded, strength_now, used
+from coag.memory.dynamics.forgetting import is_exempt, neutral_stability
 from coag.schema import Dynamics, Record
 
 SETTINGS_AND_STATES = settings().flatmap(lambda how: st.tuples(st.just(how), encoded(how)))

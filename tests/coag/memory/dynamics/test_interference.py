@@ -10,13 +10,8 @@ from hypothesis import strategies as st
 from kits.sleepers import Calendar, dynamics_of, sleeper
 
 from coag.memory import LongTermMemory, Recall, said_by_person
-from coag.memory.dynamics import (
-    Interference,
-    MemoryDynamicsSettings,
-    SourceConfidence,
-    asks_for_earlier,
-    say_otherwise,
-)
+from coag.memory.dynamics import Interference, MemoryDynamicsSettings, SourceConfidence
+from coag.memory.dynamics.interference import asks_for_earlier, say_otherwise
 from coag.schema import Fact, MemoryKind, Record, Trust
 from coag.store import HashEmbedder, InMemoryStore
 

@@ -24,8 +24,8 @@ from coag.memory.dynamics import (
     MemoryDynamicsSettings,
     RecordLinks,
     spread,
-    with_linked,
 )
+from coag.memory.dynamics.links import with_linked
 from coag.memory.network import AssociativeStore, SemanticNetwork
 from coag.memory.recall import Recaller
 from coag.schema import MemoryKind, RecalledRecord, Record, SteppingClock

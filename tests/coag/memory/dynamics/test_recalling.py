@@ -31,10 +31,12 @@ from coag.memory.dynamics import (
     RecordState,
     RetrievalInducedForgetting,
     Traits,
-    cue_of,
     felt,
     has_faded,
-    neutral_stability,
+)
+from coag.memory.dynamics.forgetting import neutral_stability
+from coag.memory.dynamics.recalling import (
+    cue_of,
     pick_involuntary,
     reconsolidated,
     rivals,

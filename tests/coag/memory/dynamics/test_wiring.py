@@ -20,9 +20,9 @@ from coag.memory.dynamics import (
     RetrievalInducedForgetting,
     SchemaEncoding,
     SourceConfidence,
-    TraitChange,
     Traits,
 )
+from coag.memory.dynamics.aging import TraitChange
 from coag.schema import MemoryKind, Mood, Record, Trust
 from coag.store import HashEmbedder, InMemoryStore, RecordStore
 
