@@ -127,7 +127,7 @@ _EXTRAS = (
     (
         "mood",
         "vaderSentiment.vaderSentiment",
-        "from coag.memory.dynamics import VaderAppraisal; VaderAppraisal()",
+        "from coag.memory.dynamics.appraisal import VaderAppraisal; VaderAppraisal()",
     ),
 )
 _MISSING = """
