@@ -25,9 +25,9 @@ from coag.tracing import Parent, RunFolder, read_run
 
 from .arguments import AgentArguments, takes_arguments
 from .build import Mind
-from .correcting import CorrectableAgent
 from .events import Shown, log_event
 from .inbox import Inbox
+from .owner import OwnedAgent
 from .recipes import build_for_resume
 from .resume import RecoveredState, recover_state, refuse_missing_rules, restore
 from .runs import RunLog
@@ -44,7 +44,7 @@ from .serialize import (
 from .turns import TurnRunner
 
 
-class CoagAgent(CorrectableAgent, BaseChatAgent, Component[CoagAgentConfig]):
+class CoagAgent(OwnedAgent, BaseChatAgent, Component[CoagAgentConfig]):
     """An AutoGen agent that retrieves, reasons, proposes, evaluates and selects before it acts.
 
     Takes AssistantAgent's arguments, and more: see `AgentArguments`. One message in; cycles until

@@ -99,25 +99,6 @@ class Goal(Value):
         return self if status is self.status else self.model_copy(update={"status": status})
 
 
-class WaitsFor(Value):
-    """Why a goal is blocked: one thing that it depends on and that is not completed."""
-
-    goal: str
-    """Id of the goal that is blocked."""
-    on: str
-    """Id of the goal that it waits for; description and status are that one's, too."""
-    description: str
-    status: GoalStatus
-
-    @property
-    def reason(self) -> str:
-        """The same as a sentence."""
-        text = f"It waits for {self.description!r} ({self.on}), which is {self.status.value}"
-        if self.status is GoalStatus.ABANDONED:
-            return f"{text}: take that up again, or abandon this goal, too."
-        return f"{text}."
-
-
 class GoalGraph(Value):
     """The agent's goals. Neither `parent_id` nor `depends_on` ever forms a circle.
 
@@ -167,12 +148,8 @@ class GoalGraph(Value):
 
     @property
     def blocked(self) -> tuple[Goal, ...]:
-        """Goals with the status blocked; `why_blocked` says why."""
+        """Goals with the status blocked."""
         return tuple(goal for goal in self.goals if goal.status is GoalStatus.BLOCKED)
-
-    def children_of(self, id: str) -> tuple[Goal, ...]:
-        """The goals that serve this one directly."""
-        return tuple(goal for goal in self.goals if goal.parent_id == id)
 
     def get(self, id: str) -> Goal:
         """See `GoalDraft.get`."""
@@ -181,15 +158,6 @@ class GoalGraph(Value):
     def find(self, reference: str) -> Goal:
         """See `GoalDraft.find`."""
         return GoalDraft(self.goals).find(reference)
-
-    def why_blocked(self, id: str) -> tuple[WaitsFor, ...]:
-        """What a goal waits for; empty if everything that it depends on is completed."""
-        draft = GoalDraft(self.goals)
-        return tuple(
-            WaitsFor(goal=id, on=goal.id, description=goal.description, status=goal.status)
-            for goal in map(draft.get, draft.get(id).depends_on)
-            if goal.status is not GoalStatus.COMPLETED
-        )
 
     def without(self, ids: Collection[str]) -> GoalGraph:
         """Without some goals, and without the references to them."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from fnmatch import fnmatchcase
 from functools import cached_property
 from typing import Annotated, Any, Self, cast
@@ -18,18 +18,22 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
+from coag._util.text import comparable, ellipsis
+from coag.context import CountedAction, counted_for, counted_value
 from coag.cycle import IDEMPOTENCY_KEY, RESPOND, JudgedBy, only_trusted
 from coag.errors import ConfigurationError
 from coag.schema import Candidate, Constraint, CountedFor, Value, Verdict
+from coag.tracing import REDACTED
 
 from .conditions import ConditionError, PolicyCondition, nearest
-from .counting import ALL, too_often
 
 KINDS = ("never", "only_if", "at_most", "once", "needs_approval", "only_trusted")
 """What a rule can be; each has exactly one."""
 _MOST = 400
 """Calls that `at_most` can count to; of one action 500 are kept."""
 _COUNTING = ("at_most", "once")
+_ALL = ("all",)
+"""For `once`: the same call is one with the same arguments."""
 _BELONGS = {
     "per": _COUNTING,
     "sum": ("at_most",),
@@ -205,7 +209,7 @@ class PolicyRule(Value):
         if self.only_trusted is not None:
             return f"{', '.join(self.only_trusted)} of {tools} only as the user or developer named"
         if self.once is not None:
-            same = "all arguments" if self.once == ALL else f"the same {', '.join(self.once)}"
+            same = "all arguments" if self.once == _ALL else f"the same {', '.join(self.once)}"
             return f"{tools} only once with {same}, per {self.per}"
         if self.sum is not None:
             return f"{self.sum} of {tools} at most {self.at_most} in all, per {self.per}"
@@ -266,7 +270,7 @@ class PolicyRule(Value):
         reads = set[tuple[str, str]]() if self.condition is None else self.condition.reads
         named = {member for root, member in reads if root == "arguments"}
         named |= {*(self.only_trusted or ()), *((self.sum,) if self.sum else ())}
-        named |= set() if self.once is None or self.once == ALL else {*self.once}
+        named |= set() if self.once is None or self.once == _ALL else {*self.once}
         for action in (one for one in self.actions if one in actions and self.applies(one)):
             schema = actions[action]
             takes = {*schema.get("properties", {}), IDEMPOTENCY_KEY}
@@ -325,7 +329,7 @@ class PolicyRule(Value):
         if known.spec.internal:
             named = candidate.action in self.tools
             return self._forbid("only calls of tools are counted") if named else Verdict.allow()
-        problem = too_often(self, candidate, known)
+        problem = _too_often(self, candidate, known)
         return self._forbid(problem) if problem else Verdict.allow()
 
     def _by_condition(
@@ -387,3 +391,75 @@ def _when(condition: str | None) -> str:
 
 def _is_pattern(name: str) -> bool:
     return "*" in name or "?" in name
+
+
+# ---- Whether a call would be one too many, by what working memory holds of those before ----
+
+
+def _too_often(rule: PolicyRule, candidate: Candidate, known: JudgedBy) -> str:
+    """Why the call would be one too many; empty if it is not."""
+    memory, action = known.memory, candidate.action
+    if not counted_for(action, memory.counted):
+        return "its calls are not counted here"
+    gone = {name: goal for name, goal in memory.forgotten.items() if rule.applies(name)}
+    if any(rule.per != "goal" or goal == memory.goal_id for goal in gone.values()):
+        return "there were so many calls that the oldest are not known any more"
+    earlier = [
+        one for one in memory.done if rule.applies(one.action) and _counts_now(rule, one, known)
+    ]
+    given = {name: one for name, one in (candidate.arguments or {}).items() if one is not None}
+    if rule.once is not None:
+        return _repeated(rule, given, earlier)
+    if rule.sum is None:
+        return "" if len(earlier) < (rule.at_most or 0) else f"there were {len(earlier)} already"
+    value, before = given.get(rule.sum), [one.values.get(rule.sum, "") for one in earlier]
+    if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
+        return f"{rule.sum} is {ellipsis(repr(value), 80)}, which is no number to add up"
+    numbers = [_number(str(value)), *map(_number, before)]
+    total = Decimal(0)
+    for number in numbers:
+        if number is None or number < 0:
+            return f"{rule.sum} has to be a number that is not below 0 in each call"
+        total += number
+    most = rule.at_most or 0
+    return "" if total <= most else f"with the calls before it would be {total}"
+
+
+def _counts_now(rule: PolicyRule, one: CountedAction, known: JudgedBy) -> bool:
+    """Whether an earlier call counts now."""
+    memory = known.memory
+    if rule.per == "goal":
+        return one.goal_id == memory.goal_id
+    if rule.per == "person":
+        scopes = (memory.memory_scope, one.memory_scope)
+        return "" in scopes or scopes[0] == scopes[1]
+    return True
+
+
+def _repeated(rule: PolicyRule, given: Mapping[str, Any], earlier: Sequence[CountedAction]) -> str:
+    """Which call was the same, by the arguments that count."""
+    for one in earlier:
+        names = rule.once if rule.once != _ALL else {*given, *one.values} - {IDEMPOTENCY_KEY}
+        values = ((name, one.values.get(name), given.get(name)) for name in names or ())
+        if all(REDACTED in (was or "") or was == _counted(now) for _, was, now in values):
+            return f"it was done already{_shown(rule, given)}"
+    missing = [] if rule.once == _ALL else [name for name in rule.once or () if name not in given]
+    return f"{missing[0]!r} is not given" if missing else ""
+
+
+def _shown(rule: PolicyRule, given: Mapping[str, Any]) -> str:
+    names = () if rule.once == _ALL else rule.once or ()
+    shown = ", ".join(f"{name} {ellipsis(repr(given.get(name)), 60)}" for name in names)
+    return f" with {shown}" if shown else ""
+
+
+def _counted(value: Any) -> str | None:
+    return None if value is None else counted_value(value)
+
+
+def _number(text: str) -> Decimal | None:
+    try:
+        number = Decimal(comparable(text))
+    except InvalidOperation:
+        return None
+    return number if number.is_finite() else None

@@ -41,8 +41,7 @@ from .hash_chain import (
 from .index import RecordKind, Stretch, TraceIndex
 from .pages import PhasePages, PlainPages, page_text
 from .reader import TraceTail, cycle_of, entry_of, read_trace
-from .run import Parent, Rebuild, Recipe, RunInfo, RunKind, Seal, installed_versions
-from .schemas import log_schemas
+from .run import Parent, Rebuild, Recipe, RunInfo, RunKind, Seal, installed_versions, log_schemas
 from .signatures import (
     Statement,
     Witness,

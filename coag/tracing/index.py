@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import IntEnum
@@ -363,25 +363,6 @@ class TraceIndex:
         """
         texts = zip(positions, self.raw(positions), strict=True)
         return [line_by_itself(self.path, at + 1, text) for at, text in texts]
-
-    def read_stretch(
-        self, number: int, kinds: Container[RecordKind] | None = None
-    ) -> list[TraceLine]:
-        """The lines of one stretch, parsed.
-
-        Args:
-            number: The stretch's position.
-            kinds: Only lines of these kinds are read; None for all.
-
-        Raises:
-            IndexError: If there is no such stretch.
-            TraceError: If the file cannot be read.
-        """
-        stretch = self.stretch(number)
-        positions = range(stretch.first, stretch.first + stretch.count)
-        if kinds is None:
-            return self.read(positions)
-        return self.read([at for at in positions if RecordKind(self._kinds[at]) in kinds])
 
     def raw(self, positions: Sequence[int], most: int = LONGEST_LINE) -> Iterator[bytes]:
         """The lines at some positions as they are in the file, of long ones the beginning.

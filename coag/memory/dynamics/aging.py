@@ -204,27 +204,17 @@ class SchemaFit:
     """What its encoding strength is multiplied by."""
 
 
-def schema_fit(
-    vector: NDArray[np.float32] | Sequence[float],
-    centroids: Mapping[str, NDArray[np.float32] | Sequence[float]],
-    settings: MemoryDynamicsSettings,
-    traits: Traits | None = None,
-) -> SchemaFit | None:
-    """How a record fits the clusters of what is known; None where none are known yet.
-
-    What fits none is kept better, the more so by the open; what fits one, worse. Of a vector of
-    zeros nothing is known: None.
-    """
-    return schema_fits({"": vector}, centroids, settings, traits).get("")
-
-
 def schema_fits(
     vectors: Mapping[str, NDArray[np.float32] | Sequence[float]],
     centroids: Mapping[str, NDArray[np.float32] | Sequence[float]],
     settings: MemoryDynamicsSettings,
     traits: Traits | None = None,
 ) -> dict[str, SchemaFit]:
-    """How records fit, by their ids; see `schema_fit`."""
+    """How records fit the clusters of what is known, by their ids.
+
+    What fits none is kept better, the more so by the open; what fits one, worse. A vector of zeros
+    has no fit, and none has one where no clusters are known yet.
+    """
     import numpy as np
 
     how = settings.schema_encoding

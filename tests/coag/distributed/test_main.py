@@ -13,7 +13,7 @@ import typer
 from typer.testing import CliRunner
 
 from coag.distributed import RemoteLimits, connect, host, processes, worker
-from coag.distributed.app import (
+from coag.distributed.__main__ import (
     _run,  # pyright: ignore[reportPrivateUsage]
     _serve,  # pyright: ignore[reportPrivateUsage]
     app,  # pyright: ignore[reportPrivateUsage]

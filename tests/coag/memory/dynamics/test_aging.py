@@ -42,7 +42,7 @@ from coag.memory.dynamics import (
     strength_now,
     usable_gist,
 )
-from coag.memory.dynamics.aging import confidence_now, schema_fit, schema_fits, with_schema
+from coag.memory.dynamics.aging import SchemaFit, confidence_now, schema_fits, with_schema
 from coag.memory.dynamics.recalling import suppressed
 from coag.schema import Lineage, Provenance, RecalledRecord, Record
 
@@ -243,8 +243,14 @@ def test_no_number_of_sleeps_takes_feelings_out_of_range(
 CENTROIDS = {"boats": [1.0, 0.0], "empty": [0.0, 0.0], "trees": [0.0, 5.0]}
 
 
+def _fit(
+    vector: list[float], how: MemoryDynamicsSettings = COMPANION, who: Traits | None = None
+) -> SchemaFit | None:
+    return schema_fits({"a": vector}, CENTROIDS, how, who).get("a")
+
+
 def test_a_record_fits_the_nearest_cluster_from_the_cosine_on_and_is_kept_worse() -> None:
-    fit = schema_fit([3.0, 1.0], CENTROIDS, COMPANION)
+    fit = _fit([3.0, 1.0])
     assert fit is not None
     assert (fit.schema, fit.factor) == ("boats", 0.85)
     after = with_schema(state_of(), fit, COMPANION)
@@ -253,7 +259,7 @@ def test_a_record_fits_the_nearest_cluster_from_the_cosine_on_and_is_kept_worse(
 
 
 def test_what_fits_nothing_known_is_kept_better() -> None:
-    fit = schema_fit([1.0, 1.0], CENTROIDS, COMPANION)
+    fit = _fit([1.0, 1.0])
     assert fit is not None
     assert (fit.schema, fit.factor) == ("", pytest.approx(1.3))
     after = with_schema(state_of(), fit, COMPANION)
@@ -266,16 +272,16 @@ def test_what_fits_nothing_known_is_kept_better() -> None:
 def test_many_records_fit_as_each_of_them_does(vectors: list[list[float]], who: Traits) -> None:
     many = schema_fits(dict(zip("abcdefgh", vectors, strict=False)), CENTROIDS, COMPANION, who)
     for name, vector in zip("abcdefgh", vectors, strict=False):
-        alone, here = schema_fit(vector, CENTROIDS, COMPANION, who), many.get(name)
+        alone, here = _fit(vector, who=who), many.get(name)
         assert (alone is None) == (here is None)
         if alone is not None and here is not None:
             assert (here.schema, here.factor) == (alone.schema, alone.factor)
 
 
 def test_where_nothing_is_known_nothing_is_new() -> None:
-    assert schema_fit([1.0, 0.0], {}, COMPANION) is None
-    assert schema_fit([0.0, 0.0], CENTROIDS, COMPANION) is None
-    assert schema_fit([1.0, 0.0], CENTROIDS, PLAIN) is None
+    assert schema_fits({"a": [1.0, 0.0]}, {}, COMPANION) == {}
+    assert _fit([0.0, 0.0]) is None
+    assert _fit([1.0, 0.0], PLAIN) is None
     assert with_schema(state_of(), None, COMPANION) == state_of()
 
 
@@ -284,7 +290,7 @@ def test_no_schema_takes_a_record_below_the_floor_or_above_full_strength(
     one: tuple[MemoryDynamicsSettings, RecordState], vector: list[float], who: Traits
 ) -> None:
     how, state = one
-    after = with_schema(state, schema_fit(vector, CENTROIDS, how, who), how)
+    after = with_schema(state, _fit(vector, how, who), how)
     assert how.forgetting is not None
     assert how.forgetting.floor < strength_now(after, after.used_at, how) <= 1.0
     assert after.stability > 0.0
@@ -413,7 +419,7 @@ def test_a_gist_has_five_words_at_least() -> None:
 
 
 def _strangeness(who: Traits) -> float:
-    fit = schema_fit([1.0, 1.0], CENTROIDS, COMPANION, who)
+    fit = _fit([1.0, 1.0], who=who)
     assert fit is not None
     return fit.factor
 
