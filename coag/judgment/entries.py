@@ -102,7 +102,8 @@ def remove_entries(state: dict[str, Any], source: str, ids: Iterable[str]) -> tu
 
 def _stems_from(stored: Mapping[str, Any], source: str, gone: set[str]) -> bool:
     origin = stored["origin"]
-    named = {stored["id"], stored["record"], *origin.get("derived_from", ())} - {""}
+    drawn_from = (*origin.get("derived_from", ()), *stored.get("across", ()))
+    named = {stored["id"], stored["record"], *drawn_from} - {""}
     return bool(named & gone) or (bool(source) and origin["source"] == source)
 
 

@@ -227,8 +227,9 @@ class JudgmentModule:
                 pass
 
     async def _perceived(self, percept: Percept) -> None:
-        arrived = {"source": percept.source, "kind": percept.kind.value, "content": percept.content}
-        await self._look(percept.at, arrived)  # constraints are fixed when the next cycle begins
+        await self._look(
+            percept.at, _arrival(percept)
+        )  # constraints are fixed when the next cycle begins
         if percept.kind is not PerceptKind.TOOL_RETURN or not self._close_after:
             return
         call = _call(percept.source, percept.arguments or {})
@@ -237,7 +238,8 @@ class JudgmentModule:
             return
         count = await to_thread(self.judgment.note_failure, call, failed)
         if failed and count >= self._close_after:
-            await self.write(self._dead_end(percept, count))
+            stranger = percept.source if percept.trust is Trust.UNTRUSTED else ""
+            await self._write(self._dead_end(percept, count), shown=stranger)
             await to_thread(self.judgment.note_failure, call, False)
 
     def _dead_end(self, percept: Percept, count: int) -> DeadEnd:
@@ -334,12 +336,13 @@ class JudgmentModule:
         text = self._shown(consulted)
         if not text:
             return None
+        quoted = consulted.dead_ends or consulted.entries or self._reopened
         return Section(
             title="What was learned before",
             text=text,
             source=self.name,
             # Numbers and names of actions are the agent's own; what was written down may quote.
-            trust=Trust.UNTRUSTED if consulted.dead_ends or consulted.entries else Trust.USER,
+            trust=Trust.UNTRUSTED if quoted else Trust.USER,
             budget=budget,
         )
 
@@ -366,24 +369,20 @@ class JudgmentModule:
             JudgmentError: An entry cannot be, or the state not be written.
             RecordStoreError: The memory cannot be reached; the entries are in the state.
         """
+        await self._write(*entries)
+
+    async def _write(self, *entries: JudgmentEntry, shown: str = "") -> None:
+        """The same; records of what quotes a stranger (`shown`) are not trusted."""
         await to_thread(self.judgment.reflect, *entries)
         if self._memory is None:
             return
         for one in entries:
-            origin = one.origin
             stored = await self._memory.remember(
                 MemoryKind.SEMANTIC,
                 one.text,
-                provenance=Provenance(
-                    run=origin.run,
-                    activity="",
-                    cycle=0,
-                    source=origin.source,
-                    source_kind="agent",
-                    trust=Trust(origin.trust),
-                ),
+                provenance=_provenance(one.origin, shown),
                 type=f"judgment_{one.operation}",
-                derived_from=origin.derived_from,
+                derived_from=one.origin.derived_from,
             )
             await to_thread(self.judgment.link, one.id, stored.record.id)
 
@@ -430,6 +429,25 @@ class JudgmentModule:
     def reset_state(self) -> None:
         """Forgets the activity; what was learned stays."""
         self._forget()
+
+
+def _arrival(percept: Percept) -> dict[str, str]:
+    """A percept as conditions to reopen see it."""
+    arrived = {"source": percept.source, "content": percept.content}
+    return {**arrived, "kind": percept.kind.value, "trust": percept.trust.value}
+
+
+def _provenance(origin: Origin, shown: str) -> Provenance:
+    """The origin of a record of an entry, which quotes a stranger if one was shown."""
+    return Provenance(
+        run=origin.run,
+        activity="",
+        cycle=0,
+        source=origin.source,
+        source_kind="agent",
+        trust=Trust.UNTRUSTED if shown else Trust(origin.trust),
+        shown=(shown,) if shown else (),
+    )
 
 
 def _call(action: str, arguments: Mapping[str, Any]) -> str:

@@ -59,12 +59,15 @@ class World:
     version_of: Callable[[str], str | None] = lambda name: None
     """The version of a tool or package now; None where it is not known."""
     percepts: Sequence[Mapping[str, Any]] = ()
-    """What arrived since the last look: `source`, `kind`, `content` of each."""
+    """What arrived since the last look: `source`, `kind`, `content` and `trust` of each."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PerceptSeen:
-    """Something arrives: every part that is given must fit."""
+    """Something arrives: every part that is given must fit.
+
+    Of what nobody vouches for, only what comes from the source that is named counts.
+    """
 
     kind_of_condition: ClassVar[str] = "percept"
     source: str = ""
@@ -78,7 +81,7 @@ class PerceptSeen:
         """What arrived that fits, in a few words; empty for nothing."""
         for one in world.percepts:
             fits = (
-                self.source in ("", one.get("source"))
+                self.source in ("" if one.get("trust") != "untrusted" else None, one.get("source"))
                 and self.kind in ("", one.get("kind"))
                 and self.contains.casefold() in str(one.get("content", "")).casefold()
             )

@@ -43,6 +43,10 @@ def new_state() -> dict[str, Any]:
     }
 
 
+class _NewerStateError(JudgmentError):
+    """A state of a later version: it is whole, and to be left as it is."""
+
+
 def parsed_state(text: str) -> dict[str, Any]:
     """The state that a file's text holds.
 
@@ -60,7 +64,7 @@ def parsed_state(text: str) -> dict[str, Any]:
         raise JudgmentError("its part 'graph' is missing")
     version = found.get("version")
     if isinstance(version, int) and version > STATE_VERSION:
-        raise JudgmentError(
+        raise _NewerStateError(
             f"it has version {version!r}, and this program reads up to {STATE_VERSION}: "
             "it was written by a newer coag"
         )
@@ -200,6 +204,8 @@ class StateFile:
                 state = parsed_state(place.read_text(encoding="utf-8"))
             except FileNotFoundError:
                 problems.append(f"{place.name} is missing")
+            except _NewerStateError as error:
+                raise JudgmentError(f"Judgment {str(place)!r} cannot be read: {error}.") from error
             except (OSError, UnicodeDecodeError, JudgmentError) as error:
                 problems.append(f"{place.name} cannot be read ({error})")
             else:
@@ -355,7 +361,7 @@ _TALLIES = {
 }
 _ENTRY = _record(
     {"is": _text, "origin": _record({"source": _text}, {"derived_from": _list(_text)})},
-    dict.fromkeys(("id", "record", "tier", "reopened"), _text),
+    {**dict.fromkeys(("id", "record", "tier", "reopened"), _text), "across": _list(_text)},
 )
 _PARTS: Mapping[str, _Check] = {
     "version": _count,

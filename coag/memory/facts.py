@@ -54,9 +54,11 @@ def origins(record: Record) -> tuple[Provenance, ...]:
 def with_origin(record: Record, origin: Provenance) -> Record:
     """The record with one more origin, unless it has it already.
 
-    The first of the best trusted origins is the record's provenance, and is always kept.
+    The first of the best trusted origins is the record's provenance, and is always kept. A stranger
+    who repeats what only trusted sources said is no origin of it: its metadata would bind no more.
     """
-    if origin in origins(record):
+    stranger = origin.trust is Trust.UNTRUSTED
+    if origin in origins(record) or (stranger and record.metadata and is_trusted(record)):
         return record
     return _with_origins(record, (*origins(record), origin))
 

@@ -402,6 +402,8 @@ async def _restated(
     repeated = placement is None and new.provenance in origins(known)
     if placement is None and repeated:
         placement = await _completed(draft, new, known, record, others)
+    if placement is None and by is not None and not at_least(trust_of(by), trust_of(record)):
+        placement = await _freed(draft, record, by)
     placement = placement or _staying(new, known, record, others)
     now = with_earlier(placement.record, new, known, others if by is None else [by, *others])
     return replace(placement, record=now), repeated
@@ -483,6 +485,23 @@ async def _moved(
     after = {one.id: one for one in (*rest, *how.changed)}
     changed = tuple(one for name, one in after.items() if one != before[name])
     return replace(how, changed=changed)
+
+
+async def _freed(draft: Draft, record: Record, by: Record) -> Placement:
+    """A text that is trusted more now than what took its place: it gives way to its like alone.
+
+    Where there is none, it holds beside the last of those, and each names the other.
+    """
+    last, next_one, passed = by, [by], {record.id}
+    while next_one and next_one[0].id not in passed:
+        (last,) = next_one
+        passed.add(last.id)
+        if at_least(trust_of(last), trust_of(record)):
+            return Placement(record=record.model_copy(update={"superseded_by": last.id}))
+        next_one = [] if last.superseded_by is None else await draft.get([last.superseded_by])
+    changed = [by.model_copy(update={"supersedes": None})] if by.supersedes == record.id else []
+    free = record.model_copy(update={"superseded_by": None})
+    return Placement(record=free, contradicts=(last,), changed=tuple(changed))
 
 
 async def _completed(

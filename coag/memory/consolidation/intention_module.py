@@ -10,10 +10,12 @@ from pydantic import Field, ValidationError
 
 from coag._util.validation import first_error, module_state
 from coag.errors import CoagError
+from coag.memory.actions import MEMORY_ACTIONS
 from coag.schema import (
     ActionCall,
     ActionResult,
     ActionSpec,
+    ExecutionOutcome,
     Failure,
     Moment,
     Outcome,
@@ -32,6 +34,8 @@ from .intentions import AtEvent, AtTime, InContext, Intention, Intentions
 
 REMIND_ACTION = "remind_me"
 CANCEL_ACTION = "cancel_reminder"
+_OWN = {*MEMORY_ACTIONS, REMIND_ACTION, "respond"}
+"""Actions that give back what the agent wrote itself."""
 _REST = 3_600.0
 """Seconds between two reminders of a context that recurs, where none are given."""
 _SHOWN = 20
@@ -87,7 +91,7 @@ class IntentionModule:
         self._detached = False
         self._perceived: tuple[str, ...] = ()
         self._tainted = False
-        """Whether the agent was shown untrusted text since its goal was set."""
+        """Whether the agent was shown untrusted text in this activity."""
 
     # ---- Percepts ----
 
@@ -105,11 +109,8 @@ class IntentionModule:
                 if not self._detached:
                     self.intentions.perceived(self._perceived)
                 self._perceived = ()
-            if isinstance(event, RetrievalOutcome):
-                self._tainted = self._tainted or _is_tainted(event)
+            self._tainted = self._tainted or _is_tainted(event)
             return
-        if event.sets_goal:
-            self._tainted = False
         self._tainted = self._tainted or event.trust is Trust.UNTRUSTED
         if event.kind is PerceptKind.REMINDER:
             self._perceived = (*self._perceived, event.id)
@@ -229,8 +230,16 @@ class IntentionModule:
         self.intentions.release(self._taker)
 
 
-def _is_tainted(outcome: RetrievalOutcome) -> bool:
-    return any(hit.record.provenance.trust is Trust.UNTRUSTED for hit in outcome.records)
+def _is_tainted(outcome: Outcome) -> bool:
+    """Whether a phase was shown untrusted text, or an action of a module brought any."""
+    shown: list[Trust] = []
+    if isinstance(outcome, RetrievalOutcome):
+        shown += [hit.record.provenance.trust for hit in outcome.records]
+        shown += [one.trust for one in outcome.felt]
+    brought = isinstance(outcome, ExecutionOutcome) and any(
+        done.internal and done.result and done.action not in _OWN for done in outcome.executed
+    )
+    return brought or bool(outcome.untrusted_from) or Trust.UNTRUSTED in shown
 
 
 def _events_of(percept: Percept) -> list[str]:

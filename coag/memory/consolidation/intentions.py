@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import Field
 
 from coag.errors import ConfigurationError
-from coag.memory.dynamics import MemoryDynamics, seconds
+from coag.memory.dynamics import MemoryDynamics, moment_of, seconds
+from coag.memory.facts import at_least
 from coag.schema import Moment, Percept, PerceptKind, Trust, Value, content_id, folded, one_line
 from coag.store import Embedder, RecordStore, embedder_within, text_vectors
 
@@ -151,6 +152,8 @@ class Intentions:
     ) -> Intention:
         """Remembers to do something; one that waits with this text and trigger is given back.
 
+        It is not where that is trusted less, or goes with a record that this does not follow from.
+
         A time that has passed fires at the next check.
 
         Raises:
@@ -165,9 +168,9 @@ class Intentions:
         text, now = text.strip(), self.clock.now()
         wish = content_id(text, trigger.model_dump_json())
         with self._file.transaction():
-            waiting = self._rows("waits AND wish = ?", wish)
-            if waiting:
-                return _intention(waiting[0])
+            for one in map(_intention, self._rows("waits AND wish = ?", wish)):
+                if one.record in (None, record) and at_least(one.trust, trust):
+                    return one
             count = "SELECT COUNT(*) FROM intentions WHERE owner = ? AND waits"
             if self._file.rows(count, self.owner)[0][0] >= MOST_INTENTIONS:
                 raise ValueError(
@@ -208,7 +211,7 @@ class Intentions:
     def next_at(self) -> datetime | None:
         """When the next one is due by time; None if none is."""
         due = [row["due"] for row in self._rows("waits AND due IS NOT NULL")]
-        return datetime.fromtimestamp(min(due), UTC) if due else None
+        return moment_of(min(due)) if due else None
 
     # ---- Firing ----
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from pydantic import Field
 
-from coag.memory.facts import rank_of
+from coag.memory.facts import at_least, rank_of, trust_of
 from coag.memory.long_term import LongTermMemory
 from coag.memory.recall import records_of_type
 from coag.schema import Fact, MemoryKind, Provenance, Record, Trust, Value, estimate_tokens, folded
@@ -124,11 +124,16 @@ async def note_scope(
 
 
 async def scope_index(world: LongTermMemory) -> ScopeIndex:
-    """All that was noted to exist, by type, in the order in which it was first noted."""
+    """All that was noted to exist, by type, in the order in which it was first noted.
+
+    Of a name it has what was said last by those who are trusted best.
+    """
     latest: dict[str, Record] = {}
     kept = await records_of_type(world.store, world.scope, MemoryKind.SEMANTIC, SCOPE_ENTRY)
     for record in kept:  # the newest first
-        latest.setdefault(folded(str(record.metadata.get(_NAME, ""))), record)
+        name = folded(str(record.metadata.get(_NAME, "")))
+        if not at_least(trust_of(latest.setdefault(name, record)), trust_of(record)):
+            latest[name] = record
     return ScopeIndex(entries=tuple(map(_entry_of, reversed(latest.values()))))
 
 

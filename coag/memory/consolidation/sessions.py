@@ -46,7 +46,14 @@ from .perspectives import (
     character_of,
 )
 from .scope_index import ScopeEntry, ScopeIndex, note_scope, scope_index
-from .threads import NarrativeThread, keep_threads, moved_on, moved_on_by_model, threads_of
+from .threads import (
+    NarrativeThread,
+    keep_threads,
+    moved_on,
+    moved_on_by_model,
+    threads_of,
+    threads_touched,
+)
 from .voices import is_first_person
 
 SESSION_SUMMARY = "session_summary"
@@ -290,7 +297,7 @@ class _Ending:
     ) -> tuple[NarrativeThread, ...]:
         """All threads that are open after the session."""
         every = await threads_of(self.world, settled=True)
-        done = {folded(one.title) for one in every if one.session == self.session}
+        done = await threads_touched(self.world, self.session)
         before = [one for one in every if folded(one.title) not in done]
         moved = {folded(one.title): one for one in moved_on(before, events, self.session)}
         if self._model is not None and not done:

@@ -11,6 +11,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from coag.memory.facts import at_least, trust_of
 from coag.memory.long_term import LongTermMemory
 from coag.memory.procedural import ProceduralMemory
 from coag.memory.recall import records_of_type
@@ -81,14 +82,29 @@ class ThreadsAnswer(Value):
 async def threads_of(
     world: LongTermMemory, *, settled: bool = False
 ) -> tuple[NarrativeThread, ...]:
-    """The threads of a world as they stand, those touched last first."""
-    latest: dict[str, NarrativeThread] = {}
+    """The threads of a world as they stand, those touched last first.
+
+    What is trusted less than an open state of a thread does not settle it.
+    """
+    latest: dict[str, tuple[Record, NarrativeThread]] = {}
+    for record, thread in await _states(world):  # the newest first
+        newer, state = latest.setdefault(folded(thread.title), (record, thread))
+        reopens = (state.status, thread.status) == ("settled", "open")
+        if reopens and not at_least(trust_of(newer), trust_of(record)):
+            latest[folded(thread.title)] = record, thread
+    return tuple(one for _, one in latest.values() if settled or one.status == "open")
+
+
+async def threads_touched(world: LongTermMemory, session: str) -> set[str]:
+    """The titles, folded, of the threads of which a state of this session is stored."""
+    return {folded(one.title) for _, one in await _states(world) if one.session == session}
+
+
+async def _states(world: LongTermMemory) -> list[tuple[Record, NarrativeThread]]:
     kept = await records_of_type(
         world.store, world.scope, MemoryKind.SEMANTIC, NARRATIVE_THREAD, most=10_000
     )
-    for thread in map(_thread_of, kept):  # the newest first
-        latest.setdefault(folded(thread.title), thread)
-    return tuple(one for one in latest.values() if settled or one.status == "open")
+    return [(one, _thread_of(one)) for one in kept]
 
 
 def _thread_of(record: Record) -> NarrativeThread:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from coag.memory.dynamics import DAY, RecordState, persona_proposals, regulated
-from coag.memory.facts import trust_of
+from coag.memory.facts import is_trusted, origins, trust_of
 from coag.schema import MemoryKind, Record, Trust
 from coag.store import RecordStore, embedder_within, text_vectors
 
@@ -148,15 +148,17 @@ class GraduateStep:
         return episodic and work.may_write(record) and not work.journal.has_graduated(record.id)
 
     async def _graduate(self, record: Record, work: SleepWork) -> None:
-        await work.memory.remember(
-            MemoryKind.SEMANTIC,
-            record.text,
-            provenance=record.provenance,
-            type=record.type,
-            metadata=record.metadata,
-            derived_from=[record.id],
-            scope=record.scope,
-        )
+        mixed = trust_of(record) is not Trust.UNTRUSTED and not is_trusted(record)
+        for origin in origins(record):
+            await work.memory.remember(
+                MemoryKind.SEMANTIC,
+                record.text,
+                provenance=origin,
+                type=record.type,
+                metadata={} if mixed else record.metadata,  # they may be a stranger's
+                derived_from=[record.id],
+                scope=record.scope,
+            )
 
 
 # ---- Personality ----

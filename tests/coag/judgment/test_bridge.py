@@ -263,6 +263,13 @@ def test_what_a_source_said_is_taken_back_with_all_that_was_derived_from_it() ->
     assert after["read"] == pytest.approx(before["read"], abs=0.1)  # novelty is used up
 
 
+def test_an_insight_goes_with_an_entry_that_it_was_drawn_from() -> None:
+    judgment = begun()
+    (one,) = judgment.reflect(Method(origin=said("bob"), statement="Ports are open"))
+    judgment.reflect(Insight(origin=said(), statement="All is open", across=(one,)))
+    assert len(judgment.revoke(source="bob").entries) == 2
+
+
 def test_an_entry_goes_when_the_record_that_was_written_of_it_is_gone() -> None:
     judgment = begun()
     (name,) = judgment.reflect(Method(origin=said(), statement="Ports are open"))
@@ -315,6 +322,19 @@ def test_a_dead_end_reopens_when_the_world_has_changed(condition: Any, changed: 
     assert "open again, since" in judgment.resume()
     judgment.reflect(dead)
     assert len(judgment.dead_ends()) == 1
+
+
+def test_a_stranger_reopens_a_dead_end_only_where_its_condition_names_the_source() -> None:
+    judgment = begun()
+    heard = {"source": "web", "kind": "tool_return", "content": "It works!", "trust": "untrusted"}
+    for source in ("", "web"):
+        condition = PerceptSeen(source=source, contains="works")
+        judgment.reflect(
+            DeadEnd(origin=said(), topic=f"read {source}", why_closed="x", reopen=(condition,))
+        )
+    ((opened, _),) = judgment.look(world(percepts=[heard]))
+    assert opened.topic == "read web"
+    assert len(judgment.look(world(percepts=[{**heard, "trust": "user"}]))) == 1
 
 
 def test_a_time_without_a_zone_is_refused() -> None:

@@ -113,6 +113,16 @@ def test_a_state_of_a_later_version_is_refused() -> None:
         parsed_state(json.dumps({**new_state(), "version": STATE_VERSION + 1}))
 
 
+def test_a_file_of_a_later_version_is_not_replaced_by_its_older_copy(tmp_path: Path) -> None:
+    path = tmp_path / "j.json"
+    begun(path).report("a", 1.0)
+    newer = json.dumps({**json.loads(path.read_text()), "version": STATE_VERSION + 1})
+    path.write_text(newer)
+    with pytest.raises(JudgmentError, match="written by a newer coag"):
+        Judgment(path).report("a", 1.0)
+    assert path.read_text() == newer
+
+
 def test_a_change_that_fails_is_not_stored(tmp_path: Path) -> None:
     for file in (StateFile(None), StateFile(tmp_path / "j.json")):
         with pytest.raises(KeyError), file.changing() as state:

@@ -139,6 +139,41 @@ async def test_metadata_bind_only_where_code_read_them_off_or_nobody_untrusted_h
     assert binding_metadata(await write("A door.", ANN)) == {"x": 1}
 
 
+async def test_a_stranger_who_repeats_a_trusted_text_does_not_unbind_its_metadata(
+    memory: LongTermMemory,
+) -> None:
+    async def write(by: Provenance) -> Record:
+        done = await memory.remember(EPISODIC, "A wall.", provenance=by, metadata={"x": 1})
+        return done.record
+
+    await write(ANN)
+    assert binding_metadata(await write(WEB)) == {"x": 1}
+
+
+async def test_what_a_user_states_holds_though_a_stranger_had_put_another_text_in_its_place(
+    memory: LongTermMemory,
+) -> None:
+    first = await tell(memory, "The code is 1234.", WEB)
+    second = await tell(memory, "The code is 9999.", WEB, supersedes=first.record.id)
+    third = await tell(memory, "The code is 7777.", WEB, supersedes=second.record.id)
+    again = await tell(memory, "The code is 1234.", ANN)
+    assert (again.new, again.contradicts) == (True, (third.record.id,))
+    recall = await memory.recall("The code is 1234.", k=1)
+    assert [hit.record.text for hit in recall.records] == ["The code is 1234.", third.record.text]
+    chain = [one.id for one in await memory.history(third.record.id)]
+    assert chain == [second.record.id, third.record.id]
+
+
+async def test_what_a_user_repeats_stays_replaced_by_what_is_trusted_as_much(
+    memory: LongTermMemory,
+) -> None:
+    first = await tell(memory, "The code is 1234.", WEB)
+    second = await tell(memory, "The code is 9999.", WEB, supersedes=first.record.id)
+    third = await tell(memory, "The code is 7777.", ANN, supersedes=second.record.id)
+    again = await tell(memory, "The code is 1234.", ANN)
+    assert again.record.superseded_by == third.record.id
+
+
 @given(
     cases=st.lists(
         st.tuples(st.sampled_from(Trust), st.sampled_from(("message", "agent"))), min_size=1

@@ -235,6 +235,27 @@ async def test_the_same_intention_waits_once_and_can_be_made_again_when_it_is_do
         assert len(await ann.intentions.unperceived()) == 2
 
 
+async def test_what_a_user_intends_does_not_go_with_the_note_of_a_stranger() -> None:
+    with kept() as ann:
+        at = AtTime(at=NOON)
+        note = remembered("I will pay the rent.")
+        await ann.store.add([note])
+        ann.intentions.add("Pay", at, record=note.id, trust=Trust.UNTRUSTED)
+        own = ann.intentions.add("Pay", at)
+        assert ann.intentions.add("Pay", at, record=note.id, trust=Trust.UNTRUSTED) == own
+        assert len(ann.intentions.pending()) == 2
+        await ann.store.delete([note.id])
+        assert await ann.reminded() == ["Pay"]
+
+
+def test_a_rhythm_that_leaves_the_calendar_stops_nothing() -> None:
+    with kept() as ann:
+        ann.intentions.add("Once", AtTime(at=NOON, every=1e13))
+        ann.clock.at += HOUR
+        assert ann.intentions.check() == 1
+        assert ann.intentions.next_at() is not None
+
+
 async def test_a_cancelled_one_fires_no_more_and_its_reminder_is_gone() -> None:
     with kept() as ann:
         one = ann.intentions.add("Call Bert", AtTime(at=NOON, every=60))

@@ -113,6 +113,25 @@ async def test_untrusted_events_make_an_untrusted_beginning(game: Game) -> None:
     assert (await start_session(game.world)).index.trust is UNTRUSTED
 
 
+async def test_what_strangers_say_settles_no_thread_of_trusted_events(game: Game) -> None:
+    await game.play("s1", vex(thread="The tribute"))
+    await game.end("s1")
+    await game.play("s2", vex("It is paid.", thread="The tribute", settles=True), by=WEB)
+    second = await game.end("s2")
+    (still,) = second.threads
+    assert (still.status, still.session) == ("open", "s1")
+    assert await game.end("s2") == second
+    await game.play("s3", vex("Vex is gone.", thread="The tribute", settles=True))
+    assert (await game.end("s3")).threads == ()
+
+
+async def test_what_strangers_say_of_a_name_does_not_replace_what_is_trusted(game: Game) -> None:
+    await note_scope(game.world, PEOPLE, provenance=NARRATOR)
+    king = ScopeEntry(kind="People", name="Holt", description="the king")
+    await note_scope(game.world, [king], provenance=WEB)
+    assert set((await scope_index(game.world)).entries) == set(PEOPLE)
+
+
 async def test_ending_twice_changes_nothing(game: Game) -> None:
     await game.play("s1", vex(), vex("Vex burned a barn."))
     first = await game.end("s1", exists=PEOPLE)

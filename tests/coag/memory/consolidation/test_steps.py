@@ -17,9 +17,10 @@ from kits.sleepers import (
     state_in,
     step_of,
 )
+from kits.statements import ANN, WEB
 
 from coag.errors import ConfigurationError
-from coag.memory import LongTermMemory, Scopes, restore
+from coag.memory import LongTermMemory, Scopes, binding_metadata, restore, retract_source
 from coag.memory.consolidation import SLEEP_STEPS, sleep
 from coag.memory.consolidation.sleep import StepReport
 from coag.memory.dynamics import (
@@ -259,6 +260,23 @@ async def test_what_is_used_often_becomes_semantic_once_derived_from_the_event()
     assert new.provenance.trust is Trust.UNTRUSTED
     await memory.revoke(record.id, "It was wrong.")
     assert await counted(memory) == 0
+
+
+async def test_what_graduates_binds_no_more_than_the_event_and_has_all_its_sources() -> None:
+    clock = Calendar()
+    memory = sleeper(settings=COMPANION, clock=clock)
+    for by in (WEB, ANN):
+        done = await memory.remember(
+            MemoryKind.EPISODIC, "A wall is there.", provenance=by, metadata={"x": 1}
+        )
+    await sleep(memory)
+    change(memory, done.record, uses=5)
+    clock.passes(10)
+    await sleep(memory)
+    (new,) = [one async for some in memory.store.scan(kind=MemoryKind.SEMANTIC) for one in some]
+    assert (new.lineage.derived_from, binding_metadata(new)) == ((done.record.id,), {})
+    await retract_source(memory, None, "ann", "She was wrong.")
+    assert [one.provenance for one in await memory.store.get([new.id])] == [WEB]
 
 
 # ---- Personality ----
