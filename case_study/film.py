@@ -29,6 +29,8 @@ from case_study.drawing import (
     world_board,
 )
 from case_study.robot import WAYS, VacuumState
+from coag._util.json_diff import merge_patch
+from coag._util.text import well_formed
 from coag.errors import ConfigurationError, TraceError
 from coag.schema import (
     PHASES,
@@ -48,10 +50,8 @@ from coag.schema import (
     Snapshot,
     TraceRecord,
     TurnEnd,
-    merge_patch,
     one_line,
     parsed_arguments,
-    well_formed,
 )
 from coag.tracing import (
     RunFolder,

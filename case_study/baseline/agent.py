@@ -22,17 +22,23 @@ from autogen_core.tools import BaseTool, TextResultContent, Tool, ToolResult, Wo
 
 from coag.compat import (
     ConstrainedWorkbench,
-    ModelRequest,
     Recorder,
     RecordingClient,
     RecordingWorkbench,
     ReplayingClient,
-    WrappedClient,
     status_of,
 )
 from coag.context import CoagContext
 from coag.errors import ModelCallError, TraceError
-from coag.models import has_own_limit, limit_arguments, limit_name_of, merged_system, reason_of
+from coag.models import (
+    ModelRequest,
+    WrappedClient,
+    has_own_limit,
+    limit_arguments,
+    limit_name_of,
+    merged_system,
+    reason_of,
+)
 from coag.schema import Constraint, ReceiptStatus, parsed_arguments
 from coag.store import WordLlamaEmbedder
 

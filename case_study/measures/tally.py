@@ -12,6 +12,7 @@ from pydantic import Field
 from case_study.faults import VacuumDomain
 from case_study.robot import remembered_obstacles
 from case_study.temperaments import WORLD_ACTIONS
+from coag._util.html_cards import html_card
 from coag.evals import (
     TRACE_MEASURES,
     Counts,
@@ -34,7 +35,6 @@ from coag.schema import (
     RetrievalOutcome,
     TraceRecord,
     Value,
-    html_card,
 )
 from vacuum_world.scenarios import ScenarioSetup, ScenarioTruth, measure
 from vacuum_world.world import STILL, Cell, WorldState, distance, last_state_line

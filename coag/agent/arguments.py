@@ -35,8 +35,8 @@ from coag.errors import ConfigurationError
 from coag.memory import GateSettings, LongTermMemory, Procedure
 from coag.memory.dynamics import MemoryDynamicsSettings, Preset
 from coag.models import Price
-from coag.schema import CognitiveModule, Constraint, Depth, Environment
-from coag.tracing import Recipe, Redactor
+from coag.schema import CognitiveModule, Constraint, Depth, Environment, Redactor
+from coag.tracing import Recipe
 
 DESCRIPTION = "An agent that deliberates before it acts, and uses tools."
 SYSTEM_MESSAGE = (

@@ -16,8 +16,9 @@ from autogen_core.models import (
     UserMessage,
 )
 
+from coag._util.text import well_formed
 from coag.context import CoagContext, named_images
-from coag.schema import Clock, CountingIds, Percept, PerceptKind, Trust, well_formed
+from coag.schema import Clock, CountingIds, Percept, PerceptKind, Trust
 
 # ---- A turn that is retried with the same messages adds none of them twice ----
 

@@ -11,7 +11,6 @@ from autogen_core.models import UserMessage
 
 from coag.errors import ConfigurationError
 from coag.memory import (
-    LTM_FOLDER,
     PROCEDURES_FILE,
     GateSettings,
     LongTermMemory,
@@ -31,7 +30,7 @@ from coag.schema import (
     Trust,
     record_id,
 )
-from coag.store import InMemoryStore, StoreConfig, holds_records, open_store
+from coag.store import LTM_FOLDER, InMemoryStore, StoreConfig, holds_records, open_store
 
 from .arguments import MemoryArgument
 

@@ -9,9 +9,10 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, TypeVar
 
+from coag._util.secrets import REDACTED
 from coag.errors import CoagError, ConfigurationError, ResumeError
 from coag.schema import HOSTED_FACTORY, check_trusted, from_run, is_own
-from coag.tracing import REDACTED, Rebuild, Recipe, RunFolder, RunInfo, read_run
+from coag.tracing import Rebuild, Recipe, RunFolder, RunInfo, read_run
 
 AgentT = TypeVar("AgentT")
 

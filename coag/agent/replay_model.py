@@ -10,8 +10,8 @@ from typing import Any, Protocol, cast
 from autogen_core import FunctionCall
 from autogen_core.models import CreateResult, ModelInfo, RequestUsage
 
-from coag.compat import UNREADABLE, ModelClient, ModelRequest, ended_as
-from coag.models import Answer, StructuredModel, publish_usage
+from coag.compat import UNREADABLE, ended_as
+from coag.models import Answer, ModelClient, ModelRequest, StructuredModel, publish_usage
 from coag.schema import ModelCall, OutputMode
 
 _NO_RESULT = f"{UNREADABLE[0]} no result"

@@ -11,6 +11,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from coag._util.secrets import REDACTED
 from coag._util.validation import first_error
 from coag.compat import read_result
 from coag.context import WorkingMemory
@@ -41,7 +42,7 @@ from coag.schema import (
     Written,
     set_random,
 )
-from coag.tracing import REDACTED, read_trace
+from coag.tracing import read_trace
 
 from .build import Mind
 

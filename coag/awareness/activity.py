@@ -13,6 +13,7 @@ from datetime import datetime
 
 from pydantic import Field
 
+from coag._util.text import well_formed
 from coag.schema import (
     Executed,
     ExecutionOutcome,
@@ -24,7 +25,6 @@ from coag.schema import (
     Value,
     folded,
     one_line,
-    well_formed,
 )
 
 from .adapters.tools import short

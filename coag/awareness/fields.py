@@ -7,7 +7,8 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints
 
-from coag.schema import folded, well_formed
+from coag._util.text import well_formed
+from coag.schema import folded
 
 NOT_BLANK = r"\S"
 _MOST_BITS = 14_000

@@ -18,7 +18,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from coag.schema import BYTES_PER_TOKEN, cleaned, well_formed, without_tags
+from coag._util.text import BYTES_PER_TOKEN, cleaned, well_formed, without_tags
 
 # ---- Blocks of items ----
 

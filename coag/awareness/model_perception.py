@@ -11,16 +11,9 @@ from typing import Annotated, Any, TypeVar
 
 from pydantic import Field
 
+from coag._util.text import cleaned, cut_to_tokens
 from coag.models import AskSettings, CallContext, StructuredModel
-from coag.schema import (
-    Prompt,
-    PromptMessage,
-    Value,
-    cleaned,
-    cut_to_tokens,
-    estimate_tokens,
-    folded,
-)
+from coag.schema import Prompt, PromptMessage, Value, estimate_tokens, folded
 
 from .adapters import (
     CodingAnalysis,

@@ -26,8 +26,9 @@ from pydantic import Field
 from coag._util.files import flush_to_disk, remove_drafts, replace_file
 from coag._util.locks import LockHeldError, lock_file
 from coag._util.sqlite import write_ahead
+from coag._util.text import cleaned, well_formed
 from coag.errors import AwarenessError, ConfigurationError, StateVersionError
-from coag.schema import Value, cleaned, content_id, one_line, well_formed
+from coag.schema import Value, content_id, one_line
 
 from .observation import load_state
 from .state import AwarenessState

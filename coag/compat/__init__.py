@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 
 from coag._util.deprecation import renamed
 from coag._util.lazy import loaded_on_use
-from coag.models import ModelClient, ModelRequest, WrappedClient, cancellable
 
 from .approvers import ConsoleApprover, ScriptedApprover
 from .autogen_memory import RECALLED, SITUATION, AutoGenMemory
@@ -109,10 +108,6 @@ __all__ = [
     "status_of",
     "ended_as",
     "UNREADABLE",
-    "ModelClient",
-    "ModelRequest",
-    "WrappedClient",
-    "cancellable",
     "ToolAttempt",
 ]
 
@@ -121,7 +116,6 @@ _FORMER = renamed(
     {
         "SteadyClient": "ResilientClient",
         "mend_arguments": "repair_arguments",
-        "WrappingClient": "WrappedClient",
         "Attempt": "ToolAttempt",
     },
 )

@@ -10,10 +10,10 @@ from contextlib import suppress
 from threading import Event, Lock
 from typing import TextIO
 
+from coag._util.json_diff import diff_patch
 from coag._util.text import visible
 from coag._util.timeouts import in_thread, outcome_of
 from coag.cycle import ApprovalAnswer, ApprovalRequest
-from coag.schema import diff_patch
 
 LOOK_SECONDS = 0.1
 """How often a waiting thread looks whether its question was withdrawn."""

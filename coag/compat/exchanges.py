@@ -23,6 +23,7 @@ from autogen_core.models import (
 from autogen_core.tools import ImageResultContent, TextResultContent, ToolResult
 from pydantic import BaseModel
 
+from coag._util.text import well_formed
 from coag.errors import ConfigurationError, ModelCallError, ModelTimeoutError
 from coag.models import ModelRequest, is_refusal, sent_messages
 from coag.schema import (
@@ -31,12 +32,11 @@ from coag.schema import (
     ModelCall,
     Receipt,
     ReceiptStatus,
+    Redactor,
     RequestDetails,
     Returned,
     from_import_name,
-    well_formed,
 )
-from coag.tracing import Redactor
 
 from .tool_runner import read_result
 

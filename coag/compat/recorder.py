@@ -11,6 +11,7 @@ from typing import Any, cast
 
 from autogen_core.tools import ToolSchema
 
+from coag._util.text import well_formed
 from coag.errors import ConfigurationError, error_type
 from coag.models import CallContext
 from coag.schema import (
@@ -35,7 +36,6 @@ from coag.schema import (
     TurnEnd,
     TurnStart,
     new_run_id,
-    well_formed,
 )
 from coag.tracing import (
     MemoryTrace,

@@ -38,6 +38,7 @@ from autogen_core.tools import (
     Workbench,
 )
 
+from coag._util.timeouts import let_others_run
 from coag.errors import CoagError, ConfigurationError, TraceError
 from coag.models import (
     CallRecord,
@@ -56,7 +57,6 @@ from coag.schema import (
     TokenUsage,
     TraceRecord,
     TurnStart,
-    let_others_run,
     parsed_arguments,
 )
 

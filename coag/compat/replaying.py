@@ -42,9 +42,10 @@ from coag.schema import (
     Note,
     Receipt,
     ReceiptStatus,
+    Redactor,
     TraceRecord,
 )
-from coag.tracing import Redactor, RunFolder, list_runs, read_trace
+from coag.tracing import RunFolder, list_runs, read_trace
 
 from .components import NamedComponent
 from .exchanges import (

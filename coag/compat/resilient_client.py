@@ -24,7 +24,7 @@ from autogen_core.models import (
 from autogen_core.tools import Tool, ToolSchema
 from pydantic import BaseModel, Field, RootModel
 
-from coag._util.timeouts import in_time, next_in_time
+from coag._util.timeouts import in_time, let_others_run, next_in_time
 from coag.errors import ModelCallError
 from coag.models import (
     ANSWER_CHARACTERS,
@@ -50,7 +50,7 @@ from coag.models import (
     token_usage,
     usage_of,
 )
-from coag.schema import ModelCall, TokenUsage, let_others_run
+from coag.schema import ModelCall, TokenUsage
 
 from .call_repair import fault_of, legal_dialogue, repair_answer, with_pieces
 

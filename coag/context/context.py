@@ -14,11 +14,12 @@ from autogen_core.model_context import ChatCompletionContext
 from autogen_core.models import FunctionExecutionResultMessage, LLMMessage
 from pydantic import TypeAdapter, ValidationError
 
+from coag._util.json_diff import diff_patch
+from coag._util.text import BYTES_PER_TOKEN
 from coag._util.validation import first_error
 from coag.errors import StateError
 from coag.memory import LongTermMemory, Recall
 from coag.schema import (
-    BYTES_PER_TOKEN,
     Candidate,
     Clock,
     Constraint,
@@ -34,7 +35,6 @@ from coag.schema import (
     SystemClock,
     Trust,
     UnsettledAction,
-    diff_patch,
 )
 
 from .component import ContextComponent

@@ -13,9 +13,9 @@ from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from typing import Any, cast
 
+from coag._util.secrets import REDACTED
 from coag._util.text import comparable
 from coag.schema import CountedFor, Percept, PerceptKind, Settlement, Value
-from coag.tracing import REDACTED
 
 COUNTED_LIMIT = 500
 """Calls of one action that are kept; of older ones it is only known that there were some."""

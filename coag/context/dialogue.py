@@ -19,8 +19,8 @@ from autogen_core.models import (
     UserMessage,
 )
 
+from coag._util.text import BYTES_PER_TOKEN
 from coag.schema import (
-    BYTES_PER_TOKEN,
     ActionCall,
     ActionResult,
     ActionSpec,

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Generic, cast
 
+from coag._util.json_diff import diff_patch, merge_patch
 from coag.errors import StateError
 from coag.memory import LongTermMemory, is_user_scope
 from coag.schema import (
@@ -18,8 +19,6 @@ from coag.schema import (
     Settlement,
     Trust,
     UnsettledAction,
-    diff_patch,
-    merge_patch,
 )
 
 from .prompts import PhaseMaterial, Renderer

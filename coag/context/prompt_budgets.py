@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 from pydantic import Field
 
-from coag.schema import BYTES_PER_TOKEN, Section, Trust, Value, estimate_tokens
+from coag._util.text import BYTES_PER_TOKEN
+from coag.schema import Section, Trust, Value, estimate_tokens
 
 KeepText = Callable[[str], str]
 """Keeps a text that is cut, so that it can be read on, and gives the name to ask for it by."""

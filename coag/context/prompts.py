@@ -17,7 +17,7 @@ from itertools import groupby
 from operator import is_
 from typing import Any, Generic, TypeVar, cast
 
-from coag._util.text import in_a_line
+from coag._util.text import cut_to_tokens, in_a_line
 from coag.errors import WindowTooSmallError
 from coag.schema import (
     ActionSpec,
@@ -27,7 +27,6 @@ from coag.schema import (
     PromptMessage,
     Section,
     Trust,
-    cut_to_tokens,
     estimate_tokens,
 )
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 from itertools import groupby
 from typing import Any, cast
 
-from coag._util.text import ellipsis, in_a_line
+from coag._util.text import as_read, cut_to_tokens, ellipsis, in_a_line, without_tags
 from coag.memory import Recall
 from coag.schema import (
     ActionSpec,
@@ -26,12 +26,9 @@ from coag.schema import (
     RecalledState,
     Section,
     Trust,
-    as_read,
-    cut_to_tokens,
     estimate_tokens,
     numbered,
     shown_text,
-    without_tags,
 )
 
 from .prompt_budgets import READ_MORE, KeepText, RenderPart, cost_of, fitted, part_of

@@ -11,9 +11,10 @@ from urllib.parse import parse_qsl, urlsplit
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from coag._util.secrets import is_secret_setting
 from coag._util.validation import first_error
 from coag.errors import ConfigurationError, StateError
-from coag.schema import Redactor, is_secret_setting
+from coag.schema import Redactor
 
 _PROGRAM = "source_code"
 """AutoGen's field for a tool's source: names in it are no names of secrets."""

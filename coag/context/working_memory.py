@@ -10,6 +10,7 @@ from typing import Any
 
 from pydantic import Field
 
+from coag._util.json_diff import diff_patch, merge_patch
 from coag.errors import PhaseViolation, StateError
 from coag.memory import CONCLUSION, MEMORY_ACTIONS
 from coag.schema import (
@@ -31,8 +32,6 @@ from coag.schema import (
     Trust,
     UnsettledAction,
     Value,
-    diff_patch,
-    merge_patch,
     one_line,
     phase_after,
     shown_text,

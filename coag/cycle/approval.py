@@ -17,7 +17,7 @@ from typing import Annotated, Any, Literal, Protocol, Self, cast
 
 from pydantic import AfterValidator, Field, model_validator
 
-from coag._util.text import ellipsis
+from coag._util.text import ellipsis, well_formed
 from coag._util.timeouts import (
     LateError,
     SelfCancelledError,
@@ -27,16 +27,7 @@ from coag._util.timeouts import (
     within,
 )
 from coag.context import WorkingMemory
-from coag.schema import (
-    Candidate,
-    Clock,
-    CountingIds,
-    IdSource,
-    SystemClock,
-    Value,
-    Verdict,
-    well_formed,
-)
+from coag.schema import Candidate, Clock, CountingIds, IdSource, SystemClock, Value, Verdict
 
 from .actions import RESPOND
 

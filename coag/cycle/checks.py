@@ -10,6 +10,7 @@ from typing import Any, cast, get_args
 
 from pydantic import BaseModel
 
+from coag._util.secrets import REDACTED
 from coag._util.timeouts import LateError, SelfCancelledError, describe_error, within
 from coag.context import WorkingMemory, dump_state
 from coag.errors import StateError, UnknownNameError
@@ -25,7 +26,6 @@ from coag.schema import (
     UnsettledAction,
     Verdict,
 )
-from coag.tracing import REDACTED
 
 from .actions import IDEMPOTENCY_KEY, RESPOND, completed_arguments, existence, parse_arguments
 from .approval import APPROVAL

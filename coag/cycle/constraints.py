@@ -18,18 +18,10 @@ from queue import Empty, SimpleQueue
 from threading import Thread, get_ident
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
-from coag._util.text import ellipsis, in_a_line
+from coag._util.text import ellipsis, in_a_line, well_formed
 from coag.context import WorkingMemory, counted_for, own_copy
 from coag.errors import ConfigurationError, UnknownNameError
-from coag.schema import (
-    ActionSpec,
-    Candidate,
-    Constraint,
-    ConstraintSource,
-    CountedFor,
-    Verdict,
-    well_formed,
-)
+from coag.schema import ActionSpec, Candidate, Constraint, ConstraintSource, CountedFor, Verdict
 
 from .actions import IDEMPOTENCY_KEY
 from .approval import ApprovalRule

@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Itera
 from dataclasses import dataclass, field
 from typing import Any
 
+from coag._util.text import cut_to_tokens
 from coag.errors import CoagError, TraceError, error_type
 from coag.schema import (
     ActionCall,
@@ -20,7 +21,6 @@ from coag.schema import (
     TokenUsage,
     TurnEnd,
     TurnStart,
-    cut_to_tokens,
 )
 
 from .checks import identity, may_say, reconcile

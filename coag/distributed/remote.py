@@ -22,8 +22,8 @@ from autogen_core import (
     try_get_known_serializers_for_type,
 )
 
-from coag.compat import cancellable
 from coag.errors import ConfigurationError, RemoteAgentError
+from coag.models import cancellable
 
 from .protocol import (
     AgentDescription,

@@ -20,11 +20,12 @@ from typing import Any, Generic, TypeVar, cast
 
 from pydantic import BaseModel, Field
 
+from coag._util.text import cut_to_tokens
 from coag.errors import ConfigurationError, ModelAnswerError
 from coag.memory import PendingRewrite, ProceduralMemory, Procedure, ProcedureVersion
 from coag.models import StructuredModel
 from coag.proof import Cause, Diagnosis, diagnose
-from coag.schema import Percept, PromptMessage, Trust, cut_to_tokens
+from coag.schema import Percept, PromptMessage, Trust
 from coag.tracing import list_runs, read_trace, summarize_cycles
 
 from .statistics import FEWEST_PAIRS, PairedComparison, compare

@@ -12,6 +12,7 @@ from typing import Any, TypeVar, cast
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import to_json
 
+from coag._util.json_diff import merge_patch
 from coag.errors import TraceError, UnknownNameError
 from coag.schema import (
     PHASES,
@@ -23,7 +24,6 @@ from coag.schema import (
     Snapshot,
     SnapshotReason,
     TraceRecord,
-    merge_patch,
     phase_after,
 )
 from coag.tracing import (

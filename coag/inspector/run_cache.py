@@ -13,9 +13,9 @@ from threading import Lock
 from typing import TypeVar
 from weakref import WeakKeyDictionary, WeakSet
 
+from coag._util.text import escaped_json
 from coag.errors import CoagError, TraceError, UnknownNameError
 from coag.proof import DomainKnowledge
-from coag.schema import escaped_json
 from coag.tracing import RecordKind, TraceIndex
 
 from .activities import ActivityPage, ActivityReader

@@ -16,7 +16,6 @@ Source: W. K. Million, Judgment Preservation in Persistent AI Agents (2026).
 from typing import TYPE_CHECKING
 
 from coag._util.lazy import loaded_on_use
-from coag.errors import JudgmentError
 
 from .bridge import Consultation, Judgment, Reported
 from .field import TorusField, context_energy, places_by_index, places_by_meaning
@@ -118,5 +117,4 @@ __all__ = [  # pyright: ignore[reportUnsupportedDunderAll] - two are loaded on f
     "TrustLevel",
     "entry_from",
     "to_json",
-    "JudgmentError",
 ]

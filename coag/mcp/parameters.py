@@ -12,8 +12,9 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel
 
+from coag._util.secrets import REDACTED, is_secret_setting
 from coag.errors import ConfigurationError
-from coag.schema import REDACTED, Redactor, is_secret_setting
+from coag.schema import Redactor
 
 
 class StdioServerParams(BaseModel):

@@ -15,7 +15,6 @@ docstrings name what else is raised.
 """
 
 from coag._util.deprecation import renamed
-from coag.store import LTM_FOLDER
 
 from .actions import (
     EPISODIC_ACTION,
@@ -110,7 +109,6 @@ __all__ = [
     "binding_metadata",
     "is_trusted",
     "quotes",
-    "LTM_FOLDER",
     "PROCEDURES_FILE",
 ]
 

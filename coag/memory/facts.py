@@ -14,8 +14,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from coag.schema import Fact, Provenance, Record, Scalar, Trust, ValidityInterval
-from coag.store import folded
+from coag.schema import Fact, Provenance, Record, Scalar, Trust, ValidityInterval, folded
 
 # ---- Trust and lineage: where a record comes from and what depends on it ----
 

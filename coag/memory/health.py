@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Literal
 
 from coag.errors import RecordStoreError
-from coag.schema import Clock, MemoryKind, Record, SystemClock, Trust, Value, is_own_id
+from coag.schema import Clock, MemoryKind, Record, SystemClock, Trust, Value, folded, is_own_id
 from coag.store import (
     ChromaStore,
     InMemoryStore,
@@ -21,7 +21,6 @@ from coag.store import (
     LexiconError,
     RecordStore,
     Search,
-    folded,
     short_id,
     slices,
 )

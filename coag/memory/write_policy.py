@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from coag._util.text import cleaned
 from coag.schema import (
     Clock,
     Event,
@@ -19,7 +20,6 @@ from coag.schema import (
     Scalar,
     Trust,
     Written,
-    cleaned,
     record_id,
 )
 from coag.store import check_metadata, short_id

@@ -12,8 +12,8 @@ from dataclasses import replace
 from itertools import groupby
 
 from coag.errors import RecordStoreError
-from coag.schema import MemoryKind, Record, record_id
-from coag.store import RecordStore, Search, folded, short_id, slices, superseded_pair
+from coag.schema import MemoryKind, Record, folded, record_id
+from coag.store import RecordStore, Search, short_id, slices, superseded_pair
 
 from .facts import (
     CONCLUSION,

@@ -10,17 +10,10 @@ from typing import Any, Generic, TypeVar
 from autogen_core.models import ChatCompletionClient, LLMMessage
 from pydantic import BaseModel
 
+from coag._util.text import cut_to_tokens
 from coag._util.timeouts import in_time
 from coag.errors import ModelAnswerError
-from coag.schema import (
-    AnswerDetails,
-    ModelCall,
-    OutputMode,
-    Prompt,
-    PromptMessage,
-    TokenUsage,
-    cut_to_tokens,
-)
+from coag.schema import AnswerDetails, ModelCall, OutputMode, Prompt, PromptMessage, TokenUsage
 
 from .call_record import CallContext, CallRecord, call_error, is_refusal
 from .messages import (

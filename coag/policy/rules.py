@@ -18,12 +18,12 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
+from coag._util.secrets import REDACTED
 from coag._util.text import comparable, ellipsis
 from coag.context import CountedAction, counted_for, counted_value
 from coag.cycle import IDEMPOTENCY_KEY, RESPOND, JudgedBy, only_trusted
 from coag.errors import ConfigurationError
 from coag.schema import Candidate, Constraint, CountedFor, Value, Verdict
-from coag.tracing import REDACTED
 
 from .conditions import ConditionError, PolicyCondition, nearest
 

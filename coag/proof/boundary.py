@@ -11,6 +11,7 @@ from typing import Self
 
 from pydantic import Field
 
+from coag._util.text import well_formed
 from coag.errors import ConfigurationError, UnknownNameError
 from coag.schema import (
     PHASES,
@@ -25,7 +26,6 @@ from coag.schema import (
     SnapshotReason,
     TraceRecord,
     Value,
-    well_formed,
 )
 from coag.tracing import CycleSummary, RunInfo, known_cycles, summarize_cycle
 

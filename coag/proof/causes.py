@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, cast
 
-from coag.schema import HtmlTable, Phase, Record, html_card
+from coag._util.html_cards import HtmlTable, html_card
+from coag.schema import Phase, Record
 
 # ---- The causes that a failure can have, one per part of the architecture ----
 

@@ -12,6 +12,7 @@ from typing import Any, Self, cast
 
 from pydantic import ValidationError
 
+from coag._util.json_diff import merge_patch
 from coag.schema import (
     Candidate,
     Entry,
@@ -26,7 +27,6 @@ from coag.schema import (
     Snapshot,
     TraceRecord,
     Written,
-    merge_patch,
 )
 from coag.tracing import summarize_cycle
 

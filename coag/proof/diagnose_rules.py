@@ -9,6 +9,7 @@ from functools import partial
 from math import inf
 from typing import Any, cast
 
+from coag._util.secrets import REDACTED
 from coag.schema import (
     DecidedBy,
     Evaluation,
@@ -21,7 +22,6 @@ from coag.schema import (
     Settlement,
     record_id,
 )
-from coag.tracing import REDACTED
 
 from .causes import Cause, Claim, Diagnosis, Evidence, Facts, ended, quoted, short, shown
 from .diagnose_history import KnownRecord, ObservedCycle, ObservedFact, Return

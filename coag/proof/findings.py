@@ -9,10 +9,12 @@ from itertools import product
 from math import inf
 from typing import Any, NamedTuple
 
+from coag._util.html_cards import HtmlTable, html_card
 from coag._util.json_diff import differences as json_differences
 from coag._util.json_diff import same_value
-from coag.schema import HtmlTable, PerceptKind, TraceRecord, Value, html_card
-from coag.tracing import REDACTED, cycle_of
+from coag._util.secrets import REDACTED
+from coag.schema import PerceptKind, TraceRecord, Value
+from coag.tracing import cycle_of
 
 _NAMED = 10
 """Lines that a folded sentence names."""

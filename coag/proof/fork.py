@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol, cast, runtime_checkable
 
+from coag._util.html_cards import HtmlTable, html_card
 from coag.agent import (
     CoagAgent,
     Mind,
@@ -32,7 +33,6 @@ from coag.errors import CoagError, ConfigurationError, ResumeError, TraceError
 from coag.models import open_model
 from coag.schema import (
     UNPERCEIVED,
-    HtmlTable,
     ModelCall,
     Outcome,
     Percept,
@@ -41,7 +41,6 @@ from coag.schema import (
     Record,
     SelectionOutcome,
     Value,
-    html_card,
     is_copy,
 )
 from coag.tracing import Parent, Rebuild, RunFolder, read_run, summarize_cycle

@@ -16,6 +16,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from coag._util.secrets import REDACTED
 from coag._util.validation import first_error
 from coag.agent import RecoveredState, reading_trace
 from coag.context import CoagContext, WorkingMemory, rebuild
@@ -31,6 +32,7 @@ from coag.schema import (
     PerceptKind,
     RecalledRecord,
     Record,
+    Redactor,
     RetrievalOutcome,
     Snapshot,
     TraceRecord,
@@ -40,7 +42,7 @@ from coag.schema import (
     Written,
 )
 from coag.store import SHORT_ID_LENGTH, ChromaStore, InMemoryStore, RecordStore, Search
-from coag.tracing import REDACTED, Redactor, RunFolder, RunInfo, read_run, read_trace
+from coag.tracing import RunFolder, RunInfo, read_run, read_trace
 
 from .boundary import Boundary, CycleResult, cycle_results
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 
+from coag._util.html_cards import html_card
 from coag.agent import (
     CoagAgent,
     RecoveredState,
@@ -46,7 +47,6 @@ from coag.schema import (
     TurnEnd,
     TurnStart,
     Written,
-    html_card,
     set_random,
 )
 from coag.store import HashEmbedder, open_store

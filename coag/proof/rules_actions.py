@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any, cast
 
+from coag._util.secrets import REDACTED
 from coag.context import CognitiveState
 from coag.cycle import COMPLETED, IDEMPOTENCY_KEY, identity
 from coag.schema import (
@@ -32,7 +33,6 @@ from coag.schema import (
     TurnEnd,
     TurnStart,
 )
-from coag.tracing import REDACTED
 
 from .findings import Checker, Findings, Rule, RuleFinding, same, same_json, shown
 from .rules_turns import StateRules, check_same_cycle, is_closing

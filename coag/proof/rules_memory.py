@@ -7,6 +7,8 @@ from typing import Any, cast
 
 from pydantic import BaseModel, ValidationError
 
+from coag._util.secrets import REDACTED
+from coag._util.text import cleaned
 from coag._util.validation import first_error
 from coag.context import WorkingMemory
 from coag.memory import EPISODIC_ACTION, PROCEDURAL_ACTION, SEMANTIC_ACTION, is_user_scope
@@ -18,11 +20,9 @@ from coag.schema import (
     Snapshot,
     SnapshotReason,
     Written,
-    cleaned,
     content_id,
     record_id,
 )
-from coag.tracing import REDACTED
 
 from .findings import Checker, Findings, Rule, same, same_json, shown
 from .rules_turns import StateRules

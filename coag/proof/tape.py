@@ -20,7 +20,7 @@ from typing import Any, NoReturn, TypeVar, cast
 from pydantic import ValidationError
 
 from coag._util.json_diff import JsonDifference, first_difference
-from coag._util.text import clip
+from coag._util.text import clip, well_formed
 from coag.context import WorkingMemory
 from coag.errors import TraceError
 from coag.schema import (
@@ -38,6 +38,7 @@ from coag.schema import (
     ReasoningOutcome,
     Receipt,
     ReceiptStatus,
+    Redactor,
     RetrievalOutcome,
     SelectionOutcome,
     Snapshot,
@@ -45,9 +46,8 @@ from coag.schema import (
     TraceRecord,
     TurnEnd,
     TurnStart,
-    well_formed,
 )
-from coag.tracing import Redactor, cycle_of
+from coag.tracing import cycle_of
 
 _START = datetime(1970, 1, 1, tzinfo=UTC)
 CANCELLED = "It was cancelled while it ran."

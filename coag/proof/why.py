@@ -10,11 +10,11 @@ from typing import Any
 
 from pydantic import Field, TypeAdapter, ValidationError
 
+from coag._util.html_cards import HtmlTable, html_card
 from coag.errors import ConfigurationError
 from coag.memory import ProcedureVersion
 from coag.schema import (
     ExecutionOutcome,
-    HtmlTable,
     Intent,
     ModelCall,
     Note,
@@ -26,7 +26,6 @@ from coag.schema import (
     TurnEnd,
     Value,
     Verdict,
-    html_card,
 )
 from coag.tracing import (
     CandidateSummary,

@@ -10,21 +10,7 @@ Nothing here does input or output, and nothing here knows AutoGen.
 """
 
 from coag._util.deprecation import renamed
-from coag._util.html_cards import HtmlTable, html_card
-from coag._util.json_diff import diff_patch, merge_patch
-from coag._util.secrets import REDACTED, is_secret_setting
-from coag._util.text import (
-    BYTES_PER_TOKEN,
-    as_read,
-    cleaned,
-    cut_to_tokens,
-    escaped_json,
-    estimate_tokens,
-    one_line,
-    well_formed,
-    without_tags,
-)
-from coag._util.timeouts import let_others_run
+from coag._util.text import estimate_tokens, one_line
 
 from .actions import (
     UNPARSED,
@@ -159,8 +145,6 @@ __all__ = [
     "content_id",
     "Trust",
     "Settlement",
-    "as_read",
-    "without_tags",
     "PerceptKind",
     "Failure",
     "Percept",
@@ -238,8 +222,6 @@ __all__ = [
     "TraceRecord",
     "Entry",
     "ENTRY",
-    "HtmlTable",
-    "html_card",
     "Constraint",
     "ConstraintSource",
     "PerceptSource",
@@ -265,19 +247,9 @@ __all__ = [
     "Declarable",
     "random_state",
     "set_random",
-    "merge_patch",
-    "diff_patch",
-    "BYTES_PER_TOKEN",
     "estimate_tokens",
-    "cut_to_tokens",
-    "well_formed",
-    "cleaned",
     "one_line",
-    "escaped_json",
-    "let_others_run",
-    "REDACTED",
     "Redactor",
-    "is_secret_setting",
 ]
 
 __getattr__ = renamed(

@@ -11,16 +11,8 @@ from datetime import datetime
 
 from pydantic import Field
 
-from coag.schema import (
-    Moment,
-    Percept,
-    PerceptKind,
-    Value,
-    cut_to_tokens,
-    estimate_tokens,
-    folded,
-    one_line,
-)
+from coag._util.text import cut_to_tokens
+from coag.schema import Moment, Percept, PerceptKind, Value, estimate_tokens, folded, one_line
 
 from .activities import OnSignal, Wait
 from .catalogue import safe_text

@@ -13,8 +13,6 @@ the records of a Chroma the vectors of another one. Importing this package impor
 nor wordllama nor numpy; they come with the first use.
 """
 
-from coag.schema import folded
-
 from .chroma_store import ChromaStore
 from .config import StoreConfig, open_store
 from .embedders import Embedder, HashEmbedder, WordLlamaEmbedder, text_vectors
@@ -70,7 +68,6 @@ __all__ = [
     "check_metadata",
     "flat_fields",
     "condition_of",
-    "folded",
     "SHORT_ID_LENGTH",
     "short_id",
     "slices",

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 from opentelemetry.metrics import MeterProvider, get_meter_provider
 from opentelemetry.util.types import AttributeValue
 
+from coag._util.text import well_formed
 from coag.schema import (
     Candidate,
     Evaluation,
@@ -21,11 +22,11 @@ from coag.schema import (
     Outcome,
     ProposalOutcome,
     ReasoningOutcome,
+    Redactor,
     RetrievalOutcome,
     SelectionOutcome,
-    well_formed,
 )
-from coag.tracing import Redactor, RunKind
+from coag.tracing import RunKind
 
 from . import names
 from .names import OTHER

@@ -15,8 +15,6 @@ Secrets are replaced before anything is written. The format is described in
 `docs/log-format.md`.
 """
 
-from coag.schema import REDACTED, Redactor
-
 from .folder import (
     RunFolder,
     asked_in,
@@ -115,6 +113,4 @@ __all__ = [
     "witness_problems",
     "Statement",
     "cycle_of",
-    "REDACTED",
-    "Redactor",
 ]

@@ -13,6 +13,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import from_json, to_json
 
 from coag._util.files import replace_file
+from coag._util.html_cards import html_card
 from coag._util.validation import first_error
 from coag.errors import ConfigurationError, TraceError, UnknownNameError
 from coag.schema import (
@@ -24,7 +25,6 @@ from coag.schema import (
     Redactor,
     Snapshot,
     TraceRecord,
-    html_card,
 )
 
 from .files import FOLDER, is_held, regular, trace_errors

@@ -10,7 +10,8 @@ from typing import Any, Literal, get_args
 
 from pydantic import BaseModel, Field
 
-from coag.schema import TRACE_VERSION, Entry, Moment, Phase, TraceRecord, Value, html_card
+from coag._util.html_cards import html_card
+from coag.schema import TRACE_VERSION, Entry, Moment, Phase, TraceRecord, Value
 
 RunKind = Literal["coag", "plain"]
 """`coag`: six phases a cycle; `plain`: an agent that calls its tools straight away."""

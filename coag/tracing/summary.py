@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, TypeVar, cast
 
+from coag._util.json_diff import merge_patch
 from coag.schema import (
     Candidate,
     DecidedBy,
@@ -39,7 +40,6 @@ from coag.schema import (
     TurnStart,
     Verdict,
     Written,
-    merge_patch,
 )
 
 _OutcomeT = TypeVar("_OutcomeT")

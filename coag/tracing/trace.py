@@ -8,9 +8,10 @@ from itertools import islice
 from pathlib import Path
 from typing import cast
 
+from coag._util.html_cards import HtmlTable, html_card
 from coag._util.text import clip
 from coag.errors import TraceError, UnknownNameError
-from coag.schema import Entry, HtmlTable, TraceRecord, html_card, one_line
+from coag.schema import Entry, TraceRecord, one_line
 
 from .folder import RunFolder, read_run
 from .hash_chain import TraceProblem

@@ -5,9 +5,8 @@ messages. `Board` follows the traces of many runs, of any process, and keeps the
 `snapshot` gives that as text, and `coag.ui.top` shows it live (it alone needs textual, and so is
 imported by its own name).
 
-All that is shown here was written by models, tools and strangers: it passes through
-`coag.schema.cleaned`, is never read as markup, and is short however long it is. Colour never says
-what the words do not.
+All that is shown here was written by models, tools and strangers: it passes through `cleaned`, is
+never read as markup, and is short however long it is. Colour never says what the words do not.
 """
 
 from .board import Board, snapshot

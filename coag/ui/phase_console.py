@@ -28,9 +28,10 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
+from coag._util.text import cleaned, well_formed
 from coag.agent import PHASE_LISTENER
 from coag.models import token_usage
-from coag.schema import PHASES, Phase, TokenUsage, cleaned, one_line, phase_after, well_formed
+from coag.schema import PHASES, Phase, TokenUsage, one_line, phase_after
 
 # ---- A stream of AutoGen's messages and events, as lines ----
 

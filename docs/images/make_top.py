@@ -27,6 +27,7 @@ from coag.schema import (
     Phase,
     ProposalOutcome,
     ReasoningOutcome,
+    Redactor,
     RetrievalOutcome,
     SelectionOutcome,
     TokenUsage,
@@ -35,7 +36,7 @@ from coag.schema import (
     TurnStart,
     Verdict,
 )
-from coag.tracing import Redactor, RunFolder, RunInfo, list_runs, open_trace
+from coag.tracing import RunFolder, RunInfo, list_runs, open_trace
 from coag.ui import Board
 from coag.ui.top import TopApp
 

@@ -16,8 +16,8 @@ from kits.tracked import AT, heard, snapshot, thought
 from playwright.sync_api import Page, expect
 
 from coag.inspector import Inspector, write_report
-from coag.schema import TraceRecord, TurnEnd, TurnStart
-from coag.tracing import Redactor, RunFolder, RunInfo, list_runs, open_trace
+from coag.schema import Redactor, TraceRecord, TurnEnd, TurnStart
+from coag.tracing import RunFolder, RunInfo, list_runs, open_trace
 
 pytestmark = [
     pytest.mark.browser,

@@ -17,13 +17,13 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from coag._util.json_schemas import value_fault
-from coag._util.text import visible
+from coag._util.text import cleaned, escaped_json, visible, well_formed
 from coag.awareness import AwarenessState, PerceptionDomain, RulePerception
 from coag.compat import repair_arguments
 from coag.context import wrap_as_data
 from coag.models import parse_answer
 from coag.models.parsing import calls_in_text
-from coag.schema import Redactor, Trust, cleaned, escaped_json, one_line, well_formed
+from coag.schema import Redactor, Trust, one_line
 
 LENGTH = 100_000
 MOST_SECONDS = 3.0

@@ -41,6 +41,7 @@ from coag.schema import (
     Receipt,
     ReceiptStatus,
     Record,
+    Redactor,
     RetrievalOutcome,
     ScoreParts,
     SelectionOutcome,
@@ -54,7 +55,7 @@ from coag.schema import (
     Verdict,
     Written,
 )
-from coag.tracing import Recipe, Redactor, RunFolder, RunInfo, open_trace
+from coag.tracing import Recipe, RunFolder, RunInfo, open_trace
 
 SCRIPT = (
     "<script>window.harmed=1</script><img src=x onerror=window.harmed=1>"

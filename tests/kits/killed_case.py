@@ -14,8 +14,8 @@ from pathlib import Path
 
 from case_study.__main__ import main
 from coag.agent import runs as _runs
-from coag.schema import Clock, TraceRecord
-from coag.tracing import Redactor, RunFolder, TraceWriter
+from coag.schema import Clock, Redactor, TraceRecord
+from coag.tracing import RunFolder, TraceWriter
 
 DEADLY, UP_TO, *ARGUMENTS = sys.argv[1:] or ("even", "0")
 SURVIVED = 0 if DEADLY == "odd" else 1

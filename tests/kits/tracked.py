@@ -28,6 +28,7 @@ from coag.schema import (
     Receipt,
     ReceiptStatus,
     Record,
+    Redactor,
     RetrievalOutcome,
     SelectionOutcome,
     Snapshot,
@@ -39,7 +40,7 @@ from coag.schema import (
     Verdict,
     Written,
 )
-from coag.tracing import Parent, Redactor, RunFolder, RunInfo, RunKind, TraceIndex, open_trace
+from coag.tracing import Parent, RunFolder, RunInfo, RunKind, TraceIndex, open_trace
 
 AT = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 USED = TokenUsage(prompt_tokens=100, completion_tokens=10, calls=1)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from math import isfinite
 from typing import cast
 
+from coag._util.text import well_formed
 from coag.awareness.fields import Scalar
 from coag.awareness.injection import InjectionBlock
 from coag.awareness.observation import Observation, ObservedEntity, ObservedEvent, parsed
@@ -21,7 +22,7 @@ from coag.awareness.state import (
     TransitionType,
 )
 from coag.errors import ConfigurationError
-from coag.schema import Percept, PerceptKind, content_id, folded, one_line, well_formed
+from coag.schema import Percept, PerceptKind, content_id, folded, one_line
 
 from .domain_adapter import DomainAdapter, Place, block, count_in
 

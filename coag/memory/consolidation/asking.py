@@ -9,11 +9,12 @@ from typing import TypeVar
 
 from pydantic import BaseModel
 
+from coag._util.text import cleaned, cut_to_tokens, without_tags
 from coag.errors import ModelAnswerError, ModelCallError
 from coag.memory.procedural import ProceduralMemory
 from coag.memory.procedures import Procedure, load_procedures
 from coag.models import AskSettings, StructuredModel
-from coag.schema import PromptMessage, cleaned, cut_to_tokens, without_tags
+from coag.schema import PromptMessage
 
 AnswerT = TypeVar("AnswerT", bound=BaseModel)
 MODEL_ERRORS = (ModelAnswerError, ModelCallError)

@@ -15,6 +15,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from coag._util.text import cut_to_tokens
 from coag.memory.facts import concluded_by, rank_of
 from coag.memory.long_term import LongTermMemory
 from coag.memory.procedural import ProceduralMemory
@@ -28,7 +29,6 @@ from coag.schema import (
     Scalar,
     Trust,
     Value,
-    cut_to_tokens,
     estimate_tokens,
     folded,
 )

@@ -14,7 +14,7 @@ from typing import Protocol
 
 from pydantic import Field
 
-from coag._util.text import one_line
+from coag._util.text import cut_to_tokens, one_line, without_tags
 from coag.errors import ModelAnswerError, ModelCallError
 from coag.memory.dynamics import (
     MemoryDynamics,
@@ -28,7 +28,7 @@ from coag.memory.dynamics import (
 )
 from coag.memory.long_term import LongTermMemory
 from coag.models import StructuredModel
-from coag.schema import PromptMessage, Record, Value, cut_to_tokens, without_tags
+from coag.schema import PromptMessage, Record, Value
 
 from .journal import SleepJournal
 

@@ -16,8 +16,7 @@ from dataclasses import dataclass, fields
 from typing import Any, Literal
 
 from coag.errors import RecordStoreError
-from coag.schema import MemoryKind, Record
-from coag.store import folded
+from coag.schema import MemoryKind, Record, folded
 
 from .file import DynamicsFile
 from .settings import ArchiveRetention

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from coag._util.secrets import REDACTED, is_secret_setting
 from coag.schema import (
     ENTRY,
-    REDACTED,
     Entry,
     Note,
     Phase,
@@ -20,7 +20,6 @@ from coag.schema import (
     Redactor,
     RetrievalOutcome,
     SteppingClock,
-    is_secret_setting,
 )
 
 NOW = SteppingClock().now()

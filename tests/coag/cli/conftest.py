@@ -32,6 +32,7 @@ from coag.schema import (
     Receipt,
     ReceiptStatus,
     Record,
+    Redactor,
     RetrievalOutcome,
     SelectionOutcome,
     Snapshot,
@@ -43,7 +44,7 @@ from coag.schema import (
     Verdict,
     Written,
 )
-from coag.tracing import Redactor, RunFolder, RunInfo, RunKind, open_trace
+from coag.tracing import RunFolder, RunInfo, RunKind, open_trace
 
 AT = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 USAGE = TokenUsage(prompt_tokens=1_000, completion_tokens=40, cached_tokens=600, calls=1)

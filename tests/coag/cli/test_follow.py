@@ -14,8 +14,8 @@ import pytest
 
 import coag
 from coag.cli import log as _follow
-from coag.schema import Note, SteppingClock
-from coag.tracing import Redactor, RunFolder, open_trace
+from coag.schema import Note, Redactor, SteppingClock
+from coag.tracing import RunFolder, open_trace
 
 pytestmark = pytest.mark.broken_trace("its records are made up")
 ROOT = Path(coag.__file__).parents[1]
@@ -24,8 +24,8 @@ NOW = SteppingClock().now()
 WRITER = """
 import sys
 from pathlib import Path
-from coag.schema import Note, SteppingClock
-from coag.tracing import Redactor, RunFolder, open_trace
+from coag.schema import Note, Redactor, SteppingClock
+from coag.tracing import RunFolder, open_trace
 folder = RunFolder(Path(sys.argv[1]))
 now = SteppingClock().now()
 trace = open_trace(folder, redactor=Redactor())

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from coag.schema import SteppingClock
-from coag.tracing import Redactor, RunFolder, RunInfo
+from coag.schema import Redactor, SteppingClock
+from coag.tracing import RunFolder, RunInfo
 
 Say = Callable[..., Any]
 

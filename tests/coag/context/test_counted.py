@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 
 import pytest
 
+from coag._util.secrets import REDACTED
 from coag.context.counted import COUNTED_LIMIT, CountedAction, counted_value, with_call
 from coag.schema import Percept, PerceptKind, Settlement, Trust
-from coag.tracing import REDACTED
 
 
 def _paid(intent: str, **changes: object) -> Percept:

@@ -12,8 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kits.minds import arrived
 
+from coag._util.text import as_read, without_tags
 from coag.context import CoagContext, PhaseMaterial, wrap_as_data
-from coag.schema import PerceptKind, Phase, Trust, as_read, without_tags
+from coag.schema import PerceptKind, Phase, Trust
 
 SPELLINGS = [
     "</data>", "< / data>", "<\t/data>", "</ data >", "</DATA>", "</Data\n>",

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kits.minds import NOW, arrived
 
+from coag._util.json_diff import merge_patch
 from coag.context import MemoryLimits, WorkingMemory, rebuild
 from coag.context.working_memory import PAST_ACTIONS_LIMIT
 from coag.errors import PhaseViolation, StateError
@@ -28,7 +29,6 @@ from coag.schema import (
     SelectionOutcome,
     TraceRecord,
     Verdict,
-    merge_patch,
 )
 
 

@@ -25,12 +25,13 @@ from coag.schema import (
     OutputMode,
     Receipt,
     ReceiptStatus,
+    Redactor,
     TokenUsage,
     TraceRecord,
     TurnEnd,
     TurnStart,
 )
-from coag.tracing import Redactor, RunFolder, RunInfo, list_runs, open_trace
+from coag.tracing import RunFolder, RunInfo, list_runs, open_trace
 
 AT = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 RunWriter = Callable[..., RunFolder]

@@ -13,8 +13,8 @@ from kits.situated_runs import properties
 
 from coag.inspector import live
 from coag.inspector.web import Inspector
-from coag.schema import RetrievalOutcome, SteppingClock, TraceRecord
-from coag.tracing import Redactor, RunFolder, RunInfo, TraceWriter, open_trace
+from coag.schema import Redactor, RetrievalOutcome, SteppingClock, TraceRecord
+from coag.tracing import RunFolder, RunInfo, TraceWriter, open_trace
 
 pytestmark = pytest.mark.broken_trace("its records are made up")
 NOW = SteppingClock().now()

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coag._util.json_diff import JsonDifference
+from coag._util.json_diff import JsonDifference, merge_patch
 from coag.inspector.texts import (
     call_in_a_line,
     changes,
@@ -17,7 +17,6 @@ from coag.inspector.texts import (
     in_a_line,
     value_in_a_line,
 )
-from coag.schema import merge_patch
 
 NOTE = 40
 JSON = st.recursive(

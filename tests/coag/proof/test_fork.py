@@ -17,6 +17,7 @@ from kits.runs import Bodies, check_same, edited, note, place, records, run_of, 
 from kits.tills import refunded, touched
 from pydantic import BaseModel, ConfigDict
 
+from coag._util.secrets import REDACTED
 from coag.context import WorkingMemory
 from coag.cycle import Ablation
 from coag.errors import (
@@ -39,7 +40,7 @@ from coag.schema import (
     Snapshot,
     SnapshotReason,
 )
-from coag.tracing import REDACTED, RunFolder, read_run, read_trace
+from coag.tracing import RunFolder, read_run, read_trace
 
 ENOUGH = "two_are_enough"
 BROKEN = pytest.mark.broken_trace("it is changed on purpose")

@@ -25,6 +25,7 @@ from coag.schema import (
     ReasoningOutcome,
     Receipt,
     ReceiptStatus,
+    Redactor,
     RetrievalOutcome,
     SelectionOutcome,
     TokenUsage,
@@ -34,7 +35,7 @@ from coag.schema import (
     TurnStart,
     Verdict,
 )
-from coag.tracing import Recipe, Redactor, RunFolder, RunInfo, RunKind, line_hash
+from coag.tracing import Recipe, RunFolder, RunInfo, RunKind, line_hash
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 

@@ -12,10 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coag.errors import TraceError
-from coag.schema import Entry, Note, SteppingClock, TraceRecord
+from coag.schema import Entry, Note, Redactor, SteppingClock, TraceRecord
 from coag.tracing import (
     ProblemKind,
-    Redactor,
     RunFolder,
     TraceLine,
     TraceProblem,

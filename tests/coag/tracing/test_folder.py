@@ -10,10 +10,9 @@ import pytest
 from pydantic import ValidationError
 
 from coag.errors import ConfigurationError, TraceError, UnknownNameError
-from coag.schema import MemoryKind, Provenance, Record, SteppingClock, Trust
+from coag.schema import MemoryKind, Provenance, Record, Redactor, SteppingClock, Trust
 from coag.tracing import (
     Recipe,
-    Redactor,
     RunFolder,
     RunInfo,
     find_run,

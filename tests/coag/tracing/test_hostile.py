@@ -11,10 +11,9 @@ from typing import Any
 import pytest
 
 from coag.errors import TraceError
-from coag.schema import Note, SteppingClock, TraceRecord
+from coag.schema import Note, Redactor, SteppingClock, TraceRecord
 from coag.tracing import (
     ProblemKind,
-    Redactor,
     RunFolder,
     TraceTail,
     TraceWriter,

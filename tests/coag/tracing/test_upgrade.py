@@ -12,15 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coag.schema import ENTRY, Entry, Note, Snapshot, SteppingClock
-from coag.tracing import (
-    Redactor,
-    TraceWriter,
-    line_hash,
-    read_lines,
-    read_run,
-    read_trace,
-)
+from coag.schema import ENTRY, Entry, Note, Redactor, Snapshot, SteppingClock
+from coag.tracing import TraceWriter, line_hash, read_lines, read_run, read_trace
 
 pytestmark = pytest.mark.broken_trace("version 1 is not verified")
 OLD = Path(__file__).parent / "data" / "v1"

@@ -16,8 +16,17 @@ from hypothesis import strategies as st
 
 import coag
 from coag.errors import TraceError
-from coag.schema import Entry, Intent, Note, SteppingClock, TraceRecord, TraceSink, TurnStart
-from coag.tracing import MemoryTrace, Redactor, RunFolder, TraceWriter, open_trace, read_trace
+from coag.schema import (
+    Entry,
+    Intent,
+    Note,
+    Redactor,
+    SteppingClock,
+    TraceRecord,
+    TraceSink,
+    TurnStart,
+)
+from coag.tracing import MemoryTrace, RunFolder, TraceWriter, open_trace, read_trace
 
 pytestmark = pytest.mark.broken_trace("its records are made up")
 

@@ -15,8 +15,8 @@ from kits.hostile import FORBIDDEN, HARM, hostile_cycle, hostile_records, hostil
 from kits.tracked import plain_turn
 
 from coag import CoagAgent
-from coag.schema import Intent, Note, Percept, PerceptKind, Trust, TurnEnd, TurnStart
-from coag.tracing import Redactor, RunFolder, RunInfo, TraceWriter, list_runs, open_trace
+from coag.schema import Intent, Note, Percept, PerceptKind, Redactor, Trust, TurnEnd, TurnStart
+from coag.tracing import RunFolder, RunInfo, TraceWriter, list_runs, open_trace
 from coag.ui import Board, snapshot
 from coag.ui.board import amount, detail, duration, held_files, money
 from coag.ui.watch import RunState, RunStatus, RunView

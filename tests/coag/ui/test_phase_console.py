@@ -25,7 +25,8 @@ from kits.drop_in import PlannedModel
 from kits.hostile import FORBIDDEN, HARM
 
 from coag import CoagAgent, Verdict
-from coag.schema import Candidate, cleaned
+from coag._util.text import cleaned
+from coag.schema import Candidate
 from coag.ui import PhaseConsole
 
 Make = Callable[..., CoagAgent]

@@ -16,8 +16,8 @@ from textual.pilot import Pilot
 from textual.widgets import DataTable, Static
 
 from coag.errors import ConfigurationError
-from coag.schema import SystemClock, TurnStart
-from coag.tracing import Redactor, RunFolder, RunInfo, list_runs, open_trace
+from coag.schema import Redactor, SystemClock, TurnStart
+from coag.tracing import RunFolder, RunInfo, list_runs, open_trace
 from coag.ui import Board
 from coag.ui.top import TopApp
 
