@@ -297,8 +297,6 @@ _LONGEST = {
     Cause.WRONG_FACT: (2, 4, _FOR_GOOD),
 }
 """Cycles that a component stays broken, to choose from; 1 or 2 for the others."""
-_LOST_SHOWN = 6
-"""How many lost faults the tables show, of each agent."""
 TRIES = 8
 """Draws of a variant before one that did no harm is given up."""
 _SEEDS, _PLACES = 1_000, 40
@@ -489,23 +487,8 @@ def _tables(measured: Measured) -> Iterator[str]:
         f"found in {measured.false_alarms}."
     )
     yield _matrix(found)
-    yield _variants(found)
-    lost = [
-        [
-            one.fault.cause,
-            one.fault.variant,
-            f"{one.stage} {one.seed}",
-            f"{one.struck[0]}",
-            one.found,
-        ]
-        for one in found
-        if not one.right
-    ]
-    if lost:
-        head = ["lost: injected", "variant", "stage and seed", "cycle", "found"]
-        yield markdown_table(head, lost[:_LOST_SHOWN], "lllrl")
-    if len(lost) > _LOST_SHOWN:
-        yield f"{len(lost) - _LOST_SHOWN} more were lost."
+    if missed := _missed(found):
+        yield f"Variants not always found: {missed}."
 
 
 def _matrix(found: Sequence[Injection]) -> str:
@@ -522,19 +505,21 @@ def _matrix(found: Sequence[Injection]) -> str:
     return markdown_table(["injected", *columns, "right"], rows, "l" + "r" * (len(columns) + 1))
 
 
-def _variants(found: Sequence[Injection]) -> str:
-    """How many of each variant were found; those found each time are only counted."""
+def _missed(found: Sequence[Injection]) -> str:
+    """Variants that were not found each time, of the components where some were found."""
     total = Counter((one.fault.cause, one.fault.variant) for one in found)
     right = Counter((one.fault.cause, one.fault.variant) for one in found if one.right)
-    rows: list[list[str]] = []
-    for cause in Cause:
-        kinds = [key for key in total if key[0] is cause]
-        cells = [f"{key[1]} {right[key]}/{total[key]}" for key in kinds if right[key] < total[key]]
-        if whole := len(kinds) - len(cells):
-            cells.append(f"all of {whole} {'others' if cells else 'ways'}")
-        if kinds:
-            rows.append([str(cause), ", ".join(cells)])
-    return markdown_table(["component", "in which way it broke: found of injected"], rows)
+    missed: dict[Cause, list[str]] = {}
+    for cause, variant in sorted(total):
+        if right[cause, variant] < total[cause, variant]:
+            of_all = f"{variant} {right[cause, variant]} of {total[cause, variant]}"
+            missed.setdefault(cause, []).append(of_all)
+    found_at_all = {cause for cause, _ in right}
+    return "; ".join(
+        f"{cause}: {', '.join(missed[cause])}"
+        for cause in Cause
+        if cause in missed and cause in found_at_all
+    )
 
 
 def _share(part: int, whole: int) -> str:

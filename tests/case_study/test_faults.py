@@ -279,7 +279,11 @@ async def test_the_tables_show_what_was_found_and_what_was_lost(
     found = await _injected(SOME[0], ground)
     text = tables([Measured(agent="coag", seed=3, injections=(found,), twins=1)])
     assert f"| {found.fault.cause} | 1 | 100.0 % |" in text
-    assert "lost" not in text
+    assert "not always found" not in text
+    lost = replace(found, found="none")
+    text = tables([Measured(agent="coag", seed=3, injections=(found, lost), twins=1)])
+    of_all = f"{found.fault.cause}: {found.fault.variant} 1 of 2"
+    assert f"Variants not always found: {of_all}." in text
     page = tmp_path / "page.md"
     page.write_text("Above.\n<!-- faults: begin -->\nold\n<!-- faults: end -->\nBelow.\n")
     replace_in(page, "new", "faults")
