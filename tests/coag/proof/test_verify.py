@@ -205,6 +205,21 @@ def test_of_a_killed_run_it_is_said_that_its_last_action_may_have_acted(run: Pat
     assert "(fetch) is the last that is known: whether it had its effect, is not." in remarks(run)
 
 
+@BROKEN
+@pytest.mark.parametrize("thing", ["jug", "pan"])
+def test_an_action_that_is_begun_again_though_its_outcome_is_not_known_is_found(
+    thing: str, run: Path
+) -> None:
+    bodies = bodies_of(run)
+    message = bodies[where(bodies, "percept", kind="message", n=-1)]
+    unknown = {"id": "unknown", "source": "fetch", "kind": "unknown_outcome", "sets_goal": False}
+    unknown |= {"content": "It is not known.", "arguments": {"thing": thing}, "begins_turn": False}
+    bodies.insert(where(bodies, "intent", n=-1), message | unknown)
+    forge(run, bodies)
+    texts = [one.text for one in verify(run) if one.rule is Rule.INTENT]
+    assert any("whose outcome was not known" in text for text in texts) is (thing == "jug")
+
+
 # ---- records that are missing ----
 
 

@@ -83,6 +83,15 @@ async def test_what_is_labelled_untrusted_is_remembered_as_untrusted() -> None:
     assert block.additional_properties["security_label"]["integrity"] == "untrusted"
 
 
+async def test_what_only_the_user_said_is_shown_with_the_label_of_the_user() -> None:
+    provider = MemoryProvider(memory_of(), writes="user", min_score=0.0)
+    agent, client = clerk(provider, "Noted.", "Green.")
+    for text in ("My door is green.", "Which colour has my door?"):
+        await agent.run(text, session=agent.create_session())
+    (block,) = shown(client, 1, "coag_memory")
+    assert trust_of(block.contents[0]) is Trust.USER
+
+
 async def test_the_write_policy_refuses_what_is_no_record(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
