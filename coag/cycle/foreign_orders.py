@@ -509,8 +509,8 @@ def no_foreign_orders(
     It judges every external action, and is silent until a text that is not trusted gives orders.
     Then it forbids a call
 
-    - of a kind that such an order names (to pay, to send, to delete, to create, to change), where
-      the user asked for nothing of that kind;
+    - of a kind that such an order names (to pay, to send, to delete, to create, to book, to
+      change), where the user asked for nothing of that kind;
     - with a value that the order names, or that stands only in records that give orders, unless
       the user, the developer or another trusted text named it;
     - with an address or an account number that stands nowhere.

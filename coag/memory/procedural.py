@@ -73,13 +73,14 @@ class ProceduralMemory:
         self,
         procedures: Mapping[str, Procedure] | None = None,
         *,
-        path: Path | None = None,
+        path: Path | str | None = None,
         gate: GateSettings | None = None,
         clock: Clock | None = None,
     ) -> None:
         self._procedures = dict(seed_procedures() if procedures is None else procedures)
         self._clock = clock or SystemClock()
-        self._kept = _Kept(self._procedures, path, gate or GateSettings(), self._clock)
+        file = None if path is None else Path(path)
+        self._kept = _Kept(self._procedures, file, gate or GateSettings(), self._clock)
 
     def names(self) -> tuple[str, ...]:
         """The names of all procedures, sorted."""

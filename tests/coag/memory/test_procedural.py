@@ -215,7 +215,7 @@ def test_changed_seed_becomes_a_version_unless_the_agent_has_rewritten_it(tmp_pa
         name: seed.model_copy(update={"text": f"New: {seed.text}"})
         for name, seed in PROCEDURES.items()
     }
-    later = ProceduralMemory(changed, path=tmp_path / "p.json")
+    later = ProceduralMemory(changed, path=str(tmp_path / "p.json"))
     assert later.get("check") == memory.get("check")
     newest = later.get("greeting")
     assert (newest.version, newest.text) == (2, "New: Greet {name} warmly.")

@@ -89,7 +89,7 @@ async def test_what_only_the_user_said_is_shown_with_the_label_of_the_user() -> 
     for text in ("My door is green.", "Which colour has my door?"):
         await agent.run(text, session=agent.create_session())
     (block,) = shown(client, 1, "coag_memory")
-    assert trust_of(block.contents[0]) is Trust.USER
+    assert block.additional_properties["security_label"]["integrity"] == "trusted"
 
 
 async def test_the_write_policy_refuses_what_is_no_record(
