@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from coag._util.text import cleaned
+from coag._util.text import cleaned, clip
 from coag.schema import (
     Clock,
     Event,
@@ -30,6 +30,8 @@ from .words import unseen
 MAX_TEXT = 20_000
 """Characters of a record's text; what is longer is no record but a document."""
 
+_SAYS_SO = 40
+"""Characters that it takes to say that a text was cut."""
 _HALF = re.compile("[\ud800-\udfff]")
 """Half of a character, which no file can hold."""
 _QUOTES = str.maketrans("\u2018\u2019\u201c\u201d", "''\"\"")
@@ -134,10 +136,15 @@ def refusal(text: str) -> str | None:
     return None
 
 
+def within_a_record(text: str) -> str:
+    """A text that was made of others; of one too long for a record the beginning, which says so."""
+    return text if len(text) <= MAX_TEXT else clip(text, MAX_TEXT - _SAYS_SO)
+
+
 def unfit(record: Record) -> str | None:
     """Why memory cannot keep a record that comes as it is, e.g. from a file, in one sentence."""
-    if "\\u0000" in record.model_dump_json().replace("\\\\", ""):
-        return f"It holds the character U+0000, which no memory keeps: {record.text[:40]!r}."
+    if "\0" in record.text:  # memory leaves it out of texts, and keeps it elsewhere
+        return f"Its text has the character U+0000, which no memory keeps: {record.text[:40]!r}."
     refused = refusal(cleaned(record.text).strip())
     if refused is not None:
         return refused

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from coag.schema import Record
 
@@ -73,7 +73,13 @@ def intend(notes: Iterable[Record], intentions: Intentions) -> tuple[Intention, 
 
 def trigger_of(note: Record) -> AtTime | InContext:
     """When a commitment is to come to mind: at the time that it names, else in its context."""
-    at = time_in(note.text, note.happened_at)
+    at: datetime | None
+    try:
+        at = time_in(note.text, note.happened_at)
+        if at is not None:
+            at.astimezone(UTC)
+    except OverflowError:  # no calendar has that time
+        at = None
     return InContext(cue=note.text[:_CUE]) if at is None else AtTime(at=at)
 
 

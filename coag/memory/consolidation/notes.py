@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from coag.memory.dynamics import Traits
 from coag.memory.words import words
+from coag.memory.write_policy import within_a_record
 from coag.schema import Moment, Record, Trust, Value
 
 from .literals import literals_of
@@ -27,11 +28,19 @@ class NoteType(StrEnum):
     CORRECTION = "correction"
 
 
+def _whole(text: str) -> str:
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+_Heard = Annotated[str, AfterValidator(_whole)]
+"""A text from outside; half of a character in it, which no file can hold, becomes `?`."""
+
+
 class HeardMessage(Value):
     """Something that was said, or what came of an action."""
 
-    text: str
-    source: str = "user"
+    text: _Heard
+    source: _Heard = "user"
     """Who said it, or the tool whose outcome it is."""
     trust: Trust = Trust.USER
     at: Moment | None = None
@@ -190,13 +199,14 @@ def notes_of(message: HeardMessage) -> list[ObservationNote]:
         importance = 0.5 if message.succeeded else 0.7
         when = "" if message.at is None else f" at {message.at:%Y-%m-%d %H:%M:%S}"
         text = f"{message.source} {came}{when}: {' '.join(message.text.split())}"
-        return [ObservationNote(type=NoteType.FACTUAL, text=text, importance=importance)]
+        kept = within_a_record(text)
+        return [ObservationNote(type=NoteType.FACTUAL, text=kept, importance=importance)]
     notes: list[ObservationNote] = []
     for sentence in sentences_of(message.text):
         told = _type_of(sentence)
         if told is not None:
             note, importance = told
-            text = f"{message.source}: {sentence}"
+            text = within_a_record(f"{message.source}: {sentence}")
             notes.append(ObservationNote(type=note, text=text, importance=importance))
     return notes
 

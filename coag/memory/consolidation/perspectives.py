@@ -21,7 +21,7 @@ from coag.memory.facts import concluded_by
 from coag.memory.long_term import LongTermMemory
 from coag.memory.procedural import ProceduralMemory
 from coag.memory.scopes import Scopes
-from coag.memory.write_policy import says_the_same
+from coag.memory.write_policy import says_the_same, within_a_record
 from coag.models import StructuredModel
 from coag.schema import (
     Event,
@@ -335,7 +335,7 @@ class PerspectiveObserver:
         )
         stored = await reaching(witness.memory, self.events.scope).remember(
             MemoryKind.EPISODIC,
-            text,
+            within_a_record(text),
             provenance=provenance,
             type=EVENT if how == "objective" else PERSPECTIVE,
             metadata=record.metadata,

@@ -19,6 +19,7 @@ from coag.memory.facts import concluded_by
 from coag.memory.long_term import LongTermMemory
 from coag.memory.procedural import ProceduralMemory
 from coag.memory.recall import records_of_type
+from coag.memory.write_policy import MAX_TEXT, within_a_record
 from coag.models import StructuredModel
 from coag.schema import MemoryKind, Record, Trust, Value
 from coag.store import Search
@@ -261,6 +262,9 @@ async def _reflect_on(
                 short = await compress(group, traits=traits, model=model, procedures=procedures)
                 problems += [short.problem] if short.problem else []
                 calls += model is not None
+                if len(short.text) > MAX_TEXT:  # a part would lose names and amounts
+                    problems.append(f"{len(group)} notes were not merged: together too long.")
+                    continue
                 summaries.append(await _merged(memory, short.text, group, trust))
     return Reflected(
         reflections=tuple(reflections),
@@ -300,6 +304,7 @@ async def _by_model(
 
 async def _remembered(memory: LongTermMemory, one: Reflection, trust: Trust) -> Record:
     """Stores a reflection, in the place of an earlier one of its kind on the same."""
+    one = replace(one, text=within_a_record(one.text))
     before = await _earlier(memory, one)
     stored = await memory.remember(
         MemoryKind.SEMANTIC,

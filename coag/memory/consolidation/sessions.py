@@ -21,6 +21,7 @@ from coag.memory.long_term import LongTermMemory
 from coag.memory.procedural import ProceduralMemory
 from coag.memory.recall import records_of_type
 from coag.memory.words import words
+from coag.memory.write_policy import within_a_record
 from coag.models import StructuredModel
 from coag.schema import (
     MemoryKind,
@@ -352,7 +353,7 @@ class _Ending:
         lines += [f"Could come next: {one}" for one in hooks]
         stored = await self.world.remember(
             MemoryKind.SEMANTIC,
-            "\n".join(lines),
+            within_a_record("\n".join(lines)),
             provenance=self._own(self.world, [summary]),
             type=SCENARIO,
             metadata={SESSION: self.session},
@@ -412,7 +413,7 @@ class _Ending:
         """Remembers what was written of some records."""
         stored = await memory.remember(
             MemoryKind.EPISODIC,
-            f"{self.session}: {written}",
+            within_a_record(f"{self.session}: {written}"),
             provenance=self._own(memory, of),
             type=type,
             metadata={SESSION: self.session, **(more or {})},

@@ -15,7 +15,7 @@ from coag.memory.facts import at_least, trust_of
 from coag.memory.long_term import LongTermMemory
 from coag.memory.procedural import ProceduralMemory
 from coag.memory.recall import records_of_type
-from coag.memory.write_policy import says_the_same
+from coag.memory.write_policy import says_the_same, within_a_record
 from coag.models import StructuredModel
 from coag.schema import MemoryKind, Provenance, Record, Scalar, Value, folded
 
@@ -150,7 +150,7 @@ async def keep_threads(
             continue
         await world.remember(
             MemoryKind.SEMANTIC,
-            one.describe(),
+            within_a_record(one.describe()),
             provenance=provenance,
             type=NARRATIVE_THREAD,
             metadata=metadata,

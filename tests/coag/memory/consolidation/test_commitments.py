@@ -79,3 +79,20 @@ async def test_a_commitment_without_a_time_comes_to_mind_in_its_context() -> Non
     assert one.trust is UNTRUSTED
     assert await intentions.mentioned("Shall we water the tomato plants?") == 1
     assert await intentions.mentioned("Shall we water the tomato plants?") == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "said_at"),
+    [
+        ("I'll call Bob tomorrow at 3 pm.", "9999-12-31T20:00:00+00:00"),
+        ("I promise to pay on 0001-01-01.", "2026-03-04T15:30:00+14:00"),
+    ],
+)
+async def test_a_commitment_at_a_time_beyond_all_calendars_waits_for_its_context(
+    text: str, said_at: str
+) -> None:
+    intentions, observer = await _noted()
+    at = datetime.fromisoformat(said_at)
+    observer.hear(HeardMessage(text=text, source="Ann", at=at))
+    (one,) = intend((await observer.observe(force=True)).notes, intentions)
+    assert one.trigger.kind == "context"

@@ -70,6 +70,15 @@ def test_what_shall_be_remembered_is_important_whatever_it_is() -> None:
     assert other.importance == 0.9
 
 
+async def test_a_sentence_without_end_holds_up_no_other_notes(memory: LongTermMemory) -> None:
+    observer = MemoryObserver(memory)
+    observer.hear(said("I promise " + "to pay " * 5_000, "Eve"), said("I like tea at 7:30."))
+    first, second = (await observer.observe(force=True)).notes
+    assert first.text.startswith("Eve: I promise to pay to pay")
+    assert first.text.endswith("more]")
+    assert second.text == "Ann: I like tea at 7:30."
+
+
 def test_sentences_are_noted_one_by_one_and_abbreviations_end_none() -> None:
     notes = notes_of(said("I met Dr. Weber in Bonn. I like tea."))
     assert [one.text for one in notes] == ["Ann: I met Dr. Weber in Bonn.", "Ann: I like tea."]
