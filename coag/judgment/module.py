@@ -64,6 +64,8 @@ _MOST_SAVED = 50_000
 """Characters of what was learned that go into a run's snapshots."""
 _MOST_ARGUMENTS = 10_000
 """Characters of a call that can be closed; longer ones would fill the file."""
+_FAILED = "it failed"
+"""How the reason of a dead end begins that the module closed by itself."""
 _LAST = datetime.max.replace(tzinfo=UTC)
 _SKIPPED = ("respond",)
 """Actions that are no capability: they end the turn."""
@@ -120,7 +122,7 @@ class DeadEndRule:
             if one.closes:
                 until = " or ".join(map(str, one.reopen)) or "somebody reopens it"
                 return Verdict.forbid(
-                    f"{one.topic} is a dead end since {one.origin.at:%Y-%m-%d}: {one.why_closed}. "
+                    f"{one.topic} is a dead end since {one.origin.at:%Y-%m-%d}: {_why(one)}. "
                     f"It is closed until {until}."
                 )
             remarks.append(
@@ -252,7 +254,7 @@ class JudgmentModule:
         times = "once" if count == 1 else f"{count} times"
         return DeadEnd(
             topic=one_line(_call(percept.source, percept.arguments or {}), _TEXT),
-            why_closed=f"it failed {times}: {one_line(percept.content, _TEXT)}",
+            why_closed=f"{_FAILED} {times}: {one_line(percept.content, _TEXT)}",
             reopen=tuple(conditions),
             capabilities=(percept.source,),
             arguments=percept.arguments or {},
@@ -429,6 +431,15 @@ class JudgmentModule:
     def reset_state(self) -> None:
         """Forgets the activity; what was learned stays."""
         self._forget()
+
+
+def _why(dead: DeadEnd) -> str:
+    """Why something is closed, in words that somebody trusted said.
+
+    What a tool's error said is shown as data only: a rejection taints nothing.
+    """
+    own = dead.origin.trust == "developer" and dead.why_closed.startswith(_FAILED)
+    return dead.why_closed.partition(": ")[0] if own else dead.why_closed
 
 
 def _arrival(percept: Percept) -> dict[str, str]:

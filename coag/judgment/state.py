@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, cast
 
-from coag._util.files import replace_file
+from coag._util.files import AtomicFile
 from coag._util.locks import LockHeldError, lock_file
 from coag.errors import JudgmentError
 
@@ -185,12 +185,14 @@ class StateFile:
 
     def _store(self, state: dict[str, Any]) -> None:
         path = self._file()
-        text = _written(state)
+        data = _written(state).encode()
         try:
             if self.problem and path.exists():
                 os.replace(path, path.with_name(f"{path.name}.spoiled"))
-            replace_file(path, text)
-            replace_file(self.copy, text, durable=False)
+            with AtomicFile(self.copy, durable=False) as copy, AtomicFile(path) as file:
+                for one in (copy, file):  # both fit the disk, or neither is put in its place
+                    one.draft.write(data)
+                    one.draft.flush()
         except OSError as error:
             raise JudgmentError(f"Judgment {str(path)!r} cannot be written: {error}.") from error
         self._state, self._seen, self.problem = state, _stamp(path), ""

@@ -27,6 +27,7 @@ from coag.judgment import (
 from coag.judgment.protocol import TrustLevel
 from coag.schema import (
     ActionSpec,
+    Candidate,
     EvaluationOutcome,
     Failure,
     MemoryKind,
@@ -77,7 +78,7 @@ async def test_a_call_that_failed_often_enough_is_closed_for_a_fresh_agent(tmp_p
     await second.run(task="Export the report.")
     assert executed(second) == ['{"form": "txt"}']
     assert "is a dead end since" in remarks(second)[0]
-    assert "no PDF here" in remarks(second)[0]
+    assert "it failed once" in remarks(second)[0]
 
 
 async def test_failures_are_counted_over_runs_and_nothing_closes_where_that_is_off(
@@ -200,6 +201,9 @@ async def test_the_record_of_a_failed_call_is_trusted_no_more_than_the_error_tha
     )
     (dead,) = module.judgment.dead_ends()
     found = await memory.find(MemoryKind.SEMANTIC, dead.record)
+    (rule,) = module.constraints()
+    verdict = rule(Candidate(id="c", action="fetch", arguments={}), None, None)
+    assert "it failed once. It is closed" in verdict.reason
     assert dead.closes
     assert found is not None
     assert (found.provenance.trust, found.provenance.shown) == (Trust.UNTRUSTED, ("fetch",))

@@ -160,6 +160,13 @@ def test_a_file_that_cannot_be_replaced_stays(tmp_path: Path) -> None:
         Judgment(path).init(anew=True)
 
 
+def test_a_change_whose_copy_cannot_be_written_is_not_stored(tmp_path: Path) -> None:
+    path = tmp_path / ("j" * 238)  # the name of its copy's draft is too long
+    with pytest.raises(JudgmentError, match="cannot be written"):
+        begun(path)
+    assert not path.exists()
+
+
 # ---- A file that is JSON and no state ----
 
 
