@@ -8,6 +8,7 @@ does falls on all alike. `python benchmarks/import_time.py [RUNS]`; exit code 1 
 of the medians is above the target or something heavy was imported.
 """
 
+import argparse
 import json
 import subprocess
 import sys
@@ -64,4 +65,6 @@ def main(runs: int) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(int(sys.argv[1]) if len(sys.argv) > 1 else 15))
+    parser = argparse.ArgumentParser(description="How long the imports of coag and AutoGen take.")
+    parser.add_argument("runs", type=int, nargs="?", default=15, help="of each (default: 15)")
+    sys.exit(main(parser.parse_args().runs))
