@@ -43,7 +43,16 @@ from .checks import (
     settled_by_person,
 )
 from .compiled import CompiledProcedure, CompiledProcedures
-from .constraints import ActionRule, ConstraintSet, NamedConstraint, check_rule, rule, written_rule
+from .constraints import (
+    ActionRule,
+    BoundRule,
+    ConstraintSet,
+    JudgedBy,
+    NamedConstraint,
+    check_rule,
+    rule,
+    written_rule,
+)
 from .cycle import close_cycle, commit, perceive, write_snapshot
 from .deps import (
     ActionExecutor,
@@ -60,7 +69,7 @@ from .deps import (
 from .execution import ActionRun, BatchResult, approvals_of, return_percept, run_selected
 from .foreign_orders import no_foreign_orders
 from .modules import ModuleHost
-from .only_trusted import BoundRule, JudgedBy, only_trusted
+from .only_trusted import only_trusted
 from .output_schema import (
     DeliberationAnswer,
     EvaluationAnswer,

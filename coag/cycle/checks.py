@@ -29,8 +29,9 @@ from coag.schema import (
 
 from .actions import IDEMPOTENCY_KEY, RESPOND, completed_arguments, existence, parse_arguments
 from .approval import APPROVAL
-from .constraints import UNCHANGED_ARGUMENTS, limited
+from .constraints import UNCHANGED_ARGUMENTS
 from .deps import AnyContext, AskReconciliation, Deps, GuardDeps, decided_at
+from .time_limit import limited
 
 # ---- Actions of unknown outcome: not repeated before it is known what became of them ----
 

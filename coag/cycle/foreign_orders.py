@@ -22,8 +22,8 @@ from coag.memory import is_trusted
 from coag.schema import Candidate, Constraint, ExecutionStatus, Trust, Verdict
 
 from .actions import RESPOND
+from .constraints import JudgedBy
 from .only_trusted import (
-    JudgedBy,
     is_address,
     leaves_of,
     names_of_fields,

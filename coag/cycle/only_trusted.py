@@ -7,16 +7,18 @@ invented it. The spelling that an attacker chooses does not matter.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, ClassVar, Protocol, cast, runtime_checkable
+from typing import Any, ClassVar, cast
 
 from coag._util.text import comparable, ellipsis, is_compared
 from coag.context import WorkingMemory, is_untrusted
 from coag.errors import ConfigurationError
 from coag.memory import is_trusted
-from coag.schema import ActionSpec, Candidate, Constraint, ExecutionStatus, PerceptKind, Verdict
+from coag.schema import Candidate, Constraint, ExecutionStatus, PerceptKind, Verdict
+
+from .constraints import JudgedBy
 
 _SHOWN = 80
 """Characters of a value that a verdict names."""
@@ -41,35 +43,6 @@ _LINK = re.compile(
 )
 """An address within a text: of a page, with or without its scheme, or of a mailbox; parts are
 bounded, so that looking for them takes time in proportion to the text."""
-
-
-class AsksFirst(Protocol):
-    """Says before which actions somebody is asked."""
-
-    def need(self, action: str, arguments: Mapping[str, Any], /) -> object:
-        """Why somebody is asked; None if nobody is."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class JudgedBy:
-    """What a rule may know besides the candidate, the state and the projection."""
-
-    memory: WorkingMemory
-    spec: ActionSpec
-    developer: Callable[[], Sequence[str]]
-    """Gives the developer's texts: the system message and the procedures."""
-    approvals: AsksFirst | None = None
-    """Says before which actions somebody is asked; None if nobody ever is."""
-
-
-@runtime_checkable
-class BoundRule(Protocol):
-    """A constraint that judges by what was said; by itself, it forbids."""
-
-    def within(self, known: JudgedBy) -> Constraint:
-        """The rule for this moment."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -205,8 +205,8 @@ class ScoreParts(SparseValue):
     importance: float = 0.0
     trust: float = 0.0
     strength: float = 0.0
-    """How well it is retained; see `coag.memory.dynamics`. Like the two that follow, it is written
-    down only where it adds something."""
+    """How well it is retained; see `coag.memory.dynamics`. Like those that follow, it is
+    written down only where it adds something (`SPARSE`)."""
     mood: float = 0.0
     """How its mood fits the agent's."""
     links: float = 0.0

@@ -43,17 +43,24 @@ class RankCandidate(NamedTuple):
     """Its share of the query's words, 0..1."""
 
 
+_PARTS = (
+    *("dense", "lexical", "neighbours", "episode", "source", "form", "recency", "importance"),
+    "trust",
+)
+"""The parts of a score that a store knows, in the order in which `rank` computes them."""
+
+
 class Ranked(NamedTuple):
     """A record in its place."""
 
     entry: IndexEntry
     parts: tuple[float, ...]
-    """In the order of the first fields of `ScoreParts`; the further ones are not a store's."""
+    """As `_PARTS` names them."""
     total: float
 
     def why(self) -> ScoreParts:
         """The parts by name."""
-        named = zip(ScoreParts.model_fields, self.parts, strict=False)
+        named = zip(_PARTS, self.parts, strict=True)
         return ScoreParts(**{name: round(part, 4) for name, part in named})
 
 

@@ -155,6 +155,17 @@ async def test_runs_are_found_by_how_they_ended_and_never_put_beside_themselves(
     assert ("b=hostile" in choice, f"b={key}" in choice) == (True, False)
 
 
+async def test_the_runs_have_a_heading_and_a_width_for_every_cell(
+    client: httpx.AsyncClient,
+) -> None:
+    head, row, *_ = (await client.get("/")).text.split('<div class="run-row"')
+    cells = row.count('role="cell"')
+    assert head.count('role="columnheader"') == cells
+    style = (await client.get("/static/inspector.css")).text
+    (widths,) = re.findall(r"^\.runs-h > div.*grid-template-columns: ([^;]+);", style, re.M)
+    assert len(re.sub(r"\([^)]*\)", "", widths).split()) == cells
+
+
 async def test_an_empty_folder_says_how_to_make_a_run(tmp_path: Path) -> None:
     empty = RunCache(tmp_path)
     async with asking(empty) as client:

@@ -172,6 +172,13 @@ def test_weightiest_parts_come_first_and_what_adds_nothing_is_left_out() -> None
     assert ScoreParts().describe() == ""
 
 
+def test_a_part_that_was_added_later_is_written_only_where_it_adds_something() -> None:
+    first = {"dense", "lexical", "neighbours", "episode", "source", "form"}
+    first |= {"recency", "importance", "trust"}
+    assert set(ScoreParts(dense=0.2).model_dump()) == first
+    assert set(ScoreParts(mood=0.2).model_dump()) == {*first, "mood"}
+
+
 @given(st.lists(st.booleans()))
 def test_a_candidate_is_rejected_by_the_first_rule_that_forbids_it(answers: list[bool]) -> None:
     verdicts = tuple(
