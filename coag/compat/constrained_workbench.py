@@ -20,7 +20,7 @@ from coag.context import (
     nested_component,
     to_part,
 )
-from coag.cycle import ApprovalPolicy, ApproveFunction
+from coag.cycle import RESPOND, ApprovalPolicy, ApproveFunction
 from coag.errors import ConfigurationError, StateError
 from coag.schema import ActionCall, Constraint, Intent, TraceRecord, UnsettledAction
 
@@ -154,8 +154,8 @@ class ConstrainedWorkbench(NamedComponent, StaticStreamWorkbench):
             them. All else still runs one after the other.
 
     Raises:
-        ConfigurationError: Tools or constraints have the same name, something is no tool, or a
-            policy has nobody to ask.
+        ConfigurationError: Tools or constraints have the same name, a tool is named `respond`,
+            something is no tool, or a policy has nobody to ask.
     """
 
     component_provider_override = "coag.compat.ConstrainedWorkbench"
@@ -191,7 +191,7 @@ class ConstrainedWorkbench(NamedComponent, StaticStreamWorkbench):
             timeout=timeout,
             output_characters=output_characters,
             on_event=show_event,
-            reserved=(),
+            reserved=(RESPOND.name,),
         )
         given: dict[str, Any] = {
             "constraints": tuple(constraints),

@@ -25,6 +25,7 @@ from coag._util.timeouts import describe_error
 from coag.context import CoagContext
 from coag.cycle import (
     CURRENT_STATE,
+    RESPOND,
     ActionRun,
     ApprovalPolicy,
     Approvals,
@@ -190,7 +191,9 @@ class _CallExecutor:
 
     async def specs(self) -> Mapping[str, ActionSpec]:
         if self.listed is None:
-            self.listed = {spec.name: spec for spec in await self.runner.specs()}
+            # A tool of this name would pass for the answer, which patterns of rules leave out.
+            specs = [spec for spec in await self.runner.specs() if spec.name != RESPOND.name]
+            self.listed = {spec.name: spec for spec in specs}
         return self.listed
 
     def complete(self, spec: ActionSpec, arguments: dict[str, Any]) -> dict[str, Any]:
@@ -348,7 +351,8 @@ class Guard:
     @asynccontextmanager
     async def _in_turn(self, here: _LoopCalls, *, beside: bool) -> AsyncGenerator[None]:
         """Waits for earlier calls, unless this one changes nothing or nobody judges the state."""
-        if beside or not (self._constraints.pin() or self._approvals is not None):
+        judged = self.context.has_forward_model or self._approvals is not None
+        if beside or not (self._constraints.pin() or judged):
             yield
             return
         async with here.in_turn:

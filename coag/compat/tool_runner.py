@@ -286,6 +286,8 @@ class ToolRunner:
                 note(f"{kind} keeps the tools that it listed last: {error}")
             for schema in self._last[number]:
                 name = schema["name"]
+                if name in self._reserved:
+                    continue
                 if name in schemas or not self._belongs(name, number):
                     if (number, name) not in self._noted:
                         note(f"Two tools are named {name!r}; the one that came first is offered.")

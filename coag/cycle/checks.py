@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from copy import deepcopy
 from typing import Any, cast, get_args
 
 from pydantic import BaseModel
@@ -337,7 +336,7 @@ def project(
     """The state that a candidate would lead to, and whether its prediction may be relied on."""
     if not context.has_forward_model:
         return None, _PROJECTED
-    own = candidate.model_copy(update={"arguments": deepcopy(candidate.arguments)})
+    own = candidate.model_copy(deep=True)
     try:
         projection = limited(lambda: context.project(own), seconds)
     except Exception as error:  # a domain's hook: without its prediction nothing may pass

@@ -6,7 +6,7 @@ import functools
 import inspect
 from asyncio import CancelledError
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
-from copy import copy, deepcopy
+from copy import copy
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol, runtime_checkable
@@ -537,7 +537,7 @@ class ConstraintSet:
             if constraint.passes(candidate.action):
                 verdicts.append(Verdict(allowed=True, constraint=constraint.name))
                 continue
-            own = candidate.model_copy(update={"arguments": deepcopy(candidate.arguments)})
+            own = candidate.model_copy(deep=True)
             copies = (own, next(states), next(projections))
             verdicts.append(constraint.verdict(*copies, self.seconds, known))
             if own.arguments != candidate.arguments:

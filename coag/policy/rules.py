@@ -32,6 +32,8 @@ KINDS = ("never", "only_if", "at_most", "once", "needs_approval", "only_trusted"
 _MOST = 400
 """Calls that `at_most` can count to; of one action 500 are kept."""
 _COUNTING = ("at_most", "once")
+_PARTING = ",;|&+(){}\"'"
+"""Signs by which people part names or mark them as names; a rule with one would judge nothing."""
 _ALL = ("all",)
 """For `once`: the same call is one with the same arguments."""
 _BELONGS = {
@@ -59,6 +61,13 @@ def _tool_name(name: str) -> str:
             "tool",
             "{name} has the sign {sign}, which only looks like one of a tool's name: retype it",
             {"name": repr(name), "sign": f"{odd!r} (U+{ord(odd):04X})"},
+        )
+    parting = next((sign for sign in name if sign in _PARTING), None)
+    if parting is not None:
+        raise PydanticCustomError(
+            "tool",
+            "{name} has the sign {sign}, which no tool's name has: write a list, [a, b]",
+            {"name": repr(name), "sign": repr(parting)},
         )
     if "[" in name or "]" in name:
         raise PydanticCustomError(

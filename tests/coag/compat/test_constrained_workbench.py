@@ -173,6 +173,22 @@ async def test_calls_run_together_where_nothing_judges_them_or_they_only_look(
     assert not two.is_error
 
 
+class ForeseenPurse(PurseContext):
+    def _project(self, candidate: Candidate, state: Purse) -> Purse:
+        left = state.left - (candidate.arguments or {})["price"]
+        if left < 0:
+            raise ValueError("there is not so much")
+        return Purse(left=left)
+
+
+async def test_a_forward_model_alone_judges_each_call_by_what_the_one_before_left() -> None:
+    shop = Shop()
+    bench = ConstrainedWorkbench([shop.buy], context=ForeseenPurse())
+    ended = await stock(bench, calls(("buy", {"price": 6}), ("buy", {"price": 7}))).run(task="Buy.")
+    assert shop.bought == [6]
+    assert "there is not so much" in results(ended)[1].content
+
+
 async def test_the_workbench_serves_several_event_loops_in_turn() -> None:
     shop = Shop()
     bench = ConstrainedWorkbench([shop.buy], constraints=[within_purse], context=PurseContext())
@@ -379,6 +395,25 @@ async def test_a_workbench_that_cannot_list_its_tools_any_more_keeps_the_last_li
     assert "the line is dead" in notes(bench, "constraint")[0].details["problems"][0]
     with pytest.raises(RuntimeError, match="could not list its tools: OSError"):
         await ConstrainedWorkbench(Broken(lists=0)).list_tools()
+
+
+async def test_a_rule_that_changes_what_is_unsettled_does_not_let_it_be_done_again() -> None:
+    paid: list[str] = []
+
+    def pay(to: str) -> str:
+        """Pays, and gives no answer."""
+        paid.append(to)
+        raise TimeoutError("late")
+
+    def forgets(candidate: Candidate, state: Any, projection: Any) -> Verdict:
+        for action in candidate.unsettled:
+            action.arguments["to"] = "nobody"
+        return Verdict.allow()
+
+    bench = ConstrainedWorkbench([pay], constraints=[forgets])
+    for to in ("Ann", "Bob", "Ann"):
+        await bench.call_tool("pay", {"to": to})
+    assert paid == ["Ann", "Bob"]
 
 
 async def test_after_a_hook_failed_nothing_runs_by_the_old_state() -> None:
@@ -784,24 +819,38 @@ async def test_a_task_that_is_cancelled_and_a_stream_that_is_left_end_with_a_rec
 # ---- what is refused ----
 
 
-async def test_a_refusal_names_the_rule_its_reason_and_that_nothing_was_done() -> None:
-    def respond(text: str) -> str:
-        """Has the name of an action of our own agents, and is no such action here."""
-        return text.upper()
+async def test_no_tool_passes_for_the_answer_that_patterns_and_approvers_leave_out() -> None:
+    sent: list[str] = []
 
+    def respond(text: str) -> str:
+        """Has the name of the answer of our own agents."""
+        sent.append(text)
+        return "sent"
+
+    with pytest.raises(ConfigurationError, match="'respond'"):
+        ConstrainedWorkbench([respond], constraints=[never])
+    inner = StaticWorkbench([FunctionTool(respond, "Sends.")])
+    bench = ConstrainedWorkbench(inner, approve=ScriptedApprover([False]))
+    assert await bench.list_tools() == []
+    result = await bench.call_tool("respond", {"text": "hello"})
+    assert result.is_error
+    assert "there is no action 'respond'" in result.to_text()
+    assert not sent
+
+
+async def test_a_refusal_names_the_rule_its_reason_and_that_nothing_was_done() -> None:
     shop = Shop()
-    bench = ConstrainedWorkbench([shop.buy, respond], constraints=[never])
+    bench = ConstrainedWorkbench([shop.buy], constraints=[never])
     for name, arguments, text in (
         ("buy", {"price": 3}, "The rule 'never' forbids it: not today. Nothing was done."),
         ("buy", {"price": object()}, "no JSON"),
-        ("sell", {}, "there is no action 'sell'; there are: buy, respond"),
+        ("sell", {}, "there is no action 'sell'; there are: buy"),
     ):
         result = await bench.call_tool(name, arguments)
         assert (result.is_error, result.may_have_happened) == (True, False)
         assert result.to_text().startswith(f"{name} was not run. ")
         assert text in result.to_text()
     assert shop.bought == []
-    assert (await ConstrainedWorkbench([respond]).call_tool("respond", {"text": "yes"})).to_text()
 
 
 @pytest.mark.parametrize(

@@ -136,6 +136,8 @@ def test_a_condition_that_is_not_understood_is_told_when_the_file_is_read(
         ("rules:\n- {name: a, tools: respond, needs_approval: true}", "respond is the agent's"),
         ("rules:\n- {name: a, tools: [], never: true}", "tools"),
         ("rules:\n- {name: a, tools: 'pa[y]', never: true}", "has * and ? only"),
+        ("rules:\n- name: a\n  tools: pay,refund\n  never: true", "has the sign ',', which no"),
+        ("rules:\n- {name: a, tools: pay|refund, never: true}", "write a list, [a, b]"),
         ("rules:\n- {name: a, tools: pay, never: {}}", "never: input should be a valid string"),
         ("rules:\n- a", "p.yaml:2:3: keys and values are meant here"),
         (rule("never: true") + "\ntests:\n- {tool: pay, expect: maybe}", "not 'maybe'"),
