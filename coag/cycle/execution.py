@@ -376,14 +376,16 @@ class GuardedRun:
         if len(running) == 1:
             return [await running[0]]
         tasks = [asyncio.create_task(one) for one in running]
-        if tasks:
+        cancelled: asyncio.CancelledError | None = None
+        while any(not task.done() for task in tasks):
             try:
                 await asyncio.wait(tasks)
-            except asyncio.CancelledError:
+            except asyncio.CancelledError as again:  # however often, what ran is known
+                cancelled = again
                 for task in tasks:
                     task.cancel()
-                await asyncio.wait(tasks)
-        return [task.result() for task in tasks]
+        ran = [task.result() for task in tasks]
+        return [replace(one, broken=one.broken or cancelled) for one in ran]
 
     async def _finish(self, ready: ReadyCandidate, call: ActionCall) -> ActionRun:
         """Runs a begun action and writes its receipt, whatever happens meanwhile.

@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 from autogen_agentchat.messages import TextMessage
 from autogen_core import CancellationToken, FunctionCall
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from kits.banks import Account, AccountContext, Bank, Behaviour, ForeseeingContext, never_overdrawn
+from kits.drop_in import until
 from kits.turns import traced
 
 from coag import Bounds, CoagAgent, CoagContext, ScriptedModel, Verdict, tool
@@ -412,6 +413,43 @@ async def test_a_turn_that_is_cancelled_anywhere_pays_once(steps: int) -> None:
     await asyncio.wait([turn])
     await agent.run(task="Pay 60.")
     assert bank.paid in ([], [60])
+    assert not examine(agent.trace).violations
+
+
+@given(st.lists(st.integers(0, 6), max_size=3))
+@example([2])
+async def test_what_a_batch_began_is_not_done_again_however_often_it_is_cancelled(
+    waits: list[int],
+) -> None:
+    paid = list[int]()
+
+    async def pay(amount: int) -> str:
+        """Pays an amount."""
+        paid.append(amount)
+        try:
+            await asyncio.Event().wait()
+        finally:
+            for _ in range(4):
+                await asyncio.sleep(0)
+        return "paid"
+
+    def calls(request: ScriptedRequest) -> ScriptedReply:
+        if paid and "Again." not in request.text:
+            return "Done."
+        return [FunctionCall(id="", name="pay", arguments=f'{{"amount": {one}}}') for one in (1, 2)]
+
+    agent = CoagAgent("teller", ScriptedModel(calls), tools=[pay], depth="compact")
+    turn = asyncio.create_task(agent.run(task="Pay 1 and 2."))
+    await until(lambda: len(paid) == 2)
+    turn.cancel()
+    for wait in waits:
+        for _ in range(wait):
+            await asyncio.sleep(0)
+        turn.cancel()
+    await asyncio.wait([turn])
+    assert turn.cancelled()
+    await agent.run(task="Again.")
+    assert paid == [1, 2]
     assert not examine(agent.trace).violations
 
 
