@@ -228,7 +228,9 @@ def completed_arguments(
         try:
             fields = dump.object(value)
             again = kind.model_validate(fields)
-            stable = _text(dump.object(again)) == _text(fields) and (dump.lazy or again == value)
+            shown = dump.object(again)  # a default of 1 is a 1.0 to a float
+            same = _text(shown) == _text(fields) or identity(name, shown) == identity(name, fields)
+            stable = same and (dump.lazy or again == value)
         except (ValueError, PydanticSerializationError, RecursionError) as error:
             problem = problem or _reason(error)
             continue

@@ -279,7 +279,7 @@ class MemoryOwner(DomainHooks[StateT], Generic[StateT]):
         if hook is None or self._memory.of_another(percept):  # it is no matter of this state
             return {"state_patch": {}}
         try:
-            after = checked_dump(hook(self.state, percept))
+            after = checked_dump(hook(self.state, percept.model_copy(deep=True)))
         except Exception as error:  # the domain's own code; what it raised stays in the percept
             problem = (
                 f"{hook.__name__} raised {type(error).__name__}: {error}; "
@@ -292,7 +292,7 @@ class MemoryOwner(DomainHooks[StateT], Generic[StateT]):
         if percept.kind is PerceptKind.SETTLED:
             return percept.caused_by == action.intent_id and percept.settlement is not None
         try:
-            return self._settles(percept, action)
+            return self._settles(percept.model_copy(deep=True), action.model_copy(deep=True))
         except Exception:  # a domain's hook: what it cannot say stays unknown, the safe side
             return False
 

@@ -449,8 +449,8 @@ def _repeated(rule: PolicyRule, given: Mapping[str, Any], earlier: Sequence[Coun
     """Which call was the same, by the arguments that count."""
     for one in earlier:
         names = rule.once if rule.once != _ALL else {*given, *one.values} - {IDEMPOTENCY_KEY}
-        values = ((name, one.values.get(name), given.get(name)) for name in names or ())
-        if all(REDACTED in (was or "") or was == _counted(now) for _, was, now in values):
+        values = ((one.values.get(name), _counted(given.get(name))) for name in names or ())
+        if all(REDACTED in (was or "") or _without_blanks(was) == now for was, now in values):
             return f"it was done already{_shown(rule, given)}"
     missing = [] if rule.once == _ALL else [name for name in rule.once or () if name not in given]
     return f"{missing[0]!r} is not given" if missing else ""
@@ -463,7 +463,12 @@ def _shown(rule: PolicyRule, given: Mapping[str, Any]) -> str:
 
 
 def _counted(value: Any) -> str | None:
-    return None if value is None else counted_value(value)
+    return None if value is None else _without_blanks(counted_value(value))
+
+
+def _without_blanks(text: str | None) -> str | None:
+    """The number of an account is the same in groups of four."""
+    return None if text is None else text.replace(" ", "")
 
 
 def _number(text: str) -> Decimal | None:

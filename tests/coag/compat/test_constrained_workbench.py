@@ -39,8 +39,10 @@ from coag.context import CoagContext
 from coag.cycle import ApprovalPolicy, ApprovalRequest
 from coag.errors import ConfigurationError, StateError
 from coag.models import ScriptedModel, ScriptedReply, scripted_answers
+from coag.policy import read_policy
 from coag.schema import (
     Candidate,
+    Intent,
     Note,
     Percept,
     PerceptKind,
@@ -48,6 +50,7 @@ from coag.schema import (
     ReceiptStatus,
     Snapshot,
     Trust,
+    UnsettledAction,
     Verdict,
 )
 from coag.tracing import read_run
@@ -414,6 +417,42 @@ async def test_a_rule_that_changes_what_is_unsettled_does_not_let_it_be_done_aga
     for to in ("Ann", "Bob", "Ann"):
         await bench.call_tool("pay", {"to": to})
     assert paid == ["Ann", "Bob"]
+
+
+class ConsumingContext(PurseContext):
+    def _update_state_from_function_result(self, state: Purse, percept: Percept) -> Purse:
+        price = (percept.arguments or {}).pop("price")
+        return Purse(left=state.left - price)
+
+    def _settles(self, percept: Percept, action: UnsettledAction) -> bool:
+        action.arguments.clear()
+        return False
+
+
+async def test_a_hook_that_takes_its_percept_apart_changes_no_count_and_no_record() -> None:
+    shop = Shop()
+    policy = read_policy("rules: [{name: each_once, tools: buy, once: price, per: run}]")
+    bench = ConstrainedWorkbench([shop.buy], constraints=policy, context=ConsumingContext())
+    for _ in range(2):
+        await bench.call_tool("buy", {"price": 3})
+    assert shop.bought == [3]
+    assert only(bench.records, Intent)[0].arguments == {"price": 3}
+
+
+async def test_a_hook_that_changes_what_is_unsettled_does_not_let_it_be_done_again() -> None:
+    bought: list[int] = []
+
+    def buy(price: int) -> str:
+        """Buys, and gives no answer at first."""
+        bought.append(price)
+        if price == 3:
+            raise TimeoutError("late")
+        return "bought"
+
+    bench = ConstrainedWorkbench([buy], context=ConsumingContext())
+    for price in (3, 1, 3):
+        await bench.call_tool("buy", {"price": price})
+    assert bought == [3, 1]
 
 
 async def test_after_a_hook_failed_nothing_runs_by_the_old_state() -> None:

@@ -552,6 +552,8 @@ ODD_SHOWN = {
         (Hidden, {}, {"amount": 500, "fee": 7.0}),
         (Odd, {"names": ["a", "b"]}, ODD_SHOWN),
         (create_model("Args", amount=(int, "much")), {"amount": 5}, {"amount": 5}),
+        (with_default(float, 1), {}, {"value": 1}),
+        (with_default(list[float], [1, 2.5]), {}, {"value": [1, 2.5]}),
         (with_default(Spot, Spot(1, 2.5)), {}, {"value": {"x": 1, "y": 2.5}}),
         (with_default(Names, Names(["a", "b"])), {}, {"value": ["a", "b"]}),
         (with_default(dict[int, str], {1: "a"}), {}, {"value": {"1": "a"}}),
