@@ -49,7 +49,7 @@ _TOKEN = re.compile(
     |(?P<text>"(?:[^"\\\n]|\\[^\n])*"|'(?:[^'\\\n]|\\[^\n])*')
     |(?P<number>(?:\d+\.\d+|\d+)(?:[eE][+-]?\d+)?)
     |(?P<name>[A-Za-z_][A-Za-z0-9_]*)
-    |(?P<sign>&&|\|\||==|!=|<=|>=|[-<>!+*/%()\[\],.?:])""",
+    |(?P<sign>&&|\|\||==|!=|<=|>=|[-<>!+*/()\[\],.?:])""",
     re.VERBOSE,
 )
 
@@ -306,6 +306,11 @@ class _Reader:
         if sign == "/" and after.text == "/" and after.at == token.at + 1:
             raise ConditionError(
                 "// would begin a comment: write it in the file behind #", token.at
+            )
+        if sign == "/" and not (after.kind == "number" and Decimal(after.text)):
+            # By 0 it would be infinite, and pass for a number.
+            raise ConditionError(
+                "divide by a number that is not 0: write a > 5 * b instead of a / b > 5", token.at
             )
         if sign in ("(", "["):
             self._compared.append("")

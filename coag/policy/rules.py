@@ -157,6 +157,18 @@ class PolicyRule(Value):
         return fields
 
     @model_validator(mode="after")
+    def _judges_something(self) -> Self:
+        # What a pattern with ? leaves of another pattern is not known.
+        whole = [one for one in self.without if "?" not in one]
+        if all(any(fnmatchcase(name, one) for one in whole) for name in self.tools):
+            raise PydanticCustomError(
+                "tool",
+                "except: {without} leaves nothing of tools: {tools}",
+                {"without": ", ".join(whole), "tools": ", ".join(self.tools), "at": "except"},
+            )
+        return self
+
+    @model_validator(mode="after")
     def _fits(self) -> Self:
         if self.kind in _COUNTING and self.per is None:
             raise PydanticCustomError(
