@@ -307,7 +307,7 @@ class _Reader:
             raise ConditionError(
                 "// would begin a comment: write it in the file behind #", token.at
             )
-        if sign == "/" and not (after.kind == "number" and Decimal(after.text)):
+        if sign == "/" and not (after.kind == "number" and float(after.text)):
             # By 0 it would be infinite, and pass for a number.
             raise ConditionError(
                 "divide by a number that is not 0: write a > 5 * b instead of a / b > 5", token.at

@@ -92,6 +92,7 @@ testz: []
         ("arguments.a > 9007199254740993", "is larger than"),
         ("arguments.a // 2 > 1", "// would begin a comment"),
         ("arguments.a / arguments.b > 5", "write a > 5 * b"),
+        ("arguments.a / 1e-400 > 5", "divide by a number that is not 0"),
         ("arguments.a / 0.0 > 5", "divide by a number that is not 0"),
         ("arguments.a % 2 == 0", "cannot stand here"),
         ("'abc", "a text has no end"),
