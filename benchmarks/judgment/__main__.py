@@ -145,7 +145,9 @@ def _procedures(options: argparse.Namespace) -> None:
 
     found = procedures.search(options.model, options.episodes, options.output)
     print(f"{found['model']}: {found['reason']}\n{found['episodes']} episodes, ", end="")
-    print(f"{found['tokens']:,} tokens, {len(found['refused'])} texts refused by the gate")
+    print(f"{found['tokens']:,} tokens")
+    for reason in found["refused"]:
+        print(f"refused: {reason}")
     for name, text in found["texts"].items():
         print(f"\n{name}, as it was found:\n{text}")
 

@@ -9,7 +9,6 @@ both are scripted, and write and follow rules without a fault: that shows the wa
 
 from __future__ import annotations
 
-import asyncio
 import json
 import random
 import re
@@ -100,15 +99,12 @@ def search(model: str | None, episodes: int, folder: Path) -> dict[str, Any]:
         Office(model),
         ProceduralMemory(gate=GateSettings(untrusted_requires_approval=False)),
     )
-    client = office.client(_rewrite)
+    client = office.client(_rewrite)  # left open: its loop is the search's own, and ends with it
     shipped = memory.get("deliberation").text
-    try:
-        found = search_procedures(
-            office.play, memory, ["deliberation"], model=StructuredModel(client), train=TRAIN,
-            held_out=HELD_OUT, folder=folder, most_episodes=episodes,
-        )  # fmt: skip
-    finally:
-        asyncio.run(client.close())
+    found = search_procedures(
+        office.play, memory, ["deliberation"], model=StructuredModel(client), train=TRAIN,
+        held_out=HELD_OUT, folder=folder, most_episodes=episodes,
+    )  # fmt: skip
     result = {
         "model": model or "scripted", "kept": found.kept, "reason": found.reason,
         "lost": found.lost, "episodes": found.episodes, "tokens": office.tokens,
