@@ -311,13 +311,16 @@ async def _close_unfinished(context: AnyContext, deps: Deps) -> None:
     selected = selected_candidates(context) if memory.in_cycle else ()
     unknown = ActionResult(content=UNFINISHED, is_error=True, outcome_unknown=True)
     started = list(deps.actions.running.values()) if selected else []
-    known = {identity(call.action, call.arguments) for call in started}
+    known = [identity(call.action, call.arguments) for call in started]
     evaluation = memory.cognitive_state.evaluation
     judged = {one.candidate_id: one for one in (evaluation.evaluations if evaluation else ())}
     for candidate in selected:
         arguments = judged[candidate.id].arguments if candidate.id in judged else None
-        if identity(candidate.action, arguments or {}) not in known:
-            started.append(ActionCall(id="", action=candidate.action, arguments=arguments or {}))
+        call = ActionCall(id="", action=candidate.action, arguments=arguments or {})
+        if (own := identity(call.action, call.arguments)) in known:
+            known.remove(own)  # of two that are alike, one may have run before the other began
+        else:
+            started.append(call)
     deps.actions.running.clear()
     percepts = [return_percept(call, unknown, deps) for call in started]
     queued = tuple(p.model_copy(update={"caused_by": p.caused_by or None}) for p in percepts)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
@@ -139,6 +140,40 @@ async def test_what_was_done_once_stays_done_in_a_loaded_state() -> None:
     await second.run(task="Pay ann, then bob.")
     assert len(PAID) == 2
     assert "it was done already with to ' ANN '" in str([*second.trace])
+
+
+async def test_of_two_calls_that_are_alike_a_state_saved_in_the_second_counts_both() -> None:
+    began = asyncio.Event()
+
+    async def pay(to: str, amount: float) -> str:
+        """Pays somebody."""
+        PAID.append(amount)
+        if len(PAID) == 2:
+            began.set()
+            await asyncio.Event().wait()
+        return "paid"
+
+    def clerk(*answers: Any) -> CoagAgent:
+        model = ScriptedModel(scripted_answers([*answers, "Done."]))
+        return CoagAgent("clerk", model, tools=[pay], constraints=rules, depth="compact")
+
+    def calls(*tos: str) -> list[FunctionCall]:
+        given = [json.dumps({"to": to, "amount": 40}) for to in tos]
+        return [
+            FunctionCall(id=to, name="pay", arguments=one)
+            for to, one in zip(tos, given, strict=True)
+        ]
+
+    rules = policy("tools: pay, at_most: 100, sum: amount, per: run")
+    first, second = clerk(calls("ann", "ann")), clerk(calls("bob"))
+    turn = asyncio.create_task(first.run(task="Pay ann twice."))
+    await began.wait()
+    state = await first.save_state()
+    turn.cancel()
+    await asyncio.wait([turn])
+    await second.load_state(json.loads(json.dumps(state)))
+    await second.run(task="Pay bob.")
+    assert PAID == [40, 40]
 
 
 async def test_a_call_that_failed_is_not_counted_and_one_of_unknown_outcome_is() -> None:
