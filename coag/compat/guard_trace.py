@@ -37,6 +37,7 @@ from coag.tracing import (
 
 _UNSETTLED, _SETTLED = "unsettled", "settled"
 """Keys of a run's result: actions of unknown outcome, and intents whose outcome became known."""
+_ENDS = (ReceiptStatus.DONE, ReceiptStatus.FAILED)
 _ENDED = "The process ended while this ran. It may or may not have had its effect."
 
 
@@ -115,7 +116,8 @@ class GuardTrace:
         if self.id and isinstance(self._trace, TraceWriter):
             self._trace.close()
             records = [entry.body for entry in read_trace(self.folder.trace_path)]
-            self.folder.finish(at=self._clock.now(), result=_outcomes_of(records, ()) or None)
+            if not _lost(records):  # else the next run finds it as one that broke off
+                self.folder.finish(at=self._clock.now(), result=_outcomes_of(records) or None)
         self.id = ""
 
     def write(self, record: TraceRecord) -> None:
@@ -154,13 +156,23 @@ def _settle_runs(logs: Path, agent: str, clock: Clock) -> OpenActions:
     return OpenActions(tuple(intents), open_actions, tuple(problems))
 
 
-def _outcomes_of(records: Sequence[TraceRecord], lost: Sequence[Intent]) -> dict[str, Any]:
+def _lost(records: Sequence[TraceRecord]) -> list[Intent]:
+    """Intents without a receipt."""
+    ended = {each.intent_id for each in records if isinstance(each, Receipt)}
+    return [each for each in records if isinstance(each, Intent) and each.id not in ended]
+
+
+def _outcomes_of(records: Sequence[TraceRecord]) -> dict[str, Any]:
     """What `run.json` keeps of actions of unknown outcome, for the runs that follow."""
+    known = {
+        each.intent_id for each in records if isinstance(each, Receipt) and each.status in _ENDS
+    }
     begun = [
         UnsettledAction(
             intent_id=one.id, action=one.action, arguments=one.arguments, cycle=one.cycle
         )
-        for one in lost
+        for one in records
+        if isinstance(one, Intent) and one.id not in known
     ]
     settled: set[str] = set()
     for record in records:
@@ -187,8 +199,7 @@ def _settle(folder: RunFolder, clock: Clock) -> tuple[list[Intent], dict[str, An
     writer = open_trace(folder, clock=clock)  # refused while somebody else writes
     try:
         records = [entry.body for entry in read_trace(folder.trace_path)]
-        ended = {each.intent_id for each in records if isinstance(each, Receipt)}
-        lost = [each for each in records if isinstance(each, Intent) and each.id not in ended]
+        lost = _lost(records)
         for intent in lost:
             writer.write(
                 Receipt(
@@ -201,6 +212,6 @@ def _settle(folder: RunFolder, clock: Clock) -> tuple[list[Intent], dict[str, An
             )
     finally:
         writer.close()
-    result = {"unknown_outcomes": [intent.id for intent in lost], **_outcomes_of(records, lost)}
+    result = {"unknown_outcomes": [intent.id for intent in lost], **_outcomes_of(records)}
     folder.finish(at=clock.now(), result=result)
     return lost, result

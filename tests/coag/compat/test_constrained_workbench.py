@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shutil
 import subprocess
 import sys
 import textwrap
@@ -738,6 +739,10 @@ async def test_a_call_whose_end_cannot_be_written_down_leaves_its_outcome_unknow
     assert result.is_error
     assert result.may_have_happened
     assert "end_the_run was run, and then: TraceError" in result.to_text()
+    for later in (bench, ConstrainedWorkbench([end_the_run], logs=tmp_path)):
+        again = await later.call_tool("end_the_run", {})
+        assert "The rule 'unsettled' forbids it" in again.to_text()
+        await later.stop()
 
 
 _KILLED = """
@@ -782,6 +787,27 @@ async def test_a_call_that_a_crash_broke_off_is_not_repeated_before_it_is_settle
     await bench.start()
     assert bench.unfinished == ()
     await bench.stop()
+
+
+async def test_a_kill_right_behind_a_receipt_of_unknown_outcome_hides_nothing(
+    tmp_path: Path,
+) -> None:
+    async def order(pieces: int) -> str:
+        """Orders."""
+        raise TimeoutError
+
+    first = ConstrainedWorkbench([order], logs=tmp_path / "before")
+    assert (await first.call_tool("order", {"pieces": 5})).may_have_happened
+    shutil.copytree(tmp_path / "before", tmp_path / "after")  # as a kill would leave it
+    await first.stop()
+    (trace,) = (tmp_path / "after").glob("*/trace.jsonl")
+    lines = trace.read_text(encoding="utf-8").splitlines(keepends=True)
+    end = next(n for n, line in enumerate(lines) if '"record":"receipt"' in line)
+    trace.write_text("".join(lines[: end + 1]), encoding="utf-8")
+    later = ConstrainedWorkbench([order], logs=tmp_path / "after")
+    refused = await later.call_tool("order", {"pieces": 5})
+    assert "The rule 'unsettled' forbids it" in refused.to_text()
+    await later.stop()
 
 
 async def test_a_run_that_another_process_continues_is_left_alone(tmp_path: Path) -> None:
