@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
 from coag._util.text import cleaned, ellipsis
-from coag.cycle import ApprovalPolicy, ApprovalRule
+from coag.cycle import IDEMPOTENCY_KEY, ApprovalPolicy, ApprovalRule
 
 from .conditions import check_installed, nearest
 from .files import PolicyError, PolicyProblem, YamlPart, as_mapping, parsed, read_text
@@ -284,6 +284,15 @@ def problems_with_tools(policy: Policy, schemas: Mapping[str, Mapping[str, Any]]
     problems: list[str] = []
     for rule in policy:
         problems += [f"rule {rule.name!r} {one}" for one in rule.problems_with(schemas)]
+        judged = [one for name, one in schemas.items() if rule.applies(name)]
+        takes = {IDEMPOTENCY_KEY}.union(*(one.get("properties", {}) for one in judged))
+        closed = all(one.get("additionalProperties", False) is False for one in judged)
+        if judged and closed and not rule.actions:  # of tools that are named it is said above
+            problems += [
+                f"rule {rule.name!r} asks for {name!r}, which no tool of "
+                f"{', '.join(rule.tools)} takes{nearest(name, takes)}"
+                for name in sorted(rule.arguments - takes)
+            ]
         known = {*schemas, "respond"}
         for name in (*rule.tools, *rule.without):
             if not any(fnmatchcase(tool, name) for tool in known):

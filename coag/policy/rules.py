@@ -249,6 +249,14 @@ class PolicyRule(Value):
         """The tools that it names, patterns left out."""
         return tuple(name for name in self.tools if not _is_pattern(name))
 
+    @property
+    def arguments(self) -> set[str]:
+        """The arguments that it looks at."""
+        reads = set[tuple[str, str]]() if self.condition is None else self.condition.reads
+        named = {member for root, member in reads if root == "arguments"}
+        named |= {*(self.only_trusted or ()), *((self.sum,) if self.sum else ())}
+        return named | (set() if self.once is None or self.once == _ALL else {*self.once})
+
     def applies(self, action: str) -> bool:
         """Whether it judges calls of this tool."""
         if any(fnmatchcase(action, one) for one in self.without):
@@ -289,9 +297,7 @@ class PolicyRule(Value):
         """What it reads that tools, by their schemas, or the state do not have."""
         problems: list[str] = []
         reads = set[tuple[str, str]]() if self.condition is None else self.condition.reads
-        named = {member for root, member in reads if root == "arguments"}
-        named |= {*(self.only_trusted or ()), *((self.sum,) if self.sum else ())}
-        named |= set() if self.once is None or self.once == _ALL else {*self.once}
+        named = self.arguments
         for action in (one for one in self.actions if one in actions and self.applies(one)):
             schema = actions[action]
             takes = {*schema.get("properties", {}), IDEMPOTENCY_KEY}

@@ -80,6 +80,11 @@ def test_check_holds_a_file_against_tools(
     assert "'payy', which no tool is; did you mean 'pay'?" in out
     assert "'amout', which 'pay' does not take; did you mean 'amount'?" in out
     assert run("check", good, "--tools", tools)[0] == 2  # importing runs code
+    pattern = "has(arguments.amout) && arguments.amout > 20"
+    other.write_text(f"rules:\n  - {{name: a, tools: 'pa*', never: {pattern}}}\n")
+    code, out = run("check", other, "--tools", tools, "--trust", package)
+    assert code == 1
+    assert "'amout', which no tool of pa* takes; did you mean 'amount'?" in out
 
 
 def test_explain_says_the_rules_of_one_tool(run: Any, good: Path) -> None:
