@@ -39,6 +39,7 @@ from .guarded_calls import (
     NOTHING_DONE,
     GuardedResult,
     Show,
+    end_call,
     make_guard,
     result_when_cancelled,
     show_event,
@@ -287,9 +288,7 @@ class ConstrainedWorkbench(NamedComponent, StaticStreamWorkbench):
             while (item := await items.get()) is not _END:
                 yield item
         finally:
-            if not calling.done():
-                calling.cancel()
-                await asyncio.wait({calling})
+            await end_call(calling)
         yield calling.result()
 
     async def start(self) -> None:

@@ -108,10 +108,25 @@ async def result_when_cancelled(
     try:
         await asyncio.wait({calling})
     finally:
-        if not calling.done():
-            calling.cancel()
-            await asyncio.wait({calling})
+        await end_call(calling)
     return during if calling.cancelled() else calling.result()
+
+
+async def end_call(calling: asyncio.Task[Any]) -> None:
+    """Cancels a call that runs, and waits until it is recorded what is known of it.
+
+    However often the waiter is cancelled meanwhile: another call must not begin before.
+    """
+    stopped: asyncio.CancelledError | None = None
+    if not calling.done():
+        calling.cancel()
+    while not calling.done():
+        try:
+            await asyncio.wait({calling})
+        except asyncio.CancelledError as again:
+            stopped = again
+    if stopped is not None:
+        raise stopped
 
 
 def _result_of(ran: ActionRun) -> GuardedResult:

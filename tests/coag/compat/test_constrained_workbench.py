@@ -881,6 +881,43 @@ async def test_a_task_that_is_cancelled_and_a_stream_that_is_left_end_with_a_rec
     assert [r.status for r in only(bench.records, Receipt)] == [ReceiptStatus.CANCELLED]
 
 
+@pytest.mark.parametrize("streams", [False, True])
+async def test_a_call_that_is_cancelled_twice_is_known_before_the_next_one_begins(
+    streams: bool,
+) -> None:
+    begun, running = list[str](), asyncio.Event()
+
+    async def order() -> str:
+        """Orders, and takes a while to end."""
+        begun.append("order")
+        running.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            for _ in range(9):
+                await asyncio.sleep(0)
+        return ""
+
+    bench = ConstrainedWorkbench([order])
+
+    async def stream() -> None:
+        async for _ in bench.call_tool_stream("order", {}):
+            pass
+
+    calling: asyncio.Task[Any] = asyncio.create_task(
+        stream() if streams else bench.call_tool("order", {})
+    )
+    await running.wait()
+    for _ in range(2):
+        calling.cancel()
+        await asyncio.sleep(0)
+    await asyncio.wait({calling})
+    assert calling.cancelled()
+    refused = await bench.call_tool("order", {})
+    assert "The rule 'unsettled' forbids it" in refused.to_text()
+    assert begun == ["order"]
+
+
 # ---- what is refused ----
 
 
