@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from concurrent.futures import Future
 from contextlib import suppress
 from threading import Thread
@@ -95,6 +95,30 @@ async def end_task(task: asyncio.Task[Any]) -> None:
     task.add_done_callback(_forget)
     task.cancel()
     await asyncio.wait({task}, timeout=GRACE_SECONDS)
+
+
+async def until_done(
+    tasks: Collection[asyncio.Task[Any]], *, cancel: bool
+) -> asyncio.CancelledError | None:
+    """Waits until tasks are done, however often the waiter is cancelled meanwhile.
+
+    Args:
+        tasks: What is waited for.
+        cancel: Whether each cancellation of the waiter is passed on to them.
+
+    Returns:
+        The last cancellation of the waiter, which is the caller's to raise; None if it had none.
+    """
+    cancelled: asyncio.CancelledError | None = None
+    while any(not task.done() for task in tasks):
+        try:
+            await asyncio.wait(tasks)
+        except asyncio.CancelledError as again:
+            cancelled = again
+            if cancel:
+                for task in tasks:
+                    task.cancel()
+    return cancelled
 
 
 async def let_others_run(number: int) -> None:

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from autogen_core import CancellationToken
 
+from coag._util.timeouts import until_done
 from coag.cycle import TurnResult
 from coag.errors import TurnInProgressError
 from coag.schema import Outcome
@@ -154,12 +155,7 @@ async def _cancelled(task: asyncio.Task[Any]) -> None:
 
     However often the waiting task is cancelled meanwhile: otherwise another turn would begin.
     """
-    cancelled: asyncio.CancelledError | None = None
-    while not task.done():
-        task.cancel()
-        try:
-            await asyncio.wait([task])
-        except asyncio.CancelledError as again:
-            cancelled = again
+    task.cancel()
+    cancelled = await until_done([task], cancel=True)
     if cancelled is not None:
         raise cancelled

@@ -21,7 +21,7 @@ from autogen_core import CancellationToken
 from autogen_core.tools import TextResultContent, ToolResult
 
 from coag._util.text import ellipsis
-from coag._util.timeouts import describe_error
+from coag._util.timeouts import describe_error, until_done
 from coag.context import CoagContext
 from coag.cycle import (
     CURRENT_STATE,
@@ -117,14 +117,8 @@ async def end_call(calling: asyncio.Task[Any]) -> None:
 
     However often the waiter is cancelled meanwhile: another call must not begin before.
     """
-    stopped: asyncio.CancelledError | None = None
-    if not calling.done():
-        calling.cancel()
-    while not calling.done():
-        try:
-            await asyncio.wait({calling})
-        except asyncio.CancelledError as again:
-            stopped = again
+    calling.cancel()
+    stopped = await until_done([calling], cancel=False)
     if stopped is not None:
         raise stopped
 

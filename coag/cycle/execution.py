@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from coag._util.timeouts import until_done
 from coag.context import dump_state, shortened
 from coag.errors import ConfigurationError
 from coag.schema import (
@@ -376,14 +377,7 @@ class GuardedRun:
         if len(running) == 1:
             return [await running[0]]
         tasks = [asyncio.create_task(one) for one in running]
-        cancelled: asyncio.CancelledError | None = None
-        while any(not task.done() for task in tasks):
-            try:
-                await asyncio.wait(tasks)
-            except asyncio.CancelledError as again:  # however often, what ran is known
-                cancelled = again
-                for task in tasks:
-                    task.cancel()
+        cancelled = await until_done(tasks, cancel=True)
         ran = [task.result() for task in tasks]
         return [replace(one, broken=one.broken or cancelled) for one in ran]
 

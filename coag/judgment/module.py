@@ -229,9 +229,8 @@ class JudgmentModule:
                 pass
 
     async def _perceived(self, percept: Percept) -> None:
-        await self._look(
-            percept.at, _arrival(percept)
-        )  # constraints are fixed when the next cycle begins
+        # Constraints are fixed when the next cycle begins.
+        await self._look(percept.at, _arrival(percept))
         if percept.kind is not PerceptKind.TOOL_RETURN or not self._close_after:
             return
         call = _call(percept.source, percept.arguments or {})
@@ -444,8 +443,12 @@ def _why(dead: DeadEnd) -> str:
 
 def _arrival(percept: Percept) -> dict[str, str]:
     """A percept as conditions to reopen see it."""
-    arrived = {"source": percept.source, "content": percept.content}
-    return {**arrived, "kind": percept.kind.value, "trust": percept.trust.value}
+    return {
+        "source": percept.source,
+        "kind": percept.kind.value,
+        "content": percept.content,
+        "trust": percept.trust.value,
+    }
 
 
 def _provenance(origin: Origin, shown: str) -> Provenance:

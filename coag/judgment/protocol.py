@@ -80,8 +80,9 @@ class PerceptSeen:
     def holds(self, world: World) -> str:
         """What arrived that fits, in a few words; empty for nothing."""
         for one in world.percepts:
+            anybody = self.source == "" and one.get("trust") != "untrusted"
             fits = (
-                self.source in ("" if one.get("trust") != "untrusted" else None, one.get("source"))
+                (anybody or self.source == one.get("source"))
                 and self.kind in ("", one.get("kind"))
                 and self.contains.casefold() in str(one.get("content", "")).casefold()
             )

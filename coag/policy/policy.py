@@ -12,11 +12,11 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
 from coag._util.text import cleaned, ellipsis
-from coag.cycle import IDEMPOTENCY_KEY, ApprovalPolicy, ApprovalRule
+from coag.cycle import ApprovalPolicy, ApprovalRule
 
 from .conditions import check_installed, nearest
 from .files import PolicyError, PolicyProblem, YamlPart, as_mapping, parsed, read_text
-from .rules import PolicyRule
+from .rules import PolicyRule, taken_by
 
 RULES = 200
 """Rules that a file may have."""
@@ -285,9 +285,8 @@ def problems_with_tools(policy: Policy, schemas: Mapping[str, Mapping[str, Any]]
     for rule in policy:
         problems += [f"rule {rule.name!r} {one}" for one in rule.problems_with(schemas)]
         judged = [one for name, one in schemas.items() if rule.applies(name)]
-        takes = {IDEMPOTENCY_KEY}.union(*(one.get("properties", {}) for one in judged))
-        closed = all(one.get("additionalProperties", False) is False for one in judged)
-        if judged and closed and not rule.actions:  # of tools that are named it is said above
+        takes = taken_by(judged)
+        if judged and takes is not None and not rule.actions:  # of named tools it is said above
             problems += [
                 f"rule {rule.name!r} asks for {name!r}, which no tool of "
                 f"{', '.join(rule.tools)} takes{nearest(name, takes)}"

@@ -297,16 +297,14 @@ class PolicyRule(Value):
         """What it reads that tools, by their schemas, or the state do not have."""
         problems: list[str] = []
         reads = set[tuple[str, str]]() if self.condition is None else self.condition.reads
-        named = self.arguments
         for action in (one for one in self.actions if one in actions and self.applies(one)):
-            schema = actions[action]
-            takes = {*schema.get("properties", {}), IDEMPOTENCY_KEY}
-            if schema.get("additionalProperties", False) is not False:
+            takes = taken_by([actions[action]])
+            if takes is None:
                 continue
             problems += [
                 f"asks for {name!r}, which {action!r} does not take{nearest(name, takes) or '.'}"
                 f" It takes: {', '.join(sorted(takes - {IDEMPOTENCY_KEY})) or 'nothing'}"
-                for name in sorted(named - takes)
+                for name in sorted(self.arguments - takes)
             ]
         for root, member in sorted(reads):
             if root != "arguments" and state is not None and member not in state:
@@ -414,6 +412,13 @@ class AskedFirst:
 
 def _when(condition: str | None) -> str:
     return "" if condition == "true" else f" when {condition}"
+
+
+def taken_by(schemas: Collection[Mapping[str, Any]]) -> set[str] | None:
+    """The arguments that one of some tools takes, by their schemas; None where one takes any."""
+    if any(one.get("additionalProperties", False) is not False for one in schemas):
+        return None
+    return {IDEMPOTENCY_KEY}.union(*(one.get("properties", {}) for one in schemas))
 
 
 def _is_pattern(name: str) -> bool:

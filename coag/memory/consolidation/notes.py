@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
+from coag._util.text import well_formed
 from coag.memory.dynamics import Traits
 from coag.memory.words import words
 from coag.memory.write_policy import within_a_record
@@ -28,11 +29,7 @@ class NoteType(StrEnum):
     CORRECTION = "correction"
 
 
-def _whole(text: str) -> str:
-    return text.encode("utf-8", "replace").decode("utf-8")
-
-
-_Heard = Annotated[str, AfterValidator(_whole)]
+_Heard = Annotated[str, AfterValidator(well_formed)]
 """A text from outside; half of a character in it, which no file can hold, becomes `?`."""
 
 

@@ -50,10 +50,11 @@ from .scope_index import ScopeEntry, ScopeIndex, note_scope, scope_index
 from .threads import (
     NarrativeThread,
     keep_threads,
+    latest_threads,
     moved_on,
     moved_on_by_model,
+    thread_states,
     threads_of,
-    threads_touched,
 )
 from .voices import is_first_person
 
@@ -297,8 +298,9 @@ class _Ending:
         self, events: Sequence[Record], summary: Record
     ) -> tuple[NarrativeThread, ...]:
         """All threads that are open after the session."""
-        every = await threads_of(self.world, settled=True)
-        done = await threads_touched(self.world, self.session)
+        states = await thread_states(self.world)
+        every = latest_threads(states, settled=True)
+        done = {folded(one.title) for _, one in states if one.session == self.session}
         before = [one for one in every if folded(one.title) not in done]
         moved = {folded(one.title): one for one in moved_on(before, events, self.session)}
         if self._model is not None and not done:

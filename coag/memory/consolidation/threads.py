@@ -79,15 +79,26 @@ class ThreadsAnswer(Value):
 # ---- Reading and writing threads ----
 
 
+ThreadState = tuple[Record, "NarrativeThread"]
+"""A thread as it was at some time, and the record of that."""
+
+
 async def threads_of(
     world: LongTermMemory, *, settled: bool = False
 ) -> tuple[NarrativeThread, ...]:
-    """The threads of a world as they stand, those touched last first.
+    """The threads of a world as they stand; see `latest_threads`."""
+    return latest_threads(await thread_states(world), settled=settled)
+
+
+def latest_threads(
+    states: Iterable[ThreadState], *, settled: bool = False
+) -> tuple[NarrativeThread, ...]:
+    """The threads as they stand by their states, the newest first; those touched last first.
 
     What is trusted less than an open state of a thread does not settle it.
     """
-    latest: dict[str, tuple[Record, NarrativeThread]] = {}
-    for record, thread in await _states(world):  # the newest first
+    latest: dict[str, ThreadState] = {}
+    for record, thread in states:
         newer, state = latest.setdefault(folded(thread.title), (record, thread))
         reopens = (state.status, thread.status) == ("settled", "open")
         if reopens and not at_least(trust_of(newer), trust_of(record)):
@@ -95,12 +106,8 @@ async def threads_of(
     return tuple(one for _, one in latest.values() if settled or one.status == "open")
 
 
-async def threads_touched(world: LongTermMemory, session: str) -> set[str]:
-    """The titles, folded, of the threads of which a state of this session is stored."""
-    return {folded(one.title) for _, one in await _states(world) if one.session == session}
-
-
-async def _states(world: LongTermMemory) -> list[tuple[Record, NarrativeThread]]:
+async def thread_states(world: LongTermMemory) -> list[ThreadState]:
+    """All states of a world's threads, the newest first."""
     kept = await records_of_type(
         world.store, world.scope, MemoryKind.SEMANTIC, NARRATIVE_THREAD, most=10_000
     )

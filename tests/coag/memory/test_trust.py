@@ -17,7 +17,7 @@ from kits.statements import (
     tell,
 )
 
-from coag.memory import LongTermMemory, binding_metadata, retract_source
+from coag.memory import LongTermMemory, Remembered, binding_metadata, retract_source
 from coag.schema import Provenance, Record, Trust
 
 RANK = {Trust.UNTRUSTED: 0, Trust.USER: 1, Trust.DEVELOPER: 2}
@@ -150,12 +150,18 @@ async def test_a_stranger_who_repeats_a_trusted_text_does_not_unbind_its_metadat
     assert binding_metadata(await write(WEB)) == {"x": 1}
 
 
+async def replaced(memory: LongTermMemory, *, last: Provenance) -> list[Remembered]:
+    """A stranger's text that two others took the place of, one after the other."""
+    first = await tell(memory, "The code is 1234.", WEB)
+    second = await tell(memory, "The code is 9999.", WEB, supersedes=first.record.id)
+    third = await tell(memory, "The code is 7777.", last, supersedes=second.record.id)
+    return [first, second, third]
+
+
 async def test_what_a_user_states_holds_though_a_stranger_had_put_another_text_in_its_place(
     memory: LongTermMemory,
 ) -> None:
-    first = await tell(memory, "The code is 1234.", WEB)
-    second = await tell(memory, "The code is 9999.", WEB, supersedes=first.record.id)
-    third = await tell(memory, "The code is 7777.", WEB, supersedes=second.record.id)
+    _, second, third = await replaced(memory, last=WEB)
     again = await tell(memory, "The code is 1234.", ANN)
     assert (again.new, again.contradicts) == (True, (third.record.id,))
     recall = await memory.recall("The code is 1234.", k=1)
@@ -167,9 +173,7 @@ async def test_what_a_user_states_holds_though_a_stranger_had_put_another_text_i
 async def test_what_a_user_repeats_stays_replaced_by_what_is_trusted_as_much(
     memory: LongTermMemory,
 ) -> None:
-    first = await tell(memory, "The code is 1234.", WEB)
-    second = await tell(memory, "The code is 9999.", WEB, supersedes=first.record.id)
-    third = await tell(memory, "The code is 7777.", ANN, supersedes=second.record.id)
+    *_, third = await replaced(memory, last=ANN)
     again = await tell(memory, "The code is 1234.", ANN)
     assert again.record.superseded_by == third.record.id
 
