@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-pytest.importorskip("agent_framework.orchestrations", exc_type=ImportError)
+pytest.importorskip("agent_framework_orchestrations")
 
 from benchmarks.maf import SAMPLES, turns
 
