@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import AsyncGenerator, Callable, Collection, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
@@ -147,6 +148,12 @@ _NO_PARAMETERS: dict[str, Any] = {"type": "object", "properties": {}}
 _ID = 200
 """Characters of a call's id that are kept."""
 _DEFAULTS = AskSettings()
+CALL_AS_TEXT = (
+    "The model {name!r} answered with a text that is a call of a tool. It was taken as a text, and "
+    'nothing was run. If it means to call tools, set "function_calling": False in its client\'s '
+    "model_info; `coag doctor` tries what a model server can do."
+)
+"""The warning where a model that is said to call tools writes a call as text."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -190,7 +197,8 @@ async def offer_tools(
 
     A text is a call only where the model cannot call tools, if it is nothing but the call and
     repeats nothing that it was shown: a model that quotes a file with a call in it asks for
-    nothing. An empty answer is asked for again.
+    nothing. One that is said to call tools, and writes a call as text, brings a warning. An empty
+    answer is asked for again.
 
     Args:
         model: Whom to ask.
@@ -219,6 +227,9 @@ async def offer_tools(
         answer = await offer.make(attempt)
         if answer.usable:
             break
+    offered = [tool.name for tool in tools]
+    if calls_in_text(answer.text, offered) and not quoted(answer.text, prompt):
+        warnings.warn(CALL_AS_TEXT.format(name=model.name), stacklevel=2)
     return replace(answer, records=tuple(records))
 
 
@@ -290,13 +301,18 @@ class _Offer:
         return result
 
 
+def quoted(text: str, prompt: Prompt) -> bool:
+    """Whether a call in a text repeats one that the model was shown."""
+    return repeats(text, (message.content for message in prompt))
+
+
 def _read(response: NormalizedResponse, names: Collection[str], prompt: Prompt) -> ToolAnswer:
     content, thought = response.content, response.thought
     as_text = isinstance(content, str)
     if isinstance(content, str):
         text = content[:ANSWER_CHARACTERS]
         written = calls_in_text(content, names)
-        if not written or repeats(content, (message.content for message in prompt)):
+        if not written or quoted(content, prompt):
             return ToolAnswer(text=text if text.strip() else "", thought=thought)
         calls = [FunctionCall(id="", name=name, arguments=given) for name, given in written]
     else:

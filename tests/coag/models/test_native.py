@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import warnings
 from collections.abc import AsyncGenerator, Sequence
 from typing import Any
 
@@ -76,7 +77,12 @@ async def test_a_text_is_a_text_whatever_it_says_if_the_model_can_call(
     text: str, streams: bool
 ) -> None:
     pieces: list[str] = []
-    got, calls = await offer(PlannedModel(text), pieces=pieces if streams else None)
+    with warnings.catch_warnings(record=True, action="always") as caught:
+        got, calls = await offer(PlannedModel(text), pieces=pieces if streams else None)
+    # A user sees why the answer of a poor model looks like a call.
+    assert ['"function_calling": False' in str(one.message) for one in caught] == (
+        [True] if text == WRITTEN else []
+    )
     assert got.text == calls[0].raw == text
     assert got.calls == ()
     assert "".join(pieces) == (text if streams else "")
@@ -110,6 +116,8 @@ async def test_a_call_that_was_in_the_prompt_is_a_quotation(shown: str) -> None:
     prompt = (*PROMPT, PromptMessage(role="user", content=f"look returned: {shown}"))
     model = PlannedModel(WRITTEN, function_calling=False)
     got, _ = await offer(model, tools=(), written=["add"], prompt=prompt)
+    assert (got.calls, got.text) == ((), WRITTEN)
+    got, _ = await offer(PlannedModel(WRITTEN), prompt=prompt)  # no warning
     assert (got.calls, got.text) == ((), WRITTEN)
 
 
