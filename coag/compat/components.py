@@ -27,7 +27,7 @@ from autogen_core.tools import (
 from pydantic import BaseModel, ConfigDict
 
 from coag.context import check_public, nested_component
-from coag.cycle import BoundRule, ConstraintSet, JudgedBy, NamedConstraint, check_rule
+from coag.cycle import ConstraintSet, JudgedBy, NamedConstraint, bound, check_rule
 from coag.errors import ConfigurationError
 from coag.schema import (
     Candidate,
@@ -84,7 +84,7 @@ class RuleUnderName:
 
     def within(self, known: JudgedBy) -> Constraint:
         """The rule as it judges by what was said, where it asks for that."""
-        return self.rule.within(known) if isinstance(self.rule, BoundRule) else self
+        return bound(self.rule, known)
 
 
 def part_of(value: object, where: str) -> Part:

@@ -30,6 +30,7 @@ from coag.context import WorkingMemory
 from coag.schema import Candidate, Clock, CountingIds, IdSource, SystemClock, Value, Verdict
 
 from .actions import RESPOND
+from .time_limit import RULE_SECONDS, TooSlowError, limited
 
 APPROVAL = "approval"
 """The constraint's name in verdicts, and the word that notes are about."""
@@ -261,7 +262,7 @@ class ApprovalPolicy(Value):
     tools: Annotated[Sequence[Any], AfterValidator(_names)] = ()
     """Tools, functions or exact names; kept as names."""
     when: Annotated[Sequence[ApprovalRule], AfterValidator(tuple)] = ()
-    """Rules that look at the arguments; one that raises is taken to say yes."""
+    """Rules that look at the arguments; one that raises, or takes over 2 s, says yes."""
     risk: Mapping[str, str] = Field(default_factory=dict[str, str])
     """Risk class by pattern of names; the first pattern that matches counts."""
     require: Annotated[AbstractSet[str], AfterValidator(frozenset)] = frozenset({"high"})
@@ -331,8 +332,10 @@ class ApprovalPolicy(Value):
 def _rule_reason(rule: ApprovalRule, action: str, arguments: Mapping[str, Any]) -> str:
     name = getattr(rule, "__name__", None) or type(rule).__name__
     try:
-        answer = rule(action, deepcopy(dict(arguments)))
+        answer = limited(lambda: rule(action, deepcopy(dict(arguments))), RULE_SECONDS)
         asks = bool(answer)
+    except TooSlowError as error:
+        return f"the rule {name} was too slow: {error}"
     except Exception as error:  # a rule is user code; what it cannot judge, a person does
         return f"the rule {name} raised {describe_error(error)}"
     if not asks:

@@ -7,7 +7,7 @@ import inspect
 from asyncio import CancelledError
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Protocol, runtime_checkable
 
@@ -21,6 +21,10 @@ from .approval import ApprovalRule
 from .time_limit import RULE_SECONDS, TooSlowError, limited
 
 # ---- What can be a constraint, and what one may know ----
+
+
+_OURS = __name__.partition(".")[0] + "."
+"""How the modules of rules begin that only read."""
 
 
 class AsksFirst(Protocol):
@@ -50,6 +54,18 @@ class BoundRule(Protocol):
     def within(self, known: JudgedBy) -> Constraint:
         """The rule for this moment."""
         ...
+
+
+def bound(rule: Constraint, known: JudgedBy | None) -> Constraint:
+    """The rule for this moment, where it asks for that and something is known.
+
+    One that is not ours gets a copy of its own, as of the state: what it changes, nobody sees.
+    """
+    if known is None or not isinstance(rule, BoundRule):
+        return rule
+    if not type(rule).__module__.startswith(_OURS):
+        known = replace(known, memory=own_copy(known.memory), spec=own_copy(known.spec))
+    return rule.within(known)
 
 
 def check_rule(rule: object) -> None:
@@ -349,11 +365,10 @@ class NamedConstraint:
 
         It judges by what is `known` as well, where it asks for that.
         """
-        judge: Constraint = self.judge
         try:
-            if known is not None and isinstance(judge, BoundRule):
-                judge = judge.within(known)
-            verdict = limited(lambda: judge(candidate, state, projection), seconds)
+            verdict = limited(
+                lambda: bound(self.judge, known)(candidate, state, projection), seconds
+            )
         except TooSlowError as error:
             verdict = Verdict.forbid(f"the rule itself was too slow: {error}")
         except (Exception, CancelledError) as error:  # what cannot be applied lets nothing through

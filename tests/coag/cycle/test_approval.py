@@ -249,6 +249,17 @@ def test_a_rule_cannot_change_the_arguments() -> None:
     assert arguments == {"amounts": [1]}
 
 
+def test_a_rule_that_does_not_come_back_says_yes(monkeypatch: pytest.MonkeyPatch) -> None:
+    def on_and_on(action: str, arguments: Mapping[str, Any]) -> bool:
+        while True:
+            pass
+
+    monkeypatch.setattr("coag.cycle.approval.RULE_SECONDS", 0.05)
+    need = ApprovalPolicy(when=[on_and_on]).need("pay", {})
+    assert need is not None
+    assert "the rule on_and_on was too slow" in need.reason
+
+
 @pytest.mark.parametrize("terms", [{}, {"require": {"high"}}, {"risk": {"a": "low"}}])
 def test_a_policy_by_which_nothing_needs_approval_is_refused(terms: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="nothing needs approval"):

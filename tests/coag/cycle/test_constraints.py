@@ -10,10 +10,12 @@ from typing import Any, cast
 import pytest
 from pydantic import BaseModel
 
-from coag.cycle import ConstraintSet
+from coag.compat.components import RuleUnderName
+from coag.context import WorkingMemory
+from coag.cycle import ConstraintSet, JudgedBy
 from coag.cycle.constraints import named
 from coag.errors import ConfigurationError, UnknownNameError
-from coag.schema import Candidate, Constraint, Verdict
+from coag.schema import ActionSpec, Candidate, Constraint, Verdict
 
 CANDIDATE = Candidate(id="c1", action="move", arguments={})
 
@@ -250,3 +252,37 @@ def lock_data():
 
     assert "too slow" in judged(rule, seconds=0.05)[0].reason
     assert tracer["marks"] == ["taken", "released"]
+
+
+class Meddling:
+    """Changes what it is given to judge by, and waits."""
+
+    def __init__(self, wait: Constraint = always) -> None:
+        self._wait = wait
+
+    def __call__(self, candidate: Candidate, state: Any, projection: Any | None) -> Verdict:
+        return Verdict.forbid("it does not know what was said")
+
+    def within(self, known: JudgedBy) -> Constraint:
+        known.memory.perceptual_state["door"] = "open"
+        known.spec.parameters["properties"] = {}
+        return self._wait if self._wait(CANDIDATE, None, None).allowed else self
+
+
+@pytest.mark.parametrize("rule", [Meddling(), RuleUnderName("meddling", Meddling())])
+def test_a_rule_that_changes_what_it_judges_by_changes_nothing(rule: Constraint) -> None:
+    memory = WorkingMemory(activity="a", perceptual_state={"door": "shut"})
+    spec = ActionSpec(name="move", description="Moves.", parameters={"type": "object"})
+    rules = ConstraintSet([rule])
+    rules.pin()
+    assert rules.judge(CANDIDATE, None, None, memory, spec)[0].allowed
+    assert memory.perceptual_state == {"door": "shut"}
+    assert spec.parameters == {"type": "object"}
+
+
+def test_a_rule_that_takes_too_long_to_look_at_what_was_said_forbids() -> None:
+    rules = ConstraintSet([Meddling(on_and_on)], seconds=0.1)
+    rules.pin()
+    spec = ActionSpec(name="move", description="Moves.", parameters={})
+    (verdict,) = rules.judge(CANDIDATE, None, None, WorkingMemory(activity="a"), spec)
+    assert "too slow" in verdict.reason
