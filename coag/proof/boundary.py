@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from itertools import groupby
 from typing import Self
@@ -18,7 +18,6 @@ from coag.schema import (
     Candidate,
     Entry,
     ModelCall,
-    Outcome,
     OutputMode,
     Phase,
     RetrievalOutcome,
@@ -166,28 +165,6 @@ class CycleResult(Value):
     result: str = ""
 
 
-def _result(outcomes: Sequence[Outcome]) -> CycleResult:
-    summary = summarize_cycle(outcomes)
-    execution = summary.execution
-    return CycleResult(
-        cycle=summary.cycle,
-        chosen=choices(summary),
-        decided_by=summary.decided_by,
-        reason=summary.reason,
-        deaths=tuple(
-            Rejection(
-                choice=Choice.of(one.candidate),
-                constraint=one.rejected_by.constraint,
-                reason=one.rejected_by.reason,
-            )
-            for one in summary.rejected
-            if one.rejected_by is not None
-        ),
-        status=None if execution is None else execution.status.value,
-        result=summary.result,
-    )
-
-
 def choices(summary: CycleSummary) -> tuple[Choice, ...] | None:
     """What was chosen in a cycle; None before its Selection."""
     if summary.selection is None:
@@ -204,7 +181,25 @@ def cycle_results(records: Iterable[TraceRecord], first: int = 1) -> Iterator[Cy
     """
     outcomes = (one for one in records if one.record == "outcome" and one.cycle >= first)
     for _, of_cycle in groupby(outcomes, key=lambda outcome: outcome.cycle):
-        yield _result(list(of_cycle))
+        summary = summarize_cycle(of_cycle)
+        execution = summary.execution
+        yield CycleResult(
+            cycle=summary.cycle,
+            chosen=choices(summary),
+            decided_by=summary.decided_by,
+            reason=summary.reason,
+            deaths=tuple(
+                Rejection(
+                    choice=Choice.of(one.candidate),
+                    constraint=one.rejected_by.constraint,
+                    reason=one.rejected_by.reason,
+                )
+                for one in summary.rejected
+                if one.rejected_by is not None
+            ),
+            status=None if execution is None else execution.status.value,
+            result=summary.result,
+        )
 
 
 def procedure_of(call: ModelCall) -> str:

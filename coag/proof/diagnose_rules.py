@@ -36,8 +36,6 @@ _TOLERANCE = 0.01
 """Scores that differ by less are the same."""
 _CALL = 240
 """Characters of a candidate that are quoted."""
-_FORM_CHECKS = ("action_exists", "arguments")
-"""Checks of Evaluation that reject a candidate whose form is wrong."""
 
 
 # ---- Recall: a record that fits did not come, or what came is not so ----
@@ -227,7 +225,8 @@ def invalid_proposal(cycle: ObservedCycle) -> Diagnosis | None:
     for judged in cycle.evaluations if harm else ():
         verdict, candidate = judged.rejected_by, cycle.candidate(judged.candidate_id)
         if verdict is not None and candidate is not None:
-            ruled = verdict.constraint not in _FORM_CHECKS
+            # The first two are the checks of its form.
+            ruled = verdict.constraint not in ("action_exists", "arguments")
             why = "The rule was in force." if ruled else "No such call can be made."
             reason = f"was rejected by {verdict.constraint}: {short(verdict.reason, _CALL)}"
             return _invalid(cycle, ended(f"{_named(judged, cycle)} {reason}"), f"{why} {harm}")

@@ -199,10 +199,6 @@ class Checker:
         return ()
 
 
-def _ignored(record: TraceRecord) -> None:
-    pass
-
-
 class FindingLog:
     """Gives records to the rules, each before those behind it, and collects what these find."""
 
@@ -226,8 +222,9 @@ class FindingLog:
         if record.record == "outcome":
             tags = ("outcome", record.phase.value)
         for checker, tag in product(self._checkers, tags):
-            look: Callable[[Any], Findings | None] = getattr(checker, f"on_{tag}", _ignored)
-            self.add(look(record) or ())
+            look: Callable[[Any], Findings | None] | None = getattr(checker, f"on_{tag}", None)
+            if look is not None:
+                self.add(look(record) or ())
 
     def end(self, *, finished: bool) -> None:
         """The trace ends here."""

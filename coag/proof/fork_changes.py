@@ -132,21 +132,16 @@ def _procedure(text: str) -> tuple[str, str]:
         raise ConfigurationError(f"Procedure {name!r} cannot be read: {error}") from error
     if not source.strip():
         raise ConfigurationError(f"{file!r} is empty, and procedure {name!r} needs a text.")
-    procedure = parse_procedure(name, source)
-    _check_fences(procedure.text, file)
-    return name, procedure.text
-
-
-def _check_fences(text: str, file: str) -> None:
-    """Front matter that is not read as such would reach the model."""
+    text = parse_procedure(name, source).text
     lines = [line.strip() for line in text.splitlines()]
     meant = [line for line in lines if line == _FENCE]
     meant += [lines[0]] if lines[0].startswith(_FENCE) or lines[0] == _YAML_FENCE else []
-    if meant:
+    if meant:  # front matter that is not read as such would reach the model
         raise ConfigurationError(
             f"{file!r} has a line {meant[0]!r} in its text: front matter is TOML between two lines "
             f"{_FENCE!r}, of which the first is the file's first line. Correct it, or leave it out."
         )
+    return name, text
 
 
 def _setting(text: str) -> tuple[str, JsonValue]:

@@ -77,8 +77,6 @@ from .tape import (
 AgentBuilder = Callable[[], CoagAgent | Awaitable[CoagAgent]]
 _Builder = Callable[[], Awaitable[CoagAgent]]
 """Builds the agent of the run once more."""
-_Records = Callable[[], Iterator[TraceRecord]]
-"""Reads the records of the run from the first one on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -246,7 +244,8 @@ class _Replay:
     run: RunFolder
     info: RunInfo
     build: _Builder
-    records: _Records
+    records: Callable[[], Iterator[TraceRecord]]
+    """Reads the records of the run from the first one on."""
     sink: CheckingSink
     _process: Process | None = None
     _memory: TapeMemory | None = None
@@ -466,14 +465,12 @@ class Process:
     # ---- what came from outside between records ----
 
     def _on_taken(self, record: TraceRecord) -> None:
+        """Adopts changes from outside that the snapshot of the next cycle shows."""
         del record
         self._sink.settle()
-        head = self._sink.tape.head
-        if isinstance(head, Snapshot) and head.reason is SnapshotReason.CYCLE:
-            self.before_cycle(head)
-
-    def before_cycle(self, snapshot: Snapshot) -> None:
-        """Adopts changes from outside that the cycle's snapshot shows."""
+        snapshot = self._sink.tape.head
+        if not (isinstance(snapshot, Snapshot) and snapshot.reason is SnapshotReason.CYCLE):
+            return
         deps = self.mind.deps
         if self.stage.answered:
             self.stage.answered = False

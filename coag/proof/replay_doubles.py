@@ -63,7 +63,6 @@ from coag.store import short_id
 from .findings import HOOKED
 from .tape import CANCELLED, CheckingSink, Tape, cancelled_in
 
-_BROKEN_OFF = "The turn broke off: "
 _PATIENCE = 2_000
 """Rounds of the event loop in which a record that must come first may come."""
 _NUMBER = re.compile(r"([a-z]+)-(\d{6,})$")
@@ -168,7 +167,7 @@ class Stage:
         if was is None or not was.result.startswith(CANCELLED):
             return
         end = next((r for r in self.tape.in_turn() if isinstance(r, TurnEnd)), None)
-        error = end.response.removeprefix(_BROKEN_OFF) if end is not None else "KeyboardInterrupt: "
+        error = end.response.removeprefix("The turn broke off: ") if end else "KeyboardInterrupt: "
         name, _, text = error.partition(": ")
         raise type(name if name.isidentifier() else "BrokenOff", (BaseException,), {})(text)
 
@@ -224,7 +223,15 @@ class Stage:
     async def approve(self, request: ApprovalRequest) -> ApprovalAnswer:
         """The answer that was given then."""
         await self.pause()
-        answer = self._approval(request)
+        notes = (note for note in self.tape.in_turn() if isinstance(note, Note))
+        answers = (
+            note
+            for note in notes
+            if note.about == "approval"
+            and note.details.get("request") == request.id
+            and note.details.get("what") != "asked"
+        )
+        answer = next(answers, None)
         if answer is None:
             self.sink.end()
         if answer.details["what"] == "withdrawn":
@@ -239,14 +246,6 @@ class Stage:
             return request.grant(by)
         text = answer.text.removeprefix(f"{request.action}: ")
         return request.deny(by, text.removeprefix(f"{by} denied it: ") if by else text)
-
-    def _approval(self, request: ApprovalRequest) -> Note | None:
-        for note in self.tape.in_turn():
-            if isinstance(note, Note) and note.about == "approval":
-                details = note.details
-                if details.get("request") == request.id and details.get("what") != "asked":
-                    return note
-        return None
 
     # ---- models: recorded requests answer those of the replay, in their order ----
 

@@ -550,7 +550,7 @@ def cancelled_before(records: Sequence[TraceRecord]) -> int | None:
     first = len(records) - 1
     while first and _closes(records[first - 1], end.response):
         first -= 1
-    if first and any(map(_broke_off, records[max(0, first - 1) : first])):
+    if first and _broke_off(records[first - 1]):
         return None
     execution = next((r for r in records[first:] if isinstance(r, ExecutionOutcome)), None)
     if execution is not None and any(e.result.startswith(CANCELLED) for e in execution.executed):

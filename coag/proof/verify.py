@@ -236,19 +236,16 @@ class PageRules(Checker):
         if record is None or not line.body:
             self._gaps = True
             return
-        self._note_gaps(record)
-        try:
-            self._pages.add(record, line.body.decode())
-        except (ValueError, KeyError):
-            self._gaps = True  # a record that cannot be read is a finding of its own
-
-    def _note_gaps(self, record: TraceRecord) -> None:
         if record.record == "note" and record.about in ("resume", "repair", "pages"):
             self._gaps = self._resumed = True
         elif isinstance(record, Receipt) and record.status is ReceiptStatus.UNKNOWN:
             self._gaps = self._resumed = True
             if self._plain:
                 self._settled.add(record.cycle)
+        try:
+            self._pages.add(record, line.body.decode())
+        except (ValueError, KeyError):
+            self._gaps = True  # a record that cannot be read is a finding of its own
 
     def count(self, cycle: int) -> int:
         """How many pages the cycle must have by now."""
