@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Generator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
@@ -51,16 +51,26 @@ def chroma_errors(location: Path | Server) -> Generator[None]:
         raise RecordStoreError(f"Chroma at {location}: {error}{hint}") from error
 
 
-def client_at(location: Path | Server) -> Client:
-    """A client for a folder, which is made if it is missing, or a server."""
+def client_at(location: Path | Server, seconds: float = 600.0) -> Client:
+    """A client for a folder, which is made if it is missing, or a server.
+
+    A request to a server that says nothing for so many seconds fails. Chroma's client (1.5.9)
+    would wait for ever, in a thread that nothing can end and that the process waits for.
+    """
     import chromadb
+    import httpx
     from chromadb.config import Settings
 
     settings = Settings(anonymized_telemetry=False)
     if isinstance(location, Server):
-        return chromadb.HttpClient(
+        with suppress(httpx.NetworkError):  # which Chroma puts into words
+            httpx.get(f"{location}/api/v2/heartbeat", timeout=seconds)
+        client = chromadb.HttpClient(
             host=location.host, port=location.port, ssl=location.secure, settings=settings
         )
+        for session in _sessions(client):
+            session.timeout = seconds
+        return client
     location.mkdir(parents=True, exist_ok=True)
     return chromadb.PersistentClient(path=location, settings=settings)
 
@@ -70,12 +80,17 @@ def close_client(client: Client) -> None:
 
     Older clients (1.5.0) cannot be closed; their files go with the process.
     """
-    halves = (client, getattr(client, "_admin_client", None))
-    servers = [getattr(half, "_server", None) for half in halves]
+    sessions = _sessions(client)
     getattr(client, "close", lambda: None)()
-    for session in (getattr(server, "_session", None) for server in servers):
-        if session is not None:
-            session.close()
+    for session in sessions:
+        session.close()
+
+
+def _sessions(client: Client) -> list[Any]:
+    """The HTTP sessions of a client and of the half of it that Chroma keeps for itself."""
+    halves = (client, getattr(client, "_admin_client", None))
+    servers = (getattr(half, "_server", None) for half in halves)
+    return [one for server in servers if (one := getattr(server, "_session", None)) is not None]
 
 
 @cache
@@ -126,7 +141,9 @@ def make_collection(client: Client, name: str, embedder: Embedder, **more: str) 
             name, configuration=_INDEX, metadata=metadata, embedding_function=None
         )
     except ChromaError:
-        return client.get_collection(name, embedding_function=None)
+        if (found := collection_named(client, name)) is None:
+            raise
+        return found
 
 
 def metadata_of(collection: Collection | None) -> Mapping[str, Any]:

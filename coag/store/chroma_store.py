@@ -89,7 +89,7 @@ class ChromaStore(IndexedStore):
         self.collection = collection
         self.timeout = timeout
         self._location = parse_location(location)
-        table = _ChromaTable(self._location, embedder_of(embedder), collection)
+        table = _ChromaTable(self._location, embedder_of(embedder), collection, timeout)
         super().__init__(table, self.words_file)
 
     @property
@@ -137,7 +137,9 @@ class ChromaStore(IndexedStore):
 class _ChromaTable:
     """Records in two collections, episodic and semantic; as `IndexedStore` wants it."""
 
-    def __init__(self, location: Path | Server, embedder: Embedder, collection: str) -> None:
+    def __init__(
+        self, location: Path | Server, embedder: Embedder, collection: str, seconds: float
+    ) -> None:
         self.embedder = embedder
         self.shared = isinstance(location, Server)
         self.writing = write_lock(location)
@@ -145,6 +147,7 @@ class _ChromaTable:
         self._location = location
         self._queries = QueryVectors(embedder)
         self._collection = collection
+        self._seconds = seconds
         self._client: Client | None = None
         self._collections: dict[MemoryKind, Collection] = {}
         self._closed = False
@@ -243,7 +246,7 @@ class _ChromaTable:
     def _opened(self) -> Client:
         check_folder(self._location)
         with chroma_errors(self._location):
-            client = client_at(self._location)
+            client = client_at(self._location, self._seconds)
         try:
             self._collections = {kind: self._open_collection(client, kind) for kind in MemoryKind}
         except (RecordStoreError, ConfigurationError):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from coag.errors import ConfigurationError
+from coag.errors import ConfigurationError, RecordStoreError
 
 _CHROMA_PORT = 8000
 RECORDS_FILE = "chroma.sqlite3"
@@ -16,8 +16,11 @@ LTM_FOLDER = "long_term"
 
 
 def holds_records(folder: Path) -> bool:
-    """Whether a folder is a store itself."""
-    return (folder.expanduser() / RECORDS_FILE).is_file()
+    """Whether a folder is a store itself; `RecordStoreError` where that cannot be seen."""
+    try:
+        return (folder.expanduser() / RECORDS_FILE).is_file()
+    except OSError as error:  # e.g. no right to look into it
+        raise RecordStoreError(f"The folder {str(folder)!r} cannot be read: {error}.") from error
 
 
 def check_folder(location: Path | Server) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from kits.chroma_servers import ChromaServer
@@ -71,6 +72,25 @@ async def test_nothing_acknowledged_is_lost_nothing_is_doubled_and_the_retry_com
         for by_words in (True, False):
             assert (await found(store, record.text, by_words=by_words))[0] == record.text
     await store.close()
+
+
+@pytest.mark.timeout(30)
+async def test_no_thread_waits_for_ever_for_a_server_that_hangs(server: ChromaServer) -> None:
+    asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
+    store = ChromaStore(server.address, HashEmbedder(), timeout=2)
+    await store.add([remembered("before")])
+    late = ChromaStore(server.address, HashEmbedder(), timeout=1)
+    server.hang()
+    for one in (store, late):
+        with pytest.raises(RecordStoreError, match=r"Chroma at http:.*(did not answer|timed out)"):
+            await one.count(MemoryKind.EPISODIC)
+        await asyncio.to_thread(lambda: None)  # the only thread is free again
+
+    server.wake()
+    await store.add([remembered("after")])
+    assert [record.text for record in await everything(late)] == ["before", "after"]
+    await store.close()
+    await late.close()
 
 
 async def test_re_embedding_goes_on_when_the_server_is_back(server: ChromaServer) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -40,6 +41,15 @@ class ChromaServer:
             with suppress(subprocess.TimeoutExpired):
                 code = self._process.wait(timeout=0.1)
                 pytest.fail(f"The Chroma server ended with {code}: {log.read_text()}")
+
+    def hang(self) -> None:
+        """Answers nothing, while connections stay open."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGSTOP)
+
+    def wake(self) -> None:
+        assert self._process is not None
+        self._process.send_signal(signal.SIGCONT)
 
     def kill(self) -> None:
         if self._process is not None:

@@ -78,6 +78,17 @@ async def test_folder_that_is_not_ours_is_reported(tmp_path: Path) -> None:
     elsewhere.close()
 
 
+async def test_a_name_that_chroma_refuses_is_reported_as_that(tmp_path: Path) -> None:
+    with pytest.raises(RecordStoreError, match=r"(?i)expected a name") as refused:
+        await ChromaStore.open(tmp_path, HashEmbedder(), collection="../lamp")
+    assert "removed" not in str(refused.value)
+
+
+async def test_a_folder_that_cannot_be_looked_into_is_reported(tmp_path: Path) -> None:
+    with pytest.raises(RecordStoreError, match=r"cannot be read: .*too long"):
+        await ChromaStore.open(tmp_path / ("x" * 300), HashEmbedder())
+
+
 async def test_server_that_does_not_answer_is_reported() -> None:
     with pytest.raises(RecordStoreError, match="Could not connect to a Chroma server"):
         await ChromaStore.open("http://127.0.0.1:9", HashEmbedder())
