@@ -21,7 +21,9 @@ from statistics import median
 from typing import Any
 
 from autogen_core import EVENT_LOGGER_NAME
-from overhead import (
+
+from benchmarks._machine import machine
+from benchmarks.overhead import (
     NAMES,
     PLAIN,
     SITUATIONS,
@@ -30,8 +32,6 @@ from overhead import (
     long_conversations,
     memory_of,
 )
-
-from benchmarks._machine import machine
 
 MARKS = (10, 500, 2_000)
 TOOL = "one tool call"
@@ -164,8 +164,8 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--json", action="store_true", help="one JSON object instead of tables")
     parser.add_argument("--memory-of", choices=NAMES, help=argparse.SUPPRESS)
     options = parser.parse_args()
-    if options.turns < MARKS[0] or options.repeats < 1:
-        parser.error(f"--turns must be at least {MARKS[0]}, --repeats at least 1")
+    if options.turns <= MARKS[0] or options.repeats < 1:
+        parser.error(f"--turns must be more than {MARKS[0]}, --repeats at least 1")
     return options
 
 

@@ -62,7 +62,7 @@ async def long_conversations(
         fresh: list[Runner] = []
         for number in range(1, turns + 1):
             at = [mark for mark in marks if number in around(mark, turns)]
-            if number == around(turns, turns).start:
+            if number == max(1, turns - WINDOW):
                 fresh = [Runner(name, situation) for name in NAMES]
             for runner in runners:
                 cpu = await runner.turn()

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    Awaitable,
+    Callable,
+    Collection,
+    Container,
+    Mapping,
+    Sequence,
+)
 from contextlib import suppress
 from math import isfinite
 from typing import Any, Protocol, TypeGuard, cast, runtime_checkable
@@ -234,8 +242,8 @@ class ToolRunner:
         self._by_name = {tool.name: tool for tool in self.tools}
         self._owners = dict.fromkeys(self._by_name, _GIVEN)
         self._last: dict[int, list[ToolSchema]] = {}
-        self._noted: set[tuple[int, str]] = set()
-        """Names of which a note said that they are taken."""
+        self._noted: set[str] = set()
+        """Notes that said that a name is taken."""
         self._reserved = frozenset(reserved)
         self._timeout = timeout
         self._limit = output_characters
@@ -249,21 +257,16 @@ class ToolRunner:
         owner = self._owners.get(name)
         if owner is None:
             return None
-        return self.own if owner == _GIVEN else self.workbenches[owner - 1]
+        return self._of(owner)
 
     async def specs(self) -> list[ActionSpec]:
         """The tools that exist now as actions, each name once; the rest is in `problems`."""
         specs = {spec.name: spec for spec in self._specs}
         problems: list[str] = []
         for number, workbench in enumerate(self.workbenches, start=1):
-            bench = type(workbench).__name__
             for spec in await self._offered(workbench, problems):
-                if spec.name in self._reserved:
-                    problems.append(
-                        f"{bench} has a tool {spec.name!r}: the agent's own action stays."
-                    )
-                elif spec.name in specs or not self._belongs(spec.name, number):
-                    problems.append(f"{bench} has a tool {spec.name!r}: {_TAKEN}")
+                if problem := self._taken(spec.name, number, specs):
+                    problems.append(problem)
                 else:
                     specs[spec.name] = spec
         self.problems = tuple(problems)
@@ -286,12 +289,10 @@ class ToolRunner:
                 note(f"{kind} keeps the tools that it listed last: {error}")
             for schema in self._last[number]:
                 name = schema["name"]
-                if name in self._reserved:
-                    continue
-                if name in schemas or not self._belongs(name, number):
-                    if (number, name) not in self._noted:
-                        note(f"Two tools are named {name!r}; the one that came first is offered.")
-                    self._noted.add((number, name))
+                if problem := self._taken(name, number, schemas):
+                    if problem not in self._noted:
+                        note(problem)
+                    self._noted.add(problem)
                     continue
                 parameters = cast("dict[str, Any]", schema.get("parameters") or {})
                 plain = without_key(parameters)
@@ -299,9 +300,18 @@ class ToolRunner:
                 schemas[name] = cast("ToolSchema", {**schema, **changed})
         return list(schemas.values())
 
-    def _belongs(self, name: str, owner: int) -> bool:
-        """Whether the name is this owner's; a name that nobody has had becomes it."""
-        return self._owners.setdefault(name, owner) == owner
+    def _taken(self, name: str, owner: int, offered: Container[str]) -> str:
+        """Why this owner's tool is left out; empty if not: what nobody has had becomes its name."""
+        if name in self._reserved:
+            why = "the agent's own action stays."
+        elif name in offered or self._owners.setdefault(name, owner) != owner:
+            why = _TAKEN
+        else:
+            return ""
+        return f"{type(self._of(owner)).__name__} has a tool {name!r}: {why}"
+
+    def _of(self, owner: int) -> Workbench:
+        return self.own if owner == _GIVEN else self.workbenches[owner - 1]
 
     async def _offered(self, workbench: Workbench, problems: list[str]) -> list[ActionSpec]:
         """What a workbench offers now; what it cannot offer becomes a problem."""

@@ -1,8 +1,12 @@
 """The versions that are claimed are the versions that are tried: bounds, pins and pages agree."""
 
+import ast
 import re
 import runpy
+import sys
 import tomllib
+from collections.abc import Iterator
+from importlib.metadata import packages_distributions
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +39,38 @@ def _pins(repository: Path, name: str) -> dict[str, Version]:
 def test_every_requirement_has_a_lower_and_an_upper_bound(repository: Path) -> None:
     for asked in _asked_for(repository, extras=True):
         assert sorted(bound.operator for bound in asked.specifier) == ["<", ">="], str(asked)
+
+
+PACKAGES = ("coag", "vacuum_world", "case_study")
+_PART_OF = {
+    "anyio": "starlette",
+    "httpx2": "mcp",
+    "markupsafe": "jinja2",
+    "mcp-types": "mcp",
+    "onnxruntime": "chromadb",
+    "pydantic-core": "pydantic",
+    "requests": "opentelemetry-exporter-otlp-proto-http",
+    "tokenizers": "chromadb",
+}
+"""What is imported only together with the requirement that is built on it."""
+
+
+def _imported(repository: Path) -> Iterator[str]:
+    """The foreign modules that our packages import, as they are called in an import."""
+    for path in (path for name in PACKAGES for path in (repository / name).rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                yield from (one.name.partition(".")[0] for one in node.names)
+            elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+                yield node.module.partition(".")[0]
+
+
+def test_everything_that_is_imported_is_asked_for(repository: Path) -> None:
+    asked = {canonicalize_name(one.name) for one in _asked_for(repository, extras=True)}
+    known = asked | {name for name, of in _PART_OF.items() if of in asked} | {"pytest"}
+    owners = packages_distributions()
+    for name in set(_imported(repository)) - sys.stdlib_module_names - set(PACKAGES):
+        assert known & set(map(canonicalize_name, owners.get(name, [name]))), name
 
 
 def test_lowest_set_has_every_requirement_at_its_lower_bound(repository: Path) -> None:

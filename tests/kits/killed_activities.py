@@ -12,8 +12,10 @@ import asyncio
 import importlib
 import json
 import os
+import select
 import signal as signals
 import sys
+import threading
 from collections.abc import Callable, Coroutine, Generator
 from contextlib import contextmanager, suppress
 from datetime import timedelta
@@ -226,9 +228,18 @@ async def pursue(
     store.close()
 
 
+def _end_with_the_test() -> None:
+    """Ends this process when nobody can send commands any more."""
+    commands = select.poll()
+    commands.register(0, 0)  # that the other end is gone is reported in any case
+    commands.poll()
+    os._exit(1)
+
+
 def _fork(work: Callable[[], None]) -> int:
     if (child := os.fork()) == 0:
         try:
+            threading.Thread(target=_end_with_the_test, daemon=True).start()
             work()
         finally:
             sys.stderr.flush()

@@ -320,3 +320,19 @@ async def test_output_is_cut_with_a_note_of_how_to_read_on() -> None:
     assert result.content.startswith("line 0\n")
     assert result.content.endswith("line 199999")
     assert 'read_more(of="t' in result.content
+
+
+async def test_a_tool_that_is_left_out_of_what_is_offered_is_noted_once() -> None:
+    async def respond(text: str) -> str:
+        """Answers."""
+        return text
+
+    bench = StaticWorkbench(
+        [FunctionTool(respond, "Answers."), FunctionTool(add, "Adds.", name="add")]
+    )
+    runner, notes = ToolRunner([add], [bench]), list[str]()
+    for _ in range(2):
+        assert [one["name"] for one in await runner.schemas(notes.append)] == ["add"]
+    own, taken = notes
+    assert own == "StaticWorkbench has a tool 'respond': the agent's own action stays."
+    assert taken.startswith("StaticWorkbench has a tool 'add': the one that was offered first")

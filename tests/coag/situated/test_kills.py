@@ -47,7 +47,10 @@ class Stage:
         self._parent.stdin.flush()
         assert self._parent.stdout.readline() == f"{command}\n"
 
-    def close(self) -> None:
+    def close(self, *, killed: bool = False) -> None:
+        """Waits until all have ended that could still write."""
+        if killed:
+            self._parent.kill()
         self._parent.communicate(timeout=10)
 
 
@@ -69,6 +72,14 @@ def kill(folder: Path, kills: int, seed: int, kit: str = "kits.killed_activities
     stage.does("wait agent")
     stage.does("kill server")
     stage.close()
+
+
+@pytest.mark.parametrize("kit", ["kits.killed_activities", "kits.killed_delegation"])
+def test_what_a_killed_run_has_started_ends_with_it(tmp_path: Path, kit: str) -> None:
+    stage = Stage(tmp_path, kit=kit)
+    stage.does("start server")
+    stage.does("start agent 6")
+    stage.close(killed=True)
 
 
 def ended(path: Path | str) -> list[Activity]:
