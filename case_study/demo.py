@@ -30,6 +30,7 @@ from case_study.runner import (
     run_case,
 )
 from case_study.temperaments import SCRIPTED, is_scripted
+from coag._util.text import counted
 from coag.proof import verify
 from coag.tracing import list_runs
 from vacuum_world.scenarios import PAPER, scenario_named
@@ -226,22 +227,18 @@ def _label(result: CaseResult) -> str:
 def _happenings(scenario: str, measures: dict[str, Any]) -> Iterator[str]:
     match scenario:
         case "sudden-wall":
-            yield _counted(measures["repeated_bumps"], "repeated bump")
+            yield counted(measures["repeated_bumps"], "repeated bump")
             if measures["second_episode_bumps"] is not None:
-                yield f"episode 2: {_counted(measures['second_episode_bumps'], 'bump')}"
+                yield f"episode 2: {counted(measures['second_episode_bumps'], 'bump')}"
         case "energy-dilemma":
             yield "stranded" if measures["stranded"] else "not stranded"
-            yield f"{_counted(measures['critical_cleans'], 'clean')} with too little charge"
+            yield f"{counted(measures['critical_cleans'], 'clean')} with too little charge"
         case "phantom-object":
             proposed, executed = measures["phantom_proposals"], measures["phantom_attempts"]
             yield f"phantom tool proposed {proposed}{_TIMES}, executed {executed}{_TIMES}"
             if measures["belief_error"]:
                 yield f"battery believed {measures['belief_error']} off"
         case _:
-            yield _counted(measures["violations"], "violation")
+            yield counted(measures["violations"], "violation")
     if measures["unusable_answers"]:
         yield f"{measures['unusable_answers']} of {measures['questions']} answers unusable"
-
-
-def _counted(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"

@@ -30,7 +30,7 @@ from case_study.drawing import (
 )
 from case_study.robot import WAYS, VacuumState
 from coag._util.json_diff import merge_patch
-from coag._util.text import well_formed
+from coag._util.text import ellipsis, well_formed
 from coag.errors import ConfigurationError, TraceError
 from coag.schema import (
     PHASES,
@@ -420,7 +420,7 @@ class _FrameReader:
 def excerpt(text: str, limit: int = 240) -> str:
     """The beginning of an untrusted text on one line, without characters that could steer."""
     line = one_line(well_formed(text[:4_000]), limit=4_000)
-    return line if len(line) <= limit else f"{line[: limit - 1]}…"
+    return ellipsis(line, limit)
 
 
 def call_text(action: str, arguments: Mapping[str, Any] | str | None) -> str:

@@ -152,7 +152,8 @@ class Ticketed:
 
     def judged(self) -> dict[str, float]:
         """tau2's reward, the product of those that the task names; and whether all is as golden."""
-        parts, basis = _tau2(), {str(one.value) for one in self._criteria.reward_basis}
+        criteria: Any = self.task.evaluation_criteria
+        parts, basis = _tau2(), {str(one.value) for one in criteria.reward_basis}
         reward = parts["EnvironmentEvaluator"].calculate_reward(
             environment_constructor=_environment,
             task=self.task,
@@ -179,10 +180,6 @@ class Ticketed:
         for name, arguments in golden_of(self.task):
             self.call(name, arguments)
         return self._left()
-
-    @property
-    def _criteria(self) -> Any:
-        return self.task.evaluation_criteria
 
 
 def golden_of(task: Any) -> list[tuple[str, Mapping[str, Any]]]:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from case_study.robot import VacuumState
+from coag._util.text import counted, ellipsis
 from coag.agent import CoagAgent
 from coag.context import CognitiveState, WorkingMemory
 from coag.errors import ConfigurationError
@@ -51,7 +52,7 @@ def report_of(memory: WorkingMemory) -> Report | None:
     return Report(
         phase=memory.phase.value.capitalize(),
         phases=tuple(phase.value.capitalize() for phase in PHASES),
-        about=_cut(_about(memory.phase, mind), _ABOUT),
+        about=ellipsis(_about(memory.phase, mind), _ABOUT),
         options=tuple(
             _option(one, judged.get(one.id), one.id in chosen) for one in candidates[:_OPTIONS]
         ),
@@ -70,15 +71,15 @@ def _about(phase: Phase, mind: CognitiveState) -> str:
     """One phase in a sentence or two, of any length."""
     match phase:
         case Phase.RETRIEVAL if mind.retrieval:
-            return f"{_counted(len(mind.retrieval.records), 'record')} recalled"
+            return f"{counted(len(mind.retrieval.records), 'record')} recalled"
         case Phase.REASONING if mind.reasoning:
             return mind.reasoning.situation
         case Phase.PROPOSAL if mind.proposal:
-            return _counted(len(mind.proposal.candidates), "candidate")
+            return counted(len(mind.proposal.candidates), "candidate")
         case Phase.EVALUATION if mind.evaluation:
             judged = mind.evaluation.evaluations
             survivors = sum(each.survived for each in judged)
-            return f"{survivors} of {_counted(len(judged), 'candidate')} survive"
+            return f"{survivors} of {counted(len(judged), 'candidate')} survive"
         case Phase.SELECTION if mind.selection:
             if mind.selection.impasse:
                 return "An impasse: no candidate survived."
@@ -106,15 +107,7 @@ def _option(candidate: Candidate, judged: Evaluation | None, chosen: bool) -> Op
     if arguments is None:
         arguments = parsed_arguments(candidate.raw_arguments)
     text = " ".join([candidate.action or "(no action)", *map(str, arguments.values())]).strip()
-    return Option(text=_cut(text, _TEXT), state=state, note=_cut(note, _NOTE))
-
-
-def _counted(count: int, what: str) -> str:
-    return f"{count} {what}{'' if count == 1 else 's'}"
-
-
-def _cut(text: str, limit: int) -> str:
-    return text if len(text) <= limit else f"{text[: limit - 1]}…"
+    return Option(text=ellipsis(text, _TEXT), state=state, note=ellipsis(note, _NOTE))
 
 
 PATIENCE = 3600.0

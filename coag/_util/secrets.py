@@ -336,11 +336,9 @@ class SecretRedactor:
             name = self.clean_text(key)
             while name in cleaned:  # two secrets as names
                 name = f"{name} {number}"
-            cleaned[name] = self._clean_field(key, value)
+            clean = self._hidden if is_secret_field(key, value) else self._clean_value
+            cleaned[name] = clean(value)
         return cleaned
-
-    def _clean_field(self, key: str, value: Any) -> Any:
-        return self._hidden(value) if is_secret_field(key, value) else self._clean_value(value)
 
     def _hidden(self, value: Any) -> Any:
         """A secret field's value: no text of it stays, nor of its lists; its counts do."""

@@ -88,6 +88,11 @@ def ellipsis(text: str, limit: int) -> str:
     return text if len(text) <= limit else f"{text[: max(0, limit - 1)]}…"
 
 
+def counted(number: int, noun: str) -> str:
+    """A number and what it counts: 1 pair, 1,200 pairs."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
 def cleaned(text: str) -> str:
     """The text without terminal escapes and control characters; tabs and newlines stay."""
     return _CONTROLS.sub("", _ESCAPES.sub("", text))

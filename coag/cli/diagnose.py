@@ -12,12 +12,12 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from coag._util.text import cleaned, one_line
-from coag.proof import Diagnosis, DomainKnowledge, Evidence, diagnoses
+from coag._util.text import cleaned, counted, one_line
+from coag.proof import Diagnosis, DomainKnowledge, diagnoses
 from coag.tracing import RunFolder, read_trace
 
 from .options import Domain, Logs, RunOrRuns
-from .output import DIM, count, say, show, write_json
+from .output import DIM, say, show, write_json
 from .runs import Damage, domain_of, failing, runs_named
 
 _FAILED = 1
@@ -103,7 +103,9 @@ class _Block:
         for evidence in first.evidence:
             repeats = evidence.text in (first.failure, first.reason)
             text = "" if repeats else f": {one_line(evidence.text, _SENTENCE)}"
-            yield Text(f"    {_place(evidence)}{text}", style=DIM)
+            phase = f", {evidence.phase}" if evidence.phase else ""
+            place = f"record {evidence.seq}, cycle {evidence.cycle}{phase}"
+            yield Text(f"    {place}{text}", style=DIM)
 
 
 class _FoldedFailures:
@@ -128,8 +130,8 @@ class _FoldedFailures:
 
     def summary(self) -> str:
         causes = ", ".join(f"{number} {cause}" for cause, number in sorted(self._causes.items()))
-        counted = count(self.count, "failure")
-        return f"{counted}: {causes}" if self.count else "no failure"
+        failures = counted(self.count, "failure")
+        return f"{failures}: {causes}" if self.count else "no failure"
 
     def lines(self) -> Iterator[Text]:
         for block in self._blocks:
@@ -142,8 +144,3 @@ def _shape(diagnosis: Diagnosis) -> tuple[str | None, str, str]:
     """What a failure is like, apart from the numbers in its text."""
     failure, reason = (_NUMBER.sub("#", text) for text in (diagnosis.failure, diagnosis.reason))
     return diagnosis.cause, failure, reason
-
-
-def _place(evidence: Evidence) -> str:
-    phase = f", {evidence.phase}" if evidence.phase else ""
-    return f"record {evidence.seq}, cycle {evidence.cycle}{phase}"

@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from coag._util.text import one_line
+from coag._util.text import counted, one_line
 from coag.errors import ConfigurationError, UnknownNameError
 from coag.schema import (
     PHASES,
@@ -45,7 +45,6 @@ from coag.schema import (
     Written,
 )
 from coag.tracing import (
-    Parent,
     ProblemKind,
     RunFolder,
     RunInfo,
@@ -60,7 +59,7 @@ from coag.tracing import (
 )
 
 from .options import Logs
-from .output import DIM, as_json, count, say, screen, write_json
+from .output import DIM, as_json, say, screen, write_json
 from .runs import found_run, runs_below, show_runs
 
 # ---- A run while it is written ----
@@ -117,12 +116,12 @@ class RunTotals:
 
     def sentence(self, *, partly: bool) -> str:
         """The sums for a person; of a part of a run without those that are 0."""
-        parts = [count(self.cycles, "cycle")]
+        parts = [counted(self.cycles, "cycle")]
         if self.actions or not partly:
-            parts.append(count(self.actions, "external action"))
+            parts.append(counted(self.actions, "external action"))
         if self.model_calls or not partly:
             parts += [
-                count(self.model_calls, "model call"),
+                counted(self.model_calls, "model call"),
                 f"{self.usage.prompt_tokens:,} prompt tokens ({self.usage.cached_tokens:,} cached)",
                 f"{self.usage.completion_tokens:,} completion tokens",
             ]
@@ -499,11 +498,8 @@ def _head(info: RunInfo) -> Iterator[Text]:
     yield Text(one_line(f"{info.id}: {info.kind} agent {info.agent}"), style="bold")
     if about:
         yield Text(one_line(", ".join(about)))
-    if info.parent is not None:
-        yield Text(one_line(_origin(info.parent)))
+    if (parent := info.parent) is not None:
+        changes = "".join(f", {change}" for change in parent.changes)
+        origin = f"forked from {parent.run} at {parent.cycle}.{parent.phase}{changes}"
+        yield Text(one_line(origin))
     yield Text(f"started {info.started_at:%Y-%m-%d %H:%M:%S}, {ended}")
-
-
-def _origin(parent: Parent) -> str:
-    changes = "".join(f", {change}" for change in parent.changes)
-    return f"forked from {parent.run} at {parent.cycle}.{parent.phase}{changes}"

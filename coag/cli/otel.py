@@ -8,12 +8,12 @@ from typing import Annotated
 
 import typer
 
-from coag._util.text import one_line
+from coag._util.text import counted, one_line
 from coag.telemetry import send_run
 from coag.tracing import TraceProblem
 
 from .options import Logs, RunOrRuns
-from .output import count, show
+from .output import show
 from .runs import runs_named
 
 
@@ -42,7 +42,7 @@ def otel(
     """
     for one in runs_named(run, logs):
         sent = send_run(one, endpoint, record_content=with_content, on_problem=_warn)
-        show([f"{one_line(one.path.name)}: {count(sent, 'span')} sent"])
+        show([f"{one_line(one.path.name)}: {counted(sent, 'span')} sent"])
 
 
 def _warn(problem: TraceProblem) -> None:

@@ -58,8 +58,3 @@ def write_json(*values: Any) -> None:
 def as_json(value: object) -> str:
     """A value as JSON, its letters as they are."""
     return json.dumps(value, ensure_ascii=False)
-
-
-def count(number: int, what: str) -> str:
-    """A number of things."""
-    return f"{number:,} {what}{'' if number == 1 else 's'}"

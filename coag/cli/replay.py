@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from coag._util.text import one_line
+from coag._util.text import counted, one_line
 from coag.agent import load_factory
 from coag.errors import CoagError
 from coag.proof import ReplayReport
@@ -20,7 +20,7 @@ from coag.proof import replay as replayed
 from coag.tracing import RunFolder
 
 from .options import Logs, SeveralRuns, Trust
-from .output import DIM, count, show, write_json
+from .output import DIM, show, write_json
 from .runs import failing, runs_named
 
 _DIVERGED = 1
@@ -73,10 +73,10 @@ def _show_error(run: RunFolder, error: CoagError, *, as_json: bool) -> None:
 
 def _lines(report: ReplayReport, *, short: bool) -> Iterator[Text]:
     """The result of one replay, foreign text made harmless."""
-    name, records, diff = one_line(report.run), count(report.records, "record"), report.divergence
+    name, records, diff = one_line(report.run), counted(report.records, "record"), report.divergence
     if diff is None:
         taken = len(report.remarks)
-        rest = f", {count(taken, 'remark')}" if short and taken else ""
+        rest = f", {counted(taken, 'remark')}" if short and taken else ""
         yield Text(f"{name}: no divergence, {records} alike{rest}", style="green")
     else:
         where = f"cycle {diff.cycle}, {diff.phase or 'between phases'}, {diff.record}"

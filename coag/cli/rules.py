@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, cast
 import typer
 from rich.text import Text
 
-from coag._util.text import one_line
+from coag._util.text import counted, one_line
 from coag.compat import as_tool
 from coag.errors import ConfigurationError
 from coag.policy import Policy, PolicyError, load_policy, problems_with_tools, run_cases
@@ -18,7 +18,7 @@ from coag.tracing import read_trace
 
 from .commands import LazyGroup
 from .options import AsJson, Logs, Trust
-from .output import DIM, count, say, show, write_json
+from .output import DIM, say, show, write_json
 from .runs import found_run
 
 _HERE = "coag.cli.rules"
@@ -82,8 +82,8 @@ def check(
         write_json({"rules": len(policy), "cases": len(policy.cases), "problems": found})
     else:
         show(Text(one_line(f"{file}: {one}", _LONGEST), style="red") for one in problems)
-        rules, cases = count(len(policy), "rule"), count(len(policy.cases), "case")
-        say(f"{file}: {rules}, {cases}, {count(len(problems), 'problem')}")
+        rules, cases = counted(len(policy), "rule"), counted(len(policy.cases), "case")
+        say(f"{file}: {rules}, {cases}, {counted(len(problems), 'problem')}")
     raise typer.Exit(_FAILED if problems else 0)
 
 
@@ -154,7 +154,7 @@ def cases(
     else:
         styles = ((one, DIM if one.passed else "bold red") for one in results)
         show(Text(one_line(one.text, _LONGEST), style=style) for one, style in styles)
-        say(f"{count(len(results), 'case')}, {len(failed)} not as expected")
+        say(f"{counted(len(results), 'case')}, {len(failed)} not as expected")
     raise typer.Exit(_FAILED if failed else 0)
 
 
@@ -170,7 +170,7 @@ def _read(file: Path, *, as_json: bool, cases: Path | None = None) -> Policy:
             write_json({"file": error.file, "problems": found})
         else:
             show(Text(one_line(one, _LONGEST), style="red") for one in str(error).splitlines())
-            say(f"{count(len(error.problems), 'problem')}")
+            say(f"{counted(len(error.problems), 'problem')}")
         raise typer.Exit(_FAILED) from error
 
 

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from rich.text import Text
 
-from coag._util.text import cleaned, one_line
+from coag._util.text import cleaned, ellipsis, one_line
 from coag.errors import CoagError, ConfigurationError, TraceError, UnknownNameError
 from coag.proof import DomainKnowledge
 from coag.schema import Imported
@@ -264,13 +264,11 @@ def _row(folder: RunFolder, widest: int, width: int) -> Text:
         info = read_run(folder.path)
     except TraceError as error:
         return Text(name + one_line(str(error)), style="red")
-    model = one_line(info.model, _LONGEST_MODEL * 10)
-    if len(model) > _LONGEST_MODEL:
-        model = model[: _LONGEST_MODEL - 1] + "…"
+    model = ellipsis(one_line(info.model, _LONGEST_MODEL * 10), _LONGEST_MODEL)
     line = Text(f"{name}{info.kind:<5} {info.started_at:%m-%d %H:%M} ")
     line.append("open  " if info.ended_at is None else "ended ", "" if info.ended_at else "yellow")
     line.append(model)
     room = max(width - line.cell_len - 2, _SHORTEST_GOAL)
     goal = one_line(first_asked(folder), 10 * room)
-    text = goal if len(goal) <= room else f"{goal[: room - 1]}…"
+    text = ellipsis(goal, room)
     return line.append(f"  {text}", DIM) if text else line

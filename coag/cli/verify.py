@@ -11,7 +11,7 @@ from typing import Annotated, TypedDict
 import typer
 from rich.text import Text
 
-from coag._util.text import one_line
+from coag._util.text import counted, one_line
 from coag.agent import load_factory, rebuild
 from coag.errors import ConfigurationError
 from coag.proof import Examination, TraceRemark, examine, folded
@@ -19,7 +19,7 @@ from coag.schema import SystemClock
 from coag.tracing import Rebuild, RunFolder, Witness, list_runs, new_key, read_run, sign_run
 
 from .options import Logs, RunOrRuns, Trust
-from .output import count, show
+from .output import show
 from .runs import failing, found_run, runs_below, runs_named
 
 _LISTED = 100
@@ -120,12 +120,12 @@ async def _with_hooks(run: RunFolder, anchors: _Anchors, trust: Sequence[str]) -
 
 def _lines(run: RunFolder, found: Examination) -> Iterator[Text]:
     """What was found in one run, foreign text made harmless."""
-    name, records = one_line(run.path.name), count(found.records, "record")
+    name, records = one_line(run.path.name), counted(found.records, "record")
     if found.holds:
         head = f", head {one_line(found.head)}" if found.head else ""
         yield Text(f"{name}: verified, {records}{head}", style="green")
     else:
-        text = f"{name}: {count(len(found.violations), 'violation')} in {records}"
+        text = f"{name}: {counted(len(found.violations), 'violation')} in {records}"
         yield Text(text, style="bold red")
     sentences = folded(found.violations)
     for sentence in sentences[:_LISTED]:

@@ -43,16 +43,14 @@ def show_decisions(folder: RunFolder) -> None:
     """Prints the cycles of a run, or the turns of a plain one, with what was decided."""
     info = read_run(folder.path)
     records = (entry.body for entry in read_trace(folder.trace_path, lambda problem: None))
-    decisions = _of_cycles(records) if info.kind == "coag" else _of_turns(records)
+    if info.kind == "coag":
+        decisions = (f"{one.cycle}  {_decided(one)}" for one in cycle_results(records))
+    else:
+        decisions = _of_turns(records)
     lines = [one_line(line, _LINE) for line in decisions]
     what = "cycle" if info.kind == "coag" else "turn"
     show([Text(f"{one_line(info.id)}: which {what}?", style="bold")])
     show(f"  {line}" for line in lines or [f"There is no {what} in it yet."])
-
-
-def _of_cycles(records: Iterator[TraceRecord]) -> Iterator[str]:
-    for one in cycle_results(records):
-        yield f"{one.cycle}  {_decided(one)}"
 
 
 def _decided(one: CycleResult) -> str:

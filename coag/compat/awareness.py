@@ -199,9 +199,10 @@ class AwarenessMemory(NamedComponent, Memory, Component[AwarenessMemoryConfig]):
         """Holds nothing that must be closed."""
 
     def _to_config(self) -> AwarenessMemoryConfig:
-        seen_by = self._perception
+        seen_by, adapter = self._perception, type(self._adapter)
+        configured = is_dataclass(adapter) or signature(adapter).parameters
         return AwarenessMemoryConfig(
-            adapter=_part_of_adapter(self._adapter),
+            adapter=part_of(self._adapter if configured else adapter, "adapter="),
             perception=None if seen_by is None else part_of(seen_by, "perception="),
             settings=self._settings.model_dump(mode="json", exclude_defaults=True),
             dynamics=self._dynamics.model_dump(mode="json", exclude_defaults=True),
@@ -220,13 +221,6 @@ class AwarenessMemory(NamedComponent, Memory, Component[AwarenessMemoryConfig]):
             archive=None if config.archive is None else get_part(config.archive),
             budget=config.budget,
         )
-
-
-def _part_of_adapter(adapter: Adapter) -> Part:
-    kind = type(adapter)
-    if is_dataclass(kind) or signature(kind).parameters:
-        return part_of(adapter, "adapter=")
-    return part_of(kind, "adapter=")
 
 
 def _object_of(content: MemoryContent) -> Mapping[str, object] | None:

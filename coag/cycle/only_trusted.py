@@ -234,7 +234,7 @@ def occurs_in_any(value: Any, trusted: Iterable[str]) -> bool:
     """Whether one of the texts holds a value by itself."""
     if isinstance(value, int | float | Decimal):
         number = Decimal(str(value))
-        return any(number in _numbers(comparable(text)) for text in trusted)
+        return any(number in map(_number, _NUMBER.findall(comparable(text))) for text in trusted)
     if not isinstance(value, str) or not all(one.isspace() or is_compared(one) for one in value):
         return False
     plain = comparable(value)
@@ -249,10 +249,6 @@ def _occurs_in(value: str, text: str) -> bool:
         and not _AFTER.match(text[result.end() : result.end() + 2])
         for result in re.finditer(pattern, text)
     )
-
-
-def _numbers(text: str) -> Iterator[Decimal | None]:
-    return map(_number, _NUMBER.findall(text))
 
 
 def _number(written: str) -> Decimal | None:

@@ -64,11 +64,8 @@ def _left_to_model(
         return survivors if is_close(survivors, deps) else ()
     if depth_now(context, deps) != "full":
         return ()
-    return survivors if how == "model" else _highest(survivors)
-
-
-def _highest(survivors: Sequence[Evaluation]) -> list[Evaluation]:
-    """Those that rank highest; more than one where they rank alike."""
+    if how == "model":
+        return survivors
     best = max(one.rank() for one in survivors)
     return [one for one in survivors if math.isclose(one.rank(), best, abs_tol=1e-6)]
 

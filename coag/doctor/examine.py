@@ -60,7 +60,8 @@ async def examine(
         on_finding: Called with each finding as soon as there is one.
     """
     examined = ProbeClient(client, limits or ProbeLimits())
-    for group in sorted([*_SPECIAL, *((probe,) for probe in probes.QUESTIONS)], key=_order):
+    groups = [*_SPECIAL, *((probe,) for probe in probes.QUESTIONS)]
+    for group in sorted(groups, key=lambda group: list(Probe).index(group[0])):
         on_probe(group[0])
         started = time.monotonic()
         findings = await _findings_of(group, examined)
@@ -79,10 +80,6 @@ async def examine(
         recommendation=_recommend(examined, client.model_info),
         usage=examined.usage,
     )
-
-
-def _order(group: tuple[Probe, ...]) -> int:
-    return list(Probe).index(group[0])
 
 
 async def _findings_of(group: tuple[Probe, ...], examined: ProbeClient) -> tuple[ProbeFinding, ...]:

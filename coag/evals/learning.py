@@ -11,13 +11,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from statistics import fmean
 
+from coag._util.text import counted
+
 from .charts import Chart, ChartText, Series, episode_chart
 from .statistics import PairedComparison, compare, with_holm
 from .summary import Pair, Panel
 from .tables import Cell, ReportBlock, ReportTable, Tone, columns_of, number_cell
 from .wording import (
     NONE,
-    counted,
     listed,
     number,
     number_span,

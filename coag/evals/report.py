@@ -21,7 +21,7 @@ from typing import Any, cast
 from urllib.parse import quote
 
 from coag._util.files import replace_file
-from coag._util.text import escaped_json
+from coag._util.text import counted, escaped_json
 from coag.errors import ConfigurationError
 from coag.tracing import list_runs
 
@@ -40,7 +40,7 @@ from .tables import (
     panel_blocks,
 )
 from .trials import NO_MODEL, Assessment, Trial
-from .wording import NONE, counted, listed, shown
+from .wording import NONE, listed, shown
 
 FORMAT = "coag-evals-report/1"
 """The name of the JSON's format; the number rises when a field changes its meaning."""

@@ -9,6 +9,8 @@ from functools import cached_property
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any
 
+from coag._util.text import counted
+
 from .measures import TRACE_MEASURES, Measure
 from .statistics import (
     FEWEST_PAIRS,
@@ -23,7 +25,6 @@ from .statistics import (
 )
 from .trials import NO_MODEL, Assessment, Trial
 from .wording import (
-    counted,
     listed,
     number,
     p_words,

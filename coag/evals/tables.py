@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from coag._util.text import counted
+
 from .charts import (
     BAD,
     GOOD,
@@ -28,7 +30,6 @@ from .wording import (
     NONE,
     comparison_words,
     contribution_words,
-    counted,
     listed,
     number,
     number_span,
@@ -150,10 +151,6 @@ def number_cell(value: float | None, show: Callable[[float | None], str] = numbe
 
 def _effect(value: float | None) -> str:
     return NONE if value is None else f"{value:+.2f}".replace("-", "\N{MINUS SIGN}")
-
-
-def _share_cell(share: float | None) -> Cell:
-    return Cell(percent(share), heat=_heat(share), value=share)
 
 
 def _tone(result: PairedComparison) -> Tone:
@@ -489,7 +486,8 @@ class CostTables(_PanelBlocks):
         for name in panel.contenders if panel.ks else ():
             reliabilities = [panel.reliability(name, k) for k in panel.ks]
             cells[name] = [number_cell(one[0] if one else None, percent) for one in reliabilities]
-            cells[name] += [_share_cell(one[1] if one else None) for one in reliabilities]
+            shares = [one[1] if one else None for one in reliabilities]
+            cells[name] += [Cell(percent(one), heat=_heat(one), value=one) for one in shares]
             cells[name].append(number_cell(len(panel.scenarios)))
         titles = [f"at least 1 of {k} (pass@{k})" for k in panel.ks]
         titles += [f"all of {k} (worst of {k})" for k in panel.ks]

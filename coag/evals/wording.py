@@ -94,11 +94,6 @@ def p_words(comparison: PairedComparison) -> str:
     return f"adjusted p {sign}{digits.removeprefix('<')}"
 
 
-def counted(count: int, noun: str) -> str:
-    """A number and what it counts: 1 pair, 1,200 pairs."""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
-
-
 def listed(names: Sequence[str]) -> str:
     """Names in a sentence: a, b and c."""
     if len(names) < 2:

@@ -102,16 +102,12 @@ def _add_times(picture: SvgPicture, times: _Times) -> None:
     for moment, x in times.places.items():
         if x >= free:
             free = x + _LABEL
-            text = _elapsed((moment - began).total_seconds())
+            seconds = (moment - began).total_seconds()
+            unit, size = next((one for one in _UNITS if seconds >= one[1]), ("s", 1.0))
             look = {"text_anchor": "end"} if x > _WIDTH - _LABEL else {}
-            picture.text((x, 38), text, Ink.QUIET, **look)
+            picture.text((x, 38), f"{seconds / size:.3g} {unit}", Ink.QUIET, **look)
             look = {"stroke_opacity": 0.2, "stroke_width": 1}
             picture.line(((x, _HEAD - 6), (x, picture.size[1])), Ink.GRID, **look)
-
-
-def _elapsed(seconds: float) -> str:
-    unit, size = next((one for one in _UNITS if seconds >= one[1]), ("s", 1.0))
-    return f"{seconds / size:.3g} {unit}"
 
 
 def _add_events(

@@ -19,7 +19,7 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from coag._util.secrets import REDACTED
-from coag._util.text import comparable, ellipsis
+from coag._util.text import comparable, ellipsis, in_a_line
 from coag.context import CountedAction, counted_for, counted_value
 from coag.cycle import IDEMPOTENCY_KEY, RESPOND, JudgedBy, only_trusted
 from coag.errors import ConfigurationError
@@ -48,10 +48,6 @@ _BELONGS = {
 
 def _one_or_more(value: object) -> object:
     return [value] if isinstance(value, str) else value
-
-
-def _in_one_line(text: str) -> str:
-    return " ".join(text.split())
 
 
 def _tool_name(name: str) -> str:
@@ -84,7 +80,7 @@ def _condition(text: str) -> str:
         raise PydanticCustomError("condition", "{problem}", told) from error
 
 
-_Text = Annotated[str, AfterValidator(_in_one_line), StringConstraints(max_length=300)]
+_Text = Annotated[str, AfterValidator(in_a_line), StringConstraints(max_length=300)]
 _Name = Annotated[str, StringConstraints(min_length=1, max_length=100, strip_whitespace=True)]
 _Tool = Annotated[_Name, AfterValidator(_tool_name)]
 _Tools = Annotated[tuple[_Tool, ...], BeforeValidator(_one_or_more)]
@@ -102,7 +98,7 @@ class PolicyRule(Value):
 
     model_config = ConfigDict(populate_by_name=True)
 
-    name: Annotated[_Name, AfterValidator(_in_one_line)]
+    name: Annotated[_Name, AfterValidator(in_a_line)]
     """How logs call it."""
     tools: Annotated[_Tools, Field(min_length=1)]
     """Names, or patterns with * and ?; no pattern means `respond`."""
@@ -247,7 +243,7 @@ class PolicyRule(Value):
     @property
     def actions(self) -> Sequence[str]:
         """The tools that it names, patterns left out."""
-        return tuple(name for name in self.tools if not _is_pattern(name))
+        return tuple(name for name in self.tools if "*" not in name and "?" not in name)
 
     @property
     def arguments(self) -> set[str]:
@@ -419,10 +415,6 @@ def taken_by(schemas: Collection[Mapping[str, Any]]) -> set[str] | None:
     if any(one.get("additionalProperties", False) is not False for one in schemas):
         return None
     return {IDEMPOTENCY_KEY}.union(*(one.get("properties", {}) for one in schemas))
-
-
-def _is_pattern(name: str) -> bool:
-    return "*" in name or "?" in name
 
 
 # ---- Whether a call would be one too many, by what working memory holds of those before ----

@@ -13,6 +13,7 @@ from coag._util.html_cards import HtmlTable, html_card
 from coag._util.json_diff import differences as json_differences
 from coag._util.json_diff import same_value
 from coag._util.secrets import REDACTED
+from coag._util.text import ellipsis
 from coag.schema import PerceptKind, TraceRecord, Value
 from coag.tracing import cycle_of
 
@@ -263,8 +264,7 @@ class FindingLog:
 
 def shown(value: object) -> str:
     """A value as a sentence names it, cut."""
-    text = repr(value.value if isinstance(value, Enum) else value)
-    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
+    return ellipsis(repr(value.value if isinstance(value, Enum) else value), _SHOWN)
 
 
 def same(left: object, right: object) -> bool:

@@ -10,6 +10,7 @@ from typing import Any, cast
 from pydantic import ValidationError
 
 from coag.context import CoagContext, CognitiveState, WorkingMemory
+from coag.models import usage_of
 from coag.schema import (
     PHASES,
     RESUMED,
@@ -442,7 +443,7 @@ class CallRules(Checker):
         self._lost = None if record.phase is Phase.RETRIEVAL else self._lost
         if self._state.certain is None:
             return
-        used, of_cycle = _sum(calls), f"{record.phase} of cycle {record.cycle}"
+        used, of_cycle = usage_of(calls), f"{record.phase} of cycle {record.cycle}"
         again = 0 if record.usage == used else self._asked_again(record, calls)
         if again:
             yield remark(
@@ -472,16 +473,12 @@ class CallRules(Checker):
         for number, call in enumerate(calls[1:], start=1):
             if self._tells_of_resuming:
                 break
-            if call.attempt == 1 and _sum(calls[number:]) == record.usage:
+            if call.attempt == 1 and usage_of(calls[number:]) == record.usage:
                 return number
         return 0
 
 
 _CALL = re.compile(r"call-(\d{6,12})")
-
-
-def _sum(calls: list[ModelCall]) -> TokenUsage:
-    return sum((call.usage for call in calls), TokenUsage())
 
 
 def _words(usage: TokenUsage) -> str:

@@ -109,10 +109,11 @@ class SpanTree:
         client: bool = False,
     ) -> OpenSpan:
         """Begins a span within another, or within a context; attributes of None are left out."""
-        within = parent if isinstance(parent, Context) else _context_of(parent.span)
+        if isinstance(parent, OpenSpan):
+            parent = set_span_in_context(parent.span, Context())
         kind = SpanKind.CLIENT if client else SpanKind.INTERNAL
         span = self.tracer.start_span(
-            label, context=within, kind=kind, attributes=present(attributes), start_time=start
+            label, context=parent, kind=kind, attributes=present(attributes), start_time=start
         )
         return OpenSpan(span, start)
 
@@ -229,10 +230,6 @@ class SpanTree:
     def of_agent(self, attributes: Attributes) -> Attributes:
         """The attributes of a metric of ours, with whose it is."""
         return {names.AGENT_NAME: name(self.subject.agent), **attributes}
-
-
-def _context_of(span: Span) -> Context:
-    return set_span_in_context(span, Context())
 
 
 def mark_failed(span: Span, error_type: str) -> None:

@@ -172,7 +172,8 @@ def seal_problems(run: Path, key: str | Path | None) -> Iterator[str]:
     from_environment = os.environ.get(PUBLIC)
     if key is None and not from_environment:
         return
-    public = _public_key(str(key) if key is not None else str(from_environment))
+    given = str(from_environment if key is None else key)
+    public = cast("Ed25519PublicKey", _loaded("Public", given, repr(given[:200])))
     path = run / _SEAL
     fields = info_fields(path)
     if fields is None:
@@ -220,10 +221,6 @@ def _private_key() -> Ed25519PrivateKey:
             "(`coag seal --new-key FILE` makes it)."
         )
     return cast("Ed25519PrivateKey", _loaded("Private", from_text, PRIVATE))
-
-
-def _public_key(given: str) -> Ed25519PublicKey:
-    return cast("Ed25519PublicKey", _loaded("Public", given, repr(given[:200])))
 
 
 def _loaded(half: Literal["Private", "Public"], given: str, name: str) -> object:

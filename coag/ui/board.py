@@ -8,6 +8,7 @@ from pathlib import Path
 
 from rich.text import Text
 
+from coag._util.text import counted
 from coag.schema import Clock, SystemClock, one_line
 from coag.tracing import CandidateSummary, RunFolder
 
@@ -37,10 +38,6 @@ def amount(number: int) -> str:
 def money(cost: float) -> str:
     """A cost; `-` for none, as where no price is known."""
     return "-" if cost <= 0 else f"{cost:.4f}" if cost < 1 else f"{cost:,.2f}"
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 # ---- The columns of the table ----
@@ -327,7 +324,7 @@ def _used(status: RunStatus) -> str:
     return (
         f"{usage.prompt_tokens:,} prompt tokens ({usage.cached_tokens:,} cached), "
         f"{usage.completion_tokens:,} completion tokens, "
-        f"{_count(status.calls, 'model call')}{cost}"
+        f"{counted(status.calls, 'model call')}{cost}"
     )
 
 
@@ -362,7 +359,7 @@ def snapshot(board: Board, place: Path, *, width: int) -> Iterator[str]:
 def summary(views: list[RunView], older: int) -> str:
     """How many runs there are, and how many of them are open."""
     over = sum(view.over for view in views)
-    text = f"{_count(len(views), 'run')}, {len(views) - over} open"
+    text = f"{counted(len(views), 'run')}, {len(views) - over} open"
     return f"{text}, {older:,} older ones not shown" if older else text
 
 

@@ -210,8 +210,13 @@ def stats(
             health = run(_examined(place))
     begun = run(unfinished_reembedding(place.store))
     if as_json:
-        begun_json = None if begun is None else _unfinished(begun)
-        own = {"healthy": health.healthy, "verdict": health.verdict, "reembedding": begun_json}
+        reembedding = begun and {
+            "embedder": begun.embedder,
+            "done": begun.done,
+            "records": begun.records,
+            "notice": _notice(begun),
+        }
+        own = {"healthy": health.healthy, "verdict": health.verdict, "reembedding": reembedding}
         write_json({**health.model_dump(mode="json"), **own})
     else:
         _print(health)
@@ -224,11 +229,6 @@ async def _examined(place: MemoryPlace) -> MemoryHealth:
     async with opened(place) as store:
         with dynamics_of(place) as file:
             return await examine_memory(store, archive=file and MemoryArchive(file))
-
-
-def _unfinished(begun: ReembedPlan) -> dict[str, object]:
-    figures = {"embedder": begun.embedder, "done": begun.done, "records": begun.records}
-    return {**figures, "notice": _notice(begun)}
 
 
 def _notice(begun: ReembedPlan) -> str:

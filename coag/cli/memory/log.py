@@ -93,7 +93,9 @@ def changes_of(place: MemoryPlace, name: str) -> list[LoggedChange]:
             done = LoggedChange.model_validate_json(line)
         except ValidationError:
             continue
-        if any(one.startswith(name) for one in (*done.records, *_touched(done))):
+        # A revocation also touches records that stayed: they hold again, or are trusted less.
+        touched = (*done.records, *_ids(done, "restored"), *lowered_by(done))
+        if any(one.startswith(name) for one in touched):
             changes.append(done)
     return changes
 
@@ -101,11 +103,6 @@ def changes_of(place: MemoryPlace, name: str) -> list[LoggedChange]:
 def lowered_by(done: LoggedChange) -> list[str]:
     """Ids of the records that a revocation left without the word of one of their sources."""
     return _ids(done, "lowered")
-
-
-def _touched(done: LoggedChange) -> list[str]:
-    """Ids of the records that stayed and that a revocation made hold again or trusted less."""
-    return [*_ids(done, "restored"), *lowered_by(done)]
 
 
 def _ids(done: LoggedChange, detail: str) -> list[str]:
