@@ -30,7 +30,7 @@ from case_study.drawing import (
 )
 from case_study.robot import WAYS, VacuumState
 from coag._util.json_diff import merge_patch
-from coag._util.text import ellipsis, well_formed
+from coag._util.text import counted, ellipsis, well_formed
 from coag.errors import ConfigurationError, TraceError
 from coag.schema import (
     PHASES,
@@ -331,7 +331,7 @@ class _FrameReader:
             case ProposalOutcome():
                 offered, count = record.candidates[:_MOST_OPTIONS], len(record.candidates)
                 self._options = {one.id: _proposed(one) for one in offered}
-                caption = f"{count} candidate{'' if count == 1 else 's'}, nothing done yet."
+                caption = f"{counted(count, 'candidate')}, nothing done yet."
                 self._show(record.cycle, "proposal", caption if count else "No candidate.")
             case EvaluationOutcome():
                 self._evaluate(record)

@@ -226,7 +226,8 @@ class _Play:
         client = self._client(workbench, env)
         schemas = await workbench.list_tools()
         rules = self.rules(schemas)
-        setup = Setup(client, workbench, _system_message(), rules, impasses=self.impasses)
+        system = str(_dojo("agent_pipeline.agent_pipeline").load_system_message(None))
+        setup = Setup(client, workbench, system, rules, impasses=self.impasses)
         player = player_of(self.arm, setup)
         try:
             return await player.say(query)
@@ -312,10 +313,6 @@ def _runner(runtime: Any, env: Any) -> Callable[[str, Mapping[str, Any]], Any]:
 def _as_json(value: Any) -> str:
     """How tools' values are written; AgentDojo writes YAML unless told otherwise."""
     return json.dumps(value, default=str, ensure_ascii=False)
-
-
-def _system_message() -> str:
-    return str(_dojo("agent_pipeline.agent_pipeline").load_system_message(None))
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,12 +47,6 @@ _SYSTEM = (
 # ---- The package's data ----
 
 
-def _needed() -> None:
-    how = "Make the environment of the benchmarks: `make bench-env`."
-    needs("bfcl-eval", "bfcl_eval", how)
-    os.environ.setdefault("BFCL_PROJECT_ROOT", os.devnull)
-
-
 @cache
 def _lines(name: str) -> tuple[dict[str, Any], ...]:
     text = (files("bfcl_eval") / "data" / name).read_text(encoding="utf-8")
@@ -230,7 +224,9 @@ class Bfcl:
     rule_sets: Sequence[str] = ("checks", "named")
 
     def __init__(self, options: Mapping[str, str]) -> None:
-        _needed()
+        how = "Make the environment of the benchmarks: `make bench-env`."
+        needs("bfcl-eval", "bfcl_eval", how)
+        os.environ.setdefault("BFCL_PROJECT_ROOT", os.devnull)
         self._rules = rules_among(self.name, options, self.rule_sets)
         self.settings: Mapping[str, str] = {"version": version("bfcl-eval"), "rules": self._rules}
 

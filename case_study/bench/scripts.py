@@ -154,7 +154,11 @@ class Policy:
     def next_step(self, made: bool) -> Step | str:
         """The next step, or the answer; told whether the last step was made."""
         if self._answers:
-            self._after_refused_answer()
+            # An agent whose answer is an action was told why it may not be given.
+            self.refused += 1
+            if self._temper == "heeds" and not self._amended:
+                self._answers, self._amended = 0, True
+                self._waiting.extend(map(Planned, (*self._plan.skipped, *self._plan.last)))
         elif self._current is not None and not made:
             self.refused += 1
             self._after_refusal(self._current)
@@ -174,13 +178,6 @@ class Policy:
             waiting = list(self._waiting)
             remedy = map(Planned, refused.remedy)
             self._waiting = deque([*waiting[: refused.after], *remedy, *waiting[refused.after :]])
-
-    def _after_refused_answer(self) -> None:
-        """An agent whose answer is an action was told why it may not be given."""
-        self.refused += 1
-        if self._temper == "heeds" and not self._amended:
-            self._answers, self._amended = 0, True
-            self._waiting.extend(map(Planned, (*self._plan.skipped, *self._plan.last)))
 
 
 def following_policy(

@@ -84,14 +84,11 @@ def _object(text: str) -> dict[str, str] | None:
         parsed, _ = json.JSONDecoder().raw_decode(text.lstrip())
     except (ValueError, RecursionError):
         return None
-    return _fields(cast("dict[str, Any]", parsed)) if isinstance(parsed, dict) else None
-
-
-def _fields(parsed: dict[str, Any]) -> dict[str, str]:
-    """The fields, those of objects within by their own; no deeper than that."""
+    if not isinstance(parsed, dict):
+        return None
     found: dict[str, str] = {}
-    for name, value in parsed.items():
-        if isinstance(value, dict):
+    for name, value in cast("dict[str, Any]", parsed).items():
+        if isinstance(value, dict):  # its fields, and no deeper than that
             within = cast("dict[str, Any]", value)
             found |= {f"{name}.{key}": as_json(one) for key, one in within.items()}
         else:

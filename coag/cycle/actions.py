@@ -296,17 +296,14 @@ def _fill(value: Any, schema: Any, root: Mapping[str, Any], level: int = 0) -> N
             properties = part.get("properties")
             known = cast("dict[str, Any]", properties) if isinstance(properties, dict) else {}
             for name in [one for one in known if one not in held]:  # in the order of the schema
-                default = _default(known[name], root)
+                parts_of_it = _parts(None, known[name], root)
+                default = next((one["default"] for one in parts_of_it if "default" in one), None)
                 if default is not None:
                     held[name] = deepcopy(default)
             other = part.get("additionalProperties")
             inside += [(held[name], known.get(name, other)) for name in held]
     for item, own in inside:
         _fill(item, own, root, level + 1)
-
-
-def _default(schema: Any, root: Mapping[str, Any]) -> Any:
-    return next((part["default"] for part in _parts(None, schema, root) if "default" in part), None)
 
 
 def _parts(

@@ -180,10 +180,13 @@ class CompiledProcedures:
         if isinstance(event, ReasoningOutcome):
             self._begin(event)
         elif isinstance(event, EvaluationOutcome):
-            self._foresee(event)
+            predictions = {one.candidate_id: one.projection or {} for one in event.evaluations}
+            self._change(predictions=predictions)
         elif isinstance(event, SelectionOutcome):
             if event.impasse and self._kept.reflex and self._kept.predictions:
-                self._failed_reflex()
+                known = self.find(self._kept.situation)
+                if known is not None:  # what the procedure proposed was forbidden
+                    self._count_use(known, success=False)
         elif isinstance(event, ExecutionOutcome):
             self._take_execution(event)
 
@@ -214,17 +217,6 @@ class CompiledProcedures:
             predicted=None,
             attempt=None,
         )
-
-    def _foresee(self, outcome: EvaluationOutcome) -> None:
-        self._change(
-            predictions={one.candidate_id: one.projection or {} for one in outcome.evaluations}
-        )
-
-    def _failed_reflex(self) -> None:
-        """What the procedure proposed was forbidden."""
-        known = self.find(self._kept.situation)
-        if known is not None:
-            self._count_use(known, success=False)
 
     def _take_execution(self, outcome: ExecutionOutcome) -> None:
         kept = self._kept

@@ -147,6 +147,8 @@ async def look_ahead(context: AnyContext, deps: Deps) -> Outlook:
             raw_arguments=procedure.raw_arguments,
             reason="a compiled procedure",
         )
+    # What the last action was to change by its projection, where it changed nothing.
+    predicted = deps.compiled.unfulfilled(situation) if deps.compiled else None
     evidence = DepthEvidence(
         situation=situation,
         only_call="" if only is None else _shown(only),
@@ -154,7 +156,7 @@ async def look_ahead(context: AnyContext, deps: Deps) -> Outlook:
         foreseen=foreseen,
         news=_news(context, deps) if foreseen else (),
         impasse=any(one.kind is PerceptKind.IMPASSE for one in context.working_memory.percepts),
-        disagreed=_disagreed(situation, context, deps),
+        disagreed=() if predicted is None else context.differs_from(predicted),
         stakes=tuple(_stakes(allowed, specs, deps))[:MOST_STAKES],
     )
     return Outlook(evidence, only or compiled or best)
@@ -181,12 +183,6 @@ def _news(context: AnyContext, deps: Deps) -> tuple[str, ...]:
         "there are rules in words that were learned": not deps.procedures.as_given,
     }
     return tuple(reason for reason, holds in reasons.items() if holds)
-
-
-def _disagreed(situation: str, context: AnyContext, deps: Deps) -> tuple[str, ...]:
-    """Fields that the last action was to change by its projection, where it changed nothing."""
-    predicted = None if deps.compiled is None else deps.compiled.unfulfilled(situation)
-    return () if predicted is None else context.differs_from(predicted)
 
 
 def situation_of(context: AnyContext, deps: Deps) -> str:

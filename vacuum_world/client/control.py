@@ -4,20 +4,12 @@ from __future__ import annotations
 
 from typing import Self
 
-from pydantic import BaseModel, ConfigDict, RootModel
+from pydantic import BaseModel, ConfigDict
 
 from vacuum_world.showing import Pace, PaceChange
 from vacuum_world.world import Intervention, WorldEvent, WorldState
 
 from .http import WorldHttp
-
-
-class _Count(BaseModel):
-    count: int
-
-
-class _Wish(RootModel[Intervention]):
-    pass
 
 
 class Happening(BaseModel):
@@ -51,11 +43,11 @@ class WorldControl:
 
     async def tick(self, count: int = 1) -> Happening:
         """Let ticks pass."""
-        return await self._http.post("/api/world/tick", Happening, _Count(count=count))
+        return await self._http.post("/api/world/tick", Happening, {"count": count})
 
     async def intervene(self, intervention: Intervention) -> Happening:
         """Apply an intervention."""
-        return await self._http.post("/api/world/interventions", Happening, _Wish(intervention))
+        return await self._http.post("/api/world/interventions", Happening, intervention)
 
     async def snapshot(self) -> WorldState:
         """The whole world, to be restored later."""
@@ -82,7 +74,7 @@ class WorldControl:
 
     async def step(self, count: int = 1) -> Pace:
         """While paused, let so many actions through; by the clock, as many ticks pass too."""
-        return await self._http.post("/api/pace/step", Pace, _Count(count=count))
+        return await self._http.post("/api/pace/step", Pace, {"count": count})
 
     async def close(self) -> None:
         """Give the connections back."""

@@ -7,6 +7,7 @@ from typing import Any, Self, TypeVar, cast
 
 import httpx
 from pydantic import BaseModel, ValidationError
+from pydantic_core import to_json
 
 from vacuum_world.errors import (
     OutcomeUnknownError,
@@ -15,6 +16,8 @@ from vacuum_world.errors import (
     WorldUnreachableError,
 )
 
+Body = BaseModel | Mapping[str, object]
+"""What is sent, as JSON."""
 ModelT = TypeVar("ModelT", bound=BaseModel)
 
 _NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
@@ -50,13 +53,13 @@ class WorldHttp:
         self,
         path: str,
         gives: type[ModelT],
-        body: BaseModel | None = None,
+        body: Body | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> ModelT:
         """Have something done."""
         return self._read(await self._send("POST", path, body, headers), gives)
 
-    async def put(self, path: str, body: BaseModel) -> httpx.Response:
+    async def put(self, path: str, body: Body) -> httpx.Response:
         """Have something put in place; the answer as it came."""
         return await self._send("PUT", path, body)
 
@@ -68,11 +71,11 @@ class WorldHttp:
         self,
         method: str,
         path: str,
-        body: BaseModel | None = None,
+        body: Body | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> httpx.Response:
         call = f"{method} {path}"
-        content = body.model_dump_json() if body else None
+        content = to_json(body) if body else None
         sent = {**(headers or {}), **({"Content-Type": "application/json"} if body else {})}
         try:
             response = await self._client.request(method, path, content=content, headers=sent)

@@ -21,22 +21,10 @@ from vacuum_world.world import (
     Reading,
 )
 
-from .http import WorldHttp
+from .http import Body, WorldHttp
 
 _PAUSE = 0.2
 """Seconds between two questions of a client that is too impatient to wait in one."""
-
-
-class _Name(BaseModel):
-    name: str
-
-
-class _Direction(BaseModel):
-    direction: Direction
-
-
-class _Gadget(BaseModel):
-    gadget: str
 
 
 class _Manuals(BaseModel):
@@ -96,8 +84,7 @@ class WorldClient:
 
     async def move(self, direction: Direction, action_id: str | None = None) -> ActionResult:
         """Move one cell."""
-        body = _Direction(direction=direction)
-        return await self._patiently("/api/agent/move", body, action_id)
+        return await self._patiently("/api/agent/move", {"direction": direction}, action_id)
 
     async def clean(self, action_id: str | None = None) -> ActionResult:
         """Clean the robot's cell."""
@@ -105,7 +92,7 @@ class WorldClient:
 
     async def use(self, gadget: str, action_id: str | None = None) -> ActionResult:
         """Use a gadget, whatever it does."""
-        return await self._patiently("/api/agent/use", _Gadget(gadget=gadget), action_id)
+        return await self._patiently("/api/agent/use", {"gadget": gadget}, action_id)
 
     async def gadgets(self) -> tuple[Manual, ...]:
         """What the world says of the gadgets that there are; it need not be true."""
@@ -118,11 +105,11 @@ class WorldClient:
         """
         await self._http.put(f"/api/agents/{self.robot_id}/report", report)
 
-    async def _patiently(
-        self, path: str, body: BaseModel | None, action_id: str | None
-    ) -> ActionResult:
+    async def _patiently(self, path: str, body: Body | None, action_id: str | None) -> ActionResult:
         """Asks again for as long as the world is paused: then nothing was done."""
-        headers = _named(action_id) | {"Prefer": f"wait={self._wait}"}
+        headers = {"Prefer": f"wait={self._wait}"}
+        if action_id is not None:
+            headers["X-Action-Id"] = action_id
         while True:
             try:
                 return await self._http.post(path, ActionResult, body, headers)
@@ -179,8 +166,4 @@ async def join_world(
         OutcomeUnknownError: The robot may have joined, but no usable answer came back.
     """
     async with WorldHttp(url, control_token, timeout) as http:
-        return await http.post("/api/agents", Membership, _Name(name=name))
-
-
-def _named(action_id: str | None) -> dict[str, str]:
-    return {"X-Action-Id": action_id} if action_id is not None else {}
+        return await http.post("/api/agents", Membership, {"name": name})

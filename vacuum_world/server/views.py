@@ -126,15 +126,11 @@ def view_of(state: WorldState, *, secrets: bool) -> WorldView:
         dynamics=state.dynamics if secrets else None,
         triggers=state.triggers if secrets else None,
         signs=state.signs,
-        faults=_not_over(state) if secrets else None,
+        faults=tuple(one for one in state.faults if one.until > state.tick) if secrets else None,
         gadgets=state.gadgets if secrets else None,
         under_way=state.under_way if secrets else None,
         trails=tuple(_trail(robot, state.log[-_LOOKED_THROUGH:]) for robot in state.robots),
     )
-
-
-def _not_over(state: WorldState) -> tuple[SensorFault, ...]:
-    return tuple(fault for fault in state.faults if fault.until > state.tick)
 
 
 def _trail(robot: Robot, log: tuple[LoggedAction, ...]) -> Trail:

@@ -136,7 +136,11 @@ def _obstacles_move(state: WorldState) -> tuple[WorldState, tuple[WorldEvent, ..
         moved = Obstacle(cell=cell, visible=obstacle.visible)
         obstacles = (*state.obstacles[:index], moved, *state.obstacles[index + 1 :])
         state = state.model_copy(update={"obstacles": obstacles})
-        events.append(_moved_event(state, obstacle, moved))
+        text = f"an obstacle moved from {obstacle.cell} to {cell}"
+        secret = not obstacle.visible
+        events.append(
+            WorldEvent(kind="obstacle_moved", tick=state.tick, cell=cell, text=text, secret=secret)
+        )
     streams = state.streams.model_copy(update={"obstacles": stream})
     return state.model_copy(update={"streams": streams}), tuple(events)
 
@@ -145,16 +149,6 @@ def _free_cell(state: WorldState, stream: Stream) -> tuple[Cell | None, Stream]:
     taken = obstacle_cells(state) | robot_cells(state) | {state.charger}
     free = [cell for cell in cells_of(state.grid) if cell not in taken]
     return pick(stream, free) if free else (None, stream)
-
-
-def _moved_event(state: WorldState, before: Obstacle, after: Obstacle) -> WorldEvent:
-    return WorldEvent(
-        kind="obstacle_moved",
-        tick=state.tick,
-        cell=after.cell,
-        text=f"an obstacle moved from {before.cell} to {after.cell}",
-        secret=not after.visible,
-    )
 
 
 def _dirt_returns(state: WorldState) -> tuple[WorldState, tuple[WorldEvent, ...]]:

@@ -64,8 +64,10 @@ def strength(
 
     Example: coag memory strength 1f0c22aa -m ~/robbie
     """
-    if folder is not None and name is None and not _is_place(folder):
-        folder, name = None, folder  # only the record is given here
+    if folder is not None and name is None:
+        is_place = "://" in folder or Path(folder).expanduser().exists()
+        if not is_place:
+            folder, name = None, folder  # only the record is given here
     place = place_of(folder or memory, embedder)
     now = seconds(SystemClock().now())
     with file_of(place) as file:
@@ -86,10 +88,6 @@ def strength(
             for one in kept:
                 for text in [_row(one)] if name is None else _whole(one, archive):
                     typer.echo(f"  {text}")
-
-
-def _is_place(given: str) -> bool:
-    return "://" in given or Path(given).expanduser().exists()
 
 
 def _weakest(
