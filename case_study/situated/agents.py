@@ -17,7 +17,6 @@ from typing import Any, Literal
 from autogen_agentchat.agents import AssistantAgent
 from autogen_agentchat.base import TaskResult
 from autogen_agentchat.messages import ToolCallRequestEvent
-from autogen_core import FunctionCall
 from autogen_core.models import ChatCompletionClient, CreateResult, RequestUsage
 
 from coag.agent import SituatedAgent
@@ -144,11 +143,10 @@ def _repeated_looks(result: TaskResult) -> int:
         if isinstance(event, ToolCallRequestEvent)
         for call in event.content
     ]
-    return sum(_same_look(one, other) for one, other in pairwise(calls))
-
-
-def _same_look(one: FunctionCall, other: FunctionCall) -> bool:
-    return one.name in _LOOKS and (one.name, one.arguments) == (other.name, other.arguments)
+    return sum(
+        one.name in _LOOKS and (one.name, one.arguments) == (other.name, other.arguments)
+        for one, other in pairwise(calls)
+    )
 
 
 def _params(address: str) -> StreamableHttpServerParams:

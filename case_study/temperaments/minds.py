@@ -128,17 +128,6 @@ def steps_to(start: Cell, goal: Cell, grid: Cell, blocked: frozenset[Cell]) -> i
     return ways(goal, grid, blocked - {start, goal}).get(start)
 
 
-def first_steps(
-    start: Cell, goal: Cell, grid: Cell, blocked: frozenset[Cell]
-) -> tuple[Direction, ...]:
-    """The first steps of the shortest ways; none where there is no way, or nothing to walk."""
-    away = ways(goal, grid, blocked - {start, goal})
-    left = away.get(start)
-    if not left:
-        return ()
-    return tuple(way for way in DIRECTIONS if away.get(neighbour(start, way)) == left - 1)
-
-
 @lru_cache(maxsize=_KEPT)
 def best_round(
     here: Cell, work: frozenset[Cell], home: Cell, grid: Cell, blocked: frozenset[Cell]
@@ -299,5 +288,10 @@ def _can_clean(goal: Cell, facts: Facts, reading: Reading) -> bool:
 
 
 def _steps(goal: Cell, facts: Facts, reading: Reading, reason: str) -> list[Intention]:
-    found = first_steps(reading.position, goal, reading.grid, facts.obstacles)
-    return [move(direction, reason) for direction in found]
+    """The first steps of the shortest ways; none where there is no way, or nothing to walk."""
+    here = reading.position
+    away = ways(goal, reading.grid, facts.obstacles - {here, goal})
+    left = away.get(here)
+    if not left:
+        return []
+    return [move(way, reason) for way in DIRECTIONS if away.get(neighbour(here, way)) == left - 1]

@@ -165,10 +165,14 @@ class RunLines:
             case Percept():
                 refusal = self._plain and record.kind is PerceptKind.IMPASSE
                 yield _percept(record, self._once(record.content), refusal=refusal)
-            case Intent() | Receipt():
-                yield _effect(record)
-                if isinstance(record, Receipt):
-                    self._result = record.content
+            case Intent():
+                text = f"{record.id} {record.action} {as_json(record.arguments)}"
+                yield _line("intent", text, DIM)
+            case Receipt():
+                self._result = record.content
+                style = DIM if record.status is ReceiptStatus.DONE else _BAD
+                text = f"{record.intent_id} {record.status}: {record.content}"
+                yield _line("receipt", text, style)
             case Note():
                 yield _line("note", f"{record.about}: {record.text}", "yellow")
             case Written():
@@ -304,13 +308,6 @@ def _percept(percept: Percept, content: str, *, refusal: bool) -> Text:
     what = "refusal" if refusal else f"{failed}{percept.kind} from {percept.source}"
     text = f"{what} ({percept.trust}): {content}"
     return _line("percept", text, _BAD if percept.is_error else "magenta")
-
-
-def _effect(record: Intent | Receipt) -> Text:
-    if isinstance(record, Intent):
-        return _line("intent", f"{record.id} {record.action} {as_json(record.arguments)}", DIM)
-    style = DIM if record.status is ReceiptStatus.DONE else _BAD
-    return _line("receipt", f"{record.intent_id} {record.status}: {record.content}", style)
 
 
 def _call(candidate: Candidate) -> str:

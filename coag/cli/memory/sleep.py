@@ -118,8 +118,9 @@ def _show(report: SleepReport, *, as_json: bool) -> None:
     if as_json:
         write_json(report.model_dump_json())
         return
-    for text in (f"{line(report.owner)}:", *(f"  {one}" for one in report.lines())):
-        typer.echo(line(text, 600) if text[0] != " " else f"  {line(text[2:], 600)}")
+    typer.echo(f"{line(report.owner)}:")
+    for text in report.lines():
+        typer.echo(f"  {line(text, 600)}")
 
 
 async def _slept(
