@@ -277,9 +277,8 @@ class AgentArguments:
             _check_module(module)
         for name, value in ({} if self.recipe is None else self.recipe.arguments).items():
             text = json.dumps({name: value}, default=str)
-            if (
-                Redactor.from_environment().clean(text) != text
-            ):  # the factory would get `[redacted]`
+            # The factory would get `[redacted]`.
+            if Redactor.from_environment().clean(text) != text:
                 raise ConfigurationError(
                     f"recipe: the argument {name!r} holds what looks like a secret, which no run "
                     "keeps. Let the factory take it from the environment."

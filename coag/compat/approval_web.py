@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from concurrent.futures import Future
 from html import escape
 from itertools import count
-from types import TracebackType
 from typing import Self
 from urllib.parse import parse_qs
 
@@ -229,12 +228,7 @@ class WebApprover:
     def __enter__(self) -> Self:
         return self.start()
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.stop()
 
     async def __call__(self, request: ApprovalRequest) -> ApprovalAnswer:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from importlib.metadata import version
-from types import TracebackType
 from typing import Self
 
 from opentelemetry.metrics import MeterProvider
@@ -93,12 +92,7 @@ class SpanSink:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def _add(self, record: TraceRecord) -> None:

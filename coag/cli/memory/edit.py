@@ -374,12 +374,13 @@ def _as_stored(name: str, versions: list[dict[str, str]]) -> Procedure:
     """
     seeds = [version["text"] for version in versions if version["author"] == "seed"]
     text = seeds[-1] if seeds else versions[0]["text"]
-    ours = seed_procedures().get(name)
-    used = (one for one in (ours.placeholders if ours is not None else ()))
-    placeholders = (
-        one for one in used if all(f"{{{one}}}" in t for t in (text, versions[-1]["text"]))
+    ours, texts = seed_procedures().get(name), (text, versions[-1]["text"])
+    placeholders = tuple(
+        one
+        for one in (ours.placeholders if ours is not None else ())
+        if all(f"{{{one}}}" in each for each in texts)
     )
-    return Procedure(name=name, text=text, placeholders=tuple(placeholders))
+    return Procedure(name=name, text=text, placeholders=placeholders)
 
 
 # ---- `coag memory revoke` ----
@@ -439,7 +440,7 @@ def revoke(  # noqa: PLR0913, PLR0917 - a command has as many arguments as optio
             return await reached.revoke(full_id or "", reason, procedures=procedures)
 
     done = run(revoked())
-    content = done.written()[0].content
+    written = done.written()[0]
     if not dry_run:
         named = () if source is not None else (done.record_id,)
         note(
@@ -448,10 +449,10 @@ def revoke(  # noqa: PLR0913, PLR0917 - a command has as many arguments as optio
             by=by,
             records=tuple(dict.fromkeys((*named, *done.records))),
             reason=done.reason,
-            details={k: v for k, v in content.items() if k not in ("reason", "records")},
+            details={k: v for k, v in written.content.items() if k not in ("reason", "records")},
         )
     if as_json:
-        write_json(done.written()[0].model_dump_json())
+        write_json(written.model_dump_json())
         return
     for text in _outcome(done, "would be " if dry_run else ""):
         typer.echo(text)
