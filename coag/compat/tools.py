@@ -15,7 +15,7 @@ from typing import Any, TypeVar, cast
 
 from autogen_core.tools import BaseTool, FunctionTool, StaticWorkbench, Workbench
 from pydantic import AliasChoices, BaseModel, RootModel, ValidationError
-from pydantic_core import PydanticSerializationError, to_jsonable_python
+from pydantic_core import to_jsonable_python
 
 from coag._util.json_schemas import schema_fault
 from coag._util.text import well_formed
@@ -231,7 +231,7 @@ def completed_arguments(
             shown = dump.object(again)  # a default of 1 is a 1.0 to a float
             same = _text(shown) == _text(fields) or identity(name, shown) == identity(name, fields)
             stable = same and (dump.lazy or again == value)
-        except (ValueError, PydanticSerializationError, RecursionError) as error:
+        except (ValueError, RecursionError) as error:
             problem = problem or _reason(error)
             continue
         if stable:

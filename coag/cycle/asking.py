@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
 from coag.context import PhaseMaterial
 from coag.errors import ConfigurationError
@@ -298,5 +298,5 @@ def _formed(text: str, deps: Deps) -> str | None:
         return text
     try:
         return deps.answer_type.model_validate_json(text).model_dump_json()
-    except (ValidationError, ValueError):
+    except ValueError:
         return None

@@ -322,7 +322,7 @@ class Witness:
             try:
                 fields = json.loads(line)
                 one = Witnessed.model_validate(fields)
-            except (ValueError, ValidationError) as error:
+            except ValueError as error:
                 raise TraceError(
                     self.path, f"is no witness file, or was damaged: line {number} is no entry"
                 ) from error

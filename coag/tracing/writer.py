@@ -269,7 +269,7 @@ class TraceWriter:
             )
         try:
             text = self._redactor.clean(record_text(record))
-        except (PydanticSerializationError, ValueError) as error:
+        except ValueError as error:
             raise TraceError(
                 self._path, f"a record {record.record!r} cannot be written as JSON: {error}"
             ) from error
