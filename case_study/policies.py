@@ -118,7 +118,7 @@ def best_round(ground: Ground, start: Cell, battery: int, work: Sequence[Cell]) 
             most, best = len(work) - len(left), first
             if not left:
                 break
-        for goal, cost, after in _legs(here, left, charge, ground, steps[here], home):
+        for goal, cost, after in _legs(left, charge, ground, steps[here], home):
             number += 1
             rest = tuple(cell for cell in left if cell != goal)
             entry = (actions + cost, number, goal, rest, after, goal if first is None else first)
@@ -127,7 +127,6 @@ def best_round(ground: Ground, start: Cell, battery: int, work: Sequence[Cell]) 
 
 
 def _legs(
-    here: Cell,
     left: Collection[Cell],
     charge: int,
     ground: Ground,
