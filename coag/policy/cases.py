@@ -66,14 +66,10 @@ def result_of(policy: Policy, case: PolicyCase) -> CaseResult:
     no = next((one for one in verdicts if not one.allowed), None)
     if no is not None:
         return CaseResult(case, "forbid", no.constraint, no.reason)
-    return _asked(policy, case) or CaseResult(case, "allow", "", "")
-
-
-def _asked(policy: Policy, case: PolicyCase) -> CaseResult | None:
     for rule in policy:
         if why := rule.why_asked(case.tool, case.arguments):
             return CaseResult(case, "ask", rule.name, why)
-    return None
+    return CaseResult(case, "allow", "", "")
 
 
 def _memory_of(rules: ConstraintSet, case: PolicyCase) -> WorkingMemory:
