@@ -16,6 +16,7 @@ from coag.compat import ToolRunner
 from coag.context import CoagContext, state_fields
 from coag.cycle import (
     ActionRule,
+    Approvals,
     CompiledProcedures,
     ConstraintSet,
     CycleSettings,
@@ -213,9 +214,7 @@ class Mind:
             remembering=self.remembering,
         )
         compiled = self._compiled(settings)
-        approvals = approvals_of(
-            given.approval, given.approve, clock, context.ids, given.constraints
-        )
+        approvals = self._approvals()
         modules = ModuleHost(
             (
                 *given.modules,
@@ -262,6 +261,12 @@ class Mind:
             system_message=given.system_message or "",
             environment=given.environment,
         )
+
+    def _approvals(self) -> Approvals | None:
+        """Whoever has to agree, by the policy of approval and by rules that need approval."""
+        given, context = self.arguments, self.context
+        rules = given.constraints
+        return approvals_of(given.approval, given.approve, context.clock, context.ids, rules)
 
     def _compiled(self, settings: CycleSettings) -> CompiledProcedures | None:
         """What learns procedures from repeated success, where the depth is to depend on them."""
