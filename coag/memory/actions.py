@@ -193,11 +193,6 @@ class MemorySituation:
             return self.event
         return self.event.model_copy(update={"situation": ""})
 
-    def quoted_by(self, *texts: str) -> tuple[Record, ...]:
-        """The records recalled in this cycle that these words quote."""
-        said = [text for text in texts if text]
-        return tuple(r for r in self.recalled if any(quotes(text, [r.text]) for text in said))
-
     def grounds(self, *texts: str) -> tuple[str, ...]:
         """Ids of the records on which a conclusion in these words depends.
 
@@ -207,9 +202,14 @@ class MemorySituation:
         """
         if self.states_user(*texts):
             return ()
-        quoted = self.quoted_by(*texts)
-        on = (r for r in self.recalled if r.provenance.trust is Trust.UNTRUSTED or r in quoted)
-        return tuple(dict.fromkeys((*(record.id for record in on), *self.records)))
+        said = [text for text in texts if text]
+        on = (
+            record.id
+            for record in self.recalled
+            if record.provenance.trust is Trust.UNTRUSTED
+            or any(quotes(text, [record.text]) for text in said)
+        )
+        return tuple(dict.fromkeys((*on, *self.records)))
 
 
 def place_of(metadata: Mapping[str, Scalar]) -> str:

@@ -211,7 +211,8 @@ async def restore(memory: LongTermMemory, *names: str) -> tuple[Record, ...]:
             raise ValueError(
                 f"Record {record.id!r} is of {record.scope!r}, not to be written here."
             )
-    faded = [one for one in ids if one in archived or _is_hidden(dynamics, one)]
+    hidden = {name for name, one in dynamics.states.get(ids).items() if one.faded_at is not None}
+    faded = [one for one in ids if one in archived or one in hidden]
     async with memory.writing:
         await dynamics.whole(memory.store).bring_back(archived)
         dynamics.returned([one for one in faded if one not in archived])
@@ -227,8 +228,3 @@ async def _record(memory: LongTermMemory, name: str) -> Record:
     raise ValueError(
         f"There is no record {name!r} here, or several have ids that begin so. Give the whole id."
     )
-
-
-def _is_hidden(dynamics: MemoryDynamics, name: str) -> bool:
-    state = dynamics.states.get([name]).get(name)
-    return state is not None and state.faded_at is not None

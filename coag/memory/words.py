@@ -146,12 +146,7 @@ def near_equal(one: str, other: str) -> bool:
         if tag != "equal"
         for word in (*first[start:end], *second[other_start:other_end])
     ]
-    return not any(turns_around(word) for word in differing)
-
-
-def turns_around(word: str) -> bool:
-    """Whether a word is a number, a negation or one of time: without it, a text says otherwise."""
-    return word in _TURNING or word.isnumeric()
+    return not any(word in _TURNING or word.isnumeric() for word in differing)
 
 
 def unseen(sign: str) -> bool:

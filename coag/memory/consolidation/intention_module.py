@@ -266,17 +266,11 @@ def _refused(text: str) -> ActionResult:
     return ActionResult(content=text, is_error=True, failure=Failure.DETERMINISTIC)
 
 
-def _schema(arguments: type[Value]) -> dict[str, Any]:
-    schema = arguments.model_json_schema()
-    schema.pop("description", None)
-    return schema
-
-
 _SPECS = (
     ActionSpec(
         name=REMIND_ACTION,
         description="Remember to do something at a time, at an event, or when something comes up.",
-        parameters=_schema(_ReminderWish),
+        parameters=_ReminderWish.model_json_schema(),
         internal=True,
     ),
     ActionSpec(

@@ -256,15 +256,15 @@ class PerspectiveObserver:
                 calls += 1
                 told |= await self._by_model(self._model, witness, worth[start : start + _AT_ONCE])
         kept = [await self._kept(witness, event, record, told) for event, record in events]
-        mark_perspectives(
-            witness.memory,
-            [one.record.id for one in kept if one.record and one.how in ("model", "rules")],
-        )
-        return replace(
-            report,
-            perspectives=(*report.perspectives, *kept),
-            calls=report.calls + calls,
-        )
+        own = [one.record.id for one in kept if one.record and one.how in ("model", "rules")]
+        dynamics = witness.memory.dynamics
+        if dynamics is not None and own:
+            states = dynamics.states.get(own).values()
+            dynamics.states.put(  # perspectives drift half as fast
+                replace(one, perspective=True) for one in states if not one.perspective
+            )
+        every = (*report.perspectives, *kept)
+        return replace(report, perspectives=every, calls=report.calls + calls)
 
     def _gate(self, witness: EventWitness, event: WitnessedEvent) -> str:
         """Why an event is not rewritten for a witness; empty if it is."""
@@ -387,13 +387,3 @@ def reaching(memory: LongTermMemory, scope: str) -> LongTermMemory:
     reads = tuple(dict.fromkeys((*memory.scopes.reads, scope)))
     one.scopes = Scopes(own=memory.scopes.own, reads=reads, writes=memory.scopes.writes)
     return one
-
-
-def mark_perspectives(memory: LongTermMemory, ids: Sequence[str]) -> None:
-    """Notes in the states of these records that they are perspectives: they drift half as fast."""
-    dynamics = memory.dynamics
-    if dynamics is not None and ids:
-        states = dynamics.states.get(list(ids))
-        dynamics.states.put(
-            replace(one, perspective=True) for one in states.values() if not one.perspective
-        )

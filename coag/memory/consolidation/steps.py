@@ -193,7 +193,8 @@ class FadeStep:
         names = [state.record for state in due]
         away = archive.has(names)
         here = await work.memory.store.get([one for one in names if one not in away])
-        awake = self._awake_elsewhere([one.id for one in here], work)
+        of_others = dynamics.states.of_others([one.id for one in here])
+        awake = {one.record for one in of_others if not self._is_due(one, work)}
         leaving = [one for one in here if work.may_write(one) and one.id not in awake]
         out = [one.id for one in leaving]
         hideable = {*away, *(one.id for one in here if work.may_read(one))}
@@ -220,14 +221,6 @@ class FadeStep:
             durable=bool(out),
             notes=[f"{len(gone)} state(s) of records that are gone were dropped."] if gone else [],
         )
-
-    def _awake_elsewhere(self, ids: Sequence[str], work: SleepWork) -> set[str]:
-        """Those of these records that another owner of the same file still remembers."""
-        return {
-            state.record
-            for state in work.dynamics.states.of_others(ids)
-            if not self._is_due(state, work)
-        }
 
     async def _leave(self, work: SleepWork, ids: Sequence[str]) -> None:
         await work.memory.store.delete(ids)

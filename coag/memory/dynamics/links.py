@@ -66,15 +66,12 @@ class RecordLinks:
             fresh = defaultdict[str, set[str]](set)
             for one, _, two in both:
                 fresh[one].add(two)
-            for one in self._with_too_many(list(fresh)):
-                self._bound(one, fresh[one])
-
-    def _with_too_many(self, ids: Sequence[str]) -> list[str]:
-        query = (
-            "SELECT record FROM links WHERE owner = ? AND record IN ({}) "
-            f"GROUP BY record HAVING COUNT(*) > {self.settings.bound}"
-        )
-        return [row["record"] for row in self.file.rows_of(query, ids, self.owner)]
+            too_many = (
+                "SELECT record FROM links WHERE owner = ? AND record IN ({}) "
+                f"GROUP BY record HAVING COUNT(*) > {self.settings.bound}"
+            )
+            for row in self.file.rows_of(too_many, fresh, self.owner):
+                self._bound(row["record"], fresh[row["record"]])
 
     def _bound(self, record: str, kept: Collection[str]) -> None:
         tied = self.neighbours([record]).get(record, {})
@@ -82,11 +79,11 @@ class RecordLinks:
         if spare > 0:
             old = [one for one in tied if one not in kept]
             weakest = nsmallest(spare, old, key=lambda one: (tied[one], one))
-            self._untie([(record, two) for two in weakest])
-
-    def _untie(self, pairs: Iterable[tuple[str, str]]) -> None:
-        both = [(one, self.owner, two) for a, b in pairs for one, two in ((a, b), (b, a))]
-        self.file.write("DELETE FROM links WHERE record = ? AND owner = ? AND other = ?", both)
+            both = [pair for one in weakest for pair in ((record, one), (one, record))]
+            self.file.write(
+                "DELETE FROM links WHERE record = ? AND owner = ? AND other = ?",
+                [(one, self.owner, two) for one, two in both],
+            )
 
     def neighbours(self, ids: Collection[str]) -> dict[str, dict[str, float]]:
         """What each of these records is tied to, with the weights; those without are left out."""
