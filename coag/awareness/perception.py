@@ -378,7 +378,8 @@ def content(text: str) -> frozenset[str]:
 def _topics(text: str, texts: Sequence[str], state: AwarenessState) -> tuple[str, ...]:
     """Known names, other names, then what follows a cue; none twice, none within another."""
     names = (name for sentence in texts for name in _NAME.findall(sentence))
-    named = filter(_is_content, (*_CODED.findall(text), *names))
+    every = (*_CODED.findall(text), *names)
+    named = (one for one in every if one not in _PRONOUN and one.casefold() not in _STOP)
     candidates = (*_known(text, state), *named, *_cued(texts))
     topics: list[str] = []
     for topic in first_few(candidates):
@@ -405,10 +406,6 @@ def _spaced(text: str) -> str:
     """The words of a text, each between blanks; nothing for none."""
     joined = " ".join(_WORD.findall(folded(text)))
     return f" {joined} " if joined else ""
-
-
-def _is_content(name: str) -> bool:
-    return name not in _PRONOUN and name.casefold() not in _STOP
 
 
 def _cued(texts: Iterable[str]) -> list[str]:

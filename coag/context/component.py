@@ -36,7 +36,6 @@ from .states import check_public
 
 _IMPORT, _MAKE, _ARGUMENTS = "$import", "$make", "arguments"
 _BUILD, _COMPONENT, _TUPLE, _SET, _PATH = "$build", "$component", "$tuple", "$set", "$path"
-_PRIVATE_PATH = "Internal module name used in provider string"
 _UNDUMPED = (NotImplementedError, AttributeError, TypeError, ValueError, OSError)
 _MESSAGES: TypeAdapter[list[LLMMessage]] = TypeAdapter(list[LLMMessage])
 
@@ -173,7 +172,8 @@ def nested_component(value: object, where: str) -> ComponentModel:
         )
     try:
         with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", _PRIVATE_PATH)  # corrected or refused below
+            # a private path is corrected or refused below
+            warnings.filterwarnings("ignore", "Internal module name used in provider string")
             dumped = cast("ComponentModel", dump())
         bare = ComponentModel.model_validate(_unmasked(dumped.model_dump()))
         plain = ComponentModel.model_validate_json(bare.model_dump_json())

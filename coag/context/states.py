@@ -32,7 +32,8 @@ def check_public(config: Any, where: str) -> None:
     """
     redactor = Redactor.from_environment()
     for path, key, text in _texts(config, ()):
-        if _shows_secret(key, text, redactor):
+        field = json.dumps({key: text}, ensure_ascii=False)
+        if redactor.clean(field) != field or _secret_address(text):
             raise ConfigurationError(
                 f"{where} holds what looks like a secret, at {'.'.join(path)!r}. Secrets are not "
                 "written down: give it by an environment variable, or in code after loading."
@@ -61,11 +62,6 @@ def _literals(program: str) -> list[str]:
         return [program]
     nodes = (node.value for node in ast.walk(tree) if isinstance(node, ast.Constant))
     return [value for value in nodes if isinstance(value, str)]
-
-
-def _shows_secret(key: str, text: str, redactor: Redactor) -> bool:
-    field = json.dumps({key: text}, ensure_ascii=False)
-    return redactor.clean(field) != field or _secret_address(text)
 
 
 def _secret_address(text: str) -> bool:

@@ -254,9 +254,6 @@ class GoalCost(Value):
     """From the end of Retrieval to the end of Execution, of every cycle."""
 
 
-_TAINTING = (Phase.RETRIEVAL, Phase.EXECUTION)
-
-
 _CALLS = (PerceptKind.TOOL_RETURN, PerceptKind.UNKNOWN_OUTCOME, PerceptKind.SETTLED)
 """Kinds of percepts that tell of a call."""
 
@@ -509,7 +506,8 @@ class WorkingMemory(SparseValue):
 
         The actions of memory return what the agent wrote itself; those of modules, anything.
         """
-        if outcome.phase not in _TAINTING and not outcome.untrusted_from:
+        tells = isinstance(outcome, RetrievalOutcome | ExecutionOutcome)
+        if not tells and not outcome.untrusted_from:
             return self.tainted_by
         taint = self.tainted_by or Taint()
         if outcome.untrusted_from:

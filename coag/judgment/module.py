@@ -230,7 +230,13 @@ class JudgmentModule:
 
     async def _perceived(self, percept: Percept) -> None:
         # Constraints are fixed when the next cycle begins.
-        await self._look(percept.at, _arrival(percept))
+        arrived = {
+            "source": percept.source,
+            "kind": percept.kind.value,
+            "content": percept.content,
+            "trust": percept.trust.value,
+        }
+        await self._look(percept.at, arrived)
         if percept.kind is not PerceptKind.TOOL_RETURN or not self._close_after:
             return
         call = _call(percept.source, percept.arguments or {})
@@ -378,10 +384,19 @@ class JudgmentModule:
         if self._memory is None:
             return
         for one in entries:
+            provenance = Provenance(
+                run=one.origin.run,
+                activity="",
+                cycle=0,
+                source=one.origin.source,
+                source_kind="agent",
+                trust=Trust.UNTRUSTED if shown else Trust(one.origin.trust),
+                shown=(shown,) if shown else (),
+            )
             stored = await self._memory.remember(
                 MemoryKind.SEMANTIC,
                 one.text,
-                provenance=_provenance(one.origin, shown),
+                provenance=provenance,
                 type=f"judgment_{one.operation}",
                 derived_from=one.origin.derived_from,
             )
@@ -439,29 +454,6 @@ def _why(dead: DeadEnd) -> str:
     """
     own = dead.origin.trust == "developer" and dead.why_closed.startswith(_FAILED)
     return dead.why_closed.partition(": ")[0] if own else dead.why_closed
-
-
-def _arrival(percept: Percept) -> dict[str, str]:
-    """A percept as conditions to reopen see it."""
-    return {
-        "source": percept.source,
-        "kind": percept.kind.value,
-        "content": percept.content,
-        "trust": percept.trust.value,
-    }
-
-
-def _provenance(origin: Origin, shown: str) -> Provenance:
-    """The origin of a record of an entry, which quotes a stranger if one was shown."""
-    return Provenance(
-        run=origin.run,
-        activity="",
-        cycle=0,
-        source=origin.source,
-        source_kind="agent",
-        trust=Trust.UNTRUSTED if shown else Trust(origin.trust),
-        shown=(shown,) if shown else (),
-    )
 
 
 def _call(action: str, arguments: Mapping[str, Any]) -> str:

@@ -360,15 +360,6 @@ def entry_from(data: Any) -> JudgmentEntry:
     return _tagged(OPERATIONS, data, "an entry")
 
 
-def reopen_from(data: Any) -> Reopen:
-    """The condition that `to_json` gave.
-
-    Raises:
-        JudgmentError: It is none; says which field is wrong, and how.
-    """
-    return _tagged(_CONDITIONS, data, "a condition to reopen")
-
-
 def _tagged(kinds: Mapping[str, type[_EntryT]], data: Any, what: str) -> _EntryT:
     fields = _object(data, what)
     tag = fields.get("is")
@@ -455,7 +446,8 @@ def _one_of(*allowed: str) -> Callable[[Any, str], str]:
 def _conditions(value: Any, where: str) -> tuple[Reopen, ...]:
     if not isinstance(value, list | tuple):
         raise JudgmentError(f"{where} must be a list of conditions, not {value!r}.")
-    return tuple(reopen_from(one) for one in cast("Sequence[Any]", value))
+    every = cast("Sequence[Any]", value)
+    return tuple(_tagged(_CONDITIONS, one, "a condition to reopen") for one in every)
 
 
 _CHECKS: Mapping[str, Callable[[Any, str], Any]] = {

@@ -295,12 +295,11 @@ def _parts(text: str) -> list[str]:
     fence = _FENCE.match(text)
     if fence is not None and text.endswith("```") and len(text) >= fence.end() + len("```"):
         text = text[fence.end() : -len("```")].strip()
-    return [_undoubled(part) for part in _tagged(text) or [text]]
-
-
-def _undoubled(text: str) -> str:
-    """The text without braces that a chat template has doubled around a call: `{{...}}`."""
-    return text[1:-1] if text.startswith("{{") and text.endswith("}}") else text
+    # some chat templates double the braces around a call: {{...}}
+    return [
+        part[1:-1] if part.startswith("{{") and part.endswith("}}") else part
+        for part in _tagged(text) or [text]
+    ]
 
 
 def _tagged(text: str) -> list[str]:

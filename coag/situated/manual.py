@@ -16,7 +16,7 @@ hand. The front matter is JSON, which is YAML, too:
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from pydantic import ValidationError
@@ -138,7 +138,12 @@ def _table(properties: Sequence[PropertyDescription]) -> str:
     if not properties:
         return "None."
     rows = [
-        (f"`{one.name}`", _type(one.value_schema), _range(one), one.description)
+        (
+            f"`{one.name}`",
+            _type(one.value_schema),
+            in_a_line(f"{_limits(one.value_schema)} {one.unit}"),
+            one.description,
+        )
         for one in properties
     ]
     head = "| Property | Type | Range | Description |\n| :--- | :--- | :--- | :--- |\n"
@@ -175,16 +180,8 @@ def _item(what: str, name: str, says: Mapping[str, str], payload: Mapping[str, A
 
 def _type(schema: Mapping[str, Any]) -> str:
     """The type that a schema asks for, as a reader calls it."""
-    kinds = [part.get("type") for part in _alternatives(schema)]
+    kinds = [part.get("type") for part in schema.get("anyOf") or [schema]]
     return " or ".join(kind.capitalize() for kind in kinds if isinstance(kind, str)) or "Any"
-
-
-def _alternatives(schema: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    yield from schema.get("anyOf") or [schema]
-
-
-def _range(one: PropertyDescription) -> str:
-    return in_a_line(f"{_limits(one.value_schema)} {one.unit}")
 
 
 def _limits(schema: Mapping[str, Any]) -> str:

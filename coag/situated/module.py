@@ -180,7 +180,8 @@ class SituatedModule:
         if percept.kind is PerceptKind.TOOL_RETURN:
             named = parts_of(percept.source)
             if named is not None and not percept.is_error:
-                self._acknowledge(named[0])
+                # what was perceived of the tool came before the operation: waits count from here
+                self._state = self._state.behind(named[0], None)
             return
         wait = self._state.waiting
         if percept.kind not in (PerceptKind.IMPASSE, PerceptKind.UNKNOWN_OUTCOME):
@@ -191,10 +192,6 @@ class SituatedModule:
             if percept.kind is PerceptKind.SIGNAL and isinstance(wait.condition, OnSignal):
                 cursor = SignalRecord.model_validate(percept.data).cursor
                 self._state = self._state.behind(percept.source, cursor)
-
-    def _acknowledge(self, tool: str) -> None:
-        """Waits count from here on: what was perceived of the tool came before the operation."""
-        self._state = self._state.behind(tool, None)
 
     def _executed(self, outcome: ExecutionOutcome) -> None:
         refused = outcome.status in (ExecutionStatus.NONE, ExecutionStatus.REFUSED)
@@ -275,7 +272,10 @@ class SituatedModule:
             if one.id not in perceived
             and one.source in focused
             and not one.is_error
-            and (one.kind is PerceptKind.SIGNAL or _is_lasting_gap(one))
+            and (
+                one.kind is PerceptKind.SIGNAL
+                or (one.kind is PerceptKind.GAP and one.data.get("reason") != FLOOD)
+            )
         ]
 
     def _fresh_text(self) -> str:
@@ -335,7 +335,3 @@ class SituatedModule:
         """Forgets the activity, but what was perceived."""
         self._state = SituatedModuleState(perceived=self._state.perceived)
         self.pending = self.abandoned = None
-
-
-def _is_lasting_gap(percept: Percept) -> bool:
-    return percept.kind is PerceptKind.GAP and percept.data.get("reason") != FLOOD

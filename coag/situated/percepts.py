@@ -41,7 +41,6 @@ RECORD_CHARACTERS = 16_000
 _FIELD_CHARACTERS = 4_000
 _FIELDS = 200
 _NAME_CHARACTERS = 100
-_NO_SIGNAL = "it declares no such signal"
 
 
 # ---- Values within bounds ----
@@ -172,7 +171,7 @@ def _fault(record: SignalRecord, description: ToolDescription) -> str | None:
     """How a signal breaks what its tool declares; None if it does not."""
     declared = next((one for one in description.signals if one.name == record.name), None)
     if declared is None:
-        return _NO_SIGNAL
+        return "it declares no such signal"
     fault = value_fault(record.data, json.dumps(declared.payload))
     return None if fault is None else f"its payload breaks its declared schema: {fault}"
 
@@ -348,7 +347,9 @@ class InboxWriter:
             return kept
         wait = self._store.wait_of(activity)
         waited = [one for one in left if wait and _meets(one, tool, wait.condition)]
-        flooded = any(_is_flood(one) for one in inbox)
+        flooded = any(
+            one.kind is PerceptKind.GAP and one.data.get("reason") == FLOOD for one in inbox
+        )
         return [*kept, *([] if flooded else [self._flood_gap(tool, left[0])]), *waited[:1]]
 
     # ---- Gaps ----
@@ -409,7 +410,3 @@ def _meets(percept: Percept, tool: str, condition: object) -> bool:
     if not isinstance(condition, OnSignal) or condition.tool != tool or percept.is_error:
         return False
     return condition.met_by(SignalRecord.model_validate(percept.data))
-
-
-def _is_flood(percept: Percept) -> bool:
-    return percept.kind is PerceptKind.GAP and percept.data.get("reason") == FLOOD

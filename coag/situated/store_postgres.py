@@ -160,7 +160,10 @@ class StoreDatabase:
         with self._db.transaction():
             self.execute(_ALONE, (_SCHEMA,))
             self.execute(f"CREATE SCHEMA IF NOT EXISTS {_SCHEMA}")
-            for statement in filter(str.strip, _in_dialect(TABLES + INDEXES + _WORKERS).split(";")):
+            tables = TABLES + INDEXES + _WORKERS
+            for theirs, ours in _DIALECT.items():
+                tables = tables.replace(theirs, ours)
+            for statement in filter(str.strip, tables.split(";")):
                 self.execute(statement)
             self._check_form()
             (joined,) = self.rows(_JOIN, (self.name, self._lease))
@@ -263,12 +266,6 @@ class StoreDatabase:
                     (claimed,),
                 )
         return claimed
-
-
-def _in_dialect(tables: str) -> str:
-    for theirs, ours in _DIALECT.items():
-        tables = tables.replace(theirs, ours)
-    return tables
 
 
 def _plain(value: object) -> object:

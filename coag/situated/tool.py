@@ -337,7 +337,9 @@ class EnhancedTool:
         cls.declared = _declarations(cls)
 
     def __init__(self, id: str | None = None) -> None:
-        self.id = id or self.id or _snake(type(self).__name__)
+        # by default the class's name in words: ReliefValve is relief_valve
+        words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", type(self).__name__)
+        self.id = id or self.id or words.lower()
         if not re.fullmatch(NAME, self.id):
             raise ConfigurationError(
                 f"A tool cannot be called {self.id!r}: take words of letters and digits joined "
@@ -476,10 +478,6 @@ def _first_paragraph(owner: type[EnhancedTool]) -> str:
         f"Tool class {owner.__name__} does not say what it is for: give it a docstring or a "
         "`description`."
     )
-
-
-def _snake(name: str) -> str:
-    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
 
 
 EnhancedTool.declared = Declared({}, {}, {})

@@ -75,22 +75,18 @@ class StoreConfig(Value):
                 self.location, embedder, collection=self.collection, timeout=self.timeout
             )
         for how in self.wrapped:
-            store = _put_around(store, how)
+            wrapping: object = how.get()
+            try:
+                around: object = wrapping(store) if callable(wrapping) else None
+            except TypeError:
+                around = None
+            if not isinstance(around, WrappedStore):
+                raise ConfigurationError(
+                    f"{how.name!r} puts no store around another one. An entry of `wrapped` is "
+                    "what WrappedStore.wrapping() gives."
+                )
+            store = around
         return store
-
-
-def _put_around(store: RecordStore, how: Imported) -> WrappedStore:
-    wrapping: object = how.get()
-    try:
-        around: object = wrapping(store) if callable(wrapping) else None
-    except TypeError:
-        around = None
-    if not isinstance(around, WrappedStore):
-        raise ConfigurationError(
-            f"{how.name!r} puts no store around another one. An entry of `wrapped` is what "
-            "WrappedStore.wrapping() gives."
-        )
-    return around
 
 
 def open_store(
