@@ -22,7 +22,6 @@ from coag.schema import (
     ActionSpec,
     Candidate,
     Constraint,
-    Executed,
     ExecutionOutcome,
     ExecutionStatus,
     Failure,
@@ -321,7 +320,7 @@ class JudgmentModule:
             known = consulted is not None and consulted.current == self._current
             self.judgment.report(
                 one.action,
-                _reward(one),
+                1.0 if one.status is ExecutionStatus.DONE else 0.0,
                 current=self._current,
                 consultation=consulted if known else None,
                 source=self.name,
@@ -459,7 +458,3 @@ def _why(dead: DeadEnd) -> str:
 def _call(action: str, arguments: Mapping[str, Any]) -> str:
     said = json.dumps(arguments, sort_keys=True, ensure_ascii=False, default=str)
     return f"{action} {said}"
-
-
-def _reward(one: Executed) -> float:
-    return 1.0 if one.status is ExecutionStatus.DONE else 0.0

@@ -18,7 +18,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, ClassVar, Literal, TypeVar, cast
+from typing import Any, ClassVar, Literal, TypeVar, cast, get_args
 
 from coag.errors import JudgmentError
 
@@ -30,8 +30,7 @@ Tier = Literal["session", "project", "lasting"]
 """How long an entry is meant to hold: until the work at hand is done, as long as the project is
 the same, or for good."""
 TrialVerdict = Literal["confirmed", "refuted", "open"]
-TRUST_LEVELS: tuple[str, ...] = ("developer", "user", "untrusted")
-TIERS: tuple[str, ...] = ("session", "project", "lasting")
+TRUST_LEVELS: tuple[str, ...] = get_args(TrustLevel)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -456,8 +455,8 @@ _CHECKS: Mapping[str, Callable[[Any, str], Any]] = {
     "datetime": _moment,
     "Origin": lambda value, where: _read(Origin, _object(value, where), where),
     "TrustLevel": _one_of(*TRUST_LEVELS),
-    "Tier": _one_of(*TIERS),
-    "TrialVerdict": _one_of("confirmed", "refuted", "open"),
+    "Tier": _one_of(*get_args(Tier)),
+    "TrialVerdict": _one_of(*get_args(TrialVerdict)),
     "Mapping[str, float]": _shares,
     "Mapping[str, str]": lambda value, where: {
         name: _text(one, f"{where}[{name!r}]") for name, one in _object(value, where).items()

@@ -12,9 +12,9 @@ import json
 import math
 import os
 from collections.abc import Callable, Generator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import Any, cast
 
 from coag._util.files import AtomicFile
 from coag._util.locks import LockHeldError, lock_file
@@ -131,13 +131,7 @@ class StateFile:
         Raises:
             JudgmentError: The state cannot be read, locked or written; it is as it was.
         """
-        if self.path is None:
-            draft = self._draft()
-            yield draft
-            _written(draft)
-            self._state = draft
-            return
-        with self._locked(self.path):
+        with self._locked():
             draft = self._draft()
             yield draft
             self._store(draft)
@@ -152,27 +146,22 @@ class StateFile:
         Raises:
             JudgmentError: There is a state already, or it cannot be locked or written.
         """
-        if self.path is None:
-            self._refuse_second(anew)
-            self._state = state
-            return
-        with self._locked(self.path):
-            self._refuse_second(anew)
+        with self._locked():
+            if self.exists() and not anew:
+                where = "here" if self.path is None else f"in {str(self.path)!r}"
+                raise JudgmentError(
+                    f"There is a judgment {where} already. To lose what it has learned and begin "
+                    "anew, say so: anew=True (--anew)."
+                )
             self._store(state)
 
     def _draft(self) -> dict[str, Any]:
         """A copy of the state; its shape is known to be right."""
         return json.loads(_written(self.read()))
 
-    def _refuse_second(self, anew: bool) -> None:
-        if self.exists() and not anew:
-            where = "here" if self.path is None else f"in {str(self.path)!r}"
-            raise JudgmentError(
-                f"There is a judgment {where} already. To lose what it has learned and begin "
-                "anew, say so: anew=True (--anew)."
-            )
-
-    def _locked(self, path: Path) -> IO[bytes]:
+    def _locked(self) -> AbstractContextManager[object]:
+        if (path := self.path) is None:
+            return nullcontext()
         try:
             return lock_file(path.with_name(f"{path.name}.lock"), _PATIENCE)
         except (LockHeldError, OSError) as error:
@@ -184,8 +173,10 @@ class StateFile:
         return self.path
 
     def _store(self, state: dict[str, Any]) -> None:
-        path = self._file()
         data = _written(state).encode()
+        if (path := self.path) is None:
+            self._state = state
+            return
         try:
             if self.problem and path.exists():
                 os.replace(path, path.with_name(f"{path.name}.spoiled"))

@@ -8,13 +8,15 @@ from collections.abc import Iterable, Sequence
 from difflib import SequenceMatcher
 from functools import lru_cache
 
+from coag._util.text import is_compared
+
 RUN_LENGTH = 5
 """So many words in a row that two texts share are taken for a quotation."""
 
 _NEAR = 0.9
-_UNSPACED = "\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
+UNSPACED = "\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
 """Scripts without spaces between words: each sign counts as a word."""
-_WORD = re.compile(rf"[{_UNSPACED}]|[^\W_{_UNSPACED}]+")
+_WORD = re.compile(rf"[{UNSPACED}]|[^\W_{UNSPACED}]+")
 _FILLERS = frozenset({"a", "an", "the", "please"})
 _NEGATIONS = "not no never none nor without unless except only t dont doesnt cannot cant wont"
 _TURNING = frozenset(f"{_NEGATIONS} isnt arent shouldnt mustnt before after until".split())
@@ -41,8 +43,6 @@ _ALIKE = {
 _LOOK_ALIKES = str.maketrans({sign: to for to, signs in _ALIKE.items() for sign in signs})
 _BLANKS = frozenset("\u115f\u1160\u3164\uffa0\u2800")
 """Letters and symbols that show nothing."""
-_UNSEEN = frozenset({"Cf", "Cc", "Mn", "Me", "Cn", "Co"})
-"""Categories of signs that show nothing by themselves, or only add a mark to a letter."""
 
 _APOSTROPHES = {ord("'"): None, 0x2019: None}
 
@@ -150,8 +150,8 @@ def near_equal(one: str, other: str) -> bool:
 
 
 def unseen(sign: str) -> bool:
-    """Whether a sign shows nothing by itself."""
-    return sign in _BLANKS or unicodedata.category(sign) in _UNSEEN
+    """Whether a sign shows nothing by itself, or only adds a mark to a letter."""
+    return sign in _BLANKS or not is_compared(sign)
 
 
 def _runs(spoken: Sequence[str], length: int) -> set[Run]:

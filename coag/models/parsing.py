@@ -221,9 +221,6 @@ def _problem(error: ValidationError) -> Problem:
 _TAG = re.compile(r"\s*<(tool_call|tools?|function_call)>")
 _FENCE = re.compile(r"```[a-z_]*")
 _BETWEEN = re.compile(r"\s*,?\s*")
-_WRITTEN_BREAK = re.compile(r"\\[nrt]")
-"""Characters of a text beyond which it is no call."""
-
 _LOOKED_FOR = 200
 """Places of a shown text at which an object is looked for."""
 
@@ -286,7 +283,7 @@ def _canonical(value: object) -> str:
 
 def _core(text: str) -> str:
     """A text's letters and digits in one case, without line breaks that JSON has written out."""
-    folded = unicodedata.normalize("NFKC", _WRITTEN_BREAK.sub("", text)).casefold()
+    folded = unicodedata.normalize("NFKC", re.sub(r"\\[nrt]", "", text)).casefold()
     return "".join(filter(str.isalnum, folded))
 
 

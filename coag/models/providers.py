@@ -322,7 +322,6 @@ SECONDS = 2.0
 """How long a server may take to report its window."""
 OLLAMA = 4_096
 """Ollama's own `num_ctx`; it cuts longer prompts without a word."""
-_OPENAI = "api.openai.com"
 _SIZE_KEYS = ("max_model_len", "max_context_length", "context_length", "context_window", "n_ctx")
 """What servers call it in their list of models: vLLM, LM Studio, OpenRouter, others."""
 
@@ -370,7 +369,7 @@ def with_window(client: ChatCompletionClient, window: int) -> ChatCompletionClie
 
 def can_be_asked(client: ChatCompletionClient) -> bool:
     """Whether its server may report the window: it speaks OpenAI's API and is not OpenAI's."""
-    return is_openai_like(client) and _OPENAI not in str(_api(client).base_url)
+    return is_openai_like(client) and "api.openai.com" not in str(_api(client).base_url)
 
 
 async def asked_window(client: ChatCompletionClient) -> int | None:

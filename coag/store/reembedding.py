@@ -306,7 +306,7 @@ class _Reembedding:
                 there = source.get(ids=some, include=ROW_PARTS)
                 copies = target.get(ids=some, include=["metadatas"])
             rows = zip(there["ids"], there["documents"], there["metadatas"], strict=True)
-            by_id: dict[str, _Row] = {row[0]: row for row in rows}
+            by_id: dict[str, tuple[str, str, Mapping[str, Any]]] = {row[0]: row for row in rows}
             copied = dict(zip(copies["ids"], copies["metadatas"], strict=True))
             changed = [n for n in copied if n in by_id and by_id[n][2] != copied[n]]
             if changed:  # Chroma keeps keys of which nothing is said
@@ -405,9 +405,6 @@ class _Reembedding:
 
     def _errors(self) -> AbstractContextManager[None]:
         return chroma_errors(self._location)
-
-
-_Row = tuple[str, str, Mapping[str, Any]]
 
 
 def _made_by(collection: Collection) -> str:

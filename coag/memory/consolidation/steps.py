@@ -53,7 +53,7 @@ class StepBatch:
     examined: int = 0
     changed: Sequence[str] = ()
     """Ids of the records that it changes."""
-    write: Callable[[], None] = _nothing
+    write: Callable[[], object] = _nothing
     """Changes the dynamics; called in a transaction."""
     then: Callable[[], Awaitable[None]] | None = None
     """Does the rest, behind the transaction. Where it is cut off, it is done by the next sleep."""

@@ -54,11 +54,7 @@ class LinkStep:
         """See `SleepStep`."""
         links = work.dynamics.links
         if links is not None and not cursor:
-
-            def write() -> None:
-                links.decay()
-
-            yield StepBatch(cursor="done", last=True, write=write)
+            yield StepBatch(cursor="done", last=True, write=links.decay)
 
 
 # ---- Clusters of what is known ----

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal
 
 from coag._util.text import in_a_line
 from coag.memory.facts import trust_of
+from coag.memory.words import UNSPACED
 from coag.schema import Record, Trust, Value
 
 from .features import gives_orders
@@ -26,8 +27,7 @@ if TYPE_CHECKING:
 
 # ---- Gist ----
 
-_UNSPACED = "\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
-_WORD = re.compile(rf"[{_UNSPACED}]|[^\s{_UNSPACED}]+")
+_WORD = re.compile(rf"[{UNSPACED}]|[^\s{UNSPACED}]+")
 _SENTENCE_END = re.compile(r"(?<=[.!?;])\s+|(?<=[。！？])|\n+")  # noqa: RUF001 - marks of other scripts
 _NUMBER = re.compile(r"\d")
 _NAME = re.compile(r"(?<=[\w,;:] )[A-Z]\w+")
@@ -113,7 +113,7 @@ def _size(text: str) -> int:
 
 
 def _worth(sentence: str, place: int) -> float:
-    numbers, names = len(_NUMBER.findall(sentence)) > 0, len(_NAME.findall(sentence))
+    numbers, names = bool(_NUMBER.search(sentence)), len(_NAME.findall(sentence))
     return 1.5 * numbers + 0.7 * min(3, names) + bool(_BINDING.search(sentence)) + (place == 0)
 
 

@@ -70,7 +70,8 @@ class SchemaClusters:
         for place, (_, _, mean) in enumerate(rows):
             means[place], units[place] = mean, mean / (np.linalg.norm(mean) or 1.0)
         changed, joined = dict[int, None](), list[str]()
-        following = 1 + max((row["n"] or 0) for row in self.file.rows(_LARGEST))
+        (largest,) = self.file.rows("SELECT COALESCE(MAX(id), 0) AS n FROM schemas")
+        following = 1 + largest["n"]
         for vector in vectors:
             if not vector.any():
                 joined.append("")
@@ -122,6 +123,3 @@ class SchemaClusters:
             (row["id"], row["size"], np.frombuffer(row["centroid"], dtype=np.float32))
             for row in self.file.rows(query, self.owner)
         ]
-
-
-_LARGEST = "SELECT MAX(id) AS n FROM schemas"
