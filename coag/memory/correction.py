@@ -31,7 +31,6 @@ class RelatedRecords:
     derived: tuple[Record, ...]
     """What was concluded from it, directly."""
     contradicts: tuple[Record, ...]
-    """What contradicts it."""
     origins: tuple[Provenance, ...]
     """Where its text came from, the best trusted one first."""
 

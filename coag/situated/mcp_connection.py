@@ -17,7 +17,7 @@ from collections.abc import Set as AbstractSet
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
 from coag._util.timeouts import end_task
 from coag.errors import ConfigurationError
@@ -189,7 +189,6 @@ def _named(found: Mapping[str, T]) -> dict[str, T]:
 
 _LOG = logging.getLogger(__name__)
 ResultT = TypeVar("ResultT")
-ValueT = TypeVar("ValueT", bound=BaseModel)
 
 _BOUNDS = McpBounds(call_seconds=60, start_seconds=30, restarts=3, pause_seconds=1)
 _READ_SECONDS = 10.0
@@ -235,7 +234,7 @@ class McpToolConnection:
             self._is_known = True
             if enhanced is not None:
                 self._plain = None
-                return _value(Catalogue, enhanced).tools
+                return Catalogue.model_validate_json(enhanced).tools
             if self._plain is None:
                 self._plain = PlainServer(self.name)
             return (await self._read(self._plain.describe),)
@@ -252,14 +251,14 @@ class McpToolConnection:
         async with self._translated():
             if plain := await self._plain_server():
                 return await self._read(plain.properties)
-            return _value(PropertyReading, await self._text(properties_uri(tool)))
+            return PropertyReading.model_validate_json(await self._text(properties_uri(tool)))
 
     async def read_signals(self, tool: str, after: str | None, limit: int = PAGE) -> SignalPage:
         """See `ToolConnection.read_signals`."""
         async with self._translated():
             if plain := await self._plain_server():
                 return SignalPage(cursor=plain.cursor)
-            page = _value(SignalPage, await self._text(signals_uri(tool, after)))
+            page = SignalPage.model_validate_json(await self._text(signals_uri(tool, after)))
         if len(page.events) <= limit:
             return page
         events = page.events[:limit]
@@ -270,7 +269,7 @@ class McpToolConnection:
         async with self._translated():
             if await self._plain_server() is not None:
                 return "unknown"
-            return _value(CallStatus, await self._text(call_uri(tool, key))).status
+            return CallStatus.model_validate_json(await self._text(call_uri(tool, key))).status
 
     # ---- What is done ----
 
@@ -431,7 +430,3 @@ async def _catalogue(session: McpSession) -> str | None:
         if not error.understood:
             raise
         return None
-
-
-def _value(kind: type[ValueT], text: str) -> ValueT:
-    return kind.model_validate_json(text)

@@ -24,13 +24,7 @@ SIGNAL_NAME = r"[A-Za-z][A-Za-z0-9_]*(?:\.[A-Za-z][A-Za-z0-9_]*)*"
 class Wire(Value):
     """A value in camel case on the wire; unknown fields of newer versions are left out."""
 
-    model_config = ConfigDict(
-        frozen=True,
-        extra="ignore",
-        alias_generator=to_camel,
-        populate_by_name=True,
-        use_attribute_docstrings=True,
-    )
+    model_config = ConfigDict(extra="ignore", alias_generator=to_camel, populate_by_name=True)
 
 
 class SignalRecord(Wire):

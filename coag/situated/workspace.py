@@ -111,11 +111,8 @@ class VirtualClock:
         self._seconds = end
 
 
-_TURNS = 10
-
-
 async def _let_others_run() -> None:
-    for _ in range(_TURNS):
+    for _ in range(10):
         await asyncio.sleep(0)
 
 

@@ -76,7 +76,6 @@ class ReembedPlan:
     embedder: str
     """Name of the embedder whose vectors the records are to get."""
     records: int
-    """Records that are there."""
     left: int
     """Records that have no vectors of this embedder yet."""
     seconds: float

@@ -41,11 +41,11 @@ def literals_of(text: str) -> tuple[str, ...]:
     By rules: a capitalised word at the start of a sentence is taken for a name only where it is
     one elsewhere in the text, or is followed by another capitalised word.
     """
-    found: dict[int, str] = {one.start(): one[0] for one in _LITERAL.finditer(text)}
-    taken = [(one.start(), one.end()) for one in _LITERAL.finditer(text)]
+    literals = list(_LITERAL.finditer(text))
+    found: dict[int, str] = {one.start(): one[0] for one in literals}
     at_start: list[tuple[int, str]] = []
     for one in _NAME.finditer(text):
-        if any(start <= one.start() < end for start, end in taken):
+        if any(other.start() <= one.start() < other.end() for other in literals):
             continue
         parts = _POSSESSIVE.sub("", one[0]).split(" ")
         while parts and parts[-1] in _NO_NAMES:

@@ -7,7 +7,7 @@ is said of it anew takes the place of what was said.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from pydantic import Field
 
@@ -42,13 +42,6 @@ class ScopeIndex:
     """All that is known to exist."""
 
     entries: tuple[ScopeEntry, ...] = ()
-    _by_kind: Mapping[str, Sequence[ScopeEntry]] = field(init=False, repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        kinds: dict[str, list[ScopeEntry]] = {}
-        for one in self.entries:
-            kinds.setdefault(one.kind, []).append(one)
-        object.__setattr__(self, "_by_kind", kinds)
 
     def find(self, name: str) -> ScopeEntry | None:
         """The entry of this name, whatever its case; None if nothing is known to have it."""
@@ -65,37 +58,43 @@ class ScopeIndex:
         What does not fit is shortened: first descriptions, then they are left out, and at last
         the later names of each type, whose number is said.
         """
-        for lines in self._forms():
+        kinds: dict[str, list[ScopeEntry]] = {}
+        for one in self.entries:
+            kinds.setdefault(one.kind, []).append(one)
+        for lines in _forms(kinds) if kinds else ():
             text = "\n".join((_HEADING, *lines))
-            if self.entries and estimate_tokens(text) <= budget:
+            if estimate_tokens(text) <= budget:
                 return text
         return ""
 
-    def _forms(self) -> Iterable[list[str]]:
-        yield self._full(None)
-        yield self._full(_SHORT)
-        most = max((len(some) for some in self._by_kind.values()), default=0)
-        shown = most
-        while shown >= 1:
-            yield [self._names(kind, some, shown) for kind, some in self._by_kind.items()]
-            shown = shown - 1 if shown <= _SHORT else int(shown * 0.9)
-        yield [f"- {kind}: {len(some)}" for kind, some in self._by_kind.items()]
 
-    def _full(self, longest: int | None) -> list[str]:
-        lines: list[str] = []
-        for kind, some in self._by_kind.items():
-            lines.append(f"### {kind} ({len(some)})")
-            for one in some:
-                said = one.description
-                cut = longest is not None and len(said) > longest
-                said = f"{said[:longest].rstrip()}…" if cut else said
-                lines.append(f"- {one.name}: {said}" if said else f"- {one.name}")
-        return lines
+def _forms(kinds: Mapping[str, Sequence[ScopeEntry]]) -> Iterable[list[str]]:
+    """The lines of a list, in ever shorter forms."""
+    yield _full(kinds, None)
+    yield _full(kinds, _SHORT)
+    shown = max(map(len, kinds.values()))
+    while shown >= 1:
+        yield [_names(kind, some, shown) for kind, some in kinds.items()]
+        shown = shown - 1 if shown <= _SHORT else int(shown * 0.9)
+    yield [f"- {kind}: {len(some)}" for kind, some in kinds.items()]
 
-    def _names(self, kind: str, some: Sequence[ScopeEntry], shown: int) -> str:
-        names = ", ".join(one.name for one in some[:shown])
-        more = f" and {len(some) - shown} more" if len(some) > shown else ""
-        return f"- {kind} ({len(some)}): {names}{more}"
+
+def _full(kinds: Mapping[str, Sequence[ScopeEntry]], longest: int | None) -> list[str]:
+    lines: list[str] = []
+    for kind, some in kinds.items():
+        lines.append(f"### {kind} ({len(some)})")
+        for one in some:
+            said = one.description
+            cut = longest is not None and len(said) > longest
+            said = f"{said[:longest].rstrip()}…" if cut else said
+            lines.append(f"- {one.name}: {said}" if said else f"- {one.name}")
+    return lines
+
+
+def _names(kind: str, some: Sequence[ScopeEntry], shown: int) -> str:
+    names = ", ".join(one.name for one in some[:shown])
+    more = f" and {len(some) - shown} more" if len(some) > shown else ""
+    return f"- {kind} ({len(some)}): {names}{more}"
 
 
 async def note_scope(

@@ -28,7 +28,6 @@ from .perspectives import EventWitness, PerspectiveObserver, WitnessedEvent
 from .scope_index import ScopeEntry
 from .sessions import SessionEnd, SessionStart, end_session, start_session
 
-_SHOWN_IN = (Phase.REASONING, Phase.PROPOSAL)
 _MOST = 1_000
 """Percepts of a session that are kept until its end, the newest."""
 
@@ -104,7 +103,7 @@ class SessionModule:
 
     async def contribute(self, phase: Phase, situation: Situation, budget: int) -> Section | None:
         """What earlier sessions left, for Reasoning and Proposal."""
-        if phase not in _SHOWN_IN:
+        if phase not in (Phase.REASONING, Phase.PROPOSAL):
             return None
         if self._start is None:
             self._start = await start_session(self.world, self._witnesses)
