@@ -229,13 +229,8 @@ class JudgmentModule:
 
     async def _perceived(self, percept: Percept) -> None:
         # Constraints are fixed when the next cycle begins.
-        arrived = {
-            "source": percept.source,
-            "kind": percept.kind.value,
-            "content": percept.content,
-            "trust": percept.trust.value,
-        }
-        await self._look(percept.at, arrived)
+        seen = {"source", "kind", "content", "trust"}
+        await self._look(percept.at, percept.model_dump(mode="json", include=seen))
         if percept.kind is not PerceptKind.TOOL_RETURN or not self._close_after:
             return
         call = _call(percept.source, percept.arguments or {})
@@ -383,19 +378,10 @@ class JudgmentModule:
         if self._memory is None:
             return
         for one in entries:
-            provenance = Provenance(
-                run=one.origin.run,
-                activity="",
-                cycle=0,
-                source=one.origin.source,
-                source_kind="agent",
-                trust=Trust.UNTRUSTED if shown else Trust(one.origin.trust),
-                shown=(shown,) if shown else (),
-            )
             stored = await self._memory.remember(
                 MemoryKind.SEMANTIC,
                 one.text,
-                provenance=provenance,
+                provenance=_provenance(one.origin, shown),
                 type=f"judgment_{one.operation}",
                 derived_from=one.origin.derived_from,
             )
@@ -453,6 +439,19 @@ def _why(dead: DeadEnd) -> str:
     """
     own = dead.origin.trust == "developer" and dead.why_closed.startswith(_FAILED)
     return dead.why_closed.partition(": ")[0] if own else dead.why_closed
+
+
+def _provenance(origin: Origin, shown: str) -> Provenance:
+    """The origin of a record of an entry, which quotes a stranger if one was shown."""
+    return Provenance(
+        run=origin.run,
+        activity="",
+        cycle=0,
+        source=origin.source,
+        source_kind="agent",
+        trust=Trust.UNTRUSTED if shown else Trust(origin.trust),
+        shown=(shown,) if shown else (),
+    )
 
 
 def _call(action: str, arguments: Mapping[str, Any]) -> str:
