@@ -9,8 +9,7 @@ Any function from a text to a `Mood` may take its place.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
-from math import prod
+from collections.abc import Callable, Mapping, Sequence
 from string import punctuation
 from typing import Any, cast
 
@@ -38,7 +37,8 @@ _STIRRING = re.compile(
 )
 # fmt: on
 """Words in small letters: to look for them takes a fifth of the time of ignoring case."""
-_SHOUTED = re.compile(r"\b[A-Z]{3,}\b")
+_SHOUTED = re.compile(r"[A-Z](?<!\w[A-Z])[A-Z]{2,}\b")
+"""Three capitals and more; to look for the first before the edge of the word is quicker."""
 _SPOKEN = re.compile(r"\b[a-z]{2,}\b")
 
 
@@ -75,6 +75,16 @@ class VaderAppraisal:
         self._vader = cast("Any", vader)
         self._analyzer = self._vader.SentimentIntensityAnalyzer()
         self._lexicon: Mapping[str, float] = self._analyzer.lexicon
+        boosters = self._vader.BOOSTER_DICT
+        self._changing = frozenset[str](
+            {*self._vader.NEGATE, *boosters, "no", "so", "this", "least", "but"}
+        )
+        """Words that change what others count; beside them phrases, and "n't"."""
+        self._phrases: tuple[str, ...] = (
+            "n't",
+            *self._vader.SPECIAL_CASES,
+            *(one for one in boosters if " " in one),
+        )
 
     def __call__(self, text: str) -> Mood:
         """The feeling of a text."""
@@ -93,16 +103,19 @@ class VaderAppraisal:
         return not (text.isascii() and known.isdisjoint(words) and known.isdisjoint(bare))
 
     def _scores(self, text: str) -> Mapping[str, float]:
-        """What `polarity_scores` gives, in half the time.
+        """What `polarity_scores` gives, in less than half the time.
 
-        ASCII has no emoji, for which that one tries each letter; and words that are not in the
-        lexicon count nothing.
+        ASCII has no emoji, for which that one tries each letter; words that are not in the
+        lexicon count nothing; and the others what it says, where nothing changes that.
         """
         if not text.isascii():
             return self._analyzer.polarity_scores(text)
         said, found = self._vader.SentiText(text), list[float]()
         words: list[str] = said.words_and_emoticons
         small = [word.lower() for word in words]
+        if not said.is_cap_diff and not self._is_changing(small):
+            found = [self._lexicon.get(word, 0.0) for word in small]
+            return self._analyzer.score_valence(found, text)
         for at, word in enumerate(small):
             kind_of = word == "kind" and small[at + 1 : at + 2] == ["of"]
             if kind_of or word not in self._lexicon or word in self._vader.BOOSTER_DICT:
@@ -111,7 +124,11 @@ class VaderAppraisal:
                 found = self._analyzer.sentiment_valence(0.0, said, words[at], at, found)
         return self._analyzer.score_valence(self._analyzer._but_check(words, found), text)
 
+    def _is_changing(self, words: Sequence[str]) -> bool:
+        said = " ".join(words)
+        return not self._changing.isdisjoint(words) or any(one in said for one in self._phrases)
 
-def noisy_or(*shares: float) -> float:
-    """Several shares, each 0..1, as one that is at least the largest and at most 1."""
-    return 1 - prod(1 - share for share in shares)
+
+def noisy_or(one: float, other: float) -> float:
+    """Two shares, each 0..1, as one that is at least the larger and at most 1."""
+    return 1 - (1 - one) * (1 - other)

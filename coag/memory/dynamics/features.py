@@ -65,6 +65,11 @@ def _rule(words: str, *phrases: str) -> tuple[frozenset[str], re.Pattern[str]]:
     return frozenset(words.split()), _any(*phrases)
 
 
+def _by_name(words: str, before: str) -> tuple[frozenset[str], re.Pattern[str]]:
+    """A rule for what comes before a name."""
+    return frozenset(words.split()), re.compile(rf"\b(?i:{before})[A-Z]\w")
+
+
 _WORD_BEGINNING = re.compile(r"\b\w{1,4}")
 _KIN = (
     r"(?:mother|father|mum|mom|dad|parents?|sister|brother|son|daughter|wife|husband|partner|"
@@ -196,11 +201,12 @@ RULES = {
     ),
 }
 WITH_NAMES = {
-    "social": re.compile(r"\b(?i:met (?:with )?)[A-Z]\w"),
-    "cooperation": re.compile(r"\b(?i:help(?:s|ed|ing)? |work(?:s|ed|ing)? with )[A-Z]\w"),
-    "commitment": re.compile(r"\b(?i:owe[sd]? |in debt to )[A-Z]\w"),
+    "social": _by_name("met", r"met (?:with )?"),
+    "cooperation": _by_name("help work", r"help(?:s|ed|ing)? |work(?:s|ed|ing)? with "),
+    "commitment": _by_name("owe owes owed debt", r"owe[sd]? |in debt to "),
 }
 """What tells by a name, which begins with a capital."""
+_BEGINNINGS = frozenset[str]().union(*(some for some, _ in RULES.values()))
 
 
 _ORDERS = _any(
@@ -227,6 +233,11 @@ def _beginning(text: str) -> str:
     return " ".join(text[:_CHARACTERS].split()).replace("\u2019", "'")
 
 
+def _tells(rule: tuple[frozenset[str], re.Pattern[str]], text: str, words: frozenset[str]) -> bool:
+    some, pattern = rule
+    return not some.isdisjoint(words) and pattern.search(text) is not None
+
+
 def features_of(text: str, appraise: Appraise | None = None) -> ContentFeatures:
     """The features of a text by rules; `relevance` stays at 0.5, which no rule can know.
 
@@ -240,11 +251,11 @@ def features_of(text: str, appraise: Appraise | None = None) -> ContentFeatures:
     """
     beginning = _beginning(text)
     small, found = beginning.lower(), dict[str, float]()
-    words = set(_WORD_BEGINNING.findall(beginning.casefold()))
-    for name, (some, rule) in RULES.items():
-        if not some.isdisjoint(words):
-            named = WITH_NAMES.get(name)
-            found[name] = float(bool(rule.search(small) or (named and named.search(beginning))))
+    words = _BEGINNINGS.intersection(_WORD_BEGINNING.findall(beginning.casefold()))
+    for name, rule in RULES.items() if words else ():
+        named = WITH_NAMES.get(name)
+        if _tells(rule, small, words) or (named and _tells(named, beginning, words)):
+            found[name] = 1.0
     if appraise is None:
         return ContentFeatures(**found, arousal=arousal_of(text))
     feeling = appraise(text)

@@ -23,13 +23,13 @@ KINDS = (
 )
 
 
-ALL_PATTERNS = [*(rule for _, rule in RULES.values()), *WITH_NAMES.values()]
+ALL_PATTERNS = [rule for _, rule in (*RULES.values(), *WITH_NAMES.values())]
 
 
 def searched_for(text: str) -> set[str]:
     """The kinds whose pattern a text has, whatever words it is made of."""
     line = " ".join(text.split()).replace("\u2019", "'")
-    named = {name for name, rule in WITH_NAMES.items() if rule.search(line)}
+    named = {name for name, (_, rule) in WITH_NAMES.items() if rule.search(line)}
     return named | {name for name, (_, rule) in RULES.items() if rule.search(line.lower())}
 
 
