@@ -278,8 +278,9 @@ class MemoryOwner(DomainHooks[StateT], Generic[StateT]):
         }.get(percept.kind)
         if hook is None or self._memory.of_another(percept):  # it is no matter of this state
             return {"state_patch": {}}
-        try:
-            after = checked_dump(hook(self.state, percept.model_copy(deep=True)))
+        own = getattr(type(self), hook.__name__) is not getattr(DomainHooks, hook.__name__)
+        try:  # a copy: what a domain does to it must not change the trace
+            after = checked_dump(hook(self.state, percept.model_copy(deep=True) if own else percept))
         except Exception as error:  # the domain's own code; what it raised stays in the percept
             problem = (
                 f"{hook.__name__} raised {type(error).__name__}: {error}; "

@@ -55,7 +55,7 @@ def message_text(message: LLMMessage) -> str:
 
 def tool_schema(tool: Tool | ToolSchema) -> ToolSchema:
     """The tool's description as models see it."""
-    return tool.schema if isinstance(tool, Tool) else tool
+    return tool if isinstance(tool, dict) else tool.schema
 
 
 def estimated_tokens(messages: Sequence[LLMMessage], tools: Sequence[Tool | ToolSchema]) -> int:

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
+from functools import cache
 from typing import Annotated, Any, ClassVar, Protocol, cast
 
 from pydantic import (
@@ -42,12 +43,17 @@ class SparseValue(Value):
     @model_serializer(mode="wrap")
     def _without_defaults(self, write: SerializerFunctionWrapHandler):
         written: dict[str, Any] = write(self)
-        for name in self.SPARSE:
-            if getattr(self, name) == type(self).model_fields[name].get_default(
-                call_default_factory=True
-            ):
+        for name, default in _sparse_defaults(type(self)):
+            if getattr(self, name) == default:
                 written.pop(name, None)
         return written
+
+
+@cache
+def _sparse_defaults(kind: type[SparseValue]) -> list[tuple[str, Any]]:
+    """To make them takes longer than to write the value."""
+    fields = kind.model_fields
+    return [(one, fields[one].get_default(call_default_factory=True)) for one in kind.SPARSE]
 
 
 # ---- Points in time that can always be compared ----

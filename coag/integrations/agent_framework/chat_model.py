@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncGenerator, Mapping, Sequence
+from copy import deepcopy
 from typing import Any, Literal, cast
 
 from agent_framework import (
@@ -69,6 +70,7 @@ class ChatClientModel(ModelClient):
         """Whether the client is asked for pieces of the answer."""
         self.client_kwargs: Mapping[str, Any] = {}
         """What the client gets besides, e.g. chat middleware of the run."""
+        self._tools: dict[str, tuple[ToolSchema, FunctionTool]] = {}
 
     @property
     def name(self) -> str:
@@ -105,7 +107,7 @@ class ChatClientModel(ModelClient):
     def _ask(self, request: ModelRequest, *, stream: bool) -> Any:
         options: dict[str, Any] = dict(request.arguments)
         if request.tools:
-            options["tools"] = [_declared(schema) for schema in request.schemas]
+            options["tools"] = [self._declared(schema) for schema in request.schemas]
             options["tool_choice"] = _choice(request.tool_choice)
         if request.json_output is True:
             options["response_format"] = {"type": "json_object"}
@@ -115,6 +117,19 @@ class ChatClientModel(ModelClient):
         ask: Any = self._client.get_response
         more = {"client_kwargs": dict(self.client_kwargs)} if self.client_kwargs else {}
         return ask(messages, stream=stream, options=options, **more)
+
+    def _declared(self, schema: ToolSchema) -> FunctionTool:
+        """A tool that nobody can run: without a function; made again only if it has changed."""
+        name, known = schema["name"], self._tools.get(schema["name"])
+        if known is None or known[0] != schema:
+            made = FunctionTool(
+                name=name,
+                description=schema.get("description") or "",
+                func=None,
+                input_model=dict(schema.get("parameters") or _NO_SCHEMA),
+            )
+            known = self._tools[name] = deepcopy(schema), made
+        return known[1]
 
     def _result(self, response: ChatResponse[Any]) -> CreateResult:
         contents = [one for message in response.messages for one in message.contents]
@@ -137,17 +152,6 @@ class ChatClientModel(ModelClient):
             usage=usage,
             cached=False,
         )
-
-
-def _declared(schema: ToolSchema) -> FunctionTool:
-    """A tool that nobody can run: without a function."""
-    parameters = schema.get("parameters") or _NO_SCHEMA
-    return FunctionTool(
-        name=schema["name"],
-        description=schema.get("description") or "",
-        func=None,
-        input_model=dict(parameters),
-    )
 
 
 def _choice(choice: Tool | Literal["auto", "required", "none"]) -> Any:

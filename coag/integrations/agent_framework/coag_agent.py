@@ -427,15 +427,14 @@ async def _steps(live: LiveSession) -> AsyncGenerator[Any]:
     stream = live.stream
     if stream is None:
         raise AssertionError("A turn has a stream.")
+    asked = None
     try:
         while True:
             step = live.step or asyncio.create_task(cast("Any", anext(stream)))
             live.step = step
-            asked = asyncio.create_task(live.desk.asked.wait())
-            try:
-                await asyncio.wait({step, asked}, return_when=asyncio.FIRST_COMPLETED)
-            finally:
-                asked.cancel()
+            if asked is None or asked.done():
+                asked = asyncio.create_task(live.desk.asked.wait())
+            await asyncio.wait({step, asked}, return_when=asyncio.FIRST_COMPLETED)
             if not step.done():
                 return
             live.step = None
@@ -447,3 +446,6 @@ async def _steps(live: LiveSession) -> AsyncGenerator[Any]:
     except (asyncio.CancelledError, GeneratorExit):
         await live.end_turn()
         raise
+    finally:
+        if asked is not None:
+            asked.cancel()
