@@ -90,9 +90,11 @@ CREATE TABLE IF NOT EXISTS states (
 """
 """Rows lie in the order of writing: ids are random, and a batch would touch a page for each row."""
 _PUT = (
-    f"INSERT OR REPLACE INTO states (owner, {', '.join(_NAMES)}) "
-    f"VALUES ({','.join('?' * (len(_NAMES) + 1))})"
+    f"INSERT INTO states (owner, {', '.join(_NAMES)}) "
+    f"VALUES ({','.join('?' * (len(_NAMES) + 1))}) ON CONFLICT DO UPDATE SET "
+    + ", ".join(f"{one} = excluded.{one}" for one in _NAMES if one != "record")
 )
+"""A row stays in its place: to replace it would write two more pages, at its end and of the key."""
 _MOST = 500
 
 
