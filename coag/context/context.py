@@ -62,6 +62,8 @@ TakeIn = Callable[[Sequence[Percept]], Awaitable[None]]
 _OWN_STATE = ("working_memory", "images", "archive")
 """What of a saved state is no other context's."""
 _LLM_MESSAGES: TypeAdapter[list[LLMMessage]] = TypeAdapter(list[LLMMessage])
+_ONLY_READS = "_update_state_from_function_result"
+"""The hook whose default, of every tool's return, changes nothing of the percept."""
 
 
 class MemoryOwner(DomainHooks[StateT], Generic[StateT]):
@@ -278,9 +280,10 @@ class MemoryOwner(DomainHooks[StateT], Generic[StateT]):
         }.get(percept.kind)
         if hook is None or self._memory.of_another(percept):  # it is no matter of this state
             return {"state_patch": {}}
-        own = getattr(type(self), hook.__name__) is not getattr(DomainHooks, hook.__name__)
-        try:  # a copy: what a domain does to it must not change the trace
-            after = checked_dump(hook(self.state, percept.model_copy(deep=True) if own else percept))
+        ours = getattr(hook, "__func__", None) is vars(DomainHooks).get(_ONLY_READS)
+        try:  # with a copy, or what a domain does to it would change the trace
+            shown = percept if ours else percept.model_copy(deep=True)
+            after = checked_dump(hook(self.state, shown))
         except Exception as error:  # the domain's own code; what it raised stays in the percept
             problem = (
                 f"{hook.__name__} raised {type(error).__name__}: {error}; "
