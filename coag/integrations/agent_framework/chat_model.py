@@ -120,14 +120,11 @@ class ChatClientModel(ModelClient):
 
     def _declared(self, schema: ToolSchema) -> FunctionTool:
         """A tool that nobody can run: without a function; made again only if it has changed."""
-        name, known = schema["name"], self._tools.get(schema["name"])
+        name, text = schema["name"], schema.get("description") or ""
+        known = self._tools.get(name)
         if known is None or known[0] != schema:
-            made = FunctionTool(
-                name=name,
-                description=schema.get("description") or "",
-                func=None,
-                input_model=dict(schema.get("parameters") or _NO_SCHEMA),
-            )
+            form = dict(schema.get("parameters") or _NO_SCHEMA)
+            made = FunctionTool(name=name, description=text, func=None, input_model=form)
             known = self._tools[name] = deepcopy(schema), made
         return known[1]
 
