@@ -427,12 +427,12 @@ async def _steps(live: LiveSession) -> AsyncGenerator[Any]:
     stream = live.stream
     if stream is None:
         raise AssertionError("A turn has a stream.")
-    asked = None
+    asked = asyncio.create_task(live.desk.asked.wait())
     try:
         while True:
             step = live.step or asyncio.create_task(cast("Any", anext(stream)))
             live.step = step
-            if asked is None or asked.done():
+            if asked.done():
                 asked = asyncio.create_task(live.desk.asked.wait())
             await asyncio.wait({step, asked}, return_when=asyncio.FIRST_COMPLETED)
             if not step.done():
@@ -447,5 +447,4 @@ async def _steps(live: LiveSession) -> AsyncGenerator[Any]:
         await live.end_turn()
         raise
     finally:
-        if asked is not None:
-            asked.cancel()
+        asked.cancel()
