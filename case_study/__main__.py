@@ -214,7 +214,7 @@ def _demonstrate(
         f"{result.model_calls} model calls, {result.calls_while_blocked} while nothing was to do "
         f"but wait; {result.prompt_tokens + result.completion_tokens:,} tokens, "
         f"{result.seconds:.1f} s",
-        *(f"{answer}" for answer in result.answers),
+        *result.answers,
         *([f"Activities: {as_typed(folder)}"] if folder.is_dir() else []),
     )
 
