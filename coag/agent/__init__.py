@@ -20,6 +20,7 @@ from .rebuild import ReplayDoubles, build_again, detach_modules, rebuild, staged
 from .recipes import load_factory, refuse_activity, takes_rebuild
 from .replay_model import ReplayAnswers
 from .resume import RecoveredState, reading_trace, recover_state, restore
+from .turns import TurnLease
 
 if TYPE_CHECKING:
     from .delegation import DelegateTool
@@ -52,6 +53,7 @@ __all__ = [
     "reading_trace",
     "recover_state",
     "MemoryArgument",
+    "TurnLease",
 ]
 
 _FORMER = renamed(

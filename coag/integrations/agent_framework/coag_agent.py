@@ -100,20 +100,22 @@ class _CoagRun(BaseAgent):
         kwargs = dict(client_kwargs or {})
         refuse_function_middleware(kwargs.get("middleware"))
         extra = (usable_tools(tools), dict(function_invocation_kwargs or {}), kwargs)
-        updates = self._updates(normalize_messages(messages), session, stream, *extra)
+        kept, asked = AgentSession() if session is None else session, normalize_messages(messages)
+        run = self._updates(asked, kept, session is not None, stream, *extra)
+        updates = self._sessions.read(kept, run)
         response = ResponseStream(updates, finalizer=lambda all_: response_of(all_, self._form))
         return response if stream else response.get_final_response()
 
     async def _updates(
         self,
         given: Sequence[Message],
-        session: AgentSession | None,
+        kept: AgentSession,
+        is_kept: bool,
         stream: bool,
         tools: Sequence[Any],
         kwargs: Mapping[str, Any],
         client_kwargs: dict[str, Any],
     ) -> AsyncGenerator[AgentResponseUpdate]:
-        kept = AgentSession() if session is None else session
         async with self._sessions.held(kept):
             try:
                 opened = await self._sessions.open(kept, given)
@@ -124,14 +126,14 @@ class _CoagRun(BaseAgent):
                     yield updates.said(opened.recorded)
                     return
                 live.tools.of_the_run, live.tools.kwargs, live.tools.session = tools, kwargs, kept
-                live.desk.reachable = session is not None
+                live.desk.reachable = is_kept
                 for model in live.models:
                     model.streams, model.client_kwargs = stream, client_kwargs
                 async with aclosing(self._turn(opened, given, kept, updates)) as turn:
                     async for update in turn:
                         yield update
             finally:
-                if session is None:
+                if not is_kept:
                     await self._sessions.drop(kept)
 
     async def _turn(

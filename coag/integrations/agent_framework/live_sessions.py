@@ -13,13 +13,13 @@ from time import monotonic
 from typing import Any, Literal, Self, cast
 from weakref import WeakValueDictionary
 
-from agent_framework import AgentSession, Message
+from agent_framework import AgentResponseUpdate, AgentSession, Message
 from agent_framework.exceptions import AgentInvalidRequestException
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from coag._util.files import replace_file
 from coag._util.validation import first_error
-from coag.agent import CoagAgent, RecoveredState
+from coag.agent import CoagAgent, RecoveredState, TurnLease
 from coag.errors import StateError, TraceError, UnknownNameError
 from coag.schema import Percept, PerceptKind, TurnEnd, TurnStart
 from coag.tracing import RunFolder, read_trace
@@ -263,6 +263,28 @@ class LiveSessions:
         self._idle = idle
         self._live: OrderedDict[str, LiveSession] = OrderedDict()
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._leases: WeakValueDictionary[str, TurnLease] = WeakValueDictionary()
+
+    async def read(
+        self, session: AgentSession, run: AsyncGenerator[AgentResponseUpdate, None]
+    ) -> AsyncGenerator[AgentResponseUpdate]:
+        """What a run gives. One of the same session that its reader has left is ended first.
+
+        Raises:
+            TurnInProgressError: This one was left, and another run has ended it meanwhile.
+        """
+        earlier = self._leases.get(session.session_id)
+        if earlier is not None and earlier.abandoned:
+            await earlier.end()
+        lease = TurnLease(self._name, run)
+        try:
+            async for update in run:
+                self._leases[session.session_id] = lease
+                lease.paused = True
+                yield update
+                lease.resume()
+        finally:
+            await lease.end()
 
     @asynccontextmanager
     async def held(self, session: AgentSession) -> AsyncGenerator[None]:

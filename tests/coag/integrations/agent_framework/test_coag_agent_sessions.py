@@ -15,7 +15,7 @@ from kits.maf_client import Answer, AnsweringClient, call
 from kits.purses import Purse, PurseContext, within_ten
 
 from coag.cycle import ApprovalPolicy
-from coag.errors import StateError, UnknownNameError
+from coag.errors import StateError, TurnInProgressError, UnknownNameError
 from coag.integrations.agent_framework import MafCoagAgent
 from coag.proof import verify
 from coag.tracing import list_runs
@@ -231,6 +231,25 @@ async def test_a_stream_that_is_left_ends_its_turn_and_the_next_goes_well(tmp_pa
             break
     response = await agent.run("And now?", session=session)
     assert response.text == "Never."
+    await agent.close()
+    (run,) = list_runs(tmp_path)
+    assert verify(run.path) == []
+
+
+async def test_a_stream_that_is_left_and_still_referred_to_is_ended_by_the_next_run(
+    tmp_path: Path,
+) -> None:
+    till = Till()
+    agent, _ = till.agent([call(1, "buy", price=1)], "Well.", "Never.", logs=tmp_path)
+    session = agent.create_session()
+    stream = agent.run("Buy.", session=session, stream=True)
+    async for _ in stream:
+        break
+
+    response = await asyncio.wait_for(agent.run("And now?", session=session), 30)
+    assert response.text == "Well."
+    with pytest.raises(TurnInProgressError, match="was left and ended by another turn"):
+        await anext(aiter(stream))
     await agent.close()
     (run,) = list_runs(tmp_path)
     assert verify(run.path) == []
