@@ -197,7 +197,7 @@ class Mind:
             clock=self.context.clock,
             ids=self.context.ids,
             prices=given.prices or {},
-            on_text=self.live.on_text if given.model_client_stream else None,
+            begin_text=self.live.begin_text if given.model_client_stream else None,
             system_role=given.system_message is not None,
         )
 

@@ -186,8 +186,14 @@ class LiveEvents:
         self.call_ids.clear()
         self.message_id = str(uuid.uuid4())
 
-    def on_text(self, piece: str) -> None:
-        """A piece of the answer was written."""
+    def begin_text(self) -> Callable[[str], None]:
+        """The model is asked; gives what shows the pieces of its text, a message of its own."""
+        if self._written:
+            self._written.clear()
+            self.message_id = str(uuid.uuid4())
+        return self._on_text
+
+    def _on_text(self, piece: str) -> None:
         self._written.append(piece)
         self.show(self.chunk(piece))
 

@@ -105,8 +105,8 @@ class ModelGateway:
     """What calls cost, by the model's name."""
     phases: Mapping[Phase, StructuredModel] = field(default_factory=dict[Phase, StructuredModel])
     """Models of their own for some phases."""
-    on_text: Callable[[str], None] | None = None
-    """Gets each piece of an answer that may be shown while it is written."""
+    begin_text: Callable[[], Callable[[str], None]] | None = None
+    """Gives what gets each piece of one answer that may be shown while it is written."""
     system_role: bool = True
     """False for models that are sent no system message: their user gets everything."""
     window_asked: bool = False
@@ -181,7 +181,7 @@ class ModelGateway:
             self._sent(prompt),
             actions if knows_tools else (),
             context=self._context(phase, cycle, calls),
-            on_chunk=self.on_text if live else None,
+            on_chunk=self.begin_text() if live and self.begin_text else None,
             written=() if knows_tools else [action.name for action in actions],
         )
         remarks = {

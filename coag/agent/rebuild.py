@@ -134,7 +134,7 @@ def staged(agent: CoagAgent, doubles: ReplayDoubles) -> Mind:
         if rule.name not in rules.names():
             rules.add(rule.judge, name=rule.name)
     mind.gateway = replace(
-        mind.gateway, asker=ReplayAsker(doubles.answers), phases={}, on_text=None
+        mind.gateway, asker=ReplayAsker(doubles.answers), phases={}, begin_text=None
     )
     tools = ToolRunner(mind.tools.tools)
     mind.deps = replace(

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import AsyncGenerator
 from typing import Any
 
 import pytest
 from autogen_agentchat.messages import ModelClientStreamingChunkEvent
+from autogen_core.models import CreateResult
 from kits.drop_in import WAYS, add, streamed, way_name
 from kits.planned import PlannedModel
 
 from coag import CoagAgent
+from coag.models import ModelRequest
 from coag.schema import Candidate, Verdict
 
 all_ways = pytest.mark.parametrize("way", WAYS, ids=way_name)
@@ -39,6 +42,24 @@ async def test_pieces_add_up_to_the_answer(way: dict[str, Any], plan: list[Any])
         assert not any(isinstance(item, ModelClientStreamingChunkEvent) for item in kept)
 
 
+class TalkingModel(PlannedModel):
+    """Says something before it calls a tool, as providers stream it."""
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[str | CreateResult, None]:
+        result = await self.answer(request)
+        yield result.content if isinstance(result.content, str) else "Let me see. "
+        yield result
+
+
+async def test_an_answer_after_words_beside_a_call_is_streamed_once() -> None:
+    model = TalkingModel("It is 3.", ("add", {"a": 1, "b": 2}))
+    agent = CoagAgent("agent", model, tools=[add], model_client_stream=True)
+    items, response = await streamed(agent, "Go.")
+    pieces = [one for one in items if isinstance(one, ModelClientStreamingChunkEvent)]
+    assert [one.content for one in pieces] == ["Let me see. ", "It is 3."]
+    assert [one.full_message_id == response.chat_message.id for one in pieces] == [False, True]
+
+
 @all_ways
 async def test_nothing_is_streamed_unasked(way: dict[str, Any]) -> None:
     items, _ = await streamed(CoagAgent("agent", PlannedModel(), **way), "Go.")
@@ -65,6 +86,7 @@ async def test_a_call_written_as_text_is_an_answer_like_any_other() -> None:
     written = '{"name": "add", "arguments": {"a": 1, "b": 2}}'
     model = PlannedModel().err(written, "tools")
     agent = CoagAgent("agent", model, tools=[add], model_client_stream=True)
-    items, response = await streamed(agent, "Go.")
+    with pytest.warns(UserWarning, match="a text that is a call of a tool"):
+        items, response = await streamed(agent, "Go.")
     text = "".join(i.content for i in items if isinstance(i, ModelClientStreamingChunkEvent))
     assert text == response.chat_message.to_text() == written

@@ -94,14 +94,16 @@ class ChatClientModel(ModelClient):
             return
         answer = cast("ResponseStream[Any, ChatResponse[Any]]", self._ask(request, stream=True))
         async with answer:
-            updates = aiter(answer)
+            updates, written = aiter(answer), ""
             while True:
                 try:
                     update = await cancellable(anext(updates), request.token)
                 except StopAsyncIteration:
                     break
                 if update.text:
-                    yield update.text
+                    begun = update.message_id or written
+                    yield f"\n{update.text}" if written and begun != written else update.text
+                    written = begun
             yield self._result(await answer.get_final_response())
 
     def _ask(self, request: ModelRequest, *, stream: bool) -> Any:
@@ -141,14 +143,25 @@ class ChatClientModel(ModelClient):
         usage = RequestUsage(prompt_tokens=sent or 0, completion_tokens=written or 0)
         self.used += token_usage(usage, calls=1)
         thought = "".join(one.text or "" for one in contents if one.type == "text_reasoning")
-        last = response.messages[-1].text if response.messages else ""
+        text = _said(response.messages)
         return CreateResult(
-            content=calls or last,
-            thought=(thought or last or None) if calls else thought or None,
+            content=calls or text,
+            thought=(thought or text or None) if calls else thought or None,
             finish_reason=_FINISHED.get(str(response.finish_reason or "stop"), "unknown"),
             usage=usage,
             cached=False,
         )
+
+
+def _said(messages: Sequence[Message]) -> str:
+    """The answer: what is said behind the last result of a tool that the client ran itself."""
+    texts: list[str] = []
+    for message in messages:
+        if any(one.type == "function_result" for one in message.contents):
+            texts.clear()
+        elif message.text:
+            texts.append(message.text)
+    return "\n".join(texts)
 
 
 def _choice(choice: Tool | Literal["auto", "required", "none"]) -> Any:

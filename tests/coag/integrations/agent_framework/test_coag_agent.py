@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from agent_framework import (
@@ -18,6 +18,8 @@ from agent_framework import (
     AgentSession,
     ChatContext,
     ChatMiddleware,
+    ChatResponse,
+    ChatResponseUpdate,
     Content,
     FunctionInvocationContext,
     FunctionMiddleware,
@@ -112,6 +114,41 @@ async def test_usage_of_all_calls_of_a_turn_is_reported(show: str) -> None:
         "output_token_count": 4,
         "total_token_count": 24,
     }
+
+
+class SeveralMessages(AnsweringClient):
+    """Answers in two messages and a silent one, after a tool that its service ran itself."""
+
+    def _inner_get_response(self, *, stream: bool, **given: Any) -> Any:
+        texts = [[call(1, "search")], [], ["It is open."], ["Go now."], []]
+        messages = [
+            Message("assistant", contents, message_id=f"m{number}")
+            for number, contents in enumerate(texts)
+        ]
+        found = Content.from_function_result(call_id="c1", result="open")
+        messages[1] = Message("tool", [found], message_id="m1")
+
+        async def updates() -> AsyncGenerator[ChatResponseUpdate]:
+            for one in messages:
+                yield ChatResponseUpdate(
+                    contents=one.contents, role=cast("Any", one.role), message_id=one.message_id
+                )
+
+        async def answer() -> ChatResponse[Any]:
+            return ChatResponse(messages=messages)
+
+        return self._build_response_stream(updates()) if stream else answer()
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_an_answer_in_several_messages_is_whole(stream: bool) -> None:
+    agent = MafCoagAgent(SeveralMessages(), name="guide", depth="compact")
+    session = agent.create_session()
+    if stream:
+        response = await agent.run("Open?", stream=True, session=session).get_final_response()
+    else:
+        response = await agent.run("Open?", session=session)
+    assert response.text == "It is open.\nGo now."
 
 
 async def test_pictures_reach_the_model_and_broken_ones_are_refused() -> None:
