@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from itertools import groupby
@@ -37,7 +39,7 @@ def domain_of(name: str | None) -> DomainKnowledge | None:
     """The domain under an import name."""
     if name is None:
         return None
-    if ":" not in name:
+    if re.fullmatch(r"[^:\s]+:[^:\s]+", name) is None:
         raise ConfigurationError(
             f"--domain takes an import name, module:Class, not {name!r}; "
             "e.g. case_study.faults:VacuumDomain."
@@ -124,7 +126,7 @@ def show_runs(logs: Path, *, json_lines: bool) -> None:
 def runs_below(name: str, logs: Path) -> Path | None:
     """The folder of this name that holds runs and is none itself, if there is one."""
     for folder in (Path(name), logs / name):
-        is_folder = bool(name) and folder.is_dir() and not RunFolder(folder).exists
+        is_folder = bool(name) and os.path.isdir(folder) and not RunFolder(folder).exists
         if is_folder and next(list_runs(folder), None) is not None:
             return folder
     return None

@@ -191,7 +191,7 @@ def write_report(
 
     Raises:
         ConfigurationError: There is no run, two have the same id, or `output` is there and no
-            file.
+            file, or would be among a run's own files.
         TraceError: A run cannot be read at all.
         OSError: The file cannot be written.
     """
@@ -218,6 +218,10 @@ def write_report(
     if not output.name or (output.exists() and not output.is_file()):
         raise ConfigurationError(
             f"{str(output)!r} is no file that a report can be written to. Name one: -o run.html"
+        )
+    if RunFolder(output.parent).exists and output.suffix != ".html":
+        raise ConfigurationError(
+            f"{str(output)!r} is a place of the run's own files. Name another: -o run.html"
         )
     return WrittenReport(
         bytes=replace_file(output, report_page(f"{title}{more}", parts)),

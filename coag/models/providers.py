@@ -515,7 +515,13 @@ def open_model(
 
 
 def _from_url(text: str, own: Mapping[str, SchemeFactory]) -> ModelSpec:
-    parts = urlsplit(text)
+    try:
+        parts = urlsplit(text)
+        _ = parts.port
+    except ValueError:  # its text may hold a part of a password
+        raise ConfigurationError(
+            "The address in a model spec cannot be read: write http://HOST:PORT/v1#NAME."
+        ) from None
     host = parts.netloc.rpartition("@")[2]
     public = urlunsplit((parts.scheme, host, parts.path, "", parts.fragment))
     if parts.scheme not in ("http", "https") or not host:

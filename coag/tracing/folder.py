@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -107,7 +108,7 @@ class RunFolder:
     @property
     def exists(self) -> bool:
         """True if there is a run here."""
-        return self.info_path.is_file()
+        return os.path.isfile(self.info_path)
 
     def _repr_html_(self) -> str:
         try:
@@ -273,8 +274,10 @@ def list_runs(logs: Path | str) -> Iterator[RunFolder]:
 
     For ids of `new_run_id` that means oldest first within a folder.
 
+    Folders within it that this user may not read are left out.
+
     Raises:
-        ConfigurationError: If there is no such folder.
+        ConfigurationError: If there is no such folder, or it cannot be read.
     """
     logs = Path(logs)
     if not logs.is_dir():
@@ -282,16 +285,18 @@ def list_runs(logs: Path | str) -> Iterator[RunFolder]:
             f"There is no folder of logs at {str(logs)!r}. Name the one that holds the runs: "
             "--logs DIR."
         )
+    if not os.access(logs, os.R_OK | os.X_OK):
+        raise ConfigurationError(f"The folder of logs {str(logs)!r} may not be read by this user.")
     yield from _runs_below(logs, _DEPTH)
 
 
 def _runs_below(folder: Path, depth: int) -> Iterator[RunFolder]:
     """Looks no deeper into a run: its own folders are many."""
-    for path in sorted(path for path in folder.iterdir() if path.is_dir()):
+    for path in sorted(path for path in folder.iterdir() if os.path.isdir(path)):
         run = RunFolder(path)
         if run.exists:
             yield run
-        elif depth > 1:
+        elif depth > 1 and os.access(path, os.R_OK | os.X_OK):
             yield from _runs_below(path, depth - 1)
 
 
@@ -312,7 +317,7 @@ def find_run(text: str, logs: Path | str) -> RunFolder:
     direct = RunFolder(Path(text))
     if direct.exists:
         return direct
-    if direct.path.is_file():
+    if os.path.isfile(direct.path):
         raise ConfigurationError(_of_a_file(direct.path))
     name = text
     if len(direct.path.parts) > 1:

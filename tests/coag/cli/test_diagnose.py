@@ -100,7 +100,8 @@ def test_all_runs_of_a_folder_are_diagnosed(say: Say, tmp_path: Path) -> None:
 def test_a_domain_is_named_by_import(say: Say, tmp_path: Path) -> None:
     _run(tmp_path / "logs", None)
     assert say("diagnose", "--domain", "case_study.faults:VacuumDomain").code == 0
-    assert "module:Class" in say("diagnose", "--domain", "vacuum").err
+    for name in ("vacuum", "a:b:c", "a:", "a: b"):
+        assert "module:Class" in say("diagnose", "--domain", name).err
     assert (
         "is no coag.proof.DomainKnowledge" in say("diagnose", "--domain", "coag.proof:diagnose").err
     )

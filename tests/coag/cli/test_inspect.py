@@ -36,6 +36,15 @@ def test_a_report_that_cannot_be_written_is_an_error(say: Say, coag_run: RunFold
 
 
 @pytest.mark.broken_trace("its run is made up")
+def test_a_report_never_replaces_a_runs_own_files(say: Say, coag_run: RunFolder) -> None:
+    before = coag_run.trace_path.read_bytes()
+    done = say("report", str(coag_run.path), "-o", str(coag_run.trace_path))
+    assert done.code == 2
+    assert "the run's own files" in done.err
+    assert coag_run.trace_path.read_bytes() == before
+
+
+@pytest.mark.broken_trace("its run is made up")
 def test_a_port_that_is_taken_is_an_error_that_says_what_to_do(
     say: Say, coag_run: RunFolder
 ) -> None:

@@ -147,6 +147,13 @@ def test_unknown_form_lists_all_forms(text: str) -> None:
         assert form in str(caught.value)
 
 
+@pytest.mark.parametrize("text", ["http://[#m", "http://h:99999#m", "http://me:pass/word@h#m"])
+def test_an_address_that_cannot_be_read_is_reported_without_what_it_holds(text: str) -> None:
+    with pytest.raises(ConfigurationError, match="cannot be read") as caught:
+        open_model(text)
+    assert "pass" not in str(caught.value)
+
+
 @pytest.mark.parametrize("text", ["openai:", "http://127.0.0.1:9/v1", "http://127.0.0.1:9/v1#"])
 def test_a_missing_name_is_reported(text: str) -> None:
     with pytest.raises(ConfigurationError, match="NAME"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
@@ -142,6 +143,23 @@ def test_runs_are_listed_by_name_and_other_things_are_not(
     assert list(list_runs(tmp_path / "logs")) == [first, second]
     assert list(list_runs(str(tmp_path / "logs"))) == [first, second]
     assert read_run(str(first.path)) == read_run(first.path)
+
+
+def test_a_name_that_no_file_can_have_names_no_run(make_run: RunMaker, tmp_path: Path) -> None:
+    make_run("a-1")
+    with pytest.raises(UnknownNameError, match="a-1"):
+        find_run("x" * 5_000, tmp_path / "logs")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_folders_that_may_not_be_read_are_left_out_or_named(
+    make_run: RunMaker, tmp_path: Path
+) -> None:
+    run, closed = make_run("a-1"), tmp_path / "logs" / "lost+found"
+    closed.mkdir(mode=0)
+    assert list(list_runs(tmp_path / "logs")) == [run]
+    with pytest.raises(ConfigurationError, match="may not be read"):
+        list(list_runs(closed))
 
 
 @pytest.mark.parametrize("text", ["robot-1-aa", "robot-1", "latest"])
