@@ -201,6 +201,7 @@ def write_report(
         reported.append(_read(folder, domain, cycles))
     keys = [one.card.key for one in reported]
     _refuse(keys)
+    output = _place(output)
     names = {key: str(number) for number, key in enumerate(keys, start=1)}
     addresses = Addresses(frozenset(_places(reported)), frozenset(pairwise(keys)), names)
     pages = Pages(addresses, whole=False)
@@ -214,6 +215,14 @@ def write_report(
         parts.append(pages.render("compare", comparison=comparison))
     title = ", ".join(one_line(key, 60) for key in keys[:3])
     more = f" and {len(keys) - 3} more" if len(keys) > 3 else ""
+    return WrittenReport(
+        bytes=replace_file(output, report_page(f"{title}{more}", parts)),
+        cycles=sum(len(one.rows) for one in reported),
+        left_out=sum(one.of - len(one.rows) for one in reported),
+    )
+
+
+def _place(output: Path) -> Path:
     output = output.resolve()
     if not output.name or (output.exists() and not output.is_file()):
         raise ConfigurationError(
@@ -223,11 +232,7 @@ def write_report(
         raise ConfigurationError(
             f"{str(output)!r} is a place of the run's own files. Name another: -o run.html"
         )
-    return WrittenReport(
-        bytes=replace_file(output, report_page(f"{title}{more}", parts)),
-        cycles=sum(len(one.rows) for one in reported),
-        left_out=sum(one.of - len(one.rows) for one in reported),
-    )
+    return output
 
 
 def _refuse(keys: Sequence[str]) -> None:
