@@ -81,7 +81,6 @@ _GIVEN_UP = re.compile(
     re.I,
 )
 _WORD = re.compile(r"[\w+#]+")
-_MOST = 5
 
 
 def _words(text: str) -> frozenset[str]:
@@ -125,7 +124,7 @@ def _goals_in(texts: Iterable[str]) -> tuple[str, ...]:
 
 def first_few(texts: Iterable[str]) -> tuple[str, ...]:
     """The first few texts without repetitions."""
-    return distinct(texts)[:_MOST]
+    return distinct(texts)[:5]
 
 
 def stems(text: str) -> frozenset[str]:
@@ -288,7 +287,6 @@ def _failure(texts: Iterable[str]) -> ObservedFailure | None:
 
 # ---- Rules for a talk ----
 
-_MOST_TOPICS = 4
 KNOWN = 300
 """Entities and goals, the latest of each, that are looked for in a text."""
 _NAME = re.compile(r"(?<![.!?]\s)(?<!^)\b[A-Z][\w+#]*(?:\s[A-Z][\w+#]*)*")
@@ -385,7 +383,7 @@ def _topics(text: str, texts: Sequence[str], state: AwarenessState) -> tuple[str
     for topic in first_few(candidates):
         if not any(f" {folded(topic)} " in f" {folded(other)} " for other in topics):
             topics.append(topic)
-    return tuple(topics[:_MOST_TOPICS])
+    return tuple(topics[:4])
 
 
 def _known(text: str, state: AwarenessState) -> list[str]:

@@ -425,34 +425,33 @@ def _versions(folder: Path) -> list[int]:
 # ---- In a SQL database ----
 
 _INDEX: Final = "CREATE INDEX IF NOT EXISTS {index} ON {table} (key, version)"
-_CURRENT: Final = "SELECT max(version) FROM {table} WHERE key = %s"
-_INSERT: Final = "INSERT INTO {table} (key, state) VALUES (%s, %s) RETURNING version"
 _PRUNE: Final = """
 DELETE FROM {table} WHERE key = %s AND version <= (
     SELECT version FROM {table} WHERE key = %s ORDER BY version DESC LIMIT 1 OFFSET %s
 )
 """
-_NEWEST: Final = "SELECT version, state FROM {table} WHERE key = %s ORDER BY version DESC LIMIT %s"
-_DELETE: Final = "DELETE FROM {table} WHERE key = %s"
 
 
 class _SqlStore(_TextStore):
     """A table of versions; each subclass says how a statement and a transaction are run."""
 
     def _read(self, key: str, limit: int) -> _Versions:
-        return [(row[0], row[1]) for row in self._execute(_NEWEST, key, limit).fetchall()]
+        newest = "SELECT version, state FROM {table} WHERE key = %s ORDER BY version DESC LIMIT %s"
+        return [(row[0], row[1]) for row in self._execute(newest, key, limit).fetchall()]
 
     def _write(self, key: str, text: str, expected: int | None) -> int:
         with self._transaction(key):
-            current = self._execute(_CURRENT, key).fetchone()[0] or 0
+            latest = "SELECT max(version) FROM {table} WHERE key = %s"
+            current = self._execute(latest, key).fetchone()[0] or 0
             _check_expected(key, expected, current)
-            version = int(self._execute(_INSERT, key, text).fetchone()[0])
+            insert = "INSERT INTO {table} (key, state) VALUES (%s, %s) RETURNING version"
+            version = int(self._execute(insert, key, text).fetchone()[0])
             self._execute(_PRUNE, key, key, self._keep)
         return version
 
     def _remove(self, key: str) -> bool:
         with self._transaction(key):
-            return self._execute(_DELETE, key).rowcount > 0
+            return self._execute("DELETE FROM {table} WHERE key = %s", key).rowcount > 0
 
     @abstractmethod
     def _execute(self, statement: LiteralString, *values: object) -> Any:

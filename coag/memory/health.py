@@ -29,7 +29,6 @@ from .dynamics import MemoryArchive
 from .facts import in_force, unbounded
 from .writing import Matter, matter_of
 
-_AT_ONCE = 1000
 _NAMED = 3
 _BATCH = 500
 
@@ -270,7 +269,7 @@ def _examine_index(file: Path, ids: Mapping[str, bytes]) -> IndexHealth:
     missing = stale = 0
     try:
         with closing(Lexicon(file)) as lexicon:
-            for some in slices(ids, _AT_ONCE):
+            for some in slices(ids, 1000):
                 kept = lexicon.kept(some)
                 missing += len(some) - len(kept)
                 stale += sum(ids[one] != _kept_digest(*said) for one, said in kept.items())

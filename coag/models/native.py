@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Callable, Collection, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, cast
+from typing import cast
 
 from autogen_core import FunctionCall
 from autogen_core.models import CreateResult
@@ -144,7 +144,6 @@ def _cut(text: str, release: TextRelease) -> CreateResult:
 
 CALLS = 16
 """Tool calls of one answer that are kept."""
-_NO_PARAMETERS: dict[str, Any] = {"type": "object", "properties": {}}
 _ID = 200
 """Characters of a call's id that are kept."""
 _DEFAULTS = AskSettings()
@@ -285,7 +284,9 @@ class _Offer:
             ToolSchema(
                 name=tool.name,
                 description=tool.description,
-                parameters=cast("ParametersSchema", {**_NO_PARAMETERS, **tool.parameters}),
+                parameters=cast(
+                    "ParametersSchema", {"type": "object", "properties": {}, **tool.parameters}
+                ),
                 strict=False,
             )
             for tool in self.tools

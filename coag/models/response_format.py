@@ -10,8 +10,6 @@ from typing import Any, cast
 
 from pydantic import BaseModel
 
-_MAX_NAME = 64
-
 
 def strict_schema(model: type[BaseModel]) -> dict[str, Any]:
     """The model's JSON Schema in the form that strict structured output asks for.
@@ -33,7 +31,7 @@ def _strict_schema(model: type[BaseModel]) -> dict[str, Any]:
 
 def schema_name(model: type[BaseModel]) -> str:
     """The model's name as servers accept it: letters, digits, `_` and `-`, at most 64."""
-    return re.sub(r"[^A-Za-z0-9_-]", "_", model.__name__)[:_MAX_NAME]
+    return re.sub(r"[^A-Za-z0-9_-]", "_", model.__name__)[:64]
 
 
 def response_format(model: type[BaseModel]) -> dict[str, Any]:

@@ -104,9 +104,6 @@ def as_result(reply: ScriptedReply, request: ScriptedRequest) -> CreateResult:
 # ---- A model that is a function of the request: for tests, for demos, for docs ----
 
 
-_KEPT_REQUESTS = 1_000
-_JSON_FORMS = ("json_schema", "json_object")
-
 _DEFAULT_INFO = capable_info("scripted")
 
 
@@ -152,7 +149,7 @@ class ScriptedModel(ModelClient, Component[ScriptedModelConfig]):
                 "order give ScriptedModel(scripted_answers([...])) of coag.models."
             )
         self.name = name
-        self.requests: deque[ScriptedRequest] = deque(maxlen=_KEPT_REQUESTS)
+        self.requests: deque[ScriptedRequest] = deque(maxlen=1_000)
         self.calls = 0
         self._script = script
         self._info = _DEFAULT_INFO if model_info is None else model_info
@@ -168,7 +165,9 @@ class ScriptedModel(ModelClient, Component[ScriptedModelConfig]):
             messages=tuple(request.messages),
             tools=tuple(request.schemas),
             tool_choice=choice if isinstance(choice, str) else choice.name,
-            json_output=bool(request.json_output or form.get("type") in _JSON_FORMS),
+            json_output=bool(
+                request.json_output or form.get("type") in ("json_schema", "json_object")
+            ),
             schema=schema.get("schema"),
             schema_name=schema.get("name"),
             extra=dict(request.arguments),

@@ -30,7 +30,6 @@ TOOLS = 500
 _TAG = re.compile(r"<(?=[A-Za-z/!?])")
 _LINK = re.compile(r"\](?=\(|\[|:)")
 _ID = re.compile(NAME)
-_SHOWN = 60
 
 
 class ToolRefusedError(CoagError):
@@ -201,7 +200,7 @@ def _refused(
     pins: Pins,
 ) -> str | None:
     tool = description.id
-    shown = safe_text(tool, _SHOWN)
+    shown = safe_text(tool, 60)
     if not _ID.fullmatch(tool):
         return (
             f"{server!r} offers a tool {shown!r}: an id is words of letters and digits, joined by "

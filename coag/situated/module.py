@@ -96,10 +96,6 @@ class FreshSignals:
         return Verdict.forbid(f"{fresh} has arrived since this cycle began: perceive it first")
 
 
-_PHASES = (Phase.REASONING, Phase.PROPOSAL, Phase.EVALUATION)
-_PLAN_CHARACTERS = 4_000
-
-
 class SituatedModule:
     """What one activity knows of its tools, and what it can do about that.
 
@@ -215,7 +211,7 @@ class SituatedModule:
             case "unfocus":
                 changes["signals"] = tuple(one for one in state.signals if one.tool != tool)
             case "set_plan":
-                changes["plan"] = given.get("plan", "")[:_PLAN_CHARACTERS]
+                changes["plan"] = given.get("plan", "")[:4_000]
             case "abandon":
                 self.abandoned = given.get("reason", "")
             case _:
@@ -286,7 +282,7 @@ class SituatedModule:
 
     async def contribute(self, phase: Phase, situation: Situation, budget: int) -> Section | None:
         """Plan, signals, properties, waits, manuals and the catalogue; data, not instruction."""
-        if phase not in _PHASES:
+        if phase not in (Phase.REASONING, Phase.PROPOSAL, Phase.EVALUATION):
             return None
         self._goal = situation.goal
         limit = min(budget, self._settings.budget)

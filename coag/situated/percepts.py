@@ -178,7 +178,6 @@ def _fault(record: SignalRecord, description: ToolDescription) -> str | None:
 
 Selection: TypeAlias = Mapping[str, frozenset[str] | None]
 """The activities that perceive a tool, and which of its signals they want: None for all."""
-_REASON_CHARACTERS = 500
 
 
 @dataclass(slots=True)
@@ -323,7 +322,7 @@ class InboxWriter:
 
     def tell(self, tool: str, reason: str, text: str) -> None:
         """Delivers a gap to all activities that perceive a tool."""
-        shown = safe_text(text, _REASON_CHARACTERS)
+        shown = safe_text(text, 500)
         place = f"{reason}-{self._next_number()}"
         percept = gap_percept(tool, place, self._clock.now(), reason, shown)
         activities = list(self._focus(tool))

@@ -22,9 +22,6 @@ from .records import DELEGATED, SignalRecord, ToolDescription
 
 _SIGNALS = 30
 """Perceived signals that may still end a wait."""
-_PERCEIVED = 100
-_DATA_CHARACTERS = 2_000
-_RECENT = 8
 
 
 class PerceivedSignal(Value):
@@ -76,10 +73,10 @@ class SituatedModuleState(Value):
             changes["tools"] = {**self.tools, percept.source: now}
         elif percept.kind in (PerceptKind.SIGNAL, PerceptKind.GAP, PerceptKind.TIME_OUT):
             line = f"{percept.at:%H:%M:%S} {percept.content}"
-            changes["recent"] = (*self.recent, line)[-_RECENT:]
+            changes["recent"] = (*self.recent, line)[-8:]
         if percept.kind is PerceptKind.SIGNAL and not percept.is_error:
             record = SignalRecord.model_validate(percept.data)
-            if len(json.dumps(record.data)) > _DATA_CHARACTERS:
+            if len(json.dumps(record.data)) > 2_000:
                 record = record.model_copy(update={"data": {}})
             new = PerceivedSignal(tool=percept.source, record=record)
             changes["signals"] = (*self.signals, new)[-_SIGNALS:]
@@ -99,13 +96,7 @@ class SituatedModuleState(Value):
 
     def without_old(self) -> SituatedModuleState:
         """The state without the ids of percepts that left the inbox long ago."""
-        return self.model_copy(update={"perceived": self.perceived[-_PERCEIVED:]})
-
-
-_LINE = 160
-_REASON = 400
-_PLAN_TOKENS = 300
-_CATALOGUE_TOKENS = 200
+        return self.model_copy(update={"perceived": self.perceived[-100:]})
 
 
 def ranked(tools: Iterable[ToolDescription], goal: str) -> list[ToolDescription]:
@@ -127,7 +118,7 @@ def ranked(tools: Iterable[ToolDescription], goal: str) -> list[ToolDescription]
 def catalogue_text(tools: Iterable[ToolDescription], state: SituatedModuleState) -> str:
     """One line for each tool."""
     return "\n".join(
-        f"- {tool.id}: {one_line(tool.description, _LINE)}"
+        f"- {tool.id}: {one_line(tool.description, 160)}"
         + (" (manual mounted)" if tool.id in state.mounted else "")
         + ("" if tool.has_manual else " (needs no manual)")
         for tool in tools
@@ -146,9 +137,9 @@ def situation_text(
 
     Of a manual that cannot be shown it is said why. The budget is in tokens.
     """
-    plan = f"Plan:\n{cut_to_tokens(safe_text(state.plan), _PLAN_TOKENS)}" if state.plan else ""
+    plan = f"Plan:\n{cut_to_tokens(safe_text(state.plan), 300)}" if state.plan else ""
     parts = [plan, _recent(state), _properties(state, now, focused), _waits(focused)]
-    short = f"Tools:\n{cut_to_tokens(catalogue, _CATALOGUE_TOKENS)}" if catalogue else ""
+    short = f"Tools:\n{cut_to_tokens(catalogue, 200)}" if catalogue else ""
     text = "\n\n".join(filter(None, [*parts, short]))
     room = budget - estimate_tokens(text)
     shown: list[str] = []
@@ -191,7 +182,7 @@ def _waits(focused: Mapping[str, ToolDescription | None]) -> str:
 def _manual(tool: str, manual: Manual | str, room: int) -> str:
     """A manual whole, its section 3 where that alone has room, or that it was left out."""
     if isinstance(manual, str):
-        return f"The manual of {tool} is not shown: {one_line(manual, _REASON)}"
+        return f"The manual of {tool} is not shown: {one_line(manual, 400)}"
     size = estimate_tokens(manual.body)
     if size <= room:
         return f"Manual of {tool}:\n{manual.body.strip()}"

@@ -251,7 +251,6 @@ def _new_scope(
 
 # ---- The domain ----
 
-_SHOWN_OF_A_KIND = 8
 _KINDS = (
     (CodingEntityType.FILE, "files"),
     (CodingEntityType.SERVICE, "services"),
@@ -357,7 +356,7 @@ def _error_line(error: Entity) -> str:
 
 def _kind_line(plural: str, parts: Sequence[Entity]) -> str:
     """The parts of one kind that were mentioned last, and how many more there are."""
-    latest = sorted(parts, key=attrgetter("last_step"))[-_SHOWN_OF_A_KIND:]
+    latest = sorted(parts, key=attrgetter("last_step"))[-8:]
     names = ", ".join(part.name for part in reversed(latest))
     more = len(parts) - len(latest)
     return f"{plural}: {names}" + (f" and {more} more" if more else "")

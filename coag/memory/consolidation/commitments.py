@@ -42,7 +42,6 @@ _CLOCK = re.compile(
     r"\b(?:(\d{1,2}):(\d\d)|(\d{1,2}) ?(am|pm|o'clock)|(noon|midnight))\b",
     re.IGNORECASE,
 )
-_EVENING = 20
 
 
 def intend(notes: Iterable[Record], intentions: Intentions) -> tuple[Intention, ...]:
@@ -138,4 +137,4 @@ def _hour_in(text: str) -> tuple[int, int] | None:
         hour = hour % 12 + 12 if half == "pm" else hour % 12 if half == "am" else hour
         if hour < 24 and minute < 60:
             return hour, minute
-    return (_EVENING, 0) if "tonight" in text.casefold() else None
+    return (20, 0) if "tonight" in text.casefold() else None

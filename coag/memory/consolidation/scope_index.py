@@ -20,8 +20,6 @@ SCOPE_ENTRY = "scope_entry"
 """The type of the records that keep entries."""
 _KIND = "scope_kind"
 _NAME = "scope_name"
-_ATTRIBUTE = "what it is"
-_HEADING = "## What exists"
 _SHORT = 40
 """Characters of a shortened description."""
 
@@ -62,7 +60,7 @@ class ScopeIndex:
         for one in self.entries:
             kinds.setdefault(one.kind, []).append(one)
         for lines in _forms(kinds) if kinds else ():
-            text = "\n".join((_HEADING, *lines))
+            text = "\n".join(("## What exists", *lines))
             if estimate_tokens(text) <= budget:
                 return text
         return ""
@@ -117,7 +115,7 @@ async def note_scope(
             provenance=provenance,
             type=SCOPE_ENTRY,
             metadata={_KIND: one.kind, _NAME: one.name},
-            fact=Fact(subject=one.name, attribute=_ATTRIBUTE, value=one.description or one.kind),
+            fact=Fact(subject=one.name, attribute="what it is", value=one.description or one.kind),
             derived_from=derived_from,
         )
 

@@ -31,7 +31,6 @@ _OPEN = 0.9
 """The progress of an open thread is at most this, whoever states it."""
 _MOST = 12
 """Threads in one answer."""
-_SENTENCE = 300
 
 
 class NarrativeThread(Value):
@@ -64,7 +63,7 @@ class ThreadChange(Value):
     """How one matter stands after the session."""
 
     title: Annotated[str, Field(min_length=1, max_length=80)]
-    summary: Annotated[str, Field(min_length=1, max_length=_SENTENCE)]
+    summary: Annotated[str, Field(min_length=1, max_length=300)]
     progress: Annotated[float, Field(ge=0.0, le=1.0)]
     participants: Annotated[tuple[str, ...], Field(max_length=8)]
     settled: bool

@@ -258,7 +258,6 @@ TraitName = Literal[
 ]
 _NOTICEABLE = 0.3
 """Balance from which on a trait moves."""
-_MOST_CHANGES = 2
 
 
 class TraitChange(Value):
@@ -307,7 +306,7 @@ def persona_proposals(
     ]
     moved = [one for one in changes if one.after != one.before]
     moved.sort(key=lambda one: -abs(one.after - one.before))
-    return tuple(moved[:_MOST_CHANGES])
+    return tuple(moved[:2])
 
 
 def _change(

@@ -22,8 +22,6 @@ FLASHBULB_INTENSITY = 0.8
 """Above it, an event is a flashbulb: twice as strong, five times as stable."""
 _NOBODY = Traits()
 """Nobody in particular."""
-_FLASH = 2.0
-_LEAST_LEARNING = 0.3
 _MOOD_SHARE = 0.3
 """How much of a neutral text's valence is the mood's."""
 
@@ -59,7 +57,7 @@ def emotion_weight(traits: Traits) -> float:
 
 def yerkes_dodson(arousal: float) -> float:
     """How well one learns at an arousal of 0..1: best at 0.5, at 0.3 where calm or frantic."""
-    return max(_LEAST_LEARNING, 1 - 4 * (arousal - 0.5) ** 2)
+    return max(0.3, 1 - 4 * (arousal - 0.5) ** 2)
 
 
 def encode(  # noqa: PLR0913 - what decides how well it is kept
@@ -99,7 +97,7 @@ def encode(  # noqa: PLR0913 - what decides how well it is kept
     feeling = emotion_weight(who)
     congruent = max(0.0, present.valence * sentiment)
     # A flashbulb is learned at once, however frantic one is.
-    learning = _FLASH if flashbulb else yerkes_dodson(present.arousal)
+    learning = 2.0 if flashbulb else yerkes_dodson(present.arousal)
     strength = (
         attention(features, importance, who)
         * learning

@@ -36,7 +36,6 @@ CREATE TABLE IF NOT EXISTS links (
 ) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS links_back ON links (other)
 """
-_BATCH = 500
 _LEAST_ACTIVATION = 1e-3
 """A record with less activates no others."""
 
@@ -93,7 +92,7 @@ class RecordLinks:
             found.setdefault(row["record"], {})[row["other"]] = row["weight"]
         return found
 
-    def scan(self, *, batch: int = _BATCH) -> Iterator[list[tuple[str, str, float]]]:
+    def scan(self, *, batch: int = 500) -> Iterator[list[tuple[str, str, float]]]:
         """Each pair once with its weight, in the order of the ids, some at a time."""
         query = (
             "SELECT record, other, weight FROM links WHERE owner = ? AND record < other "

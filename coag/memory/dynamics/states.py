@@ -95,7 +95,6 @@ _PUT = (
     + ", ".join(f"{one} = excluded.{one}" for one in _NAMES if one != "record")
 )
 """A row stays in its place: to replace it would write two more pages, at its end and of the key."""
-_MOST = 500
 
 
 def seconds(at: datetime) -> float:
@@ -143,7 +142,7 @@ class RecordStates:
         update = "UPDATE states SET flashbulb = 0, exempt = 0 WHERE record = ?"
         self.file.write(update, [(one,) for one in ids])
 
-    def scan(self, *, after: str = "", batch: int = _MOST) -> Iterator[list[RecordState]]:
+    def scan(self, *, after: str = "", batch: int = 500) -> Iterator[list[RecordState]]:
         """All states in the order of their records' ids, some at a time, behind one id."""
         query = "SELECT * FROM states WHERE owner = ? AND record > ? ORDER BY record LIMIT ?"
         while rows := self.file.rows(query, self.owner, after, batch):
