@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import webbrowser
 from pathlib import Path
 from typing import Annotated
@@ -78,9 +79,9 @@ def _inspected(place: str | None, logs: Path) -> tuple[Path, RunFolder | None]:
     if place is None:
         return logs, None
     for folder in (Path(place), logs / place):
-        if folder.is_dir() and not RunFolder(folder).exists:
+        if os.path.isdir(folder) and not RunFolder(folder).exists:
             return folder, None
-    if len(Path(place).parts) > 1 and not Path(place).exists():
+    if len(Path(place).parts) > 1 and not os.path.exists(place):
         raise ConfigurationError(
             f"There is neither a folder of logs nor a run at {place!r}. A run makes its folder "
             "with logs=DIR."

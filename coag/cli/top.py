@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import shutil
 import sys
 from collections.abc import Callable, Sequence
@@ -56,7 +57,7 @@ def _watched(name: str | None, logs: Path) -> tuple[Path, Callable[[], Sequence[
             next(list_runs(logs), None)  # raises where there is no such folder
         return logs, partial(_runs_in, logs)
     for folder in (Path(name), logs / name):
-        if name and folder.is_dir() and not RunFolder(folder).exists:
+        if name and os.path.isdir(folder) and not RunFolder(folder).exists:
             return folder, partial(_runs_in, folder)
     run = found_run(name, logs)
     return run.path, lambda: [run]

@@ -36,6 +36,12 @@ def test_a_report_that_cannot_be_written_is_an_error(say: Say, coag_run: RunFold
 
 
 @pytest.mark.broken_trace("its run is made up")
+def test_a_name_that_no_file_can_have_is_no_run(say: Say, coag_run: RunFolder) -> None:
+    del coag_run
+    assert "There is no run named" in say("inspect", "x" * 5_000).err
+
+
+@pytest.mark.broken_trace("its run is made up")
 def test_a_report_never_replaces_a_runs_own_files(say: Say, coag_run: RunFolder) -> None:
     before = coag_run.trace_path.read_bytes()
     done = say("report", str(coag_run.path), "-o", str(coag_run.trace_path))

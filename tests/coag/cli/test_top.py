@@ -40,6 +40,7 @@ def test_without_any_run_it_says_how_one_is_made(say: Say) -> None:
     ("words", "sentence"),
     [
         (["nonsense"], "There is no run named 'nonsense'"),
+        (["x" * 5_000], "There is no run named"),
         (["--logs", "nowhere"], "There is no folder of logs at 'nowhere'"),
         (["logs/run-1/trace.jsonl"], "is a file of a run"),
         (["\x1b[31mx"], "There is no run named"),
