@@ -361,7 +361,8 @@ class ToolRunner:
         """
         home = self.home(call.action)
         if home is None:
-            return ActionResult(content=f"There is no tool {call.action!r}.", is_error=True)
+            problem = f"There is no tool {call.action!r}."
+            return ActionResult(content=problem, is_error=True, nothing_done=True)
         call, token = call.model_copy(deep=True), CancellationToken()
         ended = False
 
@@ -376,7 +377,7 @@ class ToolRunner:
             return output
 
         try:
-            text, is_error, unknown = await output_of(call.action, self._timeout, run)
+            text, is_error, done = await output_of(call.action, self._timeout, run)
         finally:
             if not ended:
                 with suppress(AttributeError):  # what it was linked to may be broken: MCP tools
@@ -385,7 +386,8 @@ class ToolRunner:
         if self._readable is not None:
             limit, name = self._readable(), name_of(text)
         result = read_result(text, is_error=is_error, limit=limit, name=name)
-        return result.model_copy(update={"outcome_unknown": unknown})
+        update = {"outcome_unknown": done is None, "nothing_done": done is False}
+        return result.model_copy(update=update)
 
     async def reconcile(self, action: UnsettledAction) -> Reconciliation:
         """What the tool itself can find out about a call of unknown outcome; see `tool`."""
@@ -403,7 +405,7 @@ class ToolRunner:
 
     async def _run(self, home: Workbench, call: ActionCall, token: CancellationToken) -> ToolOutput:
         if home is self.own:
-            return await self._run_tool(self._by_name[call.action], call, token), False, False
+            return await self._run_tool(self._by_name[call.action], call, token), False, True
         name, given, own_id = call.action, call.arguments, call.id
         result: ToolResult | None = None
         if not streams(home, name):
@@ -418,9 +420,9 @@ class ToolRunner:
                 number += 1
                 await let_others_run(number)
         if result is None:
-            return f"{name} ended without a result.", True, False
-        unknown = bool(getattr(result, "may_have_happened", False))
-        return result.to_text(replace_image="[image]"), result.is_error, unknown
+            return f"{name} ended without a result.", True, True
+        done = None if getattr(result, "may_have_happened", False) else True
+        return result.to_text(replace_image="[image]"), result.is_error, done
 
     async def _run_tool(
         self, tool: BaseTool[Any, Any], call: ActionCall, token: CancellationToken
@@ -459,8 +461,9 @@ def _given_spec(tool: BaseTool[Any, Any]) -> ActionSpec:
         raise ConfigurationError(problem) from error
 
 
-ToolOutput = tuple[str, bool, bool]
-"""The text, whether it is an error, and whether it is unknown what the call did."""
+ToolOutput = tuple[str, bool, bool | None]
+"""The text, whether it is an error, and whether anything may have been done; None if the outcome
+is not known."""
 
 
 async def output_of(
@@ -470,11 +473,12 @@ async def output_of(
     try:
         return await within(timeout, run)
     except LateError:
-        return f"{name} gave no answer within {timeout:g} s; it may have acted.", True, True
+        return f"{name} gave no answer within {timeout:g} s; it may have acted.", True, None
     except SelfCancelledError:
-        return f"{name} was cancelled by itself; it may have acted.", True, True
+        return f"{name} was cancelled by itself; it may have acted.", True, None
     except Exception as error:  # a user's tool may raise anything; the agent perceives it
-        return f"{name} raised {describe_error(error)}", True, _may_have_happened(error)
+        done = None if _may_have_happened(error) else False
+        return f"{name} raised {describe_error(error)}", True, done
 
 
 def _may_have_happened(error: Exception) -> bool:

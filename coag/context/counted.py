@@ -1,7 +1,7 @@
 """What was done of the actions that rules count: kept in working memory, so that it lasts.
 
-An entry comes of a percept, as every change does: of a tool's return that is no error, or of an
-outcome that is not known. One that is found not to have happened goes again. So a batch, a resumed
+An entry comes of a percept, as every change does: of a tool's return, or of an outcome
+that is not known. One of which it is known that nothing was done does not count, or goes again. So a batch, a resumed
 run and a loaded state count alike.
 """
 
@@ -73,7 +73,7 @@ def with_call(
         gone = percept.settlement is Settlement.DID_NOT_HAPPEN
         return tuple(one for one in done if not (gone and one.intent_id == intent)), None
     rest = tuple(one for one in done if one.intent_id != intent)
-    if percept.kind is PerceptKind.TOOL_RETURN and percept.is_error:
+    if percept.kind is PerceptKind.TOOL_RETURN and percept.is_error and not percept.counts:
         return rest, None
     arguments = percept.arguments or {}
     new = CountedAction(

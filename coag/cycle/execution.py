@@ -70,6 +70,7 @@ def return_percept(call: ActionCall, result: ActionResult, deps: GuardDeps) -> P
         arguments=call.arguments,
         is_error=result.is_error,
         failure=result.failure,
+        counts=result.is_error and not unknown and not result.nothing_done,
     )
 
 

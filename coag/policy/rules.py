@@ -466,7 +466,7 @@ def _repeated(rule: PolicyRule, given: Mapping[str, Any], earlier: Sequence[Coun
         names = rule.once if rule.once != _ALL else {*given, *one.values} - {IDEMPOTENCY_KEY}
         values = ((one.values.get(name), _counted(given.get(name))) for name in names or ())
         if all(REDACTED in (was or "") or _without_blanks(was) == now for was, now in values):
-            return f"it was done already{_shown(rule, given)}"
+            return f"it was called already{_shown(rule, given)}"
     missing = [] if rule.once == _ALL else [name for name in rule.once or () if name not in given]
     return f"{missing[0]!r} is not given" if missing else ""
 

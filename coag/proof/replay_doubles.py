@@ -155,6 +155,7 @@ class Stage:
             is_error=returned.is_error if returned else failed,
             failure=receipt.failure,
             outcome_unknown=receipt.status is ReceiptStatus.UNKNOWN,
+            nothing_done=returned is None or not returned.counts,
             percepts=tuple(brought[1:] if returned else brought),
             ends_turn=ended is not None and ended.ended_by == call.action,
             suspends=ended is not None and ended.suspended and ended.ended_by == call.action,

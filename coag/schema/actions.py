@@ -67,6 +67,8 @@ class ActionResult(Value):
     """The whole output where `content` is cut; for later readers, never for the log."""
     outcome_unknown: bool = False
     """True if the action may or may not have had its effect: no answer in time, a lost line."""
+    nothing_done: bool = False
+    """For failures: our own code, or the tool's by raising, says that nothing was done."""
     percepts: tuple[Percept, ...] = ()
     """Further percepts that the action brings, besides its own return."""
     ends_turn: bool = False

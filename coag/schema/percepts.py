@@ -88,6 +88,8 @@ class Percept(Value):
     """For a tool return: the tool reported or raised a failure."""
     failure: Failure | None = None
     """For a failed tool return: whether repeating it unchanged can help."""
+    counts: bool = False
+    """For a failed tool return: it may have done something, so rules that count count it."""
     settlement: Settlement | None = None
     """For `settled`: what became of the action that `caused_by` began."""
     settles: tuple[str, ...] = ()

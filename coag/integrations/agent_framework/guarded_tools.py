@@ -103,7 +103,8 @@ class OfferedTools:
 
     async def execute(self, call: ActionCall) -> ActionResult:
         """Never asked: calls are run by the framework."""
-        return ActionResult(content=f"{call.action} is not run here.", is_error=True)
+        problem = f"{call.action} is not run here."
+        return ActionResult(content=problem, is_error=True, nothing_done=True)
 
 
 @dataclass(slots=True)
@@ -123,7 +124,7 @@ class InvokedTool(OfferedTools):
         if call.arguments != json_of(self.context.arguments):
             self.context.arguments = call.arguments
 
-        async def run() -> tuple[str, bool, bool]:
+        async def run() -> tuple[str, bool, bool | None]:
             seal = _sealed(self.context)
             try:
                 await self.call_next()
@@ -132,12 +133,13 @@ class InvokedTool(OfferedTools):
             except Exception as error:
                 self.raised = error
                 raise
-            return text_of(self.context.result), False, False
+            return text_of(self.context.result), False, True
 
-        text, is_error, unknown = await output_of(call.action, self.timeout, run)
+        text, is_error, done = await output_of(call.action, self.timeout, run)
         result = read_result(text, is_error=is_error, limit=OUTPUT_CHARACTERS)
         self.text = text
-        return result.model_copy(update={"outcome_unknown": unknown})
+        update = {"outcome_unknown": done is None, "nothing_done": done is False}
+        return result.model_copy(update=update)
 
 
 def json_of(arguments: object) -> Any:

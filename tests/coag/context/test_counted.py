@@ -50,9 +50,10 @@ def test_a_long_value_is_kept_as_its_hash_and_a_redacted_one_as_redacted() -> No
     assert counted_value(f"a {REDACTED}") == counted_value({"b": REDACTED}) == REDACTED
 
 
-def test_a_call_counts_once_and_one_that_failed_does_not() -> None:
+def test_a_call_counts_once_and_one_that_did_nothing_does_not() -> None:
     assert [one.values for one in _after(_paid("i1"), _paid("i1"))] == [{"amount": "5"}]
     assert _after(_paid("i1", is_error=True)) == []
+    assert len(_after(_paid("i1", is_error=True, counts=True))) == 1
 
 
 def test_a_call_that_is_found_not_to_have_happened_goes_again() -> None:

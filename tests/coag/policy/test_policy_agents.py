@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from autogen_core import CancellationToken, FunctionCall
+from autogen_core.tools import FunctionTool, StaticWorkbench, ToolResult
 
 from coag import CoagAgent, ScriptedModel, tool
 from coag.compat import ConstrainedWorkbench, ScriptedApprover
@@ -139,7 +140,7 @@ async def test_what_was_done_once_stays_done_in_a_loaded_state() -> None:
     await second.load_state(json.loads(json.dumps(state)))
     await second.run(task="Pay ann, then bob.")
     assert len(PAID) == 2
-    assert "it was done already with to ' ANN '" in str([*second.trace])
+    assert "it was called already with to ' ANN '" in str([*second.trace])
 
 
 async def test_of_two_calls_that_are_alike_a_state_saved_in_the_second_counts_both() -> None:
@@ -176,22 +177,41 @@ async def test_of_two_calls_that_are_alike_a_state_saved_in_the_second_counts_bo
     assert PAID == [40, 40]
 
 
-async def test_a_call_that_failed_is_not_counted_and_one_of_unknown_outcome_is() -> None:
-    going = iter(["fails", "is lost"])
+class Reports(StaticWorkbench):
+    """A workbench whose calls end as their tools say."""
 
+    async def call_tool(self, *given: Any, **named: Any) -> ToolResult:
+        result = await super().call_tool(*given, **named)
+        return result.model_copy(update={"is_error": "reported" in result.to_text()})
+
+
+async def test_a_call_counts_unless_its_function_raised_that_nothing_was_done() -> None:
     async def pay(to: str) -> str:
         """Pays somebody."""
-        PAID.append(0)
-        if next(going) == "fails":
+        if to == "raises":
             raise ValueError("no such account")
-        raise TimeoutError
+        if to == "is lost":
+            raise TimeoutError
+        return '{"ok": false, "reason": "a page says so"}' if to == "says so" else to
 
-    rules = policy("tools: pay, once: to, per: run")
-    bench = ConstrainedWorkbench([pay], constraints=rules)
+    async def send(to: str) -> str:
+        """Sends something."""
+        return await pay(to)
+
+    rules = policy("tools: [pay, send], once: to, per: run")
+    inner = Reports([FunctionTool(send, "Sends something.")])
+    bench = ConstrainedWorkbench([inner, pay], constraints=rules)
+
+    async def again(name: str, to: str) -> bool:
+        await bench.call_tool(name, {"to": to})
+        result = await bench.call_tool(name, {"to": to})
+        return "was not run" not in result.to_text()
+
     async with bench:
-        assert "no such account" in (await bench.call_tool("pay", {"to": "ann"})).to_text()
-        await bench.call_tool("pay", {"to": "bob"})
-        assert len(PAID) == 2
+        assert await again("pay", "raises")
+        assert not await again("pay", "says so")
+        assert not await again("send", "is reported")
+        assert not await again("pay", "is lost")
 
 
 async def test_a_workbench_holds_a_policy_and_keeps_its_counts_in_its_state(tmp_path: Path) -> None:
