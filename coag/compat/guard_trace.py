@@ -121,7 +121,16 @@ class GuardTrace:
         self.id = ""
 
     def write(self, record: TraceRecord) -> None:
-        """Appends a record."""
+        """Appends a record.
+
+        Raises:
+            TraceError: It cannot be written, or is the receipt of a call whose run was ended while
+                it ran: for the next run its outcome is unknown.
+        """
+        if self._folder is not None and isinstance(record, Receipt):
+            run = record.intent_id.rpartition(".")[0]
+            if run != self.id:
+                raise TraceError(self._folder.path.with_name(run), "was ended while the call ran.")
         self._trace.write(record)
 
     def flush(self) -> None:

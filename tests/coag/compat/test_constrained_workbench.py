@@ -41,6 +41,7 @@ from coag.cycle import ApprovalPolicy, ApprovalRequest
 from coag.errors import ConfigurationError, StateError
 from coag.models import ScriptedModel, ScriptedReply, scripted_answers
 from coag.policy import read_policy
+from coag.proof import verify
 from coag.schema import (
     Candidate,
     Intent,
@@ -54,7 +55,7 @@ from coag.schema import (
     UnsettledAction,
     Verdict,
 )
-from coag.tracing import read_run
+from coag.tracing import list_runs, read_run
 
 
 class Purse(BaseModel):
@@ -756,6 +757,29 @@ _KILLED = """
     bench = ConstrainedWorkbench([order], logs=sys.argv[1])
     asyncio.run(bench.call_tool("order", {"pieces": 5}))
 """
+
+
+async def test_a_call_whose_run_is_stopped_meanwhile_is_of_unknown_outcome_in_the_next(
+    tmp_path: Path,
+) -> None:
+    began, may_end = asyncio.Event(), asyncio.Event()
+
+    async def order(pieces: int) -> str:
+        """Orders pieces."""
+        began.set()
+        await may_end.wait()
+        return "ordered"
+
+    bench = ConstrainedWorkbench([order, triple], logs=tmp_path)
+    call = asyncio.create_task(bench.call_tool("order", {"pieces": 1}))
+    await began.wait()
+    await bench.stop()
+    await bench.call_tool("triple", {"number": 2})
+    may_end.set()
+    assert "was ended while the call ran" in (await call).to_text()
+    assert [one.action for one in bench.unsettled] == ["order"]
+    await bench.stop()
+    assert [verify(run) for run in list_runs(tmp_path)] == [[], []]
 
 
 async def test_a_call_that_a_crash_broke_off_is_not_repeated_before_it_is_settled(
