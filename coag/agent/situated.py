@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import aclosing
+from contextlib import AsyncExitStack, aclosing
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -15,6 +15,7 @@ from autogen_agentchat.messages import BaseChatMessage, TextMessage
 from autogen_core import CancellationToken, Component
 from autogen_core.models import ChatCompletionClient
 
+from coag._util.text import well_formed
 from coag.context import SituatedContext
 from coag.errors import ConfigurationError, StateError
 from coag.memory import LongTermMemory
@@ -141,7 +142,7 @@ class ActivityControl:
             if activity_id is not None and (known := self.store.get(activity_id)) is not None:
                 return known
             activity_id = activity_id or self.store.new_id()
-            activity = Activity(id=activity_id, agent=self.name, goal=goal, **about)
+            activity = Activity(id=activity_id, agent=self.name, goal=well_formed(goal), **about)
             self.scheduler.add(activity)
         return activity
 
@@ -271,6 +272,7 @@ class SituatedAgent(BaseChatAgent, ActivityControl, Component[SituatedAgentConfi
             self.store,
             clock=self.clock,
             arrived=self._arrived,
+            failed=lambda error: self.scheduler.fail(error),  # noqa: PLW0108 - made below
             settings=perception,
             unbounded=frozenset({STANDING}),
         )
@@ -319,18 +321,21 @@ class SituatedAgent(BaseChatAgent, ActivityControl, Component[SituatedAgentConfi
     async def close(self) -> None:
         """Lets running steps end, lets go of everything, and closes the connections."""
         self._closed = True
-        await self._stop()
-        await self.minds.close()
-        if self._owns_memory:
-            await self.memory.close()
-        self.store.close()
+        async with AsyncExitStack() as afterwards:  # also where the store had failed
+            afterwards.callback(self.store.close)
+            if self._owns_memory:
+                afterwards.push_async_callback(self.memory.close)
+            afterwards.push_async_callback(self.minds.close)
+            await self._stop()
 
     async def _stop(self) -> None:
         if self._running:
             self._running = False
             await self._goals.stop()
-            await self.scheduler.stop()
-            await self.perception.stop()
+            try:
+                await self.scheduler.stop()
+            finally:
+                await self.perception.stop()
 
     async def __aenter__(self) -> SituatedAgent:
         await self.start()

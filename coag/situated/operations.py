@@ -27,7 +27,7 @@ from pydantic import (
 )
 from pydantic_core import to_jsonable_python
 
-from coag._util.text import in_a_line
+from coag._util.text import in_a_line, well_formed
 from coag._util.validation import first_error
 from coag.errors import CoagError, ConfigurationError
 
@@ -108,11 +108,13 @@ class Fields:
 
 
 def as_json(value: Any) -> Any:
-    """A copy of a value that has only types of JSON; `ValueError` where JSON cannot express it."""
+    """A copy of a value that has only types of JSON; `ValueError` where JSON cannot express it.
+
+    Lone surrogates, which UTF-8 cannot carry, become `?`.
+    """
     try:
-        return json.loads(
-            json.dumps(to_jsonable_python(value, inf_nan_mode="constants"), allow_nan=False)
-        )
+        plain = to_jsonable_python(value, inf_nan_mode="constants")
+        return json.loads(well_formed(json.dumps(plain, allow_nan=False, ensure_ascii=False)))
     except (TypeError, RecursionError) as error:
         raise ValueError(f"it cannot be expressed in JSON: {error}") from error
 

@@ -8,7 +8,7 @@ activities. Ids of tools are unique within an agent: a second server with the sa
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from typing import Any
@@ -33,6 +33,7 @@ class ToolPerception(ToolCatalogue):
         store: Focus, cursors, inboxes and pins. Of workers that share it, each delivers to all.
         arrived: Called with the ids of the activities that something has arrived for.
         clock: Gives the time of percepts.
+        failed: Called with the error by which reading has ended: nothing is perceived any more.
         settings: How tools are read.
         unbounded: Inboxes into which all signals go, however many they are.
 
@@ -46,6 +47,7 @@ class ToolPerception(ToolCatalogue):
         store: ActivityStore,
         *,
         arrived: Callable[[Sequence[str]], None],
+        failed: Callable[[Exception], None] = lambda _: None,
         clock: Clock | None = None,
         settings: ToolPerceptionSettings | None = None,
         unbounded: AbstractSet[str] = frozenset(),
@@ -70,6 +72,7 @@ class ToolPerception(ToolCatalogue):
             self._take_in(connection)
         self._acknowledged: dict[tuple[str, str], str] = {}
         self._told_changed: set[str] = set()
+        self._failed = failed
         self._tasks: list[asyncio.Task[None]] = []
 
     def _take_in(self, connection: ToolConnection) -> None:
@@ -92,8 +95,17 @@ class ToolPerception(ToolCatalogue):
         for server in self._servers.values():
             await self._subscribe(server)
             server.mark_all()
-            self._tasks.append(asyncio.create_task(server.run(), name=server.connection.name))
-        self._tasks.append(asyncio.create_task(self._keep_up(), name="catalogue"))
+            self._begin(server.run())
+        self._begin(self._keep_up())
+
+    def _begin(self, work: Coroutine[None, None, None]) -> None:
+        task = asyncio.create_task(work)
+        task.add_done_callback(self._ended)
+        self._tasks.append(task)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        if not task.cancelled() and isinstance(error := task.exception(), Exception):
+            self._failed(error)
 
     async def stop(self) -> None:
         """Ends the reading and the connections; focus and inboxes stay as they are.

@@ -16,6 +16,7 @@ from datetime import datetime
 from typing import Any, TypeAlias
 
 from coag._util.json_schemas import LEVELS, levels, value_fault
+from coag._util.text import well_formed
 from coag.schema import Clock, Percept, PerceptKind, Trust
 
 from .activities import OnSignal
@@ -47,7 +48,7 @@ _NAME_CHARACTERS = 100
 
 
 def bounded(values: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """The values that fit, and what was left out, each with its size in words."""
+    """The values that fit, as UTF-8 can carry them; what was left out, with its size in words."""
     kept: dict[str, Any] = {}
     left: list[str] = []
     room = RECORD_CHARACTERS
@@ -55,11 +56,12 @@ def bounded(values: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]
         if levels(value) > LEVELS:
             left.append(f"{safe_text(name, _NAME_CHARACTERS)} (over {LEVELS} levels)")
             continue
-        size = len(json.dumps(value, ensure_ascii=False)) + len(name)
+        text = well_formed(json.dumps(value, ensure_ascii=False))
+        size = len(text) + len(name)
         if size > min(room, _FIELD_CHARACTERS) or len(kept) >= _FIELDS:
             left.append(f"{safe_text(name, _NAME_CHARACTERS)} ({size:,} characters)")
         else:
-            kept[name] = value
+            kept[well_formed(name)] = json.loads(text)
             room -= size
     return kept, tuple(left)
 
@@ -67,7 +69,7 @@ def bounded(values: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]
 def cut_reading(reading: PropertyReading) -> tuple[PropertyReading, tuple[str, ...]]:
     """A reading without the properties that are too large, and which those are."""
     kept, left = bounded(reading.properties)
-    return (reading.model_copy(update={"properties": kept}) if left else reading), left
+    return reading.model_copy(update={"properties": kept}), left
 
 
 def shown_values(values: Mapping[str, Any]) -> str:
@@ -119,7 +121,7 @@ def signal_percept(
     record = _own_id(tool, record)
     fault = None if description is None else _fault(record, description)
     kept, left = bounded(record.data)
-    record = record.model_copy(update={"data": kept}) if left else record
+    record = record.model_copy(update={"data": kept})
     values = f": {shown_values(kept)}" if kept else ""
     text = f"Signal {safe_text(record.name, _NAME_CHARACTERS)} of {tool}{values}."
     if fault is not None:

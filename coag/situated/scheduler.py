@@ -410,7 +410,7 @@ class ActivityScheduler:
         try:
             again = await self._step(self._to.known(activity_id))
         except Exception as error:  # the store, or a fault of ours: nothing can be kept any more
-            self._break(error)
+            self.fail(error)
         finally:
             del self._running[activity_id]
             if again is not None:
@@ -486,8 +486,11 @@ class ActivityScheduler:
         self._listeners.ended(over)
         self._releases.begin(activity.id)
 
-    def _break(self, error: Exception) -> None:
-        """Runs no more steps: what comes of them could not be stored."""
+    def fail(self, error: Exception) -> None:
+        """Runs no more steps, since what comes of them or arrives for them cannot be kept.
+
+        Those who wait for the end of an activity get the error.
+        """
         if self.failure is not None:
             return
         self._active = False
@@ -495,7 +498,7 @@ class ActivityScheduler:
         self._listeners.close(error)
         for task in self._running.values() if isinstance(error, WorkerLeaseError) else ():
             task.cancel()  # another worker goes on with it
-        report("what comes of steps cannot be kept; no steps are run any more", error)
+        report("what comes of steps or arrives cannot be kept; no steps are run any more", error)
 
     def _set_timer(self) -> None:
         """Looks at the clock again at the next deadline, and at least every second."""
@@ -511,7 +514,7 @@ class ActivityScheduler:
         try:
             self.look()
         except ActivityStoreError as error:
-            self._break(error)
+            self.fail(error)
 
 
 def _spent(activity: Activity) -> str:

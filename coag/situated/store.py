@@ -14,6 +14,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+from coag._util.text import well_formed
 from coag.errors import UnknownNameError
 
 from .activities import Activity, ActivityState, OnActivity, Wait
@@ -275,7 +276,7 @@ class ActivityStore(Inboxes):
         with self._writing(request=True) as db:
             db.execute(
                 "INSERT INTO requests (activity, what, reason) VALUES (?, ?, ?)",
-                (activity_id, what, reason),
+                (activity_id, what, well_formed(reason)),
             )
 
     def requests(self) -> list[Request]:

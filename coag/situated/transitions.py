@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from coag._util.text import well_formed
 from coag.errors import CoagError
 from coag.schema import Clock
 
@@ -253,7 +254,7 @@ class Transitions:
         result: str = "",
     ) -> Activity:
         """The activity in another state."""
-        changes = {"state": state, "wait": wait, "end": end, "result": result}
+        changes = {"state": state, "wait": wait, "end": end, "result": well_formed(result)}
         activity = activity.model_copy(update={**changes, "updated": self._clock.now()})
         self._store.save(activity)
         self._listeners.changed(activity)

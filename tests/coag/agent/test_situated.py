@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sqlite3
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
@@ -22,11 +24,18 @@ from coag.errors import ConfigurationError, UnknownNameError
 from coag.mcp import StdioServerParams
 from coag.schema import Percept, PerceptKind, Trust
 from coag.situated import (
+    STORE_NAME,
     ActivityEnd,
     ActivityState,
+    ActivityStore,
+    ActivityStoreError,
+    EnhancedTool,
     McpToolConnection,
     OnSignal,
     VirtualClock,
+    Workspace,
+    observable,
+    signal,
 )
 from coag.tracing import read_run, read_trace
 
@@ -155,6 +164,56 @@ async def test_an_activity_can_be_cancelled_woken_and_all_can_be_reset() -> None
         await agent.on_reset(CancellationToken())
         assert not agent.open_activities()
         assert (await agent.ended(third)).end is ActivityEnd.CANCELLED
+
+
+async def test_a_store_that_fails_while_all_wait_is_told_and_lets_go_of_everything(
+    tmp_path: Path,
+) -> None:
+    reported: list[str] = []
+    asyncio.get_running_loop().set_exception_handler(
+        lambda _, context: reported.append(context["message"])
+    )
+    async with kitchen() as (workspace, kettle):
+        agent = cook(minded(careful), workspace, folder=tmp_path)
+        await agent.start()
+        ending = asyncio.ensure_future(agent.ended(agent.add_goal(GOAL).id))
+        await when(agent, "activity-000001", "blocked")
+        with closing(sqlite3.connect(tmp_path / STORE_NAME)) as other:
+            other.execute("DROP TABLE delivered")
+        kettle.boil()
+        with pytest.raises(ActivityStoreError, match="no such table"):
+            await ending
+        with pytest.raises(ActivityStoreError):
+            await agent.close()
+    assert any("no steps are run any more" in message for message in reported)
+    again = ActivityStore(tmp_path / STORE_NAME)  # the folder is free
+    assert [one.id for one in again.find()] == ["activity-000001"]
+    again.close()
+
+
+async def test_texts_that_utf8_cannot_carry_stop_nothing(tmp_path: Path) -> None:
+    class Scanner(EnhancedTool):
+        """Finds files, whose names may be any bytes."""
+
+        newest = observable(dict[str, str], {}, description="Where it is.")
+        found = signal("scanner.found", "A file.", payload={"name": Any})
+
+    workspace, scanner = Workspace(), Scanner()
+    workspace.add(scanner)
+    on = OnSignal(tool="scanner", name="scanner.found")
+    goals = [SignalGoal(name="file", on=on, goal="File {data}")]
+    model = scripted(("abandon", {"reason": "No \ud800."}))
+    async with cook(model, workspace, folder=tmp_path, goals=goals) as agent:
+        scanner.newest = {"path": "report\udce9"}
+        scanner.found.emit(name="report\udce9")
+        await when_there_are(agent, 1)
+        assert '"name":"report?"' in agent.store.find()[0].goal
+        typed = agent.add_goal("Read report\udce9.")
+        assert (await agent.ended(typed.id)).goal == "Read report?."
+        cancelled = agent.add_goal("Wait.")
+        await agent.cancel(cancelled.id, "not report\udce9")
+        assert (await agent.ended(cancelled.id)).result in ("not report?", "No ?.")
+    await workspace.close()
 
 
 # ---- goals by signals and by the clock ----
