@@ -30,6 +30,12 @@ class SelfCancelledError(Exception):
         super().__init__("the call cancelled itself")
 
 
+def is_cancelled() -> bool:
+    """Whether somebody cancelled the task that runs; if not, a `CancelledError` is a fault."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
+
+
 async def within(seconds: float | None, call: Callable[[], Awaitable[ResultT]]) -> ResultT:
     """Awaits a call in a task of its own, for at most so many seconds; None waits for ever.
 

@@ -276,13 +276,9 @@ class SituatedAgent(BaseChatAgent, ActivityControl, Component[SituatedAgentConfi
             settings=perception,
             unbounded=frozenset({STANDING}),
         )
+        show, ended = self._events.show, self.perception.release
         self.minds = ActivityMinds(
-            self._make_agent,
-            self.store,
-            runs=self._runs,
-            live=live,
-            show=self._events.show,
-            ended=self.perception.release,
+            self._make_agent, self.store, runs=self._runs, live=live, show=show, ended=ended
         )
         self.scheduler = ActivityScheduler(
             self.store, self.minds, clock=clock, workers=workers, claimed=self.perception.adopt

@@ -21,6 +21,7 @@ from pydantic import ValidationError
 
 from coag._util.json_diff import JsonDifference, first_difference
 from coag._util.text import clip, well_formed
+from coag._util.timeouts import is_cancelled
 from coag.context import WorkingMemory
 from coag.errors import TraceError
 from coag.schema import (
@@ -535,8 +536,7 @@ def _brief(record: TraceRecord) -> str:
 
 def leave_if_cancelled() -> None:
     """Passes it on where the replay itself was cancelled."""
-    task = asyncio.current_task()
-    if task is not None and task.cancelling():
+    if is_cancelled():
         raise asyncio.CancelledError
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any, Protocol, TypeVar
 
-from coag._util.timeouts import describe_error
+from coag._util.timeouts import describe_error, is_cancelled
 from coag.errors import CoagError
 from coag.schema import Reconciliation
 
@@ -94,7 +95,9 @@ async def ask(
         return await call()
     except ToolConnectionError:
         raise
-    except Exception as error:  # foreign code
+    except (Exception, asyncio.CancelledError) as error:  # foreign code
+        if isinstance(error, asyncio.CancelledError) and is_cancelled():
+            raise
         raise ToolConnectionError(
             server, describe_error(error), may_have_happened=may_have_happened
         ) from error

@@ -12,6 +12,7 @@ import functools
 from collections.abc import Callable, Iterable, Sequence, Set
 from typing import NamedTuple, Protocol
 
+from coag._util.timeouts import is_cancelled
 from coag.errors import ConfigurationError
 from coag.schema import Clock, SystemClock, one_line
 
@@ -88,7 +89,7 @@ class StepRunner:
         except asyncio.CancelledError as error:
             if (end := self.cancelled(activity.id)) is not None:
                 return end
-            if _is_cancelled():
+            if is_cancelled():
                 raise
             return self._failed(activity.id, error)  # nobody cancelled: a fault of the mind
         except StepDelayedError:
@@ -118,12 +119,6 @@ class StepRunner:
         said = one_line(f"{type(error).__name__}: {error}", _SHOWN)
         times = "once" if count == 1 else f"{count} times in a row"
         return Step(end=ActivityEnd.FAILED, result=f"A step failed {times}: {said}")
-
-
-def _is_cancelled() -> bool:
-    """Whether somebody cancelled the task that runs."""
-    task = asyncio.current_task()
-    return task is not None and task.cancelling() > 0
 
 
 async def all_of(tasks: Iterable[asyncio.Task[None] | None], seconds: float) -> None:

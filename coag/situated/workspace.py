@@ -18,7 +18,7 @@ from collections.abc import Set as AbstractSet
 from datetime import UTC, datetime, timedelta
 from typing import Any, Protocol, TypeVar
 
-from coag._util.timeouts import describe_error, end_task
+from coag._util.timeouts import describe_error, end_task, is_cancelled
 from coag.errors import ConfigurationError, StateError, UnknownNameError
 from coag.schema import Reconciliation, SystemClock, content_id
 
@@ -276,6 +276,11 @@ class Workspace:
             )
         except OperationRefusedError as refused:
             return hosted.refusal(f"{operation} is refused: {refused}")
+        except asyncio.CancelledError as error:
+            if is_cancelled():
+                raise
+            problem = "it was cancelled, by itself or because the workspace was closed"
+            raise OperationFailedError(tool, operation, problem) from error
 
     def became_of(self, tool: str, key: str) -> CallStatus:
         """What became of the call with a key."""

@@ -229,3 +229,29 @@ async def test_of_two_servers_with_a_tool_of_one_name_the_first_has_it() -> None
     assert await bench.reconcile(foreign) == "unknown"
     for workspace in (first, second):
         await workspace.close()
+
+
+@pytest.mark.timeout(20)
+async def test_an_operation_that_is_cancelled_by_itself_leaves_no_stock_agent_waiting() -> None:
+    class Lock(EnhancedTool):
+        """Locks a door."""
+
+        @operation
+        async def close(self) -> str:
+            """Closes it."""
+            other = asyncio.ensure_future(asyncio.Event().wait())
+            other.cancel()
+            await other
+            return "closed"
+
+    workspace = Workspace()
+    workspace.add(Lock())
+    answers = [[FunctionCall(id="c1", name="lock__close", arguments="{}")], "It is not known."]
+    model = ScriptedModel(scripted_answers(answers))
+    async with EnhancedToolWorkbench([InProcessConnection(workspace)]) as bench:
+        result = await AssistantAgent("stock", model, workbench=bench, max_tool_iterations=2).run(
+            task="Lock up."
+        )
+    assert result.messages[-1].to_text() == "It is not known."
+    assert "it was cancelled" in model.requests[-1].text
+    await workspace.close()

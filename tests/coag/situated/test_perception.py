@@ -269,13 +269,16 @@ async def test_a_lasting_outage_is_told_once_and_ends_with_a_reading() -> None:
         assert agent.inbox()[-1].kind is PerceptKind.PROPERTY_CHANGE
 
 
-async def test_a_server_that_hangs_or_raises_anything_holds_up_no_other_one() -> None:
+@pytest.mark.parametrize("fault", [ZeroDivisionError("its own"), asyncio.CancelledError()])
+async def test_a_server_that_hangs_or_raises_anything_holds_up_no_other_one(
+    fault: BaseException,
+) -> None:
     class Broken(Line):
         async def read_properties(self, tool: str) -> PropertyReading:
             if self.deaf:
                 await asyncio.Event().wait()
             if self.cut:
-                raise ZeroDivisionError("its own fault")
+                raise fault
             return await super().read_properties(tool)
 
     bell, pump = Bell(), Pump()
