@@ -38,6 +38,10 @@ from coag.tracing import (
 _UNSETTLED, _SETTLED = "unsettled", "settled"
 """Keys of a run's result: actions of unknown outcome, and intents whose outcome became known."""
 _ENDS = (ReceiptStatus.DONE, ReceiptStatus.FAILED)
+_LIVE = (
+    "another of this name is at work, and what it has begun is not known here. Give each a name "
+    "of its own."
+)
 _ENDED = "The process ended while this ran. It may or may not have had its effect."
 
 
@@ -153,7 +157,9 @@ def _settle_runs(logs: Path, agent: str, clock: Clock) -> OpenActions:
             if info.kind != "plain" or info.agent != agent:
                 continue
             result = info.result or {}
-            if info.ended_at is None:
+            if info.ended_at is None and folder.held:
+                problems.append(f"{folder.path.name}: {_LIVE}")
+            elif info.ended_at is None:
                 lost, result = _settle(folder, clock)
                 intents += lost
             actions = map(UnsettledAction.model_validate, result.get(_UNSETTLED, ()))

@@ -11,13 +11,14 @@ from __future__ import annotations
 import json
 from asyncio import to_thread
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Protocol
 
 from coag._util.validation import module_state
+from coag.errors import RecordStoreError
 from coag.schema import (
     ActionSpec,
     Candidate,
@@ -373,19 +374,18 @@ class JudgmentModule:
         await self._write(*entries)
 
     async def _write(self, *entries: JudgmentEntry, shown: str = "") -> None:
-        """The same; records of what quotes a stranger (`shown`) are not trusted."""
-        await to_thread(self.judgment.reflect, *entries)
-        if self._memory is None:
-            return
-        for one in entries:
-            stored = await self._memory.remember(
-                MemoryKind.SEMANTIC,
-                one.text,
-                provenance=_provenance(one.origin, shown),
-                type=f"judgment_{one.operation}",
-                derived_from=one.origin.derived_from,
-            )
-            await to_thread(self.judgment.link, one.id, stored.record.id)
+        """The same; records of what quotes a stranger (`shown`) are not trusted.
+
+        An entry is written with its record: a kill leaves none that lacks it.
+        """
+        written = list(entries)
+        try:
+            for n, one in enumerate(entries):
+                written[n] = await _recorded(one, self._memory, shown)
+        except RecordStoreError:
+            await to_thread(self.judgment.reflect, *written)
+            raise
+        await to_thread(self.judgment.reflect, *written)
 
     # ---- State ----
 
@@ -439,6 +439,20 @@ def _why(dead: DeadEnd) -> str:
     """
     own = dead.origin.trust == "developer" and dead.why_closed.startswith(_FAILED)
     return dead.why_closed.partition(": ")[0] if own else dead.why_closed
+
+
+async def _recorded(one: JudgmentEntry, memory: JudgmentMemory | None, shown: str) -> JudgmentEntry:
+    """An entry with the record that is written of it, where there is a memory."""
+    if memory is None:
+        return one
+    stored = await memory.remember(
+        MemoryKind.SEMANTIC,
+        one.text,
+        provenance=_provenance(one.origin, shown),
+        type=f"judgment_{one.operation}",
+        derived_from=one.origin.derived_from,
+    )
+    return replace(one, record=stored.record.id)
 
 
 def _provenance(origin: Origin, shown: str) -> Provenance:

@@ -137,7 +137,11 @@ class Intentions:
         """Who was given a reminder first, in this process, by its id."""
         self._cues: dict[str, NDArray[np.float32]] = {}
         """The vectors of the cues that wait."""
-        self._file.create(_TABLES, records=("intentions.record", "reminders.record"))
+        self._file.create(
+            _TABLES,
+            records=("intentions.record", "reminders.record"),
+            scopes=("intentions.owner", "reminders.owner"),
+        )
 
     # ---- What is intended ----
 

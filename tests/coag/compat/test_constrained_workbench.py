@@ -849,6 +849,8 @@ async def test_a_run_that_another_process_continues_is_left_alone(tmp_path: Path
     leave.set()
     assert not (await two.call_tool("order", {})).is_error
     assert two.unfinished == ()
+    (said,) = notes(two, "run")
+    assert said.text.startswith(f"{one.folder.name}: another of this name is at work")
     assert not (await ordering).is_error
     assert read_run(one.folder).ended_at is None
     await one.stop()

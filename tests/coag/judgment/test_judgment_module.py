@@ -7,12 +7,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from kits.report_clerks import export, wants_pdf
 
 from coag import CoagAgent, LongTermMemory, ScriptedModel
-from coag.errors import StateError
+from coag.errors import RecordStoreError, StateError
 from coag.judgment import (
     DateReached,
     DeadEnd,
@@ -25,6 +26,7 @@ from coag.judgment import (
     Reopen,
 )
 from coag.judgment.protocol import TrustLevel
+from coag.memory import Remembered
 from coag.schema import (
     ActionSpec,
     Candidate,
@@ -179,6 +181,40 @@ async def test_entries_are_records_and_go_with_them() -> None:
     run = agent(module)
     await run.run(task="Export the report.")
     assert [one.record for one in module.judgment.entries()] == records[:1]
+
+
+class Dying(LongTermMemory):
+    """A memory whose process ends right after it has stored something, or before."""
+
+    after = True
+
+    async def remember(self, *given: Any, **named: Any) -> Remembered:
+        stored = await super().remember(*given, **named) if self.after else None
+        raise SystemExit(stored)
+
+
+@pytest.mark.parametrize("after", [True, False])
+async def test_a_kill_leaves_no_entry_without_its_record(tmp_path: Path, after: bool) -> None:
+    store = InMemoryStore()
+    dying = Dying(store, scope="clerk")
+    dying.after = after
+    with pytest.raises(SystemExit):
+        await JudgmentModule(tmp_path / "j.json", memory=dying).write(dead_end())
+    module = JudgmentModule(tmp_path / "j.json", memory=LongTermMemory(store, scope="clerk"))
+    assert module.judgment.entries() == ()
+    await module.write(dead_end())
+    (entry,) = module.judgment.entries()
+    assert [one.id for one in await store.get([entry.record])] == [entry.record]
+    assert len([one async for some in store.scan() for one in some]) == 1
+
+
+async def test_where_memory_cannot_be_reached_an_entry_is_written_all_the_same() -> None:
+    memory = LongTermMemory(InMemoryStore(), scope="clerk")
+    await memory.close()
+    module = JudgmentModule(memory=memory)
+    with pytest.raises(RecordStoreError):
+        await module.write(dead_end())
+    assert [one.record for one in module.judgment.entries()] == [""]
 
 
 async def test_the_record_of_a_failed_call_is_trusted_no_more_than_the_error_that_it_quotes() -> (

@@ -49,6 +49,18 @@ def kept(path: Path | None = None, owner: str = "ann") -> Generator[Kept]:
     one.dynamics.close()
 
 
+async def test_those_of_a_forgotten_scope_go_and_so_do_their_reminders(tmp_path: Path) -> None:
+    with kept(tmp_path / "d.db") as ann, kept(tmp_path / "d.db", "bert") as bert:
+        for one in (ann, bert):
+            one.intentions.add("Call Carl", AtTime(at=NOON))
+            one.intentions.add("Water the plants", AtTime(at=NOON + HOUR))
+            assert one.intentions.check() == 1
+        await ann.dynamics.whole(ann.store).forget("ann")
+        assert (ann.intentions.pending(), await ann.reminded()) == ((), [])
+        bert.clock.at += HOUR
+        assert await bert.reminded() == ["Call Carl", "Water the plants"]
+
+
 # ---- By time ----
 
 
