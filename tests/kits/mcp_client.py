@@ -121,6 +121,12 @@ async def until_running(bench: PinnedMcpWorkbench, tool: str, folder: Path, **mo
     pipe = folder / f"{tool}-runs"
     os.mkfifo(pipe)
     calling = asyncio.create_task(bench.call_tool(tool, {"path": str(pipe)}, **more))
-    await asyncio.to_thread(pipe.read_text)  # returns when the server has written into it
+    reading = asyncio.create_task(asyncio.to_thread(pipe.read_text))
+    try:  # it is read when the server has written into it
+        await asyncio.wait({reading, calling}, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        if not reading.done():  # whoever waits for its thread would wait for ever
+            os.close(os.open(pipe, os.O_RDWR))
+    assert not calling.done(), calling.result()
     pipe.unlink()
     return Running(calling)
