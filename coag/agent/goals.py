@@ -8,6 +8,7 @@ import uuid
 from collections import Counter
 from collections.abc import Callable, Coroutine, Sequence
 from datetime import timedelta
+from typing import Any
 
 from autogen_agentchat.messages import BaseChatMessage
 from pydantic import Field
@@ -186,14 +187,17 @@ class GoalSetter:
                 signal = SignalRecord.model_validate(percept.data)
                 for goal in self._signals:
                     if goal.on.tool == percept.source:
-                        self._by_signal(goal, signal)
+                        self._by_signal(goal, signal, percept.data.get("left_out"))
             self._store.forget(STANDING, [percept.id])
 
-    def _by_signal(self, goal: SignalGoal, signal: SignalRecord) -> None:
+    def _by_signal(self, goal: SignalGoal, signal: SignalRecord, left_out: Any) -> None:
         if goal.on.met_by(signal):
+            data = signal.model_dump_json(include={"name", "data"})
+            if left_out:
+                data += f" (left out, too large: {', '.join(map(str, left_out))})"
             named = hashlib.sha256(f"{goal.name} {signal.event_id}".encode()).hexdigest()[:12]
             self._add(
-                goal.goal.replace("{data}", signal.model_dump_json(include={"name", "data"})),
+                goal.goal.replace("{data}", data),
                 source=f"signal:{goal.on.tool}/{signal.name}",
                 trust=Trust.UNTRUSTED if "{data}" in goal.goal else Trust.USER,
                 priority=goal.priority,

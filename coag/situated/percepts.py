@@ -126,14 +126,9 @@ def signal_percept(
     text = f"Signal {safe_text(record.name, _NAME_CHARACTERS)} of {tool}{values}."
     if fault is not None:
         text = f"Erroneous: {safe_text(fault, VALUE_CHARACTERS)}. Nothing waits for it. {text}"
-    percept = _percept(
-        PerceptKind.SIGNAL,
-        record.event_id,
-        tool,
-        at,
-        text + _left_out(left),
-        record.model_dump(mode="json"),
-    )
+    data = record.model_dump(mode="json") | ({"left_out": list(left)} if left else {})
+    content = text + _left_out(left)
+    percept = _percept(PerceptKind.SIGNAL, record.event_id, tool, at, content, data)
     return percept.model_copy(update={"is_error": True}) if fault is not None else percept
 
 
@@ -224,7 +219,6 @@ class InboxWriter:
         self._limit = limit
         self._unbounded = unbounded
         self._tools: defaultdict[str, _Tool] = defaultdict(_Tool)
-        self._stamp = 0
 
     # ---- Readings ----
 
@@ -304,7 +298,7 @@ class InboxWriter:
         reading, left = cut_reading(reading)
         first: list[tuple[Percept, bool]] = []
         if again or not as_new(state.reading, reading.epoch, reading.rev):
-            stamp = self._next_number() if again else None
+            stamp = self._next_number(f"{tool}/{reading.epoch}/again-") if again else None
             first.append((property_percept(reading, left, now, stamp), True))
         if page.truncated:
             first.append((self._log_gap(tool, reading.epoch, page, after), False))
@@ -325,7 +319,7 @@ class InboxWriter:
     def tell(self, tool: str, reason: str, text: str) -> None:
         """Delivers a gap to all activities that perceive a tool."""
         shown = safe_text(text, 500)
-        place = f"{reason}-{self._next_number()}"
+        place = f"{reason}-{self._next_number(f'{tool}/{reason}-')}"
         percept = gap_percept(tool, place, self._clock.now(), reason, shown)
         activities = list(self._focus(tool))
         self._store.deliver(tool, None, [Delivery(one, percept) for one in activities])
@@ -373,7 +367,7 @@ class InboxWriter:
     def _flood_gap(self, tool: str, first: Percept) -> Percept:
         return gap_percept(
             tool,
-            f"{FLOOD}-{self._next_number()}",
+            f"{FLOOD}-{self._next_number(f'{tool}/{FLOOD}-')}",
             self._clock.now(),
             FLOOD,
             f"{tool} has emitted more than {self._limit} signals that were not perceived yet; "
@@ -381,10 +375,10 @@ class InboxWriter:
             first=first.id,
         )
 
-    def _next_number(self) -> int:
-        """A number that grows, also over restarts as long as the clock does."""
-        self._stamp = max(self._stamp + 1, int(self._clock.now().timestamp() * 1000))
-        return self._stamp
+    def _next_number(self, stream: str) -> int:
+        """A number for a percept whose id begins so; it grows, also where the clock goes back."""
+        now = int(self._clock.now().timestamp() * 1000)
+        return max(self._store.highest(stream) + 1, now)
 
 
 def as_new(reading: PropertyReading | None, epoch: str, rev: int) -> bool:

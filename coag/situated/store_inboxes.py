@@ -157,6 +157,11 @@ class Inboxes:
         """The activities that have something in their inbox."""
         return [one for (one,) in self._rows("SELECT DISTINCT activity FROM inbox")]
 
+    def highest(self, stream: str) -> int:
+        """The highest number of a stream of percepts that was delivered; 0 for none."""
+        query = "SELECT coalesce(max(highest), 0) FROM delivered WHERE stream = ?"
+        return next(self._rows(query, stream))[0]
+
     def cursor(self, tool: str) -> str | None:
         """How far the signals of a tool were read and delivered."""
         rows = self._rows("SELECT cursor FROM cursors WHERE tool = ?", tool)

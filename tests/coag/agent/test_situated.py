@@ -259,6 +259,23 @@ async def test_a_signal_sets_only_the_goals_that_it_meets_and_old_ones_are_left(
         assert sorted(one.id.partition("-")[0] for one in agent.store.find()) == ["hot", "two"]
 
 
+async def test_a_goal_names_what_of_its_signal_was_too_large_to_keep() -> None:
+    class Reader(EnhancedTool):
+        """Reads what comes."""
+
+        came = signal("reader.came", "A text.", payload={"text": str})
+
+    workspace, reader = Workspace(), Reader()
+    workspace.add(reader)
+    on = OnSignal(tool="reader", name="reader.came")
+    goals = [SignalGoal(name="sum", on=on, goal="Sum up: {data}")]
+    async with cook(scripted("Done."), workspace, goals=goals) as agent:
+        reader.came.emit(text="x" * 5_000)
+        await when_there_are(agent, 1)
+        assert "left out, too large: text (5,0" in agent.store.find()[0].goal
+    await workspace.close()
+
+
 async def test_no_signal_of_a_burst_is_left_without_its_goal() -> None:
     async with (
         kitchen() as (workspace, kettle),

@@ -1,6 +1,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 from kits.pump import Counter, Pump
 
 from coag.errors import ConfigurationError, UnknownNameError
-from coag.schema import Percept, PerceptKind, SystemClock
+from coag.schema import Clock, Percept, PerceptKind, SystemClock
 from coag.situated import (
     Activity,
     ActivityState,
@@ -106,6 +107,7 @@ class Agent:
         *lines: Line,
         settings: ToolPerceptionSettings = QUICK,
         store: ActivityStore | None = None,
+        clock: Clock | None = None,
     ) -> None:
         self.store = store or ActivityStore()
         now = SystemClock().now()
@@ -114,7 +116,7 @@ class Agent:
                 self.store.add(Activity(id=name, agent="x", goal="g", created=now, updated=now))
         self.news = asyncio.Event()
         self.perception = ToolPerception(
-            lines, self.store, arrived=lambda ids: self.news.set(), settings=settings
+            lines, self.store, arrived=lambda _: self.news.set(), settings=settings, clock=clock
         )
 
     def inbox(self, activity: str = "a", kind: PerceptKind | None = None) -> list[Percept]:
@@ -382,6 +384,20 @@ async def test_a_flood_becomes_one_gap_and_what_is_waited_for_comes_all_the_same
         agent.store.forget("a", [one.id for one in agent.inbox()])
         bell.ring()
         await agent.until(agent.signals)
+
+
+async def test_gaps_are_told_also_where_the_clock_was_set_back_over_a_restart() -> None:
+    workspace, store = belfry(bell := Bell()), ActivityStore()
+    settings = QUICK.model_copy(update={"unperceived_limit": 5})
+    for seconds in (10_000, 0):
+        clock = VirtualClock(SystemClock().now() + timedelta(seconds=seconds))
+        line = Line(workspace)
+        async with perceiving(line, store=store, settings=settings, clock=clock) as agent:
+            await agent.perception.focus("a", "bell")
+            for _ in range(10):
+                bell.ring()
+            await agent.until(agent.gaps)
+            store.forget("a", [one.id for one in agent.inbox()])
 
 
 # ---- Bad input ----
