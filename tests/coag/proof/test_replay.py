@@ -166,6 +166,7 @@ def looker(logs: Path | None, *then: Any, tools: Any = (look,), **how: Any) -> C
     return CoagAgent("a", model, tools=list(tools), logs=logs, proposal="json", **how)
 
 
+@pytest.mark.filterwarnings("ignore:The model 'scripted' answered with a text that is a call")
 @pytest.mark.parametrize("name", BUILDS)
 async def test_agents_of_many_kinds_are_the_same_when_they_are_built_again(
     name: str, tmp_path: Path
