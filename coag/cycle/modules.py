@@ -65,7 +65,9 @@ class ModuleHost:
         self.modules = tuple(modules)
         self._acting = [one for one in self.modules if isinstance(one, ActionSource)]
         self._ruling = [one for one in self.modules if isinstance(one, ConstraintSource)]
-        self._sensing = [one for one in self.modules if isinstance(one, PerceptSource)]
+        self._sensing: list[tuple[str, PerceptSource]] = [
+            (one.name, one) for one in self.modules if isinstance(one, PerceptSource)
+        ]
         self.watching = [one for one in self.modules if isinstance(one, ActionsWatcher)]
         """Those that want to know which actions there are."""
         self._seconds = seconds
@@ -92,9 +94,13 @@ class ModuleHost:
     async def take_percepts(self) -> list[Percept]:
         """What modules bring from outside; of one that fails nothing is taken."""
         taken: list[Percept] = []
-        for module in self._sensing:
-            taken += await self._guard(module.name, "take_percepts", module.take_percepts) or ()
+        for name, module in self._sensing:
+            taken += await self._guard(name, "take_percepts", module.take_percepts) or ()
         return taken
+
+    def sense_by(self, source: PerceptSource) -> None:
+        """Takes what arrives from this source only, as in a replay."""
+        self._sensing = [("replay", source)]
 
     async def contribute(
         self, phase: Phase, situation: Situation, budget: int

@@ -459,6 +459,7 @@ class Process:
         rules = TapeRules(mind.deps.constraints, sink, from_outside=later, left_out=left_out)
         self._rules = rules
         mind.deps = replace(mind.deps, constraints=rules)
+        mind.deps.modules.sense_by(stage)
         self.mind = stage.mind = mind
         sink.on_taken = self._on_taken
 

@@ -72,7 +72,8 @@ _DROPPED = re.compile(r"(\d+) tool calls of one answer were too many")
 class Stage:
     """What the doubles share: the tape, the mind they are around, and what arrives meanwhile.
 
-    It is itself the double of the models, of the approver and of the environment's actions.
+    It is itself the double of the models, of the approver, of the environment's actions, and of
+    the modules that bring percepts.
     """
 
     mind: Mind
@@ -101,6 +102,14 @@ class Stage:
         for percept in percepts:
             if match := _NUMBER.fullmatch(percept.id):
                 self.mind.deps.ids.load({match[1]: int(match[2])})
+
+    async def take_percepts(self) -> Sequence[Percept]:
+        """What arrived before the cycle that begins."""
+        self.sink.settle()
+        arrived = takewhile(self.is_input, self.tape.ahead())
+        percepts = [one for one in arrived if isinstance(one, Percept)]
+        self.count(percepts)
+        return [bare(one) for one in percepts]
 
     async def pause(self) -> None:
         """Waits as the original waited: others run, and what arrives meanwhile is perceived."""

@@ -96,7 +96,9 @@ class IntentionModule:
     # ---- Percepts ----
 
     async def take_percepts(self) -> Sequence[Percept]:
-        """The reminders that are due and not perceived."""
+        """The reminders that are due and not perceived; none where the module is detached."""
+        if self._detached:
+            return []
         if "time" in self._kinds:
             self.intentions.check()
         waiting = await self.intentions.unperceived(self._taker, kinds=self._kinds)

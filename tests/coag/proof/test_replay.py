@@ -19,13 +19,15 @@ from kits.crews import foreman
 from kits.foragers import Basket, foraged
 from kits.porters import TASK, porter, scholar
 from kits.ringers import ringer
-from kits.runs import Bodies, Build, check_same, closed, edited, run_of, say
+from kits.runs import Bodies, Build, check_same, closed, edited, records, run_of, say
 from pydantic import BaseModel
 
 from coag.agent import CoagAgent
 from coag.cycle import ApprovalAnswer, ApprovalPolicy, ApprovalRequest, Bounds, Budget
 from coag.errors import ModelCallError, ResumeError, TraceError
 from coag.memory import RuleChange, seed_procedures
+from coag.memory.consolidation import AtEvent, AtTime, IntentionModule, Intentions
+from coag.memory.dynamics import MemoryDynamics
 from coag.models import Price, ScriptedModel, ScriptedReply, ScriptedRequest
 from coag.proof import replay
 from coag.proof.tape import Divergence
@@ -75,6 +77,28 @@ async def test_what_an_action_of_a_module_did_is_taken_from_the_trace(tmp_path: 
     assert any("of a module" in remark for remark in report.remarks)
 
 
+async def test_a_reminder_that_arrived_comes_again_and_none_that_waits_now(tmp_path: Path) -> None:
+    dynamics = MemoryDynamics("plain", path=tmp_path / "dynamics.sqlite3", owner="clerk")
+    intentions = Intentions(dynamics)
+
+    def clerk(logs: Path | None) -> CoagAgent:
+        return CoagAgent(
+            "clerk", ScriptedModel(written), tools=[look], proposal="json", depth="compact",
+            modules=[IntentionModule(intentions)], logs=logs,
+        )  # fmt: skip
+
+    intentions.add("Call Bert", AtEvent(event="look"))
+    run = await run_of(clerk(tmp_path / "logs"), "Look.", "Again.")
+    percepts = [one for one in records(run) if isinstance(one, Percept)]
+    assert [one.data["text"] for one in percepts if one.kind is PerceptKind.REMINDER] == [
+        "Call Bert"
+    ]
+    late = intentions.add("Call Carl", AtTime(at=SystemClock().now()))
+    await check_same(run, clerk)
+    assert intentions.pending() == (late,)
+    dynamics.close()
+
+
 def look(where: str) -> str:
     """Looks somewhere."""
     return f"nothing in the {where}"
@@ -108,6 +132,12 @@ def written_as_text(request: ScriptedRequest) -> ScriptedReply:
     if "nothing in the hall" in request.text:
         return "Done."
     return '{"name": "look", "arguments": {"where": "hall"}}'
+
+
+def written(request: ScriptedRequest) -> ScriptedReply:
+    there = "nothing in the hall" in request.text
+    action, given = ("respond", {"text": "Done."}) if there else ("look", {"where": "hall"})
+    return {"situation": "Calm.", "candidates": [{"action": action, "arguments": given}]}
 
 
 def asks(request: ApprovalRequest) -> ApprovalAnswer:
