@@ -7,6 +7,7 @@ the ones used last stay in memory, the others are rebuilt from their run folder 
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import dataclass, field
@@ -19,6 +20,7 @@ from autogen_core import CancellationToken
 
 from coag.compat import OperationsWorkbench
 from coag.context import WorkingMemory
+from coag.errors import CoagError
 from coag.schema import Event, MemoryKind, Provenance, Trust, TurnEnd, one_line
 from coag.situated import (
     Activity,
@@ -33,6 +35,7 @@ from coag.tracing import RunFolder
 
 from .agent import CoagAgent
 
+_LOG = logging.getLogger("coag.agent")
 Shown = BaseAgentEvent | BaseChatMessage
 EXPERIENCE = "experience"
 """The type of the record that an ended activity leaves in long-term memory."""
@@ -279,27 +282,31 @@ def _after_turn(live: LiveActivity, reason: str, text: str, tokens: int = 0) -> 
 async def _remember(activity: Activity, step: Step, live: LiveActivity) -> None:
     memory, taint = live.memory, live.memory.tainted_by
     done = step.end is ActivityEnd.DONE
-    trust = Trust.UNTRUSTED if taint is not None else activity.trust
-    await live.agent.long_term_memory.remember(
-        MemoryKind.EPISODIC,
-        experience_text(activity.goal, step, memory),
-        provenance=Provenance(
-            run=activity.run or activity.id,
-            activity=activity.id,
-            cycle=memory.cycle,
-            source=activity.agent,
-            source_kind="agent",
-            trust=trust,
-            shown=() if taint is None else taint.sources,
-        ),
-        type=EXPERIENCE,
-        metadata={"succeeded": done, "steps": activity.steps + step.cycles},
-        event=Event(
-            episode=activity.id,
-            situation=one_line(activity.goal, 200),
-            outcome=one_line(step.result, 200),
-        ),
+    origin = Provenance(
+        run=activity.run or activity.id,
+        activity=activity.id,
+        cycle=memory.cycle,
+        source=activity.agent,
+        source_kind="agent",
+        trust=Trust.UNTRUSTED if taint is not None else activity.trust,
+        shown=() if taint is None else taint.sources,
     )
+    event = Event(
+        episode=activity.id,
+        situation=one_line(activity.goal, 200),
+        outcome=one_line(step.result, 200),
+    )
+    try:
+        await live.agent.long_term_memory.remember(
+            MemoryKind.EPISODIC,
+            experience_text(activity.goal, step, memory),
+            provenance=origin,
+            type=EXPERIENCE,
+            metadata={"succeeded": done, "steps": activity.steps + step.cycles},
+            event=event,
+        )
+    except CoagError as error:  # what the activity came to holds all the same
+        _LOG.warning("Activity %r leaves no experience: %s", activity.id, error)
 
 
 def experience_text(goal: str, step: Step, memory: WorkingMemory) -> str:

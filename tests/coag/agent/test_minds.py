@@ -28,6 +28,7 @@ from coag._util.locks import try_lock
 from coag.agent import CoagAgent
 from coag.context import SituatedContext, SituatedState
 from coag.errors import ResumeError
+from coag.memory import LongTermMemory
 from coag.proof import examine, replay, why
 from coag.schema import RESUMED, EvaluationOutcome, Percept, RetrievalOutcome
 from coag.situated import (
@@ -39,6 +40,7 @@ from coag.situated import (
     OnSignal,
     StepDelayedError,
 )
+from coag.store import HashEmbedder, InMemoryStore
 from coag.tracing import RunFolder, read_trace
 
 pytestmark = pytest.mark.timeout(20)
@@ -206,6 +208,23 @@ class Liar(Kettle):
 
 
 # ---- what an ended activity leaves ----
+
+
+async def test_a_memory_that_cannot_be_reached_costs_the_experience_and_not_the_result(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    away = InMemoryStore(HashEmbedder())
+    await away.close()
+    model = minded(careful)
+    memory = LongTermMemory(away, scope="cook")
+    async with kitchen() as (workspace, kettle), cook(model, workspace, memory=memory) as agent:
+        activity = agent.add_goal(GOAL)
+        await when(agent, activity.id, "blocked")
+        kettle.boil()
+        over = await agent.ended(activity.id)
+        assert (over.end, over.result) == (ActivityEnd.DONE, "The water has boiled.")
+        assert (kettle.starts, model.calls) == (1, 4)
+    assert "leaves no experience" in caplog.text
 
 
 @pytest.mark.parametrize(
