@@ -35,6 +35,7 @@ TESTS = (
     "--ignore=tests/browser",
     "-p", "no:cacheprovider", "-p", "no:anyio",
     "-W", "default::DeprecationWarning", "-W", "default::PendingDeprecationWarning",
+    "-W", "ignore:Field 'lifespan' has an incomplete",  # pydantic-settings of the first mcp
     "--disable-warnings",
 )  # fmt: skip
 

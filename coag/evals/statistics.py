@@ -153,7 +153,7 @@ def sign_flip(differences: Sequence[float], seed: int = 0) -> float:
         permutation_type="samples",
         vectorized=True,
         n_resamples=2**_LISTED_UP_TO if len(moved) <= _LISTED_UP_TO else _SIGNS_DRAWN,
-        rng=seed,
+        random_state=numpy.random.default_rng(seed),  # `rng` since scipy 1.15
     )
     return min(1.0, float(test.pvalue))
 
@@ -226,7 +226,7 @@ def paired_bootstrap(
         n_resamples=resamples,
         method="BCa",
         vectorized=True,
-        rng=seed,
+        random_state=numpy.random.default_rng(seed),  # `rng` since scipy 1.15
     )
     low, high = map(float, bootstrap.confidence_interval)
     # Where all but one are alike, a jackknife sample has no spread, and there is no bound.

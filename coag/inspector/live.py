@@ -76,7 +76,9 @@ class Followers:
         if self._open >= MOST:
             text = f"{MOST} pages are followed already, and no more are served. Close some of them."
             return PlainTextResponse(text, 503, headers={"Retry-After": str(_LATER)})
-        return EventSourceResponse(self._counted(stream), ping=15)
+        # What has an encoding is not compressed: starlette before 0.46 would hold events back.
+        headers = {"Content-Encoding": "identity"}
+        return EventSourceResponse(self._counted(stream), headers=headers, ping=15)
 
     async def _counted(
         self, stream: AsyncGenerator[ServerSentEvent]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -183,7 +184,7 @@ def test_what_is_installed_in_a_wrong_version_is_bad_and_says_what_goes_wrong(
 ) -> None:
     result = say("doctor")
     assert result.code == 1
-    assert "BAD  openai" in result.out
+    assert re.search(r"^BAD +openai", result.out, re.M)
     assert f"0.1 (coag[openai]: {old_openai})" in result.out
     assert "→ AutoGen's OpenAI client may fail to import or to ask" in result.out
     assert result.out.endswith("Install what is BAD above in a version that works.\n")
@@ -193,6 +194,6 @@ def test_wrong_versions_are_reported_before_a_model_is_examined(
     old_openai: str, silent: str, say: Say
 ) -> None:
     out = say("doctor", silent, *SMALL).out
-    assert out.startswith("BAD  openai")
+    assert re.match(r"BAD +openai", out)
     assert old_openai in out.splitlines()[0]
     assert "autogen-core" not in out
