@@ -35,7 +35,9 @@ TESTS = (
     "--ignore=tests/browser",
     "-p", "no:cacheprovider", "-p", "no:anyio",
     "-W", "default::DeprecationWarning", "-W", "default::PendingDeprecationWarning",
-    "-W", "ignore:Field 'lifespan' has an incomplete",  # pydantic-settings of the first mcp
+    # The first mcp does not close all its streams, and its settings are not complete.
+    "-W", "ignore:Field 'lifespan' has an incomplete", "-W", "default::ResourceWarning",
+    "-W", "default::pytest.PytestUnraisableExceptionWarning",
     "--disable-warnings",
 )  # fmt: skip
 

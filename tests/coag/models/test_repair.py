@@ -29,6 +29,6 @@ def test_an_object_is_repaired_and_nothing_else(text: str, value: object) -> Non
 def test_a_text_that_would_take_minutes_is_given_up_and_its_thread_ends(piece: str) -> None:
     before = threading.active_count()
     begun = time.monotonic()
-    assert repaired_object("{" + piece * 2_500) is None
-    assert time.monotonic() - begun < 5  # by itself, json-repair takes half a minute
+    assert not repaired_object("{" + piece * 2_500)
+    assert time.monotonic() - begun < 5  # most of json-repair's versions take half a minute
     assert threading.active_count() == before

@@ -58,7 +58,7 @@ async def test_a_test_fails_that_leaves_a_broken_run_and_does_not_say_why(
     result = pytester.runpytest_subprocess("-p", "no:cacheprovider")
     result.assert_outcomes(passed=1, failed=2)
     result.stdout.fnmatch_lines(["*seal: run.json seals*", "*broken_trace needs a reason*"])
-    result.stdout.no_fnmatch_line("*pytest_plugin.py*")
+    result.stdout.no_fnmatch_line("*coag*pytest_plugin.py*")
 
 
 @BROKEN
