@@ -145,8 +145,7 @@ class ModelGateway:
         settings = AskSettings(max_tokens=MAX_TOKENS.get(phase))
         sent = self._sent(prompt)
         try:
-            asker = self.phases.get(phase, self.asker)
-            got = await asker.ask(sent, answer, context=context, settings=settings)
+            got = await self._asker(phase).ask(sent, answer, context=context, settings=settings)
         except ModelAnswerError as error:
             return ModelReply(None, usage_of(calls), error.problem)
         if got.repaired:
@@ -173,7 +172,7 @@ class ModelGateway:
         live: bool,
     ) -> ToolProposal:
         """What the model calls of the actions, or what it answers in text; see `OfferActions`."""
-        asker = self.phases.get(phase, self.asker)
+        asker = self._asker(phase)
         knows_tools = bool(asker.client.model_info["function_calling"])
         calls: list[ModelCall] = []
         answer = await offer_tools(
@@ -196,6 +195,9 @@ class ModelGateway:
             usage=usage_of(calls),
             remarks=tuple(text for text, holds in remarks.items() if holds),
         )
+
+    def _asker(self, phase: Phase) -> StructuredModel:
+        return self.phases.get(phase, self.asker)
 
     def _sent(self, prompt: Prompt) -> Prompt:
         return prompt if self.system_role else _without_system(prompt)

@@ -17,7 +17,7 @@ from coag.tracing import RunFolder
 
 from .options import Domain, Logs, RunOrWatched, SeveralRuns
 from .output import DIM, screen, show
-from .runs import domain_of, found_run, runs_named
+from .runs import domain_of, folders_called, found_run, runs_named
 
 _HERE = ("127.0.0.1", "::1", "localhost")
 _MEGABYTE = 1_000_000
@@ -78,9 +78,8 @@ def _inspected(place: str | None, logs: Path) -> tuple[Path, RunFolder | None]:
     """The folder of logs to show, and the run to begin with, where one is named."""
     if place is None:
         return logs, None
-    for folder in (Path(place), logs / place):
-        if os.path.isdir(folder) and not RunFolder(folder).exists:
-            return folder, None
+    for folder in folders_called(place, logs):
+        return folder, None
     if len(Path(place).parts) > 1 and not os.path.exists(place):
         raise ConfigurationError(
             f"There is neither a folder of logs nor a run at {place!r}. A run makes its folder "

@@ -123,11 +123,17 @@ def show_runs(logs: Path, *, json_lines: bool) -> None:
         show([f"There are no runs in {cleaned(str(logs))} yet."])
 
 
+def folders_called(name: str, logs: Path) -> Iterator[Path]:
+    """The folders of this name, here and below the logs, that are no runs themselves."""
+    for folder in (Path(name), logs / name):
+        if os.path.isdir(folder) and not RunFolder(folder).exists:
+            yield folder
+
+
 def runs_below(name: str, logs: Path) -> Path | None:
     """The folder of this name that holds runs and is none itself, if there is one."""
-    for folder in (Path(name), logs / name):
-        is_folder = bool(name) and os.path.isdir(folder) and not RunFolder(folder).exists
-        if is_folder and next(list_runs(folder), None) is not None:
+    for folder in folders_called(name, logs) if name else ():
+        if next(list_runs(folder), None) is not None:
             return folder
     return None
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import os
 import shutil
 import sys
 from collections.abc import Callable, Sequence
@@ -18,7 +17,7 @@ from coag.tracing import RunFolder, list_runs
 from coag.ui import Board, snapshot
 
 from .options import Logs, RunOrWatched
-from .runs import found_run
+from .runs import folders_called, found_run
 
 _LOGS = Path("logs")
 """It need not be there yet: the first run makes it."""
@@ -56,9 +55,8 @@ def _watched(name: str | None, logs: Path) -> tuple[Path, Callable[[], Sequence[
         if logs != _LOGS:
             next(list_runs(logs), None)  # raises where there is no such folder
         return logs, partial(_runs_in, logs)
-    for folder in (Path(name), logs / name):
-        if name and os.path.isdir(folder) and not RunFolder(folder).exists:
-            return folder, partial(_runs_in, folder)
+    for folder in folders_called(name, logs) if name else ():
+        return folder, partial(_runs_in, folder)
     run = found_run(name, logs)
     return run.path, lambda: [run]
 

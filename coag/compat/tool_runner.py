@@ -109,6 +109,7 @@ def read_result(
     text: str,
     *,
     is_error: bool = False,
+    done: bool | None = True,
     limit: int = OUTPUT_CHARACTERS,
     name: str | None = None,
 ) -> ActionResult:
@@ -124,6 +125,7 @@ def read_result(
     Args:
         text: What the tool returned.
         is_error: Whether it said that it failed.
+        done: Whether anything may have been done; None if the outcome is not known.
         limit: Characters that are kept; of a longer text the beginning and the end.
         name: What the agent can ask for the rest by; None where it cannot.
     """
@@ -142,6 +144,8 @@ def read_result(
         data=_bounded(value),
         is_error=failed,
         failure=failure,
+        outcome_unknown=done is None,
+        nothing_done=done is False,
     )
 
 
@@ -385,9 +389,7 @@ class ToolRunner:
         limit, name = self._limit, None
         if self._readable is not None:
             limit, name = self._readable(), name_of(text)
-        result = read_result(text, is_error=is_error, limit=limit, name=name)
-        update = {"outcome_unknown": done is None, "nothing_done": done is False}
-        return result.model_copy(update=update)
+        return read_result(text, is_error=is_error, done=done, limit=limit, name=name)
 
     async def reconcile(self, action: UnsettledAction) -> Reconciliation:
         """What the tool itself can find out about a call of unknown outcome; see `tool`."""

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import cast
 
 from coag._util.files import remove_drafts
+from coag._util.text import counted
 from coag.errors import ConfigurationError, UnknownNameError
 from coag.schema import Clock, SystemClock
 
@@ -191,7 +192,7 @@ def versions(code: Sequence[str] = ("coag",), ignored: tuple[str, ...] = ()) -> 
 def machine_class() -> str:
     """What kind of machine this is, without its name."""
     cores = os.cpu_count() or 1
-    parts = [platform.system(), platform.machine(), f"{cores} core{'' if cores == 1 else 's'}"]
+    parts = [platform.system(), platform.machine(), counted(cores, "core")]
     try:
         memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
         parts.append(f"{round(memory / 2**30)} GB")

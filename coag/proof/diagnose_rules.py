@@ -225,7 +225,7 @@ def invalid_proposal(cycle: ObservedCycle) -> Diagnosis | None:
     for judged in cycle.evaluations if harm else ():
         verdict, candidate = judged.rejected_by, cycle.candidate(judged.candidate_id)
         if verdict is not None and candidate is not None:
-            # The first two are the checks of its form.
+            # These two check its form.
             ruled = verdict.constraint not in ("action_exists", "arguments")
             why = "The rule was in force." if ruled else "No such call can be made."
             reason = f"was rejected by {verdict.constraint}: {short(verdict.reason, _CALL)}"

@@ -17,7 +17,7 @@ from pydantic import Field, ValidationError
 from coag._util.text import clip
 from coag.schema import Moment, Percept, PerceptKind, Trust, Value, one_line
 
-from .records import FLOOD, PropertyReading, SignalRecord
+from .records import PropertyReading, SignalRecord, is_flood
 
 # ---- What is waited for ----
 
@@ -256,8 +256,7 @@ def ends_wait(wait: Wait, percept: Percept) -> bool:
                     and condition.met_by(PropertyReading.model_validate(percept.data).properties)
                 )
             case PerceptKind.GAP:
-                data: Any = percept.data or {}
-                if isinstance(condition, OnActivity) or data.get("reason") == FLOOD:
+                if isinstance(condition, OnActivity) or is_flood(percept):
                     return False
                 return percept.source == condition.tool
             case _:

@@ -41,7 +41,7 @@ from .activities import OnProperty, OnSignal, Wait, ends_wait
 from .manual import Manual
 from .module_actions import SPECS, ActivityActions, SituatedSettings, asked_wait
 from .perception import ToolPerception
-from .records import FLOOD, SignalRecord, parts_of
+from .records import SignalRecord, is_flood, parts_of
 from .sections import SituatedModuleState, catalogue_text, ranked, situation_text
 from .store import ActivityStore
 
@@ -268,10 +268,8 @@ class SituatedModule:
             if one.id not in perceived
             and one.source in focused
             and not one.is_error
-            and (
-                one.kind is PerceptKind.SIGNAL
-                or (one.kind is PerceptKind.GAP and one.data.get("reason") != FLOOD)
-            )
+            and one.kind in (PerceptKind.SIGNAL, PerceptKind.GAP)
+            and not is_flood(one)
         ]
 
     def _fresh_text(self) -> str:

@@ -29,6 +29,7 @@ from .records import (
     SignalPage,
     SignalRecord,
     ToolDescription,
+    is_flood,
 )
 from .store import ActivityStore
 from .store_inboxes import Delivery
@@ -342,9 +343,7 @@ class InboxWriter:
             return kept
         wait = self._store.wait_of(activity)
         waited = [one for one in left if wait and _meets(one, tool, wait.condition)]
-        flooded = any(
-            one.kind is PerceptKind.GAP and one.data.get("reason") == FLOOD for one in inbox
-        )
+        flooded = any(map(is_flood, inbox))
         return [*kept, *([] if flooded else [self._flood_gap(tool, left[0])]), *waited[:1]]
 
     # ---- Gaps ----

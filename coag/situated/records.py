@@ -13,7 +13,7 @@ from urllib.parse import quote, unquote
 from pydantic import ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
-from coag.schema import Moment, Reconciliation, Value
+from coag.schema import Moment, Percept, PerceptKind, Reconciliation, Value
 
 NAME = r"[A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+)*"
 """What a tool, an operation and a property may be called: words joined by single underscores."""
@@ -237,3 +237,9 @@ FLOOD = "flood"
 """The reason of a gap for signals beyond what an inbox takes."""
 KEY_META = "coag.situated/key"
 """Where in `_meta` of a call its key is."""
+
+
+def is_flood(percept: Percept) -> bool:
+    """Whether it says that signals were left out because there were too many."""
+    data: Any = percept.data or {}
+    return percept.kind is PerceptKind.GAP and data.get("reason") == FLOOD

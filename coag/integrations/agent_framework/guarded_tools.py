@@ -22,7 +22,6 @@ from autogen_core.tools import TextResultContent, ToolResult, ToolSchema
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 from coag.compat import (
-    OUTPUT_CHARACTERS,
     UNUSABLE_SCHEMA,
     StatelessWorkbench,
     ToolEffects,
@@ -136,10 +135,8 @@ class InvokedTool(OfferedTools):
             return text_of(self.context.result), False, True
 
         text, is_error, done = await output_of(call.action, self.timeout, run)
-        result = read_result(text, is_error=is_error, limit=OUTPUT_CHARACTERS)
         self.text = text
-        update = {"outcome_unknown": done is None, "nothing_done": done is False}
-        return result.model_copy(update=update)
+        return read_result(text, is_error=is_error, done=done)
 
 
 def json_of(arguments: object) -> Any:
