@@ -98,7 +98,7 @@ class WordLlamaEmbedder:
     name = "wordllama-l2_supercat-256"
     dimension = 256
     minimum_similarity = 0.15
-    """Measured, see docs/memory.md."""
+    """Measured, see docs/embedders.md."""
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """One row per text."""

@@ -1,7 +1,7 @@
 """Recall by meaning and by words together: how candidates are found, ranked and freed from repeats.
 
 The form of the score, its parts and their weights were found on two conversations of LoCoMo and
-measured on others (see docs/memory.md and `benchmarks/memory`). Each part is a general rule over
+measured on others (see `benchmarks/README.md`). Each part is a general rule over
 fields of records; where a store's records lack the field, the part is zero.
 """
 
