@@ -416,66 +416,25 @@ def _awareness() -> None:
     """Evidence for situational awareness."""
 
 
-_ModelOption = Annotated[
-    str | None,
-    Option(metavar="SPEC", help="A model that also reads the messages, for one more injection."),
-]
-_Trusted = Annotated[
-    bool, Option("--trusted", help="With --model: believe what messages themselves do not show.")
-]
-_Limit = Annotated[
-    int | None, Option(min=1, metavar="N", help="Only N dialogues, the paper's first.")
-]
-_Dialogue = Annotated[
-    list[str] | None, Option(metavar="NAME", help="Only this dialogue; may be repeated.")
-]
-_Questions = Annotated[str | None, Option(metavar="IDS", help="Only these questions, by comma.")]
-_Budget = Annotated[
-    int, Option(min=1, metavar="N", help="Tokens of injections and of the buffer that is cut.")
-]
-_Timeout = Annotated[float, Option(min=1.0, metavar="SECONDS", help="Time limit of a call.")]
-_Readings = Annotated[
-    Path, Option(metavar="FILE", help="With --model: what it reads is kept here.")
-]
-_Data = Annotated[
-    Path | None,
-    Option(metavar="DIR", help="Other dialogues: a folder of dialogues.json, questions.json."),
-]
-_Page = Annotated[
-    Path | None, Option("--output", "-o", metavar="FILE", help="Write the page here, too.")
-]
-
-
 @awareness.command()
-def coverage(  # noqa: PLR0913 - options of a command
+def coverage(
     *,
-    model: _ModelOption = None,
-    trusted: _Trusted = False,
-    limit: _Limit = None,
-    dialogue: _Dialogue = None,
-    questions: _Questions = None,
-    budget: _Budget = 300,
-    timeout: _Timeout = 600.0,
-    readings: _Readings = Path("logs") / "awareness" / "readings.jsonl",
-    data: _Data = None,
-    output: _Page = None,
+    model: Annotated[
+        str | None,
+        Option(metavar="SPEC", help="A model that also reads the messages: one more injection."),
+    ] = None,
+    readings: Annotated[
+        Path, Option(metavar="FILE", help="With --model: what it reads is kept here.")
+    ] = Path("logs") / "awareness" / "readings.jsonl",
+    output: Annotated[
+        Path | None, Option("--output", "-o", metavar="FILE", help="Write the page here, too.")
+    ] = None,
 ) -> None:
     """What a buffer, a summary and awareness tell of a talk: tables 6 and 7 of the paper."""
-    from case_study.awareness import CoverageRequest, measured  # heavy, and for this one alone
+    from case_study.awareness import measured  # heavy, and for this one alone
 
-    request = CoverageRequest(
-        model=model,
-        trusted=trusted,
-        limit=limit,
-        dialogues=tuple(dialogue or ()),
-        questions=tuple(id.strip() for id in questions.split(",")) if questions else (),
-        budget=budget,
-        timeout=timeout,
-        readings=readings,
-        data=data,
-    )
     with bar_of() as progress:
-        page = asyncio.run(measured(request, progress))
+        page = asyncio.run(measured(model, readings, progress))
     if output is not None:
         output.write_text(page, encoding="utf-8")
     typer.echo(page, nl=False)

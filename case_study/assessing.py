@@ -64,7 +64,7 @@ _LISTED = 10
 _QUIET = 60.0
 """Seconds between two lines where there is no terminal to draw a bar on."""
 _CODE = ("coag", "vacuum_world", "case_study")
-_SHOWS_ONLY = ("case_study/results/", "case_study/film.py", "case_study/drawing.py")
+_SHOWS_ONLY = ("case_study/results/", "case_study/film.py")
 """Code that only shows results."""
 
 Assessed = Annotated[Path, Argument(metavar="DIR", help="The assessment's folder.")]

@@ -1,58 +1,29 @@
-"""Films of runs, from their traces alone: one picture a phase, drawn by `case_study.drawing`.
+"""Films of runs, from their traces alone: one picture a phase, drawn with Pillow.
 
-`read_film` reads a trace once and in bounded memory; of a long run it keeps the beginning and the
-end. All texts of a run are untrusted: they are shown as one line of plain text.
+A picture shows the world as a snapshot holds it, the world as the agent believes it, and what its
+phase came to, as on the live page (`report_of`). All texts of a run are untrusted: they are shown
+as one line of plain text.
 """
 
 from __future__ import annotations
 
-import json
 import os
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
-from PIL import Image
+from PIL import Image, ImageDraw, ImageFont
+from pydantic import ValidationError
 
-from case_study.drawing import (
-    Board,
-    Frame,
-    Labels,
-    Mark,
-    Option,
-    SizeName,
-    ThemeName,
-    believed_board,
-    render,
-    world_board,
-)
-from case_study.robot import WAYS, VacuumState
-from coag._util.json_diff import merge_patch
-from coag._util.text import counted, ellipsis, well_formed
+from case_study.robot import VacuumState
+from case_study.runner import report_of
+from coag._util.text import ellipsis, well_formed
+from coag.context import WorkingMemory, rebuild
 from coag.errors import ConfigurationError, TraceError
-from coag.schema import (
-    PHASES,
-    Candidate,
-    Entry,
-    EvaluationOutcome,
-    ExecutionOutcome,
-    ExecutionStatus,
-    Intent,
-    ModelCall,
-    Percept,
-    ProposalOutcome,
-    ReasoningOutcome,
-    Receipt,
-    RetrievalOutcome,
-    SelectionOutcome,
-    Snapshot,
-    TraceRecord,
-    TurnEnd,
-    one_line,
-    parsed_arguments,
-)
+from coag.schema import ModelCall, Receipt, RetrievalOutcome, Snapshot, TraceRecord, one_line
 from coag.tracing import (
     RunFolder,
     RunInfo,
@@ -62,22 +33,23 @@ from coag.tracing import (
     read_run,
     read_trace,
 )
-from vacuum_world.world import Cell, last_state_line
+from vacuum_world.showing import Report
+from vacuum_world.world import Cell, WorldState, cells_of, last_state_line
 
 Stage = Literal["reading", "drawing"]
 OnProgress = Callable[[Stage, int, int | None], None]
 """Called with what is being done, how far it is (a cycle, or a picture), and of how many."""
+ThemeName = Literal["light", "dark"]
+SizeName = Literal["small", "medium", "large"]
 
 SUFFIXES = (".gif", ".png", ".apng")
 EDGE_CYCLES = 20
 """Cycles that are shown from the beginning and from the end."""
-_FRAMES_A_CYCLE, _MOST_OPTIONS, _PATH_LENGTH = 12, 8, 400
+_FRAMES_A_CYCLE = 12
 _SLOWEST, _FASTEST = 0.1, 50.0
 """Pictures a second; a GIF counts time in hundredths of a second."""
 _SHORTEST, _LONGEST = 0.1, 60.0
 """Seconds a cycle."""
-_PLAIN_PHASES = ("model", "action")
-"""What a plain run has in place of phases."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,25 +94,21 @@ def make_film(
     _check(path, options)
     info = read_run(run.path)
     notices: list[str] = []
-    film = _read_run(run, info, notices, on_progress)
-    labels = _labels(info)
-    shots = list(film.shots())
+    shots = list(_shots(run, info, notices, on_progress))
     cycle, fps = options.seconds_per_cycle, options.fps
     seconds = [cycle * share if fps is None else 1 / fps for _, share in shots]
     times = [max(20, round(each * 100) * 10) for each in seconds]
-
-    def pictures() -> Iterator[Image.Image]:
-        for number, (content, _) in enumerate(shots, 1):
-            yield render(content, labels, options.theme, options.size)
-            on_progress("drawing", number, len(shots))
-
-    _write(path, pictures(), times)
+    pictures: list[Image.Image] = []
+    for number, (frame, _) in enumerate(shots, 1):
+        pictures.append(render(frame, _title(info), options.theme, options.size))
+        on_progress("drawing", number, len(shots))
+    _write(path, pictures, times)
     return FilmReport(
         path=path,
         pictures=len(shots),
         seconds=sum(times) / 1000,
         size=path.stat().st_size,
-        notices=(*notices, *_missing(film, info)),
+        notices=tuple(notices),
     )
 
 
@@ -158,311 +126,368 @@ def filmed_run(text: str, logs: Path) -> RunFolder:
     if case is None:
         return find_run(text, logs)
     runs = list(list_runs(case))
-    if not runs:
-        raise ConfigurationError(f"The case {str(case)!r} has no run yet.")
-    if len(runs) > 1:
+    if len(runs) != 1:
         named = ", ".join(str(run.path) for run in runs[:10])
         raise ConfigurationError(f"The case {str(case)!r} has {len(runs)} runs. Name one: {named}")
     return runs[0]
 
 
+def excerpt(text: str, limit: int = 240) -> str:
+    """The beginning of an untrusted text on one line, without characters that could steer."""
+    return ellipsis(one_line(well_formed(text[:4_000]), limit=4_000), limit)
+
+
 # ---- from a trace to frames ----
 
 
-@dataclass(slots=True, kw_only=True)
-class Film:
-    """The frames of a run by cycle: all of a short run, the beginning and the end of a long one."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Frame:
+    """The content of one picture."""
 
-    first: list[list[Frame]] = field(default_factory=list[list[Frame]])
-    last: deque[list[Frame]] = field(default_factory=lambda: deque(maxlen=EDGE_CYCLES))
-    cycles: int = 0
-    end: Frame | None = None
-    """The last picture; None for a run without a cycle."""
+    report: Report
+    """The phase that is shown, and what it came to; of a plain run a call or an action."""
+    belief: VacuumState = field(default_factory=VacuumState)
+    truth: WorldState | None = None
+    """The world; None where the trace does not say."""
 
-    @property
-    def frames(self) -> list[Frame]:
-        """All frames but the last picture."""
-        return [frame for cycle in (*self.first, *self.last) for frame in cycle]
 
-    @property
-    def gap(self) -> tuple[int, int] | None:
-        """The first and the last cycle that are not shown; None where all are."""
-        if self.cycles == len(self.first) + len(self.last):
+@dataclass(slots=True)
+class _Seen:
+    """What the records of a run so far lead to."""
+
+    memory: WorkingMemory | None = None
+    belief: VacuumState = field(default_factory=VacuumState)
+    truth: WorldState | None = None
+
+    def take(self, record: TraceRecord, *, plain: bool) -> Report | None:
+        """Takes a record; gives what is to be shown of it, if anything is."""
+        if plain:
+            return self._take_plain(record)
+        if isinstance(record, Snapshot):
+            self.memory = WorkingMemory.model_validate(record.working_memory)
+            if record.environment is not None:
+                self.truth = WorldState.model_validate(record.environment)
+        elif self.memory is not None:
+            self.memory = rebuild(self.memory, [record])
+        if self.memory is None:
             return None
-        return self.first[-1][0].cycle + 1, self.last[0][0].cycle - 1
+        self.belief = VacuumState.model_validate(self.memory.perceptual_state)
+        return report_of(self.memory) if record.record == "outcome" else None
 
-    def shots(self) -> Iterator[tuple[Frame | Sequence[str], float]]:
-        """Pictures in order, each with its share of a cycle's time."""
-        for number, cycle in enumerate((*self.first, *self.last)):
-            if number == EDGE_CYCLES and self.gap is not None:
-                low, high = self.gap
-                count = self.cycles - len(self.first) - len(self.last)
-                notice = f"Cycles {low} to {high} are left out", f"{count} of {self.cycles} cycles"
-                yield notice, 0.6
-            whole = sum(frame.weight for frame in cycle)
-            yield from ((frame, frame.weight / whole) for frame in cycle)
-        if self.end is not None:
-            yield self.end, 0.9
-
-
-def read_film(
-    entries: Iterable[Entry],
-    *,
-    name: str = "robot",
-    plain: bool = False,
-    ending: str = "",
-    on_cycle: Callable[[int], None] = lambda cycle: None,
-) -> Film:
-    """Reads a trace once and makes the frames of its film."""
-    film = Film()
-    reader = _FrameReader(name, plain=plain)
-    for cycle in reader.cycles(entry.body for entry in entries):
-        on_cycle(cycle[0].cycle)
-        film.cycles += 1
-        (film.first if len(film.first) < EDGE_CYCLES else film.last).append(cycle)
-    if film.cycles:
-        caption = "\n".join([ending or "The run has ended.", *reader.summary(film)])
-        film.end = replace(film.frames[-1], phase="", options=(), caption=caption)
-    return film
-
-
-class _FrameReader:
-    """Takes the records of a run in order and makes the frames of each cycle."""
-
-    def __init__(self, name: str, *, plain: bool) -> None:
-        self._name = name
-        self._plain = plain
-        self._state: Any = {}
-        self._truth: Board | None = None
-        self._belief: Board | None = None
-        self._path: deque[Cell] = deque(maxlen=_PATH_LENGTH)
-        self._frames: list[Frame] = []
-        self._options: dict[str, Option] = {}
-        self._intent: Intent | None = None
-        self._executed: ExecutionOutcome | None = None
-        self._snapshot_since = False
-        self._counts = {"actions": 0, "candidates rejected by code": 0, "impasses": 0}
-        self._turn_end: TurnEnd | None = None
-
-    def cycles(self, records: Iterable[TraceRecord]) -> Iterator[list[Frame]]:
-        for record in records:
-            begins = isinstance(record, RetrievalOutcome)
-            if self._plain and self._frames and not isinstance(record, Percept):
-                begins = record.cycle != self._frames[0].cycle
-            if begins:
-                yield from self._flush()
-            (self._take_plain if self._plain else self._take)(record)
-            if isinstance(record, TurnEnd):
-                self._turn_end = record
-            self._counts["actions"] += isinstance(record, Receipt)
-        yield from self._flush()
-
-    def summary(self, film: Film) -> Iterator[str]:
-        """How things are at the end, and what it took, as sentences."""
-        opening, frame = film.frames[0], film.frames[-1]
-        before, after = opening.truth or opening.belief, frame.truth or frame.belief
-        if before and after:
-            clean = len(before.dirty - after.dirty)
-            whose = "" if frame.truth else " (as far as it was sensed)"
-            yield (
-                f"{clean} of {len(before.dirty)} dirty cells are clean{whose}; "
-                f"battery {after.battery}{', stranded' if after.stranded else ''}."
-            )
-        counts = [f"{count} {what}" for what, count in self._counts.items() if count]
-        yield f"{', '.join(counts) or 'No action'}."
-        end = self._turn_end
-        if end is not None and end.reason == "respond":
-            yield f"Its last words: {excerpt(end.response, 200)}"
-        elif end is not None and end.reason != "actions":
-            yield f"Its last turn ended for: {excerpt(end.reason, 60)}."
-
-    def _flush(self) -> Iterator[list[Frame]]:
-        if self._executed is not None:
-            self._show_execution(self._executed)
-        if self._frames:
-            yield self._frames
-        self._frames, self._options, self._executed = [], {}, None
-
-    def _show(self, cycle: int, phase: str, caption: str, **more: Any) -> None:
-        if len(self._frames) < _FRAMES_A_CYCLE:
-            self._frames.append(
-                Frame(
-                    cycle=cycle,
-                    phase=phase,
-                    caption=caption,
-                    options=tuple(self._options.values()),
-                    truth=self._truth,
-                    belief=self._belief,
-                    path=tuple(self._path),
-                    **more,
-                )
-            )
-
-    def _note_place(self) -> None:
-        board = self._truth or self._belief
-        if board and board.robot and (not self._path or self._path[-1] != board.robot):
-            self._path.append(board.robot)
-
-    def _believe(self, state: Any) -> None:
-        self._state = state if isinstance(state, dict) else {}
-        self._belief = believed_board(self._state)
-
-    def _take(self, record: TraceRecord) -> None:  # noqa: C901 - one case for each kind
-        match record:
-            case Snapshot():
-                self._believe(record.working_memory.get("perceptual_state"))
-                if record.environment is not None:
-                    self._truth = world_board(record.environment, self._name)
-                    self._snapshot_since = True
-                self._note_place()
-            case Percept() if record.state_patch:
-                self._believe(merge_patch(self._state, record.state_patch))
-            case ExecutionOutcome():
-                self._executed, self._snapshot_since = record, False
-            case RetrievalOutcome():
-                self._note_place()
-                if record.records:
-                    first = excerpt(record.records[0].record.text, 160)
-                    caption = f"Recalled {len(record.records)}: {first}"
-                    self._show(record.cycle, "retrieval", caption, weight=1.2)
-            case ReasoningOutcome():
-                caption = excerpt(record.situation) or "It says nothing."
-                self._show(record.cycle, "reasoning", caption, weight=1.2)
-            case ProposalOutcome():
-                offered, count = record.candidates[:_MOST_OPTIONS], len(record.candidates)
-                self._options = {one.id: _proposed(one) for one in offered}
-                caption = f"{counted(count, 'candidate')}, nothing done yet."
-                self._show(record.cycle, "proposal", caption if count else "No candidate.")
-            case EvaluationOutcome():
-                self._evaluate(record)
-            case SelectionOutcome():
-                self._select(record)
-            case _:
-                pass
-
-    def _evaluate(self, outcome: EvaluationOutcome) -> None:
-        reasons: list[str] = []
-        for one in outcome.evaluations:
-            option, verdict = self._options.get(one.candidate_id), one.rejected_by
-            if option is None:
-                continue
-            if verdict is None:
-                judged = replace(option, mark="allowed", score=one.score)
-            else:
-                reasons.append(excerpt(verdict.reason, 160))
-                name = excerpt(verdict.constraint, 60)
-                judged = replace(option, mark="rejected", rejected_by=name, reason=reasons[-1])
-            self._options[one.candidate_id] = judged
-        total = len(outcome.evaluations)
-        rejected = sum(not one.survived for one in outcome.evaluations)
-        self._counts["candidates rejected by code"] += rejected
-        caption = f"All {total} are allowed." if total else "There is nothing to judge."
-        if rejected:
-            caption = f"{rejected} of {total} rejected by code: {''.join(reasons[:1])}"
-        self._show(outcome.cycle, "evaluation", caption, weight=1.6 if rejected else 1.0)
-
-    def _select(self, outcome: SelectionOutcome) -> None:
-        self._counts["impasses"] += outcome.impasse
-        for chosen in set(outcome.chosen) & self._options.keys():
-            self._options[chosen] = replace(self._options[chosen], mark="chosen")
-        who = {"model": "the model", "rank": "the ranking"}.get(str(outcome.decided_by))
-        how = f"Chosen by {who}." if who else "The only one left."
-        caption = f"{how} {excerpt(outcome.reason, 160)}".strip()
-        if outcome.impasse:
-            caption = "An impasse: no candidate survived."
-        self._show(outcome.cycle, "selection", caption, weight=1.6 if outcome.impasse else 1.0)
-
-    def _show_execution(self, outcome: ExecutionOutcome) -> None:
-        """Shows the result of an execution, when all that it changed is known."""
-        reading, by_return = last_state_line(outcome.result), False
-        if self._truth is not None and reading is not None and not self._snapshot_since:
-            self._truth, by_return = self._truth.after(reading), True
-        self._note_place()
-        if outcome.status is ExecutionStatus.NONE:
-            caption = "Nothing was done."
-        elif outcome.response is not None:
-            caption = f"Answers: {excerpt(outcome.response, 200)}"
+    def _take_plain(self, record: TraceRecord) -> Report | None:
+        if isinstance(record, ModelCall):
+            texts = [str(message.get("content")) for message in record.messages]
+            thought = record.given.thought if record.given else None
+            phase, about = "Model", record.raw or thought or record.error or "It says nothing."
+        elif isinstance(record, Receipt):
+            texts, phase, about = [record.content], "Action", record.content
         else:
-            done = call_text(outcome.action or "", outcome.arguments)
-            caption = f"{done}: {_result_words(outcome.status.value, outcome.result)}"
-        self._show(outcome.cycle, "execution", caption, weight=1.2, by_return=by_return)
+            return None
+        for reading in filter(None, map(last_state_line, texts)):
+            self.belief = self.belief.sensed(reading)
+        phases, cycle = ("Model", "Action"), record.cycle
+        return Report(phase=phase, phases=phases, about=excerpt(about, 600), cycle=cycle)
 
-    def _take_plain(self, record: TraceRecord) -> None:
-        match record:
-            case ModelCall():
-                if not self._state:
-                    for message in record.messages:
-                        self._sense(message.get("content"))
-                self._options = {
-                    str(place): _called(call) for place, call in enumerate(record.tool_calls[:4])
-                }
-                thought = record.given.thought if record.given else None
-                text = excerpt(record.raw) or excerpt(thought or "") or excerpt(record.error or "")
-                self._show(record.cycle, _PLAIN_PHASES[0], text or "It says nothing.")
-            case Intent():
-                self._intent = record
-            case Receipt():
-                self._sense(record.content)
-                intent, self._intent = self._intent, None
-                done = call_text(intent.action, intent.arguments) if intent else "An action"
-                caption = f"{done}: {_result_words(record.status.value, record.content)}"
-                self._show(record.cycle, _PLAIN_PHASES[1], caption)
-            case _:
-                pass
+    def frame(self, report: Report) -> Frame:
+        return Frame(report=report, belief=self.belief, truth=self.truth)
 
-    def _sense(self, text: object) -> None:
-        reading = last_state_line(text) if isinstance(text, str) else None
-        if reading is not None:
-            self._believe(VacuumState.model_validate(self._state).sensed(reading).model_dump())
-            self._note_place()
+    def last(self, report: Report) -> Frame:
+        """The last frame of a cycle: with what its action has changed, as far as is known."""
+        known = self.truth
+        if known is not None and known.robots and self.belief.position is not None:
+            place = {"position": self.belief.position, "battery": self.belief.battery}
+            robots = (known.robots[0].model_copy(update=place), *known.robots[1:])
+            dirty = tuple(cell for cell in known.dirty if cell not in self.belief.clean)
+            known = known.model_copy(update={"robots": robots, "dirty": dirty})
+        return Frame(report=report, belief=self.belief, truth=known)
 
 
-def excerpt(text: str, limit: int = 240) -> str:
-    """The beginning of an untrusted text on one line, without characters that could steer."""
-    line = one_line(well_formed(text[:4_000]), limit=4_000)
-    return ellipsis(line, limit)
+def read_cycles(records: Iterable[TraceRecord], *, plain: bool = False) -> Iterator[list[Frame]]:
+    """The frames of each cycle of a run, or of each turn of a plain one.
+
+    Raises:
+        ValidationError: A state is not one of the vacuum world.
+    """
+    seen, frames = _Seen(), list[Frame]()
+    for record in records:
+        if frames and _begins(record, frames[0], plain=plain):
+            yield [*frames[:-1], seen.frame(frames[-1].report)]
+            frames = []
+        report = seen.take(record, plain=plain)
+        if report is not None and len(frames) < _FRAMES_A_CYCLE:
+            frames.append(seen.frame(report))
+    if frames:
+        yield [*frames[:-1], seen.last(frames[-1].report)]
 
 
-def call_text(action: str, arguments: Mapping[str, Any] | str | None) -> str:
-    """An action with its arguments, as short as can be read."""
-    if isinstance(arguments, Mapping):
-        values = list(arguments.values())[:4]
-        texts = [value if isinstance(value, str) else json.dumps(value) for value in values]
-        values_text = ", ".join(excerpt(text, 60) for text in texts)
-    else:
-        values_text = excerpt(arguments or "", 60)
-    return f"{excerpt(action, 60)} {values_text}".strip()
+def _begins(record: TraceRecord, first: Frame, *, plain: bool) -> bool:
+    """Whether a record begins another cycle than that of a frame."""
+    if not plain:
+        return isinstance(record, RetrievalOutcome)
+    return isinstance(record, ModelCall | Receipt) and record.cycle != first.report.cycle
 
 
-def _option(action: str, arguments: Mapping[str, Any], mark: Mark, reason: str = "") -> Option:
-    wanted = arguments.get("direction") if action == "move_agent" else None
-    way = WAYS.get(str(wanted))
-    return Option(text=call_text(action, arguments), mark=mark, reason=reason, way=way)
+def _shots(
+    run: RunFolder, info: RunInfo, notices: list[str], on_progress: OnProgress
+) -> Iterator[tuple[Frame, float]]:
+    """Pictures in order, each with its share of a cycle's time."""
+    if not run.trace_path.is_file():
+        raise TraceError(run.trace_path, "is not there: nothing was recorded, or it was removed")
+
+    def note(problem: TraceProblem) -> None:
+        if not notices:
+            notices.append(f"The trace is not whole: {problem.text}.")
+
+    first, last = list[list[Frame]](), deque[list[Frame]](maxlen=EDGE_CYCLES)
+    count, records = 0, (entry.body for entry in read_trace(run.trace_path, note))
+    try:
+        for count, frames in enumerate(read_cycles(records, plain=info.kind == "plain"), 1):
+            on_progress("reading", count, None)
+            (first if len(first) < EDGE_CYCLES else last).append(frames)
+    except ValidationError as error:
+        raise ConfigurationError(_another_domain(info)) from error
+    shown = [*first, *last]
+    if not shown:
+        raise ConfigurationError(f"Run {info.id!r} has no cycle yet, so there is nothing to show.")
+    if not any(one.truth or one.belief.position for frames in shown for one in frames):
+        raise ConfigurationError(_another_domain(info))
+    notices += _missing(info, count)
+    for frames in shown:
+        yield from ((frame, 1 / len(frames)) for frame in frames)
+    end = Report(phase="End", about=_ending(info))
+    yield replace(shown[-1][-1], report=end), 0.9
 
 
-def _proposed(candidate: Candidate) -> Option:
-    arguments = candidate.arguments or parsed_arguments(candidate.raw_arguments)
-    return _option(candidate.action, arguments, "proposed", excerpt(candidate.reason, 120))
+def _missing(info: RunInfo, cycles: int) -> Iterator[str]:
+    """What is not in a film, as sentences."""
+    if info.kind == "plain":
+        yield "A plain run records no state of the world: its film shows what it sensed."
+    if cycles > 2 * EDGE_CYCLES:
+        yield (
+            f"Cycles {EDGE_CYCLES + 1} to {cycles - EDGE_CYCLES} are left out: the first and the "
+            f"last {EDGE_CYCLES} of {cycles} are shown."
+        )
+    if info.ended_at is None:
+        yield "The run has not ended. This is how far it came."
 
 
-def _called(call: dict[str, object]) -> Option:
-    arguments = parsed_arguments(str(call.get("arguments", "")))
-    return _option(str(call.get("name", "")), arguments, "chosen")
+def _another_domain(info: RunInfo) -> str:
+    return (
+        f"Run {info.id!r} is of another domain: no state in its trace is one of the vacuum world. "
+        "A film shows runs of case-study."
+    )
 
 
-def _result_words(status: str, result: str) -> str:
-    """How an action ended, with the world's reason where it gave one."""
-    reading = last_state_line(result)
-    if reading is None:
-        return f"{status}. {excerpt(result, 160)}".strip()
-    x, y = reading.position
-    reason = parsed_arguments(excerpt(result.partition("\n")[0], 600)).get("reason")
-    why = f" {excerpt(reason, 120)}" if isinstance(reason, str) and reason else ""
-    stranded = " Stranded." if reading.stranded else ""
-    return f"{status}.{why} Now at ({x}, {y}) with battery {reading.battery}.{stranded}"
+def _ending(info: RunInfo) -> str:
+    """What `case-study` noted about the end of the run, as a sentence."""
+    if info.ended_at is None:
+        return "So far: the run has not ended."
+    result = info.result or {}
+    success = ""
+    if isinstance(result.get("success"), bool):
+        success = " with success" if result["success"] else " with no success"
+    summary = result.get("summary")
+    words = f": {excerpt(summary, 120)}" if isinstance(summary, str) and summary else ""
+    return f"The run has ended{success}{words}."
 
 
-# ---- one run, one file ----
+def _title(info: RunInfo) -> str:
+    seed = "" if info.seed is None else f", seed {info.seed}"
+    agent = "plain" if info.kind == "plain" else "CoAG"
+    return f"{excerpt(info.id, 60)}: {agent} agent, {excerpt(info.model, 60)}{seed}"
+
+
+# ---- pictures ----
+
+SCALES: dict[SizeName, float] = {"small": 0.75, "medium": 1.0, "large": 1.5}
+"""Pixels per layout unit."""
+WIDTH, HEIGHT = 860, 700
+"""Size of a picture in layout units."""
+_SUPERSAMPLING = 2
+_EDGE, _TOP, _BOARD = 24, 84, 370
+_SHOWN_OPTIONS = 5
+_COLOURS = (
+    *("ground", "floor", "unseen", "line", "ink", "quiet", "dirt", "block", "charger"),
+    *("robot", "alarm"),
+)
+_HEX: dict[ThemeName, str] = {
+    "light": "fbfaf7 ffffff ecebe5 cdcac1 1d1f24 5d626d 966226 4d5561 cfebd5 1f5fbf b3261e",
+    "dark": "17191e 22252c 1a1c22 4a4f5a e8e8e3 a6abb7 deb270 969eae 24502f 8ab4f8 f28b82",
+}
+
+
+@cache
+def _palette(theme: ThemeName) -> Image.Image:
+    """An image in the theme's colours and the shades between them, the same for all pictures."""
+    colours = [bytes.fromhex(one) for one in _HEX[theme].split()]
+    shades = {
+        bytes((a * (4 - share) + b * share) // 4 for a, b in zip(back, ink, strict=True))
+        for back in colours[:4]
+        for ink in colours
+        for share in range(5)
+    }
+    image = Image.new("P", (1, 1))
+    image.putpalette(b"".join(sorted(shades)))
+    return image
+
+
+@cache
+def _font(pixels: int) -> ImageFont.FreeTypeFont:
+    """Pillow's own font, so that pictures are the same on every machine."""
+    font = ImageFont.load_default(pixels)
+    if not isinstance(font, ImageFont.FreeTypeFont):
+        raise RuntimeError("This Pillow was built without FreeType, so it has no font to scale.")
+    return font.font_variant(layout_engine=ImageFont.Layout.BASIC)
+
+
+class _Pen:
+    """Draws in layout units, with the names of a theme's colours, on a supersampled image."""
+
+    def __init__(self, theme: ThemeName, size: SizeName) -> None:
+        self._theme: ThemeName = theme
+        colours = (f"#{one}" for one in _HEX[theme].split())
+        self._colours = dict(zip(_COLOURS, colours, strict=True))
+        self._scale = SCALES[size] * _SUPERSAMPLING
+        across, down = (round(side * SCALES[size]) * _SUPERSAMPLING for side in (WIDTH, HEIGHT))
+        self._image = Image.new("RGB", (across, down), self._colours["ground"])
+        self._draw = ImageDraw.Draw(self._image)
+
+    def _style(self, fill: str, edge: str) -> dict[str, Any]:
+        colours = {"fill": self._colours.get(fill), "outline": self._colours.get(edge)}
+        return {**colours, "width": round(self._scale)}
+
+    def _pixels(self, units: Sequence[float]) -> list[int]:
+        return [round(unit * self._scale) for unit in units]
+
+    def box(self, corners: Sequence[float], fill: str = "", edge: str = "") -> None:
+        self._draw.rectangle(self._pixels(corners), **self._style(fill, edge))
+
+    def disc(self, x: float, y: float, radius: float, fill: str = "", edge: str = "") -> None:
+        corners = self._pixels((x - radius, y - radius, x + radius, y + radius))
+        self._draw.ellipse(corners, **self._style(fill, edge))
+
+    def line(self, ends: Sequence[float], colour: str) -> None:
+        width = round(2 * self._scale)
+        self._draw.line(self._pixels(ends), self._colours[colour], width)
+
+    def corner(self, right: float, top: float, side: float, colour: str) -> None:
+        points = self._pixels((right - side, top, right, top, right, top + side))
+        self._draw.polygon(points, self._colours[colour])
+
+    def text(
+        self, x: float, y: float, text: str, colour: str = "ink", size: int = 15, width: float = 0
+    ) -> float:
+        """Writes a text, cut to a width; gives where it ends."""
+        font = _font(round(size * self._scale))
+        most = (width or WIDTH - _EDGE - x) * self._scale
+        short = text
+        while short and font.getlength(short) > most:
+            text = text[:-1].rstrip()
+            short = f"{text}…" if text else ""
+        at = x * self._scale, y * self._scale
+        self._draw.text(at, short, self._colours[colour], font, "lm")
+        return x + font.getlength(short) / self._scale
+
+    def picture(self) -> Image.Image:
+        small = self._image.reduce(_SUPERSAMPLING)
+        return small.quantize(palette=_palette(self._theme), dither=Image.Dither.NONE)
+
+
+def render(
+    frame: Frame, title: str, theme: ThemeName = "light", size: SizeName = "medium"
+) -> Image.Image:
+    """Draws a frame."""
+    pen, state, truth = _Pen(theme, size), frame.belief, frame.truth
+    cycle = "" if frame.report.cycle is None else f"cycle {frame.report.cycle}"
+    pen.text(_EDGE, 24, title, size=18, width=WIDTH - 2 * _EDGE - 90)
+    pen.text(WIDTH - _EDGE - 75, 24, cycle, size=18)
+    right = WIDTH - _EDGE - _BOARD
+    pen.text(
+        _EDGE, 62, "The world as it is" if truth else "The world is not in this trace", "quiet"
+    )
+    pen.text(right, 62, "As the agent believes it", "quiet")
+    if truth is not None:
+        robot = next(iter(truth.robots), None)
+        seen = set(cells_of(truth.grid))
+        world = VacuumState(
+            grid=truth.grid,
+            charger=truth.charger,
+            position=robot and robot.position,
+            battery=robot.battery if robot else 0,
+            stranded=bool(robot and robot.stranded),
+            dirty=truth.dirty,
+            obstacles=tuple(one.cell for one in truth.obstacles),
+            hidden=tuple(one.cell for one in truth.obstacles if not one.visible),
+            forbidden=truth.forbidden,
+        )
+        _draw_board(pen, _EDGE, world, seen, set())
+    seen = {*state.dirty, *state.clean, *state.obstacles}
+    _draw_board(pen, right, state, seen, _mistaken(state, truth) & seen)
+    _draw_report(pen, frame.report)
+    return pen.picture()
+
+
+def _mistaken(state: VacuumState, truth: WorldState | None) -> set[Cell]:
+    """Cells that are otherwise than believed: in dirt, or in what blocks them."""
+    if truth is None:
+        return set()
+    blocked = {one.cell for one in truth.obstacles}
+    return (set(state.dirty) ^ set(truth.dirty)) | (set(state.obstacles) ^ blocked)
+
+
+def _draw_board(
+    pen: _Pen, left: float, state: VacuumState, seen: set[Cell], wrong: set[Cell]
+) -> None:
+    """A grid; hidden obstacles are striped, wrong cells have a marked corner."""
+    side = _BOARD / max(*state.grid, 1)
+    for cell in cells_of(state.grid):
+        x, y = left + cell[0] * side, _TOP + cell[1] * side
+        plain = "floor" if cell in seen else "unseen"
+        pen.box((x, y, x + side, y + side), "charger" if cell == state.charger else plain, "line")
+        if cell in state.dirty:
+            for dx, dy in ((0.2, 0.2), (0.7, 0.15), (0.35, 0.8), (0.8, 0.75), (0.15, 0.55)):
+                pen.disc(x + dx * side, y + dy * side, side * 0.05, "dirt")
+        if cell in state.obstacles:
+            fill = "" if cell in state.hidden else "block"
+            edges = (x + side * 0.1, y + side * 0.1, x + side * 0.9, y + side * 0.9)
+            pen.box(edges, fill, "block")
+            for share in (0.4, 0.7) if cell in state.hidden else ():
+                near, far = side * 0.1, side * share
+                pen.line((x + near, y + far, x + far, y + near), "block")
+        if cell in state.forbidden:
+            pen.disc(x + side * 0.15, y + side * 0.85, side * 0.1, edge="alarm")
+        if cell in wrong:
+            pen.corner(x + side, y, side * 0.26, "alarm")
+    if state.position is not None:
+        x, y = (round(one + 0.5, 1) * side for one in state.position)
+        pen.disc(left + x, _TOP + y, side * 0.28, "alarm" if state.stranded else "robot")
+        pen.disc(left + x, _TOP + y, side * 0.1, "floor")
+    words = f"battery {state.battery}{', stranded' if state.stranded else ''}"
+    pen.text(left, _TOP + _BOARD + 20, words, "alarm" if state.stranded else "ink")
+
+
+def _draw_report(pen: _Pen, report: Report) -> None:
+    x, y = float(_EDGE), _TOP + _BOARD + 56
+    for name in report.phases:
+        x = pen.text(x, y, name, "robot" if name == report.phase else "quiet", 17) + 18
+    words = excerpt(report.about).split()
+    lines = [""]
+    for word in words:
+        if len(lines[-1]) + len(word) > 105 and len(lines) < 2:
+            lines.append("")
+        lines[-1] = f"{lines[-1]} {word}".strip()
+    for number, line in enumerate(lines):
+        pen.text(_EDGE, y + 26 + number * 21, line)
+    colours = {"chosen": "robot", "rejected": "alarm"}
+    for number, option in enumerate(report.options[:_SHOWN_OPTIONS]):
+        line, colour = y + 74 + number * 20, colours.get(option.state, "ink")
+        state = "" if option.state == "open" else option.state
+        pen.text(_EDGE, line, state, colour, 13)
+        end = pen.text(_EDGE + 65, line, excerpt(option.text, 60), colour, width=240)
+        pen.text(max(end + 12, _EDGE + 320), line, excerpt(option.note, 160), "quiet", 13)
+
+
+# ---- one file ----
 
 
 def _check(path: Path, options: FilmOptions) -> None:
@@ -474,80 +499,18 @@ def _check(path: Path, options: FilmOptions) -> None:
         problem = f"{fps!r} pictures a second: give {_SLOWEST} to {_FASTEST:.0f}."
     elif not _SHORTEST <= seconds <= _LONGEST:
         problem = f"{seconds!r} seconds a cycle: give {_SHORTEST} to {_LONGEST:.0f}."
-    elif path.is_dir():
-        problem = f"{file} is a folder. Name a file in it."
-    elif not path.absolute().parent.is_dir():
-        problem = f"There is no folder {str(path.parent)!r} to write the film to."
+    elif path.is_dir() or not path.absolute().parent.is_dir():
+        problem = f"{file} is a folder, or in none that exists. Name a file in a folder."
     if problem:
         raise ConfigurationError(problem)
 
 
-def _read_run(run: RunFolder, info: RunInfo, notices: list[str], on_progress: OnProgress) -> Film:
-    if not run.trace_path.is_file():
-        raise TraceError(run.trace_path, "is not there: nothing was recorded, or it was removed")
-
-    def note(problem: TraceProblem) -> None:
-        if not notices:
-            notices.append(f"The trace is not whole: {problem.text}.")
-
-    film = read_film(
-        read_trace(run.trace_path, note),
-        name=info.agent,
-        plain=info.kind == "plain",
-        ending=_ending(info),
-        on_cycle=lambda cycle: on_progress("reading", cycle, None),
-    )
-    if film.end is None:
-        raise ConfigurationError(f"Run {info.id!r} has no cycle yet, so there is nothing to show.")
-    if not any(frame.truth or frame.belief for frame in film.frames):
-        raise ConfigurationError(
-            f"Run {info.id!r} is of another domain: no state in its trace is one of the vacuum "
-            "world, neither the environment's nor the agent's. A film shows runs of case-study."
-        )
-    return film
-
-
-def _ending(info: RunInfo) -> str:
-    """What `case-study` noted about the end of the run, as a sentence."""
-    if info.ended_at is None:
-        return "So far: the run has not ended."
-    result = info.result or {}
-    success, summary = result.get("success"), result.get("summary")
-    if not isinstance(success, bool):
-        return ""
-    words = f": {excerpt(summary, 120)}" if isinstance(summary, str) and summary else ""
-    return f"The run has ended with {'success' if success else 'no success'}{words}."
-
-
-def _labels(info: RunInfo) -> Labels:
-    plain = info.kind == "plain"
-    arguments = info.recipe.arguments if info.recipe else info.configuration
-    request = arguments.get("request")
-    place = cast("dict[str, Any]", request) if isinstance(request, dict) else arguments
-    scenario, episode = place.get("scenario"), arguments.get("episode")
-    number = f", episode {episode}" if isinstance(episode, int) and episode > 1 else ""
-    seed = "" if info.seed is None else f", seed {info.seed}"
-    return Labels(
-        title=excerpt(scenario if isinstance(scenario, str) else info.id, 60) + number,
-        subtitle=f"{'plain' if plain else 'CoAG'} agent, {excerpt(info.model, 60)}{seed}",
-        phases=_PLAIN_PHASES if plain else tuple(phase.value for phase in PHASES),
-        belief_title="What its tools have returned" if plain else "As the agent believes it",
-        no_truth="A plain run records no state of the world: hidden obstacles and dirt out of "
-        "sight are not known."
-        if plain
-        else "No snapshot of this run holds the state of the world.",
-    )
-
-
-def _write(path: Path, pictures: Iterator[Image.Image], times: Sequence[int]) -> None:
+def _write(path: Path, pictures: Sequence[Image.Image], times: Sequence[int]) -> None:
     """Writes beside the file and renames, so that there is never half a film."""
     draft = path.with_name(f".{path.name}.part")
-    settings: dict[str, Any] = {"save_all": True, "duration": list(times), "loop": 0}
-    first = next(pictures)
-    # Pillow reads the pictures of a PNG twice; those of a GIF are drawn as they are written.
+    first, *rest = pictures
     gif = path.suffix.lower() == ".gif"
-    rest = pictures if gif else list(pictures)
-    settings |= {"disposal": 1} if gif else {}
+    settings: dict[str, Any] = {"save_all": True, "duration": list(times), "loop": 0}
     try:
         try:
             first.save(draft, "GIF" if gif else "PNG", append_images=rest, **settings)
@@ -557,21 +520,3 @@ def _write(path: Path, pictures: Iterator[Image.Image], times: Sequence[int]) ->
     except OSError as error:
         reason = error.strerror or str(error) or type(error).__name__
         raise ConfigurationError(f"{str(path)!r} cannot be written: {reason}.") from error
-
-
-def _missing(film: Film, info: RunInfo) -> Iterator[str]:
-    if film.gap is not None:
-        low, high = film.gap
-        yield (
-            f"Cycles {low} to {high} are left out: the first and the last {EDGE_CYCLES} of "
-            f"{film.cycles} are shown."
-        )
-    if info.kind == "plain":
-        yield (
-            "A plain run records no state of the world and no phases: its film shows what its "
-            "tools returned, not hidden obstacles, dirt out of sight, or what was rejected."
-        )
-    elif not any(frame.truth for frame in film.frames):
-        yield "No snapshot of this run holds the state of the world: only the belief is shown."
-    if info.ended_at is None:
-        yield "The run has not ended. This is how far it came."

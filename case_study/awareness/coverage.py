@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from enum import StrEnum
-from itertools import product
 from pathlib import Path
 from statistics import fmean
-
-from pydantic import Field
 
 from case_study.pages import markdown_table
 from coag.awareness import (
@@ -21,44 +17,27 @@ from coag.awareness import (
     PerceptionSettings,
     RulePerception,
 )
-from coag.errors import ConfigurationError
 from coag.evals import compare
 from coag.models import ModelSpec, StructuredModel
-from coag.schema import Value, estimate_tokens
+from coag.schema import estimate_tokens
 
 from .dialogues import CachedPerception, run_analyses, run_perception
-from .exams import (
-    PAPER,
-    QUESTIONS,
-    Exam,
-    Form,
-    Mark,
-    Question,
-    Reader,
-    Score,
-    exams_in,
-    exams_named,
-    questions_named,
-    score,
-)
+from .exams import FULL, PAPER, PARTIAL, QUESTIONS, Exam, Question, Score, exams, score
 from .rule_reader import RuleReader
 from .statements import parseable
 
-DATA = Path(__file__).parent
-"""The folder of the further dialogues and of the right answers."""
 BUDGET = 300
 """Tokens of an injection (section 6.3)."""
 SEED = 2026
 """What the resamples of the bootstrap are drawn by."""
+_CALL_SECONDS = 600.0
+"""After which a call of a model is given up."""
 OnAnswer = Callable[[str, int, int], None]
-"""Called with what comes next, the number of answers so far, and their total."""
-
-
-# ---- memories ----
+"""Called with what comes next, the number of dialogues so far, and their total."""
 
 
 class Kind(StrEnum):
-    """A kind of memory."""
+    """A kind of memory: a text in place of a talk."""
 
     NOTHING = "nothing"
     """No text at all: right only where the right answer is none."""
@@ -77,27 +56,9 @@ class Kind(StrEnum):
 
 
 BASELINES = (Kind.BUFFER, Kind.CUT, Kind.SUMMARY, Kind.NOTHING)
-_AWARENESS = (Kind.BY_HAND, Kind.BY_RULES, Kind.BY_MODEL)
 
 
-@dataclass(frozen=True, slots=True)
-class Memory:
-    """A text in place of a talk."""
-
-    kind: Kind
-    text: str
-    faults: tuple[str, ...] = ()
-    """Turns of which a perception made nothing."""
-
-    @property
-    def tokens(self) -> int:
-        """How long it is, estimated as everywhere in `coag`."""
-        return estimate_tokens(self.text)
-
-
-async def memories_of(
-    exam: Exam, budget: int, model: Perception | None = None
-) -> tuple[Memory, ...]:
+async def memories_of(exam: Exam, budget: int, model: Perception | None = None) -> dict[Kind, str]:
     """A dialogue as each kind of memory holds it after the last turn, with this budget of tokens.
 
     `Kind.BY_MODEL` is left out where no model reads the messages.
@@ -120,130 +81,83 @@ async def memories_of(
     if model is not None:
         runs[Kind.BY_MODEL] = await run_perception("model", model, exam.messages)
     inject = ConversationAdapter().format_for_injection
-    return (
-        Memory(Kind.NOTHING, ""),
-        Memory(Kind.BUFFER, "\n".join(lines)),
-        Memory(Kind.CUT, "\n".join(newest)),
-        Memory(Kind.SUMMARY, exam.key.summary),
-        *(Memory(kind, inject(run.state, budget), run.errors) for kind, run in runs.items()),
-    )
-
-
-# ---- what they cover ----
+    return {
+        Kind.NOTHING: "",
+        Kind.BUFFER: "\n".join(lines),
+        Kind.CUT: "\n".join(newest),
+        Kind.SUMMARY: exam.key.summary,
+        **{kind: inject(run.state, budget) for kind, run in runs.items()},
+    }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Scored:
-    """What one answer from one memory of one dialogue was worth."""
+class Covered:
+    """What the answers from one memory of one dialogue were worth."""
 
-    dialogue: str
-    kind: Kind
-    question: str
-    score: Score
-    right: int
-    claimed: int | None
-    """How many claims the reader found; None for an answer that failed or was computed."""
-    failed: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Coverage:
-    """All answers of one reader."""
-
-    reader: str
-    budget: int
-    questions: tuple[Question, ...]
-    memories: Mapping[str, tuple[Memory, ...]]
-    """By dialogue."""
-    scored: tuple[Scored, ...]
+    tokens: int
+    """How long the memory was, estimated as everywhere in `coag`."""
+    scores: Mapping[Question, Score]
 
     @property
-    def kinds(self) -> tuple[Kind, ...]:
-        """The kinds of memory that were asked."""
-        return tuple(dict.fromkeys(m.kind for every in self.memories.values() for m in every))
-
-    @property
-    def further(self) -> tuple[str, ...]:
-        """The dialogues that are not the paper's."""
-        return tuple(name for name in self.memories if name != PAPER)
-
-    def of(self, dialogue: str, kind: Kind) -> tuple[Scored, ...]:
-        """The answers from one memory of one dialogue."""
-        return tuple(one for one in self.scored if one.dialogue == dialogue and one.kind is kind)
-
-    def tokens(self, dialogue: str, kind: Kind) -> int:
-        """How long that memory was."""
-        return next(one.tokens for one in self.memories[dialogue] if one.kind is kind)
-
-    def total(self, dialogue: str, kind: Kind) -> float:
+    def total(self) -> float:
         """The sum of the scores: the coverage of table 6."""
-        return sum(one.score.value for one in self.of(dialogue, kind))
+        return sum(one.value for one in self.scores.values())
 
-    def mean(self, kind: Kind, question: Question, dialogues: Sequence[str]) -> float:
-        """The mean score of one question over dialogues."""
-        return fmean(
-            one.score.value
-            for one in self.scored
-            if one.kind is kind and one.question == question.id and one.dialogue in dialogues
-        )
+    def figures(self) -> dict[str, float]:
+        """Table 6 of this memory, by the names of its rows."""
+        values = [one.value for one in self.scores.values()]
+        full = sum(value >= FULL for value in values)
+        partial = sum(value >= PARTIAL for value in values) - full
+        return {
+            "tokens": self.tokens,
+            "coverage": self.total,
+            "coverage, %": 100 * self.total / len(values),
+            "coverage, recall only": sum(one.recall for one in self.scores.values()),
+            "coverage per 100 tokens": 100 * self.total / self.tokens if self.tokens else 0.0,
+            "full": full,
+            "partial": partial,
+            "none": len(values) - full - partial,
+        }
+
+
+def covered(text: str, exam: Exam, budget: int = BUDGET) -> Covered:
+    """Asks the reader every question about a memory of a dialogue, from the text alone."""
+    tokens, reader = estimate_tokens(text), RuleReader()
+    scores: dict[Question, Score] = {}
+    for question in QUESTIONS:
+        if question.id == "token_budget":
+            scores[question] = Score.of(float(tokens <= budget))
+        elif question.id == "machine_parseable":
+            scores[question] = Score.of(parseable(text))
+        else:
+            claims = reader.read(text, question)
+            scores[question] = score(claims, exam.right(question), sampled=question.sampled)
+    return Covered(tokens=tokens, scores=scores)
+
+
+Coverage = dict[str, dict[Kind, Covered]]
+"""What was measured, by dialogue and kind of memory."""
 
 
 async def cover(
-    exams: Sequence[Exam],
-    reader: Reader,
-    questions: Sequence[Question],
-    *,
-    budget: int = BUDGET,
+    asked: Sequence[Exam],
     perception: Perception | None = None,
     on_answer: OnAnswer = lambda what, done, total: None,
 ) -> Coverage:
-    """Asks a reader every question about every memory of every dialogue, from the text alone.
+    """Measures every kind of memory of dialogues.
 
-    `budget` is in tokens, of injections and of the buffer that is cut; a `perception` reads the
-    messages for one more injection.
+    A `perception` reads the messages for one more injection.
 
     Raises:
         ModelCallError: A model could not be asked.
         AwarenessError: An analysis by hand names what does not exist.
     """
-    memories: dict[str, tuple[Memory, ...]] = {}
-    scored: list[Scored] = []
-    total = len(exams) * len(questions) * (len(Kind) if perception else len(Kind) - 1)
-    for exam in exams:
-        on_answer(f"{exam.name}: messages are read", len(scored), total)
-        memories[exam.name] = await memories_of(exam, budget, perception)
-        for memory, question in product(memories[exam.name], questions):
-            on_answer(f"{exam.name}: {memory.kind}, {question.id}", len(scored), total)
-            scored.append(await _scored(exam, memory, question, reader, budget))
-    return Coverage(
-        reader=reader.name,
-        budget=budget,
-        questions=tuple(questions),
-        memories=memories,
-        scored=tuple(scored),
-    )
-
-
-async def _scored(
-    exam: Exam, memory: Memory, question: Question, reader: Reader, budget: int
-) -> Scored:
-    right, claims = exam.right(question), None
-    if question.id == "token_budget":
-        found = Score.of(float(memory.tokens <= budget))
-    elif question.id == "machine_parseable":
-        found = Score.of(parseable(memory.text))
-    else:
-        claims = await reader.read(memory.text, question)
-        found = score(claims, right, sampled=question.sampled)
-    return Scored(
-        dialogue=exam.name,
-        kind=memory.kind,
-        question=question.id,
-        score=found,
-        right=len(right),
-        claimed=None if claims is None else len(claims),
-        failed=claims is None and question.form is not Form.COMPUTED,
-    )
+    found: Coverage = {}
+    for exam in asked:
+        on_answer(exam.name, len(found), len(asked))
+        memories = await memories_of(exam, BUDGET, perception)
+        found[exam.name] = {kind: covered(text, exam) for kind, text in memories.items()}
+    return found
 
 
 # ---- the page ----
@@ -265,8 +179,6 @@ _COMPARED = {
     "coverage, recall only": "recall only",
     "coverage per 100 tokens": "per 100 tokens",
 }
-_SAME = 0.005
-"""Scores that differ by less count as the same."""
 
 
 def coverage_page(coverage: Coverage, command: str) -> str:
@@ -275,100 +187,79 @@ def coverage_page(coverage: Coverage, command: str) -> str:
 
 
 def _parts(coverage: Coverage, command: str) -> Iterator[str]:
-    further, kinds = coverage.further, coverage.kinds
-    yield f"# What each kind of memory tells, read by {coverage.reader}"
+    further = {name: kinds for name, kinds in coverage.items() if name != PAPER}
+    paper, kinds = coverage[PAPER], list(coverage[PAPER])
+    yield "# What each kind of memory tells, read by rules"
     yield (
-        f"{_dialogues(len(coverage.memories))}, {len(coverage.questions)} questions each, asked "
-        "of each kind of "
+        f"{len(coverage)} dialogues, {len(QUESTIONS)} questions each, asked of each kind of "
         f"memory after the last turn; budget of injections and of the buffer that is cut: "
-        f"{coverage.budget} tokens. A score is F1 over the right items, 1 for rightly claiming "
+        f"{BUDGET} tokens. A score is F1 over the right items, 1 for rightly claiming "
         "nothing; full from 0.7, partial from 0.3. *Recall only* lets a text claim as much as it "
         "likes, except where nothing is to be told. What is measured, and what it cannot show: "
         "docs/awareness-evidence.md."
     )
-    if PAPER in coverage.memories:
-        yield from ("## Table 6: the paper's scenario", _table_6(coverage, (PAPER,)))
-    if further:
-        yield f"## Table 6: {_dialogues(len(further))}, means"
-        yield _table_6(coverage, further)
-        yield from ("## Differences, paired by dialogue", _differences(coverage))
-        yield "## Coverage of each dialogue"
-        rows = [
-            [name, *(f"{coverage.total(name, k):.1f} ({coverage.tokens(name, k)})" for k in kinds)]
-            for name in coverage.memories
-        ]
-        yield markdown_table(["coverage (tokens)", *kinds], rows)
+    printed = [f"paper: {kind}" for kind in _PRINTED_KINDS]
+    yield "## Table 6: the paper's scenario"
+    yield _table_6({PAPER: paper}, printed)
+    yield f"## Table 6: {len(further)} dialogues, means"
+    yield _table_6(further)
+    yield from ("## Differences, paired by dialogue", _differences(further, kinds))
+    yield "## Coverage of each dialogue"
+    rows = [
+        [name, *(f"{one.total:.1f} ({one.tokens})" for one in every.values())]
+        for name, every in coverage.items()
+    ]
+    yield markdown_table(["coverage (tokens)", *kinds], rows)
     yield "## Table 7: by question"
-    if PAPER in coverage.memories:
-        head = ["the paper's scenario", *kinds, *(f"paper: {kind}" for kind in _PRINTED_KINDS)]
-        rows = list[list[str]]()
-        for one in coverage.questions:
-            scores = [coverage.mean(kind, one, (PAPER,)) for kind in kinds]
-            marks = [f"{Mark.of(score).value} {score:.2f}" for score in scores]
-            rows.append([one.label, *marks, *one.printed])
-        yield markdown_table(head, rows)
-    if further:
-        rows = [
-            [one.label, *(f"{coverage.mean(kind, one, further):.2f}" for kind in kinds)]
-            for one in coverage.questions
-        ]
-        yield markdown_table(["further dialogues, mean score", *kinds], rows)
-        yield from ("## Where awareness does not win", _losses(coverage))
-    yield from ("## Nothing to tell", _nothing_to_tell(coverage))
-    yield from ("## Answers that failed", _failures(coverage))
+    yield markdown_table(
+        ["the paper's scenario", *kinds, *printed],
+        [
+            [one.label, *(_marked(paper[kind].scores[one].value) for kind in kinds), *one.printed]
+            for one in QUESTIONS
+        ],
+    )
+    rows = [[one.label, *(f"{_mean(further, k, one):.2f}" for k in kinds)] for one in QUESTIONS]
+    yield markdown_table(["further dialogues, mean score", *kinds], rows)
+    yield from ("## Nothing to tell", _nothing_to_tell(coverage, kinds))
     yield from ("## How it was measured", f"```text\n{command}\n```")
 
 
-def figures(coverage: Coverage, dialogue: str, kind: Kind) -> dict[str, float]:
-    """Table 6 of one memory of one dialogue, by the names of its rows."""
-    scored = coverage.of(dialogue, kind)
-    tokens, covered = coverage.tokens(dialogue, kind), coverage.total(dialogue, kind)
-    marks = [Mark.of(one.score.value) for one in scored]
-    return {
-        "tokens": tokens,
-        "coverage": covered,
-        "coverage, %": 100 * covered / len(coverage.questions),
-        "coverage, recall only": sum(one.score.recall for one in scored),
-        "coverage per 100 tokens": 100 * covered / tokens if tokens else 0.0,
-        "full": marks.count(Mark.FULL),
-        "partial": marks.count(Mark.PARTIAL),
-        "none": marks.count(Mark.NONE),
-    }
+def _marked(value: float) -> str:
+    """A score as table 7 writes it."""
+    return f"{'Y' if value >= FULL else '~' if value >= PARTIAL else '-'} {value:.2f}"
 
 
-def _table_6(coverage: Coverage, dialogues: Sequence[str]) -> str:
-    """The paper's numbers stand beside what is about the same dialogue and all questions."""
-    one = dialogues == (PAPER,)
-    printed = one and len(coverage.questions) == len(QUESTIONS)
-    columns = [
-        [figures(coverage, dialogue, kind) for dialogue in dialogues] for kind in coverage.kinds
-    ]
-    head = ["", *coverage.kinds, *(f"paper: {kind}" for kind in _PRINTED_KINDS if printed)]
+def _mean(coverage: Coverage, kind: Kind, question: Question) -> float:
+    return fmean(kinds[kind].scores[question].value for kinds in coverage.values())
+
+
+def _table_6(coverage: Coverage, printed: Sequence[str] = ()) -> str:
+    """The paper's numbers stand beside what is about the same dialogue."""
+    kinds = list(next(iter(coverage.values())))
+    columns = [[every[kind].figures() for every in coverage.values()] for kind in kinds]
     rows: list[list[str]] = []
     for name, digits, *paper in _TABLE_6:
-        whole = one and name in ("full", "partial", "none")
-        means = [fmean(each[name] for each in column) for column in columns]
-        cells = [f"{mean:.{0 if whole else digits}f}" for mean in means]
+        shown = 0 if printed and name in ("full", "partial", "none") else digits
+        cells = [f"{fmean(each[name] for each in column):.{shown}f}" for column in columns]
         rows.append([name, *cells, *(paper if printed else ())])
-    return markdown_table(head, rows)
+    return markdown_table(["", *kinds, *printed], rows)
 
 
-def _differences(coverage: Coverage) -> str:
+def _differences(coverage: Coverage, kinds: Sequence[Kind]) -> str:
     """Mean differences with their intervals, of coverage and of density."""
-    by_kind = {
-        kind: {dialogue: figures(coverage, dialogue, kind) for dialogue in coverage.further}
-        for kind in coverage.kinds
-    }
     rows: list[list[str]] = []
-    for mine in _aware(coverage):
+    for mine in (kind for kind in kinds if kind not in BASELINES):
         for other in BASELINES:
             cells = [f"{mine} - {other}"]
             for name in _COMPARED:
-                sides = [
-                    {dialogue: float(found[name]) for dialogue, found in by_kind[kind].items()}
+                before, after = (
+                    {
+                        dialogue: float(each[kind].figures()[name])
+                        for dialogue, each in coverage.items()
+                    }
                     for kind in (other, mine)
-                ]
-                found = compare(*sides, seed=SEED)
+                )
+                found = compare(before, after, seed=SEED)
                 span = found.interval
                 within = f" ({span.low:+.2f} to {span.high:+.2f})" if span else ""
                 cells += [f"{found.difference:+.2f}{within}", f"{found.higher} / {found.lower}"]
@@ -380,132 +271,51 @@ def _differences(coverage: Coverage) -> str:
     )
 
 
-def _losses(coverage: Coverage) -> str:
-    """The questions in which a baseline scores as much as awareness or more, in the mean."""
-    rows: list[list[str]] = []
-    for question in coverage.questions:
-        means = {kind: coverage.mean(kind, question, coverage.further) for kind in coverage.kinds}
-        best = max(BASELINES, key=lambda kind: means[kind])
-        mine = [means[kind] for kind in _aware(coverage)]
-        if any(score < means[best] + _SAME for score in mine):
-            gaps = [score - means[best] for score in mine]
-            words = ["same" if abs(gap) < _SAME else "more" if gap > 0 else "less" for gap in gaps]
-            cells = [f"{score:.2f} ({word})" for score, word in zip(mine, words, strict=True)]
-            rows.append([question.label, f"{best} {means[best]:.2f}", *cells])
-    if not rows:
-        return "It wins every question, in the mean over the further dialogues."
-    return markdown_table(["question", "best baseline", *_aware(coverage)], rows)
-
-
-def _nothing_to_tell(coverage: Coverage) -> str:
+def _nothing_to_tell(coverage: Coverage, kinds: Sequence[Kind]) -> str:
     """How often a text rightly claims nothing."""
-    empty = [one for one in coverage.scored if not one.right and one.claimed is not None]
-    if not empty:
-        return "Every question had something to be told."
-    by_kind = [[one for one in empty if one.kind is kind] for kind in coverage.kinds]
-    cells = [f"{sum(one.score.value == 1 for one in mine)} of {len(mine)}" for mine in by_kind]
-    return markdown_table(["right answer: none", *coverage.kinds], [["claims nothing", *cells]])
-
-
-def _failures(coverage: Coverage) -> str:
-    failed = [sum(one.failed for one in coverage.scored if one.kind is k) for k in coverage.kinds]
-    memories = [memory for every in coverage.memories.values() for memory in every]
-    faults = [sum(len(one.faults) for one in memories if one.kind is k) for k in coverage.kinds]
-    if not any(failed) and not any(faults):
-        return "None."
-    rows = [["no usable answer, scored 0", *map(str, failed)]]
-    rows.append(["turns of which perception made nothing", *map(str, faults)])
-    return markdown_table(["", *coverage.kinds], rows)
-
-
-def _aware(coverage: Coverage) -> tuple[Kind, ...]:
-    return tuple(kind for kind in _AWARENESS if kind in coverage.kinds)
-
-
-def _dialogues(count: int) -> str:
-    return "1 dialogue" if count == 1 else f"{count} dialogues"
+    empty = [
+        (name, question)
+        for name, exam in exams().items()
+        for question in QUESTIONS
+        if name in coverage and not question.computed and not exam.right(question)
+    ]
+    cells = [
+        f"{sum(coverage[name][kind].scores[one].value == 1 for name, one in empty)} of {len(empty)}"
+        for kind in kinds
+    ]
+    return markdown_table(["right answer: none", *kinds], [["claims nothing", *cells]])
 
 
 # ---- the command ----
 
 
-class CoverageRequest(Value):
-    """Which dialogues and questions, and who perceives."""
-
-    model: str | None = None
-    """The spec of a model that perceives, for one more injection."""
-    trusted: bool = False
-    """Whether that one is believed what messages do not show."""
-    limit: int | None = Field(default=None, gt=0)
-    """So many dialogues, the paper's first."""
-    dialogues: tuple[str, ...] = ()
-    questions: tuple[str, ...] = ()
-    """Only these; all if none is named."""
-    budget: int = Field(default=BUDGET, gt=0)
-    """Tokens of injections and of the buffer that is cut."""
-    timeout: float = Field(default=600.0, gt=0)
-    """Seconds until a call is given up."""
-    readings: Path
-    """Where the perception's readings are kept."""
-    data: Path | None = None
-    """A folder of other dialogues and answers."""
-
-    def command(self) -> str:
-        """The command that asks for it; it names no folder and holds no secret."""
-        words = ["case-study", "awareness", "coverage"]
-        options = {
-            "--model": self.model and ModelSpec.parse(self.model).public,
-            "--limit": self.limit,
-            "--questions": ",".join(self.questions) or None,
-            "--budget": self.budget if self.budget != BUDGET else None,
-            "--data": "DIR" if self.data else None,
-        }
-        for name, value in options.items():
-            words += [name, str(value)] if value is not None else []
-        words += ["--trusted"] if self.trusted else []
-        for name in self.dialogues:
-            words += ["--dialogue", name]
-        return shlex.join(words)
-
-
-async def measured(request: CoverageRequest, on_answer: OnAnswer) -> str:
-    """The page of what is asked for.
+async def measured(model: str | None, readings: Path, on_answer: OnAnswer) -> str:
+    """The page, of all dialogues; the readings of a model, if one reads, are kept in a file.
 
     Raises:
-        ConfigurationError: The data do not fit, a file cannot be used, or options contradict.
-        UnknownNameError: There is no such dialogue, question or form of spec.
+        ConfigurationError: The file of readings cannot be used.
+        UnknownNameError: There is no such form of spec.
         ModelCallError: A model could not be asked, several times in a row.
     """
-    if request.trusted and request.model is None:
-        raise ConfigurationError("--trusted: only with --model, which it is about. Leave it out.")
-    questions = questions_named(request.questions)
-    exams = exams_named(exams_in(request.data or DATA), request.dialogues)[: request.limit]
-    async with _perception(request) as perception:
-        coverage = await cover(
-            exams,
-            RuleReader(),
-            questions,
-            budget=request.budget,
-            perception=perception,
-            on_answer=on_answer,
-        )
-    return coverage_page(coverage, request.command())
+    command = "case-study awareness coverage"
+    if model is not None:
+        command += f" --model {ModelSpec.parse(model).public}"
+    async with _perception(model, readings) as perception:
+        return coverage_page(await cover(list(exams().values()), perception, on_answer), command)
 
 
 @asynccontextmanager
-async def _perception(request: CoverageRequest) -> AsyncGenerator[Perception | None]:
-    if request.model is None:
+async def _perception(model: str | None, readings: Path) -> AsyncGenerator[Perception | None]:
+    if model is None:
         yield None
         return
-    spec = ModelSpec.parse(request.model)
-    settings = PerceptionSettings(timeout=request.timeout, trusted=request.trusted)
-    request.readings.parent.mkdir(parents=True, exist_ok=True)
+    spec, settings = ModelSpec.parse(model), PerceptionSettings(timeout=_CALL_SECONDS)
     client = spec.open()
     try:
         yield CachedPerception(
             ModelPerception(StructuredModel(client, limit_name=spec.limit_name), settings=settings),
-            request.readings,
-            f"{request.model} {settings.model_dump_json()}",
+            readings,
+            f"{model} {settings.model_dump_json()}",
         )
     finally:
         await client.close()

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from pydantic import Field, JsonValue, TypeAdapter, ValidationError, model_validator
 
@@ -88,38 +87,23 @@ class Dialogue(Value):
         return tuple(turn.message for turn in self.turns)
 
 
-_ModelT = TypeVar("_ModelT")
-
-
 def load_dialogues(path: Path) -> tuple[Dialogue, ...]:
     """The dialogues of a JSON file: a list of `{"name": ..., "turns": [{"message": ...}, ...]}`.
 
     Raises:
         ConfigurationError: It cannot be read, or is something else.
     """
-    form = TypeAdapter(tuple[Dialogue, ...])
-    example = '[{"name": NAME, "turns": [{"message": TEXT, ...}, ...]}]'
-    return read_json(path, form, "dialogues", example)
-
-
-def read_json(path: Path, form: TypeAdapter[_ModelT], what: str, example: str) -> _ModelT:
-    """What a JSON file holds.
-
-    Raises:
-        ConfigurationError: It cannot be read, or is something else; says where, and what to write.
-    """
     try:
-        return form.validate_json(path.read_bytes())
+        return TypeAdapter(tuple[Dialogue, ...]).validate_json(path.read_bytes())
     except OSError as error:
-        raise ConfigurationError(
-            f"{what.capitalize()} cannot be read from {str(path)!r}: {error}"
-        ) from error
+        raise ConfigurationError(f"Dialogues cannot be read from {str(path)!r}: {error}") from error
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False)[0]
         place = " > ".join(map(str, first["loc"])) or "its beginning"
         raise ConfigurationError(
-            f"{str(path)!r} holds no {what}: wrong at {place}: {first['msg']}, given "
-            f"{one_line(repr(first['input']), 80)}. Write {example}."
+            f"{str(path)!r} holds no dialogues: wrong at {place}: {first['msg']}, given "
+            f"{one_line(repr(first['input']), 80)}. "
+            'Write [{"name": NAME, "turns": [{"message": TEXT, ...}, ...]}].'
         ) from error
 
 
@@ -202,7 +186,6 @@ def _run(
 
 
 _SUMMARY_TOKENS = 300
-_LOG = logging.getLogger(__name__)
 
 
 class CachedReading(Value):
@@ -219,13 +202,11 @@ class CachedReading(Value):
 class CachedPerception:
     """Asks a perception what is not in its file yet, and writes each reading there at once.
 
-    The same text in the same situation is read once. A reading that failed is kept, too. A last
-    line that was cut off does not count. It goes when the next one is written, not before: a file
-    of something else is left as it is.
+    The same text in the same situation is read once. A reading that failed is kept, too.
 
     Args:
         perception: Reads what is new.
-        file: JSON lines; made if missing.
+        file: JSON lines; made if missing, and replaced whole with each new reading.
         reader: Who reads, with all that changes its readings, e.g. the model's name: readings of
             others in the same file do not count.
 
@@ -237,8 +218,6 @@ class CachedPerception:
         self._perception = perception
         self._path = file
         self._reader = reader
-        self._whole: int | None = None
-        """Bytes up to a line that was cut off; None if there is none."""
         self._cache = {one.key: one for one in self._kept()}
 
     async def perceive(self, text: str, state: AwarenessState) -> Mapping[str, object]:
@@ -251,11 +230,10 @@ class CachedPerception:
         """
         parts = (self._reader, summary_of(state, _SUMMARY_TOKENS).text, text)
         key = hashlib.sha256(json.dumps(parts).encode()).hexdigest()
-        reading = self._cache.get(key)
-        if reading is None:
-            reading = await self._read(key, text, state)
-            self._cache[key] = reading
-            self._append(reading)
+        if key not in self._cache:
+            self._cache[key] = await self._read(key, text, state)
+            self._write()
+        reading = self._cache[key]
         if reading.fault is not None:
             raise ModelAnswerError(**reading.fault)
         return reading.analysis or {}
@@ -269,31 +247,20 @@ class CachedPerception:
             return CachedReading(key=key, text=text, fault=fault)
         return CachedReading.model_validate({"key": key, "text": text, "analysis": dict(analysis)})
 
-    def _append(self, reading: CachedReading) -> None:
-        """Writes a reading behind what others wrote meanwhile."""
+    def _write(self) -> None:
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        with self._path.open("ab") as file:
-            if self._whole is not None:
-                file.truncate(self._whole)
-                self._whole = None
-            file.write(f"{json.dumps(reading.model_dump(mode='json'))}\n".encode())
+        lines = (f"{json.dumps(one.model_dump(mode='json'))}\n" for one in self._cache.values())
+        draft = self._path.with_name(f".{self._path.name}.part")
+        draft.write_text("".join(lines), encoding="utf-8")
+        draft.replace(self._path)
 
     def _kept(self) -> list[CachedReading]:
         try:
-            held = self._path.read_bytes()
-        except FileNotFoundError:
-            return []
+            lines = self._path.read_bytes().splitlines() if self._path.exists() else []
         except OSError as error:
             raise ConfigurationError(
                 f"Readings cannot be read from {str(self._path)!r}: {error}"
             ) from error
-        *lines, rest = held.split(b"\n")
-        begins = rest.startswith(b'{"key":') or b'{"key":'.startswith(rest)
-        if rest and (lines or begins):
-            self._whole = len(held) - len(rest)
-            _LOG.warning("the last line of %r was cut off and is left out", str(self._path))
-        elif rest:
-            lines.append(rest)
         found: list[CachedReading] = []
         for at, line in enumerate(lines, 1):
             try:
@@ -301,8 +268,7 @@ class CachedPerception:
             except ValidationError as error:
                 start = line[:80].decode(errors="replace")
                 raise ConfigurationError(
-                    f"Line {at} of {str(self._path)!r} is no kept reading: {start!r}. A file with "
-                    "it holds no readings to continue from. Give another file, or take the line "
-                    "out."
+                    f"Line {at} of {str(self._path)!r} is no kept reading: {start!r}. Give "
+                    "another file, or take the line out."
                 ) from error
         return found

@@ -3,31 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
+from functools import cache
 from math import ceil
 from pathlib import Path
-from typing import Annotated, Protocol, Self, TypeVar
+from typing import Self
 
-from pydantic import Field, TypeAdapter
+from pydantic import TypeAdapter
 
 from coag.awareness.adapters import ConversationAnalysis
-from coag.errors import ConfigurationError, UnknownNameError
 from coag.schema import Value
 
-from .dialogues import CONVERSATION, Dialogue, load_dialogues, read_json
-
-
-class Form(StrEnum):
-    """What the answer to a question is made of."""
-
-    PHRASES = "phrases"
-    """Short phrases."""
-    PAIRS = "pairs"
-    """Two phrases that belong together, in order."""
-    COMPUTED = "computed"
-    """Nothing that is read: the text itself is measured."""
+from .dialogues import CONVERSATION, Dialogue, load_dialogues
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +28,8 @@ class Question:
     printed: str
     """The row of table 7 as the paper prints it, for buffer, summary and awareness: Y full, ~
     partial, - not captured."""
-    form: Form = Form.PHRASES
+    computed: bool = False
+    """Whether nothing is read: the text itself is measured."""
 
     @property
     def sampled(self) -> bool:
@@ -48,56 +37,38 @@ class Question:
         return self.id in ("entity_types", "transition_order", "compression")
 
 
-_OneT = TypeVar("_OneT")
 QUESTIONS = (
     Question("explicit_goals", "Explicit goal identification", "~YY"),
     Question("implied_goals", "Inferred/implicit goals", "--Y"),
-    Question("goal_hierarchy", "Goal hierarchy (parent/child)", "--Y", Form.PAIRS),
-    Question("goal_lifecycle", "Goal lifecycle tracking", "--Y", Form.PAIRS),
-    Question("goal_priorities", "Goal priority ranking", "--Y", Form.PAIRS),
+    Question("goal_hierarchy", "Goal hierarchy (parent/child)", "--Y"),
+    Question("goal_lifecycle", "Goal lifecycle tracking", "--Y"),
+    Question("goal_priorities", "Goal priority ranking", "--Y"),
     Question("active_topics", "Active topic tracking", "~~Y"),
-    Question("topic_pivots", "Topic pivot detection", "-~Y", Form.PAIRS),
+    Question("topic_pivots", "Topic pivot detection", "-~Y"),
     Question("callbacks", "Callback/return detection", "-YY"),
     Question("sentiment", "Sentiment/emotion tracking", "~YY"),
     Question("urgency", "Sentiment-driven urgency", "--Y"),
-    Question("entity_types", "Entity type classification", "--Y", Form.PAIRS),
-    Question("transition_order", "Temporal transition ordering", "YYY", Form.PAIRS),
-    Question("transition_types", "Transition type classification", "--Y", Form.PAIRS),
+    Question("entity_types", "Entity type classification", "--Y"),
+    Question("transition_order", "Temporal transition ordering", "YYY"),
+    Question("transition_types", "Transition type classification", "--Y"),
     Question("compression", "Memory decay/compression", "-~Y"),
     Question("sticky_failures", "Failure/reversal sticky retention", "--Y"),
     Question("unknowns", "Explicit unknown tracking", "--Y"),
     Question("assumptions", "Explicit assumption tracking", "--Y"),
     Question("watch_list", "Persistent scan pattern watchlist", "--Y"),
-    Question("token_budget", "Token-budget-aware rendering", "--Y", Form.COMPUTED),
-    Question("machine_parseable", "Machine-parseable structured output", "--Y", Form.COMPUTED),
+    Question("token_budget", "Token-budget-aware rendering", "--Y", computed=True),
+    Question("machine_parseable", "Machine-parseable structured output", "--Y", computed=True),
 )
 """In the order of table 7."""
 
 
-def questions_named(ids: Sequence[str]) -> tuple[Question, ...]:
-    """The questions of these ids, in the order of table 7; all if none is named.
-
-    Raises:
-        UnknownNameError: There is no such question; lists all.
-    """
-    return _named("question", {one.id: one for one in QUESTIONS}, ids)
-
-
-def _named(kind: str, known: Mapping[str, _OneT], names: Sequence[str]) -> tuple[_OneT, ...]:
-    for name in names:
-        if name not in known:
-            raise UnknownNameError(kind, name, known)
-    return tuple(one for name, one in known.items() if not names or name in names)
-
-
 PAPER = "the paper's four turns"
 """What the paper's own dialogue is called in the file of questions."""
-DIALOGUES, KEY = "dialogues.json", "questions.json"
+DATA = Path(__file__).parent
+"""The folder of the further dialogues and of the right answers."""
 
-Phrase = Annotated[str, Field(pattern=r"\S", max_length=200)]
-"""A short phrase; `|` stands between alternatives."""
-Item = Annotated[tuple[Phrase, ...], Field(min_length=1)]
-"""One phrase, or several that belong together in order."""
+Item = tuple[str, ...]
+"""One short phrase, or two that belong together in order; `|` stands between alternatives."""
 
 
 class Key(Value):
@@ -105,7 +76,7 @@ class Key(Value):
 
     replies: tuple[str, ...]
     """What the assistant said after each turn."""
-    summary: Annotated[str, Field(pattern=r"\S", max_length=2000)]
+    summary: str
     """A summary of the talk after the last turn, written by hand."""
     answers: dict[str, tuple[Item, ...]]
     """The right items by question; none means that the right answer is empty."""
@@ -130,80 +101,17 @@ class Exam:
         return self.key.answers.get(question.id, ())
 
 
-def exams_in(folder: Path) -> tuple[Exam, ...]:
-    """The paper's dialogue and those of a folder's `dialogues.json`, keyed by `questions.json`.
-
-    Raises:
-        ConfigurationError: A file cannot be read, a dialogue has no answers or answers no
-            dialogue, or the answers do not fit the questions; says where.
-        UnknownNameError: An answer is to no question.
-    """
-    dialogues = (Dialogue(name=PAPER, turns=CONVERSATION), *load_dialogues(folder / DIALOGUES))
-    path = folder / KEY
-    keys = read_json(
-        path,
-        TypeAdapter(dict[str, Key]),
-        "questions",
-        '{NAME: {"replies": [TEXT, ...], "summary": TEXT, "answers": {ID: [[PHRASE], ...]}}}',
-    )
-    names = [one.name for one in dialogues]
-    for name in dict.fromkeys([*names, *keys]):
-        if names.count(name) > 1:
-            raise ConfigurationError(f"Two dialogues are called {name!r}. Give each its own name.")
-        if name not in keys:
-            raise ConfigurationError(f"{str(path)!r} has no answers for {name!r}. Add them.")
-        if name not in names:
-            raise ConfigurationError(
-                f"{str(path)!r} has answers for {name!r}, which is no dialogue. Add the dialogue "
-                f"to {DIALOGUES}, or take the answers out."
-            )
-    for dialogue in dialogues:
-        for problem in _misfits(dialogue, keys[dialogue.name]):
-            raise ConfigurationError(f"{str(path)!r}, dialogue {dialogue.name!r}: {problem}")
-    return tuple(Exam(name=one.name, turns=one.turns, key=keys[one.name]) for one in dialogues)
-
-
-def exams_named(exams: Sequence[Exam], names: Sequence[str]) -> tuple[Exam, ...]:
-    """The exams of these names; all if none is named.
-
-    Raises:
-        UnknownNameError: There is no such dialogue; lists all.
-    """
-    return _named("dialogue", {exam.name: exam for exam in exams}, names)
-
-
-def _misfits(dialogue: Dialogue, key: Key) -> Iterator[str]:
-    """Where a key does not fit its dialogue and the questions, as sentences."""
-    if len(key.replies) != len(dialogue.turns):
-        yield f"{len(key.replies)} replies to {len(dialogue.turns)} turns. Write one each."
-    questions_named(tuple(key.answers))
-    for question in QUESTIONS:
-        if question.form is Form.COMPUTED:
-            continue
-        if question.id not in key.answers:
-            yield f"no answer to {question.id!r}. Write [] where the right answer is none."
-        for item in key.answers.get(question.id, ()):
-            if (len(item) > 1) is not (question.form is Form.PAIRS):
-                wanted = "two phrases" if question.form is Form.PAIRS else "one phrase"
-                yield f"an answer to {question.id!r} is {wanted}, not {list(item)!r}."
+@cache
+def exams() -> Mapping[str, Exam]:
+    """The paper's dialogue and the twelve further ones, by name."""
+    dialogues = (Dialogue(name=PAPER, turns=CONVERSATION), *load_dialogues(DATA / "dialogues.json"))
+    keys = TypeAdapter(dict[str, Key]).validate_json((DATA / "questions.json").read_bytes())
+    return {one.name: Exam(name=one.name, turns=one.turns, key=keys[one.name]) for one in dialogues}
 
 
 Claim = tuple[str, ...]
 """What a text says in answer to a question: one passage, or several that belong together in
 order. A passage may be a phrase or a whole sentence."""
-
-
-class Reader(Protocol):
-    """Answers questions from a text alone; it knows neither who wrote it nor what is right."""
-
-    @property
-    def name(self) -> str:
-        """What it is called in tables."""
-        ...
-
-    async def read(self, text: str, question: Question) -> tuple[Claim, ...] | None:
-        """What the text says in answer; empty if it says nothing, None if no answer came."""
-        ...
 
 
 _WORD = re.compile(r"[\w+#]+(?:'[a-z]+)?")
@@ -260,19 +168,6 @@ FULL, PARTIAL = 0.7, 0.3
 """The least scores that are full, and partial (section 6.3)."""
 
 
-class Mark(StrEnum):
-    """A score as table 7 writes it."""
-
-    FULL = "Y"
-    PARTIAL = "~"
-    NONE = "-"
-
-    @classmethod
-    def of(cls, score: float) -> Mark:
-        """The mark of a score."""
-        return cls.FULL if score >= FULL else cls.PARTIAL if score >= PARTIAL else cls.NONE
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Score:
     """How good an answer is, from 0 to 1."""
@@ -288,16 +183,14 @@ class Score:
         return cls(value=value, recall=value)
 
 
-def score(claims: Sequence[Claim] | None, right: Sequence[Item], *, sampled: bool = False) -> Score:
+def score(claims: Sequence[Claim], right: Sequence[Item], *, sampled: bool = False) -> Score:
     """What these claims are worth.
 
     Args:
-        claims: What was read from a text; None if there was no answer, which is worth nothing.
+        claims: What was read from a text.
         right: The right items. None means that any claim is wrong.
         sampled: Whether claims beyond the right items cost nothing, because these are only some.
     """
-    if claims is None:
-        return Score.of(0.0)
     if not right:
         return Score.of(float(not claims))
     recalled = [item for item in right if any(contains(claim, item) for claim in claims)]

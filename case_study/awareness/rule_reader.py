@@ -207,13 +207,8 @@ class RuleReader:
     `part of`, `from A to B`, an arrow, an indented item.
     """
 
-    @property
-    def name(self) -> str:
-        """`rules`."""
-        return "rules"
-
-    async def read(self, text: str, question: Question) -> tuple[Claim, ...] | None:
-        """What the text says in answer."""
+    def read(self, text: str, question: Question) -> tuple[Claim, ...]:
+        """What the text says in answer; empty if it says nothing."""
         claims = _RULES[question.id](statements_of(text))
         return tuple(dict.fromkeys(claims))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from .cues import WATCHED
 
@@ -28,38 +28,16 @@ class Section:
     """How far each item is indented beyond the first; all 0 for inline ones."""
 
 
-@dataclass(slots=True)
-class Outline:
-    """A text as sections, with what is in none of them."""
+def read_outline(text: str) -> list[Section | str]:
+    """The sections of a text, and lines of prose that are in none, in order.
 
-    parts: list[Section | str] = field(default_factory=list[Section | str])
-    """Sections, and lines of prose that are in none, in order."""
-
-    @property
-    def sections(self) -> tuple[Section, ...]:
-        """The sections, in order."""
-        return tuple(part for part in self.parts if isinstance(part, Section))
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether everything is in a section."""
-        return bool(self.parts) and len(self.sections) == len(self.parts)
-
-    @property
-    def is_addressable(self) -> bool:
-        """Whether each section can be asked for by its heading."""
-        headings = [section.heading.casefold() for section in self.sections]
-        return len(set(headings)) == len(headings)
-
-
-def read_outline(text: str) -> Outline:
-    """The sections of a text: headings that end in a colon with items under or beside them.
+    Headings end in a colon and have items under or beside them.
 
     Items under a heading are indented or have bullets; beside it they stand between commas that
     no bracket or quotation mark encloses. A line that is one tag, and a note in brackets at the
     margin, belong to the frame and to no section.
     """
-    outline = Outline()
+    parts: list[Section | str] = []
     under: str | None = None
     items: list[str] = []
     depths: list[int] = []
@@ -68,7 +46,7 @@ def read_outline(text: str) -> Outline:
         nonlocal under
         if under is not None:
             least = min(depths, default=0)
-            outline.parts.append(
+            parts.append(
                 Section(
                     heading=under,
                     items=tuple(items),
@@ -92,42 +70,28 @@ def read_outline(text: str) -> Outline:
             under = heading["label"]
         elif labelled := _LABELLED.fullmatch(stripped):
             close()
-            outline.parts.append(
+            parts.append(
                 Section(heading=labelled["label"], items=split_list(labelled["rest"]), inline=True)
             )
         elif not _NOTE.fullmatch(stripped):
             close()
-            outline.parts.append(stripped)
+            parts.append(stripped)
     close()
-    return outline
+    return parts
 
 
 def parseable(text: str) -> float:
     """How far a program can read the text back: 1, a half, or 0.
 
-    1 if everything is in sections that can be asked for by their headings and nothing is lost on
-    the way back; a half if the headings repeat, as speakers do in a transcript: a program gets
-    labelled turns, but no items to ask for; else 0.
+    1 if everything is in sections that can be asked for by their headings; a half if the headings
+    repeat, as speakers do in a transcript: a program gets labelled turns, but no items to ask
+    for; else 0.
     """
-    outline = read_outline(text)
-    if not outline.is_whole or _bare(write_outline(outline)) != _bare(_framed(text)):
+    parts = read_outline(text)
+    headings = [part.heading.casefold() for part in parts if isinstance(part, Section)]
+    if not parts or len(headings) < len(parts):
         return 0.0
-    return 1.0 if outline.is_addressable else 0.5
-
-
-def write_outline(outline: Outline) -> str:
-    """The text of the sections alone."""
-    lines: list[str] = []
-    for section in outline.sections:
-        if section.inline:
-            lines.append(f"{section.heading}: {', '.join(section.items)}")
-        else:
-            lines.append(f"{section.heading}:")
-            lines += [
-                " " * (2 + depth) + item
-                for item, depth in zip(section.items, section.depths, strict=True)
-            ]
-    return "\n".join(lines)
+    return 1.0 if len(set(headings)) == len(headings) else 0.5
 
 
 def split_list(text: str) -> tuple[str, ...]:
@@ -144,17 +108,6 @@ def split_list(text: str) -> tuple[str, ...]:
             parts.append(text[start:at])
             start = at + 2
     return (*parts, text[start:])
-
-
-def _framed(text: str) -> str:
-    """The text without the lines of its frame."""
-    lines = [line for line in text.splitlines() if not _TAG.fullmatch(line.strip())]
-    return "\n".join(line for line in lines if not _NOTE.fullmatch(line) or line[:1].isspace())
-
-
-def _bare(text: str) -> str:
-    """The text with its blanks made alike; what is lost shows, how it was spaced does not."""
-    return " ".join(text.split())
 
 
 _SENTENCE = re.compile(r"(?<=[.!?])(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\bDr\.)[\"')\]]*\s+")
@@ -218,7 +171,7 @@ def statements_of(text: str) -> tuple[Statement, ...]:
     """The statements of a text, in order."""
     found: list[Statement] = []
     turns = {"user": 0, "assistant": 0}
-    for part in read_outline(text).parts:
+    for part in read_outline(text):
         if isinstance(part, str):
             found += _sentences(part)
         elif part.inline and (speaker := _speaker(part.heading)):

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import asyncio
 import random
 from collections import Counter
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, fields
-from functools import partial
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field, fields
+from functools import cache
 from typing import Literal
 
 from case_study.baseline import PlainAgent
 from case_study.contenders import CoagPlayer
 from case_study.grid import is_stranded
+from case_study.local_world import ROBOT, LocalWorld
 from case_study.pages import markdown_table
 from case_study.robot import VacuumContext, prompt
 from case_study.tasks import CONTINUE, task_text
-from case_study.temperaments import TEMPERAMENTS
 from coag.agent import CoagAgent
 from coag.compat import Recorder
 from coag.errors import CoagError
@@ -25,41 +24,19 @@ from coag.memory import LongTermMemory
 from coag.models import ScriptedModel
 from coag.proof import Cause, diagnose
 from coag.schema import Note, Receipt, ReceiptStatus, SelectionOutcome, TraceRecord, TurnEnd
-from coag.store import Embedder, InMemoryStore, WordLlamaEmbedder
-from vacuum_world.client import WorldControl, join_world
-from vacuum_world.scenarios import ScenarioSetup, measure
-from vacuum_world.server import WorldServer
+from coag.store import InMemoryStore, WordLlamaEmbedder
+from vacuum_world.scenarios import measure
 from vacuum_world.tools import world_tools
 from vacuum_world.world import Reading, WorldState, join, sense
 
-from .answers import BELIEFS, EVALUATIONS, NO_ANSWER, PROPOSALS, SELECTIONS, UNUSABLE, BrokenModel
-from .components import (
-    CHANGED,
-    HANGS,
-    LIES,
-    MISSED,
-    NO_READING,
-    PLANS,
-    SCOPE,
-    STAGES,
-    TOOL_VARIANTS,
-    UNTRUE,
-    Breaker,
-    BrokenClient,
-    BrokenStore,
-    Fault,
-    Stage,
-    StageName,
-    stage_of,
-)
+from .breaking import VARIANTS, Breaker, BrokenModel, BrokenRobot, BrokenStore, Fault
 from .domain import VacuumDomain
+from .stages import SCOPE, STAGES, Stage, StageName, stage_of
 
 AgentKind = Literal["coag", "baseline"]
-ROBOT, SOUND = "robot", "scripted:sound"
+SOUND = "scripted:sound"
 IDLE_TURNS = 2
 """Turns in a row without an action after which an agent has finished."""
-_PATIENCE, _SHORT_PATIENCE = 60.0, 0.25
-"""Seconds that a tool may take; the short one where it never answers."""
 
 
 # ---- one run ----
@@ -85,13 +62,13 @@ class Tally:
 
     def harm(self, twin: Tally) -> tuple[str, ...]:
         """In what this run is worse than its twin without the fault."""
-        names = [field.name for field in fields(self)]
+        names = [one.name for one in fields(self)]
         return tuple(name for name in names if getattr(self, name) > getattr(twin, name))
 
 
-def tally_of(setup: ScenarioSetup, world: WorldState, records: Sequence[TraceRecord]) -> Tally:
+def tally_of(stage: Stage, world: WorldState, records: Sequence[TraceRecord]) -> Tally:
     """Counts a run."""
-    truth = measure(setup, world)
+    truth = measure(stage.setup, world)
     receipts = [each for each in records if isinstance(each, Receipt)]
     endings = Counter(each.reason for each in records if isinstance(each, TurnEnd))
     return Tally(
@@ -112,7 +89,6 @@ class Trial:
     """A run that is over."""
 
     stage: Stage
-    fault: Fault | None
     records: tuple[TraceRecord, ...]
     """Its trace: all that a diagnosis gets of the run itself."""
     struck: tuple[int, ...]
@@ -131,74 +107,37 @@ class Trial:
         return (str(found[0].cause or UNATTRIBUTED), str(found[0])) if found else (NONE, "")
 
 
-@dataclass(frozen=True, slots=True)
-class Ground:
-    """A served world in which trials take place, one after the other."""
-
-    server: WorldServer
-    control: WorldControl
-    embedder: Embedder
-
-
-@asynccontextmanager
-async def open_ground() -> AsyncGenerator[Ground]:
-    """Serves a world; every trial puts its own beginning into it.
-
-    Raises:
-        WorldError: It cannot be served.
-    """
-    server = await asyncio.to_thread(WorldServer(stage_of("evolution", 0).setup.world).start)
-    try:
-        async with WorldControl(server.url, server.control_token) as control:
-            yield Ground(server, control, WordLlamaEmbedder())
-    finally:
-        await asyncio.to_thread(server.stop)
-
-
-async def play(
-    stage: Stage, fault: Fault | None, ground: Ground, agent: AgentKind = "coag"
-) -> Trial:
-    """Plays a stage with a fault, or without one, to its end.
-
-    Raises:
-        WorldError: The world failed, which is no fault of the experiment's.
-    """
-    await ground.control.restore(stage.setup.world)
-    member = await join_world(ground.server.url, ROBOT, control_token=ground.server.control_token)
-    breaker = Breaker(fault)
-    async with BrokenClient(ground.server.url, member, breaker, ground.control) as client:
-        records = await (_coag if agent == "coag" else _plain)(stage, ground, client, breaker)
+async def play(stage: Stage, fault: Fault | None, agent: AgentKind = "coag") -> Trial:
+    """Plays a stage with a fault, or without one, to its end, in a world of this process."""
+    world, breaker = LocalWorld(stage.setup.world, AsyncExitStack()), Breaker(fault)
+    robot = BrokenRobot(world, (await world.join()).robot_id, breaker)
+    records = await (_coag if agent == "coag" else _plain)(stage, robot, breaker)
     return Trial(
         stage=stage,
-        fault=fault,
         records=records,
         struck=tuple(breaker.struck),
-        tally=tally_of(stage.setup, await ground.control.world(), records),
+        tally=tally_of(stage, world.now, records),
         cycles=breaker.now(),
     )
 
 
-def _model(breaker: Breaker) -> ScriptedModel:
-    return ScriptedModel(BrokenModel(TEMPERAMENTS["sound"], breaker).answer, name=SOUND)
+_embedder = cache(WordLlamaEmbedder)
 
 
-async def _coag(
-    stage: Stage, ground: Ground, client: BrokenClient, breaker: Breaker
-) -> tuple[TraceRecord, ...]:
-    store = InMemoryStore(ground.embedder)
+async def _coag(stage: Stage, robot: BrokenRobot, breaker: Breaker) -> tuple[TraceRecord, ...]:
+    store = InMemoryStore(_embedder())
     await store.add(stage.records)
     context = VacuumContext(reading=first_reading(stage))
     breaker.now = lambda: context.working_memory.cycle
     agent = CoagAgent(
         ROBOT,
-        _model(breaker),
-        tools=world_tools(client),
+        ScriptedModel(BrokenModel(breaker).answer, name=SOUND),
+        tools=world_tools(robot),
         model_context=context,
         system_message=prompt("robot"),
         max_tool_iterations=1,
         constraints=stage.rules,
         memory=LongTermMemory(BrokenStore(store, breaker, stage), scope=SCOPE),
-        tool_timeout=_SHORT_PATIENCE if breaker.variant == HANGS else _PATIENCE,
         depth="full",
         selection="model",  # a fault of Selection strikes the model's choice
         proposal="json",
@@ -215,26 +154,18 @@ async def _coag(
         await player.close()
 
 
-async def _plain(
-    stage: Stage, ground: Ground, client: BrokenClient, breaker: Breaker
-) -> tuple[TraceRecord, ...]:
-    del ground
+async def _plain(stage: Stage, robot: BrokenRobot, breaker: Breaker) -> tuple[TraceRecord, ...]:
     recorder = Recorder(None, agent=ROBOT, model=SOUND)
     breaker.now = lambda: recorder.turn
     agent = PlainAgent(
         ROBOT,
-        _model(breaker),
-        tools=world_tools(client),
+        ScriptedModel(BrokenModel(breaker).answer, name=SOUND),
+        tools=world_tools(robot),
         system_message=prompt("utility"),
         recorder=recorder,
     )
-
-    async def say(text: str) -> Sequence[str]:
-        async with asyncio.timeout(_PATIENCE):
-            return await agent.say(text)
-
     try:
-        await _drive(stage, say)
+        await _drive(stage, agent.say)
         return recorder.records
     finally:
         await agent.close()
@@ -249,7 +180,7 @@ async def _drive(stage: Stage, say: Callable[[str], Awaitable[Sequence[str]]]) -
     while actions < stage.setup.max_actions and idle < IDLE_TURNS and not stranded:
         try:
             results = await say(text)
-        except (CoagError, TimeoutError):  # the turn broke off; the trace says why
+        except CoagError:  # the turn broke off; the trace says why
             results = ()
         actions += len(results)
         idle = 0 if results else idle + 1
@@ -265,19 +196,6 @@ def first_reading(stage: Stage) -> Reading:
 
 # ---- many runs ----
 
-VARIANTS: Mapping[Cause, tuple[str, ...]] = {
-    Cause.MISPERCEPTION: (*LIES, NO_READING),
-    Cause.MISSED_RETRIEVAL: MISSED,
-    Cause.WRONG_FACT: (*CHANGED, *UNTRUE),
-    Cause.FAULTY_REASONING: BELIEFS,
-    Cause.INVALID_PROPOSAL: tuple(PROPOSALS),
-    Cause.FAULTY_EVALUATION: tuple(EVALUATIONS),
-    Cause.BAD_SELECTION: tuple(SELECTIONS),
-    Cause.FAILED_EXECUTION: TOOL_VARIANTS,
-    Cause.CHANGED_ENVIRONMENT: PLANS,
-    Cause.UNUSABLE_ANSWER: (*UNUSABLE, NO_ANSWER),
-}
-"""In which ways each component breaks."""
 PLAIN_CAUSES = (
     Cause.MISPERCEPTION,
     Cause.FAULTY_REASONING,
@@ -304,13 +222,6 @@ _SEEDS, _PLACES = 1_000, 40
 scenario, so that twins are shared."""
 NONE, UNATTRIBUTED = "none", "not attributable"
 """The cause where a diagnosis finds no failure, or none whose cause is known."""
-Twins = dict[tuple[StageName, int], Trial]
-"""Runs without a fault, by stage and its seed."""
-
-
-def causes_of(agent: AgentKind) -> Sequence[Cause]:
-    """The components that a kind of agent has, by the cause that their failures have."""
-    return tuple(Cause) if agent == "coag" else PLAIN_CAUSES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -318,9 +229,6 @@ class Injection:
     """A fault, and what it did."""
 
     fault: Fault
-    stage: StageName
-    seed: int
-    """The stage's."""
     struck: tuple[int, ...]
     harm: tuple[str, ...]
     """In what the run was worse than its twin; empty for a fault that had no consequence."""
@@ -335,136 +243,87 @@ class Injection:
         return self.found == self.fault.cause
 
 
-async def inject(fault: Fault, twin: Trial, ground: Ground, agent: AgentKind = "coag") -> Injection:
+async def inject(fault: Fault, twin: Trial, agent: AgentKind = "coag") -> Injection:
     """Plays the stage of a run with a fault, and compares both."""
-    trial = await play(twin.stage, fault, ground, agent)
+    trial = await play(twin.stage, fault, agent)
     found, explanation = trial.earliest()
+    harm = trial.tally.harm(twin.tally) if trial.struck else ()
     return Injection(
-        fault=fault,
-        stage=twin.stage.name,
-        seed=twin.stage.setup.seed,
-        struck=trial.struck,
-        harm=trial.tally.harm(twin.tally) if trial.struck else (),
-        found=found,
-        explanation=explanation,
+        fault=fault, struck=trial.struck, harm=harm, found=found, explanation=explanation
     )
 
 
-async def injections(
-    ground: Ground, seed: int, agent: AgentKind, each: int, twins: Twins
-) -> AsyncGenerator[Injection]:
-    """Draws faults, until each cause had `each` that did harm, or its draws are used up.
-
-    Those that did none are given too, as they come. `twins` keeps the runs without a fault.
-
-    Raises:
-        WorldError: The world failed.
-    """
-    for number in range(each):
-        for cause in causes_of(agent):
-            # AutoGen's `AssistantAgent` sets its tools no time: one that hangs would hang for good.
-            spared = () if agent == "coag" else (HANGS,)
-            variants = [one for one in VARIANTS[cause] if one not in spared]
-            variant = variants[number % len(variants)]
-            # Scenarios in which such a fault can do harm, and in which nothing else does.
-            needs = cause is Cause.MISSED_RETRIEVAL or variant in CHANGED
-            stages = _NEEDS_MEMORY if needs else STAGES if agent == "coag" else _WITHOUT_MEMORY
-            for attempt in range(TRIES):
-                dice = random.Random(f"{seed} {agent} {cause} {number} {attempt}")
-                at = dice.choice(stages), seed * _SEEDS + dice.randrange(_PLACES)
-                if at not in twins:
-                    twins[at] = await play(stage_of(*at), None, ground, agent)
-                fault = Fault(
-                    cause=cause,
-                    variant=variant,
-                    cycle=dice.randint(1, max(1, twins[at].cycles - 1)),
-                    cycles=dice.choice(_LONGEST.get(cause, (1, 1, 2))),
-                    seed=dice.randrange(1 << 30),
-                )
-                injection = await inject(fault, twins[at], ground, agent)
-                yield injection
-                if injection.harm:
-                    break
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Measured:
     """The result of an experiment."""
 
     agent: AgentKind
     seed: int
-    injections: tuple[Injection, ...]
+    injections: list[Injection] = field(default_factory=list[Injection])
     """Those that did harm."""
     harmless: int = 0
     """Faults without a consequence; they count nowhere else."""
-    twins: int = 0
-    """Runs without a fault."""
-    false_alarms: int = 0
-    """Those of them in which a diagnosis finds a failure."""
-
-    @property
-    def right(self) -> int:
-        """Faults whose cause was found."""
-        return sum(one.right for one in self.injections)
+    twins: dict[tuple[StageName, int], Trial] = field(
+        default_factory=dict[tuple[StageName, int], Trial]
+    )
+    """Runs without a fault, by stage and its seed."""
 
 
 async def measure_faults(
-    ground: Ground,
-    *,
-    seed: int,
-    each: int,
-    agent: AgentKind,
-    on_progress: Callable[[int, int], None],
+    agent: AgentKind, each: int, *, seed: int, on_progress: Callable[[str, int, int], None]
 ) -> Measured:
-    """Injects faults until each component had `each` that did harm, and diagnoses the runs.
+    """Injects faults until each component had `each` that did harm, or its draws are used up.
 
-    `on_progress` is called with how many are done, and how many there are to be.
-
-    Raises:
-        WorldError: The world failed.
+    `on_progress` is called with the agent, how many are done, and how many there are to be.
     """
-    twins: Twins = {}
-    harmful: list[Injection] = []
-    harmless = 0
-    async for injection in injections(ground, seed, agent, each, twins):
-        if injection.harm:
-            harmful.append(injection)
-            on_progress(len(harmful), each * len(causes_of(agent)))
-        else:
-            harmless += 1
-    return Measured(
-        agent=agent,
-        seed=seed,
-        injections=tuple(harmful),
-        harmless=harmless,
-        twins=len(twins),
-        false_alarms=sum(twin.earliest()[0] != NONE for twin in twins.values()),
+    measured = Measured(agent=agent, seed=seed)
+    causes = tuple(Cause) if agent == "coag" else PLAIN_CAUSES
+    for number in range(each):
+        for cause in causes:
+            for attempt in range(TRIES):
+                injection = await _drawn(measured, cause, number, attempt)
+                if injection.harm:
+                    measured.injections.append(injection)
+                    on_progress(agent, len(measured.injections), each * len(causes))
+                    break
+                measured.harmless += 1
+    return measured
+
+
+async def _drawn(measured: Measured, cause: Cause, number: int, attempt: int) -> Injection:
+    """Draws a fault and where it strikes, and injects it."""
+    agent, seed, variants = measured.agent, measured.seed, VARIANTS[cause]
+    variant = variants[number % len(variants)]
+    # Scenarios in which such a fault can do harm, and in which nothing else does.
+    needs = cause is Cause.MISSED_RETRIEVAL or variant == "cell shifted"
+    stages = _NEEDS_MEMORY if needs else STAGES if agent == "coag" else _WITHOUT_MEMORY
+    dice = random.Random(f"{seed} {agent} {cause} {number} {attempt}")
+    at = dice.choice(stages), seed * _SEEDS + dice.randrange(_PLACES)
+    if at not in measured.twins:
+        measured.twins[at] = await play(stage_of(*at), None, agent)
+    twin = measured.twins[at]
+    fault = Fault(
+        cause=cause,
+        variant=variant,
+        cycle=dice.randint(1, max(1, twin.cycles - 1)),
+        cycles=dice.choice(_LONGEST.get(cause, (1, 1, 2))),
+        seed=dice.randrange(1 << 30),
     )
+    return await inject(fault, twin, agent)
 
 
 async def measure_both(
     count: int, baseline: int, *, seed: int, on_progress: Callable[[str, int, int], None]
-) -> tuple[Measured, ...]:
-    """Measures both kinds of agents in one world; the baseline only if any are wanted of it.
+) -> list[Measured]:
+    """Measures both kinds of agents; the baseline only if any are wanted of it.
 
-    So many faults of each are to do harm, shared out over the components. `on_progress` is called
-    with the agent, how many faults are done, and of how many.
-
-    Raises:
-        WorldError: The world failed.
+    So many faults of each are to do harm, shared out over the components.
     """
-    found: list[Measured] = []
-    wanted: tuple[tuple[AgentKind, int], ...] = (("coag", count), ("baseline", baseline))
-    async with open_ground() as ground:
-        for agent, number in wanted:
-            if each := -(-number // len(causes_of(agent))):
-                report = partial(on_progress, agent)
-                found.append(
-                    await measure_faults(
-                        ground, seed=seed, each=each, agent=agent, on_progress=report
-                    )
-                )
-    return tuple(found)
+    each, plain = -(-count // len(Cause)), -(-baseline // len(PLAIN_CAUSES))
+    found = [await measure_faults("coag", each, seed=seed, on_progress=on_progress)]
+    if plain:
+        found.append(await measure_faults("baseline", plain, seed=seed, on_progress=on_progress))
+    return found
 
 
 # ---- tables ----
@@ -477,23 +336,18 @@ def tables(measured: Sequence[Measured]) -> str:
 
 def _tables(measured: Measured) -> Iterator[str]:
     found, total = measured.injections, len(measured.injections)
+    right = sum(one.right for one in found)
     attributed = sum(one.found not in (NONE, UNATTRIBUTED) for one in found)
+    alarms = sum(twin.earliest()[0] != NONE for twin in measured.twins.values())
     yield "### The CoAG agent" if measured.agent == "coag" else "### The plain baseline"
     yield (
         f"Seed {measured.seed}: {total} faults did harm, the right cause was found for "
-        f"{measured.right} ({_share(measured.right, total)}), any cause for {attributed} "
+        f"{right} ({_share(right, total)}), any cause for {attributed} "
         f"({_share(attributed, total)}). {measured.harmless} further "
-        f"faults had no consequence. Of {measured.twins} runs without a fault, a failure was "
-        f"found in {measured.false_alarms}."
+        f"faults had no consequence. Of {len(measured.twins)} runs without a fault, a failure was "
+        f"found in {alarms}."
     )
-    yield _matrix(found)
-    if missed := _missed(found):
-        yield f"Variants not always found: {missed}."
-
-
-def _matrix(found: Sequence[Injection]) -> str:
-    """Rows are what was injected, columns what was found; columns that are empty are left out."""
-    matrix: dict[Cause, Counter[str]] = {}
+    matrix: dict[str, Counter[str]] = {}
     for one in found:
         matrix.setdefault(one.fault.cause, Counter())[one.found] += 1
     columns = [n for n in (*Cause, UNATTRIBUTED, NONE) if any(row[n] for row in matrix.values())]
@@ -502,24 +356,19 @@ def _matrix(found: Sequence[Injection]) -> str:
         for cause in Cause
         if (row := matrix.get(cause))
     ]
-    return markdown_table(["injected", *columns, "right"], rows, "l" + "r" * (len(columns) + 1))
+    yield markdown_table(["injected", *columns, "right"], rows, "l" + "r" * (len(columns) + 1))
+    if missed := "; ".join(_missed(found)):
+        yield f"Variants not always found: {missed}."
 
 
-def _missed(found: Sequence[Injection]) -> str:
+def _missed(found: Sequence[Injection]) -> Iterator[str]:
     """Variants that were not found each time, of the components where some were found."""
-    total = Counter((one.fault.cause, one.fault.variant) for one in found)
-    right = Counter((one.fault.cause, one.fault.variant) for one in found if one.right)
-    missed: dict[Cause, list[str]] = {}
-    for cause, variant in sorted(total):
-        if right[cause, variant] < total[cause, variant]:
-            of_all = f"{variant} {right[cause, variant]} of {total[cause, variant]}"
-            missed.setdefault(cause, []).append(of_all)
-    found_at_all = {cause for cause, _ in right}
-    return "; ".join(
-        f"{cause}: {', '.join(missed[cause])}"
-        for cause in Cause
-        if cause in missed and cause in found_at_all
-    )
+    total = Counter(one.fault.variant for one in found)
+    right = Counter(one.fault.variant for one in found if one.right)
+    for cause, variants in VARIANTS.items():
+        missed = [f"{v} {right[v]} of {total[v]}" for v in variants if right[v] < total[v]]
+        if missed and any(right[variant] for variant in variants):
+            yield f"{cause}: {', '.join(missed)}"
 
 
 def _share(part: int, whole: int) -> str:

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from case_study.faults import (
-    PLAIN_CAUSES,
     STAGES,
     VARIANTS,
     Fault,
-    Ground,
     Injection,
     Measured,
     StageName,
@@ -21,23 +18,13 @@ from case_study.faults import (
     Trial,
     VacuumDomain,
     inject,
-    injections,
-    measure_faults,
-    open_ground,
+    measure_both,
     play,
     stage_of,
     tables,
 )
 from case_study.pages import replace_in
 from coag.proof import Cause, Circumstances, Claim
-
-
-@pytest.fixture
-async def ground() -> AsyncGenerator[Ground]:
-    """A served world."""
-    async with open_ground() as opened:
-        yield opened
-
 
 DOMAIN = VacuumDomain()
 STATE = {
@@ -122,41 +109,27 @@ def test_dirt_comes_back_only_where_it_was_cleaned() -> None:
     assert not DOMAIN.may_change("dirty (1, 1)", True, False, True)
 
 
-async def test_without_a_fault_nothing_goes_wrong(ground: Ground) -> None:
+async def test_without_a_fault_nothing_goes_wrong() -> None:
     for name in STAGES:
-        trial = await play(stage_of(name, 5), None, ground)
+        trial = await play(stage_of(name, 5), None)
         assert trial.tally.harm(Tally(actions=99, idle_turns=2)) == ()
         assert trial.struck == ()
 
 
-@pytest.mark.long
-@pytest.mark.timeout(300)
-async def test_every_component_breaks_and_its_breaking_does_harm(ground: Ground) -> None:
-    found = [one async for one in injections(ground, 3, "coag", 1, {})]
-    assert {one.fault.cause for one in found if one.harm} == set(Cause)
-    assert all(one.struck for one in found if one.harm)
-
-
-@pytest.mark.long
-async def test_a_plain_agent_has_fewer_components(ground: Ground) -> None:
-    found = [one async for one in injections(ground, 1, "baseline", 1, {})]
-    assert {one.fault.cause for one in found} == set(PLAIN_CAUSES)
-
-
-async def test_the_same_fault_strikes_in_the_same_cycles(ground: Ground) -> None:
+async def test_the_same_fault_strikes_in_the_same_cycles() -> None:
     fault = Fault(cause=Cause.FAILED_EXECUTION, variant="raises", cycle=2, cycles=1, seed=7)
-    trials = [await play(stage_of("phantom-object", 3), fault, ground) for _ in range(2)]
+    trials = [await play(stage_of("phantom-object", 3), fault) for _ in range(2)]
     assert trials[0].struck == trials[1].struck == (2,)
     assert trials[0].tally == trials[1].tally
 
 
 @pytest.mark.parametrize("cause", [Cause.MISPERCEPTION, Cause.MISSED_RETRIEVAL])
-async def test_the_trace_does_not_name_the_fault(ground: Ground, cause: Cause) -> None:
-    for variant in VARIANTS[cause][:3]:
+async def test_the_trace_does_not_name_the_fault(cause: Cause) -> None:
+    for variant in VARIANTS[cause]:
         fault = Fault(cause=cause, variant=variant, cycle=1, cycles=9, seed=7)
-        trial = await play(stage_of("sudden-wall", 3), fault, ground)
+        trial = await play(stage_of("sudden-wall", 3), fault)
         assert trial.struck
-        text, sound = _text(trial), _text(await play(stage_of("sudden-wall", 3), None, ground))
+        text, sound = _text(trial), _text(await play(stage_of("sudden-wall", 3), None))
         assert variant not in text or variant in sound
         assert cause.value not in text
 
@@ -168,86 +141,42 @@ def _text(trial: Trial) -> str:
 Broken = tuple[Cause, str, StageName, int, int, int, int]
 """Cause, variant, stage and its seed, first cycle, cycles, seed of the details."""
 
-FOREIGN = "missing or foreign arguments"
 SOME: list[Broken] = [
-    (Cause.MISSED_RETRIEVAL, "needed record left out", "sudden-wall", 2034, 1, 1, 757537476),
-    (Cause.WRONG_FACT, "cell shifted", "sudden-wall", 2017, 2, 2, 428534940),
-    (Cause.FAULTY_REASONING, "wrong place", "evolution", 2024, 2, 2, 190448084),
-    (Cause.FAULTY_EVALUATION, "upside down", "sudden-wall", 2000, 1, 2, 443910485),
-    (Cause.BAD_SELECTION, "the worst", "sudden-wall", 2006, 5, 1, 394402699),
-    (Cause.FAILED_EXECUTION, "raises", "phantom-object", 2003, 4, 1, 134750134),
-    (Cause.BAD_SELECTION, "the second", "phantom-object", 2039, 3, 1, 339020179),
-    (Cause.CHANGED_ENVIRONMENT, "hidden wall in the way", "phantom-object", 2031, 5, 1, 571392055),
-    (Cause.UNUSABLE_ANSWER, "prose", "energy-dilemma", 2021, 7, 1, 908115656),
-    (Cause.MISPERCEPTION, "stale reading", "evolution", 2006, 4, 2, 753151004),
-    (Cause.MISSED_RETRIEVAL, "episodes not asked", "evolution", 2028, 5, 99, 410734158),
-    (Cause.FAULTY_REASONING, "overlooks dirt", "energy-dilemma", 2002, 7, 1, 372361853),
-    (Cause.INVALID_PROPOSAL, "wrong value", "evolution", 2025, 4, 2, 407864550),
-    (Cause.MISPERCEPTION, "dirt underfoot flipped", "phantom-object", 2016, 2, 1, 335711958),
-    (Cause.WRONG_FACT, "false rule", "evolution", 2017, 2, 4, 538941583),
-    (Cause.FAULTY_EVALUATION, "drawn by lot", "phantom-object", 2008, 1, 1, 516945930),
-    (Cause.INVALID_PROPOSAL, "into a wall", "energy-dilemma", 2002, 2, 1, 249616888),
-    (Cause.FAILED_EXECUTION, "does nothing", "evolution", 2001, 2, 2, 64768184),
-    (Cause.CHANGED_ENVIRONMENT, "dirt returns", "phantom-object", 2028, 2, 1, 616047865),
-    (Cause.UNUSABLE_ANSWER, "no answer", "sudden-wall", 2038, 4, 1, 38281066),
+    (Cause.MISPERCEPTION, "battery gauge off", "evolution", 7018, 4, 1, 873782488),
+    (Cause.MISSED_RETRIEVAL, "needed record left out", "evolution", 7031, 5, 99, 769139800),
+    (Cause.WRONG_FACT, "cell shifted", "evolution", 7035, 5, 4, 723689814),
+    (Cause.FAULTY_REASONING, "wrong place", "evolution", 7007, 4, 1, 439887457),
+    (Cause.INVALID_PROPOSAL, "unknown action", "phantom-object", 7002, 6, 1, 145641006),
+    (Cause.FAULTY_EVALUATION, "upside down", "phantom-object", 7001, 4, 1, 784125293),
+    (Cause.BAD_SELECTION, "the worst", "evolution", 7022, 1, 2, 573260072),
+    (Cause.FAILED_EXECUTION, "raises", "evolution", 7024, 7, 2, 249667429),
+    (Cause.CHANGED_ENVIRONMENT, "hidden wall in the way", "phantom-object", 7019, 2, 1, 1018536482),
+    (Cause.UNUSABLE_ANSWER, "prose", "sudden-wall", 7033, 8, 1, 1063861948),
 ]
 OTHERS: list[Broken] = [
-    (Cause.MISPERCEPTION, "battery gauge off", "energy-dilemma", 2023, 1, 3, 386505100),
-    (Cause.INVALID_PROPOSAL, "unknown action", "sudden-wall", 2038, 2, 1, 327677037),
-    (Cause.CHANGED_ENVIRONMENT, "wall in the way", "sudden-wall", 2007, 2, 2, 1047276130),
-    (Cause.UNUSABLE_ANSWER, "empty", "phantom-object", 2015, 1, 1, 1057754269),
-    (Cause.MISPERCEPTION, "located next door", "evolution", 2020, 6, 2, 423439955),
-    (Cause.MISSED_RETRIEVAL, "nothing comes", "evolution", 2023, 7, 2, 212988484),
-    (Cause.WRONG_FACT, "negated", "evolution", 2010, 8, 2, 609313439),
-    (Cause.FAULTY_REASONING, "wrong charge", "phantom-object", 2017, 3, 1, 658906401),
-    (Cause.INVALID_PROPOSAL, FOREIGN, "phantom-object", 2017, 4, 2, 634108559),
-    (Cause.FAULTY_EVALUATION, "in reverse", "evolution", 2002, 6, 1, 993147928),
-    (Cause.FAILED_EXECUTION, "hangs", "energy-dilemma", 2027, 8, 1, 395502063),
-    (Cause.FAULTY_EVALUATION, "best gets nothing", "sudden-wall", 2012, 5, 2, 1036430355),
-    (Cause.BAD_SELECTION, "the last", "evolution", 2001, 1, 1, 682639813),
-    (Cause.FAILED_EXECUTION, "fails without a reason", "phantom-object", 2008, 2, 1, 1058978222),
-    (Cause.CHANGED_ENVIRONMENT, "battery drained", "sudden-wall", 2020, 2, 1, 792225441),
-    (Cause.UNUSABLE_ANSWER, "cut off", "evolution", 2010, 5, 1, 75121689),
-    (Cause.MISSED_RETRIEVAL, "memory out of reach", "evolution", 2001, 3, 99, 958797203),
-    (Cause.FAULTY_REASONING, "imagines dirt", "sudden-wall", 2006, 6, 1, 14253209),
-    (Cause.INVALID_PROPOSAL, "torn arguments", "phantom-object", 2033, 5, 1, 159834018),
-    (Cause.FAULTY_EVALUATION, "favours the last", "evolution", 2014, 1, 2, 402934444),
-    (Cause.BAD_SELECTION, "any but the best", "sudden-wall", 2024, 2, 2, 672078901),
-    (Cause.FAILED_EXECUTION, "world out of reach", "phantom-object", 2028, 2, 2, 891886583),
-    (Cause.CHANGED_ENVIRONMENT, "carried off", "sudden-wall", 2019, 5, 2, 131627491),
-    (Cause.UNUSABLE_ANSWER, "another form", "sudden-wall", 2039, 3, 1, 1015708681),
-    (Cause.MISPERCEPTION, "dirt next door flipped", "phantom-object", 2029, 2, 3, 34198354),
-    (Cause.FAULTY_REASONING, "imagines a wall", "evolution", 2027, 1, 2, 336297986),
-    (Cause.INVALID_PROPOSAL, "nothing proposed", "energy-dilemma", 2020, 1, 1, 1059768632),
-    (Cause.FAILED_EXECUTION, "line lost", "phantom-object", 2027, 2, 2, 888021357),
-    (Cause.CHANGED_ENVIRONMENT, "somebody cleans", "energy-dilemma", 2020, 1, 1, 139149509),
-    (Cause.UNUSABLE_ANSWER, "noise", "energy-dilemma", 2030, 6, 1, 310441104),
-    (Cause.MISPERCEPTION, "blind to dirt", "evolution", 2031, 3, 3, 1021370682),
-    (Cause.WRONG_FACT, "walled in", "evolution", 2001, 1, 99, 719367508),
-    (Cause.FAULTY_REASONING, "imagines a rule", "sudden-wall", 2015, 3, 1, 580334817),
-    (Cause.MISPERCEPTION, "proximity flipped", "phantom-object", 2032, 3, 1, 628739149),
-    (Cause.FAULTY_REASONING, "thinks it is done", "evolution", 2018, 1, 2, 566833194),
-    (Cause.FAILED_EXECUTION, "worn brush", "sudden-wall", 2029, 5, 1, 527215428),
-    (Cause.MISPERCEPTION, "no reading", "evolution", 2033, 2, 1, 745884081),
-    (Cause.FAULTY_REASONING, "gives up", "sudden-wall", 2010, 5, 2, 574167565),
+    (Cause.MISPERCEPTION, "located next door", "sudden-wall", 7032, 5, 2, 327594236),
+    (Cause.MISPERCEPTION, "proximity flipped", "sudden-wall", 7009, 1, 3, 432178152),
+    (Cause.MISSED_RETRIEVAL, "memory out of reach", "evolution", 7015, 4, 99, 564430864),
+    (Cause.WRONG_FACT, "walled in", "evolution", 7006, 3, 2, 343628278),
+    (Cause.FAULTY_REASONING, "imagines a rule", "sudden-wall", 7031, 2, 1, 96329985),
+    (Cause.FAULTY_REASONING, "gives up", "evolution", 7039, 7, 1, 1061278356),
+    (Cause.INVALID_PROPOSAL, "into a wall", "sudden-wall", 7008, 2, 1, 713145875),
+    (Cause.INVALID_PROPOSAL, "nothing proposed", "evolution", 7001, 6, 1, 135503059),
+    (Cause.FAULTY_EVALUATION, "drawn by lot", "sudden-wall", 7001, 3, 2, 657131914),
+    (Cause.BAD_SELECTION, "any but the best", "evolution", 7024, 4, 2, 763343090),
+    (Cause.FAILED_EXECUTION, "does nothing", "evolution", 7007, 4, 1, 350577256),
+    (Cause.FAILED_EXECUTION, "line lost", "evolution", 7003, 8, 1, 800053282),
+    (Cause.CHANGED_ENVIRONMENT, "battery drained", "energy-dilemma", 7004, 6, 1, 892742816),
+    (Cause.CHANGED_ENVIRONMENT, "somebody cleans", "sudden-wall", 7036, 1, 1, 69799811),
+    (Cause.UNUSABLE_ANSWER, "cut off", "evolution", 7007, 6, 2, 681566484),
+    (Cause.UNUSABLE_ANSWER, "no answer", "evolution", 7017, 10, 1, 362132974),
 ]
 
 
-async def _injected(broken: Broken, ground: Ground) -> Injection:
+async def _injected(broken: Broken) -> Injection:
     cause, variant, name, place, cycle, cycles, seed = broken
     fault = Fault(cause=cause, variant=variant, cycle=cycle, cycles=cycles, seed=seed)
-    stage = stage_of(name, place)
-    return await inject(fault, await play(stage, None, ground), ground)
-
-
-async def test_a_rejection_beside_a_sound_action_is_neither_harm_nor_a_failure(
-    ground: Ground,
-) -> None:
-    broken = (Cause.INVALID_PROPOSAL, "into a wall", "evolution", 2024, 2, 1, 306141549)
-    injection = await _injected(broken, ground)
-    assert injection.struck
-    assert injection.harm == ()
-    assert injection.found == "none"
+    return await inject(fault, await play(stage_of(name, place), None))
 
 
 @pytest.mark.parametrize(
@@ -255,33 +184,37 @@ async def test_a_rejection_beside_a_sound_action_is_neither_harm_nor_a_failure(
     [*SOME, *(pytest.param(each, marks=pytest.mark.long) for each in OTHERS)],
     ids=lambda broken: f"{broken[0]}, {broken[1]}",
 )
-async def test_the_broken_component_is_named(broken: Broken, ground: Ground) -> None:
-    injection = await _injected(broken, ground)
+async def test_the_broken_component_is_named(broken: Broken) -> None:
+    injection = await _injected(broken)
+    assert injection.struck
     assert injection.harm
     assert injection.right, injection.explanation
 
 
 @pytest.mark.long
 @pytest.mark.timeout(300)
-async def test_most_of_the_faults_of_a_fresh_seed_are_named(ground: Ground) -> None:
-    seen: list[tuple[int, int]] = []
-    measured = await measure_faults(
-        ground, seed=77, each=2, agent="coag", on_progress=lambda done, of: seen.append((done, of))
-    )
-    assert seen[-1][1] == 2 * len(Cause)
-    assert measured.false_alarms == 0
-    assert measured.right >= 0.9 * len(measured.injections)
+async def test_most_of_the_faults_of_a_fresh_seed_are_named() -> None:
+    seen: list[str] = []
+
+    def note(agent: str, done: int, total: int) -> None:
+        seen.append(agent)
+
+    coag, plain = await measure_both(20, 6, seed=77, on_progress=note)
+    assert len(seen) == len(coag.injections) + len(plain.injections)
+    assert {one.fault.cause for one in coag.injections} == set(Cause)
+    assert sum(one.right for one in coag.injections) >= 0.9 * len(coag.injections)
+    assert not {Cause.BAD_SELECTION, Cause.WRONG_FACT} & {
+        one.fault.cause for one in plain.injections
+    }
 
 
-async def test_the_tables_show_what_was_found_and_what_was_lost(
-    ground: Ground, tmp_path: Path
-) -> None:
-    found = await _injected(SOME[0], ground)
-    text = tables([Measured(agent="coag", seed=3, injections=(found,), twins=1)])
+async def test_the_tables_show_what_was_found_and_what_was_lost(tmp_path: Path) -> None:
+    found = await _injected(SOME[0])
+    text = tables([Measured(agent="coag", seed=3, injections=[found])])
     assert f"| {found.fault.cause} | 1 | 100.0 % |" in text
     assert "not always found" not in text
     lost = replace(found, found="none")
-    text = tables([Measured(agent="coag", seed=3, injections=(found, lost), twins=1)])
+    text = tables([Measured(agent="coag", seed=3, injections=[found, lost])])
     of_all = f"{found.fault.cause}: {found.fault.variant} 1 of 2"
     assert f"Variants not always found: {of_all}." in text
     page = tmp_path / "page.md"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import json
 
 import pytest
 from kits.measured import instance, played
@@ -12,16 +11,12 @@ from case_study.maintainability import (
     CHANGES,
     SCENARIO,
     WAYS,
-    Effort,
-    Maintained,
-    Run,
-    Way,
     broken_by,
     edited,
     effort,
-    maintain,
     play_changed,
-    table,
+    play_copy,
+    row_of,
     tempting_seeds,
 )
 from vacuum_world.scenarios import build_scenario
@@ -29,12 +24,12 @@ from vacuum_world.scenarios import build_scenario
 FORBIDDEN, RESERVE = CHANGES["forbidden-cell"], CHANGES["reserve"]
 
 
-@pytest.mark.parametrize("way", WAYS.values(), ids=lambda each: each.name)
-def test_a_way_changes_its_files_by_a_line_each_or_by_a_rule_of_ten_lines(way: Way) -> None:
+@pytest.mark.parametrize("name", WAYS)
+def test_a_way_changes_its_files_by_a_line_each_or_by_a_rule_of_ten_lines(name: str) -> None:
+    way = WAYS[name]
     for change in CHANGES.values():
         found, after = effort(change, way), edited(change, way)
         assert found.files == len(after)
-        assert found.diff.count("+++ b/") == len(after)
         if way.prompts:
             assert after.keys() == set(way.prompts)
             assert found.lines == len(after)
@@ -47,27 +42,18 @@ def test_a_way_changes_its_files_by_a_line_each_or_by_a_rule_of_ten_lines(way: W
             assert change.rule in {n.name for n in tree if isinstance(n, ast.FunctionDef)}
 
 
-def maintained(*broken: int, control: int = 1) -> Maintained:
-    models = ("scripted:sound", "scripted:impulsive")
-    after = zip(models, broken, strict=True)
-    return Maintained(
-        change="reserve",
-        way="plain-prompt",
-        agent="plain",
-        effort=Effort(files=1, lines=2, diff=""),
-        control=tuple(Run(model=m, seed=1, broken=control, success=True) for m in models),
-        runs=tuple(Run(model=m, seed=1, broken=b, success=True) for m, b in after),
-    )
-
-
 def test_a_guarantee_holds_if_no_run_breaks_it_that_broke_it_before() -> None:
-    assert maintained(0, 0).holds
-    assert not maintained(0, 1).holds
-    assert not maintained(0, 0, control=0).holds
-    shown = table([maintained(0, 2)])
-    row = "| plain-prompt | plain | 1 | 2 | 0 of 1 (before: 1) | 1 of 1 (before: 1) | no |"
-    assert "less than 40 battery" in shown
-    assert row in shown
+    def holds(before: bool, *after: bool) -> str:
+        models = ("scripted:sound", "scripted:impulsive")
+        broken = {model: [each] for model, each in zip(models, after, strict=True)}
+        row = row_of("plain-prompt", RESERVE, {model: [before] for model in models}, broken)
+        assert row[:4] == ["plain-prompt", "plain", "1", "1"]
+        assert row[5] == f"{after[1]:d} of 1 (before: {before:d})"
+        return row[-1]
+
+    assert holds(True, False, False) == "yes"
+    assert holds(True, False, True) == "no"
+    assert holds(False, False, False) == "no"
 
 
 @pytest.mark.parametrize(
@@ -94,20 +80,20 @@ def test_a_cleaning_that_leaves_less_than_the_reserve_breaks_the_rule_and_a_move
     assert len(tempting_seeds(RESERVE, 3)) == 3
 
 
-def test_a_changed_agent_is_played_and_says_whose_sources_they_are(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    play_changed(FORBIDDEN.name, "plain", "1")
-    shown = json.loads(capsys.readouterr().out)
-    assert [run["model"] for run in shown["runs"]] == ["scripted:sound", "scripted:impulsive"]
-    assert [run["broken"] for run in shown["runs"]] == [1, 1]
-    assert shown["sources"]
+async def test_an_agent_that_knows_no_rule_breaks_it() -> None:
+    assert await play_changed(FORBIDDEN, "plain", 1) == {
+        "scripted:sound": [True],
+        "scripted:impulsive": [True],
+    }
 
 
 @pytest.mark.long
 @pytest.mark.timeout(300)
 def test_a_rule_in_a_prompt_is_a_wish_and_one_in_code_a_guarantee() -> None:
-    ways = [WAYS[name] for name in ("plain-prompt", "plain-constraint", "coag-constraint")]
-    prompt, guarded, deliberate = maintain([FORBIDDEN], ways, seeds=1)
-    assert (prompt.holds, guarded.holds, deliberate.holds) == (False, True, True)
-    assert [run.broken for run in prompt.runs] == [0, 1]
+    def broken(name: str) -> list[list[bool]]:
+        way = WAYS[name]
+        return list(play_copy(FORBIDDEN, way.agent, 1, edited(FORBIDDEN, way)).values())
+
+    assert broken("plain-prompt") == [[False], [True]]
+    assert broken("plain-constraint") == [[False], [False]]
+    assert broken("coag-constraint") == [[False], [False]]
