@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import socket
 
 
@@ -9,8 +10,10 @@ def listen(host: str, port: int) -> socket.socket:
     """A socket on which requests may arrive at once; port 0 takes a free one.
 
     Raises:
-        OSError: The address cannot be had.
+        OSError: The address cannot be had, or is empty: that would be all addresses.
     """
+    if not host:
+        raise OSError(errno.EADDRNOTAVAIL, "an address is missing; 0.0.0.0 would be all of them")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listening = socket.create_server((host, port), family=family)
     listening.set_inheritable(False)

@@ -157,7 +157,7 @@ class Activity(Value):
     source: str = "user"
     """Who set the goal: a person, an agent, `timer`, or `signal:TOOL/NAME`."""
     trust: Trust = Trust.USER
-    priority: int = 0
+    priority: int = Field(default=0, ge=-(2**31), lt=2**31)
     """Higher ones run first."""
     state: ActivityState = ActivityState.READY
     wait: Wait | None = None

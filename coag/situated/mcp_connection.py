@@ -11,11 +11,11 @@ import asyncio
 import json
 import logging
 import re
-import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
+from uuid import uuid4
 
 from pydantic import ValidationError
 
@@ -58,7 +58,7 @@ from .records import (
 
 T = TypeVar("T")
 _EPOCH = "plain"
-"""Such a server does not say when it loses its state."""
+"""Of signals that never come: such a server does not say when it loses its state."""
 _PAGES = 32
 _OPERATIONS = 128
 _PROPERTIES = 32
@@ -75,6 +75,8 @@ class PlainServer:
         self._operations: dict[str, McpTool] = {}
         self._resources: dict[str, McpResource] = {}
         self._seen: Mapping[str, Any] | None = None
+        self._epoch = uuid4().hex
+        """Revisions are counted here, so those of another process are no older and no newer."""
         self._rev = 0
 
     @property
@@ -127,10 +129,9 @@ class PlainServer:
         now = dict(zip(self._resources, read, strict=True))
         if now != self._seen:
             self._seen = now
-            # Milliseconds, so that it is higher than what another process has seen before.
-            self._rev = max(self._rev + 1, time.time_ns() // 1_000_000)
+            self._rev += 1
         return PropertyReading(
-            tool=self._name, epoch=_EPOCH, rev=self._rev, properties=now, cursor=self.cursor
+            tool=self._name, epoch=self._epoch, rev=self._rev, properties=now, cursor=self.cursor
         )
 
     def acknowledgement(self, answer: Mapping[str, Any]) -> Acknowledgement:
@@ -141,7 +142,7 @@ class PlainServer:
             accepted=not answer.get("isError"),
             message="\n".join(texts)[:_CHARACTERS],
             data=answer.get("structuredContent"),
-            epoch=_EPOCH,
+            epoch=self._epoch,
             rev=self._rev,
             cursor=self.cursor,
         )

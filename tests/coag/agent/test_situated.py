@@ -123,6 +123,11 @@ async def test_a_message_without_a_goal_is_refused() -> None:
             await agent.on_messages([], CancellationToken())
         with pytest.raises(ValueError, match="goal is empty"):
             await agent.on_messages([said("  ")], CancellationToken())
+        for priority in (2**31, -(2**70)):
+            with pytest.raises(ValueError, match="priority"):
+                agent.add_goal(GOAL, priority=priority)
+            with pytest.raises(ValueError, match="priority"):
+                SignalGoal(name="file", on=ORDERS.on, goal="File it.", priority=priority)
         with pytest.raises(UnknownNameError, match="activity-7"):
             await agent.ended("activity-7")
         with pytest.raises(UnknownNameError, match="activity-7"):

@@ -63,6 +63,14 @@ def test_a_port_that_is_taken_is_an_error_that_says_what_to_do(
 
 
 @pytest.mark.broken_trace("its run is made up")
+def test_an_empty_address_is_refused_since_it_would_be_every_address(
+    say: Say, coag_run: RunFolder
+) -> None:
+    done = say("inspect", str(coag_run.path), "--host", "", "--port", "0")
+    assert (done.code, "an address is missing" in done.err) == (2, True)
+
+
+@pytest.mark.broken_trace("its run is made up")
 def test_it_says_where_it_serves_until_it_is_stopped(coag_run: RunFolder) -> None:
     command = [sys.executable, "-m", "coag", "inspect", str(coag_run.path), "--port", "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as served:

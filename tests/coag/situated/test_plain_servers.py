@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import AsyncExitStack
 from typing import Any
@@ -21,7 +22,14 @@ from coag.mcp import (
     http_server,
     sdk,
 )
-from coag.situated import McpToolConnection, ToolConnectionError
+from coag.situated import (
+    Activity,
+    ActivityStore,
+    McpToolConnection,
+    ToolConnectionError,
+    ToolPerception,
+    VirtualClock,
+)
 
 NUMBER = {"type": "object", "properties": {"degrees": {"type": "number"}}}
 
@@ -116,6 +124,25 @@ async def test_its_resources_are_properties_whose_revision_rises_when_they_chang
     assert second.rev > first.rev
     assert second.epoch == first.epoch
     assert (await connection.read_signals("heating", first.cursor)).events == ()
+
+
+async def test_what_changed_while_no_process_ran_is_perceived_although_the_clock_was_set_back(
+    heating: Heated, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    offer, _, first = heating
+    clock, store = VirtualClock(), ActivityStore()
+    now = clock.now()
+    store.add(Activity(id="a", agent="x", goal="g", created=now, updated=now))
+    for seconds, degrees in ((2_000_000_000, 18.0), (1_000_000_000, 25.0)):
+        monkeypatch.setattr(time, "time_ns", lambda now=seconds: now * 10**9)
+        offer.degrees = degrees
+        line = McpToolConnection(first.params, "heating")
+        perception = ToolPerception([line], store, arrived=lambda _: None)
+        await perception.start()
+        await perception.focus("a", "heating")
+        await perception.stop()
+    (one,) = store.inbox("a")
+    assert one.percept.data["properties"]["room_1"] == {"degrees": 25.0}
 
 
 async def test_an_update_of_a_resource_is_a_hint(heating: Heated) -> None:
