@@ -16,7 +16,16 @@ from coag.agent import load_factory, rebuild
 from coag.errors import ConfigurationError
 from coag.proof import Examination, TraceRemark, examine, folded
 from coag.schema import SystemClock
-from coag.tracing import Rebuild, RunFolder, Witness, list_runs, new_key, read_run, sign_run
+from coag.tracing import (
+    Rebuild,
+    RunFolder,
+    Witness,
+    list_runs,
+    new_key,
+    read_lines,
+    read_run,
+    sign_run,
+)
 
 from .options import Logs, RunOrRuns, Trust
 from .output import show
@@ -183,6 +192,10 @@ def seal(
                 "not fit this seal. Seal it again once it has.",
                 err=True,
             )
+        broken = (each for line in read_lines(one.trace_path) for each in line.problems)
+        if (problem := next(broken, None)) is not None:
+            text = f"{one.path.name} is sealed as it is, and it is broken: {problem.text}"
+            typer.echo(one_line(text, 1_000), err=True)
     if witness is not None:
         sealed = Witness(witness).append([one.path for one in folders], now)
     else:

@@ -41,6 +41,7 @@ from coag.schema import (
     Value,
     Verdict,
     one_line,
+    record_id,
 )
 
 from .bridge import Consultation, Judgment
@@ -71,8 +72,18 @@ _SKIPPED = ("respond",)
 """Actions that are no capability: they end the turn."""
 
 
+class _Readable(Protocol):
+    @property
+    def readable(self) -> tuple[str, ...]: ...
+
+
 class JudgmentMemory(Protocol):
     """What the module needs of a long-term memory; `LongTermMemory` is one."""
+
+    @property
+    def scopes(self) -> _Readable:
+        """Whose records it finds: an entry's record of another scope is another agent's."""
+        ...
 
     async def remember(
         self,
@@ -290,11 +301,13 @@ class JudgmentModule:
     async def _drop_revoked(self) -> None:
         if self._memory is None:
             return
-        linked = [one for one in self.judgment.entries() if one.record]
+        kind, scopes = MemoryKind.SEMANTIC, self._memory.scopes.readable
         gone = [
             one.record
-            for one in linked
-            if await self._memory.find(MemoryKind.SEMANTIC, one.record) is None
+            for one in self.judgment.entries()
+            if one.record
+            in {record_id(kind, scope, one.text) for scope in scopes}  # else another's
+            and await self._memory.find(kind, one.record) is None
         ]
         if gone:
             await to_thread(lambda: self.judgment.revoke(ids=gone))

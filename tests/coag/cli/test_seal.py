@@ -70,6 +70,16 @@ async def test_a_witness_is_appended_to_and_says_what_it_has_not_seen(
         assert file.read_text() == text
 
 
+@pytest.mark.broken_trace("its third line is missing")
+async def test_sealing_a_trace_that_is_broken_says_so(say: Say, tmp_path: Path) -> None:
+    run = await honest_run(tmp_path / "logs", depth="compact")
+    trace = run / "trace.jsonl"
+    lines = trace.read_bytes().splitlines(keepends=True)
+    trace.write_bytes(b"".join([*lines[:2], *lines[3:]]))
+    result = say("seal", "--witness", str(tmp_path / "witness.jsonl"), str(run))
+    assert (result.code, "it is broken: " in result.err) == (0, True)
+
+
 async def test_sealing_a_run_in_progress_warns(say: Say, tmp_path: Path) -> None:
     run = await honest_run(tmp_path / "logs", depth="compact")
     info = json.loads((run / "run.json").read_text())

@@ -183,6 +183,19 @@ async def test_entries_are_records_and_go_with_them() -> None:
     assert [one.record for one in module.judgment.entries()] == records[:1]
 
 
+async def test_of_two_agents_with_one_file_each_takes_back_only_what_its_own_memory_revoked(
+    tmp_path: Path,
+) -> None:
+    memories = [LongTermMemory(InMemoryStore(), scope=name) for name in ("clerk", "boss")]
+    one, other = (JudgmentModule(tmp_path / "j.json", memory=memory) for memory in memories)
+    await one.write(dead_end())
+    await agent(other).run(task="Export the report.")
+    (entry,) = one.judgment.entries()
+    await memories[0].revoke(entry.record, reason="it was wrong")
+    await agent(one).run(task="Export the report.")
+    assert one.judgment.entries() == ()
+
+
 class Dying(LongTermMemory):
     """A memory whose process ends right after it has stored something, or before."""
 
