@@ -246,10 +246,10 @@ class LiveEvents:
     def answer_id(self, text: str) -> tuple[str, bool]:
         """The id for an answer with this text, and whether its text was shown already.
 
-        A text that was written and is not the answer keeps its id to itself.
+        A text that was written and does not end with the answer keeps its id to itself.
         """
         written = bool(self._written)
-        same = "".join(self._written) == text
+        same = bool(text) and "".join(self._written).endswith(text)
         if written and not same:
             self.message_id = str(uuid.uuid4())
         return self.message_id, written and same

@@ -60,6 +60,23 @@ async def test_an_answer_after_words_beside_a_call_is_streamed_once() -> None:
     assert [one.full_message_id == response.chat_message.id for one in pieces] == [False, True]
 
 
+class OwnTools(PlannedModel):
+    """A client that runs its tools itself: words, a tool of its own, and then the answer."""
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[str | CreateResult, None]:
+        yield "Let me see. "
+        yield "It is 3."
+        yield await self.answer(request)
+
+
+async def test_an_answer_after_words_and_a_tool_of_the_clients_own_is_streamed_once() -> None:
+    agent = CoagAgent("agent", OwnTools("It is 3."), model_client_stream=True)
+    items, response = await streamed(agent, "Go.")
+    pieces = [one for one in items if isinstance(one, ModelClientStreamingChunkEvent)]
+    assert [one.content for one in pieces] == ["Let me see. ", "It is 3."]
+    assert response.chat_message.to_model_text() == "It is 3."
+
+
 @all_ways
 async def test_nothing_is_streamed_unasked(way: dict[str, Any]) -> None:
     items, _ = await streamed(CoagAgent("agent", PlannedModel(), **way), "Go.")
