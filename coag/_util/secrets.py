@@ -125,6 +125,17 @@ _SHAPES: tuple[tuple[str, re.Pattern[str], str | _Change], ...] = (
         re.compile(r"(://[^\s/@:\"'\\]*:)(?!\[redacted\]@)[^\s/\"'\\]+(?=@)"),
         rf"\1{REDACTED}",
     ),
+    ("sig=", re.compile(r"sig=(?<=[?&]sig=)[\w%+/-]{16,}=*"), f"sig={REDACTED}"),
+    ("gnature=", re.compile(r"gnature=(?<=ignature=)[\w%+/-]{16,}=*"), f"gnature={REDACTED}"),
+    ("oken ", re.compile(r"oken (?<=ation: [Tt]oken )[^\s'\"\\,;&]{8,}"), f"oken {REDACTED}"),
+    (
+        "--",
+        re.compile(
+            r"(?<![\w-])(--(?:[a-z]+-)*+(?:password|passwd|passphrase|token|secret|key)[ ]"
+            r"(?:\\*[\"'])?)(?!\[redacted\]|-)[^\s'\"\\;&]{6,}"
+        ),
+        rf"\1{REDACTED}",
+    ),
     *(
         (start, re.compile(pattern), REDACTED)
         for start, pattern in (
@@ -140,6 +151,11 @@ _SHAPES: tuple[tuple[str, re.Pattern[str], str | _Change], ...] = (
             ("k_live_", r"[rs]k_live_[A-Za-z0-9]{10,}"),
             ("k_test_", r"[rs]k_test_[A-Za-z0-9]{10,}"),
             ("xox", r"xox[abprs]-[A-Za-z0-9-]{16,}"),
+            ("tvly-", r"tvly-[\w-]{16,}"),
+            ("pplx-", r"pplx-[A-Za-z0-9]{30,}"),
+            ("nvapi-", r"nvapi-[\w-]{30,}"),
+            ("r8_", r"r8_[A-Za-z0-9]{30,}"),
+            ("ya29.", r"ya29\.[\w-]{20,}"),
         )
     ),
 )

@@ -345,7 +345,10 @@ class Decisions:
 
     def _action_of(self, candidate_id: str) -> Attributes:
         candidate = self.candidates.get(candidate_id)
-        return {} if candidate is None else {names.ACTION: name(candidate.action)}
+        if candidate is None:
+            return {}
+        action = candidate.action if self.content is None else self.content.text(candidate.action)
+        return {names.ACTION: name(action)}
 
     def _content(self, text: str) -> Attributes:
         """The text itself, where texts are sent."""

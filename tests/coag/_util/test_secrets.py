@@ -117,6 +117,14 @@ def test_other_variables_and_short_values_are_left_alone(name: str, value: str) 
         ("npm_" + "a1" * 18, REDACTED),
         ("gsk_" + "a1" * 18, REDACTED),
         ("xai-" + "a1" * 18, REDACTED),
+        *((f"is {start}{'a1' * 18}.", f"is {REDACTED}.") for start in ("tvly-", "pplx-", "r8_")),
+        *((start + "a1" * 18, REDACTED) for start in ("nvapi-", "ya29.")),
+        (f"/c?sv=1&sig={'aB%3' * 5}&x=1", f"/c?sv=1&sig={REDACTED}&x=1"),
+        (f"X-Amz-Signature={'a1' * 32}", f"X-Amz-Signature={REDACTED}"),
+        ("Authorization: Token a1b2c3d4e5", f"Authorization: Token {REDACTED}"),
+        ("psql --password hunter22 db", f"psql --password {REDACTED} db"),
+        ("x --client-secret 'hunter22' y", f"x --client-secret '{REDACTED}' y"),
+        ("x --api-key hunter22 --token 'abc'", f"x --api-key {REDACTED} --token 'abc'"),
         ("a.eyJhbGciOiJI.eyJzdWIiOiIx.SflKxwRJSM.b", f"a.{REDACTED}.b"),
         ("wrong API key: sk-short-one", f"wrong API key: {REDACTED}"),
         ("UID=sa;PWD=hunter22;", f"UID=sa;PWD={REDACTED};"),
@@ -176,6 +184,7 @@ def test_what_looks_like_a_key_is_gone(text: str, expected: str) -> None:
         "secretary: Ann, keyboard: qwerty-105, tokenizer: cl100k_base, monkey=1",
         "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
         "eyJhbGciOiJIUzI1NiJ9",
+        "Give --token NAME or --key FILE; sig=3, the signature=none.",
     ],
 )
 def test_ordinary_words_are_left_alone(text: str) -> None:

@@ -13,6 +13,7 @@ from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor
 from opentelemetry.trace import StatusCode
 
 from coag import CoagAgent
+from coag.models import ScriptedReply, ScriptedRequest
 from coag.schema import Verdict
 from coag.telemetry import watch
 from coag.tracing import RunFolder
@@ -95,6 +96,24 @@ async def test_decisions_are_events_on_the_spans_of_phases(
     assert selected.name == "coag.candidate.selected"
     assert selected.attributes["coag.action"] == "fetch"
     assert selected.attributes["coag.decided_by"] == "only_survivor"
+
+
+async def test_a_secret_that_a_model_calls_as_an_action_is_not_sent(
+    backend: Any, make_butler: MakeButler
+) -> None:
+    wishes = [
+        {"action": name, "arguments": {"text": "Done."}}
+        for name in ("sk-proj-" + "a1B2" * 8, "respond")
+    ]
+
+    def think(request: ScriptedRequest) -> ScriptedReply:
+        return {"situation": "Calm.", "candidates": wishes}
+
+    agent = make_butler(think=think)
+    with watch(agent, tracer_provider=backend.tracers, record_content=True):
+        await _ask(agent)
+    assert "[redacted]" in backend.everything()
+    assert "a1B2a1B2" not in backend.everything()
 
 
 async def test_content_is_sent_where_it_is_asked_for_and_secrets_are_not(
