@@ -8,13 +8,15 @@ import uuid
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing, suppress
 from itertools import accumulate
+from pathlib import Path
 from typing import Any
 
 from autogen_agentchat.base import Response
 from autogen_core import CancellationToken
 
+from coag._util.locks import LockHeldError
 from coag.agent import CoagAgent
-from coag.errors import CoagError
+from coag.errors import CoagError, ConfigurationError
 
 from .journal import JOURNAL, Line, PlaceOpened, StateUnknown, TurnBegun, TurnEnded, TurnJournal
 from .places import AgentFactory, AgentPlace, OpenedAgent, open_agent, run_names
@@ -231,6 +233,22 @@ _LOST = (
 )
 
 
+async def _journal_in(folder: Path, limits: RemoteLimits) -> TurnJournal:
+    """The journal of a place; waits a while for who is just closing it."""
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + limits.cancel
+    while True:
+        try:
+            return TurnJournal(folder / JOURNAL, kept=limits.turns_kept)
+        except LockHeldError as error:
+            if loop.time() > deadline:
+                raise ConfigurationError(
+                    f"Another worker serves the agent of {str(folder)!r}. Stop that one, or give "
+                    "this one logs of its own."
+                ) from error
+        await asyncio.sleep(limits.poll / 10)
+
+
 class HostedAgent:
     """An agent on this worker, with its turns; a turn that is sent again is not run again."""
 
@@ -263,7 +281,7 @@ class HostedAgent:
         """Makes the agent of a place, or takes it up where its worker left it."""
         journal = None
         if place.logs is not None:
-            journal = TurnJournal(place.logs.parent / JOURNAL, kept=limits.turns_kept)
+            journal = await _journal_in(place.logs.parent, limits)
         try:
             opened = await open_agent(factory, place, journal)
             return cls(opened, place, codec, limits, journal)

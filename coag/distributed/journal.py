@@ -15,6 +15,7 @@ from typing import IO, Annotated, Literal
 from pydantic import Field, TypeAdapter
 
 from coag._util.files import replace_file
+from coag._util.locks import lock_file
 from coag.errors import TraceError
 from coag.schema import Value
 
@@ -64,7 +65,12 @@ _LINES: TypeAdapter[Line] = TypeAdapter(Line)
 
 
 class TurnJournal:
-    """The journal of one hosted agent; reads what is there, then appends."""
+    """The journal of one hosted agent; reads what is there, then appends.
+
+    Raises:
+        LockHeldError: Another worker has it.
+        TraceError: It is damaged, or cannot be read or written.
+    """
 
     def __init__(self, path: Path, *, kept: int) -> None:
         self.opened: PlaceOpened | None = None
@@ -77,8 +83,14 @@ class TurnJournal:
         self._kept = kept
         self._lines = 0
         self._file: IO[str] | None = None
-        self._read()
-        self._compact()
+        with self._errors("written"):
+            self._lock = lock_file(path.with_name("turns.lock"), 0)
+        try:
+            self._read()
+            self._compact()
+        except TraceError:
+            self.close()
+            raise
 
     def write(self, line: Line) -> None:
         """Appends a line; when this returns, it survives the death of the process."""
@@ -95,13 +107,16 @@ class TurnJournal:
 
     def close(self) -> None:
         """Lets go of the file."""
+        self._let_go()
+        self._lock.close()
+
+    def _let_go(self) -> None:
         if self._file is not None:
             self._file.close()
             self._file = None
 
     def _read(self) -> None:
         with self._errors("read"):
-            self._path.parent.mkdir(parents=True, exist_ok=True)
             lines = self._path.read_bytes().splitlines(True) if self._path.exists() else []
         for number, text in enumerate(lines, 1):
             if not text.endswith(b"\n"):
@@ -132,7 +147,7 @@ class TurnJournal:
 
     def _compact(self) -> None:
         """Replaces the file by what is still needed, in one step."""
-        self.close()
+        self._let_go()
         lines: list[Line] = [*self.ended.values()]
         lines += [line for line in (self.opened, self.open_turn) if line is not None]
         lines += [] if self.settled else [StateUnknown()]

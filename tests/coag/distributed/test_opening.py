@@ -23,6 +23,7 @@ from coag.distributed import (
     RemoteChatAgent,
     RemoteConnection,
     connect,
+    host,
     worker,
 )
 from coag.distributed.journal import TurnBegun
@@ -224,3 +225,16 @@ async def test_a_run_that_another_process_still_writes_is_an_error_not_a_second_
         with pytest.raises(RemoteAgentError, match="raised TraceError"):
             await agent.run(task=GATE)
     await holder.close()
+
+
+async def test_of_two_workers_with_one_folder_only_one_has_the_agent(site: Site) -> None:
+    options, logs = {"world": str(site.folder)}, site.folder / "logs"
+    async with (
+        host(limits=BRISK) as other,
+        worker(other, {"carrier": carrier}, logs=logs, options=options, limits=BRISK) as elsewhere,
+    ):
+        async with site.worker() as here:
+            await here.agent("carrier")
+            with pytest.raises(RemoteAgentError, match="Another worker"):
+                await elsewhere.agent("carrier")
+        await elsewhere.agent("carrier")
