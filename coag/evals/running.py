@@ -23,7 +23,7 @@ from typing import Literal, Protocol, runtime_checkable
 
 from pydantic import Field
 
-from coag._util.text import one_line
+from coag._util.text import one_line, well_formed
 from coag.errors import CoagError, ConfigurationError, ModelAnswerError, ModelCallError
 from coag.schema import SystemClock, Value
 
@@ -254,16 +254,19 @@ async def play_job(
         began = time.monotonic()
         try:
             result = await _attempt(job, domain, settings, own)
+            took = round(time.monotonic() - began, 3)
+            trial = trial_of(job, result, attempts=attempt, took=took)
         except (CoagError, OSError) as error:
             if attempt <= settings.retries and not isinstance(error, ConfigurationError):
                 await asyncio.sleep(settings.pause * 2 ** (attempt - 1))
                 continue
             trial = broken_trial(job, _problem(error), attempt, job.folder)
-        except Exception as error:  # the outermost guard: one bad job must not end an evaluation
+        except (Exception, asyncio.CancelledError, SystemExit) as error:
+            # The outermost guard: one bad job must not end an evaluation; who cancels it may.
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise
             trial = broken_trial(job, _problem(error), attempt, job.folder)
-        else:
-            took = round(time.monotonic() - began, 3)
-            trial = trial_of(job, result, attempts=attempt, took=took)
         break
     else:
         raise AssertionError("unreachable")
@@ -299,7 +302,7 @@ def trial_of(job: Job, result: JobResult, *, attempts: int, took: float) -> Tria
     return Trial(
         job=job,
         outcome="success" if result.success else "failure",
-        problem=result.problem,
+        problem=well_formed(result.problem),
         attempts=attempts,
         took=took,
         measures=result.measures,
@@ -323,7 +326,7 @@ def _is_contenders_fault(error: CoagError) -> bool:
     return isinstance(error, ModelCallError) and status in _REFUSED_REQUESTS
 
 
-def _problem(error: Exception) -> str:
+def _problem(error: BaseException) -> str:
     text = one_line(str(error))[:_PROBLEM_LENGTH]
     if isinstance(error, CoagError) and text:
         return text

@@ -3,7 +3,8 @@
 Its scenarios are ponds. `fisher` catches something at even seeds, `sleeper` never; `mute` gives
 unusable answers; `cut-off` never reaches its model, `shaky` only the second time; `mortal` takes
 its process down with it the first time; `unlucky` always does; `buggy` raises what nobody expects;
-`chatty` asks for more than its server allows; `patient` says that it waits, and
+`quitter` ends the program, `dropper` cancels itself; `stammerer` says what is no text, and `blank`
+gives no result; `chatty` asks for more than its server allows; `patient` says that it waits, and
 waits until a file says go.
 """
 
@@ -15,6 +16,7 @@ import signal
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import cast
 
 from coag.errors import ModelAnswerError, ModelCallError
 from coag.evals import (
@@ -37,6 +39,10 @@ CONTENDERS = (
     "mortal",
     "unlucky",
     "buggy",
+    "quitter",
+    "dropper",
+    "stammerer",
+    "blank",
     "chatty",
     "patient",
 )
@@ -71,6 +77,10 @@ class Ponds:
         return self.measure_again(job, room)
 
     def measure_again(self, job: Job, folder: Path) -> JobResult:
+        if job.contender == "stammerer":
+            return JobResult(success=False, problem="no\ud800")
+        if job.contender == "blank":
+            return cast("JobResult", None)
         caught = (folder / "run.txt").read_text().endswith("True")
         return JobResult(success=caught, measures={"fish": float(caught), "depth": None})
 
@@ -105,6 +115,14 @@ async def _buggy(job: Job, room: Path, first: bool) -> None:
     raise ZeroDivisionError("no fish to divide")
 
 
+async def _quitter(job: Job, room: Path, first: bool) -> None:
+    raise SystemExit(3)
+
+
+async def _dropper(job: Job, room: Path, first: bool) -> None:
+    raise asyncio.CancelledError("no more")
+
+
 async def _chatty(job: Job, room: Path, first: bool) -> None:
     raise ModelCallError("local", "the prompt is too long") from RefusedError()
 
@@ -124,6 +142,8 @@ _FATES = {
     "mortal": _mortal,
     "unlucky": _unlucky,
     "buggy": _buggy,
+    "quitter": _quitter,
+    "dropper": _dropper,
     "chatty": _chatty,
     "patient": _patient,
 }

@@ -20,6 +20,7 @@ from coag.evals import (
     agreement,
     measure_again,
     plan_of,
+    run_evaluation,
 )
 
 
@@ -88,6 +89,22 @@ def test_what_the_contender_caused_is_its_failure_and_the_rest_is_no_evidence(
     assert "\x1b" not in trials["mute"].problem
     assert {job.contender for job in found.missing} == {"cut-off", "buggy"}
     assert issubclass(BrokenTrialError, AssessmentError)
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_a_contender_that_quits_cancels_or_gives_what_is_no_result_ends_its_own_job_only(
+    processes: int, tmp_path: Path
+) -> None:
+    plan = pond_plan("quitter", "dropper", "stammerer", "blank", "fisher", seeds=(0,))
+    settings = RunSettings(processes=processes, pause=0)
+    trials = by_contender(run_evaluation(DOMAIN, tmp_path / "a", plan=plan, settings=settings))
+    assert {name: (trial.outcome, trial.problem[:20]) for name, trial in trials.items()} == {
+        "quitter": ("broken", "SystemExit: 3"),
+        "dropper": ("broken", "CancelledError: no m"),
+        "stammerer": ("failure", "no?"),
+        "blank": ("broken", "AttributeError: 'Non"),
+        "fisher": ("success", ""),
+    }
 
 
 def test_broken_jobs_are_played_again_and_too_many_in_a_row_end_it(tmp_path: Path) -> None:
