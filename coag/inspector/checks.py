@@ -179,6 +179,8 @@ class _Check:
     future: Future[Findings]
     size: int
     """Bytes of the trace when they were requested."""
+    written: int
+    """When its files were written, in nanoseconds, both together."""
     seen: int
     """Bytes of it at the last request for findings."""
     earlier: Findings
@@ -198,11 +200,11 @@ class _Check:
             trouble = f"The process that checks runs ended: {error}"
         return Findings(progress=CheckProgress.FAILED, trouble=trouble)
 
-    def is_outdated(self, size: int) -> bool:
-        """Whether to check again: the trace was cut, no longer grows, or has grown by much."""
-        if size == self.size or not self.future.done():
+    def is_outdated(self, size: int, written: int) -> bool:
+        """Whether to check again: the trace was cut or changed, or has grown to its end or much."""
+        if written == self.written or not self.future.done():
             return False
-        return size < self.size or size == self.seen or size > self.size * _GROWN
+        return size <= self.size or size == self.seen or size > self.size * _GROWN
 
 
 class Checks:
@@ -226,16 +228,17 @@ class Checks:
 
         A trace that has grown is checked again when it no longer grows, and now and then before.
         """
-        size = 0
+        size = written = 0
         for path in (folder.trace_path, folder.info_path):
             with suppress(OSError):
-                size += path.stat().st_size
+                file = path.stat()
+                size, written = size + file.st_size, written + file.st_mtime_ns
         with self._lock:
             known = self._known.get(folder.path)
-            if not self._closed and (known is None or known.is_outdated(size)):
+            if not self._closed and (known is None or known.is_outdated(size, written)):
                 earlier = known.findings() if known else _NOTHING_YET
                 self._known.pop(folder.path, None)
-                known = _Check(self._submit(folder), size, size, earlier)
+                known = _Check(self._submit(folder), size, written, size, earlier)
                 self._known[folder.path] = known
                 if len(self._known) > _KNOWN:
                     self._known.pop(next(iter(self._known))).future.cancel()
@@ -272,7 +275,10 @@ def _check(folder: Path, domain: DomainKnowledge | None) -> Findings:
     try:
         return check_run(RunFolder(folder), domain)
     except CoagError as error:
-        return Findings(progress=CheckProgress.FAILED, trouble=str(error))
+        trouble = str(error)
+    except Exception as error:  # the outermost guard: the run's pages are to be shown all the same
+        trouble = f"The checks failed: {type(error).__name__}: {str(error)[:_TEXT]}"
+    return Findings(progress=CheckProgress.FAILED, trouble=trouble)
 
 
 def _kill(process: Future[int]) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from coag.inspector.views import RunCard, TaskOutcome
+from coag.proof import DomainKnowledge
 from coag.schema import (
     Candidate,
     DecidedBy,
@@ -197,3 +198,10 @@ def plain_turn(turn: int, answer: str, *, usage: TokenUsage = USED) -> list[Trac
         ),
         TurnEnd(at=AT, turn=turn, cycle=turn, reason="respond", response=answer),
     ]
+
+
+class Faulty(DomainKnowledge):
+    """A domain whose code is wrong."""
+
+    def goal_facts(self, goal: str) -> Mapping[str, Any]:
+        raise ZeroDivisionError(f"nothing is known of {goal}")

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from kits.hostile import hostile_run
-from kits.tracked import cycles_of, plain_turn, written_run
+from kits.tracked import Faulty, cycles_of, plain_turn, written_run
 
 from coag.errors import TraceError
 from coag.inspector.checks import Checks, cause_of, check_run
@@ -79,6 +79,23 @@ def test_a_trace_that_has_grown_is_checked_again(tmp_path: Path, checks: Checks)
         file.write(b"no record\n" * 500)
     assert checks.findings(folder).found == before.found
     assert len(settled(checks, folder).found) > len(before.found)
+
+
+def test_a_trace_that_was_changed_in_place_is_checked_again(tmp_path: Path, checks: Checks) -> None:
+    folder = written_run(tmp_path, plain_turn(1, "Yes."), kind="plain")
+    before = settled(checks, folder)
+    text = folder.trace_path.read_bytes()
+    folder.trace_path.write_bytes(text.replace(b"Yes.", b"No!!"))
+    checks.findings(folder)
+    assert len(settled(checks, folder).found) > len(before.found)
+
+
+def test_checks_that_fail_themselves_say_so(tmp_path: Path) -> None:
+    checks = Checks(domain=Faulty())
+    found = settled(checks, written_run(tmp_path, cycles_of("look")))
+    checks.close()
+    assert found.progress is CheckProgress.FAILED
+    assert "ZeroDivisionError: nothing is known of " in found.trouble
 
 
 def test_nothing_is_checked_after_the_end(tmp_path: Path) -> None:
