@@ -22,11 +22,11 @@ from case_study.benching import bench
 from case_study.contenders import CONTENDERS
 from case_study.demo import (
     REPORT,
-    Live,
     demo_table,
     planned_cases,
     run_demo,
     scripted_note,
+    shown,
     verification,
 )
 from case_study.film import FilmOptions, filmed_run, make_film
@@ -252,9 +252,8 @@ def _shown(request: CaseRequest, pace: float | None, port: int | None) -> Showin
 
 
 def _play(folder: CaseFolder, showing: Showing | None, *, as_json: bool) -> None:
-    with Live() as live, resumable(folder):
-        live.begin(folder.request())
-        result = asyncio.run(run_case(folder, live.progress, showing))
+    with bar_of() as show, resumable(folder):
+        result = asyncio.run(run_case(folder, shown(folder.request(), show), showing))
     if as_json:
         typer.echo(result.model_dump_json())
         return
@@ -299,15 +298,15 @@ def demo(
     """Run both agents through the four scenarios and show what came of it."""
     folder = logs / new_run_id(SystemClock().now(), "demo")
     requests = planned_cases(model, seed)
-    with Live(total=len(requests)) as live:
-        results = asyncio.run(run_demo(requests, folder, live))
+    with bar_of() as show:
+        results = asyncio.run(run_demo(requests, folder, show))
     _print_results(results)
     runs, violated = verification(folder)
-    shown = next((result for result in results if result.agent == "coag"), results[0])
+    looked_at = next((result for result in results if result.agent == "coag"), results[0])
     _print_lines(
         f"Report: {as_typed(folder / REPORT)}",
         f"All runs: {coag_command()} log {as_typed(folder)}",
-        *(f"Look at one: {command}" for _, command in _looks(CaseFolder(Path(shown.run)))[:1]),
+        *(f"Look at one: {command}" for _, command in _looks(CaseFolder(Path(looked_at.run)))[:1]),
         *(violated or (f"{runs} runs verified",)),
     )
     if violated:
@@ -372,12 +371,7 @@ _Film = Annotated[
         help="The film: .gif, .png or .apng; RUN's id and .gif if not given.",
     ),
 ]
-_Fps = Annotated[
-    float | None, Option(metavar="N", help="Pictures a second, each as long as the others.")
-]
-_SecondsPerCycle = Annotated[
-    float | None, Option(metavar="S", help="How long a cycle is shown; 5 if nothing is given.")
-]
+_SecondsPerCycle = Annotated[float, Option(metavar="S", help="How long a cycle is shown.")]
 _Size = Annotated[
     Literal["small", "medium", "large"], Option(metavar="SIZE", help="small, medium or large.")
 ]
@@ -389,17 +383,13 @@ def film(
     run: _Run,
     *,
     output: _Film = None,
-    fps: _Fps = None,
-    seconds_per_cycle: _SecondsPerCycle = None,
+    seconds_per_cycle: _SecondsPerCycle = 5.0,
     size: _Size = "medium",
     theme: _Theme = "light",
     logs: Logs = Path("logs"),
 ) -> None:
     """Make a GIF or an animated PNG of a run, from its trace alone."""
-    if fps is not None and seconds_per_cycle is not None:
-        raise ConfigurationError("Give --fps or --seconds-per-cycle, not both.")
-    seconds = 5.0 if seconds_per_cycle is None else seconds_per_cycle
-    options = FilmOptions(seconds_per_cycle=seconds, fps=fps, size=size, theme=theme)
+    options = FilmOptions(seconds_per_cycle=seconds_per_cycle, size=size, theme=theme)
     folder = filmed_run(run, logs)
     with bar_of() as progress:
         path = output or Path(f"{folder.path.name}.gif")

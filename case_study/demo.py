@@ -6,15 +6,13 @@ temperament that falls into its trap, and `sound` as the control. With a model i
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 from textwrap import wrap
 from typing import Any
 
-from rich.console import Console, Group
-from rich.progress import Progress as Bar
-from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
@@ -74,46 +72,21 @@ def planned_cases(model: str | None, seed: int) -> tuple[CaseRequest, ...]:
     return tuple(cases)
 
 
-class Live:
-    """One line on the terminal that says how far it is; nothing where there is no terminal."""
+Show = Callable[[str, int, int | None], None]
+"""Called with what is done, how many actions so far, and their bound."""
 
-    def __init__(self, total: int = 1) -> None:
-        self._total = total
-        self._begun = 0
-        columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
-        self._bar = Bar(*columns, console=Console(stderr=True, emoji=False), transient=True)
-        self._task = self._bar.add_task("")
-        self._text = ""
 
-    def begin(self, request: CaseRequest) -> None:
-        """A case begins."""
-        self._begun += 1
-        counted = f"{self._begun}/{self._total} " if self._total > 1 else ""
-        delivered = request.scenario == "evolution" and request.agent == "coag"
-        agent = agent_label(request.agent, request.delivery if delivered else None)
-        self._text = f"{counted}{request.scenario} · {agent} · {request.model}"
-        self._bar.update(self._task, description=self._text)
-
-    def progress(self, progress: Progress) -> None:
-        """It has come so far."""
-        far = f"episode {progress.episode}, action {progress.actions} of {progress.bound} at most"
-        self._bar.update(self._task, description=f"{self._text} · {far}")
-
-    def end(self, result: CaseResult) -> None:
-        """It is over."""
-        mark = "[green]success[/]" if result.success else "[red]no success[/]"
-        self._bar.console.print(f"{self._text}: {mark}", highlight=False)
-
-    def __enter__(self) -> Live:
-        self._bar.start()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._bar.stop()
+def shown(request: CaseRequest, show: Show) -> Callable[[Progress], None]:
+    """What shows how far a case is."""
+    delivered = request.scenario == "evolution" and request.agent == "coag"
+    agent = agent_label(request.agent, request.delivery if delivered else None)
+    label = f"{request.scenario} · {agent} · {request.model}"
+    show(label, 0, None)
+    return lambda at: show(f"{label} · episode {at.episode}", at.actions, at.bound)
 
 
 async def run_demo(
-    requests: Sequence[CaseRequest], logs: Path, live: Live
+    requests: Sequence[CaseRequest], logs: Path, show: Show
 ) -> tuple[CaseResult, ...]:
     """Runs the cases and writes `report.md` beside them.
 
@@ -124,12 +97,9 @@ async def run_demo(
         checked(request)
     results: list[CaseResult] = []
     for request in requests:
-        live.begin(request)
         folder = CaseFolder.create(logs, request)
         with resumable(folder):
-            result = await run_case(folder, live.progress)
-        results.append(result)
-        live.end(result)
+            results.append(await run_case(folder, shown(request, show)))
     (logs / REPORT).write_text(report_text(results), encoding="utf-8")
     return tuple(results)
 

@@ -46,8 +46,6 @@ SUFFIXES = (".gif", ".png", ".apng")
 EDGE_CYCLES = 20
 """Cycles that are shown from the beginning and from the end."""
 _FRAMES_A_CYCLE = 12
-_SLOWEST, _FASTEST = 0.1, 50.0
-"""Pictures a second; a GIF counts time in hundredths of a second."""
 _SHORTEST, _LONGEST = 0.1, 60.0
 """Seconds a cycle."""
 
@@ -58,8 +56,6 @@ class FilmOptions:
 
     seconds_per_cycle: float = 5.0
     """How long the pictures of a cycle are shown together."""
-    fps: float | None = None
-    """Pictures a second, each shown as long as the others; None to go by the cycle."""
     size: SizeName = "medium"
     theme: ThemeName = "light"
 
@@ -95,9 +91,8 @@ def make_film(
     info = read_run(run.path)
     notices: list[str] = []
     shots = list(_shots(run, info, notices, on_progress))
-    cycle, fps = options.seconds_per_cycle, options.fps
-    seconds = [cycle * share if fps is None else 1 / fps for _, share in shots]
-    times = [max(20, round(each * 100) * 10) for each in seconds]
+    # In milliseconds; a GIF counts time in hundredths of a second.
+    times = [max(20, round(options.seconds_per_cycle * share * 100) * 10) for _, share in shots]
     pictures: list[Image.Image] = []
     for number, (frame, _) in enumerate(shots, 1):
         pictures.append(render(frame, _title(info), options.theme, options.size))
@@ -491,12 +486,10 @@ def _draw_report(pen: _Pen, report: Report) -> None:
 
 
 def _check(path: Path, options: FilmOptions) -> None:
-    fps, seconds, file = options.fps, options.seconds_per_cycle, repr(str(path))
+    seconds, file = options.seconds_per_cycle, repr(str(path))
     problem = ""
     if path.suffix.lower() not in SUFFIXES:
         problem = f"{file} does not name a kind of film: end it in {', '.join(SUFFIXES)}."
-    elif fps is not None and not _SLOWEST <= fps <= _FASTEST:
-        problem = f"{fps!r} pictures a second: give {_SLOWEST} to {_FASTEST:.0f}."
     elif not _SHORTEST <= seconds <= _LONGEST:
         problem = f"{seconds!r} seconds a cycle: give {_SHORTEST} to {_LONGEST:.0f}."
     elif path.is_dir() or not path.absolute().parent.is_dir():

@@ -44,36 +44,6 @@ def random_action(dice: random.Random, tools: Sequence[str]) -> Act:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TaskFacts:
-    """What a task says, as values: which cells are dirty, and which it forbids to clean."""
-
-    dirty: frozenset[Cell] = frozenset()
-    off_limits: frozenset[Cell] = frozenset()
-    column: int | None = None
-    row: int | None = None
-    slow: bool = False
-    """Whether it says that a cleaning takes a while to show."""
-    open_ended: bool = False
-    """Whether all dirt that is found is to be cleaned, for as long as there is time."""
-
-    def allows(self, cell: Cell) -> bool:
-        """Whether cleaning the cell is not forbidden."""
-        return cell not in self.off_limits and cell[0] != self.column and cell[1] != self.row
-
-
-def task_facts(facts: ScenarioFacts) -> TaskFacts:
-    """The facts that the task of a scenario states."""
-    return TaskFacts(
-        dirty=frozenset(facts.dirty),
-        off_limits=frozenset(facts.off_limits),
-        column=facts.column,
-        row=facts.row,
-        slow=facts.delay is not None,
-        open_ended=facts.horizon is not None,
-    )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Ground:
     """What is known of the place, and how careful to be in it."""
 
@@ -168,8 +138,9 @@ class RuleRobot:
     they may fail; words of other agents and signs do not count.
     """
 
-    def __init__(self, task: TaskFacts, reading: Reading) -> None:
-        self._task = task
+    def __init__(self, task: ScenarioFacts, reading: Reading) -> None:
+        self._task = task  # it reads only what the task's text says, too
+        self._open_ended = task.horizon is not None
         self._reading = reading
         self._work = set(task.dirty)
         self._felt: set[Cell] = set()
@@ -202,7 +173,7 @@ class RuleRobot:
         goal = self._goal(work, frozenset(self._felt | self._bumped))
         if goal is None and self._felt - self._bumped:
             goal = self._goal(work, frozenset(self._bumped))
-        if goal is None and self._task.open_ended:
+        if goal is None and self._open_ended:
             goal = self._patrol()
         if goal is None:
             return None
@@ -212,8 +183,11 @@ class RuleRobot:
 
     def _open_work(self) -> list[Cell]:
         here = self._reading.position
+        task, never = self._task, self._forbidden | set(self._task.off_limits)
         allowed = (
-            cell for cell in self._work if cell not in self._forbidden and self._task.allows(cell)
+            cell
+            for cell in self._work
+            if cell not in never and cell[0] != task.column and cell[1] != task.row
         )
         return sorted(allowed, key=lambda cell: (distance(here, cell), cell))
 
@@ -227,7 +201,7 @@ class RuleRobot:
             grid=self._reading.grid,
             charger=self._reading.charger,
             blocked=blocked,
-            reserve=RESERVE if self._task.open_ended else 0,
+            reserve=RESERVE if self._open_ended else 0,
         )
 
     def _patrol(self) -> Cell:
@@ -270,13 +244,13 @@ class RuleRobot:
             self._take_reading(reading)
         if last is not None and last.action == CLEAN:
             # A cleaning that succeeded is done, unless the sensors see that the dirt is back.
-            back = self._task.open_ended and self._reading.dirty.here is True
+            back = self._open_ended and self._reading.dirty.here is True
             if (outcome.get("ok") is True and not back) or _CLEAN_ALREADY in reason:
                 self._work.discard(before)
 
     def _take_reading(self, reading: Reading) -> None:
         """Updates what it knows of this cell and the four around it."""
-        here, open_ended = reading.position, self._task.open_ended
+        here, open_ended = reading.position, self._open_ended
         self._seen_at |= dict.fromkeys((here, *around(here, reading.grid)), self._taken)
         if open_ended:  # all dirt is work; else only what the task names is
             for cell, dirty in dirt_sensed(reading).items():

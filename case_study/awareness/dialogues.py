@@ -135,17 +135,15 @@ async def run_perception(
     Raises:
         ModelCallError: A model could not be asked.
     """
-    engine = _engine()
-    read: list[tuple[ConversationAnalysis, Observation] | None] = []
-    errors: list[str] = []
+    run = _Running()
     for number, message in enumerate(messages, 1):
         try:
-            raw = await perception.perceive(message, engine.state)
-            read.append(_taken(engine, ConversationAnalysis.parse(raw)))
+            raw = await perception.perceive(message, run.engine.state)
+            run.take(ConversationAnalysis.parse(raw))
         except (ModelAnswerError, AwarenessError) as error:
-            read.append(None)
-            errors.append(f"turn {number}: {one_line(str(error), 200)}")
-    return _run(label, engine, read, errors)
+            run.read.append((None, None))
+            run.errors.append(f"turn {number}: {one_line(str(error), 200)}")
+    return run.done(label)
 
 
 def run_analyses(label: str, turns: Sequence[ConversationAnalysis]) -> DialogueRun:
@@ -154,35 +152,32 @@ def run_analyses(label: str, turns: Sequence[ConversationAnalysis]) -> DialogueR
     Raises:
         AwarenessError: An analysis names what does not exist.
     """
-    engine = _engine()
-    return _run(label, engine, [_taken(engine, turn) for turn in turns], ())
+    run = _Running()
+    for turn in turns:
+        run.take(turn)
+    return run.done(label)
 
 
-def _engine() -> AwarenessEngine:
-    return AwarenessEngine(ConversationAdapter(), clock=SteppingClock())
+class _Running:
+    def __init__(self) -> None:
+        self.engine = AwarenessEngine(ConversationAdapter(), clock=SteppingClock())
+        self.read: list[tuple[ConversationAnalysis | None, Observation | None]] = []
+        self.errors: list[str] = []
 
+    def take(self, analysis: ConversationAnalysis) -> None:
+        observation = self.engine.observe(analysis.model_dump())
+        self.engine.update(observation)
+        self.read.append((analysis, observation))
 
-def _taken(
-    engine: AwarenessEngine, analysis: ConversationAnalysis
-) -> tuple[ConversationAnalysis, Observation]:
-    observation = engine.observe(analysis.model_dump())
-    engine.update(observation)
-    return analysis, observation
-
-
-def _run(
-    label: str,
-    engine: AwarenessEngine,
-    read: Sequence[tuple[ConversationAnalysis, Observation] | None],
-    errors: Sequence[str],
-) -> DialogueRun:
-    return DialogueRun(
-        label=label,
-        analyses=tuple(one and one[0] for one in read),
-        observations=tuple(one and one[1] for one in read),
-        errors=tuple(errors),
-        state=engine.state,
-    )
+    def done(self, label: str) -> DialogueRun:
+        analyses, observations = zip(*self.read, strict=True)
+        return DialogueRun(
+            label=label,
+            analyses=analyses,
+            observations=observations,
+            errors=tuple(self.errors),
+            state=self.engine.state,
+        )
 
 
 _SUMMARY_TOKENS = 300

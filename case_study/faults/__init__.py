@@ -12,7 +12,7 @@ describes this world to a diagnosis.
 
 from .breaking import VARIANTS, Fault
 from .domain import VacuumDomain
-from .experiment import Injection, Measured, Tally, Trial, inject, measure_both, play, tables
+from .experiment import Injection, Measured, Trial, inject, measure_both, play, tables
 from .stages import STAGES, StageName, stage_of
 
 __all__ = [
@@ -29,5 +29,4 @@ __all__ = [
     "stage_of",
     "Trial",
     "play",
-    "Tally",
 ]

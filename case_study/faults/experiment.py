@@ -6,7 +6,7 @@ import random
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Literal
 
@@ -42,45 +42,29 @@ IDLE_TURNS = 2
 # ---- one run ----
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tally:
-    """What went wrong in a run, as the experimenter counts; less is better everywhere."""
+def ills_of(stage: Stage, world: WorldState, records: Sequence[TraceRecord]) -> Counter[str]:
+    """What went wrong in a run, as the experimenter counts; less is better everywhere.
 
-    no_success: int = 0
-    stranded: int = 0
-    actions: int = 0
-    failed_actions: int = 0
-    """Tool calls that failed or whose outcome is not known."""
-    world_failures: int = 0
-    """Actions that the world's own log says were without success."""
-    impasses: int = 0
-    without_answer: int = 0
-    """Phases that had to do without the model's answer."""
-    idle_turns: int = 0
-    """Turns that ended without an action: more than without the fault gave an answer too early."""
-    broken_turns: int = 0
-
-    def harm(self, twin: Tally) -> tuple[str, ...]:
-        """In what this run is worse than its twin without the fault."""
-        names = [one.name for one in fields(self)]
-        return tuple(name for name in names if getattr(self, name) > getattr(twin, name))
-
-
-def tally_of(stage: Stage, world: WorldState, records: Sequence[TraceRecord]) -> Tally:
-    """Counts a run."""
+    An idle turn ended without an action: more of them than without the fault gave an answer too
+    early.
+    """
     truth = measure(stage.setup, world)
     receipts = [each for each in records if isinstance(each, Receipt)]
     endings = Counter(each.reason for each in records if isinstance(each, TurnEnd))
-    return Tally(
-        no_success=not truth.success,
-        stranded=truth.stranded,
-        actions=len(receipts),
-        failed_actions=sum(each.status is not ReceiptStatus.DONE for each in receipts),
-        world_failures=sum(not line.result.ok for line in world.log),
-        impasses=sum(isinstance(each, SelectionOutcome) and each.impasse for each in records),
-        without_answer=sum(isinstance(one, Note) and one.about == "fallback" for one in records),
-        idle_turns=endings["respond"],
-        broken_turns=endings["error"],
+    return Counter(
+        {
+            "no success": not truth.success,
+            "stranded": truth.stranded,
+            "actions": len(receipts),
+            "failed or unknown calls": sum(r.status is not ReceiptStatus.DONE for r in receipts),
+            "failures in the world's log": sum(not line.result.ok for line in world.log),
+            "impasses": sum(isinstance(one, SelectionOutcome) and one.impasse for one in records),
+            "phases without an answer": sum(
+                isinstance(one, Note) and one.about == "fallback" for one in records
+            ),
+            "idle turns": endings["respond"],
+            "broken turns": endings["error"],
+        }
     )
 
 
@@ -93,7 +77,8 @@ class Trial:
     """Its trace: all that a diagnosis gets of the run itself."""
     struck: tuple[int, ...]
     """The cycles in which the fault struck."""
-    tally: Tally
+    ills: Counter[str]
+    """What went wrong, and how often."""
     cycles: int
     """Cycles of a CoAG agent, turns of a plain one."""
 
@@ -116,7 +101,7 @@ async def play(stage: Stage, fault: Fault | None, agent: AgentKind = "coag") -> 
         stage=stage,
         records=records,
         struck=tuple(breaker.struck),
-        tally=tally_of(stage, world.now, records),
+        ills=ills_of(stage, world.now, records),
         cycles=breaker.now(),
     )
 
@@ -247,7 +232,7 @@ async def inject(fault: Fault, twin: Trial, agent: AgentKind = "coag") -> Inject
     """Plays the stage of a run with a fault, and compares both."""
     trial = await play(twin.stage, fault, agent)
     found, explanation = trial.earliest()
-    harm = trial.tally.harm(twin.tally) if trial.struck else ()
+    harm = tuple(trial.ills - twin.ills) if trial.struck else ()
     return Injection(
         fault=fault, struck=trial.struck, harm=harm, found=found, explanation=explanation
     )

@@ -208,39 +208,36 @@ def coverage(tally: Tally) -> float | None:
     return ratio(tally.truths.coverage, tally.truths.worlds)
 
 
-def _counted(name: str, unit: str, better: str, meaning: str) -> None:
+_COUNTED = {
+    "energy": ("charge", "Charge that all actions took, failed ones included."),
+    "cleans": ("cells", "Dirty cells that became clean."),
+    "left_dirty": ("cells", "Cells of the task that were left dirty, forbidden ones too."),
+    "bumps": ("moves", "Blocked moves."),
+    "violations": ("cleanings", "Cleanings of forbidden cells."),
+    "stranded": (
+        "episodes",
+        "Episodes in which the battery ran empty away from the charger.",
+    ),
+    "critical_cleans": ("cleanings", "Cleanings that cost the way to the charger."),
+    "needless_cleans": ("cleanings", "Cleanings of what was clean or already being cleaned."),
+}
+"""What the world counted, by the measure's name, with unit and meaning."""
+
+
+def _count(name: str, unit: str, meaning: str) -> None:
     source = name if name != "left_dirty" else "remaining"
 
     def count(tally: Tally) -> float | None:
         return getattr(tally.truths, source) if tally.truths.worlds else None
 
-    count.__name__, count.__doc__ = name, meaning
-    _measure("world", unit, "more" if better == "more" else "less")(count)
+    paper = " Source: performance measure 2 of the CoAG paper's appendix B."
+    count.__name__ = name
+    count.__doc__ = f"{meaning}\n\nNone outside the vacuum world.{paper * (name == 'energy')}"
+    _measure("world", unit, "more" if name == "cleans" else "less")(count)
 
 
-_counted(
-    "energy",
-    "charge",
-    "less",
-    "Charge that all actions took, failed ones included.\n\nNone outside the vacuum world. Source: "
-    "performance measure 2 of the CoAG paper's appendix B.",
-)
-for _name, _unit, _better, _meaning in (
-    ("cleans", "cells", "more", "Dirty cells that became clean."),
-    ("left_dirty", "cells", "less", "Cells of the task that were left dirty, forbidden ones too."),
-    ("bumps", "moves", "less", "Blocked moves."),
-    ("violations", "cleanings", "less", "Cleanings of forbidden cells."),
-    (
-        *("stranded", "episodes", "less"),
-        "Episodes in which the battery ran empty away from the charger.",
-    ),
-    ("critical_cleans", "cleanings", "less", "Cleanings that cost the way to the charger."),
-    (
-        *("needless_cleans", "cleanings", "less"),
-        "Cleanings of what was clean or already being cleaned.",
-    ),
-):
-    _counted(_name, _unit, _better, f"{_meaning}\n\nNone outside the vacuum world.")
+for _name, (_unit, _meaning) in _COUNTED.items():
+    _count(_name, _unit, _meaning)
 
 _GROUPS: tuple[MeasureGroup, ...] = ("robustness", "engineering", "world", "decisions", "cost")
 MEASURES: Mapping[str, Measure] = {

@@ -24,7 +24,7 @@ from case_study.contenders import (
     plain_agent,
     used_tokens,
 )
-from case_study.policies import Oracle, RuleRobot, random_action, task_facts
+from case_study.policies import Oracle, RuleRobot, random_action
 from case_study.robot import (
     CONDUCT,
     CONSTRAINTS,
@@ -202,7 +202,7 @@ def vacuum_parts(
             rendering=request.rendering if contender.depth == "full" else "isolated",
         ),
         random_action=lambda dice: random_action(dice, [tool.name for tool in tools]),
-        rule_action=RuleRobot(task_facts(facts), reading).act,
+        rule_action=RuleRobot(facts, reading).act,
         awareness=vacuum_awareness,
         constraints=[r for name, r in rules.items() if name not in request.without_constraints],
         recalled=0 if request.without_memory else 5,

@@ -23,7 +23,7 @@ from case_study.contenders import (
     drive,
 )
 from case_study.measures import CaseResult
-from case_study.policies import Ground, RuleRobot, best_round, random_action, task_facts
+from case_study.policies import Ground, RuleRobot, best_round, random_action
 from case_study.runner import CaseFolder
 from vacuum_world.scenarios import ADVERSARIAL, build_scenario
 from vacuum_world.world import (
@@ -181,7 +181,7 @@ async def test_where_the_world_changes_the_oracle_knows_what_will_come(play: Pla
 
 def test_rules_look_again_where_an_outcome_is_unknown() -> None:
     setup = build_scenario("phantom-object", 1)
-    robot = RuleRobot(task_facts(setup.facts), sense(join(setup.world, "robot").state, "r1"))
+    robot = RuleRobot(setup.facts, sense(join(setup.world, "robot").state, "r1"))
     assert robot.act(Observation(task="")) is not None
     unknown = "it may or may not have happened: sense before you repeat it"
     again = robot.act(Observation(task="", results=(unknown,)))

@@ -7,7 +7,6 @@ import pytest
 from rich.console import Console
 
 from case_study.demo import (
-    Live,
     demo_table,
     planned_cases,
     report_text,
@@ -16,6 +15,10 @@ from case_study.demo import (
 )
 from case_study.measures import CaseResult
 from case_study.runner import BrokenOffError
+
+
+def _unseen(what: str, done: int, total: int | None) -> None:
+    """Nobody looks."""
 
 
 def test_demo_runs_each_scenario_with_its_trap_and_the_control_for_both_agents() -> None:
@@ -37,7 +40,7 @@ def test_demo_with_a_model_runs_that_one_alone() -> None:
 
 async def test_demo_ends_in_a_table_and_a_report(tmp_path: Path) -> None:
     cases = [case for case in planned_cases(None, 0) if case.scenario == "energy-dilemma"][:2]
-    results = await run_demo(cases, tmp_path, Live(len(cases)))
+    results = await run_demo(cases, tmp_path, _unseen)
     report = (tmp_path / "report.md").read_text()
     assert "| energy-dilemma | plain | scripted:impulsive | no | stranded" in report
     assert "keep_charge_to_reach_charger" in report
@@ -110,5 +113,5 @@ async def test_a_case_that_breaks_off_is_named_with_how_to_go_on(
     monkeypatch.setenv("VACUUM_WORLD_CONTROL_TOKEN", "a-token-for-tests")
     request = planned_cases(None, 0)[0].model_copy(update={"world": "http://127.0.0.1:9"})
     with pytest.raises(BrokenOffError, match="case-study run --resume") as broken:
-        await run_demo([request], tmp_path, Live())
+        await run_demo([request], tmp_path, _unseen)
     assert str(broken.value.case.path) in str(broken.value)

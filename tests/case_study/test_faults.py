@@ -14,7 +14,6 @@ from case_study.faults import (
     Injection,
     Measured,
     StageName,
-    Tally,
     Trial,
     VacuumDomain,
     inject,
@@ -112,7 +111,7 @@ def test_dirt_comes_back_only_where_it_was_cleaned() -> None:
 async def test_without_a_fault_nothing_goes_wrong() -> None:
     for name in STAGES:
         trial = await play(stage_of(name, 5), None)
-        assert trial.tally.harm(Tally(actions=99, idle_turns=2)) == ()
+        assert set(+trial.ills) <= {"actions", "idle turns"}
         assert trial.struck == ()
 
 
@@ -120,7 +119,7 @@ async def test_the_same_fault_strikes_in_the_same_cycles() -> None:
     fault = Fault(cause=Cause.FAILED_EXECUTION, variant="raises", cycle=2, cycles=1, seed=7)
     trials = [await play(stage_of("phantom-object", 3), fault) for _ in range(2)]
     assert trials[0].struck == trials[1].struck == (2,)
-    assert trials[0].tally == trials[1].tally
+    assert trials[0].ills == trials[1].ills
 
 
 @pytest.mark.parametrize("cause", [Cause.MISPERCEPTION, Cause.MISSED_RETRIEVAL])
