@@ -57,7 +57,7 @@ def traits() -> st.SearchStrategy[Traits]:
 
 
 def features() -> st.SearchStrategy[ContentFeatures]:
-    graded = {name: shares() for name in ContentFeatures.model_fields if name != "sentiment"}
+    graded = {name: shares() for name in ContentFeatures._fields if name != "sentiment"}
     return st.builds(ContentFeatures, **graded, sentiment=st.floats(-1.0, 1.0))
 
 

@@ -2,7 +2,7 @@
 
 The rules are patterns of English words and phrases, never of parts of words. They leave alone what
 is said every day: "just", "new", "no", "thanks", "call" are no features. A text in another
-language has none, and is encoded as neutral. A model may give the same features instead.
+language has none, and is encoded as neutral.
 """
 
 from __future__ import annotations
@@ -11,10 +11,9 @@ import asyncio
 import logging
 import re
 from collections.abc import Iterable
+from typing import NamedTuple
 
-from pydantic import Field
-
-from coag.schema import Mood, Record, Value
+from coag.schema import Mood, Record
 
 from .appraisal import Appraise, arousal_of
 
@@ -25,30 +24,30 @@ _YIELD_EVERY = 50
 """After so many texts other tasks of the loop have their turn."""
 
 
-class ContentFeatures(Value, allow_inf_nan=False):
-    """What is in a text, each 0..1: 0 for not at all; a rule gives 0 or 1, a model any."""
+class ContentFeatures(NamedTuple):
+    """What is in a text, each 0..1: 0 for not at all; a rule gives 0 or 1."""
 
-    novelty: float = Field(default=0.0, ge=0.0, le=1.0)
+    novelty: float = 0.0
     """Something that never was before, or is not as expected."""
-    procedure: float = Field(default=0.0, ge=0.0, le=1.0)
+    procedure: float = 0.0
     """How something is done."""
-    emotion: float = Field(default=0.0, ge=0.0, le=1.0)
+    emotion: float = 0.0
     """Somebody's feelings."""
-    social: float = Field(default=0.0, ge=0.0, le=1.0)
+    social: float = 0.0
     """People, and what they are to each other."""
-    cooperation: float = Field(default=0.0, ge=0.0, le=1.0)
+    cooperation: float = 0.0
     """Help, sharing, agreement."""
-    ethical: float = Field(default=0.0, ge=0.0, le=1.0)
+    ethical: float = 0.0
     """Right and wrong."""
-    contradiction: float = Field(default=0.0, ge=0.0, le=1.0)
+    contradiction: float = 0.0
     """Something is not as it was said to be."""
-    commitment: float = Field(default=0.0, ge=0.0, le=1.0)
+    commitment: float = 0.0
     """A promise, an appointment, a date to keep."""
-    relevance: float = Field(default=0.5, ge=0.0, le=1.0)
+    relevance: float = 0.5
     """How much it matters to what the agent is about; 0.5 where nobody says."""
-    sentiment: float = Field(default=0.0, ge=-1.0, le=1.0)
-    """From bad to good."""
-    arousal: float = Field(default=0.0, ge=0.0, le=1.0)
+    sentiment: float = 0.0
+    """From bad to good, -1..1."""
+    arousal: float = 0.0
     """How stirring it is; 0 for not at all."""
 
 

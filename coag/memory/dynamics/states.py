@@ -130,7 +130,7 @@ class RecordStates:
 
     def put(self, states: Iterable[RecordState]) -> None:
         """Stores states, in place of what was known of their records."""
-        self.file.write(_PUT, [(self.owner, *_values_of(state)) for state in states])
+        self.file.write(_PUT, ((self.owner, *_values_of(state)) for state in states))
 
     def drop(self, ids: Iterable[str]) -> None:
         """Forgets states."""

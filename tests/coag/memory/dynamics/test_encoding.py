@@ -91,7 +91,7 @@ def test_each_trait_strengthens_the_content_that_it_cares_for(trait: str, featur
     def strength(high: float, content: Mapping[str, float]) -> float:
         # The other of the two traits that social content uses must not stand in for this one.
         who = Traits.model_validate({"extraversion": 0.0, "agreeableness": 0.0, trait: high})
-        return encoded(ContentFeatures.model_validate(content), traits=who).strength
+        return encoded(ContentFeatures(**content), traits=who).strength
 
     assert strength(1.0, {feature: 1.0}) > strength(0.5, {feature: 1.0})
     assert strength(0.5, {feature: 1.0}) > strength(0.0, {feature: 1.0})
@@ -99,13 +99,12 @@ def test_each_trait_strengthens_the_content_that_it_cares_for(trait: str, featur
 
 
 @pytest.mark.parametrize(
-    "feature", [name for name in ContentFeatures.model_fields if name not in ("sentiment",)]
+    "feature", [name for name in ContentFeatures._fields if name not in ("sentiment",)]
 )
 def test_each_feature_makes_a_record_stronger_and_more_stable_by_its_degree(feature: str) -> None:
     sad = {"sentiment": -0.5}  # arousal counts where there is something to be aroused about
     least, some, most = (
-        encoded(ContentFeatures.model_validate({feature: degree, **sad}))
-        for degree in (0.0, 0.5, 1.0)
+        encoded(ContentFeatures(**{feature: degree, **sad})) for degree in (0.0, 0.5, 1.0)
     )
     assert least.strength < some.strength < most.strength
     assert least.stability < some.stability < most.stability
