@@ -121,6 +121,9 @@ class Followers:
         checking = False
         async with aclosing(self._looks(request, run.news)) as looks:
             async for news in looks:
+                if run.lost:
+                    yield ServerSentEvent("", event="reload")
+                    return
                 if news:
                     yield ServerSentEvent(news, event="fragment")
                 if run.is_open is False and not run.done and not checking:
@@ -166,6 +169,8 @@ class _FollowedRun:
     def __init__(self, cache: RunCache, pages: Pages, key: str, rows: int) -> None:
         self.is_open: bool | None = None
         """Whether the run has not ended; None before the first look."""
+        self.lost = False
+        """Whether rows that were shown are gone: the trace was cut, or is another one."""
         self._cache = cache
         self._pages = pages
         self._key = key
@@ -219,6 +224,7 @@ class _FollowedRun:
         self._rows = first + len(rows)
         if len(rows) == _AT_ONCE:
             self._size = -1
+        self.lost = not rows and self._last is not None
         new = [row for row in rows if row != self._last]
         self._last = rows[-1] if rows else None
         return [self._row(row) for row in new]

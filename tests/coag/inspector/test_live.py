@@ -143,6 +143,19 @@ def test_a_trace_that_is_cut_while_it_is_followed_is_shown_again(tmp_path: Path)
     assert "was cut while it was read" in page.text
 
 
+def test_a_page_whose_run_is_replaced_by_a_shorter_one_is_loaded_again(tmp_path: Path) -> None:
+    folder, trace = _running(tmp_path)
+    data = folder.trace_path.read_bytes()
+    for number in (2, 3):
+        trace.write(_cycle(number))
+    trace.close()
+    with _followed(tmp_path, "running/events?rows=3") as (_, events):
+        _until(events, "fragment")
+        (tmp_path / "new").write_bytes(data)
+        (tmp_path / "new").replace(folder.trace_path)
+        assert _until(events, "reload") == ""
+
+
 def test_a_page_is_followed_after_a_description_was_half_written(tmp_path: Path) -> None:
     folder, trace = _running(tmp_path)
     data = folder.info_path.read_bytes()
