@@ -1,9 +1,9 @@
 """Kills a situated agent at chosen or random instants and starts it again, as often as requested.
 
-`python -m kits.killed_kitchen FOLDER KILLS SEED [WHEN]` prints a line of JSON per kitchen, until
-agents were killed so often: one that ends before its instant is not. The kitchen is an MCP server
-in a process of its own, on this machine; each agent runs in a fork of this process, which has
-imported everything, so that a kill costs no start of Python.
+`python -m kits.killed_kitchen FOLDER KILLS SEED [WHEN ...]` prints a line of JSON per kitchen,
+until agents were killed so often: one that ends before its instant is not. The kitchen is an MCP
+server in a process of its own, on this machine; each agent runs in a fork of this process, which
+has imported everything, so that a kill costs no start of Python.
 """
 
 from __future__ import annotations
@@ -176,11 +176,11 @@ def killed(folder: Path, source: random.Random, only: str) -> dict[str, Any]:
     }
 
 
-def main(folder: str, kills: int, seed: int, only: str = "") -> None:
-    """Kills as often as is asked, in at most twice as many kitchens."""
+def main(folder: str, kills: int, seed: int, *only: str) -> None:
+    """Kills as often as is asked, in at most twice as many kitchens, or once at each instant."""
     source, count = random.Random(seed), 0
-    for number in range(2 * kills):
-        kitchen = killed(Path(folder) / str(number), source, only)
+    for name in only or map(str, range(2 * kills)):
+        kitchen = killed(Path(folder) / name, source, name if only else "")
         print(json.dumps(kitchen), flush=True)  # noqa: T201
         count += kitchen["kills"]
         if count >= kills:
@@ -188,4 +188,4 @@ def main(folder: str, kills: int, seed: int, only: str = "") -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), *sys.argv[4:5])
+    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), *sys.argv[4:])

@@ -40,13 +40,28 @@ def served_world(tmp_path: Path) -> Iterator[tuple[str, dict[str, str]]]:
             server.terminate()
 
 
-def run_until_killed(
-    deadly: str, up_to: int, arguments: list[str], environment: dict[str, str]
-) -> int:
-    command = [sys.executable, "-m", "kits.killed_case", deadly, str(up_to), "run", *arguments]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode in (0, -signal.SIGKILL), done.stderr
-    return done.returncode
+@pytest.fixture
+def cases(served_world: tuple[str, dict[str, str]]) -> Iterator[subprocess.Popen[str]]:
+    """The kit, which has a fork of it run each line."""
+    with subprocess.Popen(
+        [sys.executable, "-m", "kits.killed_case"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=served_world[1],
+    ) as kit:
+        yield kit
+        kit.communicate()
+
+
+def run_until_killed(cases: subprocess.Popen[str], *line: str | int) -> int:
+    assert cases.stdin is not None
+    assert cases.stdout is not None
+    cases.stdin.write(json.dumps(line) + "\n")
+    cases.stdin.flush()
+    code = int(cases.stdout.readline())
+    assert code in (0, -signal.SIGKILL)
+    return code
 
 
 def bodies(run: Path) -> list[dict[str, Any]]:
@@ -73,19 +88,23 @@ def early_of(records: list[dict[str, Any]], up_to: int) -> list[dict[str, Any]]:
     ],
 )
 async def test_a_run_killed_at_every_intent_receipt_and_record_repeats_and_loses_nothing(
-    served_world: tuple[str, dict[str, str]], tmp_path: Path, deadly: str, up_to: int
+    served_world: tuple[str, dict[str, str]],
+    cases: subprocess.Popen[str],
+    tmp_path: Path,
+    deadly: str,
+    up_to: int,
 ) -> None:
     address, environment = served_world
     logs = tmp_path / "logs"
     first = ["sudden-wall", "--agent", "coag", "--model", "scripted:stubborn", "--seed", "4"]
     first += ["--episodes", "1", "--world", address, "--logs", str(logs), "--json"]
 
-    kills, code = 0, run_until_killed(deadly, up_to, first, environment)
+    kills, code = 0, run_until_killed(cases, deadly, up_to, "run", *first)
     (case,) = logs.iterdir()
     while code != 0 and kills < 60:
         kills += 1
         resumed = ["--resume", str(case), "--logs", str(logs), "--json"]
-        code = run_until_killed(deadly, up_to, resumed, environment)
+        code = run_until_killed(cases, deadly, up_to, "run", *resumed)
 
     assert code == 0
     (run,) = (path.parent for path in case.glob("*/trace.jsonl"))

@@ -48,11 +48,12 @@ def _deaths(records: Sequence[TraceRecord]) -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize("agent", ["baseline", "coag"])
 @pytest.mark.parametrize("scenario", ADVERSARIAL)
+@pytest.mark.parametrize("seed", [1, pytest.param(20, marks=pytest.mark.long)])
 async def test_sound_model_succeeds_with_either_agent(
-    tmp_path: Path, scenario: str, agent: str
+    tmp_path: Path, seed: int, scenario: str, agent: str
 ) -> None:
-    async for result in _cases(tmp_path, (1, 20), scenario, agent, "sound"):
-        assert result.success, result
+    result = await _case(tmp_path, scenario, agent, "sound", seed=seed)
+    assert result.success, result
 
 
 async def test_stubborn_robot_is_kept_from_the_wall_by_a_record_that_the_log_names(
@@ -154,16 +155,15 @@ async def test_one_call_a_cycle_is_bound_by_the_same_constraint(tmp_path: Path) 
     assert compact.measures["model_calls"] < full.measures["model_calls"] / 2
 
 
-FIFTY = [
-    pytest.param(
-        range(start, start + 5), id=f"from-{start}", marks=[pytest.mark.long] * (start >= 5)
-    )
-    for start in range(0, 50, 5)
-]
+def seeds_up_to(count: int) -> pytest.MarkDecorator:
+    """Two seeds, and in `make test-long` all others, too."""
+    marks = [pytest.mark.long, pytest.mark.timeout(900)]
+    others = pytest.param(range(2, count), marks=marks)
+    return pytest.mark.parametrize("seeds", [range(2), others])
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seeds", FIFTY)
+@seeds_up_to(50)
 async def test_impulsive_over_fifty_seeds(tmp_path: Path, seeds: range) -> None:
     """Memory is left out for speed: nothing in this scenario is remembered."""
     scenario, model = "energy-dilemma", "impulsive"
@@ -176,13 +176,13 @@ async def test_impulsive_over_fifty_seeds(tmp_path: Path, seeds: range) -> None:
         bool(result.measures["stranded"])
         async for result in _cases(tmp_path, seeds, scenario, "coag", model, **without)
     ]
-    assert sum(stranded) >= 4  # of five; in all 47 of 50: by rank the robot may have luck
+    assert sum(stranded) >= 0.9 * len(seeds)  # 47 of 50: by rank the robot may have luck
     async for result in _cases(tmp_path, seeds, scenario, "baseline", model):
         assert result.measures["stranded"]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seeds", FIFTY[:4])
+@seeds_up_to(20)
 async def test_gullible_over_twenty_seeds(tmp_path: Path, seeds: range) -> None:
     scenario, model = "phantom-object", "gullible"
     one = {"episodes": 1, "without_memory": True}
@@ -195,7 +195,7 @@ async def test_gullible_over_twenty_seeds(tmp_path: Path, seeds: range) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seeds", [range(3), pytest.param(range(3, 8), marks=pytest.mark.long)])
+@seeds_up_to(8)
 async def test_stubborn_over_eight_seeds(tmp_path: Path, seeds: range) -> None:
     async for result in _cases(tmp_path, seeds, "sudden-wall", "coag", "stubborn"):
         assert result.success

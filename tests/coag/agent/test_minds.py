@@ -340,21 +340,24 @@ def as_promised(kitchen: dict[str, Any]) -> bool:
     return {name: kitchen[name] for name in wanted} == wanted
 
 
-@pytest.mark.parametrize("when", ["before", "after", "waiting"])
 @pytest.mark.timeout(200)
-def test_a_killed_agent_continues_and_runs_nothing_twice(tmp_path: Path, when: str) -> None:
-    (kitchen,) = kitchens(tmp_path, "1", "7", when, seconds=180)
-    assert kitchen["kills"] == 1
-    assert as_promised(kitchen), kitchen
-    if when == "waiting":
-        return
-    (run,) = (tmp_path / "0" / "agent" / "runs").iterdir()
-    trace = [one.body for one in read_trace(RunFolder(run).trace_path)]
-    (resumed,) = (n for n, one in enumerate(trace) if one.record == "note" and one.about == RESUMED)
-    later = trace[resumed:]
-    asked = next(n for n, one in enumerate(later) if getattr(one, "kind", "") == "settled")
-    thought = next(n for n, one in enumerate(later) if one.record == "model_call")
-    assert asked < thought, "the tool is asked what became of its call before anything else"
+def test_a_killed_agent_continues_and_runs_nothing_twice(tmp_path: Path) -> None:
+    instants = ("before", "after", "waiting")
+    seen = kitchens(tmp_path, "3", "7", *instants, seconds=180)
+    assert len(seen) == len(instants)
+    for each in seen:
+        assert each["kills"] == 1
+        assert as_promised(each), each
+    for instant in instants[:2]:
+        (run,) = (tmp_path / instant / "agent" / "runs").iterdir()
+        trace = [one.body for one in read_trace(RunFolder(run).trace_path)]
+        (resumed,) = (
+            n for n, one in enumerate(trace) if one.record == "note" and one.about == RESUMED
+        )
+        later = trace[resumed:]
+        asked = next(n for n, one in enumerate(later) if getattr(one, "kind", "") == "settled")
+        thought = next(n for n, one in enumerate(later) if one.record == "model_call")
+        assert asked < thought, "the tool is asked what became of its call before anything else"
 
 
 @pytest.mark.long

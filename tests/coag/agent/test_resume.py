@@ -166,7 +166,7 @@ def check_turns(folder: Path) -> None:
     assert not memory.in_cycle
 
 
-@pytest.mark.parametrize(
+every_depth = pytest.mark.parametrize(
     ("depth", "torn"),
     [
         ("full", True),
@@ -175,6 +175,9 @@ def check_turns(folder: Path) -> None:
         pytest.param("compact", True, marks=pytest.mark.long),
     ],
 )
+
+
+@every_depth
 async def test_a_run_can_be_resumed_from_every_record(
     depth: str, torn: bool, tmp_path: Path
 ) -> None:
@@ -191,8 +194,7 @@ async def test_a_run_can_be_resumed_from_every_record(
         check_turns(folder)
 
 
-@pytest.mark.parametrize("torn", [False, True])
-@pytest.mark.parametrize("depth", ["full", "compact"])
+@every_depth
 async def test_a_batch_can_be_resumed_from_every_record(
     depth: Any, torn: bool, tmp_path: Path
 ) -> None:

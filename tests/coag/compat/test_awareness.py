@@ -15,7 +15,7 @@ from autogen_core.model_context import (
     ChatCompletionContext,
     UnboundedChatCompletionContext,
 )
-from autogen_core.models import AssistantMessage, SystemMessage, UserMessage
+from autogen_core.models import SystemMessage, UserMessage
 from kits.shelves import FailingShelf, shelf
 from PIL import Image as Pictures
 
@@ -113,19 +113,6 @@ async def test_a_context_never_holds_the_same_situation_twice(
     for _ in range(3):
         await memory.update_context(context)
     assert sum(HEAD in text for text in await texts(context)) == 1
-
-
-async def test_what_looks_like_the_block_and_is_not_stays() -> None:
-    memory, context = AwarenessMemory(), UnboundedChatCompletionContext()
-    await memory.add(analysed(PYTHON))
-    await context.add_message(UserMessage(content=f"{HEAD} Or do they?", source="user"))
-    await context.add_message(AssistantMessage(content=HEAD, source="tutor"))
-    await memory.update_context(context)
-    await memory.update_context(context)
-    found = await texts(context)
-    assert len(found) == 3
-    assert found[1].startswith(HEAD)
-    assert "Or do they?" in found[1]
 
 
 # ---- what is added ----

@@ -89,11 +89,6 @@ def test_no_bracket_is_added_where_the_answer_was_cut_off() -> None:
         json.loads(repaired.text)
 
 
-@pytest.mark.parametrize("written", ["[1]", '"s"', "null", "", "soon", "7"])
-def test_tool_without_arguments_gets_none_whatever_was_written(written: str) -> None:
-    assert repair_arguments(written, takes_none=True).text == "{}"
-
-
 @given(OBJECTS, st.booleans())
 def test_an_object_stays_as_it_was_written(value: dict[str, Any], truncated: bool) -> None:
     written = json.dumps(value)

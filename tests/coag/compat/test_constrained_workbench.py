@@ -35,7 +35,7 @@ from pydantic import BaseModel, ConfigDict
 from typer.testing import CliRunner
 
 from coag.cli import app
-from coag.compat import ConstrainedWorkbench, ScriptedApprover, tool
+from coag.compat import ConstrainedWorkbench, ScriptedApprover
 from coag.context import CoagContext
 from coag.cycle import ApprovalPolicy, ApprovalRequest
 from coag.errors import ConfigurationError, StateError
@@ -144,38 +144,6 @@ def only(records: Sequence[object], kind: type[Any]) -> list[Any]:
 
 
 # ---- the guard ----
-
-
-def meeting(*, read_only: bool = False) -> FunctionTool:
-    """A tool that ends only when it is called twice at the same time."""
-    both = asyncio.Barrier(2)
-
-    @tool(read_only=read_only)
-    async def meet(price: int) -> str:
-        await both.wait()
-        return json.dumps({"left": price})
-
-    return FunctionTool(meet, "Meets.")
-
-
-@pytest.mark.parametrize(
-    "bench",
-    [
-        lambda: ConstrainedWorkbench([meeting()]),
-        lambda: ConstrainedWorkbench(
-            [meeting(read_only=True)], constraints=[no_deletion], parallel=True
-        ),
-    ],
-)
-async def test_calls_run_together_where_nothing_judges_them_or_they_only_look(
-    bench: Callable[[], ConstrainedWorkbench],
-) -> None:
-    guarded = bench()
-    one, two = await asyncio.gather(
-        guarded.call_tool("meet", {"price": 1}), guarded.call_tool("meet", {"price": 2})
-    )
-    assert not one.is_error
-    assert not two.is_error
 
 
 class ForeseenPurse(PurseContext):
@@ -481,25 +449,6 @@ async def test_a_hook_that_raises_while_judging_lets_nothing_through() -> None:
 
 
 # ---- passing through ----
-
-
-class Growing(StaticWorkbench):
-    """A workbench with a new tool after each call."""
-
-    async def call_tool(self, *args: Any, **kwargs: Any) -> ToolResult:
-        result = await super().call_tool(*args, **kwargs)
-        name = f"triple{len(self._tools)}"
-        self._tools.append(FunctionTool(triple, "Triples.", name=name))
-        return result
-
-
-async def test_tools_that_come_later_are_offered_and_can_be_called() -> None:
-    inner = Growing([FunctionTool(triple, "Triples.", strict=True)])
-    bench = ConstrainedWorkbench(inner)
-    assert await bench.list_tools() == await inner.list_tools()
-    await bench.call_tool("triple", {"number": 1})
-    assert [tool["name"] for tool in await bench.list_tools()] == ["triple", "triple1"]
-    assert (await bench.call_tool("triple1", {"number": 2})).to_text() == "6"
 
 
 class Leaving(StaticWorkbench):

@@ -61,30 +61,6 @@ async def bench() -> AsyncIterator[EnhancedToolWorkbench]:
     await workspace.close()
 
 
-async def test_operations_are_offered_beside_reading_and_waiting(
-    bench: EnhancedToolWorkbench,
-) -> None:
-    names = [schema["name"] for schema in await bench.list_tools()]
-
-    assert names == [
-        "read_manual",
-        "read_properties",
-        "read_signals",
-        "wait_for_signal",
-        "kettle__switch_on",
-    ]
-
-
-async def test_an_operation_is_acknowledged_and_its_signal_waited_for(
-    bench: EnhancedToolWorkbench,
-) -> None:
-    started = await bench.call_tool("kettle__switch_on", {}, call_id="call-1")
-    waited = await bench.call_tool("wait_for_signal", {"tool": "kettle", "signal": "kettle.boiled"})
-
-    assert started.to_text() == "Heating."
-    assert json.loads(waited.to_text())["data"] == {"celsius": 100}
-
-
 async def test_a_signal_between_a_reading_and_a_wait_ends_one_wait() -> None:
     workspace = Workspace()
     workspace.add(Kettle("kettle"))

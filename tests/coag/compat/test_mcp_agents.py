@@ -12,11 +12,9 @@ from autogen_core import FunctionCall
 from autogen_core.models import CreateResult, ModelFamily, ModelInfo, RequestUsage
 from autogen_core.tools import Workbench
 from autogen_ext.models.replay import ReplayChatCompletionClient
-from kits.brains import brain, respond
 from kits.importable import AtMost
 from kits.mcp_client import QUICK, on_stdio
 
-from coag import CoagAgent
 from coag.compat import ConstrainedWorkbench
 from coag.compat.mcp import PinnedMcpWorkbench
 
@@ -53,14 +51,6 @@ def executed(result: TaskResult) -> tuple[str, bool | None]:
     events = [m for m in result.messages if isinstance(m, ToolCallExecutionEvent)]
     (done,) = events[0].content
     return done.content, done.is_error
-
-
-async def test_our_agent_uses_the_tools(bench: PinnedMcpWorkbench) -> None:
-    model = brain(("add", '{"a": 1, "b": 2}'), respond("It is 3."))
-    result = await CoagAgent("ours", model, workbench=bench, proposal="json").run(
-        task="Add 1 and 2."
-    )
-    assert executed(result) == ("3", False)
 
 
 async def test_an_agent_loaded_from_its_component_starts_the_server_itself() -> None:

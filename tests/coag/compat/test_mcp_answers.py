@@ -27,11 +27,6 @@ async def listed(limits: McpLimits, *tools: dict[str, Any], **more: Any) -> Pinn
         return bench
 
 
-async def test_a_structured_result_is_shown_where_there_is_no_other() -> None:
-    result = await called({"content": [], "structuredContent": {"price": 9.5}})
-    assert result.to_text() == '{"price": 9.5}'
-
-
 async def test_a_result_is_checked_by_the_servers_schema_in_bounded_time() -> None:
     shape = {"type": "object", "properties": {"x": {"type": "string", "pattern": "^(a+)+$"}}}
     tools = [{**tool("a"), "outputSchema": shape}]

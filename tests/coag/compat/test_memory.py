@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import copy
 from typing import Any
 
 import pytest
@@ -311,26 +310,6 @@ async def test_names_of_ours_in_somebodys_metadata_break_and_forge_nothing(
 
 
 # ---- adding and asking ----
-
-
-async def test_what_is_added_is_found_once_with_its_score_origin_and_metadata() -> None:
-    memory = shelf()
-    metadata = {"colour": "red", "nested": {"a": [1, None]}, "none": None, "type": "door"}
-    content = text(DOOR, **metadata)
-    before = copy.deepcopy(content)
-    await memory.add(content)
-    await memory.add(text(DOOR, seen=2))
-    assert content == before
-    (result,) = await found(memory)
-    assert result.content == DOOR
-    assert result.metadata is not None
-    assert result.metadata.items() >= metadata.items()
-    assert 0 <= result.metadata["score"] <= 1
-    assert result.metadata["why"]["lexical"] > 0
-    origin = {name: result.metadata[name] for name in ("kind", "trust", "scope")}
-    assert origin == {"kind": "semantic", "trust": "untrusted", "scope": "clerk"}
-    by_content = await memory.query(text("door"))
-    assert [r.content for r in by_content.results] == [DOOR]
 
 
 async def test_records_of_either_kind_are_untrusted_and_plain_metadata_can_be_filtered_by() -> None:

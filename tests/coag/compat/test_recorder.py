@@ -24,7 +24,6 @@ from coag.compat import (
     Recorder,
     RecordingClient,
     RecordingWorkbench,
-    ResilientClient,
     record,
 )
 from coag.errors import ConfigurationError, TraceError
@@ -37,7 +36,6 @@ from coag.schema import (
     Percept,
     Receipt,
     ReceiptStatus,
-    SteppingClock,
     Trust,
     TurnEnd,
 )
@@ -143,23 +141,6 @@ async def test_streamed_turn_is_written_down_without_its_pieces() -> None:
     assert only(agent.recorder, Note) == []
 
 
-async def test_each_attempt_of_a_resilient_client_is_written_down_if_it_is_within() -> None:
-    recorder = Recorder(agent="clerk", clock=SteppingClock())
-    client = ResilientClient(RecordingClient(model("", "Done."), recorder))
-    agent = RecordedAgent(AssistantAgent("clerk", client), recorder)
-    await agent.run(task="go")
-    assert [each.raw for each in only(recorder, ModelCall)] == ["", "Done."]
-
-
-async def test_agent_without_a_model_is_written_down_as_well() -> None:
-    agent = RecordedAgent(Parrot("parrot", "Repeats."), Recorder(agent="parrot"))
-    result = await agent.run(task="Hello.")
-    assert result.messages[-1].to_text() == "Hello."
-    await agent.on_reset(CancellationToken())
-    kinds = [each.record for each in agent.recorder.records]
-    assert kinds == ["turn_start", "percept", "turn_end", "note"]
-
-
 async def test_words_of_other_agents_are_no_words_of_the_user() -> None:
     first, second = (
         RecordedAgent(Parrot(name, "Repeats."), Recorder(agent=name)) for name in ("ann", "bob")
@@ -236,15 +217,6 @@ async def test_stream_that_breaks_off_is_written_down(name: str, error: str) -> 
         await agent.run(task="go")
     (call,) = only(agent.recorder, ModelCall)
     assert error in call.error
-
-
-async def test_model_that_cannot_be_asked_is_written_down_and_raises_what_it_raised() -> None:
-    agent = recorded(model(ConnectionError("no route")))
-    with pytest.raises(ConnectionError, match="no route"):
-        await agent.run(task="go")
-    (call,), (end,) = only(agent.recorder, ModelCall), only(agent.recorder, TurnEnd)
-    assert call.error == "ConnectionError: no route"
-    assert (end.reason, end.response) == ("error", "ConnectionError: no route")
 
 
 async def test_cancelled_turn_leaves_no_intent_without_a_receipt() -> None:

@@ -19,7 +19,6 @@ from coag.schema import (
     PHASES,
     Candidate,
     CountingIds,
-    DecidedBy,
     MemoryKind,
     Phase,
     Prompt,
@@ -117,13 +116,6 @@ async def test_without_retrieval_nothing_is_recalled_and_what_holds_is_pinned() 
     assert left_out.constraints == ("no_far_steps",)
 
 
-async def test_without_reasoning_no_prompt_shows_any() -> None:
-    mind = walker(NEAR, FAR, ablations=["reasoning"])
-    outcomes = await mind.live()
-    assert outcomes[Phase.REASONING].situation == ""
-    assert all("Your reasoning" not in str(prompt) for _, prompt in mind.asking.asked)
-
-
 async def test_without_evaluation_constraints_judge_by_predictions_that_nobody_is_shown() -> None:
     mind = walker(NEAR, ("step", '{"far": 2}'), FAR, ablations=["evaluation"])
     mind.deps.constraints.add(no_far_steps)
@@ -135,13 +127,6 @@ async def test_without_evaluation_constraints_judge_by_predictions_that_nobody_i
     assert prompt is not None
     assert "predicted state" not in str(prompt)
     assert outcomes[Phase.SELECTION].candidate_id == second.candidate_id
-
-
-async def test_without_evaluation_the_ranking_takes_what_was_proposed_first() -> None:
-    outcomes = await walker(NEAR, FAR, ablations=["evaluation"], selection="rank").live()
-    chosen = outcomes[Phase.SELECTION]
-    assert chosen.decided_by is DecidedBy.RANK
-    assert outcomes[Phase.EXECUTION].arguments == {"far": 1}
 
 
 @pytest.mark.parametrize(

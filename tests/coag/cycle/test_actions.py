@@ -186,12 +186,3 @@ async def test_no_tool_takes_over_an_action_of_the_agents_own() -> None:
 async def test_no_module_takes_over_the_answer() -> None:
     actions = GuardedActions(None, [Notes("respond")])
     assert (await run(actions, "respond", "Hello.")).content == "Hello."
-
-
-async def test_the_action_space_reports_what_it_left_out() -> None:
-    actions = GuardedActions(Space("respond"))
-    await actions.specs()
-    assert actions.problems == (
-        "One workbench is down.",
-        "A tool is named 'respond'; the agent's own action stays.",
-    )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from kits.minds import make_mind, proposal, reasoning, scores
@@ -12,7 +11,7 @@ from pydantic import BaseModel
 
 from coag.context import CoagContext
 from coag.cycle.checks import batched
-from coag.schema import Candidate, DecidedBy, Evaluation, Phase
+from coag.schema import Candidate, Phase
 
 
 class Place(BaseModel):
@@ -67,24 +66,6 @@ async def outcomes_of(
     return await mind.live()
 
 
-async def test_between_equal_scores_the_gain_decides() -> None:
-    got = await outcomes_of(Line(), scores(0.5, 0.5), "left", "right", selection="rank")
-    assert [one.gain for one in got[Phase.EVALUATION].evaluations] == [-0.5, 0.5]
-    assert got[Phase.SELECTION].decided_by is DecidedBy.RANK
-    assert "0.50 +0.50" in got[Phase.SELECTION].reason
-    assert got[Phase.EXECUTION].action == "right"
-
-
-async def test_a_much_better_score_outweighs_the_gain() -> None:
-    class Slowly(Line):
-        def _value(self, state: Place) -> float | None:
-            return 0.1 * state.at
-
-    by_number = scores(0.5, 0.9)  # the gain comes first: 1 is to the right, 2 to the left
-    got = await outcomes_of(Slowly(), by_number, "left", "right", selection="rank")
-    assert got[Phase.EXECUTION].action == "left"
-
-
 async def test_a_gain_is_limited() -> None:
     got = await outcomes_of(Line(), scores(0.5, 0.5), "fly", "left", selection="rank")
     assert got[Phase.EVALUATION].evaluations[0].gain == 1.0
@@ -95,17 +76,6 @@ async def test_a_value_that_raises_lets_nothing_pass() -> None:
     (judged,) = got[Phase.EVALUATION].evaluations
     assert not judged.survived
     assert "value of the prediction raised ZeroDivisionError: no scale" in judged.rejected_by.reason
-
-
-@pytest.mark.parametrize(
-    ("score", "gain", "rank"),
-    [(0.5, None, 0.5), (None, None, 0.5), (None, 0.3, 0.8), (0.2, -1, -0.8)],
-)
-def test_rank_is_score_and_gain_together(
-    score: float | None, gain: float | None, rank: float
-) -> None:
-    judged = Evaluation(candidate_id="c", verdicts=(), score=score, gain=gain)
-    assert judged.rank() == pytest.approx(rank)
 
 
 # ---- Which candidates are one batch ----

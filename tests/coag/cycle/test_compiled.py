@@ -92,17 +92,6 @@ async def test_after_three_successes_in_a_row_the_model_is_not_asked_any_more() 
     assert len(traced(agent, Receipt)) == len(traced(agent, Intent)) == 5
 
 
-async def test_in_another_situation_the_model_is_asked() -> None:
-    agent, model, sky = await learned()
-    asked = len(model.requests)
-    sky.answer = "rain"
-    await say(agent, TASK)
-    assert depths(agent)[8:] == ["reflex", "one_call"], "another result is another situation"
-    await say(agent, "How is the weather in Rome?")
-    assert depths(agent)[10] == "one_call"
-    assert len(model.requests) > asked
-
-
 async def test_it_only_proposes_and_a_rule_forbids_it_as_anything_else() -> None:
     agent, _, sky = await learned()
 
@@ -136,19 +125,6 @@ async def test_one_that_fails_twice_is_dropped_and_learned_anew_as_another_versi
     assert any(
         text.startswith("Dropped, since it failed 2 times: look_up") for text in notes(agent)
     )
-
-
-async def test_a_failure_between_begins_the_count_anew() -> None:
-    sky = Sky()
-    agent, _ = forecaster(sky, compile_after=2)
-    await say(agent, TASK)
-    await say(agent, TASK)
-    sky.answer = ValueError("no line")
-    await say(agent, TASK)
-    sky.answer = "sun"
-    agent.mind.deps.detector.load_state({})
-    await say(agent, TASK)
-    assert "look_up" not in {one.action for one in agent.compiled_procedures}
 
 
 async def test_the_gate_refuses_what_quotes_untrusted_text() -> None:
@@ -188,12 +164,6 @@ async def test_they_survive_a_restart_in_the_saved_state_and_a_reset_forgets_the
     assert not model.requests
     again.mind.forget()
     assert again.compiled_procedures == ()
-
-
-async def test_an_agent_of_another_depth_compiles_nothing() -> None:
-    agent, _ = forecaster(Sky(), depth="compact")
-    await say(agent, TASK)
-    assert agent.compiled_procedures == ()
 
 
 def test_log_and_why_say_the_depth_in_a_line(

@@ -102,14 +102,6 @@ def reasons(agent: CoagAgent) -> list[str]:
     return ["" if one is None else one.reason for one in choices]
 
 
-async def test_one_call_where_nothing_asks_for_more() -> None:
-    agent, model, _ = walker(reflex_gain=None)
-    assert await say(agent, TASK) == "There."
-    assert depths(agent) == ["one_call"] * 3
-    assert reasons(agent)[0] == "nothing asks for more"
-    assert asked(model) == ONE * 3
-
-
 async def test_what_alone_brings_the_goal_nearer_needs_no_model_where_there_is_no_news() -> None:
     agent, model, world = walker()
     assert await say(agent, TASK) == "There."
@@ -153,15 +145,6 @@ async def test_a_failure_is_news() -> None:
     agent, _, _ = walker(world=world)
     await say(agent, TASK)
     assert "the last action failed" in reasons(agent)[1]
-
-
-async def test_the_only_call_that_is_allowed_is_made_without_the_model() -> None:
-    agent, model, world = walker(constraints=NARROW)
-    assert await say(agent, TASK) == "There."
-    assert depths(agent) == ["reflex", "reflex", "one_call"]
-    assert reasons(agent)[0] == 'only step {"way": "east"} is allowed'
-    assert asked(model) == ONE
-    assert world.steps == ["east", "east"]
 
 
 async def test_a_reflex_is_judged_recorded_and_run_as_any_other_candidate() -> None:
@@ -349,16 +332,6 @@ async def test_a_module_is_asked_where_the_evidence_leaves_the_depth_open() -> N
     choice = traced(agent, ReasoningOutcome)[0].depth
     assert choice is not None
     assert choice.evidence.advice == adviser.advice.model_copy(update={"source": "adviser"})
-
-
-async def test_a_module_is_not_asked_where_there_is_a_reason() -> None:
-    adviser = Adviser()
-    policy = ApprovalPolicy(tools=("step",))
-    agent, _, _ = walker(modules=[adviser], approval=policy, approve=agrees)
-    await say(agent, TASK)
-    open_ones = sum("advises" in one for one in reasons(agent))
-    assert "needs approval" in reasons(agent)[0]
-    assert adviser.asked == open_ones < len(reasons(agent))
 
 
 @pytest.mark.parametrize("advice", [None, "deep"])

@@ -233,26 +233,6 @@ async def ran(
 
 
 @pytest.mark.parametrize(
-    ("unknown", "status", "kind"),
-    [
-        (False, ReceiptStatus.FAILED, PerceptKind.TOOL_RETURN),
-        (True, ReceiptStatus.UNKNOWN, PerceptKind.UNKNOWN_OUTCOME),
-    ],
-)
-async def test_a_failure_is_reported_with_its_kind(
-    unknown: bool, status: ReceiptStatus, kind: PerceptKind
-) -> None:
-    done, mind = await ran(ActionResult(content="x", is_error=True, outcome_unknown=unknown))
-    (receipt,) = mind.records("receipt")
-    assert receipt.record == "receipt"
-    assert receipt.status is status
-    assert receipt.intent_id.startswith("run-1.intent-")
-    assert done.queued[0].kind is kind
-    assert done.executed.status is ExecutionStatus.FAILED
-    assert done.broken is None
-
-
-@pytest.mark.parametrize(
     ("error", "status"),
     [
         (asyncio.CancelledError(), ReceiptStatus.CANCELLED),
@@ -269,11 +249,6 @@ async def test_what_breaks_an_action_off_is_kept_and_leaves_a_receipt(
     (receipt,) = mind.records("receipt")
     assert receipt.record == "receipt"
     assert receipt.status is status
-
-
-async def test_a_long_result_is_cut_in_what_is_remembered() -> None:
-    done, _ = await ran(ActionResult(content="x" * 900_000))
-    assert len(done.executed.result) <= 200_000
 
 
 async def test_an_internal_action_that_is_interrupted_says_so() -> None:

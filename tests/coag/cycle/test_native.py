@@ -93,17 +93,6 @@ both = pytest.mark.parametrize("depth", ["full", "compact"])
 
 
 @both
-async def test_a_call_becomes_a_candidate_and_a_text_the_answer(depth: str) -> None:
-    mind, _ = native_mind(calling(("add", '{"a": 1, "b": 2}')), TEXT, depth=depth)
-    outcomes, result = await mind.turn()
-    assert result.response == "All done."
-    assert result.answered
-    proposed = [c for o in outcomes if o.phase is Phase.PROPOSAL for c in o.candidates]
-    assert [(c.action, c.batch) for c in proposed] == [("add", None), ("respond", None)]
-    assert len({c.id for c in proposed}) == 2
-
-
-@both
 async def test_calls_of_one_answer_are_one_batch_and_run_in_one_cycle(depth: str) -> None:
     calls = [("add", '{"a": 1}'), ("add", '{"a": 1}'), ("add", '{"a": 2}')]
     mind, _ = native_mind(calling(*calls), TEXT, depth=depth)
@@ -187,14 +176,6 @@ async def test_without_offer_native_cannot_be_done() -> None:
 # ---- the form of answers ----
 
 GOOD = Verdictlike(answer="yes", sure=False)
-
-
-async def test_a_text_of_the_form_is_the_answer_without_asking_again() -> None:
-    text = ToolProposal(text='{"answer": "yes", "sure": false}', usage=USAGE)
-    mind, _ = native_mind(text, answer_type=Verdictlike, form=None)
-    _, result = await mind.turn()
-    assert Verdictlike.model_validate_json(result.response) == GOOD
-    assert [phase for phase, _ in mind.asking.asked] == [Phase.REASONING]
 
 
 @both

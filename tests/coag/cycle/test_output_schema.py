@@ -9,25 +9,20 @@ import jsonschema
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
 from coag.cycle import (
     DeliberationAnswer,
     EvaluationAnswer,
     ProposalAnswer,
     ReasoningAnswer,
-    SelectionAnswer,
 )
 from coag.cycle.output_schema import (
-    MOST_CALLS,
     BriefDeliberationAnswer,
     BriefEvaluationAnswer,
     BriefProposalAnswer,
-    BriefReasoningAnswer,
-    BriefSelectionAnswer,
     EnumeratedCalls,
     calls_of,
-    form_of,
     with_enumerated_actions,
     with_enumerated_calls,
     with_numbered_scores,
@@ -60,15 +55,6 @@ def test_enumerated_actions_leave_no_other_name() -> None:
     with pytest.raises(ValidationError):
         form.model_validate({"candidates": [{"action": "fly"}]})
     assert form.__name__ == "ProposalAnswer"
-
-
-@pytest.mark.parametrize(
-    "answer",
-    [ReasoningAnswer, ProposalAnswer, EvaluationAnswer, SelectionAnswer, DeliberationAnswer],
-)
-def test_every_form_shows_all_of_its_fields(answer: type[ReasoningAnswer]) -> None:
-    shown = form_of(answer)
-    assert all(f'"{name}"' in shown for name in answer.model_fields)
 
 
 MOVE = ActionSpec(
@@ -106,26 +92,6 @@ def test_a_whole_call_is_taken_apart(
         ("look", {}),
         ("fly", {"to": "the moon"}),
     ]
-
-
-@pytest.mark.parametrize(
-    ("brief", "complete"),
-    [
-        (BriefReasoningAnswer, ReasoningAnswer),
-        (BriefProposalAnswer, ProposalAnswer),
-        (BriefDeliberationAnswer, DeliberationAnswer),
-        (BriefEvaluationAnswer, EvaluationAnswer),
-        (BriefSelectionAnswer, SelectionAnswer),
-    ],
-)
-def test_a_brief_form_asks_for_less_and_is_taken_as_the_complete_one(
-    brief: type[BaseModel], complete: type[BaseModel]
-) -> None:
-    assert issubclass(brief, complete)
-    assert len(form_of(brief)) <= len(form_of(complete))
-    assert "expected_effect" not in form_of(brief)
-    assert "risks" not in form_of(brief)
-    assert "expected_effect" not in json.dumps(brief.model_json_schema())
 
 
 # ---- Candidates as a ranking of different calls ----
@@ -194,13 +160,6 @@ def test_of_two_calls_two_places_are_asked_for() -> None:
     assert not _admits({"best": "move direction=north"}, calls)
 
 
-def test_one_whole_call_and_very_many_are_no_ranking() -> None:
-    assert not calls_of([LOOK, SAY]).can_be_ranked
-    assert calls_of([LOOK, MOVE_ranking]).can_be_ranked
-    names = tuple(f"tool{number}" for number in range(MOST_CALLS + 1))
-    assert not EnumeratedCalls(names, ()).can_be_ranked
-
-
 @given(st.recursive(st.none() | st.text() | st.integers(), st.lists))
 @example(None)
 @example("look")
@@ -220,21 +179,6 @@ def test_what_is_neither_ranking_nor_list_is_refused_as_an_invalid_answer(said: 
 
 
 NUMBERED = with_numbered_scores(BriefEvaluationAnswer, 2)
-
-
-@pytest.mark.parametrize(
-    ("said", "judgements"),
-    [
-        ({"1": 0.9, "2": 0.1}, [(1, 0.9), (2, 0.1)]),
-        ([{"candidate": 2, "score": 0.4}], [(2, 0.4)]),
-    ],
-)
-def test_numbered_scores_become_judgements_and_a_list_is_taken_all_the_same(
-    said: Any, judgements: list[tuple[int, float]]
-) -> None:
-    answer = NUMBERED.model_validate({"evaluations": said})
-    assert [(each.candidate, each.score) for each in answer.evaluations] == judgements
-    assert '{"1": score, "2": score}' in form_of(NUMBERED)
 
 
 @pytest.mark.parametrize("said", [{"1": "good"}, {"first": 0.5}, {"1": 7}, "0.5", None])

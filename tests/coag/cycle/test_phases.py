@@ -14,7 +14,6 @@ from coag.schema import (
     ActionCall,
     Candidate,
     DecidedBy,
-    ExecutionStatus,
     Percept,
     Phase,
     Verdict,
@@ -98,17 +97,6 @@ async def test_no_model_output_overrides_a_constraint() -> None:
     assert outcomes[Phase.EXECUTION].action == "look"
 
 
-async def test_a_cycle_without_survivor_is_an_impasse_that_the_next_one_perceives() -> None:
-    mind = make_mind(replies(("fly", "{}"), ("swim", "{}")))
-    outcomes = await mind.live()
-    assert outcomes[Phase.SELECTION].impasse
-    executed = outcomes[Phase.EXECUTION]
-    assert executed.status is ExecutionStatus.NONE
-    (percept,) = executed.queued
-    assert percept.kind.value == "impasse"
-    assert "there is no action 'fly'" in percept.content
-
-
 class Foreseeing(CoagContext[Any]):
     """Predicts fixed values of a state and of a candidate."""
 
@@ -171,15 +159,6 @@ async def test_without_a_prediction_that_can_be_relied_on_nothing_passes(
     assert judged.arguments == {}
 
 
-async def test_ranking_takes_the_highest_score() -> None:
-    mind = make_mind(
-        replies(WAVE, LOOK, judged=scores(0.2, 0.9)), tools=[look, wave], selection="rank"
-    )
-    outcomes = await mind.live()
-    assert outcomes[Phase.SELECTION].decided_by is DecidedBy.RANK
-    assert outcomes[Phase.EXECUTION].action == "look"
-
-
 async def test_a_candidate_below_the_minimum_score_does_not_survive() -> None:
     mind = make_mind(replies(WAVE, judged=scores(0.1)), tools=[wave], minimum_score=0.3)
     evaluated = (await mind.live())[Phase.EVALUATION]
@@ -190,20 +169,6 @@ class Grounded(CoagContext[Any]):
     def _propose_grounded(self, state: Any) -> list[Candidate]:
         hall = Candidate(id="g2", action="look", raw_arguments='{"where":"hall"}')
         return [Candidate(id="g1", action="wave"), hall]
-
-
-async def test_grounded_candidates_come_from_the_domain() -> None:
-    mind = make_mind(
-        replies(judged=scores(0.9, 0.1)),
-        tools=[look, wave],
-        context=Grounded(),
-        proposal="grounded",
-        selection="rank",
-    )
-    outcomes = await mind.live()
-    assert outcomes[Phase.PROPOSAL].proposed_by == "grounded"
-    assert outcomes[Phase.EXECUTION].action == "wave"
-    assert [phase for phase, _ in mind.asking.asked] == [Phase.REASONING, Phase.EVALUATION]
 
 
 def drafting(action: str, arguments: str = "{}") -> dict[Phase, Any]:
@@ -297,26 +262,6 @@ async def test_an_unusable_answer_falls_back_visibly(phase: Phase, message: str)
     assert "prose instead of JSON" in note
 
 
-async def test_a_choice_that_is_not_there_falls_back_to_the_ranking() -> None:
-    mind = make_mind(
-        replies(WAVE, LOOK, judged=scores(0.1, 0.9), choice=7),
-        tools=[look, wave],
-        selection="model",
-    )
-    outcomes = await mind.live()
-    assert outcomes[Phase.SELECTION].decided_by is DecidedBy.RANK
-    assert outcomes[Phase.EXECUTION].action == "look"
-    assert "number 7 of 2" in mind.notes("fallback")[0]
-
-
-async def test_the_next_proposal_sees_what_was_rejected_and_why() -> None:
-    mind = make_mind(replies(("fly", "{}"), WAVE), tools=[wave])
-    await mind.live()
-    await mind.live()
-    prompt = next(p for phase, p in reversed(mind.asking.asked) if phase is Phase.PROPOSAL)
-    assert "fly {}: rejected by action_exists" in prompt[1].content
-
-
 async def test_versions_of_procedures_are_pinned_for_the_cycle() -> None:
     mind = make_mind(replies(WAVE), tools=[wave])
     pinned = (await mind.live())[Phase.RETRIEVAL].procedures
@@ -338,12 +283,6 @@ async def test_a_hook_that_cannot_read_a_return_ends_the_turn_and_loses_nothing(
     assert not mind.context.working_memory.in_cycle
     assert [r.content for r in mind.trace.records if r.record == "percept"] == ["Wave.", "waved"]
     assert "no number in it" in mind.notes("hook")[0]
-
-
-async def test_an_impasse_says_why_the_last_candidates_were_rejected() -> None:
-    _, result = await make_mind(replies(("fly", "{}"))).turn("Fly.")
-    assert result.reason == "impasses"
-    assert "Rejected last: fly: action_exists: there is no action 'fly'" in result.response
 
 
 @pytest.mark.parametrize(

@@ -76,19 +76,6 @@ def bell(number: int) -> Percept:
     )
 
 
-async def test_a_waiting_action_ends_the_turn_and_leaves_the_goal_open() -> None:
-    module = Waiting()
-    agent = CoagAgent("keeper", brain([("wait", "{}")]), modules=[module], proposal="json")
-
-    response = await agent.on_messages([task("Answer the bell.")], CancellationToken())
-
-    memory = agent.context.working_memory
-    assert response.chat_message.to_text() == "Waiting for the bell."
-    assert response.chat_message.metadata["ended_by"] == "suspended"
-    assert memory.goal_open
-    assert memory.goal == "Answer the bell."
-
-
 async def test_what_arrived_meanwhile_is_perceived_once_before_the_next_cycle() -> None:
     module = Waiting()
     model = brain([("wait", "{}")], respond("Answered."))

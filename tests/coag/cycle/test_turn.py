@@ -124,13 +124,6 @@ async def test_a_bound_ends_a_turn_with_what_is_known(
     assert mind.context.working_memory.percepts[-1].kind is last
 
 
-async def test_each_rejected_call_is_counted_by_itself() -> None:
-    one, two, three = FLY, ("swim", "{}"), ("dive", "{}")
-    mind = make_mind(script((one, two), (one, three), (two, three), (one, two)), tools=[wave])
-    _, result = await mind.turn()
-    assert (result.reason, result.cycles) == ("impasses", 4)
-
-
 async def test_what_an_action_brought_is_perceived_before_the_turn_ends() -> None:
     mind = make_mind(script((WAVE,)), tools=[wave], bounds={"actions": 1})
     await mind.turn()

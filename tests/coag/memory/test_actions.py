@@ -74,39 +74,6 @@ def bench(make_bench: Callable[..., Bench]) -> Bench:
     return make_bench()
 
 
-def test_schemas_are_small_and_without_unions(bench: Bench) -> None:
-    specs = {spec.name: spec for spec in bench.actions().action_specs()}
-    assert set(specs) == {EPISODIC_ACTION, SEMANTIC_ACTION, PROCEDURAL_ACTION}
-    for spec in specs.values():
-        assert spec.internal
-        assert spec.parameters["additionalProperties"] is False
-        assert "anyOf" not in str(spec.parameters)
-        assert "$defs" not in spec.parameters
-    procedure = specs[PROCEDURAL_ACTION].parameters["properties"]["procedure"]
-    assert procedure["enum"] == list(bench.procedural.names())
-    assert specs[EPISODIC_ACTION].parameters["required"] == ["summary"]
-    assert specs[SEMANTIC_ACTION].parameters["required"] == ["fact"]
-    assert specs[PROCEDURAL_ACTION].parameters["required"] == ["procedure", "reason", "operation"]
-
-
-async def test_event_is_remembered_with_the_moment_it_belongs_to(bench: Bench) -> None:
-    bench.situation = replace(
-        bench.situation, metadata={"x": 2, "about": "somewhere"}, untrusted=()
-    )
-    result = await bench.run(EPISODIC_ACTION, summary="Bumped into a wall.", type="obstacle")
-    await bench.run(EPISODIC_ACTION, summary="Turned back from the wall.", about="wall")
-    (bump, turn) = (await bench.long_term.recall("Bumped into a wall")).records
-    assert result.content == f"Remembered (episodic, id {bump.record.id[:8]}): Bumped into a wall."
-    assert result.data == {"id": bump.record.id, "new": True, "decision": "novel"}
-    assert bump.record.type == "obstacle"
-    assert bump.record.metadata == {"x": 2, "about": "somewhere"}
-    assert turn.record.metadata == {"x": 2, "about": "wall"}
-    origin = bump.record.provenance
-    assert (origin.run, origin.activity, origin.cycle) == ("r", "main", 3)
-    assert (origin.source, origin.source_kind, origin.trust) == ("alice", "agent", Trust.USER)
-    assert [(one.what, one.cycle) for one in bench.written] == [("record", 3), ("record", 3)]
-
-
 async def test_a_known_text_is_reported_as_known_and_not_written_again(bench: Bench) -> None:
     await bench.run(SEMANTIC_ACTION, fact="The charger is at (0,0).")
     bench.situation = replace(bench.situation, cycle=4)

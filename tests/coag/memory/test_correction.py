@@ -8,7 +8,7 @@ from kits.statements import SEMANTIC, memory_over
 
 from coag.memory import said_by_person
 from coag.memory.correction import Correction, amended, corrected, dependents_of, related_to
-from coag.schema import Fact, Lineage, Provenance, Trust
+from coag.schema import Fact, Lineage
 from coag.store import HashEmbedder, InMemoryStore
 
 DOOR = remembered("The door is open.", kind=SEMANTIC)
@@ -47,10 +47,3 @@ def test_a_fact_is_given_an_end_and_loses_it() -> None:
     assert amended(over, Correction(holds=True)) == lit
     with pytest.raises(ValueError, match="from 0 to 1"):
         amended(lit, Correction(importance=1.5))
-
-
-def test_a_persons_word_is_a_users_and_of_no_run() -> None:
-    assert said_by_person("eve") == Provenance(
-        run="", activity="", cycle=0, source="eve", source_kind="person", trust=Trust.USER
-    )
-    assert said_by_person().source == "person"

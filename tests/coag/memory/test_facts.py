@@ -17,8 +17,7 @@ from kits.statements import (
     texts,
 )
 
-from coag.memory import DecisionKind, LongTermMemory, Remembered, ToRemember
-from coag.memory.write_policy import says_the_same
+from coag.memory import LongTermMemory, Remembered, ToRemember
 from coag.schema import Event, Fact, MemoryKind, Provenance, Record, Scalar, is_own_id
 
 SEMANTIC = MemoryKind.SEMANTIC
@@ -49,13 +48,6 @@ async def test_new_value_takes_the_place_of_the_old_one_which_is_kept_and_ended(
     ended, other = await memory.store.get([old.record.id, colour.record.id])
     assert (ended.superseded_by, other.superseded_by) == (new.record.id, None)
     assert fact_of(ended).valid_until == new.record.created_at
-
-
-async def test_value_in_other_spelling_and_words_is_a_repetition(memory: LongTermMemory) -> None:
-    first = await say(memory, "open")
-    again = await say(memory, " OPEN", origin("bob"), "it is not shut")
-    assert (again.merged, again.new, again.record.id) == (True, False, first.record.id)
-    assert again.record.lineage.also_from == (origin("bob"),)
 
 
 async def test_less_trusted_statement_contradicts_and_both_are_shown(
@@ -159,14 +151,6 @@ async def test_untrusted_repetitions_do_not_push_out_a_user_s_confirmation(
         await say(memory, "shut", origin("web", UNTRUSTED, cycle=cycle))
     blue = await say(memory, "blue", origin("web", UNTRUSTED, cycle=99))
     assert (blue.superseded, blue.contradicts) == ((), (shut.record.id,))
-
-
-async def test_only_the_newest_origins_are_kept_beside_the_first(memory: LongTermMemory) -> None:
-    said = [await say(memory, "open", origin(f"witness {number}")) for number in range(30)]
-    record = said[-1].record
-    assert record.provenance.source == "witness 0"
-    others = [one.source for one in record.lineage.also_from]
-    assert others == [f"witness {number}" for number in range(10, 30)]
 
 
 # ---- A value that is said again ----
@@ -274,44 +258,6 @@ async def test_call_that_states_its_time_is_repeated_where_the_time_is_the_same(
 
 
 # ---- Texts that say the same, and texts that are refused ----
-
-
-@pytest.mark.parametrize(
-    ("one", "other", "same"),
-    [
-        ("The charger is at (0,0).", "the charger is at (0,0)", True),
-        ("The  charger is\there.", "The charger is here", True),
-        ("We\u2019re in \u201cRome\u201d.", 'We\'re in "Rome"', True),
-        ("Compr\u00f3 el pan", "Compro\u0301 el pan", True),
-        ("The charger is at (0,0).", "The charger is at (0,1).", False),
-        ("It is at -2 today", "It is at 2 today", False),
-        ("The door is open.", "The door is not open.", False),
-        ("The door is open.", "The door is open?", False),
-        ("Gate A is closed.", "The gate is closed.", False),
-        ("It is written in C++.", "It is written in C#.", False),
-        ("He answered with \U0001f44d", "He answered with \U0001f44e", False),
-        ("Her password is HunTer", "Her password is hunter", False),
-        ("Write to bob.lee@mail.com", "Write to bob_lee@mail.com", False),
-        ("No, more salt is needed.", "No more salt is needed.", False),
-        ("We're in Rome.", "Were in Rome.", False),
-        ("Er konnte kommen", "Er k\u00f6nnte kommen", False),
-        ("\u0906\u091c \u0926\u093f\u0928", "\u0906\u091c \u0926\u093e\u0928", False),
-        ("", "", False),
-    ],
-)
-def test_texts_say_the_same_only_where_they_differ_in_form(
-    one: str, other: str, same: bool
-) -> None:
-    assert says_the_same(one, other) is says_the_same(other, one) is same
-
-
-async def test_near_duplicate_becomes_a_further_origin(memory: LongTermMemory) -> None:
-    first = await tell(memory, "The charger is at (0,0).")
-    again = await tell(memory, "the charger is at (0,0)", origin(cycle=2))
-    assert again.decision is not None
-    assert again.decision.kind is DecisionKind.NEAR_DUPLICATE
-    assert (again.merged, again.record.id) == (True, first.record.id)
-    assert await memory.store.count(SEMANTIC) == 1
 
 
 @pytest.mark.parametrize(("by", "metadata"), [(WEB, {"x": 1}), (ANN, {"x": 2})])

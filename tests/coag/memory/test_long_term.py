@@ -8,43 +8,12 @@ from collections.abc import Callable, Sequence
 from types import ModuleType
 
 import pytest
-from kits.remembered import remembered
 from kits.statements import EPISODIC, SEMANTIC, memory_over, origin, tell, texts
 
 import coag.memory.transfer
 from coag.errors import RecordStoreError
 from coag.memory import LongTermMemory, Scopes
-from coag.schema import MemoryKind, RecalledRecord, Record
-
-
-async def test_remembered_text_is_recalled_with_where_it_came_from(memory: LongTermMemory) -> None:
-    by, metadata = origin(cycle=3), {"x": 2}
-    done = await tell(
-        memory, " wall at (2,1) ", by, kind=EPISODIC, type="obstacle", metadata=metadata
-    )
-    assert done.new
-    (hit,) = (await memory.recall("wall")).records
-    record = hit.record
-    assert record == done.record
-    assert (record.text, record.provenance, record.scope) == (
-        *("wall at (2,1)", origin(cycle=3), "alice"),
-    )
-    assert (record.type, record.metadata) == ("obstacle", {"x": 2})
-    written = done.written()
-    assert (written.what, written.id, written.cycle) == ("record", record.id, 3)
-    assert Record.model_validate(written.content) == record
-
-
-async def test_known_text_stays_as_it_was_and_has_one_more_origin(memory: LongTermMemory) -> None:
-    first = await tell(memory, "wall at (2,1)")
-    again = await tell(memory, "wall at (2,1)", origin(cycle=2))
-    assert (again.new, again.merged) == (False, True)
-    assert again.record.lineage.also_from == (origin(cycle=2),)
-    lineage = first.record.lineage
-    assert again.record.model_copy(update={"lineage": lineage}) == first.record
-    assert await memory.store.get([first.record.id]) == [again.record]
-    same_call = await tell(memory, "wall at (2,1)", origin(cycle=2))  # interrupted and repeated
-    assert (same_call.record, same_call.merged) == (again.record, False)
+from coag.schema import MemoryKind, RecalledRecord
 
 
 async def test_superseding_text_takes_the_place_of_the_old_one(memory: LongTermMemory) -> None:
@@ -119,22 +88,6 @@ class Source:
             await asyncio.Event().wait()
             return []
         return self._hits
-
-
-def hit(text: str, score: float, kind: MemoryKind = SEMANTIC) -> RecalledRecord:
-    return RecalledRecord(record=remembered(text, kind=kind, scope="alice"), score=score)
-
-
-async def test_further_sources_are_merged_and_doubles_count_once() -> None:
-    sources = [
-        Source("manuals", [hit("red apple", 0.2), hit("from a manual", 0.9)]),
-        Source("events", [hit("an event", 0.95, EPISODIC)]),
-    ]
-    memory = memory_over(sources=sources)
-    await tell(memory, "red apple")
-    assert await texts(memory, "red apple") == ["red apple", "an event", "from a manual"]
-    assert await texts(memory, "red apple", kind=SEMANTIC) == ["red apple", "from a manual"]
-    assert await texts(memory, "red apple", k=1) == ["red apple"]
 
 
 async def test_source_that_fails_or_hangs_does_not_break_the_recall() -> None:

@@ -12,7 +12,7 @@ from autogen_agentchat.base import ChatAgent
 from hypothesis import given
 from hypothesis import strategies as st
 from kits.remembered import remembered
-from kits.statements import SEMANTIC, memory_over, tell, texts
+from kits.statements import SEMANTIC
 
 from coag import CoagAgent, LongTermMemory, ScriptedModel
 from coag.errors import ConfigurationError, RecordStoreError
@@ -126,13 +126,6 @@ def test_neighbours_and_ties_name_the_records_that_say_so() -> None:
         network.put([remembered("Anna came", scope="bob")])
 
 
-def test_what_very_many_records_mention_wakes_nothing() -> None:
-    met = [_record("Anna", name, number) for number, name in enumerate(_NAMES[1:])]
-    network = _network(*met, never_common=3)
-    assert network.activation("Anna") == {"anna": 1.0}
-    assert "anna" in network.activation("Bert")
-
-
 def test_of_too_many_records_the_newest_are_known_and_repetitions_take_no_room() -> None:
     network = _network(*(_record("Anna", name, at) for at, name in enumerate(_NAMES)), records=2)
     for _ in range(1200):
@@ -176,13 +169,6 @@ def test_along_a_chain_each_entity_is_less_active_than_the_one_before_and_steps_
     assert chain.activation({"Anna": 0.0}) == {}
 
 
-def test_the_more_records_mention_an_entity_the_less_each_has_of_it() -> None:
-    both = [("Anna", "u"), ("Bert", "u")]
-    few = _tied(both).activation({"Anna": 1.0})
-    many = _tied([*both, ("Anna", "v"), ("Anna", "w")]).activation({"Anna": 1.0})
-    assert 0.0 < many["bert"] < few["bert"]
-
-
 # ---- Recall over the network ----
 
 
@@ -214,21 +200,6 @@ def _search(text: str | None = QUESTION, **fields: object) -> Search:
 
 async def _found(store: AssociativeStore, search: Search | None = None) -> list[str]:
     return [hit.record.text for hit in await store.search(search or _search())]
-
-
-async def test_a_memory_over_it_answers_from_two_facts_as_they_are_now() -> None:
-    memory = memory_over(_store())
-    for record in (*OTHERS, OWNER, MANAGER):
-        await tell(memory, record.text, fact=record.fact)
-    found = await texts(memory, QUESTION, kind=SEMANTIC, k=4)
-    assert {OWNER.text, MANAGER.text} <= set(found)
-    changed = _fact("Boat 418", "owner", "Edda Carver")
-    newer = _fact("Edda Carver", "manager", "Boss Bz")
-    for record in (changed, newer):
-        await tell(memory, record.text, fact=record.fact)
-    found = await texts(memory, QUESTION, kind=SEMANTIC, k=4)
-    assert {changed.text, newer.text} <= set(found)
-    assert OWNER.text not in found
 
 
 async def test_another_scopes_facts_are_no_bridge() -> None:

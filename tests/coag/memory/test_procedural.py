@@ -62,25 +62,6 @@ def rules(memory: ProceduralMemory) -> tuple[str, ...]:
     return rules_of(memory.get("check").text)
 
 
-def test_rewrite_is_a_new_version_with_author_reason_cycle_and_diff() -> None:
-    memory = memory_of()
-    pinned = memory.pin()
-    first = memory.get("check")
-    assert (first.version, first.author, first.diff) == (1, "seed", "")
-    made = memory.rewrite("check", "Look twice.", author="alice", reason="missed one", cycle=4)
-    assert isinstance(made, ProcedureVersion)
-    assert (made.version, made.author, made.reason, made.cycle) == (2, "alice", "missed one", 4)
-    assert made.diff.splitlines() == [
-        *("--- check", "+++ check", "@@ -1 +1 @@", "-Look at the state.", "+Look twice."),
-    ]
-    assert memory.get("check") == made
-    assert memory.get("check", pinned["check"]).text == CHECK.text
-    assert memory.versions("check") == (first, made)
-    assert memory.pin() == {"check": 2, "greeting": 1}
-    written = made.written("check")
-    assert (written.what, written.id, written.cycle) == ("procedure", "check@2", 4)
-
-
 def test_rendering_fills_placeholders_of_the_version_asked_for() -> None:
     memory = memory_of()
     rewrite(memory, "Wave at {name}.", "greeting")
@@ -294,17 +275,6 @@ def test_file_of_procedures_from_before_origins_were_kept_still_loads(tmp_path: 
         del version["origins"], version["undoes"]
     path.write_text(json.dumps(data), encoding="utf-8")
     assert rules(memory_of(path)) == ("Look left.",)
-
-
-def test_state_is_json_and_continues_where_it_was() -> None:
-    memory = memory_of(requires_approval=True)
-    add(memory, "Look left.")
-    state = json.loads(json.dumps(memory.save_state()))
-    other = memory_of()
-    other.load_state(state)
-    assert other.save_state() == memory.save_state()
-    other.approve(other.pending()[0].id, by="Eve")
-    assert rules(other) == ("Look left.",)
 
 
 def test_loading_an_earlier_state_keeps_what_the_file_has_beyond_it(tmp_path: Path) -> None:

@@ -15,10 +15,8 @@ from coag.memory import (
     load_procedures,
     parse_procedure,
     rules_of,
-    seed_procedures,
 )
 from coag.memory.procedures import fill, rule_line, with_rules
-from coag.schema import estimate_tokens
 
 SOURCE = """+++
 description = "How to greet."
@@ -66,17 +64,6 @@ def test_only_listed_placeholders_are_filled() -> None:
         fill(procedure, procedure.text, {})
 
 
-def test_seeds_cover_the_phases_that_ask_a_model_and_are_short() -> None:
-    seeds = seed_procedures()
-    assert set(seeds) == {
-        *("reasoning", "proposal", "evaluation", "selection"),
-        *("deliberation", "native", "summary"),
-    }
-    for seed in seeds.values():
-        assert seed.description
-        assert estimate_tokens(seed.text) < 300
-
-
 def test_folder_of_a_domain_is_loaded_by_name(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="no procedures"):
         load_procedures(tmp_path)
@@ -97,27 +84,6 @@ def test_rules_are_read_however_they_are_marked() -> None:
     assert rules_of(TEXT) == ("First rule.", "second goes on", "third")
     assert rules_of("No rules here.") == ()
     assert rules_of("# STANDING RULES\n\nunmarked\n") == ("unmarked",)
-
-
-def test_rule_is_added_at_the_end_of_the_list() -> None:
-    added = RuleChange(operation="add", rule=" 4. Look\nfirst. ").apply(TEXT)
-    assert added == (
-        "Think.\n\n## Standing rules\n1. First rule.\n2. second goes on\n3. third\n"
-        "4. Look first.\n\n## More\nEnd."
-    )
-
-
-def test_rule_is_replaced_and_removed_by_its_number() -> None:
-    replaced = RuleChange(operation="replace", rule="Better.", number=2).apply(TEXT)
-    assert rules_of(replaced) == ("First rule.", "Better.", "third")
-    removed = RuleChange(operation="remove", number=1).apply(TEXT)
-    assert rules_of(removed) == ("second goes on", "third")
-
-
-def test_the_first_rule_makes_the_section_and_removing_the_last_removes_it() -> None:
-    text = RuleChange(operation="add", rule="Look.").apply("Think.\n")
-    assert text == "Think.\n\n## Standing rules\n1. Look."
-    assert RuleChange(operation="remove", number=1).apply(text) == "Think."
 
 
 @pytest.mark.parametrize(

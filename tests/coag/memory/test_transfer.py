@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
-import os
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
@@ -16,7 +14,6 @@ from hypothesis import strategies as st
 from kits.remembered import START, remembered
 
 from coag.errors import RecordStoreError
-from coag.memory import LongTermMemory
 from coag.memory.transfer import (
     ImportResult,
     OnConflict,
@@ -203,16 +200,6 @@ def damaged(file: Path, change: Callable[[list[str]], object]) -> Path:
     return file
 
 
-def test_the_first_line_describes_the_file(file: Path) -> None:
-    first, *rest = file.read_text(encoding="utf-8").splitlines()
-    header = json.loads(first)
-    assert (header["format"], header["version"], header["records"]) == ("coag-memory", 1, 3)
-    assert (header["embedder"], header["dimension"]) == ("hash-8", 8)
-    assert [Record.model_validate_json(line) for line in rest] == ALL
-    assert file.stat().st_mode & 0o077 == 0 or os.name == "nt"
-    assert names(file.parent) == [file.name]
-
-
 async def test_a_scope_or_a_kind_alone_is_exported(tmp_path: Path) -> None:
     store, file = in_memory(), tmp_path / "memory.jsonl"
     await store.add([*ALL, remembered("Hello.", scope="bob")])
@@ -328,18 +315,6 @@ async def test_a_record_that_memory_refuses_is_not_imported_and_its_line_and_id_
     assert [one.text for one in await everything(store)] == [TOLD.text, NEW.text]
 
 
-@pytest.mark.parametrize("metadata", [{}, {"a": "b\0"}])
-async def test_what_memory_takes_is_imported_also_with_the_character_beside_the_text(
-    tmp_path: Path, metadata: dict[str, str]
-) -> None:
-    store, file = in_memory(), tmp_path / "memory.jsonl"
-    memory = LongTermMemory(store, scope="alice")
-    text = "C ends its texts with \\u0000."
-    await memory.remember(SEMANTIC, text, provenance=TOLD.provenance, metadata=metadata)
-    await export_records(store, file)
-    assert (await import_records(in_memory(), file)).new == 1
-
-
 async def test_another_scope_changes_ids_and_links_together(file: Path) -> None:
     store = in_memory()
     assert (await import_records(store, file, scope="bob")).new == 3
@@ -378,8 +353,3 @@ async def test_a_record_that_differs_stays_unless_the_file_is_to_be_taken(file: 
     taken = await import_records(store, file, on_conflict=OnConflict.TAKE)
     assert taken == ImportResult(known=2, differing=1)
     assert await everything(store) == ALL
-
-
-async def test_a_repeated_line_counts_as_known(file: Path) -> None:
-    damaged(file, lambda lines: lines.append(lines[1]))
-    assert await import_records(in_memory(), file) == ImportResult(new=3, known=1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -95,20 +95,6 @@ async def test_bad_text_is_refused_before_anything_of_its_batch_is_written() -> 
     assert {record.text for record in (await stored(memory)).values()} == {"one", "two"}
     with pytest.raises(ValueError, match="batch must be at least 1"):
         await all_of(memory, [note("one")], batch=0)
-
-
-async def test_texts_are_taken_one_batch_at_a_time() -> None:
-    taken: list[int] = []
-
-    def coming() -> Iterator[ToRemember]:
-        for number in range(9):
-            taken.append(number)
-            yield note(f"note {number}")
-
-    writing = memory_over().remember_all(coming(), batch=3)
-    first = await anext(writing)
-    assert len(first) == len(taken) == 3
-    await writing.aclose()
 
 
 async def test_a_failure_in_the_middle_says_how_many_were_written_and_repeating_completes() -> None:

@@ -21,7 +21,6 @@ SIGNALS = 1000
     ("delay", "seconds", "cuts"),
     [
         pytest.param(0.3, 0.0, (), id="late stream"),
-        pytest.param(0.0, 0.3, (0.2,), id="cut of 0.3 s"),
         pytest.param(0.0, 0.3, (0.1, 0.7), id="two cuts of 0.3 s"),
         pytest.param(0.0, 1.5, (0.2,), id="cut of 1.5 s"),
         pytest.param(0.0, 0.3, (0.1, 0.7, 1.3, 1.9), id="four cuts", marks=pytest.mark.long),

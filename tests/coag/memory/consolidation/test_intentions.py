@@ -77,12 +77,6 @@ async def test_one_by_time_fires_once_at_its_time_and_not_before() -> None:
         assert (ann.intentions.pending(), ann.intentions.next_at()) == ((), None)
 
 
-async def test_time_zero_is_a_time_and_fires() -> None:
-    with kept() as ann:
-        ann.intentions.add("Begin", AtTime(at=datetime.fromtimestamp(0, UTC)))
-        assert await ann.reminded() == ["Begin"]
-
-
 async def test_one_that_recurs_keeps_its_rhythm_and_does_not_fire_at_every_check() -> None:
     with kept() as ann:
         ann.intentions.add("Stretch", AtTime(at=NOON, every=3600))
@@ -148,16 +142,6 @@ async def test_one_occurrence_of_an_event_fires_once_however_often_it_is_told() 
 # ---- By context ----
 
 
-async def test_one_by_context_fires_when_a_text_is_about_its_cue() -> None:
-    with kept() as ann:
-        ann.intentions.add("Buy milk", InContext(cue="grocery shopping"))
-        assert await ann.intentions.mentioned("the weather is nice") == 0
-        assert await ann.intentions.mentioned(" ") == 0
-        assert await ann.intentions.mentioned("we go grocery shopping") == 1
-        assert await ann.intentions.mentioned("we go grocery shopping") == 0
-        assert await ann.reminded() == ["Buy milk"]
-
-
 async def test_a_context_that_recurs_rests_between_two_firings_whatever_the_clock_does() -> None:
     with kept() as ann:
         ann.intentions.add("Buy milk", InContext(cue="grocery shopping", rest=3600))
@@ -218,21 +202,6 @@ async def test_two_takers_do_not_get_the_same_reminder_unless_one_lets_go() -> N
         assert await ann.intentions.unperceived("second") == [one]
 
 
-async def test_what_follows_from_a_record_goes_with_it_but_not_into_the_archive() -> None:
-    with kept() as ann:
-        promise, other = remembered("I promised Bert to call"), remembered("I owe Cleo a book")
-        await ann.store.add([promise, other])
-        for record in (promise, other):
-            ann.intentions.add(record.text, AtTime(at=NOON), record=record.id)
-        later = AtTime(at=NOON + HOUR)
-        ann.intentions.add("Later", later, record=promise.id)
-        ann.intentions.check()
-        ann.dynamics.archive.put([other], owner="ann", at=0.0)
-        await ann.store.delete([promise.id, other.id])
-        assert await ann.reminded() == [other.text]
-        assert ann.intentions.pending() == ()
-
-
 # ---- What is intended ----
 
 
@@ -258,14 +227,6 @@ async def test_what_a_user_intends_does_not_go_with_the_note_of_a_stranger() -> 
         assert len(ann.intentions.pending()) == 2
         await ann.store.delete([note.id])
         assert await ann.reminded() == ["Pay"]
-
-
-def test_a_rhythm_that_leaves_the_calendar_stops_nothing() -> None:
-    with kept() as ann:
-        ann.intentions.add("Once", AtTime(at=NOON, every=1e13))
-        ann.clock.at += HOUR
-        assert ann.intentions.check() == 1
-        assert ann.intentions.next_at() is not None
 
 
 async def test_a_cancelled_one_fires_no_more_and_its_reminder_is_gone() -> None:

@@ -79,30 +79,6 @@ def felt(text: str) -> int:
 # ---- What is kept ----
 
 
-async def test_the_event_is_kept_and_each_perspective_is_derived_from_it(stage: Stage) -> None:
-    lyra = stage.witness("Lyra", traits=Traits(emotionality=0.9))
-    holt = stage.witness("Holt", traits=Traits(emotionality=0.1, conscientiousness=0.9))
-    report = await stage.observe(lyra, holt, session="s1")
-    (event,) = report.events
-    assert event.text == ATTACK.text
-    assert event.metadata["importance"] == 0.9
-    one, other = (perspective.record for perspective in report.perspectives)
-    assert one is not None
-    assert other is not None
-    assert one.text != other.text
-    assert one.lineage.derived_from == other.lineage.derived_from == (event.id,)
-    assert (one.scope, other.scope, one.type) == ("lyra", "holt", "perspective")
-    assert [each.how for each in report.perspectives] == ["rules", "rules"]
-
-
-async def test_a_witness_recalls_the_perspective_and_not_the_event(stage: Stage) -> None:
-    lyra = stage.witness("Lyra", traits=Traits(emotionality=0.9))
-    await stage.observe(lyra)
-    found = (await lyra.memory.recall("Vex attacked Millhaven")).records
-    assert [hit.record.type for hit in found] == ["perspective"]
-    assert lyra.memory.scopes.readable == ("lyra",)
-
-
 async def test_revoking_an_event_takes_its_perspectives(stage: Stage) -> None:
     report = await stage.observe(stage.witness("Lyra"), stage.witness("Holt"))
     everyone = await stage.events.reaching_all()
@@ -219,24 +195,6 @@ async def test_a_model_that_fails_for_one_witness_is_asked_for_the_next(stage: S
     assert [one.how for one in report.perspectives] == ["rules", "model"]
     assert "down" in report.perspectives[0].reason
     assert report.calls == 2
-
-
-@pytest.mark.parametrize("answer", ["", "Once upon a time", '{"memories": "none"}'])
-async def test_a_model_that_answers_nothing_or_nonsense_is_replaced_by_rules(
-    stage: Stage, answer: str
-) -> None:
-    report = await stage.observe(stage.witness("Lyra"), model=model_of(answer, answer))
-    (one,) = report.perspectives
-    assert one.how == "rules"
-    assert one.reason
-
-
-async def test_fifteen_events_take_two_questions(stage: Stage) -> None:
-    events = tuple(ATTACK.model_copy(update={"text": f"Vex came {n} times."}) for n in range(15))
-    model = model_of(memories(*["I saw it."] * 10), memories(*["I saw it too."] * 5))
-    report = await stage.observe(stage.witness("Lyra"), events=events, model=model)
-    assert report.calls == 2
-    assert len(report.perspectives) == 15
 
 
 async def test_a_memory_that_was_cut_off_ends_with_its_last_sentence(stage: Stage) -> None:

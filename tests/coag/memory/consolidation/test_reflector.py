@@ -9,7 +9,7 @@ from kits.statements import UNTRUSTED, USER, memory_over, model_of
 
 from coag.memory import LongTermMemory
 from coag.memory.consolidation import HeardMessage, MemoryObserver, reflect, sleep
-from coag.memory.consolidation.compressor import Triage, compress, related, triage_of
+from coag.memory.consolidation.compressor import Triage, compress, triage_of
 from coag.memory.consolidation.literals import (
     invented,
     literals_of,
@@ -81,34 +81,6 @@ def test_what_a_text_lost_or_made_up_is_found() -> None:
 
 
 # ---- Merging ----
-
-
-async def test_related_notes_share_telling_words(memory: LongTermMemory) -> None:
-    notes = await noted(memory, *TALK)
-    groups = [[one.text for one in group] for group in related(notes) if len(group) > 1]
-    assert groups == [
-        [f"Ann: {TALK[0]}", f"Ann: {TALK[1]}"],
-        [f"Ann: {TALK[3]}", f"Ann: {TALK[4]}"],
-        [f"Ann: {TALK[5]}", f"Ann: {TALK[6]}"],
-    ]
-
-
-async def test_merging_by_rules_is_three_times_shorter_and_keeps_literals(
-    memory: LongTermMemory,
-) -> None:
-    notes = await noted(
-        memory,
-        *(
-            f"The boat was painted again this morning, and we were at the pier with the {one} crew"
-            f"{' for 90 euros' if one == 'red' else ''}."
-            for one in ("red", "blue", "green", "yellow")
-        ),
-    )
-    short = await compress(notes)
-    assert "90 euros" in short.text
-    assert short.ratio >= 3
-    assert not short.by_model
-    assert short.notes == tuple(one.id for one in notes)
 
 
 async def test_triage_by_traits_decides_what_is_kept_whole(memory: LongTermMemory) -> None:
@@ -198,14 +170,6 @@ async def test_notes_are_reflected_on_once(file: DynamicsFile | None) -> None:
     assert len((await reflect(memory, file=file)).reflections) == 1
     again = await reflect(memory, file=file)
     assert (again.reflections, again.looked_at) == ((), 0)
-
-
-async def test_notes_that_show_nothing_are_not_asked_about_again(memory: LongTermMemory) -> None:
-    file = DynamicsFile()
-    await noted(memory, "I live in Oslo.", "I like tea.", file=file)
-    assert (await reflect(memory, model_of({"reflections": []}), file=file)).looked_at == 2
-    # a second question would find no scripted answer
-    assert (await reflect(memory, model_of(), file=file)).problems == ()
 
 
 async def test_a_note_that_was_revoked_does_not_wait(memory: LongTermMemory) -> None:
@@ -301,21 +265,6 @@ async def test_a_sleep_reflects_on_what_was_observed(tmp_path: Path) -> None:
     again = next(one for one in (await sleep(memory)).steps if one.step == "reflect")
     assert (again.ended, again.examined) == ("done", 0)
     dynamics.close()
-
-
-async def test_a_sleep_whose_model_fails_leaves_the_notes_for_the_next() -> None:
-    memory = memory_over(dynamics=MemoryDynamics("assistant"))
-    await noted(memory, *TALK[:2])
-    failed = await sleep(memory, model=model_of(RuntimeError("down")), steps=[ReflectStep()])
-    assert failed.model_calls == 1
-    assert "2 note(s) wait for the model" in failed.steps[0].notes[0]
-    answer = {
-        "reflections": [
-            {"kind": "preference", "text": "Ann likes tea.", "notes": [1, 2], "confidence": 1}
-        ]
-    }
-    done = await sleep(memory, model=model_of(answer), steps=[ReflectStep()])
-    assert (done.changed, done.model_calls) == (1, 1)
 
 
 async def test_a_sleep_may_stop_between_two_batches_of_notes() -> None:

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Callable
 
 import pytest
-from kits.sleepers import dynamics_of, fill, in_store, sleeper
+from kits.sleepers import dynamics_of, fill, sleeper
 
 from coag.memory.consolidation import SleepSchedule
 from coag.memory.consolidation.journal import SleepJournal
@@ -18,17 +18,6 @@ async def until(happened: Callable[[], object]) -> None:
     async with asyncio.timeout(10):
         while not happened():  # noqa: ASYNC110 - the schedule has no event
             await asyncio.sleep(0)
-
-
-async def test_a_memory_sleeps_by_itself_until_the_schedule_ends() -> None:
-    memory = sleeper()
-    records = await fill(memory, 3)
-    async with SleepSchedule(memory, every=0.001) as schedule:
-        await until(lambda: schedule.last)
-    assert schedule.last is not None
-    assert schedule.last.finished
-    assert dynamics_of(memory).states.count() == 3
-    assert await in_store(memory) == {record.id for record in records}
 
 
 async def test_a_sleep_that_is_refused_is_logged_and_tried_again(

@@ -53,19 +53,6 @@ async def test_what_was_perceived_in_a_case_is_shown_in_the_next(memory: LongTer
     assert section.trust is Trust.UNTRUSTED  # a tool's text is part of it
 
 
-@pytest.mark.parametrize("content", ["a page " * 9_000, "half of a sign: \ud83d"])
-async def test_a_session_ends_whatever_a_tool_returned(
-    memory: LongTermMemory, content: str
-) -> None:
-    module = SessionModule(memory, "case 1")
-    tool: dict[str, Any] = {"kind": PerceptKind.TOOL_RETURN, "trust": Trust.UNTRUSTED}
-    for n in range(3):
-        await module.observe(percept(f"{n} {content}", f"fetch_{n}", **tool))
-    end = await module.end("case 2")
-    assert end.scenario is not None
-    assert [one.provenance.source for one in await events_of(memory, "case 1")][-1] == "fetch_2"
-
-
 async def test_each_event_is_trusted_as_what_it_was_taken_from(memory: LongTermMemory) -> None:
     module = SessionModule(memory, "case 1")
     await told(module)

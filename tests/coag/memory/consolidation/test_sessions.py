@@ -27,7 +27,7 @@ from coag.memory.consolidation.scope_index import ScopeIndex, note_scope
 from coag.memory.consolidation.sessions import events_of
 from coag.memory.consolidation.threads import threads_of
 from coag.memory.dynamics import Traits
-from coag.schema import Record, SteppingClock, Trust, estimate_tokens
+from coag.schema import Record, SteppingClock, estimate_tokens
 from coag.store import HashEmbedder, InMemoryStore
 
 NARRATOR = said_by_person("narrator")
@@ -358,18 +358,6 @@ async def test_a_step_that_invents_names_is_left_out(game: Game) -> None:
 # ---- The beginning of the next ----
 
 
-async def test_the_last_three_recaps_are_shown(game: Game) -> None:
-    for number in range(1, 6):
-        await game.play(f"s{number}", vex(f"Vex took {number} cows."))
-        await game.end(f"s{number}")
-    start = await start_session(game.world, game.witnesses)
-    for _, recaps in start.recaps:
-        assert [one.metadata["session"] for one in recaps] == ["s3", "s4", "s5"]
-    assert start.scenario is not None
-    assert start.scenario.metadata["session"] == "s5"
-    assert start.trust is Trust.USER
-
-
 async def test_the_beginning_keeps_to_its_budget(game: Game) -> None:
     for number in range(1, 5):
         await game.play(f"s{number}", vex(f"Vex took {number} cows."))
@@ -382,16 +370,6 @@ async def test_the_beginning_keeps_to_its_budget(game: Game) -> None:
         assert estimate_tokens(start.render(budget)) <= budget
     some = start.render(500)
     assert "s4: " in some  # the newest recap is the last to be left out
-
-
-async def test_what_exists_is_said_anew_in_its_place(game: Game) -> None:
-    await note_scope(game.world, PEOPLE, provenance=NARRATOR)
-    dead = PEOPLE[0].model_copy(update={"description": "dead"})
-    await note_scope(game.world, [dead], provenance=NARRATOR)
-    index = await scope_index(game.world)
-    assert index.find("HOLT") == dead
-    assert index.find("Zorro") is None
-    assert len(index.entries) == 2
 
 
 _ENTRIES = st.builds(
@@ -407,20 +385,3 @@ def test_an_index_never_exceeds_its_budget_headings_counted(
     entries: list[ScopeEntry], budget: int
 ) -> None:
     assert estimate_tokens(ScopeIndex(entries=tuple(entries)).render(budget)) <= budget
-
-
-def test_an_index_shortens_descriptions_then_drops_them_then_counts_names() -> None:
-    entries = tuple(
-        ScopeEntry(kind="People", name=f"Person {n}", description="a long description " * 6)
-        for n in range(30)
-    )
-    index = ScopeIndex(entries=entries)
-    assert "a long description a long description a long" in index.render(3_000)
-    assert "…" in index.render(500)
-    names = index.render(150)
-    assert "People (30): Person 0, Person 1" in names
-    assert "Person 29" in names
-    assert "more" in index.render(40)
-    assert index.render(12) == "## What exists\n- People: 30"
-    assert index.render(3) == ""
-    assert ScopeIndex().render() == ""

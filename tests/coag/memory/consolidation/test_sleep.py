@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import AsyncGenerator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -26,7 +25,7 @@ from kits.sleepers import (
 
 from coag.errors import ClockJumpError, ConfigurationError, SleepInProgressError
 from coag.memory import LongTermMemory, Scopes
-from coag.memory.consolidation import SLEEP_STEPS, SleepReport, SleepWork, StepBatch, sleep
+from coag.memory.consolidation import SleepReport, sleep
 from coag.memory.consolidation.journal import SleepJournal, SleepPosition
 from coag.memory.dynamics import DynamicsFile, RecordState
 from coag.schema import MemoryKind
@@ -46,18 +45,6 @@ async def slept(memory: LongTermMemory, clock: Calendar, days: float) -> SleepRe
 
 
 # ---- What fades ----
-
-
-async def test_a_record_that_nobody_asks_for_goes_from_the_store_into_the_archive() -> None:
-    clock = Calendar()
-    memory = sleeper(clock=clock)
-    records = await fill(memory, 3)
-    assert changed(await slept(memory, clock, 100)) == {}
-    assert changed(await slept(memory, clock, 200)) == {"fade": 3}
-    assert await in_store(memory) == set()
-    archived = dynamics_of(memory).archive.peek(one.id for one in records)
-    assert archived == {one.id: one for one in records}
-    assert changed(await sleep(memory)) == {}
 
 
 async def test_old_records_of_a_memory_without_dynamics_begin_to_fade_now() -> None:
@@ -282,19 +269,6 @@ async def test_a_clock_that_was_set_back_is_refused_and_what_was_ahead_counts_as
     assert (await sleep(memory)).finished
 
 
-async def test_a_life_of_years_day_by_day_sleeps_at_any_pace() -> None:
-    clock = Calendar()
-    memory = sleeper(clock=clock)
-    for _ in range(5):
-        await note(memory, f"The lamp was on at {clock.at}.")
-        clock.passes(300)
-        assert (await sleep(memory)).finished
-    settings = dynamics_of(memory).settings
-    dynamics_of(memory).settings = settings.model_copy(update={"longest_pause": 10_000.0})
-    clock.passes(9_000)
-    assert (await sleep(memory)).finished
-
-
 # ---- What cannot sleep ----
 
 
@@ -302,26 +276,6 @@ async def test_a_memory_without_dynamics_cannot_sleep() -> None:
     memory = LongTermMemory(InMemoryStore(HashEmbedder()), scope="alice")
     with pytest.raises(ConfigurationError, match="no dynamics"):
         await sleep(memory)
-
-
-class Failing:
-    """A step that fails behind its first batch."""
-
-    name = "failing"
-
-    async def batches(self, work: SleepWork, cursor: str) -> AsyncGenerator[StepBatch]:
-        yield StepBatch(cursor="one", examined=1, changed=["one"])
-        raise OSError("It broke.")
-
-
-async def test_a_step_that_fails_is_reported_and_the_rest_goes_on() -> None:
-    memory = sleeper()
-    await fill(memory, 3)
-    report = await sleep(memory, steps=(Failing(), *SLEEP_STEPS))
-    assert (report.steps[0].ended, report.steps[0].problem) == ("failed", "OSError: It broke.")
-    assert changed(report) == {"failing": 1, "encode": 3}
-    assert "  OSError: It broke." in report.lines()
-    assert not report.finished
 
 
 # ---- One at a time ----

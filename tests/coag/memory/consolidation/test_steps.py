@@ -63,13 +63,6 @@ async def test_an_old_long_record_that_is_seldom_used_gets_a_gist_and_keeps_its_
     assert await memory.store.get([record.id]) == [record]
 
 
-async def test_a_short_text_gets_no_gist_and_is_not_looked_at_again() -> None:
-    memory, record = await aged(Calendar(), "A short note.")
-    assert step_of(await sleep(memory), "gist").changed == 0
-    state = state_in(memory, record)
-    assert (state.gist, state.gist_at is None) == (None, False)
-
-
 async def gist_by(*answers: str | Exception) -> tuple[str, StepReport, int]:
     """The gist that a model led to, what was reported, and how often it was asked."""
     memory, record = await aged(Calendar())
@@ -78,12 +71,6 @@ async def gist_by(*answers: str | Exception) -> tuple[str, StepReport, int]:
     gist = state_in(memory, record).gist
     assert gist is not None
     return gist, step_of(report, "gist"), report.model_calls
-
-
-async def test_a_gist_by_a_model_is_taken_where_it_says_what_the_text_says() -> None:
-    gist, report, calls = await gist_by('{"gist": "Ann brings the red ladder back by 5 May."}')
-    assert gist == "Ann brings the red ladder back by 5 May."
-    assert (report.notes, calls) == ((), 1)
 
 
 @pytest.mark.parametrize(
@@ -188,36 +175,7 @@ async def test_what_a_text_says_to_a_model_stays_data() -> None:
     assert seen[0].endswith("</data>")
 
 
-# ---- Feelings ----
-
-
-async def test_the_strongest_feelings_calm_down_once_a_sleep() -> None:
-    memory = sleeper(settings=COMPANION)
-    records = await fill(memory, 12)
-    await sleep(memory)
-    for number, record in enumerate(records):
-        change(memory, record, arousal=0.85 + 0.01 * number, valence=-0.9)
-    report = step_of(await sleep(memory), "regulate")
-    assert (report.changed, report.examined) == (10, 10)
-    assert set(report.records) == {record.id for record in records[2:]}
-    calm = [state_in(memory, record) for record in records]
-    assert [state.arousal for state in calm[:2]] == [0.85, 0.86]
-    assert all(state.arousal < 0.85 for state in calm[2:])
-    assert {state.valence for state in calm} == {-0.9}
-
-
 # ---- Clusters ----
-
-
-async def test_what_is_alike_three_times_is_known_and_the_rest_is_not() -> None:
-    memory = sleeper()
-    alike = [await fill(memory, 1, f"the charger stands at the door {n}") for n in range(4)]
-    await fill(memory, 1, "an owl sings")
-    await sleep(memory)
-    dynamics = dynamics_of(memory)
-    (name,) = dynamics.schemas.centroids()
-    assert {state_in(memory, one[0]).schema for one in alike} == {name}
-    assert step_of(await sleep(memory), "schemas").examined == 0
 
 
 async def test_a_store_without_an_embedder_has_no_clusters() -> None:
@@ -293,20 +251,6 @@ async def lived_through(count: int, **fields: object) -> tuple[LongTermMemory, S
     return memory, step_of(await sleep(memory), "persona")
 
 
-async def test_what_is_lived_through_changes_the_personality_a_little_and_keeps_the_way_back() -> (
-    None
-):
-    memory, report = await lived_through(12, valence=0.9, arousal=0.6)
-    persona = dynamics_of(memory).persona
-    (version,) = persona.versions()
-    assert (version.state, report.examined) == ("applied", 12)
-    assert 0.5 < persona.traits.agreeableness <= 0.55
-    assert "agreeableness 0.50 to 0.55, applied" in report.notes[0]
-    assert step_of(await sleep(memory), "persona").examined == 0
-    persona.roll_back(0, at=1.0)
-    assert persona.traits.agreeableness == 0.5
-
-
 async def test_too_few_events_change_no_personality_and_wait() -> None:
     memory, report = await lived_through(9, valence=0.9, arousal=0.6)
     assert (report.examined, dynamics_of(memory).persona.versions()) == (0, ())
@@ -376,18 +320,6 @@ async def test_what_is_restored_is_equal_and_does_not_fade_at_the_next_sleep() -
     assert step_of(await sleep(memory), "fade").changed == 0
     assert [hit.record for hit in (await memory.recall(record.text)).records] == [record]
     assert await restore(memory, record.id) == ()
-
-
-async def test_what_was_hidden_is_seen_again() -> None:
-    clock = Calendar()
-    memory = sleeper(scope=Scopes(own="alice", reads=("team:x",)), clock=clock)
-    (record,) = await fill(memory, 1, scope="team:x")
-    await sleep(memory)
-    clock.passes(200)
-    await sleep(memory)
-    assert (await memory.recall(record.text)).records == ()
-    assert await restore(memory, record.id) == (record,)
-    assert [hit.record for hit in (await memory.recall(record.text)).records] == [record]
 
 
 async def test_restoring_what_is_not_here_or_not_ones_own_is_refused() -> None:

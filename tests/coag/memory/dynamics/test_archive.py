@@ -113,30 +113,6 @@ def test_two_reads_in_one_moment_are_both_noted_and_an_unknown_one_is_none(
     assert archive.entries(scopes=["bob"]) == []
 
 
-def test_dropping_takes_the_notes_of_reads_along(archive: MemoryArchive) -> None:
-    record = remembered("a")
-    put(archive, record)
-    archive.get("alice", record.id, at=5.0)
-    archive.drop([record.id, "unknown"])
-    assert archive.empty
-    assert archive.file.rows("SELECT * FROM archive_reads") == []
-
-
-def test_it_is_listed_by_kind_scope_and_beginning_in_batches(archive: MemoryArchive) -> None:
-    records = [remembered(f"event {n}") for n in range(7)]
-    others = [remembered("of bob", scope="bob"), remembered("fact", kind=SEMANTIC)]
-    put(archive, *records, *others)
-    batches = list(archive.scan(kind=MemoryKind.EPISODIC, scopes=["alice"], batch=3))
-    assert [len(batch) for batch in batches] == [3, 3, 1]
-    assert [one for batch in batches for one in batch] == sorted(records, key=lambda one: one.id)
-    assert list(archive.scan(beginning=records[0].id[:8])) == [[records[0]]]
-    assert archive.count(SEMANTIC) == 1
-    assert archive.forget("bob") == 1
-    assert archive.has([one.id for one in (*records, *others)]) == {
-        one.id for one in (*records, others[1])
-    }
-
-
 def test_what_is_archived_rests_in_the_file_for_every_process(tmp_path: Path) -> None:
     path, record = tmp_path / "dynamics.sqlite3", remembered("a")
     first = DynamicsFile(path)

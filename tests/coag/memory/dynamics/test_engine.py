@@ -15,9 +15,7 @@ from coag.memory import (
     LongTermMemory,
     LongTermMemoryConfig,
     Scopes,
-    ToRemember,
     retract_source,
-    said_by_person,
 )
 from coag.memory.consolidation import sleep
 from coag.memory.dynamics import (
@@ -31,7 +29,7 @@ from coag.memory.dynamics import (
 )
 from coag.memory.transfer import export_records, import_records
 from coag.schema import MemoryKind, Mood, Record, SystemClock
-from coag.store import HashEmbedder, InMemoryStore, MiniLmEmbedder, RecordStore, text_vectors
+from coag.store import HashEmbedder, InMemoryStore, MiniLmEmbedder, RecordStore
 
 EPISODIC = MemoryKind.EPISODIC
 ALL = MemoryDynamicsSettings(
@@ -82,13 +80,6 @@ async def test_a_record_whose_appraisal_fails_is_stored_and_has_a_state(
     assert one.id in dynamics.states.get([one.id])
     assert f"{one.id} was not appraised. OSError: no model for 'I hate the rain'" in caplog.text
     assert [hit.record.id for hit in (await memory.recall("rain")).records] == [one.id]
-
-
-async def test_a_store_in_ram_gives_the_vectors_that_it_has() -> None:
-    memory = memory_of()
-    one = await note(memory, "a gull")
-    vectors = await dynamics_of(memory).vectors.of([one], memory.store)
-    assert vectors[one.id] == pytest.approx(text_vectors(HashEmbedder(), ["a gull"])[0])
 
 
 # ---- Removal ----
@@ -280,15 +271,6 @@ async def test_persons_of_one_memory_share_its_dynamics_and_see_their_own_record
 # ---- Time, configuration, transfer ----
 
 
-def test_dynamics_follow_the_clock_of_the_memory_unless_they_have_their_own() -> None:
-    clock, other = Calendar(), Calendar()
-    assert dynamics_of(memory_of(clock=clock)).clock is clock
-    own = MemoryDynamics("assistant", clock=other)
-    assert LongTermMemory(InMemoryStore(), scope="ann", dynamics=own).clock is other
-    assert LongTermMemory(InMemoryStore(), scope="ann", clock=clock, dynamics=own).clock is clock
-    assert own.clock is other
-
-
 async def test_a_memory_comes_back_from_its_configuration_with_its_dynamics(tmp_path: Path) -> None:
     path = tmp_path / "d.sqlite3"
     settings = ALL.model_copy(update={"seed": 7})
@@ -330,14 +312,3 @@ async def test_imported_records_are_as_old_as_they_are_and_begin_to_fade_anew(
     assert hit.state is not None
     assert hit.state.age > 400
     assert hit.state.gist is None
-
-
-async def test_many_texts_get_their_states_batch_by_batch() -> None:
-    memory = memory_of()
-    texts = [
-        ToRemember(kind=EPISODIC, text=f"gull number {n}", provenance=said_by_person("ann"))
-        for n in range(25)
-    ]
-    async for _ in memory.remember_all(texts, batch=10):
-        pass
-    assert dynamics_of(memory).states.count() == 25

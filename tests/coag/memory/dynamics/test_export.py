@@ -26,7 +26,6 @@ from coag.memory.dynamics import (
 )
 from coag.memory.dynamics.aging import TraitChange
 from coag.memory.transfer import (
-    ImportResult,
     OnConflict,
     TransferError,
     export_records,
@@ -132,20 +131,6 @@ async def faded(path: Path | None = None) -> LongTermMemory:
     return memory
 
 
-async def test_what_has_faded_can_be_taken_back_where_it_was_imported(tmp_path: Path) -> None:
-    memory, file = await faded(), tmp_path / "a.jsonl"
-    header, *lines = await exported(memory, file)
-    assert [one.get("line", "record") for one in lines] == (
-        ["record", "owner", "persona", "archived", "state", "state"]
-    )
-    assert (header["version"], header["records"], header["dynamics"]) == (2, 1, 5)
-    other = sleeper(clock=Calendar())
-    await import_records(other.store, file, dynamics=dynamics_of(other).file)
-    assert len(await in_store(other)) == 1
-    (back,) = await restore(other, lines[3]["record"]["id"])
-    assert back.text == "The lamp is off."
-
-
 async def test_an_export_of_a_file_that_is_only_looked_at_leaves_each_byte(tmp_path: Path) -> None:
     path = tmp_path / "dynamics.sqlite3"
     memory = await faded(path)
@@ -155,16 +140,6 @@ async def test_an_export_of_a_file_that_is_only_looked_at_leaves_each_byte(tmp_p
         done = await export_records(memory.store, tmp_path / "a.jsonl", dynamics=file)
     assert (done.records, done.dynamics) == (1, 5)
     assert read(path) == before
-
-
-async def test_a_memory_without_dynamics_takes_the_records_and_counts_what_it_ignores(
-    tmp_path: Path,
-) -> None:
-    memory, file = await faded(), tmp_path / "a.jsonl"
-    await exported(memory, file)
-    other = sleeper()
-    done = await import_records(other.store, file)
-    assert done == ImportResult(new=1, ignored=5)
 
 
 async def test_wrong_states_links_and_matters_are_refused(tmp_path: Path) -> None:
