@@ -25,11 +25,6 @@ class Purse(BaseModel):
 class PurseContext(CoagContext[Purse]):
     """Reads the purse out of what `buy` returns."""
 
-    @property
-    def perceptual_state_schema(self) -> type[Purse]:
-        """The model of the state."""
-        return Purse
-
     def _update_state_from_function_result(self, state: Purse, percept: Percept) -> Purse:
         return state if percept.is_error else Purse(spent=state.spent + percept.data["price"])
 

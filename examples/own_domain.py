@@ -20,11 +20,6 @@ class TankContext(CoagContext[Tank]):
     def _initial_state(self) -> Tank:
         return Tank(litres=30)  # a first reading; here it would ask the gauge
 
-    @property
-    def perceptual_state_schema(self) -> type[Tank]:
-        """The model of the state."""
-        return Tank
-
     def _update_state_from_function_result(self, state: Tank, percept: Percept) -> Tank:
         return state if percept.is_error else Tank.model_validate(percept.data)
 

@@ -25,11 +25,6 @@ class Desk(BaseModel, frozen=True):
 class DeskContext(CoagContext[Desk]):
     """Foresees what a refund does."""
 
-    @property
-    def perceptual_state_schema(self) -> type[Desk]:
-        """The model of the state."""
-        return Desk
-
     def _project(self, candidate: Candidate, state: Desk) -> Desk:
         back: float = (candidate.arguments or {}).get("amount", 0)
         return state.model_copy(update={"refunded": back, "till": state.till - back})

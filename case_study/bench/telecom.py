@@ -322,11 +322,6 @@ class TelecomContext(CoagContext[TelecomState]):
         self._ticket = read_ticket(ticket)
         super().__init__(**context)
 
-    @property
-    def perceptual_state_schema(self) -> type[TelecomState]:
-        """What is known of a ticket."""
-        return TelecomState
-
     def _initial_state(self) -> TelecomState:
         return TelecomState(ticket=self._ticket)
 

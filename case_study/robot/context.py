@@ -101,11 +101,6 @@ class VacuumContext(CoagContext[VacuumState]):
         context.setdefault("budgets", _BUDGETS)
         super().__init__(**context)
 
-    @property
-    def perceptual_state_schema(self) -> type[VacuumState]:
-        """What a robot perceives."""
-        return VacuumState
-
     def _initial_state(self) -> VacuumState:
         return self._first
 

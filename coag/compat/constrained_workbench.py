@@ -243,6 +243,9 @@ class ConstrainedWorkbench(NamedComponent, StaticStreamWorkbench):
     async def settle(self, intent_id: str, *, happened: bool) -> None:
         """Says what became of a call of unknown outcome; from then on it may be made again.
 
+        Whether it then may run twice is for your rules: `at_most` counts a call that happened; a
+        rule on the state sees what the context's `_update_state_from_settlement` makes of it.
+
         Args:
             intent_id: The intent of the call, as in `unsettled`.
             happened: Whether it had its effect.

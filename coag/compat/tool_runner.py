@@ -15,6 +15,7 @@ from collections.abc import (
 )
 from contextlib import suppress
 from math import isfinite
+from socket import gaierror
 from typing import Any, Protocol, TypeGuard, cast, runtime_checkable
 
 from autogen_core import CancellationToken
@@ -381,7 +382,8 @@ class ToolRunner:
             return output
 
         try:
-            text, is_error, done = await output_of(call.action, self._timeout, run)
+            critical = effects_in(home, call.action).critical
+            text, is_error, done = await output_of(call.action, self._timeout, run, critical)
         finally:
             if not ended:
                 with suppress(AttributeError):  # what it was linked to may be broken: MCP tools
@@ -469,9 +471,12 @@ is not known."""
 
 
 async def output_of(
-    name: str, timeout: float, run: Callable[[], Awaitable[ToolOutput]]
+    name: str, timeout: float, run: Callable[[], Awaitable[ToolOutput]], critical: bool = False
 ) -> ToolOutput:
-    """What came of running a tool, whatever it does, within so many seconds."""
+    """What came of running a tool, whatever it does, within so many seconds.
+
+    What a `critical` tool raises leaves its outcome unknown, unless the error says otherwise.
+    """
     try:
         return await within(timeout, run)
     except LateError:
@@ -479,28 +484,44 @@ async def output_of(
     except SelfCancelledError:
         return f"{name} was cancelled by itself; it may have acted.", True, None
     except Exception as error:  # a user's tool may raise anything; the agent perceives it
-        done = None if _may_have_happened(error) else False
+        done = None if _may_have_happened(error, critical) else False
         return f"{name} raised {describe_error(error)}", True, done
 
 
-def _may_have_happened(error: Exception) -> bool:
-    """What the error says of it; one that cannot even say, or is a time-out, leaves it unknown."""
+def _may_have_happened(error: Exception, critical: bool) -> bool:
+    """What the error says of it; where it says nothing, whether its kind leaves it open."""
     try:
         declared = getattr(error, "may_have_happened", None)
-        return _is_time_out(error) if declared is None else bool(declared)
+        if declared is not None:
+            return bool(declared)
+        return not _never_reached(error) and (critical or _lost_the_answer(error))
     except Exception:  # a user's error may raise anything, too
         return True
 
 
-def _is_time_out(error: Exception) -> bool:
-    """Whether something gave no answer in time, or the line broke, after it had been reached.
+_UNREACHED = (
+    *("ConnectError", "ConnectTimeout", "ConnectionTimeout", "Pool", "ClientConnector"),
+    "NewConnection",
+)
+"""Beginnings of the names that clients of HTTP and databases give to errors before sending."""
+_LOST = (
+    *("Timeout", "TimeoutError", "TimeoutException", "NetworkError", "ConnectionError"),
+    *("ConnectionClosed", "ConnectionClosedError", "DisconnectedError", "RemoteProtocolError"),
+    *("PayloadError", "IncompleteRead"),
+)
+"""Ends of the names that they give to an answer that did not come."""
 
-    Clients of HTTP and databases have errors of their own, known by their names: `ReadTimeout`.
-    """
-    lost = TimeoutError | ConnectionResetError | ConnectionAbortedError | BrokenPipeError
-    names = [kind.__name__ for kind in type(error).__mro__]
-    if isinstance(error, lost):
+
+def _never_reached(error: Exception) -> bool:
+    """Whether the error says that nothing was reached."""
+    inner = getattr(error.args[0], "reason", None) if error.args else None  # as requests has it
+    kinds = [*type(error).__mro__, *type(inner).__mro__]
+    refused = any(issubclass(kind, ConnectionRefusedError | gaierror) for kind in kinds)
+    return refused or any(kind.__name__.startswith(_UNREACHED) for kind in kinds)
+
+
+def _lost_the_answer(error: Exception) -> bool:
+    """Whether something gave no answer in time, or the line broke, after it was reached."""
+    if isinstance(error, TimeoutError | ConnectionError | EOFError):
         return True
-    if any(name.startswith(("Connect", "Pool")) for name in names):
-        return False
-    return any(name.endswith(("Timeout", "TimeoutError", "TimeoutException")) for name in names)
+    return any(kind.__name__.endswith(_LOST) for kind in type(error).__mro__)

@@ -79,6 +79,11 @@ def tool(
 ) -> Callable[[ToolT], ToolT]:
     """Declares a tool's effects; the function or AutoGen tool itself stays what it is.
 
+    A tool that raises has failed, and the call may be tried again. Its outcome is unknown if no
+    answer came in time or the connection broke, and for any error of a `critical` tool; then it is
+    not tried again before it is settled. An error may say so itself: by an attribute
+    `may_have_happened`, True or False.
+
     Example:
         `@tool(read_only=True)` above a function that only looks something up.
 

@@ -304,9 +304,18 @@ class MemoryOwner(DomainHooks[StateT], Generic[StateT]):
 class CoagContext(MemoryOwner[StateT], ContextComponent, Generic[StateT]):
     """Structured working memory for one agent (CoAG §2 and A.1), to be subclassed per domain.
 
-    It owns the current `WorkingMemory`; `perceive` and `commit` are the only writers. A
-    domain overrides the hooks with a leading underscore; all have defaults that serve a
-    general assistant.
+    It owns the current `WorkingMemory`; `perceive` and `commit` are the only writers. A domain
+    names its state in brackets and overrides the hooks that it needs, whose names begin with an
+    underscore (`DomainHooks` has them all); the defaults serve a general assistant.
+
+    Example:
+        What the tools return changes the state, by which rules judge.
+
+            class DeskContext(CoagContext[Desk]):
+                def _update_state_from_function_result(self, state: Desk, percept: Percept) -> Desk:
+                    if percept.is_error or percept.source != "refund":
+                        return state
+                    return state.model_copy(update={"refunded": percept.data["amount"]})
 
     Args:
         rendering: `isolated` (each phase its own prompt) or `growing` (one prompt per cycle).

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Generic, cast
+from functools import lru_cache
+from typing import Any, ClassVar, Generic, cast, get_args, get_origin
+
+from pydantic import BaseModel
 
 from coag._util.json_diff import diff_patch, merge_patch
 from coag.errors import StateError
@@ -29,6 +32,19 @@ _TELLING = (PerceptKind.TOOL_RETURN, PerceptKind.PROPERTY_CHANGE, PerceptKind.SI
 """Kinds of percepts by which the state may show what became of an action."""
 
 
+@lru_cache(maxsize=256)
+def _named_state(kind: type) -> type[BaseModel]:
+    """The state that a class, or the nearest of its bases, names: `Desk` in `CoagContext[Desk]`."""
+    bases = [base for one in kind.__mro__ for base in one.__dict__.get("__orig_bases__", ())]
+    for base in bases:
+        if issubclass(get_origin(base) or object, DomainHooks):
+            for named in get_args(base):
+                state = getattr(named, "__bound__", named)
+                if state not in (Any, BaseModel) and issubclass(state, BaseModel):
+                    return state
+    return AssistantState
+
+
 class DomainHooks(Generic[StateT]):
     """What a subclass of `CoagContext` overrides; the names are the paper's (A.3).
 
@@ -50,8 +66,11 @@ class DomainHooks(Generic[StateT]):
 
     @property
     def perceptual_state_schema(self) -> type[StateT]:
-        """The pydantic model of the perceptual state."""
-        return cast("type[StateT]", AssistantState)
+        """The pydantic model of the perceptual state: what the class names in brackets.
+
+        `class Ours(CoagContext[Desk])` has `Desk`; a class that names none has `AssistantState`.
+        """
+        return cast("type[StateT]", _named_state(type(self)))
 
     def _initial_state(self) -> StateT:
         """The state before anything was perceived; by default the schema's defaults."""

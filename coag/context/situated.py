@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any, ClassVar, TypeVar, cast
+from typing import Any, ClassVar, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -50,11 +50,6 @@ class SituatedContext(CoagContext[SituatedStateT]):
 
     default_budgets: ClassVar[Budgets] = Budgets(module=8_000)
     """With room for manuals, which are shown whole."""
-
-    @property
-    def perceptual_state_schema(self) -> type[SituatedStateT]:
-        """The pydantic model of the perceptual state."""
-        return cast("type[SituatedStateT]", SituatedState)
 
     def _update_state_from_percept(self, state: SituatedStateT, percept: Percept) -> SituatedStateT:
         """The state with a reading of properties; an older one changes nothing."""

@@ -265,7 +265,7 @@ def rule(
         where: What must be true of the state now.
         after: What must be true of the predicted state.
         reason: Why it forbids where one of them is not.
-        fresh: Forbid while it is not known what became of an earlier action.
+        fresh: Forbid while the outcome of any earlier action is unknown, whatever its arguments.
 
     Raises:
         ConfigurationError: No action is named, a reason or name is missing, or the function takes

@@ -70,11 +70,6 @@ class MiniGridContext(CoagContext[MiniGridState]):
         self._first = MiniGridState().after(reading) if reading else MiniGridState()
         super().__init__(**context)
 
-    @property
-    def perceptual_state_schema(self) -> type[MiniGridState]:
-        """What is perceived."""
-        return MiniGridState
-
     def _initial_state(self) -> MiniGridState:
         return self._first
 

@@ -40,11 +40,6 @@ class Desk(BaseModel, frozen=True):
 class DeskContext(CoagContext[Desk]):
     """Reads what the shop's tools return, and foresees what a refund does."""
 
-    @property
-    def perceptual_state_schema(self) -> type[Desk]:
-        """The model of the state."""
-        return Desk
-
     def _update_state_from_function_result(self, state: Desk, percept: Percept) -> Desk:
         return state.model_copy(update={} if percept.is_error else percept.data)
 

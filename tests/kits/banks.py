@@ -74,10 +74,6 @@ class Account(BaseModel, frozen=True):
 class AccountContext(CoagContext[Account]):
     """Keeps the balance as the bank reports it; predicts nothing."""
 
-    @property
-    def perceptual_state_schema(self) -> type[Account]:
-        return Account
-
     def _update_state_from_function_result(self, state: Account, percept: Percept) -> Account:
         returned: Any = percept.data
         balance: float = state.balance if returned is None else returned["balance"]

@@ -38,10 +38,6 @@ class CorridorContext(CoagContext[Spot]):
         self._first = Spot(at=at)
         super().__init__()
 
-    @property
-    def perceptual_state_schema(self) -> type[Spot]:
-        return Spot
-
     def _initial_state(self) -> Spot:
         return self._first
 

@@ -26,10 +26,6 @@ class Counter(BaseModel, frozen=True):
 
 
 class Served(CoagContext[Counter]):
-    @property
-    def perceptual_state_schema(self) -> type[Counter]:
-        return Counter
-
     def _update_state_from_function_result(self, state: Counter, percept: Percept) -> Counter:
         if percept.source not in ("log_in", "log_out") or percept.is_error:
             return state

@@ -97,10 +97,6 @@ class Basket(BaseModel):
 
 
 class BasketContext(CoagContext[Basket]):
-    @property
-    def perceptual_state_schema(self) -> type[Basket]:
-        return Basket
-
     def _update_state_from_function_result(self, state: Basket, percept: Percept) -> Basket:
         held = _HOLDS.search(percept.content)
         colour = (percept.arguments or {}).get("colour", "")

@@ -35,10 +35,6 @@ class TankState(BaseModel):
 class PlainTank(CoagContext[TankState]):
     """A domain without a constructor of its own."""
 
-    @property
-    def perceptual_state_schema(self) -> type[TankState]:
-        return TankState
-
 
 class Tank(PlainTank):
     """A domain with arguments of its own."""

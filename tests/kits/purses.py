@@ -10,10 +10,6 @@ class Purse(BaseModel):
 
 
 class PurseContext(CoagContext[Purse]):
-    @property
-    def perceptual_state_schema(self) -> type[Purse]:
-        return Purse
-
     def _update_state_from_function_result(self, state: Purse, percept: Percept) -> Purse:
         return state if percept.is_error else Purse(spent=state.spent + percept.data["price"])
 

@@ -134,7 +134,8 @@ class InvokedTool(OfferedTools):
                 raise
             return text_of(self.context.result), False, True
 
-        text, is_error, done = await output_of(call.action, self.timeout, run)
+        critical = declared_effects(self.tools[call.action]).critical
+        text, is_error, done = await output_of(call.action, self.timeout, run, critical)
         self.text = text
         return read_result(text, is_error=is_error, done=done)
 

@@ -103,10 +103,6 @@ async def test_a_percept_between_turns_is_recorded_and_changes_the_state() -> No
         open: bool | None = None
 
     class Hall(CoagContext[Door]):
-        @property
-        def perceptual_state_schema(self) -> type[Door]:
-            return Door
-
         def _update_state_from_percept(self, state: Door, percept: Percept) -> Door:
             return Door(open=percept.data)
 

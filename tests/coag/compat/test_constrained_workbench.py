@@ -67,10 +67,6 @@ class Purse(BaseModel):
 
 
 class PurseContext(CoagContext[Purse]):
-    @property
-    def perceptual_state_schema(self) -> type[Purse]:
-        return Purse
-
     def _update_state_from_function_result(self, state: Purse, percept: Percept) -> Purse:
         if percept.is_error:
             return state

@@ -5,6 +5,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+import httpx
 import pytest
 from autogen_core import CancellationToken
 from autogen_core.tools import (
@@ -17,7 +18,7 @@ from autogen_core.tools import (
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coag.compat import ToolRunner, read_result
+from coag.compat import ToolRunner, read_result, tool
 from coag.errors import ConfigurationError
 from coag.schema import ActionCall, ActionResult, Failure
 
@@ -216,6 +217,11 @@ class ConnectTimeout(Exception):
         (TimeoutError("no answer"), True),
         (ReadTimeout("no answer"), True),
         (ConnectionResetError("reset by peer"), True),
+        (ConnectionError("line went dead"), True),
+        (asyncio.IncompleteReadError(b"", 3), True),
+        (httpx.ReadError("cut"), True),
+        (httpx.RemoteProtocolError("closed without an answer"), True),
+        (httpx.ConnectError("nobody there"), False),
         (ConnectTimeout("nobody there"), False),
         (ConnectionRefusedError("refused"), False),
         (ValueError("no such customer"), False),
@@ -239,6 +245,30 @@ async def test_what_a_tool_raises_is_a_failed_result_that_says_whether_it_acted(
     result = await run(ToolRunner([] if bench else [act], benches), "act")
     assert result.is_error
     assert result.content == f"act raised {type(error).__name__}: {error}"
+    assert result.outcome_unknown is unknown
+
+
+class RefusedError(Exception):
+    may_have_happened = False
+
+
+@pytest.mark.parametrize(
+    ("error", "unknown"),
+    [
+        (KeyError("id"), True),
+        (ConnectionRefusedError("refused"), False),
+        (RefusedError("no such customer"), False),
+    ],
+)
+async def test_what_a_critical_tool_raises_leaves_open_whether_it_acted_unless_it_says_so(
+    error: Exception, unknown: bool
+) -> None:
+    @tool(critical=True)
+    def pay() -> str:
+        """Pays."""
+        raise error
+
+    result = await run(ToolRunner([pay]), "pay")
     assert result.outcome_unknown is unknown
 
 

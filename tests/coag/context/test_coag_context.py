@@ -11,7 +11,14 @@ from autogen_core.models import SystemMessage, UserMessage
 from kits.minds import NOW, arrived
 from pydantic import BaseModel, ConfigDict, Field
 
-from coag.context import CoagContext, PhaseMaterial, rebuild
+from coag.context import (
+    AssistantState,
+    CoagContext,
+    PhaseMaterial,
+    SituatedContext,
+    SituatedState,
+    rebuild,
+)
 from coag.errors import PhaseViolation, StateError
 from coag.schema import (
     Candidate,
@@ -33,10 +40,6 @@ class RoomState(BaseModel):
 
 
 class RoomContext(CoagContext[RoomState]):
-    @property
-    def perceptual_state_schema(self) -> type[RoomState]:
-        return RoomState
-
     def _update_state_from_function_result(self, state: RoomState, percept: Percept) -> RoomState:
         if percept.is_error:
             raise ValueError("no such place")
@@ -79,6 +82,17 @@ class Pile(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     yards: tuple[Yard, ...] = (Yard(),)
+
+
+class Hall(RoomContext):
+    """A domain of a domain."""
+
+
+def test_the_state_is_what_the_class_names_in_brackets() -> None:
+    assert RoomContext().perceptual_state_schema is RoomState
+    assert isinstance(Hall().state, RoomState)
+    assert SituatedContext[Any]().perceptual_state_schema is SituatedState
+    assert CoagContext[Any]().perceptual_state_schema is AssistantState
 
 
 def context_of(schema: type[BaseModel], first: Callable[[], BaseModel] | None = None) -> Any:

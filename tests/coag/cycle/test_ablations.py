@@ -48,10 +48,6 @@ class Place(BaseModel):
 class Road(CoagContext[Place]):
     """Predicts where a step leads to."""
 
-    @property
-    def perceptual_state_schema(self) -> type[Place]:
-        return Place
-
     def _project(self, candidate: Candidate, state: Place) -> Place | None:
         assert candidate.arguments is not None
         return Place(at=state.at + candidate.arguments["far"])

@@ -21,10 +21,6 @@ class Place(BaseModel):
 class Line(CoagContext[Place]):
     """A line to walk along; the goal is far to the right."""
 
-    @property
-    def perceptual_state_schema(self) -> type[Place]:
-        return Place
-
     def _project(self, candidate: Candidate, state: Place) -> Place:
         step = {"right": 1, "left": -1, "fly": 100}.get(candidate.action, 0)
         return Place(at=state.at + step)

@@ -188,10 +188,6 @@ class Door(CoagContext[AssistantState]):
     ) -> AssistantState:
         return state.model_copy(update={"tool_calls": 7})
 
-    @property
-    def perceptual_state_schema(self) -> type[AssistantState]:
-        return AssistantState
-
 
 async def test_a_return_that_contradicts_the_state_it_leads_to_is_a_misperception() -> None:
     found = first(await run(says('{"ok": true, "tool_calls": 3}'), Door()))
@@ -213,10 +209,6 @@ class Tank(BaseModel):
 
 class Car(CoagContext[Tank]):
     """Drives on, of which its forward model knows the fuel, and one thing that will be seen."""
-
-    @property
-    def perceptual_state_schema(self) -> type[Tank]:
-        return Tank
 
     def _update_state_from_function_result(self, state: Tank, percept: Percept) -> Tank:
         return Tank.model_validate({**state.model_dump(), **json.loads(percept.content)["now"]})
