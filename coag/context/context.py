@@ -305,17 +305,8 @@ class CoagContext(MemoryOwner[StateT], ContextComponent, Generic[StateT]):
     """Structured working memory for one agent (CoAG §2 and A.1), to be subclassed per domain.
 
     It owns the current `WorkingMemory`; `perceive` and `commit` are the only writers. A domain
-    names its state in brackets and overrides the hooks that it needs, whose names begin with an
-    underscore (`DomainHooks` has them all); the defaults serve a general assistant.
-
-    Example:
-        What the tools return changes the state, by which rules judge.
-
-            class DeskContext(CoagContext[Desk]):
-                def _update_state_from_function_result(self, state: Desk, percept: Percept) -> Desk:
-                    if percept.is_error or percept.source != "refund":
-                        return state
-                    return state.model_copy(update={"refunded": percept.data["amount"]})
+    names its state in brackets (`class DeskContext(CoagContext[Desk])`) and overrides what it
+    needs of the hooks of `DomainHooks`, whose names begin with an underscore.
 
     Args:
         rendering: `isolated` (each phase its own prompt) or `growing` (one prompt per cycle).
