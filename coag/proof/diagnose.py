@@ -20,7 +20,7 @@ from coag.tracing import RunFolder, read_trace
 
 from .causes import Cause, Diagnosis, DomainKnowledge, ended, quoted, short
 from .diagnose_history import AHEAD, ObservedCycle, RunHistory
-from .diagnose_rules import RULES, not_known, unusable_answer
+from .diagnose_rules import RULES, broken_hook, not_known, refused_calls, unusable_answer
 from .verify import TraceSource
 
 
@@ -100,6 +100,10 @@ _BAD_ARGUMENTS = ("validation error", "unparsed", "invalid argument", "field req
 
 def _diagnose_plain(cycle: ObservedCycle, failed: dict[str, str]) -> Iterator[Diagnosis]:
     """The failures of one turn."""
+    yield from refused_calls(cycle)
+    hook = broken_hook(cycle)
+    if hook is not None:
+        yield hook
     unusable = unusable_answer(cycle, None) or _empty_answer(cycle)
     if unusable is not None:
         yield unusable

@@ -18,6 +18,7 @@ from coag.schema import (
     Entry,
     Intent,
     ModelCall,
+    Note,
     Percept,
     PerceptKind,
     Phase,
@@ -58,6 +59,15 @@ class Return:
         """What the tool returned, where it is an object."""
         data: Any = self.percept.data
         return cast("Mapping[str, Any]", data) if isinstance(data, dict) else {}
+
+    def taken(self) -> set[tuple[str, str]]:
+        """The tool, with each part of the state that changed to the value of its name."""
+        before, after = self.before, self.after
+        return {
+            (self.percept.source, name)
+            for name, value in self.data.items()
+            if name in before and before[name] != after.get(name) == value
+        }
 
     @property
     def why_failed(self) -> str:
@@ -107,14 +117,14 @@ class ObservedCycle:
         """Adds the next record."""
         self.entries.append(Entry.model_construct(seq=seq, body=record))
         self._recalled = self._recalled or isinstance(record, RetrievalOutcome)
-        self._decided = self._decided or record.record in ("outcome", "intent")
+        hook = isinstance(record, Note) and record.about == "hook"
+        self._decided = self._decided or hook or record.record in ("outcome", "intent")
 
     def ends_before(self, record: TraceRecord) -> bool:
         """Whether a record is the first of the next cycle."""
         if isinstance(record, RetrievalOutcome):
             return self._decided
-        named = isinstance(record, ModelCall | Intent) and record.cycle != self.cycle
-        return named and not self._recalled
+        return not self._recalled and _at_work(record) not in (None, self.cycle)
 
     # ---- what its phases gave ----
 
@@ -249,6 +259,8 @@ class RunHistory:
     """Facts that own actions changed."""
     misperceived: dict[str, int] = field(default_factory=dict[str, int])
     """The last cycle in which a wrong value of a fact was perceived, by the fact."""
+    taken: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
+    """Tools, each with a part of the state that took a value of its name from a return."""
     latest: dict[str, Any] = field(default_factory=dict[str, Any])
     """The last observation of each fact."""
     _observed: OrderedDict[str, deque[ObservedFact]] = field(
@@ -262,7 +274,7 @@ class RunHistory:
         """The cycles of a trace, in order; one is held at a time.
 
         What is perceived belongs to the cycle before, since that is judged by it. A cycle begins
-        with its Retrieval; of a plain run, a turn with its first model call or intent.
+        with its Retrieval; of a plain run, a turn with its first model call, verdicts or intent.
         """
         state, goal, known = dict[str, Any](), "", False
         cycle: ObservedCycle | None = None
@@ -283,8 +295,9 @@ class RunHistory:
                 if cycle is not None and cycle.ends_before(record):
                     yield cycle.complete()
                     cycle = None
-                if cycle is None and isinstance(record, RetrievalOutcome | ModelCall | Intent):
-                    cycle = ObservedCycle(self, record.cycle, state, goal)
+                begun = _at_work(record)
+                if cycle is None and begun is not None:
+                    cycle = ObservedCycle(self, begun, state, goal)
                 if cycle is not None:
                     cycle.add(seq, record)
         if cycle is not None:
@@ -312,6 +325,8 @@ class RunHistory:
         """Adds what a judged cycle brought."""
         self._before = cycle if cycle.summary.turn_end is None else None
         for returned in cycle.returns:
+            if len(self.taken) < _FACTS:
+                self.taken |= returned.taken()
             expected = cycle.expected(returned)
             before: Facts = self.domain.facts(returned.before) if expected else {}
             for name, value in self.domain.facts(returned.after).items():
@@ -358,6 +373,14 @@ class RunHistory:
                     return percept.settlement
         return None
 
+    def takes(self, cycle: ObservedCycle, source: str, name: str) -> bool:
+        """Whether a return of a tool, earlier or in the cycles ahead, set this part of the state.
+
+        That is: to the value of this name that it gave.
+        """
+        ahead = (one for following in (cycle, *self.ahead) for one in following.returns)
+        return (source, name) in self.taken or any((source, name) in one.taken() for one in ahead)
+
     def recurs(self, cycle: ObservedCycle) -> bool:
         """Whether a cycle repeats the one before it, in its turn, a rejection included."""
         if self._before is None or not cycle.executed:
@@ -381,6 +404,14 @@ def _essence(cycle: ObservedCycle) -> tuple[set[tuple[str, ...]], list[tuple[str
         if one.rejected_by is not None
     }
     return rejected, [(one.action, str(one.arguments), one.result) for one in cycle.executed]
+
+
+def _at_work(record: TraceRecord) -> int | None:
+    """The cycle that a record shows at work, if it may be the first of one."""
+    if isinstance(record, Note):
+        begins = record.about == "hook" or "verdicts" in record.details
+        return record.cycle if begins else None
+    return record.cycle if isinstance(record, RetrievalOutcome | ModelCall | Intent) else None
 
 
 def _own(fact: str, value: Any, expected: Facts, returned: Return) -> bool:

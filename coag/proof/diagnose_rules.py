@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from math import inf
+from math import inf, isclose
 from typing import Any, cast
 
 from coag._util.secrets import REDACTED
+from coag._util.text import comparable
 from coag.schema import (
     DecidedBy,
     Evaluation,
@@ -17,11 +18,14 @@ from coag.schema import (
     Failure,
     GoalAssessment,
     ModelCall,
+    Note,
     PerceptKind,
     Phase,
     Settlement,
+    Verdict,
     record_id,
 )
+from coag.tracing import refusal_of
 
 from .causes import Cause, Claim, Diagnosis, Evidence, Facts, ended, quoted, short, shown
 from .diagnose_history import KnownRecord, ObservedCycle, ObservedFact, Return
@@ -225,6 +229,8 @@ def invalid_proposal(cycle: ObservedCycle) -> Diagnosis | None:
     for judged in cycle.evaluations if harm else ():
         verdict, candidate = judged.rejected_by, cycle.candidate(judged.candidate_id)
         if verdict is not None and candidate is not None:
+            if verdict.reason.startswith(_BROKEN):
+                return broken_rule(cycle, candidate.action, verdict, Phase.EVALUATION)
             # These two check its form.
             ruled = verdict.constraint not in ("action_exists", "arguments")
             why = "The rule was in force." if ruled else "No such call can be made."
@@ -360,9 +366,11 @@ def refused_at_last(cycle: ObservedCycle) -> Diagnosis | None:
     for done in cycle.executed:
         if done.status is ExecutionStatus.REFUSED and not done.internal:
             text = ended(short(done.result))
-            cause = Cause.CHANGED_ENVIRONMENT
+            cause: Cause | None = Cause.CHANGED_ENVIRONMENT
             why = "It was allowed in Evaluation: what the rule looks at changed since."
-            if " approval: " in done.result:
+            if any(f": {words}" in done.result for words in _BROKEN):
+                cause, why = None, _OWN_ERROR
+            elif " approval: " in done.result:
                 cause, why = Cause.INVALID_PROPOSAL, "The approver did not want it."
             return cycle.failure(text, cause, why, cycle.at(Phase.EXECUTION, text))
     return None
@@ -372,13 +380,42 @@ def contradictory_return(cycle: ObservedCycle) -> Diagnosis | None:
     """One and the same return says two things: its structured part and the state it led to."""
     for returned in cycle.returns:
         for name, value in returned.data.items():
-            if name in returned.after and returned.after[name] != value:
+            if _misread(cycle, name, value, returned):
                 text = (
                     f"The return of {returned.percept.source} says {name} {shown(value)}, and "
                     f"the state that came of it {shown(returned.after[name])}."
                 )
                 return _misperceived(cycle, name, text, cycle.returned(returned, text))
     return None
+
+
+def _misread(cycle: ObservedCycle, name: str, value: Any, returned: Return) -> bool:
+    """Whether a part of the state has another value than its namesake in the return.
+
+    Equal names alone show nothing: the state may hold such values by order, add them up or mean
+    something else. So values of one JSON type are compared, and where the state did not change,
+    or holds a list, only if at another time it took the value as it came.
+    """
+    before: Any = returned.before.get(name)
+    after: Any = returned.after.get(name)
+    if value == after or not _one_type(value, before, after):
+        return False
+    if returned.percept.is_error and before == after:
+        return False  # a hook may leave out what failed
+    if isinstance(value, list):
+        collected = len(after) > min(len(before), len(cast("list[Any]", value)))
+        return not collected and cycle.run.takes(cycle, returned.percept.source, name)
+    if isinstance(value, str) and comparable(value) in comparable(after):
+        return False
+    if isinstance(value, int | float) and isclose(before + value, after):
+        return isinstance(value, bool)
+    return before != after or cycle.run.takes(cycle, returned.percept.source, name)
+
+
+def _one_type(*values: Any) -> bool:
+    """Whether all are texts, all numbers, all truth values or all lists."""
+    kinds = {"float" if type(one) is int else type(one).__name__ for one in values}
+    return len(kinds) == 1 and kinds <= {"str", "float", "bool", "list"}
 
 
 def _misperceived(cycle: ObservedCycle, name: str, reason: str, *evidence: Evidence) -> Diagnosis:
@@ -398,10 +435,12 @@ def broken_tool(cycle: ObservedCycle) -> Diagnosis | None:
             continue
         elif percept.is_error and percept.failure is not Failure.DETERMINISTIC:
             text = ended(f"{percept.source} failed: {quoted(percept.content)}")
-            return _not_executed(cycle, text, returned)
+            why = "the tool failed. What it did before that is not known"
+            return _not_executed(cycle, text, returned, why)
         elif not percept.is_error and _did_nothing(cycle, returned):
             text = f"{percept.source} reported success, and nothing changed."
-            return _not_executed(cycle, text, returned)
+            why = "the tool did not do it, or what it did was not perceived"
+            return _not_executed(cycle, text, returned, why)
     for done in cycle.executed:
         if done.internal and done.status is ExecutionStatus.FAILED:
             return cycle.failure(
@@ -422,7 +461,7 @@ def _unknown_outcome(cycle: ObservedCycle, returned: Return) -> Diagnosis | None
     if became is Settlement.DID_NOT_HAPPEN:
         text = ended(f"{percept.source} gave no answer: {quoted(percept.content)}")
         text += " Later it was found that it did not happen."
-        return _not_executed(cycle, text, returned)
+        return _not_executed(cycle, text, returned, "the tool did not do it")
     evidence = cycle.returned(returned, ended(short(percept.content)))
     return not_known(cycle, percept.source, evidence)
 
@@ -437,8 +476,8 @@ def not_known(cycle: ObservedCycle, action: str, evidence: Evidence) -> Diagnosi
     )
 
 
-def _not_executed(cycle: ObservedCycle, text: str, returned: Return) -> Diagnosis:
-    reason = "Nothing that was perceived speaks against the action: the tool did not do it."
+def _not_executed(cycle: ObservedCycle, text: str, returned: Return, why: str) -> Diagnosis:
+    reason = f"Nothing that was perceived speaks against the action: {why}."
     return cycle.failure(text, Cause.FAILED_EXECUTION, reason, cycle.returned(returned, text))
 
 
@@ -506,6 +545,44 @@ def broken_turn(cycle: ObservedCycle) -> Diagnosis | None:
     reason = "No record of this cycle shows what it came from."
     evidence = cycle.shown_by(end, short(end.response))
     return cycle.failure("The turn broke off.", None, reason, evidence)
+
+
+# ---- Code of the developer that raised: a hook, a rule ----
+
+
+_BROKEN = ("the rule itself ", "the rule returned ")
+"""How the reason of a verdict begins where the rule could not judge; `NamedConstraint` says so."""
+_OWN_ERROR = "Its own code is at fault: no part of the agent caused it."
+
+
+def broken_hook(cycle: ObservedCycle) -> Diagnosis | None:
+    """A hook raised, and with a state that is out of date nothing acts."""
+    for note in cycle.summary.notes:
+        if note.about == "hook":
+            text = ended(short(note.text))
+            return cycle.failure(text, None, _OWN_ERROR, cycle.shown_by(note, text))
+    return None
+
+
+def broken_rule(
+    cycle: ObservedCycle,
+    action: str,
+    verdict: Verdict,
+    phase: Phase | None,
+    note: Note | None = None,
+) -> Diagnosis:
+    """A rule raised, was too slow or gave no verdict, and an action was refused because of that."""
+    text = ended(f"{action} was refused by {verdict.constraint}: {short(verdict.reason, _CALL)}")
+    evidence = cycle.shown_by(note, text) if phase is None else cycle.at(phase, text)
+    return cycle.failure(text, None, _OWN_ERROR, evidence)
+
+
+def refused_calls(cycle: ObservedCycle) -> Iterator[Diagnosis]:
+    """The calls of a plain run that were refused because a rule could not judge."""
+    for note in cycle.summary.notes:
+        verdict = refusal_of(note)
+        if verdict is not None and verdict.reason.startswith(_BROKEN):
+            yield broken_rule(cycle, note.text.partition("(")[0], verdict, None, note)
 
 
 # ---- Beliefs that a percept refutes ----
@@ -664,6 +741,7 @@ RULES: Sequence[DiagnosisRule] = (
     bad_selection,
     early_answer,
     refused_at_last,
+    broken_hook,
     contradictory_return,
     broken_tool,
     never_answered,

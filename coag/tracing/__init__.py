@@ -52,6 +52,7 @@ from .signatures import (
 from .summary import (
     CandidateSummary,
     CycleSummary,
+    refusal_of,
     situation_after,
     summarize_cycle,
     summarize_cycles,
@@ -90,6 +91,7 @@ __all__ = [
     "CycleSummary",
     "CandidateSummary",
     "situation_after",
+    "refusal_of",
     "summarize_cycle",
     "summarize_cycles",
     "TraceIndex",

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, TypeVar, cast
+
+from pydantic import TypeAdapter, ValidationError
 
 from coag._util.json_diff import merge_patch
 from coag.schema import (
@@ -43,6 +46,7 @@ from coag.schema import (
 )
 
 _OutcomeT = TypeVar("_OutcomeT")
+_VERDICTS = TypeAdapter(tuple[Verdict, ...])
 _TURN_STATUS = {"error": "failed", "cancelled": "cancelled"}
 """The status of a turn in which nothing was called, by the reason of its end; otherwise `done`."""
 
@@ -290,6 +294,17 @@ def summarize_cycle(
         notes=tuple(groups["note"]),
         turn_end=groups["turn_end"][-1] if groups["turn_end"] else None,
     )
+
+
+def refusal_of(note: Note) -> Verdict | None:
+    """The verdict that forbade a guarded call, by the note of its verdicts; None for another note.
+
+    A call that was forbidden was not begun, and leaves nothing else.
+    """
+    with suppress(ValidationError):  # a trace may hold anything
+        verdicts = _VERDICTS.validate_python(note.details.get("verdicts", ()))
+        return next((verdict for verdict in verdicts if not verdict.allowed), None)
+    return None
 
 
 def split_cycles(entries: Iterable[Entry]) -> Iterator[tuple[int, list[Entry]]]:

@@ -14,8 +14,9 @@ from autogen_core import CancellationToken
 from pydantic import BaseModel, ConfigDict
 
 from coag.agent import CoagAgent
-from coag.compat import Recorder
+from coag.compat import ConstrainedWorkbench, Recorder
 from coag.context import AssistantState, CoagContext
+from coag.cycle import rule
 from coag.errors import CoagError
 from coag.models import ScriptedModel, ScriptedReply, ScriptedRequest
 from coag.proof import Cause, Circumstances, Claim, Diagnosis, DomainKnowledge, diagnose
@@ -170,6 +171,12 @@ SINGLE: dict[str, tuple[dict[str, Any], Cause, str, list[Phase]]] = {
 }  # fmt: skip
 
 
+async def test_of_a_tool_that_raised_it_is_not_said_that_it_did_nothing() -> None:
+    found = first(await run(fails("line went dead")))
+    assert "What it did before that is not known" in found.reason
+    assert "did not do it" not in str(found)
+
+
 @pytest.mark.parametrize("name", SINGLE)
 async def test_a_failure_has_the_part_of_the_cycle_that_it_comes_from(name: str) -> None:
     how, cause, failure, phases = SINGLE[name]
@@ -194,6 +201,45 @@ async def test_a_return_that_contradicts_the_state_it_leads_to_is_a_misperceptio
     assert found.cause is Cause.MISPERCEPTION
     assert "3" in found.reason
     assert "7" in found.reason
+
+
+class Ledger(BaseModel):
+    """A state with the names of what a tool returns, and other things under them."""
+
+    model_config = ConfigDict(frozen=True)
+
+    paid: Mapping[str, float] = {}
+    total: float = 30.0
+    orders: tuple[str, ...] = ("B2",)
+    name: str = "the shop"
+    city: str = ""
+    refunded: bool = False
+
+
+class Books(CoagContext[Ledger]):
+    """Keeps amounts by order, adds them up, and writes cities in small letters."""
+
+    @property
+    def perceptual_state_schema(self) -> type[Ledger]:
+        return Ledger
+
+    def _update_state_from_function_result(self, state: Ledger, percept: Percept) -> Ledger:
+        got = json.loads(percept.content)
+        return state.model_copy(
+            update={
+                "paid": {**state.paid, "A1": got["paid"]},
+                "total": state.total + got["total"],
+                "orders": (*state.orders, *got["orders"]),
+                "city": got["city"].strip().lower(),
+                "refunded": True,
+            }
+        )
+
+
+async def test_a_state_that_means_something_else_by_a_name_is_no_misperception() -> None:
+    bought = {"ok": True, "paid": 80.0, "total": 50.0, "orders": ["A1"], "name": "a chair"}
+    text = json.dumps({**bought, "city": " Rome", "refunded": 80.0})
+    assert diagnose(await run(says(text), Books(), actions=3)) == []
 
 
 class Tank(BaseModel):
@@ -378,6 +424,48 @@ async def test_a_refusal_right_before_an_action_runs_is_reported_with_who_refuse
     assert found.cause is Cause.CHANGED_ENVIRONMENT
     assert "once is enough" in found.failure
     assert "It was allowed in Evaluation" in found.reason
+
+
+class Torn(Door):
+    """A hook with an error in it."""
+
+    def _update_state_from_function_result(
+        self, state: AssistantState, percept: Percept
+    ) -> AssistantState:
+        raise KeyError("no_such")
+
+
+@rule("look")
+def crooked() -> str | None:
+    """A rule with an error in it."""
+    raise KeyError("nobody")
+
+
+async def test_a_hook_that_raised_is_named_with_its_error() -> None:
+    (found,) = diagnose(await run(says('{"ok": true, "tool_calls": 3}'), Torn()))
+    assert found.cause is None
+    assert "_update_state_from_function_result raised KeyError: 'no_such'" in found.failure
+
+
+async def test_a_rule_that_raised_is_named_with_its_error() -> None:
+    alone: ScriptedReply = {"candidates": [candidate("look")]}
+    found = first(await run(rules=[crooked], candidates=alone))
+    assert found.cause is None
+    assert "look was refused by crooked: the rule itself raised KeyError" in found.failure
+
+
+async def test_what_raised_in_a_guards_run_is_named_for_each_refusal() -> None:
+    async with ConstrainedWorkbench([look], constraints=[crooked]) as tools:
+        for _ in range(2):
+            await tools.call_tool("look", {})
+        found = diagnose(tools.records)
+    assert [(one.cycle, one.cause) for one in found] == [(1, None), (2, None)]
+    assert "the rule itself raised KeyError: 'nobody'" in found[1].failure
+    async with ConstrainedWorkbench([look], context=Torn()) as tools:
+        await tools.call_tool("look", {})
+        await tools.call_tool("look", {})
+        (one,) = diagnose(tools.records)
+    assert "raised KeyError: 'no_such'" in one.failure
 
 
 async def test_a_turn_that_broke_off_without_a_word_has_no_known_cause() -> None:
