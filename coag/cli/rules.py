@@ -13,7 +13,7 @@ from coag._util.text import counted, one_line
 from coag.compat import as_tool
 from coag.errors import ConfigurationError
 from coag.policy import Policy, PolicyError, load_policy, problems_with_tools, run_cases
-from coag.schema import check_trusted, from_import_name
+from coag.schema import check_trusted, from_users_name
 from coag.tracing import read_trace
 
 from .commands import LazyGroup
@@ -179,7 +179,7 @@ def _schemas(tools: str, trust: list[str] | tuple[str, ...], logs: Path) -> dict
     if ":" not in tools:
         return _recorded(tools, logs)
     check_trusted(tools, trust)
-    given: object = from_import_name(tools)
+    given: object = from_users_name(tools)
     if callable(given) and not hasattr(given, "schema"):
         given = [given]
     if not isinstance(given, list | tuple):

@@ -16,7 +16,7 @@ from rich.text import Text
 from coag._util.text import cleaned, ellipsis, one_line
 from coag.errors import CoagError, ConfigurationError, TraceError, UnknownNameError
 from coag.proof import DomainKnowledge
-from coag.schema import Imported
+from coag.schema import from_users_name
 from coag.situated import RUNS_NAME, STORE_NAME, ActivityStore
 from coag.tracing import (
     ProblemKind,
@@ -44,7 +44,7 @@ def domain_of(name: str | None) -> DomainKnowledge | None:
             f"--domain takes an import name, module:Class, not {name!r}; "
             "e.g. case_study.faults:VacuumDomain."
         )
-    value: object = Imported(name=name).get()
+    value: object = from_users_name(name)
     if isinstance(value, type) and issubclass(value, DomainKnowledge):
         return value()
     if not isinstance(value, DomainKnowledge):

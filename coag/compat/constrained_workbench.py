@@ -183,7 +183,7 @@ class ConstrainedWorkbench(NamedComponent, StaticStreamWorkbench):
             raise ConfigurationError(
                 "only_trusted and no_foreign_orders judge by what the user said, which a workbench "
                 "does not hear. Give the rule to a CoagAgent, or give context= and add the user's "
-                "messages to it."
+                "messages to it (`context.add_message`)."
             )
         parts = [inner] if isinstance(inner, Workbench) else list(inner)
         runner = ToolRunner(

@@ -92,11 +92,22 @@ class OnlyTrusted:
             for value in self._values(arguments.get(name), names_of_fields(known.spec.parameters)):
                 if value in own or occurs_in_any(value, trusted):
                     continue
-                return Verdict.forbid(
-                    f"{name} {shown_value(value)} stands in nothing that the user or the developer "
-                    f"wrote{_came_from(value, known.memory)}: ask the user to name it"
-                )
+                return Verdict.forbid(f"{name} {shown_value(value)} {self._why(value, known)}")
         return Verdict.allow()
+
+    def _why(self, value: Any, known: JudgedBy) -> str:
+        """Why a value is not trusted."""
+        wrote = "the user or the developer wrote"
+        if self.sources:
+            wrote += f" or {' or '.join(self.sources)} returned"
+        origin = _came_from(value, known.memory)
+        if not known.memory.said_by_user():
+            return (
+                f"stands in nothing that {wrote}{origin}, as far as this rule knows: it has heard "
+                "nothing from the user. Add the user's messages to the context that it judges by "
+                "(`context.add_message`)"
+            )
+        return f"stands in nothing that {wrote}{origin}: ask the user to name it"
 
     def _values(self, argument: Any, fields: frozenset[str]) -> Iterator[Any]:
         """What of an argument must be trusted."""

@@ -224,7 +224,8 @@ class PolicyRule(Value):
         if self.kind == "needs_approval":
             return f"{tools} needs approval{_when(self.needs_approval)}"
         if self.only_trusted is not None:
-            return f"{', '.join(self.only_trusted)} of {tools} only as the user or developer named"
+            named = f"{', '.join(self.only_trusted)} of {tools} only as the user or developer named"
+            return f"{named}, or {' or '.join(self.sources)} returned" if self.sources else named
         if self.once is not None:
             same = "all arguments" if self.once == _ALL else f"the same {', '.join(self.once)}"
             return f"{tools} only once with {same}, per {self.per}"

@@ -123,6 +123,24 @@ def _listed(variable: str) -> Iterable[str]:
     return filter(None, (one.strip() for one in variable.split(",")))
 
 
+def from_users_name(name: str) -> Any:
+    """What an import name names that the user gave or trusts: a module of this folder, too.
+
+    As with `python -m`, except that the current folder is looked through last, and only where
+    nothing else has the name: no file of a folder of runs takes the place of another module.
+
+    Raises:
+        ConfigurationError: As `from_import_name`; or it is Python's own.
+    """
+    module, _ = _parts(name)
+    package = module.partition(".")[0]
+    if package not in sys.modules and find_spec(package) is None:
+        sys.path.append(str(Path.cwd()))
+    found = from_import_name(name)
+    check_own_code(found, name)
+    return found
+
+
 def from_run(name: str, trust: Iterable[str] = (), *, programs_own: bool = False) -> Any:
     """What an import name that a run gives names, if the user trusts its module.
 
@@ -140,8 +158,7 @@ def from_run(name: str, trust: Iterable[str] = (), *, programs_own: bool = False
         ConfigurationError: It is not trusted, or there is no such thing.
     """
     module = check_trusted(name, trust, programs_own=programs_own)
-    found = from_import_name(name)
-    check_own_code(found, name)
+    found = from_users_name(name)
     home: object = getattr(found, "__module__", None)
     trusted = isinstance(home, str) and (
         _within(home, _trusted(trust)) or sys.modules.get(home) is sys.modules[module]

@@ -108,6 +108,17 @@ def test_a_domain_is_named_by_import(say: Say, tmp_path: Path) -> None:
     assert say("diagnose", "--domain", "vacuum").code == 2
 
 
+def test_a_domain_may_be_in_the_current_folder(
+    say: Say, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _run(tmp_path / "logs", None)
+    text = "from coag.proof import DomainKnowledge\n\n\nclass Barn(DomainKnowledge):\n    pass\n"
+    (tmp_path / "domain_in_this_folder.py").write_text(text)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    assert say("diagnose", "--domain", "domain_in_this_folder:Barn").code == 0
+
+
 def test_a_run_that_is_not_there_is_named(say: Say, tmp_path: Path) -> None:
     _run(tmp_path / "logs", None)
     result = say("diagnose", "nowhere")

@@ -87,6 +87,18 @@ def test_check_holds_a_file_against_tools(
     assert "'amout', which no tool of pa* takes; did you mean 'amount'?" in out
 
 
+def test_what_is_trusted_may_be_a_module_of_the_current_folder(
+    run: Any, good: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "tools_in_this_folder.py").write_text(TOOLS)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    words = ("check", good, "--tools", "tools_in_this_folder:TOOLS")
+    assert run(*words)[0] == 2
+    assert str(tmp_path) not in sys.path
+    assert run(*words, "--trust", "tools_in_this_folder")[0] == 0
+
+
 def test_explain_says_the_rules_of_one_tool(run: Any, good: Path) -> None:
     code, out = run("explain", good)
     assert code == 0

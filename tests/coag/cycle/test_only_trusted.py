@@ -152,9 +152,17 @@ def test_what_the_developer_declares_is_allowed() -> None:
     assert judge(memory, currency="USD").allowed
     assert not judge(memory, currency="GBP").allowed
     other = heard("Go on.", "ann@x.com", source="read_mail")
-    assert not judge(
-        other, only_trusted("send", "to", sources=["contacts"]), to="ann@x.com"
-    ).allowed
+    refused = judge(other, only_trusted("send", "to", sources=["contacts"]), to="ann@x.com")
+    assert not refused.allowed
+    assert "the user or the developer wrote or contacts returned" in refused.reason
+
+
+def test_a_rule_that_heard_nothing_from_the_user_says_so_and_what_to_do() -> None:
+    unheard = judge(WorkingMemory(activity="main"), to="ann@x.com")
+    assert not unheard.allowed
+    assert "it has heard nothing from the user" in unheard.reason
+    assert "context.add_message" in unheard.reason
+    assert "heard nothing" not in judge(heard("Go on."), to="ann@x.com").reason
 
 
 @pytest.mark.parametrize(

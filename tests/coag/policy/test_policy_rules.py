@@ -237,6 +237,12 @@ def test_without_an_agent_what_needs_to_know_more_forbids() -> None:
         assert rule(Candidate(id="c", action="look", arguments={}), {}, None).allowed
 
 
+def test_the_sentence_of_only_trusted_names_its_sources() -> None:
+    (rule,) = rules("only_trusted: to, sources: [orders, contacts]")
+    ends = "to of pay only as the user or developer named, or orders or contacts returned."
+    assert rule.sentence == ends
+
+
 def test_two_files_of_one_agent_need_names_of_their_own() -> None:
     with pytest.raises(ValueError, match="'r0' is in force already"):
         ConstraintSet([*rules("never: true"), *rules("never: true")])
