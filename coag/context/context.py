@@ -306,7 +306,7 @@ class CoagContext(MemoryOwner[StateT], ContextComponent, Generic[StateT]):
 
     It owns the current `WorkingMemory`; `perceive` and `commit` are the only writers. A domain
     names its state in brackets (`class DeskContext(CoagContext[Desk])`) and overrides what it
-    needs of the hooks of `DomainHooks`, whose names begin with an underscore.
+    needs of the hooks in `coag/context/hooks.py`, whose names begin with an underscore.
 
     Args:
         rendering: `isolated` (each phase its own prompt) or `growing` (one prompt per cycle).
