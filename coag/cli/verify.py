@@ -34,7 +34,9 @@ from .runs import failing, found_run, runs_below, runs_named
 _LISTED = 100
 """Sentences about one run's violations that are printed."""
 _NO_HOOKS = TraceRemark(
-    seq=None, text="--hooks did nothing here: a plain agent's run has no hooks of a domain."
+    seq=None,
+    text="--hooks did nothing here: a plain agent's run names no factory, by which a context with "
+    "its hooks could be built again.",
 )
 _VIOLATED = 1
 """Exit code where something is violated."""

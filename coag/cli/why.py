@@ -21,9 +21,10 @@ from coag.proof import (
     Explanation,
     counterfactuals,
     cycle_results,
+    refusals,
 )
 from coag.proof import why as explained
-from coag.schema import Intent, Percept, RecalledRecord, TraceRecord
+from coag.schema import Intent, Note, Percept, RecalledRecord, TraceRecord
 from coag.tracing import RunFolder, cycle_of, read_run, read_trace
 
 from .options import AsJson, Logs, Run, Trust
@@ -60,14 +61,21 @@ def _decided(one: CycleResult) -> str:
 
 
 def _of_turns(records: Iterator[TraceRecord]) -> Iterator[str]:
-    turns: dict[int, list[str]] = {}
+    turns: dict[int, list[TraceRecord]] = {}
+    own = list[TraceRecord]()
     for record in records:
-        turn = cycle_of(record)
-        if turn:
-            begun = turns.setdefault(turn, [])
-            begun += [record.action] if isinstance(record, Intent) else []
-    for turn, begun in turns.items():
+        if turn := cycle_of(record):
+            own = turns.setdefault(turn, [])
+        own += [record] if isinstance(record, Intent | Note | Percept) else []
+    for turn, own in turns.items():
+        begun = [record.action for record in own if isinstance(record, Intent)]
+        begun += map(_refused, refusals(own))
         yield f"{turn}  {', '.join(begun) or 'no action'}"
+
+
+def _refused(one: Considered) -> str:
+    by = one.rejected_by
+    return f"refused {one.choice}" + (f": {by.constraint}: {by.reason}" if by else "")
 
 
 # ---- `coag why`: what a decision depended on ----

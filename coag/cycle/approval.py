@@ -331,6 +331,8 @@ class ApprovalPolicy(Value):
 
 def _rule_reason(rule: ApprovalRule, action: str, arguments: Mapping[str, Any]) -> str:
     name = getattr(rule, "__name__", None) or type(rule).__name__
+    if name == "<lambda>":
+        name = f"without a name, a lambda in {rule.__module__},"
     try:
         answer = limited(lambda: rule(action, deepcopy(dict(arguments))), RULE_SECONDS)
         asks = bool(answer)

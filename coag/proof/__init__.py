@@ -15,7 +15,7 @@ from .fork import Counterfactual, ForkReport, counterfactuals, fork
 from .fork_changes import Changes
 from .replay import AgentBuilder, ReplayReport, replay
 from .verify import TraceSource, examine, verify
-from .why import Considered, Explanation, explain, why
+from .why import Considered, Explanation, explain, refusals, why
 
 __all__ = [
     "diagnose",
@@ -43,6 +43,7 @@ __all__ = [
     "Boundary",
     "CycleResult",
     "cycle_results",
+    "refusals",
     "Rejection",
     "why",
     "explain",

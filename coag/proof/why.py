@@ -14,11 +14,13 @@ from coag._util.html_cards import HtmlTable, html_card
 from coag.errors import ConfigurationError
 from coag.memory import ProcedureVersion
 from coag.schema import (
+    Candidate,
     ExecutionOutcome,
     Intent,
     ModelCall,
     Note,
     Percept,
+    PerceptKind,
     RecalledRecord,
     Snapshot,
     SnapshotReason,
@@ -36,6 +38,7 @@ from coag.tracing import (
     known_cycles,
     read_run,
     read_trace,
+    refusal_of,
     situation_after,
     summarize_cycle,
 )
@@ -134,7 +137,7 @@ class Explanation(Value):
     """How Reasoning understood the situation."""
     risks: tuple[str, ...] = ()
     considered: tuple[Considered, ...] = ()
-    """Every candidate; of a plain run every action that was begun."""
+    """Every candidate; of a plain run every action that was begun or refused."""
     decided_by: str | None = None
     """`model`, `rank` or `only_survivor`; None for an impasse, or if nothing was decided yet."""
     reason: str = ""
@@ -321,10 +324,16 @@ def _explain_plain(info: RunInfo, records: Iterable[TraceRecord], turn: int) -> 
     """What a turn's actions rested on."""
     last, acted = 0, False
     own: list[TraceRecord] = []
+    before: list[Percept] = []
+    """What arrived since the last action of the turns before."""
     for current, record in _by_turn(records):
         last = max(last, current)
         acted = acted or isinstance(record, ModelCall | Intent)
         own += [record] if current == turn else []
+        if isinstance(record, Percept) and current < turn:
+            before.append(record)
+        elif current < turn and isinstance(record, ModelCall | Intent | TurnEnd):
+            before.clear()
     if last == 0 and acted:
         raise ConfigurationError(
             f"Run {info.id!r} is a plain agent's and was written down without turns. `coag log` "
@@ -335,16 +344,19 @@ def _explain_plain(info: RunInfo, records: Iterable[TraceRecord], turn: int) -> 
         raise ConfigurationError(f"Run {info.id!r} is a plain agent's and has {what}: no {turn}.")
     summary = summarize_cycle(own, cycle=turn)
     begun = tuple(_begun(intent) for intent, _ in summary.effects)
+    ids = {one.id for one in begun}
+    others = (one for one in summary.returned if one.caused_by not in ids)
+    ended = (receipt.content for _, receipt in summary.effects if receipt is not None)
     return Explanation(
         run=info.id,
         kind=info.kind,
         cycle=turn,
-        percepts=(*summary.percepts, *summary.returned),
+        percepts=(*before, *(one for one in (*summary.percepts, *others) if not _refuses(one))),
         models=tuple(dict.fromkeys(call.model for call in summary.calls)),
         situation="\n".join(call.raw for call in summary.calls if call.raw and not call.error),
-        considered=begun,
+        considered=(*begun, *refusals(own)),
         decided_by="model" if begun else None,
-        result=summary.turn_end.response if summary.turn_end else "",
+        result=summary.turn_end.response if summary.turn_end else "\n".join(ended),
         notes=(LIMITS, *summary.problems),
     )
 
@@ -364,3 +376,39 @@ def _begun(intent: Intent) -> Considered:
     arguments = json.dumps(intent.arguments, ensure_ascii=False, sort_keys=True)
     choice = Choice(action=intent.action, arguments=arguments)
     return Considered(id=intent.id, choice=choice, chosen=True)
+
+
+# ---- Calls under guard that were refused: they were not begun, and leave notes only ----
+
+
+_REFUSED = " was refused right before it was to run. "
+
+
+def _refuses(percept: Percept) -> bool:
+    return percept.kind is PerceptKind.IMPASSE and _REFUSED in percept.content
+
+
+def refusals(records: Iterable[TraceRecord]) -> Iterator[Considered]:
+    """The calls among a plain run's records that were refused, each with its last verdict."""
+    passed: Note | None = None
+    for record in records:
+        if isinstance(record, Note) and "verdicts" in record.details:
+            verdict = refusal_of(record)
+            passed = record if verdict is None else None
+            if verdict is not None:
+                end = f") is forbidden by {verdict.constraint}: {verdict.reason}"
+                yield _refused(record.text.removesuffix(end), record, verdict)
+        elif isinstance(record, Percept) and passed is not None and _refuses(record):
+            name, _, reason = record.content.partition(_REFUSED)[2].partition(": ")
+            verdict = Verdict(allowed=False, constraint=name, reason=reason)
+            yield _refused(passed.text.rpartition(") passed ")[0], passed, verdict)
+            passed = None
+
+
+def _refused(call: str, note: Note, verdict: Verdict) -> Considered:
+    """A refused call, which its note shows as `NAME(ARGUMENTS`."""
+    action, _, arguments = call.partition("(")
+    named = Candidate(
+        id=str(note.details.get("call") or "call"), action=action, raw_arguments=arguments
+    )
+    return Considered(id=named.id, choice=Choice.of(named), rejected_by=verdict)

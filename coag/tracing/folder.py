@@ -331,7 +331,8 @@ def find_run(text: str, logs: Path | str) -> RunFolder:
     if len(names) > _LISTED:
         names = [*names[-_LISTED:], f"… and {len(names) - _LISTED} older ones"]
     if not meant:
-        raise UnknownNameError("run", text, names)
+        folder = any(map(os.path.isdir, (direct.path, Path(logs) / name)))
+        raise UnknownNameError("run" if folder else "run or folder", text, names)
     if len(meant) > 1:
         raise ConfigurationError(f"Several runs begin with {text!r}: {', '.join(names)}.")
     return meant[0]

@@ -130,4 +130,4 @@ def test_film_is_made_from_a_finished_run(
 
 def test_film_says_what_cannot_be_filmed(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("film", "nope") == 2
-    assert "There is no run named 'nope'" in capsys.readouterr().err
+    assert "There is no run or folder named 'nope'" in capsys.readouterr().err

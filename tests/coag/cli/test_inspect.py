@@ -38,7 +38,7 @@ def test_a_report_that_cannot_be_written_is_an_error(say: Say, coag_run: RunFold
 @pytest.mark.broken_trace("its run is made up")
 def test_a_name_that_no_file_can_have_is_no_run(say: Say, coag_run: RunFolder) -> None:
     del coag_run
-    assert "There is no run named" in say("inspect", "x" * 5_000).err
+    assert "There is no run or folder named" in say("inspect", "x" * 5_000).err
 
 
 @pytest.mark.broken_trace("its run is made up")

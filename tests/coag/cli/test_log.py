@@ -184,7 +184,7 @@ def test_json_of_a_cycle_holds_what_the_cycle_brought_about(coag_run: RunFolder,
     ("words", "parts"),
     [
         (["run-1", "--phase", "dreaming"], ["'dreaming'", *PHASES]),
-        (["walk"], ["There is no run named 'walk'. Known: "]),
+        (["walk"], ["There is no run or folder named 'walk'. Known: "]),
         (["run-1", "--cycle", "99"], ["Run 'run-1' has cycles up to 3: no cycle 99."]),
         (["latest", "--logs", "there"], ["There is no folder of logs at 'there'."]),
         (["demo", "--cycle", "1"], ["holds runs and is none itself"]),

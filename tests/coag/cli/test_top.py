@@ -39,11 +39,11 @@ def test_without_any_run_it_says_how_one_is_made(say: Say) -> None:
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["nonsense"], "There is no run named 'nonsense'"),
-        (["x" * 5_000], "There is no run named"),
+        (["nonsense"], "There is no run or folder named 'nonsense'"),
+        (["x" * 5_000], "There is no run or folder named"),
         (["--logs", "nowhere"], "There is no folder of logs at 'nowhere'"),
         (["logs/run-1/trace.jsonl"], "is a file of a run"),
-        (["\x1b[31mx"], "There is no run named"),
+        (["\x1b[31mx"], "There is no run or folder named"),
     ],
 )
 def test_what_is_no_run_is_one_sentence(

@@ -137,4 +137,4 @@ def test_hooks_of_a_plain_run_are_reported_as_absent(say: Say, tmp_path: Path) -
     assert result.code == 0
     first, second = result.out.splitlines()
     assert "verified, " in first
-    assert "--hooks did nothing here: a plain agent's run has no hooks" in second
+    assert "--hooks did nothing here: a plain agent's run names no factory" in second

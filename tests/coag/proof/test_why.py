@@ -10,7 +10,8 @@ from autogen_core.models import UserMessage
 from autogen_ext.models.replay import ReplayChatCompletionClient
 from kits.foragers import BITTER, calls, foraged
 
-from coag.compat import Recorder, RecordingClient
+from coag.compat import ConstrainedWorkbench, Recorder, RecordingClient, ScriptedApprover
+from coag.cycle import ApprovalPolicy, rule
 from coag.errors import ConfigurationError
 from coag.proof import Changes, counterfactuals, fork, why
 from coag.proof.boundary import Choice
@@ -91,6 +92,45 @@ async def test_a_plain_run_without_turns_says_how_to_get_some(tmp_path: Path) ->
     recorder.close()
     with pytest.raises(ConfigurationError, match=r"written down without turns.*RecordedAgent"):
         why(recorder.folder, 1)
+
+
+@rule("pick")
+def only_ripe(colour: str) -> str | None:
+    """A rule for berries."""
+    return None if colour == "blue" else f"{colour} berries are not ripe"
+
+
+def pick(colour: str) -> str:
+    """Picks a berry."""
+    return f"a {colour} berry"
+
+
+async def test_a_guards_run_tells_refusals_and_what_an_action_returned_from_its_causes(
+    tmp_path: Path,
+) -> None:
+    ask = ApprovalPolicy(tools=["pick"])
+    tools = ConstrainedWorkbench(
+        [pick], constraints=[only_ripe], approval=ask, approve=ScriptedApprover([True, False]),
+        logs=tmp_path,
+    )  # fmt: skip
+    async with tools:
+        for colour in ("green", "blue", "blue"):
+            await tools.call_tool("pick", {"colour": colour})
+    (run,) = list_runs(tmp_path)
+    refused, done, denied = (why(run, turn) for turn in (1, 2, 3))
+    assert (refused.percepts, refused.chosen) == ((), ())
+    (one,) = refused.considered
+    assert one.choice == Choice(action="pick", arguments='{"colour": "green"}')
+    assert one.rejected_by is not None
+    assert (one.rejected_by.constraint, one.rejected_by.reason) == (
+        "only_ripe", "green berries are not ripe",
+    )  # fmt: skip
+    assert [percept.kind for percept in done.percepts] == [PerceptKind.IMPASSE]
+    assert done.result == "a blue berry"
+    assert [percept.content for percept in denied.percepts] == ["a blue berry"]
+    (one,) = denied.considered
+    assert one.rejected_by is not None
+    assert one.rejected_by.constraint == "approval"
 
 
 # ---- counterfactuals ----
