@@ -407,8 +407,10 @@ def _misread(cycle: ObservedCycle, name: str, value: Any, returned: Return) -> b
         return not collected and cycle.run.takes(cycle, returned.percept.source, name)
     if isinstance(value, str) and comparable(value) in comparable(after):
         return False
-    if isinstance(value, int | float) and isclose(before + value, after):
-        return isinstance(value, bool)
+    if not isinstance(value, str | bool):
+        made = (before + value, *(round(value, digits) for digits in range(5)))
+        if any(isclose(one, after) for one in made):
+            return False  # added up, or rounded
     return before != after or cycle.run.takes(cycle, returned.percept.source, name)
 
 

@@ -213,11 +213,13 @@ class Ledger(BaseModel):
     orders: tuple[str, ...] = ("B2",)
     name: str = "the shop"
     city: str = ""
+    rate: float = 0.0
     refunded: bool = False
+    vip: bool = True
 
 
 class Books(CoagContext[Ledger]):
-    """Keeps amounts by order, adds them up, and writes cities in small letters."""
+    """Keeps amounts by order, adds them up, rounds rates, and writes cities in small letters."""
 
     @property
     def perceptual_state_schema(self) -> type[Ledger]:
@@ -231,6 +233,7 @@ class Books(CoagContext[Ledger]):
                 "total": state.total + got["total"],
                 "orders": (*state.orders, *got["orders"]),
                 "city": got["city"].strip().lower(),
+                "rate": round(got["rate"], 2),
                 "refunded": True,
             }
         )
@@ -238,7 +241,8 @@ class Books(CoagContext[Ledger]):
 
 async def test_a_state_that_means_something_else_by_a_name_is_no_misperception() -> None:
     bought = {"ok": True, "paid": 80.0, "total": 50.0, "orders": ["A1"], "name": "a chair"}
-    text = json.dumps({**bought, "city": " Rome", "refunded": 80.0})
+    more = {"city": " Rome", "rate": 1.2345, "refunded": 80.0, "vip": False}
+    text = json.dumps({**bought, **more})
     assert diagnose(await run(says(text), Books(), actions=3)) == []
 
 
