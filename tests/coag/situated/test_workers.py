@@ -361,6 +361,7 @@ async def test_a_worker_is_a_component_without_password_and_seen_from_the_termin
     await other.close()
 
 
+@pytest.mark.long
 @pytest.mark.timeout(120)
 def test_the_example_of_two_workers_shows_that_a_killed_one_is_replaced(database: str) -> None:
     done = subprocess.run(
