@@ -196,7 +196,8 @@ def check(
     if verdicts[-1].allowed:
         verdicts.append(_in_force(context, deps))
     if verdicts[-1].allowed:
-        verdicts += deps.constraints.judge(ready, context.state, projection, memory, spec)
+        now = decided_at(context, deps)
+        verdicts += deps.constraints.judge(ready, context.state, projection, memory, spec, now)
     gain = None
     if projection is not None:
         try:
@@ -245,7 +246,8 @@ def may_say(text: str, context: AnyContext, deps: GuardDeps) -> Verdict:
     projection, verdict = project(said, context, deps.constraints.seconds)
     if not verdict.allowed:
         return verdict
-    verdicts = deps.constraints.judge(said, context.state, projection, memory, RESPOND)
+    now = decided_at(context, deps)
+    verdicts = deps.constraints.judge(said, context.state, projection, memory, RESPOND, now)
     return next((one for one in verdicts if not one.allowed), verdict)
 
 

@@ -45,6 +45,8 @@ class JudgedBy:
     """Gives the developer's texts: the system message and the procedures."""
     approvals: AsksFirst | None = None
     """Says before which actions somebody is asked; None if nobody ever is."""
+    now: datetime | None = None
+    """When the cycle began; behind a workbench, the time of the call."""
 
 
 @runtime_checkable
@@ -221,8 +223,7 @@ class ActionRule:
         )
 
     def _now(self) -> datetime | None:
-        retrieval = self._known.memory.cognitive_state.retrieval if self._known else None
-        return self._time or (None if retrieval is None else retrieval.at)
+        return self._time or (self._known.now if self._known else None)
 
     def _has(self, name: str) -> bool:
         """Whether the action takes such an argument, as far as that is known."""
@@ -530,6 +531,7 @@ class ConstraintSet:
         projection: Any | None,
         memory: WorkingMemory | None = None,
         spec: ActionSpec | None = None,
+        now: datetime | None = None,
     ) -> tuple[Verdict, ...]:
         """Verdicts of the pinned constraints in order, up to the first that forbids.
 
@@ -542,10 +544,11 @@ class ConstraintSet:
             projection: The predicted one, or None.
             memory: What `only_trusted` judges by; without it, that forbids.
             spec: What the action is, as for `memory`.
+            now: The time by which it is decided; without it, a rule that asks for it forbids.
         """
         known: JudgedBy | None = None
         if memory is not None and spec is not None:
-            known = JudgedBy(memory, spec, self._developer, self._approvals)
+            known = JudgedBy(memory, spec, self._developer, self._approvals, now)
         verdicts: list[Verdict] = []
         states, projections = _copies(state), _copies(projection)
         for constraint in self._pinned:

@@ -144,10 +144,12 @@ async def test_rules_hold_in_an_agent_and_behind_a_workbench_and_know_the_time()
     assert bank.paid == [40]
     assert len(set(times)) == 1
     for context in (AccountContext(), None):
-        bench = ConstrainedWorkbench(bank.tools(), constraints=[at_most_fifty], context=context)
+        rules = [at_most_fifty, noted]
+        bench = ConstrainedWorkbench(bank.tools(), constraints=rules, context=context)
         assert (await bench.call_tool("pay", {"amount": 51})).is_error
         assert not (await bench.call_tool("pay", {"amount": 10})).is_error
     assert bank.paid == [40, 10, 10]
+    assert len(times) == 4
 
 
 def test_a_rule_may_carry_a_signature_of_its_own() -> None:
