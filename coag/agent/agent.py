@@ -47,9 +47,9 @@ from .turns import TurnRunner
 class CoagAgent(OwnedAgent, BaseChatAgent, Component[CoagAgentConfig]):
     """An AutoGen agent that retrieves, reasons, proposes, evaluates and selects before it acts.
 
-    Takes AssistantAgent's arguments, and more: see `AgentArguments`. One message in; cycles until
-    `respond`, a bound or cancellation; stock AutoGen events out for every phase; the answer last.
-    Without a folder, it writes nothing to disk.
+    Takes AssistantAgent's arguments, and more: `coag/agent/arguments.py` explains each. One message
+    in; cycles until `respond`, a bound or cancellation; stock AutoGen events out for every phase;
+    the answer last. Without a folder, it writes nothing to disk.
 
     Raises:
         ConfigurationError: Arguments that cannot work together; the message says which.
@@ -61,7 +61,7 @@ class CoagAgent(OwnedAgent, BaseChatAgent, Component[CoagAgentConfig]):
 
     @takes_arguments(AgentArguments)
     def __init__(self, arguments: AgentArguments) -> None:
-        """Makes an agent; see `AgentArguments` for what it takes."""
+        """Makes an agent; `coag/agent/arguments.py` explains what it takes."""
         super().__init__(arguments.name, arguments.description)
         self._mind = Mind(arguments)
         self.metadata = dict(arguments.metadata or {})
