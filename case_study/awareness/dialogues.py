@@ -11,6 +11,7 @@ from typing import Any
 
 from pydantic import Field, JsonValue, TypeAdapter, ValidationError, model_validator
 
+from coag._util.files import replace_file
 from coag.awareness import (
     AwarenessEngine,
     AwarenessState,
@@ -245,9 +246,7 @@ class CachedPerception:
     def _write(self) -> None:
         self._path.parent.mkdir(parents=True, exist_ok=True)
         lines = (f"{json.dumps(one.model_dump(mode='json'))}\n" for one in self._cache.values())
-        draft = self._path.with_name(f".{self._path.name}.part")
-        draft.write_text("".join(lines), encoding="utf-8")
-        draft.replace(self._path)
+        replace_file(self._path, "".join(lines), durable=False)
 
     def _kept(self) -> list[CachedReading]:
         try:
