@@ -20,6 +20,7 @@ from coag.situated import (
     DELEGATES,
     ActivityStore,
     OnSignal,
+    Priority,
     SignalRecord,
     ToolConnectionError,
     ToolPerception,
@@ -40,7 +41,7 @@ class SignalGoal(Value):
     goal: str = Field(min_length=1)
     """What to do; `{data}` stands for the signal's name and payload as JSON. A goal with it has
     text from outside in it, and is trusted as such."""
-    priority: int = Field(default=0, ge=-(2**31), lt=2**31)
+    priority: Priority = 0
 
 
 class TimedGoal(Value):
@@ -53,7 +54,7 @@ class TimedGoal(Value):
     """Seconds. Of times that passed while the agent was not running, only the last counts."""
     start: Moment
     """The first time."""
-    priority: int = Field(default=0, ge=-(2**31), lt=2**31)
+    priority: Priority = 0
 
 
 Goal = SignalGoal | TimedGoal

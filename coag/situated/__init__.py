@@ -17,6 +17,7 @@ from .activities import (
     OnActivity,
     OnProperty,
     OnSignal,
+    Priority,
     Step,
     Wait,
 )
@@ -85,6 +86,7 @@ __all__ = [
     "READERS",
     "READ_MANUAL",
     "RUNS_NAME",
+    "Priority",
     "PropertyDescription",
     "PropertyReading",
     "OperationRefusedError",

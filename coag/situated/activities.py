@@ -10,7 +10,7 @@ import operator
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationError
 
@@ -18,6 +18,9 @@ from coag._util.text import clip
 from coag.schema import Moment, Percept, PerceptKind, Trust, Value, one_line
 
 from .records import PropertyReading, SignalRecord, is_flood
+
+Priority = Annotated[int, Field(ge=-(2**31), lt=2**31)]
+"""Of an activity: higher ones run first. A column of the store, whose integers have 32 bits."""
 
 # ---- What is waited for ----
 
@@ -157,7 +160,7 @@ class Activity(Value):
     source: str = "user"
     """Who set the goal: a person, an agent, `timer`, or `signal:TOOL/NAME`."""
     trust: Trust = Trust.USER
-    priority: int = Field(default=0, ge=-(2**31), lt=2**31)
+    priority: Priority = 0
     """Higher ones run first."""
     state: ActivityState = ActivityState.READY
     wait: Wait | None = None
