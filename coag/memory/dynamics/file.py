@@ -120,15 +120,20 @@ class DynamicsFile:
             ):
                 self.write(f"INSERT OR IGNORE INTO {table} VALUES (?)", [(one,) for one in names])
 
-    def add_columns(self, table: str, columns: Mapping[str, str]) -> None:
-        """Adds columns that a table of an older file lacks; not where it is only looked at."""
+    def add_columns(self, table: str, columns: Mapping[str, str]) -> frozenset[str]:
+        """Adds columns that a table of an older file lacks; not where it is only looked at.
+
+        Returns:
+            The columns that the table has then.
+        """
+        there = {row["name"] for row in self.rows(f"PRAGMA table_info({table})")}
         if self._read_only:
-            return
+            return frozenset(there)
         with self.transaction() as db:
-            there = {row["name"] for row in db.execute(f"PRAGMA table_info({table})")}
             for name, kind in columns.items():
                 if name not in there:
                     db.execute(f"ALTER TABLE {table} ADD COLUMN {name} {kind}")
+        return frozenset(there | columns.keys())
 
     def remove(self, ids: Iterable[str]) -> None:
         """Removes all that any table has of records, for every owner; see `create`."""

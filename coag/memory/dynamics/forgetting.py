@@ -62,16 +62,18 @@ def strength_now(state: RecordState, now: float, settings: MemoryDynamicsSetting
     return state.strength * exp(-days_since(state.used_at, now) / state.stability)
 
 
-def used(state: RecordState, now: float, settings: MemoryDynamicsSettings) -> RecordState:
+def used(
+    state: RecordState, now: float, settings: MemoryDynamicsSettings, **further: float
+) -> RecordState:
     """The state after a use: recalled and kept, or repeated by its source.
 
     It is at full strength again, a little stronger, and more stable: by the share that had been
     lost, less at each further use, and up to the ceiling. Nothing of it ever shrinks, nor is it
-    used earlier than before where the clock jumped back.
+    used earlier than before where the clock jumped back. `further` fields change with it.
     """
     forgetting = settings.forgetting
     if forgetting is None:
-        return replace(state, uses=state.uses + 1, used_at=max(state.used_at, now))
+        return replace(state, uses=state.uses + 1, used_at=max(state.used_at, now), **further)
     lost = 1 - exp(-days_since(state.used_at, now) / state.stability)
     habit = 1 + _HABIT * state.uses
     growth = 1 + _SPACING * lost * (1 + _FEELING * state.intensity) / habit
@@ -81,6 +83,7 @@ def used(state: RecordState, now: float, settings: MemoryDynamicsSettings) -> Re
         stability=max(state.stability, min(forgetting.ceiling, state.stability * growth)),
         used_at=max(state.used_at, now),
         uses=state.uses + 1,
+        **further,
     )
 
 

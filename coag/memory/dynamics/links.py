@@ -9,6 +9,7 @@ activated once, so activation never runs back to where it came from.
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from heapq import nsmallest
@@ -36,6 +37,12 @@ CREATE TABLE IF NOT EXISTS links (
 ) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS links_back ON links (other)
 """
+_LEARNED = """
+INSERT INTO links (record, owner, other, weight)
+  SELECT one.value, ?, two.value, ? FROM json_each(?) one, json_each(?) two
+  WHERE one.value != two.value
+  ON CONFLICT DO UPDATE SET weight = MIN(1.0, weight + excluded.weight)
+"""
 _LEAST_ACTIVATION = 1e-3
 """A record with less activates no others."""
 
@@ -49,28 +56,21 @@ class RecordLinks:
         self.settings = settings or Links()
         file.create(_TABLE, records=("links.record", "links.other"))
 
-    def learned(self, pairs: Iterable[tuple[str, str]]) -> None:
-        """Ties each pair a little more. A record is not tied to itself.
+    def learned(self, records: Collection[str]) -> None:
+        """Ties each two of these records a little more.
 
         A record that has too many links loses its weakest, though none of these.
         """
-        wanted = dict.fromkeys(tuple(sorted(pair)) for pair in pairs if pair[0] != pair[1])
-        both = [(one, self.owner, two) for a, b in wanted for one, two in ((a, b), (b, a))]
+        together = {*records}
+        ids = json.dumps(sorted(together))
         with self.file.transaction() as db:
-            db.executemany(
-                "INSERT INTO links (record, owner, other, weight) VALUES (?, ?, ?, ?) "
-                "ON CONFLICT DO UPDATE SET weight = MIN(1.0, weight + excluded.weight)",
-                [(*row, self.settings.rate) for row in both],
-            )
-            fresh = defaultdict[str, set[str]](set)
-            for one, _, two in both:
-                fresh[one].add(two)
+            db.execute(_LEARNED, (self.owner, self.settings.rate, ids, ids))
             too_many = (
                 "SELECT record FROM links WHERE owner = ? AND record IN ({}) "
                 f"GROUP BY record HAVING COUNT(*) > {self.settings.bound}"
             )
-            for row in self.file.rows_of(too_many, fresh, self.owner):
-                self._bound(row["record"], fresh[row["record"]])
+            for row in self.file.rows_of(too_many, together, self.owner):
+                self._bound(row["record"], together - {row["record"]})
 
     def _bound(self, record: str, kept: Collection[str]) -> None:
         tied = self.neighbours([record]).get(record, {})

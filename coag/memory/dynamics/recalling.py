@@ -42,30 +42,33 @@ _COMMON = (
 _STOP_WORDS = frozenset(_COMMON.split())
 
 
-def reconsolidated(
+def moved_feeling(
     state: RecordState,
     mood: Mood | None,
     settings: MemoryDynamicsSettings,
     traits: Traits | None = None,
-) -> RecordState:
-    """The state after a recall in a mood: each axis of its feeling moves towards it.
+) -> dict[str, float]:
+    """What a recall in a mood changes of a state: each axis of its feeling moves towards it.
 
     The emotional are moved further, perspective records half as far, flashbulbs not at all. All
     moves of one record, over its three axes, add up to at most the cap; the last is cut to fit.
+
+    Returns:
+        The fields that change, with their new values.
     """
     how = settings.reconsolidation
     if how is None or mood is None or state.flashbulb:
-        return state
+        return {}
     who = traits or Traits()
     rate = min(1.0, how.rate * (0.5 + who.emotionality)) * (0.5 if state.perspective else 1.0)
     was: dict[str, float] = {axis: getattr(state, axis) for axis in AXES}
     moves = {axis: rate * (getattr(mood, axis) - was[axis]) for axis in AXES}
     size, room = sum(map(abs, moves.values())), max(0.0, how.cap - state.drift)
     if size == 0.0 or room == 0.0:
-        return state
+        return {}
     part = min(1.0, room / size)
     feeling = {axis: clamped(was[axis] + part * moves[axis], AXES[axis]) for axis in AXES}
-    return replace(state, drift=min(how.cap, state.drift + part * size), **feeling)
+    return feeling | {"drift": min(how.cap, state.drift + part * size)}
 
 
 def rivals(
@@ -84,8 +87,9 @@ def rivals(
     winners = [one for one in kept if one in vectors]
     if how is None or not left or not winners:
         return ()
-    rows = _unit([vectors[one] for one in (*left, *winners)])
-    cosines = (rows[: len(left)] @ rows[len(left) :].T).max(axis=1)
+    cosines = _cosines([vectors[one] for one in left], [vectors[one] for one in winners]).max(
+        axis=1
+    )
     alike = sorted(zip(cosines.tolist(), left, strict=True), key=lambda pair: -pair[0])
     return tuple(one for cosine, one in alike if cosine > how.similarity)[: how.most]
 
@@ -182,10 +186,13 @@ def cue_of(record: Record) -> str:
     return ellipsis(in_a_line(cleaned(cue)), _LONGEST_CUE)
 
 
-def _unit(rows: Sequence[NDArray[np.float32] | Sequence[float]]) -> NDArray[np.float64]:
-    """Rows of length 1; those of zeros stay."""
+def _cosines(
+    rows: Sequence[NDArray[np.float32] | Sequence[float]],
+    columns: Sequence[NDArray[np.float32] | Sequence[float]],
+) -> NDArray[np.float64]:
+    """The cosine of each two vectors; 0 with one of zeros."""
     import numpy as np
 
-    matrix = np.asarray(rows, dtype=np.float64)
-    lengths = np.linalg.norm(matrix, axis=1, keepdims=True)
-    return np.divide(matrix, lengths, out=np.zeros_like(matrix), where=lengths > 0)
+    a, b = np.array(rows, dtype=np.float64), np.array(columns, dtype=np.float64)
+    lengths = np.sqrt(np.outer((a * a).sum(axis=1), (b * b).sum(axis=1)))
+    return np.divide(a @ b.T, lengths, out=np.zeros(lengths.shape), where=lengths > 0)

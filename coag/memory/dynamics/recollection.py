@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
 
 from coag.errors import RecordStoreError
 from coag.memory.facts import at_least, trust_of
@@ -22,7 +21,7 @@ from .engine import MemoryDynamics
 from .forgetting import has_faded, strength_now, used
 from .interference import asks_for_earlier, may_yield
 from .links import scored_anew
-from .recalling import felt, pick_involuntary, reconsolidated, rivals, suppressed
+from .recalling import felt, moved_feeling, pick_involuntary, rivals, suppressed
 from .settings import InvoluntaryRecall, Traits
 from .states import RecordState, days_since, seconds
 
@@ -268,15 +267,16 @@ class Recollection:
             changed = {one: newest[one] for one in self._new - there.keys()}
             for one in kept:
                 if one in newest:  # else it was removed meanwhile
-                    state = used(newest[one], self._now, settings)
-                    changed[one] = reconsolidated(state, self._mood, settings, traits)
+                    state = newest[one]
+                    feeling = moved_feeling(state, self._mood, settings, traits)
+                    changed[one] = used(state, self._now, settings, **feeling)
             for one in weaker:
                 if one in newest:
                     changed[one] = suppressed(newest[one], settings, traits)
             dynamics.states.put(changed.values())
             if dynamics.links is not None and len(kept) > 1:
                 best = [one for one in kept if one in newest][: dynamics.links.settings.most]
-                dynamics.links.learned(combinations(best, 2))
+                dynamics.links.learned(best)
         self._states |= changed
 
     async def _unasked(self, shown: set[str], store: RecordStore) -> tuple[RecalledRecord, ...]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import MISSING, dataclass, fields
 from datetime import UTC, datetime
 from operator import attrgetter
-from typing import Any
+from typing import cast
 
 from .file import DynamicsFile
 
@@ -15,7 +15,7 @@ DAY = 86_400.0
 """Seconds."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class RecordState:
     """What the dynamics of one owner know of one record. Times are POSIX seconds."""
 
@@ -62,16 +62,18 @@ class RecordState:
         return abs(self.valence) * self.arousal
 
 
-def _literal(value: float | str | None) -> str:
+def _literal(value: object) -> str:
     """A default as SQLite reads it."""
     if value is None:
         return "NULL"
-    return f"'{value}'" if isinstance(value, str) else str(float(value))
+    return f"'{value}'" if isinstance(value, str) else str(float(cast("float", value)))
 
 
-_NAMES = tuple(field.name for field in fields(RecordState))
+_FIELDS = {field.name: field.default for field in fields(RecordState)}
+_NAMES = tuple(_FIELDS)
 _values_of = attrgetter(*_NAMES)
-_BOOLEANS = tuple(field.name for field in fields(RecordState) if field.type == "bool")
+_FLAGS = tuple(at for at, field in enumerate(fields(RecordState)) if field.type == "bool")
+"""Places of the fields that SQLite keeps as 0 or 1."""
 _KINDS = {"float": "REAL", "float | None": "REAL"}
 """A column of this kind keeps whole numbers, as most are, in a byte."""
 _COLUMNS = ", ".join(
@@ -120,13 +122,14 @@ class RecordStates:
         self.file = file
         self.owner = owner
         file.create(_STATES, records=("states.record",))
-        file.add_columns("states", _LATER)
+        there = file.add_columns("states", _LATER)
+        values = (one if one in there else _literal(default) for one, default in _FIELDS.items())
+        self._select = f"SELECT {', '.join(values)} FROM states WHERE owner"
 
     def get(self, ids: Sequence[str]) -> dict[str, RecordState]:
         """The states of these records, by their ids; those without one are left out."""
-        query = "SELECT * FROM states WHERE owner = ? AND record IN ({})"
-        rows = self.file.rows_of(query, ids, self.owner)
-        return {row["record"]: _state_of(row) for row in rows}
+        rows = self.file.rows_of(f"{self._select} = ? AND record IN ({{}})", ids, self.owner)
+        return {row[0]: _state_of(row) for row in rows}
 
     def put(self, states: Iterable[RecordState]) -> None:
         """Stores states, in place of what was known of their records."""
@@ -144,14 +147,14 @@ class RecordStates:
 
     def scan(self, *, after: str = "", batch: int = 500) -> Iterator[list[RecordState]]:
         """All states in the order of their records' ids, some at a time, behind one id."""
-        query = "SELECT * FROM states WHERE owner = ? AND record > ? ORDER BY record LIMIT ?"
+        query = f"{self._select} = ? AND record > ? ORDER BY record LIMIT ?"
         while rows := self.file.rows(query, self.owner, after, batch):
             yield [_state_of(row) for row in rows]
-            after = rows[-1]["record"]
+            after = rows[-1][0]
 
     def of_others(self, ids: Sequence[str]) -> list[RecordState]:
         """What other owners know of these records."""
-        query = "SELECT * FROM states WHERE owner != ? AND record IN ({})"
+        query = f"{self._select} != ? AND record IN ({{}})"
         return [*map(_state_of, self.file.rows_of(query, ids, self.owner))]
 
     def times(self, since: float | None) -> list[float]:
@@ -173,8 +176,8 @@ class RecordStates:
 
     def find(self, condition: str, *values: object) -> list[RecordState]:
         """Traces that meet a condition in SQL, e.g. `valence < ? ORDER BY encoded_at LIMIT 1`."""
-        query = f"SELECT * FROM states WHERE owner = ? AND {condition}"
-        return [_state_of(row) for row in self.file.rows(query, self.owner, *values)]
+        rows = self.file.rows(f"{self._select} = ? AND {condition}", self.owner, *values)
+        return [*map(_state_of, rows)]
 
     def count(self) -> int:
         """How many there are."""
@@ -183,8 +186,7 @@ class RecordStates:
 
 
 def _state_of(row: sqlite3.Row) -> RecordState:
-    values: dict[str, Any] = dict(zip(row.keys(), row, strict=True))
-    del values["owner"]
-    for name in _BOOLEANS:
-        values[name] = bool(values[name])
-    return RecordState(**values)
+    values = [*row]
+    for at in _FLAGS:
+        values[at] = bool(values[at])
+    return RecordState(*values)

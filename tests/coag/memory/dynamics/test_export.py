@@ -199,7 +199,8 @@ async def two_scopes() -> tuple[LongTermMemory, list[str]]:
     ids = [await tell(memory, text, scope) for scope in ("alice", "team") for text in told]
     dynamics = dynamics_of(memory)
     assert dynamics.links is not None
-    dynamics.links.learned([(ids[0], ids[1]), (ids[2], ids[3]), (ids[1], ids[2])])
+    for at in range(3):
+        dynamics.links.learned(ids[at : at + 2])
     return memory, ids
 
 

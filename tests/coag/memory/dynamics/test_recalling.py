@@ -37,8 +37,8 @@ from coag.memory.dynamics import (
 from coag.memory.dynamics.forgetting import neutral_stability
 from coag.memory.dynamics.recalling import (
     cue_of,
+    moved_feeling,
     pick_involuntary,
-    reconsolidated,
     rivals,
     suppressed,
 )
@@ -54,6 +54,12 @@ def hit(id: str, score: float, text: str = "text", **fields: Any) -> RecalledRec
 
 
 # ---- Reconsolidation ----
+
+
+def reconsolidated(
+    state: RecordState, mood: Mood | None, how: MemoryDynamicsSettings, who: Traits | None = None
+) -> RecordState:
+    return replace(state, **moved_feeling(state, mood, how, who))
 
 
 def test_a_recall_moves_the_feeling_by_5_percent_of_the_way_to_the_mood() -> None:
