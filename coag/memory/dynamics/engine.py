@@ -256,12 +256,7 @@ class MemoryDynamics:
         The ids of records are hashes, so those behind a random one are a random choice.
         """
         beginning = f"{self.random.getrandbits(128):032x}"
-        condition = "record {} ? AND encoded_at <= ? AND faded_at IS NULL ORDER BY record LIMIT ?"
-        since = now - age * DAY
-        found = self.states.find(condition.format(">="), beginning, since, most)
-        if len(found) < most:
-            found += self.states.find(condition.format("<"), beginning, since, most - len(found))
-        return found
+        return self.states.sample(beginning, now - age * DAY, most)
 
     # ---- Removal, and what comes back ----
 

@@ -66,6 +66,7 @@ class DynamicsFile:
             )
             self._db.row_factory = sqlite3.Row
             self._db.execute(f"PRAGMA cache_size = -{_CACHE}")
+            self._db.execute("PRAGMA temp_store = MEMORY")
             if path is not None and not read_only:
                 write_ahead(self._db, _PATIENCE)
                 self._db.execute("PRAGMA synchronous = NORMAL")

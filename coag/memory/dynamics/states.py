@@ -13,6 +13,8 @@ from .file import DynamicsFile
 
 DAY = 86_400.0
 """Seconds."""
+_LOOKED_AT = 1_000
+"""States among which a sample looks for old ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +180,19 @@ class RecordStates:
         """Traces that meet a condition in SQL, e.g. `valence < ? ORDER BY encoded_at LIMIT 1`."""
         rows = self.file.rows(f"{self._select} = ? AND {condition}", self.owner, *values)
         return [*map(_state_of, rows)]
+
+    def sample(self, beginning: str, since: float, most: int) -> list[RecordState]:
+        """Those that have not faded and were encoded until a time, behind an id, then before it.
+
+        On either side it looks at a bounded number only, so a young memory may give none.
+        """
+        found: list[RecordState] = []
+        for side in (">=", "<"):
+            some = f"SELECT record FROM states WHERE record {side} ? ORDER BY record LIMIT ?"
+            old = f"record IN ({some}) AND encoded_at <= ? AND faded_at IS NULL"
+            limits = (beginning, _LOOKED_AT, since, most - len(found))
+            found += self.find(f"{old} ORDER BY record LIMIT ?", *limits)
+        return found
 
     def count(self) -> int:
         """How many there are."""
