@@ -48,13 +48,10 @@ def moved_feeling(
     settings: MemoryDynamicsSettings,
     traits: Traits | None = None,
 ) -> dict[str, float]:
-    """What a recall in a mood changes of a state: each axis of its feeling moves towards it.
+    """What a recall in a mood changes of a state, by field: its feeling moves towards the mood.
 
     The emotional are moved further, perspective records half as far, flashbulbs not at all. All
     moves of one record, over its three axes, add up to at most the cap; the last is cut to fit.
-
-    Returns:
-        The fields that change, with their new values.
     """
     how = settings.reconsolidation
     if how is None or mood is None or state.flashbulb:
