@@ -6,7 +6,6 @@ the dynamics beside the records, which is never changed.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import datetime
@@ -66,22 +65,6 @@ class FadedRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PersonaRow:
-    """One version of a personality."""
-
-    version: int
-    at: datetime | None
-    """None for version 0, that of the settings."""
-    state: str
-    traits: Traits
-    changes: tuple[tuple[str, float, float, str], ...] = ()
-    """Each a trait, its value before and after, and why."""
-    reason: str = ""
-    holds: bool = False
-    """Whether it is the one that holds now."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class OwnerView:
     """What became of the memory and the personality of one owner."""
 
@@ -89,8 +72,11 @@ class OwnerView:
     states: int
     """Records that have a state."""
     faded: tuple[FadedRow, ...]
-    persona: tuple[PersonaRow, ...] = ()
-    """The versions, the oldest first; empty where the settings have no personality."""
+    persona: tuple[tuple[PersonaVersion, datetime | None], ...] = ()
+    """The versions and when each came, the oldest first; version 0 is that of the settings.
+    Empty where these have no personality."""
+    holds: int = 0
+    """The version of it that holds now."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,17 +127,16 @@ class MemoryReader:
 def _owner(file: DynamicsFile, name: str, settings: MemoryDynamicsSettings) -> OwnerView:
     states = RecordStates(file, name)
     persona = Persona(file, name, settings.traits or Traits())
-    versions = persona.versions()
-    shown = bool(versions) or settings.traits is not None
+    later = [(one, moment_of(one.at)) for one in persona.versions()]
+    first = PersonaVersion(version=0, at=0.0, traits=persona.initial, state="applied")
+    applied = [one.version for one, _ in later if one.state == "applied"]
     return OwnerView(
         owner=name,
         states=states.count(),
         faded=_faded(states, MemoryArchive(file), settings),
-        persona=_versions(persona.initial, versions) if shown else (),
+        persona=((first, None), *later) if later or settings.traits is not None else (),
+        holds=applied[-1] if applied else 0,
     )
-
-
-# ---- What faded ----
 
 
 def _faded(
@@ -199,28 +184,4 @@ def _curve(
     return tuple(
         (n * step / DAY, strength_now(state, state.used_at + n * step, settings))
         for n in range(_POINTS)
-    )
-
-
-# ---- How the personality changed ----
-
-
-def _versions(initial: Traits, versions: Sequence[PersonaVersion]) -> tuple[PersonaRow, ...]:
-    applied = [one.version for one in versions if one.state == "applied"]
-    now = applied[-1] if applied else 0
-    first = PersonaRow(version=0, at=None, state="settings", traits=initial, holds=now == 0)
-    return (
-        first,
-        *(
-            PersonaRow(
-                version=one.version,
-                at=moment_of(one.at),
-                state=one.state,
-                traits=one.traits,
-                changes=tuple((c.trait, c.before, c.after, c.reason) for c in one.changes),
-                reason="" if one.changes else one.reason,
-                holds=one.version == now,
-            )
-            for one in versions
-        ),
     )

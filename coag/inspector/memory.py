@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from difflib import SequenceMatcher
@@ -13,8 +14,6 @@ from typing import Any, Literal, cast
 from pydantic import ValidationError
 
 from coag.schema import (
-    FeltRecord,
-    RecalledRecord,
     RecalledState,
     Record,
     RetrievalOutcome,
@@ -41,18 +40,6 @@ class RecordRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RecallRow:
-    """One retrieval, with the parts of the scores of what it brought."""
-
-    cycle: int
-    query: str
-    hits: tuple[RecalledRecord, ...]
-    left_out: tuple[str, ...] = ()
-    felt: tuple[FeltRecord, ...] = ()
-    """What was on the tip of the tongue."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class KeptTrack:
     """How well one record was kept, at each of its recalls in the run."""
 
@@ -69,7 +56,7 @@ class MemoryPage:
 
     written: tuple[RecordRow, ...] = ()
     written_total: int = 0
-    recalls: tuple[RecallRow, ...] = ()
+    recalls: tuple[RetrievalOutcome, ...] = ()
     recalls_total: int = 0
     kept: tuple[KeptTrack, ...] = ()
     """Of the retrievals on this page; empty where the memory has no dynamics."""
@@ -107,17 +94,8 @@ def read_memory(index: TraceIndex, page: int = 1, *, size: int = _PAGE) -> Memor
     page = min(max(1, page), pages)
     on_page = slice((page - 1) * size, page * size)
     rows = [_record_row(body, recalled_by) for body in bodies(index, written[::-1][on_page])]
-    shown = tuple(
-        RecallRow(
-            cycle=one.cycle,
-            query=one.query,
-            hits=one.records,
-            left_out=one.left_out,
-            felt=one.felt,
-        )
-        for one in bodies(index, recalls[::-1][on_page])
-        if isinstance(one, RetrievalOutcome)
-    )
+    recalled = bodies(index, recalls[::-1][on_page])
+    shown = tuple(one for one in recalled if isinstance(one, RetrievalOutcome))
     return MemoryPage(
         written=tuple(row for row in rows if row is not None),
         written_total=len(written),
@@ -130,11 +108,11 @@ def read_memory(index: TraceIndex, page: int = 1, *, size: int = _PAGE) -> Memor
     )
 
 
-def _kept(recalls: Sequence[RecallRow]) -> tuple[KeptTrack, ...]:
+def _kept(recalls: Sequence[RetrievalOutcome]) -> tuple[KeptTrack, ...]:
     """The records that come with how they are kept, the weakest first."""
     tracks: dict[str, KeptTrack] = {}
     for row in reversed(recalls):
-        for hit in row.hits:
+        for hit in row.records:
             if hit.state is not None:
                 before = tracks[hit.record.id].points if hit.record.id in tracks else ()
                 points = (*before, (row.cycle, hit.state.strength))
@@ -196,10 +174,8 @@ def diff(old: str, new: str, *, around: int = 3) -> tuple[DiffLine, ...]:
         lines += _skipped(group[0][1] - at)
         for sort, a, b, c, d in group:
             if sort == "equal":
-                pairs = zip(range(a, b), range(c, d), strict=True)
-                lines += [
-                    DiffLine(sort="same", text=before[n], old=n + 1, new=m + 1) for n, m in pairs
-                ]
+                for n, m in zip(range(a, b), range(c, d), strict=True):
+                    lines.append(DiffLine(sort="same", text=before[n], old=n + 1, new=m + 1))
             else:
                 lines += [DiffLine(sort="removed", text=before[n], old=n + 1) for n in range(a, b)]
                 lines += [DiffLine(sort="added", text=after[n], new=n + 1) for n in range(c, d)]
@@ -337,21 +313,13 @@ def _step(number: int, content: object) -> ProcedureStep:
         for name in ("author", "reason", "text", "at")
     )
     cycle = fields.get("cycle")
+    cycle = cycle if isinstance(cycle, int) else None
+    when: datetime | None = None
+    with suppress(ValueError):
+        when = datetime.fromisoformat(at)
     return ProcedureStep(
-        version=number,
-        at=_time(at),
-        cycle=cycle if isinstance(cycle, int) else None,
-        author=author,
-        reason=reason,
-        text=text,
+        version=number, at=when, cycle=cycle, author=author, reason=reason, text=text
     )
-
-
-def _time(text: str) -> datetime | None:
-    try:
-        return datetime.fromisoformat(text)
-    except ValueError:
-        return None
 
 
 # ---- The records that a decision can be based on ----

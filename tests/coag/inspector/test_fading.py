@@ -88,16 +88,13 @@ async def test_versions_of_the_personality_name_the_proposal_that_led_to_each(
     applied = persona.propose([CHANGE], at=seconds(START), apply=True)
     persona.propose([CHANGE], at=seconds(START))
     persona.roll_back(0, at=seconds(START), reason="Too much.")
-    rows = MemoryReader(tmp_path).view().owners[0].persona
-    assert [(row.state, row.holds) for row in rows] == [
-        ("settings", False),
-        ("applied", False),
-        ("proposed", False),
-        ("applied", True),
-    ]
+    (owner,) = MemoryReader(tmp_path).view().owners
+    rows = [row for row, _ in owner.persona]
+    assert [row.state for row in rows] == ["applied", "applied", "proposed", "applied"]
+    assert ([row.version for row in rows], owner.holds) == ([0, 1, 2, 3], 3)
     assert rows[1].traits == applied.traits
-    assert rows[1].changes == (("openness", 0.5, 0.54, "Much that is new."),)
-    assert (rows[3].reason, rows[3].at) == ("Too much.", START)
+    assert rows[1].changes == (CHANGE,)
+    assert (rows[3].reason, owner.persona[3][1]) == ("Too much.", START)
     await memory.close()
 
 

@@ -42,7 +42,7 @@ def test_records_and_retrievals_are_given_newest_first_and_of_each_other(tmp_pat
     page = read_memory(index_of(written_run(tmp_path, remembering(3))))
     rows = [(row.record.text, row.cycle, row.recalled) for row in page.written]
     assert rows == [("fact 3", 3, ()), ("fact 2", 2, (3,)), ("fact 1", 1, (2,))]
-    assert [(row.cycle, row.hits[0].score) for row in page.recalls] == [(3, 0.5), (2, 0.5)]
+    assert [(row.cycle, row.records[0].score) for row in page.recalls] == [(3, 0.5), (2, 0.5)]
     assert page.recalls[0].query == "dirt"
     assert (page.written_total, page.recalls_total) == (3, 2)
 

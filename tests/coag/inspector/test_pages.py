@@ -137,10 +137,11 @@ STATE = RecalledState(
 def _kept(memory: MemoryPage) -> MemoryPage:
     """The same of a memory with dynamics."""
     row = memory.recalls[0]
-    hit = row.hits[0].model_copy(update={"state": STATE})
+    hit = row.records[0].model_copy(update={"state": STATE})
     felt = FeltRecord(id=hit.record.id, cue=WORD, score=0.5, trust=Trust.UNTRUSTED)
     track = KeptTrack(record=hit.record, state=STATE, points=((1, 0.5), (3, 0.2)))
-    rows = (replace(row, hits=(hit, *row.hits[1:]), felt=(felt,)), *memory.recalls[1:])
+    changed = {"records": (hit, *row.records[1:]), "felt": (felt,)}
+    rows = (row.model_copy(update=changed), *memory.recalls[1:])
     return replace(memory, recalls=rows, kept=(track,))
 
 
