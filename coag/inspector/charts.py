@@ -378,29 +378,32 @@ def kept_svg(track: KeptTrack, prefix: str) -> str:
     """How strong a record was at each of its recalls."""
     cycles, strengths = zip(*track.points, strict=True)
     words = f"From {strengths[0]:.2f} in cycle {cycles[0]} to {strengths[-1]:.2f} in {cycles[-1]}."
-    picture = SvgPicture((_WIDTH, _LOW), "Strength at each recall", words, prefix)
-    area = (_LEFT, 8.0, _WIDTH - _LEFT - _RIGHT, _LOW - _BELOW - 8)
-    plot = _Plot(picture, area, (cycles[0] - 0.5, cycles[-1] + 0.5), (0.0, 1.0))
-    plot.mark_left({0.0: "0", 1.0: "1"})
+    ends = (cycles[0] - 0.5, cycles[-1] + 0.5)
+    plot = _strength_plot("Strength at each recall", words, prefix, ends)
     plot.draw(cycles, strengths, Ink.BELIEF, steps=False, stroke_width=2)
     plot.mark_bottom({float(one): str(one) for one in {cycles[0], cycles[-1]}})
-    return str(picture)
+    return str(plot.picture)
 
 
 def fading_svg(row: FadedRow, prefix: str) -> str:
     """How strong a record was in the days after its last use, until it left recall."""
     days, strengths = zip(*row.curve, strict=True)
     words = f"From {strengths[0]:.2f} to {strengths[-1]:.3f} in {days[-1]:.0f} days without a use."
-    picture = SvgPicture((_WIDTH, _LOW), "Strength since the last use", words, prefix)
-    area = (_LEFT, 8.0, _WIDTH - _LEFT - _RIGHT, _LOW - _BELOW - 8)
-    plot = _Plot(picture, area, (0.0, days[-1]), (0.0, 1.0))
-    plot.mark_left({0.0: "0", 1.0: "1"})
+    plot = _strength_plot("Strength since the last use", words, prefix, (0.0, days[-1]))
     floor = [row.floor, row.floor]
     plot.draw((0.0, days[-1]), floor, Ink.WRONG, steps=False, stroke_dasharray="4 3")
     plot.draw(days, strengths, Ink.BELIEF, steps=False, stroke_width=2)
     marked = ticks(0.0, days[-1], 6, whole=True)[1:]
     plot.mark_bottom({day: _number(day) for day in marked}, "day")
-    return str(picture)
+    return str(plot.picture)
+
+
+def _strength_plot(title: str, words: str, prefix: str, xs: tuple[float, float]) -> _Plot:
+    picture = SvgPicture((_WIDTH, _LOW), title, words, prefix)
+    area = (_LEFT, 8.0, _WIDTH - _LEFT - _RIGHT, _LOW - _BELOW - 8)
+    plot = _Plot(picture, area, xs, (0.0, 1.0))
+    plot.mark_left({0.0: "0", 1.0: "1"})
+    return plot
 
 
 def _tokens(rows: Sequence[CycleRow]) -> tuple[float, float, float]:
@@ -516,23 +519,20 @@ def _draw_lane(plot: _Plot, lane: Lane, places: Mapping[int, int], top: float) -
 
 def _span_look(lane: Lane, span: LaneSpan) -> tuple[float, dict[str, Any]]:
     """How high a span is, and its presentation attributes."""
+    outlined = {"fill": "none", "stroke_dasharray": "4 2"}
     if lane.kind == "attention":
         ink = _ATTENTION_INKS.get(lane.label.partition(":")[0], Ink.BELIEF)
         high = 3 + 10 * min(max(span.weight, 0.0), 1.0)
-        return high, _outlined(ink) if span.state == "suppressed" else {"fill": ink}
+        return high, {"stroke": ink, **outlined} if span.state == "suppressed" else {"fill": ink}
     if lane.kind == "transition":
         ink = Ink.WRONG if lane.label in ("failure", "reversal") else Ink.BELIEF
         return 8, {"fill": ink} if span.strong else {"fill": "none", "stroke": ink}
     if span.state == "blocked":
-        return 8, _outlined(Ink.WRONG)
+        return 8, {"stroke": Ink.WRONG, **outlined}
     if span.state in ("deferred", "completed", "abandoned"):
         ink = Ink.GOOD if span.state == "completed" else Ink.QUIET
         return 2, {"fill": ink, "fill_opacity": 0.6}
     return 11 if span.strong else 5, {"fill": Ink.BELIEF}
-
-
-def _outlined(ink: str) -> dict[str, Any]:
-    return {"fill": "none", "stroke": ink, "stroke_dasharray": "4 2"}
 
 
 def _draw_series(plot: _Plot, series: StateSeries, top: float) -> None:

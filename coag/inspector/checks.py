@@ -174,8 +174,6 @@ _NOTHING_YET = Findings(progress=CheckProgress.WAITING)
 
 @dataclass(slots=True)
 class _Check:
-    """The checks of one run."""
-
     future: Future[Findings]
     size: int
     """Bytes of the trace when they were requested."""

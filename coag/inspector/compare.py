@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice
 from typing import Any, cast
 
@@ -36,13 +36,13 @@ class RunComparison:
     right: RunCard
     divergence: int | None
     """The first cycle in which they differ; None where they never do."""
-    field: str = ""
-    left_value: str = ""
-    right_value: str = ""
-    rows: tuple[ComparedCycle, ...] = ()
-    first: int = 0
-    of: int = 0
-    page_size: int = 50
+    field: str
+    left_value: str
+    right_value: str
+    rows: tuple[ComparedCycle, ...]
+    first: int
+    of: int
+    page_size: int
     related: str = ""
     """How they are related: `fork of`, `same request`, or empty."""
     changes: tuple[str, ...] = ()
@@ -192,25 +192,29 @@ def compare(
     at `first`; where that is negative, the page of the first divergence is shown.
     """
     pair = _Pair(_ComparedRun(*left), _ComparedRun(*right))
-    divergence = pair.divergence()
+    divergence, field, (left_value, right_value) = pair.divergence()
     if first < 0:
-        first = 0 if divergence.divergence is None else pair.cycles.index(divergence.divergence)
+        first = 0 if divergence is None else pair.cycles.index(divergence)
     first = min(first, max(0, len(pair.cycles) - 1)) // page_size * page_size
     page = pair.cycles[first : first + page_size]
     lefts, rights = pair.left.rows(page), pair.right.rows(page)
     same = not pair.fork and "" != pair.left.request() == pair.right.request()
-    rows = [
-        ComparedCycle(
-            number=cycle,
-            left=lefts.get(cycle),
-            right=rights.get(cycle),
-            differs=pair.differs(cycle),
-        )
-        for cycle in page
-    ]
-    return replace(
-        divergence,
-        rows=tuple(rows),
+    return RunComparison(
+        left=pair.left.card,
+        right=pair.right.card,
+        divergence=divergence,
+        field=field,
+        left_value=left_value,
+        right_value=right_value,
+        rows=tuple(
+            ComparedCycle(
+                number=cycle,
+                left=lefts.get(cycle),
+                right=rights.get(cycle),
+                differs=pair.differs(cycle),
+            )
+            for cycle in page
+        ),
         first=first,
         of=len(pair.cycles),
         page_size=page_size,
@@ -228,33 +232,23 @@ class _Pair:
         since = self.fork.cycle if self.fork else 1
         self.cycles = sorted(cycle for cycle in {*left.cycles, *right.cycles} if cycle >= since)
 
-    def divergence(self) -> RunComparison:
-        """The comparison, as far as where they first differ says it."""
+    def divergence(self) -> tuple[int | None, str, Sequence[str]]:
+        """The first cycle in which they differ, the field, and its value in each."""
         sides = (self.left, self.right)
         if self.left.plain != self.right.plain and self.cycles:
-            plain = ["a plain run" if side.plain else "phases" for side in sides]
-            return self._at(self.cycles[0], "kind", plain)
+            kinds = ["a plain run" if side.plain else "phases" for side in sides]
+            return self.cycles[0], "kind", kinds
         for cycle in self.cycles:
             if not all(cycle in side.cycles for side in sides):
                 there = [str(cycle) if cycle in side.cycles else "" for side in sides]
-                return self._at(cycle, "cycle", there)
+                return cycle, "cycle", there
             if self.left.essence(cycle) == self.right.essence(cycle):  # so nothing is parsed
                 continue
             parts = self._parts(self.left.summary(cycle), self.right.summary(cycle), cycle)
             difference = first_difference(*parts)
             if difference is not None:
-                return self._at(cycle, difference.path, difference.shown())
-        return self._at(None, "", ("", ""))
-
-    def _at(self, cycle: int | None, field: str, values: Sequence[str]) -> RunComparison:
-        return RunComparison(
-            left=self.left.card,
-            right=self.right.card,
-            divergence=cycle,
-            field=field,
-            left_value=values[0],
-            right_value=values[1],
-        )
+                return cycle, difference.path, difference.shown()
+        return None, "", ("", "")
 
     def differs(self, cycle: int) -> tuple[str, ...]:
         """In which parts the two differ in a cycle; empty where one has no such cycle."""

@@ -214,42 +214,32 @@ class _Entry:
         self.name = before.name if before and self.info is None else name
         """Its id, or a replacement; the one known before while `run.json` is half written."""
         self.key = ""
-        self._card: RunCard | None = None
-
-    def rename(self, key: str) -> None:
-        """Gives it the key by which it is known from now on."""
-        if key != self.key:
-            self.key, self._card = key, None
+        self.made: RunCard | None = None
+        """Its card, until its key or what was counted is another one."""
 
     @property
     def card(self) -> RunCard:
         """Its card; one with a trouble where none can be made of what its files say."""
-        if self._card is None:
+        if self.made is None:
             name, totals = self.place.name, self.counter.totals
             try:
-                self._card = card_of(self.key, name, self.info, totals, self.trouble)
+                self.made = card_of(self.key, name, self.info, totals, self.trouble)
             except LOG_FAULTS as error:  # the other runs are to be shown
                 why = f"{type(error).__name__}: {str(error)[:_WHY]}"
                 trouble = Trouble(text=f"What this run says cannot be shown ({why}).", grave=True)
-                self._card = card_of(self.key, name, None, None, trouble)
-        return self._card
+                self.made = card_of(self.key, name, None, None, trouble)
+        return self.made
 
     @property
     def is_due(self) -> bool:
-        """True if there is something to count."""
         return self.info is not None and not self.failed and self.counter.is_due
 
     def count_on(self) -> None:
-        """Counts a piece more of its trace."""
         try:
             self.counter.advance()
         except LOG_FAULTS:  # the other runs are to be counted
             self.failed = True
             _LOG.exception("The run in %r cannot be counted and is left out", self.place.name)
-
-    def counted(self) -> None:
-        """Has its card made again, from what was counted."""
-        self._card = None
 
 
 # ---- Runs filtered, sorted and cut into pages ----
@@ -375,7 +365,9 @@ class Library:
         for entry in self._entries.values():
             digest = hashlib.sha256(entry.place.name.encode("utf-8", "replace")).hexdigest()
             unique = f"{entry.name}-{digest[:6]}"
-            entry.rename(entry.name if often[entry.name] == 1 else unique)
+            key = entry.name if often[entry.name] == 1 else unique
+            if key != entry.key:
+                entry.key, entry.made = key, None
             self._keys.setdefault(entry.name, entry)
             self._keys[unique] = entry
         now = self._clock.monotonic()
@@ -479,5 +471,5 @@ class Library:
                         return True
                     entry.count_on()
                     with self._lock:
-                        entry.counted()
+                        entry.made = None
         return False

@@ -10,8 +10,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from itertools import islice
+from os.path import commonprefix
 from typing import Any
 
 from pydantic_core import from_json
@@ -139,21 +141,11 @@ def _shared(call: ModelCall, other: ModelCall) -> list[int]:
         text = message_text(mine)
         if mine.get("role") != theirs.get("role"):
             break
-        positions.append(_shared_prefix(text, message_text(theirs)))
+        same = commonprefix([text, message_text(theirs)])  # noqa: RUF071 - these are no paths
+        positions.append(len(same))
         if positions[-1] < len(text):
             break
     return positions
-
-
-def _shared_prefix(one: str, other: str) -> int:
-    low, high = 0, min(len(one), len(other))
-    while low < high:
-        middle = (low + high + 1) // 2
-        if one[low:middle] == other[low:middle]:
-            low = middle
-        else:
-            high = middle - 1
-    return low
 
 
 def _view(call: ModelCall, shared: Sequence[int]) -> CallView:
@@ -172,8 +164,6 @@ def _view(call: ModelCall, shared: Sequence[int]) -> CallView:
         )
     answer = None
     if call.raw.lstrip()[:1] in ("{", "["):  # small ones of JSON are text as well
-        try:
+        with suppress(ValueError):
             answer = from_json(call.raw)
-        except ValueError:
-            answer = None
     return CallView(call=call, messages=tuple(messages), same_tokens=same_tokens, answer=answer)

@@ -67,8 +67,6 @@ class RunCache:
         self._reported = ""
         """The last reason why nothing could be read ahead."""
         self._lock = Lock()
-        self._aware: WeakKeyDictionary[TraceIndex, tuple[int, bool]] = WeakKeyDictionary()
-        """Whether a trace keeps a state of awareness, as found when it had so many lines."""
         self._readers: WeakKeyDictionary[TraceIndex, AwarenessReader] = WeakKeyDictionary()
 
     # ---- background work ----
@@ -177,12 +175,9 @@ class RunCache:
             while not index.count(RecordKind.SNAPSHOT) and index.scanned < _AHEAD:
                 if not index.extend(_PIECE):
                     break
-            known = self._aware.get(index)
-            if known is None or (not known[1] and known[0] != index.lines):
-                known = self._aware[index] = (index.lines, is_aware(index))
+            return is_aware(index)
         except TraceError:
             return False
-        return known[1]
 
     def awareness(self, key: str) -> AwarenessReader:
         """Reads the awareness modules of a run; the same one until its trace has grown."""

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Any
-from xml.etree.ElementTree import Element
 
 from coag._util.svg import SvgPicture, brief, svg_label
 
@@ -28,26 +26,19 @@ _LARGEST = 1e100
 _UNITS = (("d", 86_400.0), ("h", 3_600.0), ("min", 60.0))
 
 
-@dataclass(frozen=True, slots=True)
-class _Times:
-    """Where moments are on the drawing: in order, long spans shorter than they were."""
+_Places = Mapping[datetime, float]
+"""Where moments are on the drawing, in order."""
 
-    places: Mapping[datetime, float]
 
-    @classmethod
-    def of(cls, moments: Sequence[datetime]) -> _Times:
-        """The scale on which these moments fill the width."""
-        moments = sorted(set(moments))
-        spans = [
-            math.log1p((after - before).total_seconds() / _SHORT)
-            for before, after in pairwise(moments)
-        ]
-        room = (_WIDTH - _LEFT - _RIGHT) / (sum(spans) or 1.0)
-        places, x = {moments[0]: _LEFT}, _LEFT
-        for moment, span in zip(moments[1:], spans, strict=True):
-            x += span * room
-            places[moment] = x
-        return cls(places)
+def _places(moments: Sequence[datetime]) -> _Places:
+    """The moments over the whole width, long spans shorter than they were."""
+    moments = sorted(set(moments))
+    spans = [
+        math.log1p((after - before).total_seconds() / _SHORT) for before, after in pairwise(moments)
+    ]
+    room = (_WIDTH - _LEFT - _RIGHT) / (sum(spans) or 1.0)
+    ends = accumulate((span * room for span in spans), initial=_LEFT)
+    return dict(zip(moments, ends, strict=True))
 
 
 def tools_svg(history: ToolHistory, prefix: str) -> str:
@@ -58,7 +49,7 @@ def tools_svg(history: ToolHistory, prefix: str) -> str:
     moments = [moment for row in history.rows for moment in _moments(row)]
     if not moments:
         return str(picture)
-    times = _Times.of(moments)
+    times = _places(moments)
     _add_legend(picture)
     _add_times(picture, times)
     top = _HEAD
@@ -95,11 +86,11 @@ def _add_legend(picture: SvgPicture) -> None:
     picture.text((_WIDTH - _RIGHT, 14), note, Ink.QUIET, text_anchor="end", font_size=11)
 
 
-def _add_times(picture: SvgPicture, times: _Times) -> None:
+def _add_times(picture: SvgPicture, times: _Places) -> None:
     """The seconds since the first moment, where there is room for them."""
-    began, free = min(times.places), -math.inf
+    began, free = min(times), -math.inf
     picture.text((_LEFT - 12, 38), "since the first", Ink.QUIET, text_anchor="end", font_size=11)
-    for moment, x in times.places.items():
+    for moment, x in times.items():
         if x >= free:
             free = x + _LABEL
             seconds = (moment - began).total_seconds()
@@ -111,16 +102,16 @@ def _add_times(picture: SvgPicture, times: _Times) -> None:
 
 
 def _add_events(
-    picture: SvgPicture, events: Sequence[ToolEvent], times: _Times, top: float
+    picture: SvgPicture, events: Sequence[ToolEvent], times: _Places, top: float
 ) -> None:
     """Bars of waiting, and over them the marks, each named where there is room."""
-    end = max(times.places.values())
+    end = max(times.values())
     for event in events:
         if event.sort is ToolEventSort.WAIT:
-            until = times.places[event.until] if event.until else end + _RIGHT / 2
-            _add_bar(picture, (times.places[event.at], until), top + 6, event.text)
+            until = times[event.until] if event.until else end + _RIGHT / 2
+            _add_bar(picture, (times[event.at], until), top + 6, event.text)
     marks = [event for event in events if event.sort is not ToolEventSort.WAIT]
-    xs = [times.places[event.at] for event in marks]
+    xs = [times[event.at] for event in marks]
     for event, x, before, after in zip(marks, xs, [_LEFT, *xs], [*xs[1:], _WIDTH], strict=False):
         _add_mark(picture, event.sort, (x, top + 12), event.text, is_error=event.is_error)
         wide = width_of(event.name, 10) + 20
@@ -135,7 +126,7 @@ def _add_bar(picture: SvgPicture, xs: tuple[float, float], top: float, text: str
     look = {"fill": Ink.BELIEF, "fill_opacity": 0.18, "stroke": Ink.BELIEF}
     wide = max(xs[1] - xs[0], 2.0)
     bar = picture.add("rect", None, x=xs[0], y=top, width=wide, height=12, rx=3, **look)
-    _add_title(picture, bar, text)
+    picture.add("title", bar).text = svg_label(text, 300)
 
 
 def _add_mark(
@@ -156,20 +147,15 @@ def _add_mark(
         mark = picture.add("path", d=f"{start}m-5 -5l10 10m0 -10l-10 10", **line)
     else:
         mark = picture.add("path", d=f"{start}m0 -9v18", stroke_dasharray="4 2", **line)
-    _add_title(picture, mark, text)
-
-
-def _add_title(picture: SvgPicture, element: Element, text: str) -> None:
-    if text:
-        picture.add("title", element).text = svg_label(text, 300)
+    picture.add("title", mark).text = svg_label(text, 300)
 
 
 def _add_steps(
-    picture: SvgPicture, steps: Sequence[tuple[datetime, Any]], times: _Times, top: float
+    picture: SvgPicture, steps: Sequence[tuple[datetime, Any]], times: _Places, top: float
 ) -> None:
     """A property as a line of steps, with its values where there is room."""
-    end = max(times.places.values()) + _RIGHT / 2
-    xs = [*(times.places[at] for at, _ in steps), end]
+    end = max(times.values()) + _RIGHT / 2
+    xs = [*(times[at] for at, _ in steps), end]
     levels = _levels([value for _, value in steps])
     ys = [top + 25 - level * 9 for level in levels]
     line = [(x, y) for (x, after), y in zip(pairwise(xs), ys, strict=True) for x in (x, after)]
@@ -202,13 +188,9 @@ def _is_number(value: Any) -> bool:
 def _in_words(history: ToolHistory) -> str:
     sorts = [event.sort for row in history.rows for event in row.events]
     counts = ", ".join(
-        f"{name} {sorts.count(sort)}"
-        for name, sort in (
-            ("signals:", ToolEventSort.SIGNAL),
-            ("waits:", ToolEventSort.WAIT),
-            ("time-outs:", ToolEventSort.TIME_OUT),
-            ("gaps:", ToolEventSort.GAP),
-        )
+        f"{sort}s: {sorts.count(sort)}"
+        for sort in ToolEventSort
+        if sort is not ToolEventSort.PROPERTIES
     )
     names = ", ".join(row.tool for row in history.rows)
     return f"Tools: {names}; {counts}. The table below says what happened when."

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from bisect import bisect
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 from coag.schema import ExecutionOutcome, Percept, PerceptKind, TraceRecord, TurnEnd
@@ -121,31 +123,25 @@ def _execution_before(index: TraceIndex, end: int) -> ExecutionOutcome | None:
     return bodies[0] if bodies and isinstance(bodies[0], ExecutionOutcome) else None
 
 
-@dataclass(frozen=True, slots=True)
-class _Known:
-    """What is known of one tool."""
-
-    properties: dict[str, list[tuple[Any, Any]]]
-    events: list[ToolEvent]
-
-
 class _Tools:
     """Sorts events by their tools, in the order of time."""
 
     def __init__(self) -> None:
-        self.known: dict[str, _Known] = {}
+        self.events: defaultdict[str, list[ToolEvent]] = defaultdict(list)
+        """Of each tool, but what its properties were."""
+        self.properties: dict[str, dict[str, list[tuple[datetime, Any]]]] = {}
 
     def take(self, event: ToolEvent) -> Iterator[ToolEvent]:
         """The event as it is listed; none where properties are as they were."""
-        known = self.known.setdefault(event.tool, _Known({}, []))
+        properties = self.properties.setdefault(event.tool, {})
         if event.sort is not ToolEventSort.PROPERTIES:
-            known.events.append(event)
+            self.events[event.tool].append(event)
             yield event
             return
         changes: list[str] = []
         for given, value in event.properties.items():
             name, shown = in_a_line(given, _NAME), _bounded(value)
-            steps = known.properties.setdefault(name, [])
+            steps = properties.setdefault(name, [])
             if not steps or steps[-1][1] != shown:
                 before = f"{value_in_a_line(steps[-1][1], _VALUE)} → " if steps else ""
                 changes.append(f"{name} {before}{value_in_a_line(shown, _VALUE)}")
@@ -155,14 +151,12 @@ class _Tools:
 
     def rows(self) -> Iterator[ToolRow]:
         """The tools of which there is something to draw, with what changed in it first."""
-        for tool, known in self.known.items():
-            steps = sorted(known.properties.items(), key=lambda one: len(one[1]) < 2)
-            if steps or known.events:
-                yield ToolRow(
-                    tool=tool,
-                    properties={name: tuple(of[-_STEPS:]) for name, of in steps[:_PROPERTIES]},
-                    events=tuple(known.events[-_EVENTS:]),
-                )
+        for tool, properties in self.properties.items():
+            steps = sorted(properties.items(), key=lambda one: len(one[1]) < 2)
+            events = tuple(self.events[tool][-_EVENTS:])
+            if steps or events:
+                shown = {name: tuple(of[-_STEPS:]) for name, of in steps[:_PROPERTIES]}
+                yield ToolRow(tool=tool, properties=shown, events=events)
 
 
 def _bounded(value: Any) -> Any:

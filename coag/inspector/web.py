@@ -57,7 +57,6 @@ class _Site:
         self.pages = Pages()
 
     def runs(self, page: int, **filters: str) -> str:
-        """The runs there are."""
         runs = self.cache.library.listing(Filters(page=page), **filters)
         runs = replace(runs, activities=self.cache.has_activities, memory=self.cache.memory.there)
         return self.pages.render("runs", runs=runs)
@@ -87,7 +86,6 @@ class _Site:
         return self.pages.render("run", card=view.card, view=view, findings=findings)
 
     def cycle(self, key: str, number: int) -> str:
-        """One cycle."""
         view = self.cache.findings(key).placed_in_cycle(self.cache.open(key).cycle(number))
         return self._of_run("cycle", key, view=view)
 
@@ -113,29 +111,23 @@ class _Site:
         return self._of_run("awareness", key, view=reader.view(number), chosen=number is not None)
 
     def memory(self, key: str, page: int) -> str:
-        """Long-term memory as the run used it."""
         memory = read_memory(self.cache.scanned(key).index, page)
         return self._of_run("memory", key, memory=memory, findings=self.cache.findings(key).found)
 
     def procedures(self, key: str) -> str:
-        """The procedures with their versions."""
         histories = read_procedures(self.cache.scanned(key).index)
         return self._of_run("procedures", key, histories=histories)
 
     def findings(self, key: str) -> str:
-        """What `verify` and `diagnose` find."""
         return self._of_run("findings", key, findings=self.cache.findings(key))
 
     def record(self, key: str, number: int) -> str:
-        """One record."""
         return self._of_run("record", key, record=self.cache.record(key, number))
 
     def compared(self, left: str, right: str, first: int) -> str:
-        """Two runs side by side."""
         return self.pages.render("compare", comparison=self.cache.comparison(left, right, first))
 
     def choose(self, left: str, page: int, **filters: str) -> str:
-        """The choice of the run beside another."""
         runs = self.cache.library.listing(Filters(page=page, without=left), **filters)
         return self.pages.render("choose", left=self.cache.library.card(left), runs=runs)
 
@@ -143,15 +135,16 @@ class _Site:
         return self.pages.render(name, card=self.cache.card(key), **values)
 
     def route(self, path: str, make: Callable[..., str], *names: str) -> Route:
-        """A page, made in a thread from parts of its address, so that it keeps nobody waiting.
-
-        A name is `run`, `number`, or that of a number in the query, with `=` and its default.
-        """
+        """A page that is made from parts of its address; see `_answer`."""
         return Route(path, partial(self._answer, make, names))
 
     async def _answer(
         self, make: Callable[..., str], names: tuple[str, ...], request: Request
     ) -> Response:
+        """A page, made in a thread, so that it keeps nobody waiting.
+
+        A name is `run`, `number`, or that of a number in the query, with `=` and its default.
+        """
         values = [_value(request, name) for name in names]
         return HTMLResponse(await self.cache.soon(partial(make, *values)))
 
@@ -204,7 +197,6 @@ class _Site:
 
 
 async def _static(request: Request) -> Response:
-    """A file that comes with the pages."""
     name = str(request.path_params["name"])
     if name not in MEDIA_TYPES:
         raise UnknownNameError("file", name, list(MEDIA_TYPES))
@@ -213,7 +205,7 @@ async def _static(request: Request) -> Response:
 
 
 def _value(request: Request, name: str) -> Any:
-    """A part of the address: see `_Site.route`."""
+    """A part of the address: see `_Site._answer`."""
     if name == "run":
         return str(request.path_params[name])
     if name == "number":
@@ -314,15 +306,7 @@ class Inspector:
     Example:
         `with Inspector(Path("logs")) as inspector: print(inspector.url)`
 
-    Args:
-        logs: A folder of logs, or the folder of one run.
-        host: The address to serve.
-        port: The port; 0 takes a free one.
-        domain: What is known of the runs' domain, for the causes of failures.
-        memory: What the agent was given as `memory=`, to show what faded; None for none.
-
-    Raises:
-        ConfigurationError: There is no such folder, or no dynamics in that of the memory.
+    Its arguments and errors are those of `serve_inspector`.
     """
 
     def __init__(

@@ -16,14 +16,7 @@ from typing import Any, NamedTuple, cast
 from markupsafe import Markup, escape
 
 from coag._util.text import UNSEEN, clip
-from coag.inspector.charts import (
-    belief_svg,
-    cost_svg,
-    fading_svg,
-    history_svg,
-    kept_svg,
-    why_svg,
-)
+from coag.inspector.charts import belief_svg, cost_svg, fading_svg, history_svg, kept_svg, why_svg
 from coag.inspector.texts import bounded, named_values, value_in_a_line
 from coag.inspector.tool_chart import tools_svg
 from coag.inspector.views import (
@@ -100,11 +93,11 @@ def _number_text(number: float | None, show: Callable[[Any], str], most: float =
     """A number, or a sign for one that is not known, is none or is too large."""
     if number is None:
         return NOT_KNOWN
-    size = abs(number)
-    if size < most:
+    if abs(number) < most:
         return show(number)
-    sign = "" if number > 0 else "-"
-    return f"{sign}{ENDLESS}" if size >= most else NOT_KNOWN
+    if number >= most:
+        return ENDLESS
+    return f"-{ENDLESS}" if number <= -most else NOT_KNOWN
 
 
 def count(number: float | None) -> str:
@@ -303,27 +296,15 @@ def _drawn(draw: Callable[..., str]) -> Callable[..., Markup]:
     return lambda *view: Markup(draw(*view))
 
 
+_DRAWINGS = (belief_svg, cost_svg, fading_svg, history_svg, kept_svg, tools_svg, why_svg)
+_OTHERS = (
+    *(named, count, amount, decimal, percent, duration, moment, clock, stamp, words),
+    *(cycles, pretty, inline, named_values, beginning, cycle_mark, run_mark, returned),
+    *(named_by, last_same, steps),
+)
 FILTERS: Mapping[str, Callable[..., Any]] = {
     "v": visible,
-    **{
-        draw.__name__: _drawn(draw)
-        for draw in (
-            belief_svg,
-            cost_svg,
-            fading_svg,
-            history_svg,
-            kept_svg,
-            tools_svg,
-            why_svg,
-        )
-    },
-    **{
-        each.__name__: each
-        for each in (
-            *(named, count, amount, decimal, percent, duration, moment, clock, stamp, words),
-            *(cycles, pretty, inline, named_values, beginning, cycle_mark, run_mark, returned),
-            *(named_by, last_same, steps),
-        )
-    },
+    **{draw.__name__: _drawn(draw) for draw in _DRAWINGS},
+    **{each.__name__: each for each in _OTHERS},
 }
 """The filters of the templates."""

@@ -191,14 +191,6 @@ class Pages:
 # ---- One file that holds pages of some runs ----
 
 
-_ISOLATED = re.compile(r'<bdi dir="auto">([\x20-\x3b\x3d-\x7e]*)</bdi>')
-"""Text that cannot change the direction of writing."""
-_TAG = re.compile(r"<[a-z][^>]*>")
-_QUOTED = re.compile(r' ([a-z][a-z-]*)="([\w#.:-]+)"(?=[ >])')
-"""Attributes whose values need no quotes."""
-_TEXT = re.compile(r">[^<]+<")
-
-
 def report_page(title: str, parts: Sequence[str]) -> str:
     """A document that opens anywhere: style and scripts are in it, and it loads nothing."""
     style, *scripts = map(static_text, ("inspector.css", "keys.js", "keep.js"))  # nothing is live
@@ -211,8 +203,8 @@ def report_page(title: str, parts: Sequence[str]) -> str:
         title=title,
         policy=policy,
         style=Markup(style),
-        scripts=[Markup(script) for script in scripts],
-        parts=[Markup(_lighter(part)) for part in parts],
+        scripts=list(map(Markup, scripts)),
+        parts=list(map(Markup, parts)),
     )
 
 
@@ -220,13 +212,3 @@ def _hash_of(text: str) -> str:
     """How a Content-Security-Policy names a text that may be in the page."""
     digest = hashlib.sha256(text.encode()).digest()
     return f"'sha256-{base64.b64encode(digest).decode()}'"
-
-
-def _lighter(html: str) -> str:
-    """The same page in fewer bytes: without quotes and escapes that are not needed.
-
-    In pages every `>` of an attribute is escaped, so what is between `>` and `<` is text.
-    """
-    plain = _ISOLATED.sub(r"\1", html.replace(' focusable="false"', ""))
-    plain = _TAG.sub(lambda tag: _QUOTED.sub(r" \1=\2", tag[0]), plain)
-    return _TEXT.sub(lambda text: text[0].replace("&#34;", '"').replace("&#39;", "'"), plain)

@@ -94,7 +94,7 @@ def test_the_page_and_the_report_of_a_run_show_them(tmp_path: Path) -> None:
     assert 'href="/runs/situated/cycles/3"' in pages[0]
     assert "Tools over time" not in pages[1]
     write_report([run, other], tmp_path / "run.html")
-    assert (tmp_path / "run.html").read_text().count("<h3 class=h3>Tools over time") == 1
+    assert (tmp_path / "run.html").read_text().count('<h3 class="h3">Tools over time') == 1
 
 
 def test_what_tools_say_does_no_harm(tmp_path: Path) -> None:
